@@ -10,7 +10,7 @@ function runsOf(seed: string): Record<string, readonly string[]> {
   return {
     simulate: ['simulate', '--seeds', '10000', '--from', seed],
     'simulate-shards': ['simulate', '--seeds', '5000', '--from', seed, '--shards', '3'],
-    'simulate-readers': ['simulate', '--seeds', '2000', '--from', seed, '--story', 'readers'],
+    'simulate-readers': ['simulate', '--seeds', '2000', '--from', seed, '--scenario', 'readers'],
     'simulate-level': ['simulate', '--seeds', '200', '--from', seed, '--store', 'level'],
     crash: ['crash', '--rounds', '200', '--seed', seed],
     'crash-shards': ['crash', '--rounds', '100', '--seed', seed, '--shards', '2'],

@@ -88,7 +88,7 @@ function theirs(remotePort: number, more: readonly string[]): BrokerKind {
   }
 }
 
-/** The nearest that mosquitto has to a spool on disk: its whole database is written anew whenever messages have come. */
+/** The nearest that mosquitto has to a spool on disk: it rewrites its whole database whenever messages have arrived. */
 const savesAtOnce = ['persistence true', 'autosave_on_changes true', 'autosave_interval 1']
 
 interface Throughput {

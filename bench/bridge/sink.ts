@@ -1,5 +1,5 @@
-// The least of a remote broker: it lets everybody in, acknowledges what comes and counts it. It costs so little that the
-// bridge is what is measured, and it is the same for every bridge.
+// A minimal remote broker: it accepts every client, acknowledges and counts what it receives. It costs so little that the bridge is what is
+// measured, and it is the same for every bridge.
 
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'

@@ -33,7 +33,7 @@ const seconds = Number(options.seconds)
 const window = 4_000
 const framesPerWrite = 500
 const tickMs = 20
-/** A prime far from the page and from the number of topics: neighbours lie far apart. */
+/** A prime far from the page size and from the number of topics: adjacent topics lie far apart. */
 const stride = 38_197
 const payload = Buffer.alloc(64, 'c')
 /** An idle broker gives memory back in two steps, fifteen seconds each. */

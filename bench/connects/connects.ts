@@ -2,8 +2,8 @@
 //
 //   node bench/connects/connects.ts [--clients 20000] [--users 10000] [--at-once 64]
 //
-// Each connection says CONNECT with user name and password, waits for CONNACK and is closed. Once with strangers that
-// are let in, once with users whose passwords are kept as salted SHA-256. What counts is the processor time of the broker.
+// Each connection sends CONNECT with user name and password, waits for CONNACK and is closed: once with anonymous clients, once with users
+// whose passwords are stored as salted SHA-256. The measurement is the processor time of the broker.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'

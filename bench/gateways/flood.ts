@@ -1,9 +1,9 @@
-// How long an MQTT client waits for PUBACK while strangers send datagrams to the gateways of the same shard.
+// How long an MQTT client waits for PUBACK while unauthenticated clients send datagrams to the gateways of the same shard.
 //
 //   node bench/gateways/flood.ts [seconds] [datagrams per second]
 //
-// The broker, and the strangers, are processes of their own. The strangers send from many addresses of 127.0.0.0/8 what is no
-// packet, what belongs to no connection, and requests that make the gateway answer.
+// The broker and the attackers are separate processes. The attackers send, from many addresses of 127.0.0.0/8, data that is no packet,
+// packets that belong to no connection, and requests that make the gateway answer.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -17,13 +17,13 @@ import { connectAsync } from 'mqtt'
 
 const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 const [mqttPort, snPort, coapPort] = [28_850, 28_851, 28_852]
-const strangers = 200
+const unauthenticatedClients = 200
 const tickMs = 10
 const pauseMs = 5
 
 async function flood(perSecond: number): Promise<void> {
   const sockets = await Promise.all(
-    Array.from({ length: strangers }, async (_, at) => {
+    Array.from({ length: unauthenticatedClients }, async (_, at) => {
       const socket = createSocket('udp4')
       socket.bind(0, `127.0.${1 + (at >> 8)}.${1 + (at & 255)}`)
       await once(socket, 'listening')
@@ -42,7 +42,7 @@ async function flood(perSecond: number): Promise<void> {
   setInterval(() => {
     const due = ((performance.now() - beginMs) * perSecond) / 1_000
     for (; sent < due; sent++)
-      sockets[sent % strangers]?.send(
+      sockets[sent % unauthenticatedClients]?.send(
         datagrams[sent % datagrams.length] ?? Buffer.of(0),
         sent % 2 ? snPort : coapPort,
         '127.0.0.1',

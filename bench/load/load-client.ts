@@ -22,10 +22,10 @@ const readBuffer = Buffer.allocUnsafeSlow(65_536)
 const workBuffer = Buffer.allocUnsafeSlow(2 * 1_048_576)
 const nothing = Buffer.alloc(0)
 
-/** Acknowledgements are cut from here; a slab is left to the garbage collector when it is used up. */
-const slabBytes = 1_048_576
-let slab = Buffer.allocUnsafeSlow(slabBytes)
-let slabUsed = 0
+/** Acknowledgements are cut from this buffer; a used buffer is left to the garbage collector. */
+const bufferBytes = 1_048_576
+let buffer = Buffer.allocUnsafeSlow(bufferBytes)
+let usedBytes = 0
 
 export class LoadClient {
   readonly id: number
@@ -101,11 +101,11 @@ export class LoadClient {
 
   /** Handles every complete packet before `end` and returns where the first incomplete one begins. */
   #parse(bytes: Buffer, end: number): number {
-    if (slabUsed + end + 8 > slabBytes) {
-      slab = Buffer.allocUnsafeSlow(Math.max(slabBytes, end + 8))
-      slabUsed = 0
+    if (usedBytes + end + 8 > bufferBytes) {
+      buffer = Buffer.allocUnsafeSlow(Math.max(bufferBytes, end + 8))
+      usedBytes = 0
     }
-    const answersStart = slabUsed
+    const answersStart = usedBytes
     let delivered = 0
     let acknowledged = 0
     let at = 0
@@ -135,7 +135,7 @@ export class LoadClient {
       }
       at = bodyEnd
     }
-    if (slabUsed > answersStart) this.socket.write(slab.subarray(answersStart, slabUsed))
+    if (usedBytes > answersStart) this.socket.write(buffer.subarray(answersStart, usedBytes))
     if (delivered > 0) this.owner.delivered(this, delivered)
     if (acknowledged > 0) this.owner.acknowledged(this, acknowledged)
     return at
@@ -192,11 +192,11 @@ function bodyStartOf(bytes: Buffer, at: number, end: number): number {
 }
 
 function answer(firstByte: number, bytes: Buffer, packetIdAt: number): void {
-  slab[slabUsed] = firstByte
-  slab[slabUsed + 1] = 2
-  slab[slabUsed + 2] = bytes[packetIdAt]
-  slab[slabUsed + 3] = bytes[packetIdAt + 1]
-  slabUsed += 4
+  buffer[usedBytes] = firstByte
+  buffer[usedBytes + 1] = 2
+  buffer[usedBytes + 2] = bytes[packetIdAt]
+  buffer[usedBytes + 3] = bytes[packetIdAt + 1]
+  usedBytes += 4
 }
 
 /** One address has some 28,000 ports to come from; further connections come from further loopback addresses. */

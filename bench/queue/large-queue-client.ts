@@ -21,7 +21,7 @@ const version = 4
 const topics = new TopicTable(64)
 const ackBytes = 4
 /** A broker that is silent for so long has nothing more to say. */
-const patienceMs = 20_000
+const timeoutMs = 20_000
 
 /** One connection of a 3.1.1 client with a durable session. */
 class Connection {
@@ -182,7 +182,7 @@ export async function drain(port: number, clientId: string, count: number): Prom
   await new Promise<void>((resolve, reject) => {
     const stillness = setTimeout(
       () => reject(new Error(`nothing came behind ${received} of ${count} messages`)),
-      patienceMs,
+      timeoutMs,
     )
     connection.onPacket = (packet) => {
       if (packet.type !== 'publish') return

@@ -115,7 +115,7 @@ async function askMeanwhile({ port, pid, folder }: RunningBroker, api: string): 
   const ending = { isOver: false }
   const loaded = generateLoad(load).finally(() => (ending.isOver = true))
   loaded.catch(() => {
-    // Whoever awaits it below hears of it.
+    // The promise is awaited below, which reports the error.
   })
   await pause(plainLoad.warmSeconds * 1_000)
   while (!ending.isOver) {

@@ -67,7 +67,7 @@ class HalfBroker {
   carryOut(): void {
     const outputs = this.core.takeOutputs()
     for (const { question } of outputs.requests.splice(0))
-      this.handle({ kind: 'connect-verdict', question, verdict: { allowed: true } })
+      this.handle({ kind: 'authentication-result', question, decision: { allowed: true } })
     this.delivered += outputs.sends.length
     outputs.peerSends.drainTo(() => this.link)
     this.link.settle()

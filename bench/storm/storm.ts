@@ -2,9 +2,9 @@
 //
 //   node bench/storm/storm.ts [--connections 16000] [--storms 5] [--same-id-clients 1000] [--queued 0] [--broker mosquitto | --tls]
 //
-// Every client has a stored session. Each storm ends when all are back, and have what was `queued` for each meanwhile. Who is turned away comes
-// again at once, and is counted. Then many clients fight for one client id, of which exactly one may be left. At the end all come once more to end
-// their sessions, and go.
+// Every client has a persistent session. Each storm ends when all clients are connected and have the messages that were `queued` for each
+// meanwhile. A refused client reconnects at once, and is counted. Then many clients use one client ID, of which exactly one may stay
+// connected. At the end all clients connect once more to end their sessions, and disconnect.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -87,7 +87,7 @@ try {
   await broker.stop()
 }
 
-/** All at once: no client waits for another. Who is turned away comes again. */
+/** All at once: no client waits for another. A refused client reconnects. */
 function openAll(errand: Errand): Promise<LoadClient[]> {
   return new Promise((resolve) => {
     let ready = 0

@@ -15,14 +15,14 @@ export class ConnectionMonitor {
   #keepAlive: KeepAlive | undefined
   readonly #acks = new AckMonitor()
 
-  /** A connection starts. `answerPatience` undefined: no timeout. */
+  /** A connection starts. `ackTimeout` undefined: no timeout. */
   begin(
-    { answerPatience }: { readonly answerPatience: AckTimeout | undefined },
+    { ackTimeout }: { readonly ackTimeout: AckTimeout | undefined },
     keepAliveSeconds: number,
     nowMs: number,
   ): void {
     this.#keepAlive = new KeepAlive(keepAliveSeconds, nowMs)
-    this.#acks.begin(answerPatience, nowMs)
+    this.#acks.begin(ackTimeout, nowMs)
   }
 
   end(): void {

@@ -59,7 +59,7 @@ export interface BridgeSettings {
   /** Subscriptions of clients are made at the remote broker as well. */
   readonly isTransparent: boolean
   /** Undefined: no timeout while the remote broker is connected. */
-  readonly answerPatience: AckTimeout | undefined
+  readonly ackTimeout: AckTimeout | undefined
   readonly backoffMaxMs: number
   /** For the connection, and again for CONNACK. */
   readonly connectTimeoutMs: number
@@ -150,7 +150,7 @@ export function bridgeSettings(
       mostUnanswered: config.max_recv_queue_len,
       spool: spoolOf(config, facts),
       isTransparent: config.transparent,
-      answerPatience: ackTimeoutOf(config),
+      ackTimeout: ackTimeoutOf(config),
       backoffMaxMs: config.backoff_max === 0 ? defaultBackoffMs : config.backoff_max,
       connectTimeoutMs: connectTimeoutOf(config),
       noLocalBefore5: config.no_local_v4,

@@ -37,7 +37,7 @@ export interface ClientFilters {
   /** All shards have reported their filters. */
   readonly isComplete: boolean
   /** Number of filters beyond the maximum of shards. */
-  readonly untold: number
+  readonly unreported: number
 }
 
 export interface TransparentCounts {
@@ -60,7 +60,7 @@ export class TransparentSubscriptions {
   #isAllThere = false
   /** All filters were reported and handled. */
   #isComplete = false
-  #untold = 0
+  #unreported = 0
   #nowMs = 0
   readonly #waiting = new Map<TopicFilter, QoS>()
   /** Filters without subscribers, with the time since when. */
@@ -81,12 +81,12 @@ export class TransparentSubscriptions {
 
   get counts(): TransparentCounts {
     const refused = [...this.#refused].filter((filter) => this.#clients.has(filter)).length
-    return { passedOn: this.#clients.size - refused, notPassedOn: refused + this.#waiting.size + this.#untold }
+    return { passedOn: this.#clients.size - refused, notPassedOn: refused + this.#waiting.size + this.#unreported }
   }
 
   /** There are more filters than the maximum. */
   get isFull(): boolean {
-    return this.#waiting.size > 0 || this.#untold > 0
+    return this.#waiting.size > 0 || this.#unreported > 0
   }
 
   /** When `tick` must be called; Infinity: never. */
@@ -114,9 +114,9 @@ export class TransparentSubscriptions {
     for (const filter of known) this.#updateFilter(filter)
   }
 
-  addChanges({ changes, isComplete, untold }: ClientFilters, nowMs: number): void {
+  addChanges({ changes, isComplete, unreported }: ClientFilters, nowMs: number): void {
     this.#nowMs = nowMs
-    this.#untold = untold
+    this.#unreported = unreported
     this.#isAllThere = isComplete
     for (const [filter, qos] of changes) this.#changed.set(filter, qos)
     this.#settleSoon(gatherMs)

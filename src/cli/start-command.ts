@@ -145,8 +145,10 @@ function threadShortage(config: GodwitConfig): string | undefined {
 async function runUntilStopped(node: RunningNode, { signals, terminal, service }: StartContext): Promise<NodeResult> {
   const broken = node.broken.then((problem): NodeResult => ({ end: 'problem', problem }))
   const stopped = signals.stopped.then((): NodeResult => ({ end: 'stopped' }))
-  const wished = node.wished.then((wish): NodeResult => ({ end: wish === 'stop' ? 'stopped' : wish }))
-  const life = await Promise.race([stopped, broken, wished])
+  const shutdownRequested = node.shutdownRequested.then((request): NodeResult => ({
+    end: request === 'stop' ? 'stopped' : request,
+  }))
+  const life = await Promise.race([stopped, broken, shutdownRequested])
   if (life.end === 'stopped') service.noteStopping()
   if (life.end !== 'problem') terminal.say('stopping: clients are told, the store is closed\n')
   node.log.info('node stopping', { why: life.end === 'problem' ? life.problem : life.end })

@@ -126,8 +126,8 @@ export interface AclConfig {
   /** A service decides if no rule matches. */
   readonly asksService: boolean
   /** Cached decisions of the service for one client. */
-  readonly maxVerdicts: number
-  readonly verdictTtlMs: number
+  readonly maxDecisions: number
+  readonly decisionTtlMs: number
 }
 
 /** When a client is banned because it reconnects too often. */
@@ -433,8 +433,8 @@ function toAclConfig({ auth, node }: SettingValues, fileRules: readonly AclRule[
     noMatch: auth.no_match ?? unsaid,
     denyAction: auth.deny_action,
     asksService,
-    maxVerdicts: cache.max_size,
-    verdictTtlMs: service.cache_ttl > 0 ? service.cache_ttl : cache.ttl,
+    maxDecisions: cache.max_size,
+    decisionTtlMs: service.cache_ttl > 0 ? service.cache_ttl : cache.ttl,
   }
 }
 

@@ -134,7 +134,7 @@ function handleRare(
       })
     case 'unsent-bytes':
       return handleUnsentBytes(state, input.connection, input.bytes)
-    case 'connect-verdict':
+    case 'authentication-result':
     case 'queue-loaded':
     case 'message-loaded':
     case 'permission-ready':
@@ -205,14 +205,14 @@ function changeStorageHealth(state: BrokerState, isHealthy: boolean): void {
 
 function handleAnswer(
   state: BrokerState,
-  input: Extract<Input, { kind: 'connect-verdict' | 'queue-loaded' | 'message-loaded' | 'permission-ready' }>,
+  input: Extract<Input, { kind: 'authentication-result' | 'queue-loaded' | 'message-loaded' | 'permission-ready' }>,
 ): void {
   const asked = state.requests.take(input.question)
   if (asked === undefined) return // The connection or command was closed meanwhile.
-  if (input.kind === 'connect-verdict' && asked.for === 'connect') {
-    handleAuthenticationResult(state, asked.connection, input.verdict, handlePacket)
-  } else if (input.kind === 'connect-verdict' && asked.for === 'reauthentication') {
-    handleReauthenticationResult(state, asked.connection, input.question, input.verdict)
+  if (input.kind === 'authentication-result' && asked.for === 'connect') {
+    handleAuthenticationResult(state, asked.connection, input.decision, handlePacket)
+  } else if (input.kind === 'authentication-result' && asked.for === 'reauthentication') {
+    handleReauthenticationResult(state, asked.connection, input.question, input.decision)
   } else if (input.kind === 'permission-ready' && asked.for === 'permission') {
     handleAuthorization(state, asked.connection, input.question)
   } else if (input.kind === 'queue-loaded' && asked.for === 'queue') {

@@ -193,8 +193,8 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     writeClone(this.#writer, recordKinds.relayClosed, { relay, error: error?.message })
   }
 
-  waitForRoom(door: RelayAcceptor): void {
-    this.#waitingForRoom.push(door)
+  waitForRoom(acceptor: RelayAcceptor): void {
+    this.#waitingForRoom.push(acceptor)
   }
 
   // The session's side.
@@ -333,7 +333,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     const waitingBytes = this.#writer.sentBytes - this.#confirmedBytes
     if (this.isCongested ? waitingBytes > relievedAtBytes : waitingBytes <= congestedFromBytes) return
     this.isCongested = !this.isCongested
-    if (!this.isCongested) for (const door of this.#waitingForRoom.splice(0)) door.resume()
+    if (!this.isCongested) for (const acceptor of this.#waitingForRoom.splice(0)) acceptor.resume()
     this.#owner.noteCongested(this, this.isCongested)
   }
 
@@ -345,7 +345,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     const streams = [...this.#streams.values()]
     this.#relayedSockets.clear()
     this.#streams.clear()
-    for (const door of relayedSockets) door.destroy()
+    for (const acceptor of relayedSockets) acceptor.destroy()
     const error = new Error(`shard ${this.peer}, which had the socket, is gone`)
     for (const stream of streams) stream.noteClosed(error)
     this.#owner.noteClosed(this)

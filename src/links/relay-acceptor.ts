@@ -11,7 +11,7 @@ export interface RelayAcceptorLink {
   relaySent(relay: number, bytes: number): void
   relayClosed(relay: number, error: Error | undefined): void
   /** Calls `resume` when the link is not congested any more. */
-  waitForRoom(door: RelayAcceptor): void
+  waitForRoom(acceptor: RelayAcceptor): void
 }
 
 /** So much has left before it is told. */

@@ -44,7 +44,7 @@ export class FailedLogins {
       'reason' in failed
         ? { by: 'token', reason: failed.reason }
         : { by: 'password', name: failed.name.slice(0, maxNameLength) }
-    this.#log.warn('API login failed', { ...who, address, untoldBefore: this.#suppressed })
+    this.#log.warn('API login failed', { ...who, address, suppressedBefore: this.#suppressed })
     this.#suppressed = 0
   }
 }

@@ -197,9 +197,9 @@ export class Shard implements ClientOutputOwner {
     this.peers?.acceptClients()
   }
 
-  /** Resolves with true when the core has the filters of the other shards, or with false after `patienceMs`. */
-  isReadyWithin(patienceMs: number): Promise<boolean> {
-    return this.#waiting.wait(() => this.core.view.isReadyForClients, patienceMs)
+  /** Resolves with true when the core has the filters of the other shards, or with false after `timeoutMs`. */
+  isReadyWithin(timeoutMs: number): Promise<boolean> {
+    return this.#waiting.wait(() => this.core.view.isReadyForClients, timeoutMs)
   }
 
   /** A listener of this shard has accepted a client. */
@@ -311,18 +311,18 @@ export class Shard implements ClientOutputOwner {
   }
 
   /** Disconnects clients and ends their streams. When it resolves, acknowledged state is durable. */
-  async stop(patienceMs: number): Promise<void> {
+  async stop(timeoutMs: number): Promise<void> {
     this.input({ kind: 'shutdown' })
     // A client before CONNECT cannot be told.
     for (const output of this.clientOutputs)
       if (output.connection?.now.state === 'awaiting-connect') output.stream.end()
     const peers = this.peers
-    await this.#waiting.wait(() => this.clientOutputs.size === 0 && (peers?.relayedSockets ?? 0) === 0, patienceMs)
-    await this.#waiting.wait(() => !this.core.view.isReadingWills, patienceMs)
+    await this.#waiting.wait(() => this.clientOutputs.size === 0 && (peers?.relayedSockets ?? 0) === 0, timeoutMs)
+    await this.#waiting.wait(() => !this.core.view.isReadingWills, timeoutMs)
     for (const output of this.clientOutputs) output.stream.destroy()
     // Last messages of peers (wills) are confirmed before the store is closed, or sent again at the next start.
     peers?.sendFinalNotice()
-    await this.#waiting.wait(() => (peers?.isQuiet ?? true) && !this.core.view.isAwaitingPeers, patienceMs)
+    await this.#waiting.wait(() => (peers?.isQuiet ?? true) && !this.core.view.isAwaitingPeers, timeoutMs)
     this.access.close()
     await this.#queueReads.end()
     this.#endTurn()

@@ -44,10 +44,10 @@ import { Shard } from './shard.ts'
 import { Tracer } from './observe/tracer.ts'
 
 /** Streams that do not end within this time after the broker stops are destroyed. */
-const stopPatienceMs = 3_000
+const stopTimeoutMs = 3_000
 
 /** Maximum time for the other shards to send their filters to a new one. */
-const readyPatienceMs = 10_000
+const readyTimeoutMs = 10_000
 
 /** Interval of retries for a listener that could not be opened. */
 const closedTriedAgainMs = 5_000
@@ -106,9 +106,9 @@ async function run(): Promise<void> {
   })
   const clock = new Clock(start.clockBaseMs)
   const identity = randomBytes(identityBytes).toString('hex')
-  const doors = doorsOf(start)
+  const listenerLimits = listenerLimitsOf(start)
   const listeners: ListenerSet = new ListenerSet(start.listeners, {
-    factory: porterOf(doors, {
+    factory: listenerFactoryOf(listenerLimits, {
       accept: (stream, listener) => running.accept(stream, listener),
       storedKey: storedKeyOf(() => running),
     }),
@@ -117,7 +117,7 @@ async function run(): Promise<void> {
     alarm,
     alarmOver,
   })
-  const gateways = gatewaysOf(() => running, { doors, clock, store })
+  const gateways = gatewaysOf(() => running, { listenerLimits, clock, store })
   const listenerOf = (number: number): ShardListener | undefined =>
     listeners.byNumber(number) ?? gateways.listenerOf(number)
   const running: Shard = new Shard({
@@ -145,7 +145,7 @@ async function run(): Promise<void> {
   client.onTrouble()
   for (const { peer, port } of start.links ?? []) running.link(peer, linkPortOver(port))
   const rules = rulesOf(running, clock)
-  hear = (message) => obey(message, { shard: running, store, listeners, doors, clock, rules, gateways })
+  hear = (message) => obey(message, { shard: running, store, listeners, listenerLimits, clock, rules, gateways })
   for (const message of early) hear(message)
   await letClientsIn(running, listeners, rules, gateways)
   bridgesOf(running, store, clock)
@@ -166,7 +166,11 @@ function garbageCollectorOf(running: Shard): () => void {
 
 function gatewaysOf(
   running: () => Shard,
-  { doors, clock, store }: { readonly doors: Doors; readonly clock: Clock; readonly store: Store },
+  {
+    listenerLimits,
+    clock,
+    store,
+  }: { readonly listenerLimits: ListenerLimits; readonly clock: Clock; readonly store: Store },
 ): GatewayManager {
   const storedKey = storedKeyOf(running)
   return new GatewayManager({
@@ -176,9 +180,9 @@ function gatewaysOf(
     log,
     nowMs: () => clock.nowMs(),
     accept: (stream, listener) => running().accept(stream, listener),
-    openListener: (listener, accept) => porterOf(doors, { accept, storedKey }).open(listener),
+    openListener: (listener, accept) => listenerFactoryOf(listenerLimits, { accept, storedKey }).open(listener),
     storedKey,
-    connections: doors.connections,
+    connections: listenerLimits.connections,
     ...keptFacts(running, store),
     alarm,
     alarmOver,
@@ -241,7 +245,7 @@ interface Running {
   readonly shard: Shard
   readonly store: Store
   readonly listeners: ListenerSet
-  readonly doors: Doors
+  readonly listenerLimits: ListenerLimits
   readonly clock: Clock
   readonly rules: ShardRules
   readonly gateways: GatewayManager
@@ -253,18 +257,21 @@ function autoSubscriberOf({ core, commands }: Shard): AutoSubscriber {
 }
 
 /** What all listeners of the shard share. */
-interface Doors extends Pick<ListenerDependencies, 'budget' | 'rate'> {
+interface ListenerLimits extends Pick<ListenerDependencies, 'budget' | 'rate'> {
   /** Of all connections; `budget` is of those that take a file each, and they count here as well. */
   readonly connections: ConnectionLimit
 }
 
-function obey(message: NodeToShard, { shard, store, listeners, doors, clock, rules, gateways }: Running): void {
+function obey(
+  message: NodeToShard,
+  { shard, store, listeners, listenerLimits, clock, rules, gateways }: Running,
+): void {
   if (message.kind === 'settings') {
     settings = message.settings
     shard.changeSettings(settings)
     shard.eventLog.autoSubscriber?.change(settings.autoSubscriptions)
-    doors.connections.limit = settings.maxConnections
-    doors.rate.change(settings.maxConnectionRate)
+    listenerLimits.connections.limit = settings.maxConnections
+    listenerLimits.rate.change(settings.maxConnectionRate)
     log.changeThreshold(message.settings.logLevel)
     post({ kind: 'changed', change: message.change })
   } else if (message.kind === 'access') {
@@ -303,7 +310,8 @@ function obey(message: NodeToShard, { shard, store, listeners, doors, clock, rul
       (answer) => post({ kind: 'answer', ask, answer }),
       fail,
     )
-  } else if (message.kind === 'stop') stop({ shard, store, listeners, doors, clock, rules, gateways }).catch(fail)
+  } else if (message.kind === 'stop')
+    stop({ shard, store, listeners, listenerLimits, clock, rules, gateways }).catch(fail)
 }
 
 function queriedParts(
@@ -324,7 +332,7 @@ async function letClientsIn(
   rules: ShardRules,
   gateways: GatewayManager,
 ): Promise<void> {
-  if (!(await shard.isReadyWithin(readyPatienceMs))) {
+  if (!(await shard.isReadyWithin(readyTimeoutMs))) {
     alarm('shards', 'not every shard has said what its clients subscribe to: some may miss messages until it has')
     shard.isReadyWithin(longestTimerMs).then((isReady) => {
       if (isReady) alarmOver('shards', 'every shard has said what its clients subscribe to')
@@ -355,7 +363,7 @@ function namespaceOfKey(username: string, listener: ShardListener): string | und
   return namespaces && resolveNamespace(namespaces, { listener, arrival: undefined, username })
 }
 
-function doorsOf({
+function listenerLimitsOf({
   maxConnectionRate,
   maxConnections,
   connectionSlots,
@@ -363,7 +371,7 @@ function doorsOf({
   fileConnectionSlots,
   descriptorRoom,
   shardNumber: own,
-}: ShardStart): Doors {
+}: ShardStart): ListenerLimits {
   const placesIn = (cells: SharedArrayBuffer | undefined) => cells !== undefined && { places: { cells, own } }
   const connections = new ConnectionLimit(maxConnections, { ...placesIn(connectionSlots) })
   const budget = new ConnectionLimit(maxFileConnections, {
@@ -374,10 +382,13 @@ function doorsOf({
   return { connections, budget, rate: new ConnectionRate(maxConnectionRate) }
 }
 
-function porterOf(doors: Doors, within: Pick<ListenerDependencies, 'accept' | 'storedKey'>): ListenerFactory {
+function listenerFactoryOf(
+  listenerLimits: ListenerLimits,
+  within: Pick<ListenerDependencies, 'accept' | 'storedKey'>,
+): ListenerFactory {
   return new ListenerFactory({
     own: start.shardNumber,
-    ...doors,
+    ...listenerLimits,
     log,
     ...within,
     noteRefused: () => counters.add(counterCells.connectionsRefused, 1),
@@ -392,7 +403,7 @@ async function stop({ shard, store, listeners, rules, gateways }: Running): Prom
   rules.stop()
   await gateways.stop()
   await listeners.closeAll()
-  await shard.stop(stopPatienceMs)
+  await shard.stop(stopTimeoutMs)
   await store.close()
   post({ kind: 'stopped' })
 }

@@ -58,7 +58,7 @@ export function encodeGeneration(operations: OperationList, clientId: string, ge
 /** Appends the tombstone of an ended generation, whose records must be deleted. */
 export function encodeTombstone(operations: OperationList, generation: Generation): void {
   operations.begin()
-  writeSessionPrefix(operations.writer, 'grave', generation)
+  writeSessionPrefix(operations.writer, 'tombstone', generation)
   operations.endKey()
   operations.writer.byte(newestVersion)
   writeChecksum(operations.writer, operations.keyStart)

@@ -18,7 +18,7 @@ export async function nextGeneration(database: LevelDatabase, shard: number): Pr
   let highest = Math.max(noGeneration, generationsOfShard(shard).first)
   const begun = await database.get(lastGenerationKey(shard))
   if (begun !== undefined) highest = Math.max(highest, generationIn(lastGenerationKey(shard), begun))
-  for (const kind of ['grave', ...sessionKinds] as const) {
+  for (const kind of ['tombstone', ...sessionKinds] as const) {
     const key = await database.lastKey(rangeOfShard(kind, shard))
     if (key !== undefined) highest = Math.max(highest, generationOfKey(key))
   }

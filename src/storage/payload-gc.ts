@@ -55,7 +55,7 @@ export class PayloadGc {
   }
 
   async #findTombstones(shard: number): Promise<void> {
-    for await (const slice of this.#database.slices({ ...rangeOfShard('grave', shard), keysOnly: true })) {
+    for await (const slice of this.#database.slices({ ...rangeOfShard('tombstone', shard), keysOnly: true })) {
       for (const [key] of slice) this.#waiting.push(generationOfKey(key))
     }
   }
@@ -100,7 +100,7 @@ export class PayloadGc {
       }
     }
     operations.clear()
-    operations.delete(sessionPrefix('grave', generation))
+    operations.delete(sessionPrefix('tombstone', generation))
     await this.#database.write(operations, false)
     this.#releases.swept(generation)
   }

@@ -40,7 +40,7 @@ export const noGeneration: Generation = 0
 export const kindBytes = {
   journal: 0x01,
   life: 0x02,
-  grave: 0x03,
+  tombstone: 0x03,
   begun: 0x04,
   session: 0x10,
   subscription: 0x11,
@@ -55,7 +55,7 @@ export const kindBytes = {
   moving: 0x24,
   ...accessKindBytes,
   ...adminKindBytes,
-} as const satisfies Record<RecordKind | 'journal' | 'life' | 'grave' | 'begun', number>
+} as const satisfies Record<RecordKind | 'journal' | 'life' | 'tombstone' | 'begun', number>
 
 /** Kinds that are deleted with their session. */
 export const sessionKinds: readonly SessionRecordKind[] = [
@@ -162,7 +162,11 @@ export function writeKey(writer: ByteWriter, key: RecordKey, generation: number)
 }
 
 /** Appends kind and generation. */
-export function writeSessionPrefix(writer: ByteWriter, kind: SessionRecordKind | 'grave', generation: number): void {
+export function writeSessionPrefix(
+  writer: ByteWriter,
+  kind: SessionRecordKind | 'tombstone',
+  generation: number,
+): void {
   writer.byte(kindBytes[kind])
   writer.uint48(generation)
 }
@@ -204,7 +208,7 @@ export function generationsOfShard(shard: number): { readonly first: number; rea
 }
 
 /** Returns the keys of a kind with generations of a shard. */
-export function rangeOfShard(kind: SessionRecordKind | 'grave', shard: number): KeyRange {
+export function rangeOfShard(kind: SessionRecordKind | 'tombstone', shard: number): KeyRange {
   const { first, end } = generationsOfShard(shard)
   const isLast = shard + 1 === shardNumbers
   return { gte: sessionPrefix(kind, first), lt: isLast ? rangeOfKind(kind).lt : sessionPrefix(kind, end) }
@@ -254,7 +258,7 @@ export function generationKey(clientId: string): Buffer {
 }
 
 /** Returns the first possible key of a kind and a session, or with `generation + 1` the first after them. */
-export function sessionPrefix(kind: SessionRecordKind | 'grave', generation: number): Buffer {
+export function sessionPrefix(kind: SessionRecordKind | 'tombstone', generation: number): Buffer {
   const writer = new ByteWriter(sessionPrefixBytes)
   writeSessionPrefix(writer, kind, generation)
   return writer.bytes

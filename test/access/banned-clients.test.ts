@@ -28,7 +28,7 @@ describe('a client that is banned', () => {
       const stage = new AccessStage({ allowAnonymous: true })
       stage.access.applyRecords({ put: [record, credential('username', 'u', password)], delete: [] })
       for (const shown of [password, 'wrong', undefined]) {
-        assert.equal(outcomeOf(stage.verdict({ username: 'u', password: shown })), reasonCodes.banned)
+        assert.equal(outcomeOf(stage.decision({ username: 'u', password: shown })), reasonCodes.banned)
       }
       assert.match(stage.told, /banned by user as .*it was too loud/)
       assert.doesNotMatch(stage.told, /secret|wrong/)
@@ -39,21 +39,21 @@ describe('a client that is banned', () => {
     const certificate = { commonName: 'u', subject: 'CN=u', serialNumber: '01', fingerprint: '', der: new Uint8Array() }
     const stage = new AccessStage({ chain: ['certificate'] })
     const shown = { username: 'nobody', arrival: { certificate } }
-    assert.equal(outcomeOf(stage.verdict(shown)), 'in')
+    assert.equal(outcomeOf(stage.decision(shown)), 'in')
     stage.access.applyRecords({ put: [ban('username', 'u')], delete: [] })
-    assert.equal(outcomeOf(stage.verdict(shown)), reasonCodes.banned)
+    assert.equal(outcomeOf(stage.decision(shown)), reasonCodes.banned)
   })
 
   test('comes in again when the ban has run out or is lifted', () => {
     const stage = new AccessStage({ allowAnonymous: true })
     stage.access.applyRecords({ put: [ban('clientid', 'client', stage.nowMs + 1_000)], delete: [] })
-    assert.equal(outcomeOf(stage.verdict()), reasonCodes.banned)
+    assert.equal(outcomeOf(stage.decision()), reasonCodes.banned)
     stage.nowMs += 1_000
-    assert.equal(outcomeOf(stage.verdict()), 'in')
+    assert.equal(outcomeOf(stage.decision()), 'in')
     stage.access.applyRecords({ put: [ban('clientid', 'client')], delete: [] })
-    assert.equal(outcomeOf(stage.verdict()), reasonCodes.banned)
+    assert.equal(outcomeOf(stage.decision()), reasonCodes.banned)
     stage.access.applyRecords({ put: [], delete: [{ kind: 'ban', as: 'clientid', who: 'client' }] })
-    assert.equal(outcomeOf(stage.verdict()), 'in')
+    assert.equal(outcomeOf(stage.decision()), 'in')
   })
 
   test('while it is connected may not stay, and the broker is told to look', () => {
@@ -81,13 +81,13 @@ describe('a client that comes and goes', () => {
     })
     for (let time = 0; time < 2; time++) {
       const connection = connectionFrom(false)
-      assert.equal(outcomeOf(stage.verdict({ connection })), 'in')
+      assert.equal(outcomeOf(stage.decision({ connection })), 'in')
       stage.access.forget(connection)
     }
-    assert.equal(outcomeOf(stage.verdict()), reasonCodes.banned)
+    assert.equal(outcomeOf(stage.decision()), reasonCodes.banned)
     assert.match(stage.told, /client banned.*connected and disconnected too often/)
     stage.nowMs += 5_000
-    assert.equal(outcomeOf(stage.verdict()), 'in')
+    assert.equal(outcomeOf(stage.decision()), 'in')
   })
 
   test('and was refused each time is not counted: a client cannot ban another by using its name', () => {
@@ -99,11 +99,11 @@ describe('a client that comes and goes', () => {
     for (let time = 0; time < 10; time++) {
       const connection = connectionFrom(false)
       assert.equal(
-        outcomeOf(stage.verdict({ connection, username: 'u', password: 'x' })),
+        outcomeOf(stage.decision({ connection, username: 'u', password: 'x' })),
         reasonCodes.badUserNameOrPassword,
       )
       stage.access.forget(connection)
     }
-    assert.equal(outcomeOf(stage.verdict({ username: 'u', password: 'secret' })), 'in')
+    assert.equal(outcomeOf(stage.decision({ username: 'u', password: 'secret' })), 'in')
   })
 })

@@ -44,7 +44,7 @@ test('a request that takes too long gives its place in the pool back', async (co
   assert.equal(await outcome(stage), 'in')
 })
 
-/** Until a request that nobody answers is over, which has more time than the connections of these tests have to be made. */
+/** Until an unanswered request times out, which takes longer than the connections of these tests take to open. */
 async function longerThanConnecting(context: TestContext): Promise<void> {
   const silent = await HttpService.start(context)
   void silent.holdFirst()

@@ -1,4 +1,4 @@
-// An access room that asks a service over HTTP.
+// The access module with an HTTP service.
 
 import type { TestContext } from 'node:test'
 import type { AccessSettings } from '../../src/access/index.ts'

@@ -196,8 +196,8 @@ test('headers of the configuration are sent, but those that are not its business
 })
 
 const isSuperuser = async (stage: AccessStage): Promise<unknown> => {
-  const verdict = await ask(stage)
-  return verdict.allowed === true && verdict.identity?.isSuperuser
+  const decision = await ask(stage)
+  return decision.allowed === true && decision.identity?.isSuperuser
 }
 
 test('a superuser is one by the answer, or by a question of its own', async (context) => {
@@ -226,7 +226,7 @@ test('an answer holds as long as it is said, for the same client with the same p
   const service = await HttpService.start(context)
   const stage = stageFor(context, { authRequest: requestTo(service.url()), cacheTtlMs: 1_000 })
   assert.equal(await outcome(stage), 'in')
-  assert.equal(outcomeOf(stage.verdict({ username: 'alice', password: 'secret' })), 'in', 'at hand')
+  assert.equal(outcomeOf(stage.decision({ username: 'alice', password: 'secret' })), 'in', 'at hand')
   assert.equal(service.asked.length, 1)
   service.answer = status(403)
   assert.equal(await outcome(stage, { password: 'other' }), badUserNameOrPassword)
@@ -289,8 +289,8 @@ test('a superuser stays one, whatever the service says', async (context) => {
     { superRequest: requestTo(service.url()) },
     { chain: ['password'], credentials: [{ ...credential('username', 'alice', 'secret'), isSuperuser: true }] },
   )
-  const verdict = await ask(stage)
-  assert.ok(verdict.allowed === true && verdict.identity?.isSuperuser === true)
+  const decision = await ask(stage)
+  assert.ok(decision.allowed === true && decision.identity?.isSuperuser === true)
   assert.equal(service.asked.length, 0)
 })
 
@@ -319,20 +319,20 @@ test('what a client may do is asked with topic and action', async (context) => {
   })
   const authority = new HttpAuthorizer(settingsFor({ aclRequest }))
   context.after(() => authority.close())
-  const deed = {
+  const action = {
     connection: connectionFrom(false),
     clientId: 'c',
     username: undefined,
     action: 'publish',
     topic: 'a/b',
   } as const
-  assert.deepEqual(await authority.authorize(deed), { says: 'allow', isSuperuser: undefined })
+  assert.deepEqual(await authority.authorize(action), { says: 'allow', isSuperuser: undefined })
   assert.deepEqual(service.asked[0].query, { t: 'a/b', A: '2', u: '' })
   service.answer = status(403)
-  assert.deepEqual(await authority.authorize({ ...deed, action: 'subscribe', topic: 'a/#' }), { says: 'deny' })
+  assert.deepEqual(await authority.authorize({ ...action, action: 'subscribe', topic: 'a/#' }), { says: 'deny' })
   assert.deepEqual(service.asked[1].query, { t: 'a/#', A: '1', u: '' })
   service.answer = status(500)
-  assert.equal((await authority.authorize(deed)).says, 'nothing')
+  assert.equal((await authority.authorize(action)).says, 'nothing')
 })
 
 test('addresses of the link, among them where clouds keep credentials, are not asked, by whatever name', async (context) => {

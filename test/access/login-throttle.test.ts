@@ -50,8 +50,8 @@ describe('guesses of one password from one address', () => {
     const stage = new AccessStage({ failedLogins: settings, credentials: [credential('username', 'alice', 'secret')] })
     for (const username of ['alice', 'nobody']) {
       for (let time = 0; time < freeAttempts; time++) {
-        const verdict = stage.verdict({ username, password: `${time}` })
-        assert.equal(outcomeOf(verdict), reasonCodes.badUserNameOrPassword)
+        const decision = stage.decision({ username, password: `${time}` })
+        assert.equal(outcomeOf(decision), reasonCodes.badUserNameOrPassword)
       }
       assert.ok(stage.ask({ username, password: 'next' }) instanceof Promise, username)
     }
@@ -81,7 +81,7 @@ test('one password tried with many user names from one address is bounded by a r
   assert.equal(passed(10_000, startMs + 2_000), addressRate)
 })
 
-/** Alice was here with her password, and somebody guesses it, and those of others, at the same address. */
+/** Alice was connected with her password, and another client at the same address guesses it, and those of other users. */
 function attacked(): LoginThrottle {
   const throttle = new LoginThrottle(settings)
   throttle.noteSucceeded(login('alice', 'secret'), startMs)
@@ -164,14 +164,14 @@ describe('a login that has to wait', () => {
   test('is looked at when its turn comes: the right password is right then', async () => {
     const { access, waiting } = stageWithClock()
     for (let time = 0; time < freeAttempts; time++) void access.authenticate(ask(String(time)))
-    const verdict = access.authenticate(ask('secret'))
-    assert.ok(verdict instanceof Promise)
+    const decision = access.authenticate(ask('secret'))
+    assert.ok(decision instanceof Promise)
     assert.deepEqual(
       waiting.map(({ ms }) => ms),
       [firstDelayMs],
     )
     waiting[0]?.resolve()
-    assert.equal(outcomeOf(await verdict), 'in')
+    assert.equal(outcomeOf(await decision), 'in')
     assert.equal(outcomeOf(await access.authenticate(ask('secret'))), 'in', 'and is known from then on')
     assert.equal(waiting.length, 1)
   })
@@ -180,13 +180,13 @@ describe('a login that has to wait', () => {
     const { access, waiting } = stageWithClock()
     for (let time = 0; time < freeAttempts; time++) void access.authenticate(ask(String(time)))
     const question = ask('secret')
-    const verdict = access.authenticate(question)
+    const decision = access.authenticate(question)
     question.connection.now = { state: 'closed' }
     waiting[0]?.resolve()
-    assert.equal(outcomeOf(await verdict), reasonCodes.connectionRateExceeded)
+    assert.equal(outcomeOf(await decision), reasonCodes.connectionRateExceeded)
   })
 })
 
 function ignore(): void {
-  // Nobody looks at what is told here.
+  // The events of this one are not checked.
 }

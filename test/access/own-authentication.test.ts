@@ -30,24 +30,24 @@ test('[F2] users of a gateway are let in by its listeners only, and those of the
   const meter = { username: 'meter', password: 'of meter' }
   const alice = { username: 'alice', password: 'of alice' }
   const authentication = usersOf('coap')
-  const allowed = stage.verdict({ ...meter, authentication })
+  const allowed = stage.decision({ ...meter, authentication })
   assert.ok(allowed.allowed === true)
   const { identity } = allowed
   assert.deepEqual([identity?.username, identity?.isSuperuser, identity?.principal], ['meter', true, 'user:meter'])
-  assert.equal(outcomeOf(stage.verdict({ ...meter, password: 'x', authentication })), badUserNameOrPassword)
-  assert.equal(outcomeOf(stage.verdict({ ...alice, authentication })), badUserNameOrPassword)
-  assert.equal(outcomeOf(stage.verdict(alice)), 'in')
-  assert.equal(outcomeOf(stage.verdict(meter)), badUserNameOrPassword)
-  assert.equal(outcomeOf(stage.verdict({ ...meter, authentication: usersOf('coap:udp:a') })), badUserNameOrPassword)
+  assert.equal(outcomeOf(stage.decision({ ...meter, password: 'x', authentication })), badUserNameOrPassword)
+  assert.equal(outcomeOf(stage.decision({ ...alice, authentication })), badUserNameOrPassword)
+  assert.equal(outcomeOf(stage.decision(alice)), 'in')
+  assert.equal(outcomeOf(stage.decision(meter)), badUserNameOrPassword)
+  assert.equal(outcomeOf(stage.decision({ ...meter, authentication: usersOf('coap:udp:a') })), badUserNameOrPassword)
 })
 
 test('[F1] anonymous clients are refused where there is an authentication, from this machine and in every profile', () => {
   for (const settings of [{ profile: 'legacy' as const }, { allowAnonymous: true }, {}]) {
     const stage = new AccessStage(settings)
     const authentication = usersOf('stomp')
-    assert.equal(outcomeOf(stage.verdict({ isLoopback: true, authentication })), notAuthorized)
-    assert.equal(outcomeOf(stage.verdict({ isLoopback: true, username: 'a', authentication })), badUserNameOrPassword)
-    assert.equal(outcomeOf(stage.verdict({ isLoopback: true })), 'in')
+    assert.equal(outcomeOf(stage.decision({ isLoopback: true, authentication })), notAuthorized)
+    assert.equal(outcomeOf(stage.decision({ isLoopback: true, username: 'a', authentication })), badUserNameOrPassword)
+    assert.equal(outcomeOf(stage.decision({ isLoopback: true })), 'in')
   }
 })
 
@@ -56,10 +56,10 @@ test('[F2] user_id_type = clientid: users are client IDs; one that is removed is
   const authentication = usersOf('coap', 'clientid')
   stage.access.applyRecords({ put: [user('coap', 'lamp', 'of lamp')], delete: [] })
   const lamp = { clientId: 'lamp', password: 'of lamp', authentication }
-  assert.equal(outcomeOf(stage.verdict(lamp)), 'in')
-  assert.equal(outcomeOf(stage.verdict({ ...lamp, clientId: 'x', username: 'lamp' })), badUserNameOrPassword)
+  assert.equal(outcomeOf(stage.decision(lamp)), 'in')
+  assert.equal(outcomeOf(stage.decision({ ...lamp, clientId: 'x', username: 'lamp' })), badUserNameOrPassword)
   stage.access.applyRecords({ put: [], delete: [{ kind: 'gateway-user', chain: 'coap', id: 'lamp' }] })
-  assert.equal(outcomeOf(stage.verdict(lamp)), badUserNameOrPassword)
+  assert.equal(outcomeOf(stage.decision(lamp)), badUserNameOrPassword)
 })
 
 test('[F2] an unknown user of a gateway takes as long as one with a wrong password', () => {
@@ -69,7 +69,7 @@ test('[F2] an unknown user of a gateway takes as long as one with a wrong passwo
   const password = Buffer.alloc(8_388_608)
   const timeOf = (username: string): number => {
     const startMs = performance.now()
-    stage.verdict({ username, password, authentication: usersOf('coap') })
+    stage.decision({ username, password, authentication: usersOf('coap') })
     return performance.now() - startMs
   }
   const best = (username: string): number => Math.min(...Array.from({ length: 5 }, () => timeOf(username)))

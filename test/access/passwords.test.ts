@@ -1,4 +1,4 @@
-// Passwords that are known here, of users and of clients, and what holds for those whom nobody knows.
+// Stored passwords of users and of clients, and the handling of unknown users.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -18,7 +18,7 @@ function stageWith(...records: ReturnType<typeof credential>[]): AccessStage {
   return stage
 }
 
-const outcome = (stage: AccessStage, options: AskOptions) => outcomeOf(stage.verdict(options))
+const outcome = (stage: AccessStage, options: AskOptions) => outcomeOf(stage.decision(options))
 
 test('a hashed password is known again, and no other one is, in every manner of hashing', () => {
   fc.assert(
@@ -82,8 +82,8 @@ test('where both are known either password is enough', () => {
 
 /** Undefined: it is not let in, or has none. */
 function usernameOf(stage: AccessStage, options: AskOptions): string | undefined {
-  const verdict = stage.verdict(options)
-  return verdict.allowed === true ? verdict.identity?.username : undefined
+  const decision = stage.decision(options)
+  return decision.allowed === true ? decision.identity?.username : undefined
 }
 
 test('who knows the password of a client id alone is not a user who has another one', () => {
@@ -107,8 +107,8 @@ test('a stored password must match even where unauthenticated clients are accept
 
 test('an unknown user name gets the same response as a wrong password', () => {
   const stage = stageWith(credential('username', 'alice', 'secret'))
-  const known = stage.verdict({ username: 'alice', password: 'wrong' })
-  const unknown = stage.verdict({ username: 'bob', password: 'wrong' })
+  const known = stage.decision({ username: 'alice', password: 'wrong' })
+  const unknown = stage.decision({ username: 'bob', password: 'wrong' })
   assert.deepEqual(known, unknown)
 })
 
@@ -143,8 +143,8 @@ test('new settings hold for the next client, and what is stored stays', () => {
 
 test('a superuser is told to the core as one, and so is where a client comes from', () => {
   const stage = stageWith(credential('username', 'root', 'secret', { isSuperuser: true }))
-  const verdict = stage.verdict({ username: 'root', password: 'secret' })
-  assert.deepEqual(verdict.allowed === true && verdict.identity, {
+  const decision = stage.decision({ username: 'root', password: 'secret' })
+  assert.deepEqual(decision.allowed === true && decision.identity, {
     clientId: 'client',
     username: 'root',
     peerAddress: '192.0.2.7',
@@ -182,10 +182,10 @@ test('a configured chain without users refuses every client; under the legacy pr
 
 test('the operator hears why a client was refused, and neither of them the password', () => {
   const stage = stageWith(credential('username', 'alice', 'secret'))
-  const verdict = stage.verdict({ username: 'alice', password: 'hunter2' })
+  const decision = stage.decision({ username: 'alice', password: 'hunter2' })
   assert.match(stage.told, /password: the password is wrong/)
-  assert.doesNotMatch(stage.told + JSON.stringify(verdict), /hunter2|secret/)
-  assert.ok(verdict.allowed === false && verdict.reasonString === 'the user name or the password is not right')
+  assert.doesNotMatch(stage.told + JSON.stringify(decision), /hunter2|secret/)
+  assert.ok(decision.allowed === false && decision.reasonString === 'the user name or the password is not right')
 })
 
 test('[MQTT5-4.12.0-1] an unknown authentication method is refused with that reason', () => {
@@ -217,7 +217,7 @@ test('a credential of a namespace is for clients of that one, and hides what oth
 })
 
 test('who is let in to a namespace is known there by its own client id', () => {
-  const verdict = stageWith().verdict({ clientId: 'plant\0c', isLoopback: true })
-  assert.ok(verdict.allowed === true)
-  assert.deepEqual([verdict.identity?.namespace, verdict.identity?.clientId], ['plant', 'c'])
+  const decision = stageWith().decision({ clientId: 'plant\0c', isLoopback: true })
+  assert.ok(decision.allowed === true)
+  assert.deepEqual([decision.identity?.namespace, decision.identity?.clientId], ['plant', 'c'])
 })

@@ -192,8 +192,8 @@ describe('stored rules', () => {
 
   test('of one moment are asked in one order on every shard, in whichever they came', () => {
     const records = [record({ topic: 'b/#', permit: 'deny' }), record({ topic: 'b/+', permit: 'allow' })]
-    const verdicts = [records, records.toReversed()].map((come) => publishes(stage('', {}, come), someone, 'b/c'))
-    assert.deepEqual(verdicts, ['deny', 'deny'])
+    const decisions = [records, records.toReversed()].map((come) => publishes(stage('', {}, come), someone, 'b/c'))
+    assert.deepEqual(decisions, ['deny', 'deny'])
   })
 
   test('come before those of the configuration: client ID, user name, all clients, each the oldest first', () => {
@@ -304,7 +304,7 @@ describe('a service that is asked', () => {
   const asking = { asksService: true, noMatch: 'allow' } as const
 
   test('is asked only where no rule says anything, and its answer holds for its time', () => {
-    const world = stage('{deny, all, publish, ["a"]}.', { ...asking, verdictTtlMs: 10_000 })
+    const world = stage('{deny, all, publish, ["a"]}.', { ...asking, decisionTtlMs: 10_000 })
     assert.equal(world.rules.isUncacheable, true)
     assert.equal(publishes(world, someone, 'a'), 'deny')
     assert.equal(publishes(world, someone, 'b'), 'ask')
@@ -332,7 +332,7 @@ describe('a service that is asked', () => {
   })
 
   test('is remembered for a limited number of decisions of one client', () => {
-    const world = stage('', { ...asking, maxVerdicts: 3 })
+    const world = stage('', { ...asking, maxDecisions: 3 })
     for (let index = 0; index < 10; index++) {
       world.time += 2_000
       world.rules.recordResponse(someone, 'publish', `t/${index}`, 'allow')
@@ -344,7 +344,7 @@ describe('a service that is asked', () => {
   })
 
   test('answers the question it was just asked, however little is kept', () => {
-    const world = stage('', { ...asking, maxVerdicts: 0, verdictTtlMs: 0 })
+    const world = stage('', { ...asking, maxDecisions: 0, decisionTtlMs: 0 })
     for (let index = 0; index < 100; index++) world.rules.recordResponse(someone, 'subscribe', `t/${index}`, 'allow')
     for (let index = 0; index < 100; index++) assert.equal(subscribes(world, someone, `t/${index}`), 'allow')
   })

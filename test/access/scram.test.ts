@@ -47,7 +47,7 @@ class Talk {
   }
 
   connect(data: string | undefined): AuthenticationResult {
-    return this.#stage.verdict({
+    return this.#stage.decision({
       connection: this.connection,
       clientId: this.#clientId,
       authenticationMethod: this.#method,
@@ -56,7 +56,7 @@ class Talk {
   }
 
   auth(data: string | undefined, isReauthentication = false, method = this.#method): AuthenticationResult {
-    const verdict = this.#stage.access.authenticate({
+    const decision = this.#stage.access.authenticate({
       kind: 'authenticate',
       question: 1,
       connection: this.connection,
@@ -65,8 +65,8 @@ class Talk {
       data: data === undefined ? undefined : Buffer.from(data),
       isReauthentication,
     })
-    assert.ok(!(verdict instanceof Promise))
-    return verdict
+    assert.ok(!(decision instanceof Promise))
+    return decision
   }
 
   /** The whole of it: the outcome of the last step, and whether the server showed that it knows the password too. */
@@ -80,8 +80,8 @@ class Talk {
   }
 }
 
-function textOf(verdict: AuthenticationResult): string {
-  return verdict.allowed === false ? '' : (verdict.authenticationData?.toString() ?? '')
+function textOf(decision: AuthenticationResult): string {
+  return decision.allowed === false ? '' : (decision.authenticationData?.toString() ?? '')
 }
 
 test('the exchange that RFC 7677 prints comes out as it is printed there, but for the nonce', () => {
@@ -129,8 +129,8 @@ test('names with commas and equals signs, and passwords beyond ASCII, are unders
 test('who is let in is called as the method says, and may be a superuser', () => {
   const talk = new Talk(stage(user({ isSuperuser: true })))
   const client = new ScramClient(alice)
-  const verdict = talk.auth(client.final(textOf(talk.connect(client.first))).message)
-  assert.ok(verdict.allowed === true && verdict.identity?.username === 'alice' && verdict.identity.isSuperuser)
+  const decision = talk.auth(client.final(textOf(talk.connect(client.first))).message)
+  assert.ok(decision.allowed === true && decision.identity?.username === 'alice' && decision.identity.isSuperuser)
 })
 
 test('a wrong password and an unknown user fail at the same step with the same answer', () => {
@@ -233,8 +233,8 @@ test('messages that are none end the conversation', () => {
     `n,,n=alice,r=${'x'.repeat(4_096)}`,
     'n,,n=a\0b,r=x',
   ]) {
-    const verdict = new Talk(stage(user())).connect(first)
-    assert.ok(first === '' ? verdict.allowed === 'not-yet' : outcomeOf(verdict) === notAuthorized, first.slice(0, 40))
+    const decision = new Talk(stage(user())).connect(first)
+    assert.ok(first === '' ? decision.allowed === 'not-yet' : outcomeOf(decision) === notAuthorized, first.slice(0, 40))
   }
   for (const last of [undefined, '', 'c=biws', 'c=biws,r=x', 'c=biws,r=x,p=', 'c=biws,r=x,p=!!']) {
     const talk = new Talk(stage(user()))
@@ -332,8 +332,8 @@ test('what changes while a conversation is under way counts at its end', () => {
   access.access.applyRecords({ put: [raised], delete: [] })
   const [atRaise, atEnd] = [begin(access), begin(access)]
   access.access.applyRecords({ put: [{ ...raised, isSuperuser: true }], delete: [] })
-  const verdict = atRaise()
-  assert.ok(verdict.allowed === true && verdict.identity?.isSuperuser === true)
+  const decision = atRaise()
+  assert.ok(decision.allowed === true && decision.identity?.isSuperuser === true)
   access.access.changeSettings({ ...access.settings, scram: undefined })
   assert.equal(outcomeOf(atEnd()), notAuthorized)
 })
@@ -342,9 +342,9 @@ test('a user name with SCRAM credentials belongs to that user only, also where u
   const made = new AccessStage({ scram: { users: [], secret, iterations }, allowAnonymous: true })
   made.access.applyRecords({ put: [user()], delete: [] })
   const { badUserNameOrPassword } = reasonCodes
-  assert.equal(outcomeOf(made.verdict({ username: 'alice' })), badUserNameOrPassword)
-  assert.equal(outcomeOf(made.verdict({ username: 'alice', password: 'secret' })), badUserNameOrPassword)
-  assert.equal(outcomeOf(made.verdict({ username: '\u00adalice' })), badUserNameOrPassword, 'spelled otherwise')
-  assert.equal(outcomeOf(made.verdict({ username: 'bob' })), 'in')
-  assert.equal(outcomeOf(made.verdict()), 'in')
+  assert.equal(outcomeOf(made.decision({ username: 'alice' })), badUserNameOrPassword)
+  assert.equal(outcomeOf(made.decision({ username: 'alice', password: 'secret' })), badUserNameOrPassword)
+  assert.equal(outcomeOf(made.decision({ username: '\u00adalice' })), badUserNameOrPassword, 'spelled otherwise')
+  assert.equal(outcomeOf(made.decision({ username: 'bob' })), 'in')
+  assert.equal(outcomeOf(made.decision()), 'in')
 })

@@ -14,24 +14,24 @@ const someone: Identity = {
   grants: undefined,
 }
 
-function learnt(verdicts: ServiceDecisions, topics: readonly string[]): void {
+function learnt(decisions: ServiceDecisions, topics: readonly string[]): void {
   for (const [index, topic] of topics.entries())
-    verdicts.recordResponse(someone, { action: 'publish', topic, answer: 'allow' }, index * 2_000)
+    decisions.recordResponse(someone, { action: 'publish', topic, answer: 'allow' }, index * 2_000)
 }
 
 test('if there are too many decisions, the least recently used one is deleted, and one that is set again is new', () => {
-  const verdicts = new ServiceDecisions({ maxPerClient: 2, ttlMs: 60_000 })
-  learnt(verdicts, ['a', 'b', 'a', 'c'])
+  const decisions = new ServiceDecisions({ maxPerClient: 2, ttlMs: 60_000 })
+  learnt(decisions, ['a', 'b', 'a', 'c'])
   assert.deepEqual(
-    ['a', 'b', 'c'].map((topic) => verdicts.find(someone, 'publish', topic, 6_000)),
+    ['a', 'b', 'c'].map((topic) => decisions.find(someone, 'publish', topic, 6_000)),
     ['allow', undefined, 'allow'],
   )
 })
 
 test('what was said before the settings changed holds no longer', () => {
   const limits = { maxPerClient: 2, ttlMs: 60_000 }
-  const verdicts = new ServiceDecisions(limits)
-  learnt(verdicts, ['a'])
-  verdicts.changeLimits(limits)
-  assert.equal(verdicts.find(someone, 'publish', 'a', 0), undefined)
+  const decisions = new ServiceDecisions(limits)
+  learnt(decisions, ['a'])
+  decisions.changeLimits(limits)
+  assert.equal(decisions.find(someone, 'publish', 'a', 0), undefined)
 })

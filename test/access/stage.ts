@@ -1,4 +1,4 @@
-// An access room without a shard: questions as the core asks them, and a clock that stands still unless it is moved.
+// The access module without a shard: requests as the core sends them, and a clock that moves only when the test moves it.
 
 import {
   AccessControl,
@@ -38,7 +38,7 @@ export class AccessStage {
     })
   }
 
-  /** Somebody connects: from elsewhere, unless `isLoopback` says otherwise. */
+  /** A client connects: from a remote address, unless `isLoopback` is set. */
   ask(options: AskOptions = {}): AuthenticationResult | Promise<AuthenticationResult> {
     const result = this.access.authenticate(this.question(options))
     return result instanceof Promise ? result.then((late) => this.#noteCause(late)) : this.#noteCause(result)
@@ -53,10 +53,10 @@ export class AccessStage {
   }
 
   /** The answer of a source at hand: fails where it has to be waited for. */
-  verdict(options: AskOptions = {}): AuthenticationResult {
-    const verdict = this.ask(options)
-    if (verdict instanceof Promise) throw new Error('the answer is not at hand')
-    return verdict
+  decision(options: AskOptions = {}): AuthenticationResult {
+    const decision = this.ask(options)
+    if (decision instanceof Promise) throw new Error('the answer is not at hand')
+    return decision
   }
 
   question({ password, isLoopback = false, arrival, authentication, ...asked }: AskOptions = {}): Ask {
@@ -111,9 +111,9 @@ export function connectionFrom(
 }
 
 /** The reason code, or `in`. */
-export function outcomeOf(verdict: AuthenticationResult): number | 'in' | 'not-yet' {
-  if (verdict.allowed === 'not-yet') return 'not-yet'
-  return verdict.allowed ? 'in' : verdict.reason
+export function outcomeOf(decision: AuthenticationResult): number | 'in' | 'not-yet' {
+  if (decision.allowed === 'not-yet') return 'not-yet'
+  return decision.allowed ? 'in' : decision.reason
 }
 
 export function credential(

@@ -133,10 +133,10 @@ test('a token that names a place to fetch a key from is not followed there', asy
 })
 
 test('a token that brings its own key is not checked with it', async () => {
-  const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const header = { jwk: stranger.publicKey.export({ format: 'jwk' }) }
+  const unknownKey = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const header = { jwk: unknownKey.publicKey.export({ format: 'jwk' }) }
   const signer: Signer = (input) =>
-    signWith('sha256', Buffer.from(input), { key: stranger.privateKey, dsaEncoding: 'ieee-p1363' })
+    signWith('sha256', Buffer.from(input), { key: unknownKey.privateKey, dsaEncoding: 'ieee-p1363' })
   assert.equal(await outcome(stageFor(pem(ec)), token('ES256', fresh, { header, signer })), badUserNameOrPassword)
 })
 
@@ -150,9 +150,9 @@ test('a huge token is refused before it is decoded', async () => {
   const password = `${part({ alg: 'ES256' })}.${'A'.repeat(1_048_576)}.AAAA`
   // Nor is it a password like any.
   stage.access.applyRecords({ put: [credential('username', 'alice', password)], delete: [] })
-  const verdict = stage.ask({ username: 'alice', password })
-  assert.ok(!(verdict instanceof Promise), 'nothing is worked out')
-  assert.equal(outcomeOf(verdict), badUserNameOrPassword)
+  const decision = stage.ask({ username: 'alice', password })
+  assert.ok(!(decision instanceof Promise), 'nothing is worked out')
+  assert.equal(outcomeOf(decision), badUserNameOrPassword)
 })
 
 test('what does not look like a token is a password for the next in the chain', async () => {
@@ -276,15 +276,15 @@ test('claims that must be there are compared with what the client calls itself',
 
 test('a token in the user name field is not a user name', async () => {
   const stage = stageFor(pem(ec), { from: 'username' })
-  const verdict = await stage.ask({ username: token('ES256', fresh) })
-  assert.ok(verdict.allowed === true && verdict.identity !== undefined)
-  assert.equal(verdict.identity.username, undefined)
+  const decision = await stage.ask({ username: token('ES256', fresh) })
+  assert.ok(decision.allowed === true && decision.identity !== undefined)
+  assert.equal(decision.identity.username, undefined)
 })
 
 test('the user name is that of the token where a claim is named for it', async () => {
   const stage = stageFor(pem(ec), { from: 'username', usernameClaim: 'name' })
-  const verdict = await stage.ask({ username: token('ES256', { ...fresh, name: 'pump' }) })
-  assert.equal(verdict.allowed === true && verdict.identity?.username, 'pump')
+  const decision = await stage.ask({ username: token('ES256', { ...fresh, name: 'pump' }) })
+  assert.equal(decision.allowed === true && decision.identity?.username, 'pump')
   assert.equal(outcomeOf(await stage.ask({ username: token('ES256', fresh) })), badUserNameOrPassword)
 })
 
@@ -297,15 +297,15 @@ test('a client may stay until its token ends, unless it is said otherwise', asyn
 
 test('what a token says about topics goes to those who decide about topics, and nonsense about them refuses it', async () => {
   const stage = stageFor(pem(ec))
-  const verdict = await ask(stage, token('ES256', { ...fresh, acl: { pub: ['a/#'], sub: [], all: [] } }))
-  assert.ok(verdict.allowed === true && verdict.identity?.grants !== undefined)
+  const decision = await ask(stage, token('ES256', { ...fresh, acl: { pub: ['a/#'], sub: [], all: [] } }))
+  assert.ok(decision.allowed === true && decision.identity?.grants !== undefined)
   assert.equal(await outcome(stage, token('ES256', { ...fresh, acl: { publish: 'a' } })), badUserNameOrPassword)
 })
 
 test('neither the operator nor the client is told anything of a token but that it is wrong', async () => {
   const stage = stageFor(pem(ec))
   const wrong = token('ES256', { exp: nowSeconds - 100, secretClaim: 'hunter2' })
-  const verdict = await ask(stage, wrong)
+  const decision = await ask(stage, wrong)
   assert.match(stage.told, /jwt: the token has expired/)
-  assert.ok(!stage.told.includes(wrong.slice(0, 20)) && !JSON.stringify(verdict).includes('expired'))
+  assert.ok(!stage.told.includes(wrong.slice(0, 20)) && !JSON.stringify(decision).includes('expired'))
 })

@@ -20,8 +20,8 @@ const certificate = {
 function nameOf(settings: Partial<AccessSettings>, options: AskOptions): unknown {
   const stage = new AccessStage(settings)
   stage.access.applyRecords({ put: [credential('username', 'alice', 'secret')], delete: [] })
-  const verdict = stage.verdict(options)
-  return verdict.allowed === true ? verdict.identity?.username : outcomeOf(verdict)
+  const decision = stage.decision(options)
+  return decision.allowed === true ? decision.identity?.username : outcomeOf(decision)
 }
 
 test('who came with a certificate is in under the name that the certificate has, whatever it calls itself', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { encodePublish } from '../simulator/world.ts'
-import { Bridged, payloads, publishAll } from './bridged.ts'
+import { Bridged, payloads, publishAll } from './bridged-brokers.ts'
 import { connackIn, crafted, type Answer } from './crafted.ts'
 
 const outward = 'forwards = [{local_topic = "out/#", remote_topic = "", qos = 2}]'
@@ -330,7 +330,7 @@ describe('a message that is as large as this broker takes', () => {
   })
 })
 
-/** Lets everybody in, and is gone with the first message. */
+/** Accepts every client, and disconnects with the first message. */
 const closesOnMessages: Answer = (packet, send, close) => {
   if (packet.type === 'connect') send(connackIn(5))
   if (packet.type === 'publish') close()

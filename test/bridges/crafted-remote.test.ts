@@ -6,7 +6,7 @@ import { describe, test } from 'node:test'
 import { AckPacket, reasonCodes } from '../../src/protocol/index.ts'
 import type { ByteStream } from '../../src/transports/index.ts'
 import { encode, encodePublish } from '../simulator/world.ts'
-import { Bridged, payloads, publishAll } from './bridged.ts'
+import { Bridged, payloads, publishAll } from './bridged-brokers.ts'
 import { ack, connackIn, crafted, pingresp, polite, repeated, type Answer } from './crafted.ts'
 
 const bothWays = `keepalive = 20s, backoff_max = 10s,

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { encodePublish } from '../simulator/world.ts'
-import { Bridged, payloads, settingsOf } from './bridged.ts'
+import { Bridged, payloads, settingsOf } from './bridged-brokers.ts'
 import { ack, connackIn, crafted, granted, type Answer } from './crafted.ts'
 
 const bothWays = `forwards = [{local_topic = "out/#", remote_topic = ""}],

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { ForwardSlots } from '../../src/bridges/forward-slots.ts'
 import type { ForwardRule } from '../../src/bridges/rules.ts'
 import type { TopicFilter } from '../../src/protocol/index.ts'
-import { Bridged } from './bridged.ts'
+import { Bridged } from './bridged-brokers.ts'
 
 const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
 

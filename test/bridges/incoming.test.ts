@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CoreSettings } from '../../src/core/index.ts'
 import { encodePublish, type World } from '../simulator/world.ts'
-import { Bridged } from './bridged.ts'
+import { Bridged } from './bridged-brokers.ts'
 import { ack, connackIn, crafted, granted, type Answer } from './crafted.ts'
 
 function inward(filter: string): string {

@@ -15,7 +15,7 @@ export class LinkStream implements ByteStream {
   #isBlackHole = false
   #waiting: (() => void)[] = []
 
-  /** `lendsChunks`: what is read belongs to whoever wrote it, who has other uses for it afterwards. */
+  /** `lendsChunks`: the writer owns what is read, and reuses the memory afterwards. */
   constructor(stage: Stage, link: Link, { lendsChunks = false } = {}) {
     this.#stage = stage
     this.#link = link
@@ -31,7 +31,7 @@ export class LinkStream implements ByteStream {
     })
   }
 
-  /** From now on nothing comes through, and nobody is told. */
+  /** From now on no byte arrives, and neither side is told. */
   fallIntoBlackHole(): void {
     this.#isBlackHole = true
     this.#link.break({ clientAfterMs: undefined, brokerAfterMs: 1_000 })

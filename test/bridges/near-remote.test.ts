@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Bridged, payloads } from './bridged.ts'
+import { Bridged, payloads } from './bridged-brokers.ts'
 
 const outward = forwards(', qos = 1')
 const durable = { cleanStart: false, sessionExpirySeconds: 1_000 } as const

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { bridgeClientId } from '../../src/core/index.ts'
 import type { ByteStream } from '../../src/transports/index.ts'
 import { encodePublish } from '../simulator/world.ts'
-import { Bridged, payloads, publishAll } from './bridged.ts'
+import { Bridged, payloads, publishAll } from './bridged-brokers.ts'
 import { crafted, polite } from './crafted.ts'
 
 const first = forwardsOf('a')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Bridged } from './bridged.ts'
+import { Bridged } from './bridged-brokers.ts'
 
 const quic = 'mqtt-quic://there:14567'
 const tcp = 'mqtt-tcp://there:1883'

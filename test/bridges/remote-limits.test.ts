@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { reasonCodes, type ConnackProperties, type PublishPacket } from '../../src/protocol/index.ts'
 import type { ByteStream } from '../../src/transports/index.ts'
 import { encodePublish } from '../simulator/world.ts'
-import { Bridged, payloads, publishAll } from './bridged.ts'
+import { Bridged, payloads, publishAll } from './bridged-brokers.ts'
 import { ack, connackIn, crafted, granted, pingresp, polite, type Answer } from './crafted.ts'
 
 const outward = 'forwards = [{local_topic = "out/#", remote_topic = ""}]'

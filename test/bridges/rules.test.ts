@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Stage } from '../simulator/stage.ts'
 import { World } from '../simulator/world.ts'
-import { Bridged, payloads, publishAll } from './bridged.ts'
+import { Bridged, payloads, publishAll } from './bridged-brokers.ts'
 
 describe('rules of a bridge', () => {
   test('each forward that matches makes a message of its own, at its QoS and with its retain flag', () => {

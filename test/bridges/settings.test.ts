@@ -101,8 +101,8 @@ function cacheOf(text: string): number | undefined {
   return spoolMessagesIn(loaded(`bridges.mqtt.cache { ${text} }`).config.bridges.mqtt.cache)
 }
 
-function patienceOf(text: string): BridgeSettings['answerPatience'] {
-  return settingsOf(`{server = "mqtt-tcp://h:1", ${text}}`).answerPatience
+function timeoutOf(text: string): BridgeSettings['ackTimeout'] {
+  return settingsOf(`{server = "mqtt-tcp://h:1", ${text}}`).ackTimeout
 }
 
 test('a cache limits the messages that wait for bridges without a limit of their own, and drops the oldest', () => {
@@ -115,11 +115,11 @@ test('a cache limits the messages that wait for bridges without a limit of their
 })
 
 test('answers are waited for as long as it is written, and for any time where it is not', () => {
-  assert.deepEqual(patienceOf('resend_wait = 2500, resend_interval = 1m'), { waitMs: 2_500, intervalMs: 60_000 })
-  assert.deepEqual(patienceOf('resend_wait = 2s'), { waitMs: 2_000, intervalMs: 5_000 })
-  assert.deepEqual(patienceOf('resend_interval = 500'), { waitMs: 3_000, intervalMs: 500 })
+  assert.deepEqual(timeoutOf('resend_wait = 2500, resend_interval = 1m'), { waitMs: 2_500, intervalMs: 60_000 })
+  assert.deepEqual(timeoutOf('resend_wait = 2s'), { waitMs: 2_000, intervalMs: 5_000 })
+  assert.deepEqual(timeoutOf('resend_interval = 500'), { waitMs: 3_000, intervalMs: 500 })
   for (const text of ['', 'resend_wait = 0', 'resend_wait = 0, resend_interval = 0'])
-    assert.equal(patienceOf(text), undefined)
+    assert.equal(timeoutOf(text), undefined)
 })
 
 test('no pause and no time to connect are as if they were not written', () => {

@@ -8,7 +8,7 @@ import type { FilterChange } from '../../src/core/index.ts'
 import type { QoS, TopicFilter } from '../../src/protocol/index.ts'
 import { encode, World } from '../simulator/world.ts'
 import { Stage } from '../simulator/stage.ts'
-import { Bridged } from './bridged.ts'
+import { Bridged } from './bridged-brokers.ts'
 import { crafted, granted, polite } from './crafted.ts'
 
 const transparent = 'transparent = true, clientid = c, clean_start = false'
@@ -21,7 +21,7 @@ function subscribed(world: Bridged): Record<string, number> {
 
 const nothing = (): void => undefined
 
-/** Longer than it takes until what nobody wants any more is given up. */
+/** Longer than it takes until a filter without subscribers is dropped. */
 const aWhile = 7
 
 describe('a transparent bridge', () => {
@@ -258,11 +258,11 @@ test('filters above the limit wait, are reported, and leave when there is space'
   const passUntil = (endMs: number): void => {
     for (let nowMs = passedOn.dueAtMs; nowMs < endMs; nowMs = passedOn.dueAtMs) passedOn.tick(nowMs)
   }
-  passedOn.addChanges({ changes: wants(0, maxTransparentFilters + 5, 1), isComplete: true, untold: 2 }, 0)
+  passedOn.addChanges({ changes: wants(0, maxTransparentFilters + 5, 1), isComplete: true, unreported: 2 }, 0)
   passUntil(1_000)
   assert.equal(passedOn.isFull, true)
   assert.deepEqual(passedOn.counts, { passedOn: maxTransparentFilters, notPassedOn: 7 })
-  passedOn.addChanges({ changes: wants(0, 10, undefined), isComplete: true, untold: 0 }, 1_000)
+  passedOn.addChanges({ changes: wants(0, 10, undefined), isComplete: true, unreported: 0 }, 1_000)
   passUntil(10_000)
   assert.deepEqual(passedOn.counts, { passedOn: maxTransparentFilters - 5, notPassedOn: 0 })
   assert.equal(passedOn.isFull, false)
@@ -270,7 +270,7 @@ test('filters above the limit wait, are reported, and leave when there is space'
 })
 
 /** People subscribe and go on one side, and both sides die now and then; then all is calm. */
-function tellStory(seed: number): void {
+function runScenario(seed: number): void {
   const stage = new Stage(seed, false)
   const { random } = stage
   const network = { minDelayMs: 0, maxDelayMs: random.pick([2, 100]), splits: true, capacityBytes: 4_096 }
@@ -296,10 +296,10 @@ function tellStory(seed: number): void {
   }
   for (let fault = random.between(0, 5); fault > 0; fault--) {
     stage.after(random.between(1_000, 60_000), () => {
-      const dice = random.fraction()
-      if (dice < 0.3 && here.host.isRunning) world.restartHere(random.pick(['kill', 'power-loss'] as const))
-      else if (dice < 0.5 && there.host.isRunning) there.restart('kill')
-      else if (dice < 0.7) world.stream?.fallIntoBlackHole()
+      const draw = random.fraction()
+      if (draw < 0.3 && here.host.isRunning) world.restartHere(random.pick(['kill', 'power-loss'] as const))
+      else if (draw < 0.5 && there.host.isRunning) there.restart('kill')
+      else if (draw < 0.7) world.stream?.fallIntoBlackHole()
       else world.stream?.destroy()
     })
   }
@@ -345,5 +345,5 @@ function matches(filter: string, topic: string): boolean {
 }
 
 test('scenarios of subscribers that come and go end with the filters that they want, once', () => {
-  for (let seed = 1; seed <= 25; seed++) tellStory(seed)
+  for (let seed = 1; seed <= 25; seed++) runScenario(seed)
 })

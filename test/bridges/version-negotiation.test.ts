@@ -6,7 +6,7 @@ import { describe, test } from 'node:test'
 import { loopMarkerName } from '../../src/core/index.ts'
 import { reasonCodes, type ConnectPacket, type Packet } from '../../src/protocol/index.ts'
 import { encodePublish } from '../simulator/world.ts'
-import { Bridged } from './bridged.ts'
+import { Bridged } from './bridged-brokers.ts'
 import { ack, connackIn, crafted, pingresp, type Answer } from './crafted.ts'
 
 const outward = 'forwards = [{local_topic = "out/#", remote_topic = ""}]'

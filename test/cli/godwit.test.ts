@@ -51,7 +51,7 @@ test('memory settings that the environment sets for the C library stay', async (
 
 /** A broker that says under what memory settings it has come up, the last time it began. */
 async function startTelling(t: TestContext, environment: Record<string, string>) {
-  const preload = new URL('tell-memory-settings.ts', import.meta.url).href
+  const preload = new URL('print-memory-settings.ts', import.meta.url).href
   const words = ['start', '--data', await temporaryFolder(t), ...quietly, '--set', 'http_server.port=0']
   const godwit = runGodwit(t, words, { ...process.env, ...environment, NODE_OPTIONS: `--import=${preload}` })
   await godwit.until(/listening +mqtt/)

@@ -116,7 +116,7 @@ test('the program of the README connects, subscribes and hears', async (t) => {
   t.after(() => started.stop('SIGKILL'))
   const publisher = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => publisher.endAsync(true))
-  // Retained: it is there for whoever subscribes before or after.
+  // Retained: subscribers receive it whether they subscribe before or after.
   await publisher.publishAsync('birds/godwit', 'landed', { qos: 1, retain: true })
   await started.until(/^birds\/godwit landed$/m)
 })

@@ -144,7 +144,7 @@ for (const version of [4, 5] as const) {
     for (const filter of filters) listeners.push(await Listener.at(t, own.port, filter))
     for (const said of [/transparent 2 plant\/#/, /transparent 2 down\/#/, /transparent 2 up\/#/])
       await mosquitto.process.until(said)
-    // What lies within them is given up.
+    // Messages within them are lost.
     await mosquitto.process.until(/Sending UNSUBACK to transparent/)
     const there = await client(t, mosquitto.port)
     await there.publishAsync('plant/1', 'state', { qos: 1 })
@@ -290,7 +290,7 @@ for (const version of ['mqttv311', 'mqttv50'] as const) {
     assert.deepEqual(textsOf(there, 'both/down'), down)
     assert.deepEqual(textsOf(archive, 'both/later'), later)
     assert.deepEqual(textsOf(ours, 'both/down'), down, 'what went there does not come back')
-    // To mosquitto the name of this broker is a message for whoever there wants it, and goes no further.
+    // To mosquitto the name of this broker is a message for its subscribers, and goes no further.
     assert.equal(names.heard.length > 0, version === 'mqttv311')
     assert.ok(names.heard.every(({ topic, qos, retain }) => topic === '$godwit/broker' && qos === 0 && !retain))
     assert.ok(ours.heard.every(({ topic }) => topic.startsWith('both/')))

@@ -1,4 +1,4 @@
-// Rows for a real ClickHouse (Debian's 18.16): everything acknowledged arrives, and what it refuses is set aside alone.
+// Rows for a real ClickHouse (Debian's 18.16): everything acknowledged arrives, and only the rows that it refuses are quarantined.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

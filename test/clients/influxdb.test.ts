@@ -1,4 +1,4 @@
-// Points for a real InfluxDB (Debian's 1.6): everything acknowledged arrives once, and what it refuses is set aside alone.
+// Points for a real InfluxDB (Debian's 1.6): everything acknowledged arrives once, and only the points that it refuses are quarantined.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

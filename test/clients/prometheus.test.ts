@@ -1,4 +1,4 @@
-// Samples for a real Prometheus (Debian's 2.42): everything acknowledged arrives, and what it refuses is set aside alone.
+// Samples for a real Prometheus (Debian's 2.42): everything acknowledged arrives, and only the samples that it refuses are quarantined.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

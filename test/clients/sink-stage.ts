@@ -17,15 +17,15 @@ export async function startWith(
   return { broker, client }
 }
 
-const patienceMs = 30_000
+const timeoutMs = 30_000
 
 /** Looks again and again: an action has no end that could be waited for. */
 export async function until(broker: BrokerWithApi, action: string, look: () => Promise<boolean>): Promise<void> {
-  const endMs = Date.now() + patienceMs
+  const endMs = Date.now() + timeoutMs
   while (!(await look())) {
     if (Date.now() > endMs) {
       const { text } = await broker.ask(`/api/v5/actions/${action}/metrics`)
-      throw new Error(`not reached within ${patienceMs} ms: ${text}`)
+      throw new Error(`not reached within ${timeoutMs} ms: ${text}`)
     }
     await new Promise((resolve) => setTimeout(resolve, 50))
   }

@@ -10,7 +10,7 @@ import { Authority } from '../transports/certificates.ts'
 const authority = new Authority('The test authority')
 const server = authority.issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
 const device = authority.issue('device-7')
-const stranger = new Authority('Another authority').issue('device-7')
+const unknownAuthority = new Authority('Another authority').issue('device-7')
 const key = '00112233445566778899aabbccddeeff'
 
 interface Stage {
@@ -32,8 +32,8 @@ async function stageWith(
     'key.pem': server.key,
     'device.pem': device.certificate,
     'device-key.pem': device.key,
-    'stranger.pem': stranger.certificate,
-    'stranger-key.pem': stranger.key,
+    'stranger.pem': unknownAuthority.certificate,
+    'stranger-key.pem': unknownAuthority.key,
     'psk.txt': `plant-7:${key}\n`,
   }
   for (const [file, content] of Object.entries(files)) await writeFile(path(file), content)

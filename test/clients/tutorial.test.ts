@@ -11,7 +11,7 @@ import { promisify } from 'node:util'
 import { runGodwit, temporaryFolder } from '../e2e/godwit-process.ts'
 import { DatabaseServer } from './database-server.ts'
 
-const patienceMs = 30_000
+const timeoutMs = 30_000
 const run = promisify(execFile)
 const page = readFileSync(new URL('../../docs/TUTORIAL.md', import.meta.url), 'utf8')
 const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
@@ -53,7 +53,7 @@ test('each step of the tutorial does what it says', async (t) => {
       mqttPort = (await broker.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/))[1]
     } else if (word === 'sh' && next?.word === 'text') {
       // A row arrives a moment after its message was acknowledged.
-      const endMs = Date.now() + patienceMs
+      const endMs = Date.now() + timeoutMs
       for (let printed = ''; printed !== next.text; printed = await shell(text))
         assert.ok(Date.now() < endMs, `${text}prints:\n${printed}`)
     } else if (word === 'sh') {

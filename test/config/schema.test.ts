@@ -49,7 +49,7 @@ describe('every setting', () => {
       const shown = node.type.show(node.default)
       const parsed = parseHocon(`value = ${shown}`, { file: 'shown' })
       assert.ok('value' in parsed, `${key}: ${shown}`)
-      if (key === 'auth.password.<username>') continue // No password is nobody's default.
+      if (key === 'auth.password.<username>') continue // A password has no default.
       const read = node.type.read(parsed.value.entries.get('value')!)
       assert.deepEqual(read, { value: node.default }, `${key}: ${shown}`)
     }

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import type { AuthenticationResult } from '../../src/core/index.ts'
 import { reasonCodes, type AuthPacket, type ConnectPacket } from '../../src/protocol/index.ts'
 import { World, type Wire, type WorldOptions } from '../simulator/world.ts'
-import { Rulebook } from '../core/rulebook.ts'
+import { Rulebook } from '../core/denied-actions.ts'
 import {
   acksOf,
   bytes,
@@ -28,10 +28,10 @@ function runicWorld(options: WorldOptions = {}): World {
     ...options,
     host: {
       ...options.host,
-      verdict: ({ authenticationMethod }) => {
+      decision: ({ authenticationMethod }) => {
         const known = authenticationMethod === method ? notYet : undefined
         const other = authenticationMethod === undefined ? yes : { ...no, reason: reasonCodes.badAuthenticationMethod }
-        return { verdict: known ?? other, afterMs: 0 }
+        return { decision: known ?? other, afterMs: 0 }
       },
       authenticate: ({ data, isReauthentication }) => {
         if (data === undefined || data.length === 0) return isReauthentication ? notYet : no
@@ -141,7 +141,7 @@ describe('authentication before CONNACK', () => {
 
   test('[MQTT5-3.1.2-30] a client that named a method and sends another packet is disconnected', () => {
     for (const whileAsked of [true, false]) {
-      const world = runicWorld(whileAsked ? {} : { host: { verdict: () => ({ verdict: yes, afterMs: 1_000 }) } })
+      const world = runicWorld(whileAsked ? {} : { host: { decision: () => ({ decision: yes, afterMs: 1_000 }) } })
       const wire = begin(world)
       wire.send({ type: 'pingreq' })
       world.settle()
@@ -153,7 +153,7 @@ describe('authentication before CONNACK', () => {
   test('[MQTT5-4.12.0-3] AUTH before the broker has answered what came last is a protocol error', () => {
     const asked: string[] = []
     const authenticate = (): AuthenticationResult => (asked.push('authenticate'), yes)
-    const world = runicWorld({ host: { verdict: () => ({ verdict: notYet, afterMs: 1_000 }), authenticate } })
+    const world = runicWorld({ host: { decision: () => ({ decision: notYet, afterMs: 1_000 }), authenticate } })
     const wire = begin(world)
     auth(world, wire, 'rune')
     world.passSeconds(2)
@@ -313,7 +313,7 @@ describe('re-authentication', () => {
       ...yes,
       identity: { ...known, username: 'renewed', expiresAtMs: undefined },
     })
-    // Both come in one turn: the verdict on the one comes behind the question about the other.
+    // Both arrive in one turn: the decision about one comes after the request for the other.
     wire.send({
       type: 'auth',
       reasonCode: reasonCodes.reAuthenticate,

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PacketDecoder, TopicTable, type Packet } from '../../src/protocol/index.ts'
 import type { ByteStream } from '../../src/transports/index.ts'
-import { Bridged } from '../bridges/bridged.ts'
+import { Bridged } from '../bridges/bridged-brokers.ts'
 import { bytes, publishBytes } from './raw.ts'
 
 const bridge = `proto_ver = 4, clean_start = false, clientid = c, keepalive = 20s,
@@ -43,8 +43,8 @@ class BareServer {
   }
 
   /**
-   * A bridge without a session there asks twice: to begin anew, and to go on. And it hears out what stands behind CONNACK
-   * (PINGREQ). What comes behind the last answer.
+   * A bridge without a session there connects twice: with a clean start, and without. And it reads what follows CONNACK (PINGREQ). Returns
+   * what follows the last response.
    */
   letIn(world: Bridged, sessionPresent = false): Packet[] {
     const connack = sessionPresent ? bytes`20 02 01 00` : bytes`20 02 00 00`

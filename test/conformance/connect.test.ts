@@ -66,7 +66,7 @@ for (const version of versions) {
     })
 
     test('[MQTT-3.1.0-2] [MQTT5-3.1.0-2] also while the first is still being decided', () => {
-      const world = new World({ host: { verdict: () => ({ verdict: { allowed: true }, afterMs: 1_000 }) } })
+      const world = new World({ host: { decision: () => ({ decision: { allowed: true }, afterMs: 1_000 }) } })
       const end = new RawEnd(world)
       assert.equal(end.send(connectBytes(version), connectBytes(version)), '')
       world.passSeconds(2)
@@ -135,9 +135,9 @@ for (const version of versions) {
       const seen: (string | undefined)[] = []
       const world = new World({
         host: {
-          verdict: ({ clientId, username, password }) => {
+          decision: ({ clientId, username, password }) => {
             seen.push(clientId, username, password?.toString())
-            return { verdict: { allowed: true }, afterMs: 0 }
+            return { decision: { allowed: true }, afterMs: 0 }
           },
         },
       })
@@ -162,7 +162,7 @@ for (const version of versions) {
 
   describe(`CONNACK in MQTT ${version}`, () => {
     test('[MQTT-3.1.4-4] [MQTT-3.2.0-1] [MQTT5-3.1.4-5] [MQTT5-3.2.0-1] [MQTT5-3.2.0-2] CONNACK comes first, once, whatever the client said meanwhile', () => {
-      const world = new World({ host: { verdict: () => ({ verdict: { allowed: true }, afterMs: 1_000 }) } })
+      const world = new World({ host: { decision: () => ({ decision: { allowed: true }, afterMs: 1_000 }) } })
       const wire = world.wire({ version })
       wire.send(connectPacket(version, { clientId: 'eager' }))
       wire.sendBytes(subscribeBytes(version, 'a'))
@@ -196,8 +196,8 @@ for (const version of versions) {
     test('[MQTT-3.2.2-4] [MQTT-3.2.2-5] [MQTT5-3.2.2-6] [MQTT5-3.2.2-7] [MQTT5-4.13.2-1] a refused client is told of no session and closed', () => {
       const world = new World({
         host: {
-          verdict: ({ username }) => ({
-            verdict: username === 'mallory' ? { allowed: false, reason: 0x86 } : { allowed: true },
+          decision: ({ username }) => ({
+            decision: username === 'mallory' ? { allowed: false, reason: 0x86 } : { allowed: true },
             afterMs: 0,
           }),
         },
@@ -212,8 +212,8 @@ for (const version of versions) {
     test('[MQTT-3.1.4-5] [MQTT5-3.1.4-2] [MQTT5-3.1.4-6] nothing behind a refused CONNECT is heard', () => {
       const world = new World({
         host: {
-          verdict: ({ clientId }) => ({
-            verdict: clientId === 'raw' ? { allowed: false, reason: 0x87 } : { allowed: true },
+          decision: ({ clientId }) => ({
+            decision: clientId === 'raw' ? { allowed: false, reason: 0x87 } : { allowed: true },
             afterMs: clientId === 'raw' ? 500 : 0,
           }),
         },

@@ -176,7 +176,7 @@ export function framesOf(stream: Buffer): Buffer[] {
   return frames
 }
 
-/** What a CONNECT says if nobody says otherwise. */
+/** The default values of a CONNECT. */
 export function connectPacket(version: Version, parts: Partial<ConnectPacket> = {}): ConnectPacket {
   return plainConnect(version, 'wire', parts)
 }

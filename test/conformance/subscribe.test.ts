@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { reasonCodes } from '../../src/protocol/index.ts'
-import { Rulebook } from '../core/rulebook.ts'
+import { Rulebook } from '../core/denied-actions.ts'
 import { World } from '../simulator/world.ts'
 import {
   acksOf,

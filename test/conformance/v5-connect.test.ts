@@ -135,7 +135,7 @@ describe('CONNACK of MQTT 5.0', () => {
   const refusals: readonly ReasonCode[] = [0x80, 0x83, 0x86, 0x87, 0x88, 0x89, 0x8a, 0x8c, 0x97, 0x9c, 0x9d, 0x9f]
   for (const reason of refusals) {
     test(`[MQTT5-3.2.2-7] [MQTT5-3.2.2-8] [MQTT5-4.13.2-1] a refusal with ${reason} is told with that code, then the end`, () => {
-      const world = new World({ host: { verdict: () => ({ verdict: { allowed: false, reason }, afterMs: 0 }) } })
+      const world = new World({ host: { decision: () => ({ decision: { allowed: false, reason }, afterMs: 0 }) } })
       const end = new RawEnd(world)
       assert.equal(end.send(connectBytes(5)), `20030 0${reason.toString(16)}00`.replace(' ', ''))
       assert.equal(end.isOpen, false)

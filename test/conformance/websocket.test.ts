@@ -86,7 +86,7 @@ for (const version of versions) {
     const { peer } = await upgrade()
     peer.send(binary(connectBytes(version, { payload: [text('liar')] })))
     await answer(peer, 4)
-    // It says 127 bytes and brings five; what it would bring behind its end is nobody's.
+    // It announces 127 bytes and brings five; the bytes after its end reach no subscriber.
     peer.send(
       binary(Buffer.of(0x30, 127, 0, 1, 0x61, 0x78, 0x78)),
       frame({ opcode: opcodes.close, payload: Buffer.of(3, 232) }),

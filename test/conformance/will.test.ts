@@ -32,8 +32,8 @@ for (const version of versions) {
     test('[MQTT-3.1.2-8] [MQTT5-3.1.2-8] the will of a refused client is not published', () => {
       const world = new World({
         host: {
-          verdict: ({ clientId }) => ({
-            verdict: clientId === 'dying' ? { allowed: false, reason: 0x87 } : { allowed: true },
+          decision: ({ clientId }) => ({
+            decision: clientId === 'dying' ? { allowed: false, reason: 0x87 } : { allowed: true },
             afterMs: 0,
           }),
         },

@@ -15,10 +15,10 @@ function worldOf(settings: Partial<CoreSettings> = {}, shards = 1): World {
     shards,
     settings,
     host: {
-      verdict: ({ clientId, username, connection }) => {
+      decision: ({ clientId, username, connection }) => {
         const principal = username === undefined ? 'anonymous' : `user:${username}`
         const identity = { ...plainIdentity(clientId, username, connection.peerAddress), principal }
-        return { verdict: { allowed: true, identity }, afterMs: 0 }
+        return { decision: { allowed: true, identity }, afterMs: 0 }
       },
     },
   })

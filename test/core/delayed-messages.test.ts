@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { reasonCodes } from '../../src/protocol/index.ts'
-import { worldWith } from './rulebook.ts'
+import { worldWith } from './denied-actions.ts'
 import { World, type WorldOptions } from '../simulator/world.ts'
 
 const large = 'later '.repeat(200).trim()

@@ -17,32 +17,32 @@ interface Scene {
   /** Its session ends a minute after it went. */
   readonly brief: Client
   /** Away as well, for as long as it likes. */
-  readonly patient: Client
+  readonly waitingClient: Client
 }
 
-interface Wish {
+interface RedeliveryOptions {
   readonly shards?: number
   readonly count?: number
   readonly qos?: QoS
   readonly seed?: number
 }
 
-function scene({ shards = 1, count = many, qos = 1, seed = 1 }: Wish = {}): Scene {
+function scene({ shards = 1, count = many, qos = 1, seed = 1 }: RedeliveryOptions = {}): Scene {
   const world = new World({ shards, seed })
   const brief = world.connect('brief', { cleanStart: false, sessionExpirySeconds: 60 })
   const other = ['patient', 'calm', 'slow', 'mild'].find(
     (id) => shards === 1 || shardOf(id, shards) !== shardOf('brief', shards),
   )
   assert.ok(other !== undefined, 'one of them is on another shard')
-  const patient = world.connect(other, { cleanStart: false, sessionExpirySeconds: 3_600 })
-  for (const member of [brief, patient]) {
+  const waitingClient = world.connect(other, { cleanStart: false, sessionExpirySeconds: 3_600 })
+  for (const member of [brief, waitingClient]) {
     member.subscribe(group, { qos: 2 })
     member.disconnect()
   }
   const author = world.connect('author')
   for (const payload of payloadsOf(count)) author.publish('job/1', payload, { qos })
   assert.equal(author.unfinished, 0)
-  return { world, brief, patient }
+  return { world, brief, waitingClient }
 }
 
 function comesBack(client: Client): string[] {
@@ -62,16 +62,16 @@ for (const shards of [1, 3]) {
   describe(`what a shared subscription gave to a session that ends with ${shards} shard${shards > 1 ? 's' : ''}`, () => {
     for (const qos of [1, 2] as const) {
       test(`goes to another member whose client is away as well, once (QoS ${qos})`, () => {
-        const { world, brief, patient } = scene({ shards, qos })
+        const { world, brief, waitingClient } = scene({ shards, qos })
         assert.equal(brief.payloads.length, 0)
         world.passSeconds(61)
-        assert.deepEqual(comesBack(patient).sort(), payloadsOf(many))
-        onlySessionsAreLeft(world, [patient.id])
+        assert.deepEqual(comesBack(waitingClient).sort(), payloadsOf(many))
+        onlySessionsAreLeft(world, [waitingClient.id])
       })
 
       test(`is not lost where the broker dies at any step of it (QoS ${qos})`, () => {
         for (let seed = 1; seed <= 40; seed++) {
-          const { world, patient } = scene({ shards, qos, seed })
+          const { world, waitingClient } = scene({ shards, qos, seed })
           world.passSeconds(59)
           world.disk.maxStepMs = 10
           world.passMs(1_000 + seed)
@@ -79,27 +79,27 @@ for (const shards of [1, 3]) {
           world.disk.maxStepMs = 0
           world.start()
           world.passSeconds(2)
-          const heard = comesBack(patient)
+          const heard = comesBack(waitingClient)
           // QoS 1 may come again from another shard, which had it and could not say so.
           const exact = qos === 2 || shards === 1 ? heard : [...new Set(heard)]
           assert.deepEqual(exact.sort(), payloadsOf(many), `seed ${seed}`)
           // By then a shard has forgotten what it had from one that died before it could release it.
           world.passMs(5 * world.host.settings.awaitReleaseTimeoutMs)
-          onlySessionsAreLeft(world, [patient.id])
+          onlySessionsAreLeft(world, [waitingClient.id])
         }
       })
     }
 
     test('goes to the member whose client is there', () => {
-      const { world, patient } = scene({ shards })
-      const before = comesBack(patient).length
+      const { world, waitingClient } = scene({ shards })
+      const before = comesBack(waitingClient).length
       assert.ok(before > 0 && before < many, 'both have some')
       world.passSeconds(61)
-      assert.deepEqual([...patient.payloads].sort(), payloadsOf(many))
+      assert.deepEqual([...waitingClient.payloads].sort(), payloadsOf(many))
     })
 
     test('goes on where its client comes again at once, with a session that has nothing of it', () => {
-      const { world, brief, patient } = scene({ shards })
+      const { world, brief, waitingClient } = scene({ shards })
       brief.connect({ cleanStart: true, sessionExpirySeconds: 60 })
       assert.equal(brief.connack?.sessionPresent, false)
       world.publish('job/1', 'for the others', { qos: 1 })
@@ -107,18 +107,18 @@ for (const shards of [1, 3]) {
       brief.disconnect()
       world.publish('other', 'mine', { qos: 1 })
       world.passSeconds(1)
-      assert.deepEqual(comesBack(patient).sort(), [...payloadsOf(many), 'for the others'])
+      assert.deepEqual(comesBack(waitingClient).sort(), [...payloadsOf(many), 'for the others'])
       brief.connect({ cleanStart: false })
       assert.deepEqual(brief.payloads, ['mine'])
     })
 
     test('goes with it where there is no other member, and what no shared subscription gave goes with it anyway', () => {
-      const { world, brief, patient } = scene({ shards })
-      patient.connect({ cleanStart: true, sessionExpirySeconds: 3_600 })
-      patient.subscribe('plain', { qos: 1 })
+      const { world, brief, waitingClient } = scene({ shards })
+      waitingClient.connect({ cleanStart: true, sessionExpirySeconds: 3_600 })
+      waitingClient.subscribe('plain', { qos: 1 })
       assert.ok(brief.payloads.length === 0)
       world.passSeconds(61)
-      patient.disconnect({ properties: { sessionExpiryIntervalSeconds: 0 } })
+      waitingClient.disconnect({ properties: { sessionExpiryIntervalSeconds: 0 } })
       world.settle()
       onlySessionsAreLeft(world, [])
     })
@@ -126,14 +126,14 @@ for (const shards of [1, 3]) {
 }
 
 test('an expired message is dropped and counted, and delivered to no subscriber', () => {
-  const { world, patient } = scene({ count: 0 })
+  const { world, waitingClient } = scene({ count: 0 })
   const author = world.connect('author')
   for (const payload of ['1', '2', '3', '4']) {
     const properties = payload > '2' ? {} : { messageExpiryIntervalSeconds: 30 }
     author.publish('job/1', payload, { qos: 1, properties })
   }
   world.passSeconds(61)
-  assert.deepEqual(comesBack(patient).sort(), ['3', '4'])
+  assert.deepEqual(comesBack(waitingClient).sort(), ['3', '4'])
   assert.deepEqual(
     world.events('message-dropped').map(({ reason }) => reason),
     ['expired', 'expired'],
@@ -150,20 +150,20 @@ test('QoS 2 that was started with it goes to no other member [MQTT5-4.8.2-5]', (
   assert.deepEqual(brief.payloads, ['begun'])
   brief.vanish()
   world.restart()
-  const patient = world.connect('patient', { cleanStart: false, sessionExpirySeconds: 3_600 })
-  patient.subscribe(group, { qos: 2 })
+  const waitingClient = world.connect('patient', { cleanStart: false, sessionExpirySeconds: 3_600 })
+  waitingClient.subscribe(group, { qos: 2 })
   world.passSeconds(61)
-  assert.deepEqual(patient.payloads, ['waiting'])
+  assert.deepEqual(waitingClient.payloads, ['waiting'])
 })
 
 test('what it was given before it left the shared subscription is for the others as well', () => {
-  const { world, brief, patient } = scene()
+  const { world, brief, waitingClient } = scene()
   brief.acknowledges = false
   brief.connect({ cleanStart: false, receiveMaximum: 1, sessionExpirySeconds: 60 })
   brief.unsubscribe(group)
   brief.disconnect()
   world.passSeconds(61)
-  assert.deepEqual(comesBack(patient).sort(), payloadsOf(many))
+  assert.deepEqual(comesBack(waitingClient).sort(), payloadsOf(many))
 })
 
 test('a session without shared subscriptions goes at once, whatever waits in it', () => {
@@ -175,9 +175,9 @@ test('a session without shared subscriptions goes at once, whatever waits in it'
   world.restart()
   world.connect('member').subscribe(group, { qos: 1 })
   const asked: string[] = []
-  const { keeper } = world
-  const readQueue = keeper.readQueue.bind(keeper)
-  keeper.readQueue = (wanted) => {
+  const { recordStore } = world
+  const readQueue = recordStore.readQueue.bind(recordStore)
+  recordStore.readQueue = (wanted) => {
     asked.push(wanted.clientId)
     return readQueue(wanted)
   }
@@ -187,15 +187,15 @@ test('a session without shared subscriptions goes at once, whatever waits in it'
 })
 
 test('a message that several sessions share on disk stays for the others', () => {
-  const { world, patient } = scene({ count: 0 })
+  const { world, waitingClient } = scene({ count: 0 })
   const all = world.connect('all', { cleanStart: false, sessionExpirySeconds: 3_600 })
   all.subscribe('job/#', { qos: 1 })
   all.disconnect()
   for (const payload of payloadsOf(20)) world.publish('job/1', payload, { qos: 1 })
   world.passSeconds(61)
-  assert.deepEqual(comesBack(patient).sort(), payloadsOf(20))
+  assert.deepEqual(comesBack(waitingClient).sort(), payloadsOf(20))
   assert.deepEqual(comesBack(all), payloadsOf(20))
-  onlySessionsAreLeft(world, ['all', patient.id])
+  onlySessionsAreLeft(world, ['all', waitingClient.id])
 })
 
 function slowScene(thinkMs: number): { world: World; slow: Client } {

@@ -21,7 +21,7 @@ function acknowledgeAll(client: Client): void {
   for (const message of client.messages.slice()) client.acknowledge(message)
 }
 
-/** What became of ten messages for a client that takes two at once and has room for three more. */
+/** The results of ten messages for a client with an in-flight window of two and queue space for three more. */
 function afterTen(queueFullPolicy: 'drop-newest' | 'drop-oldest'): { payloads: string[]; dropped: number } {
   const world = new World({ settings: { maxInflightMessages: 2, maxQueuedMessages: 3, queueFullPolicy } })
   const client = silent(world, 'slow')
@@ -249,18 +249,18 @@ describe('the limits of retained messages', () => {
   })
 })
 
-/** The client `eager` hears after a second whether it may come in, everybody else at once. */
-function eagerWorld(verdict: AuthenticationResult): World {
+/** The client `eager` gets its authentication result after a second, all others at once. */
+function eagerWorld(decision: AuthenticationResult): World {
   const allowed = { allowed: true } as const
   const host = {
-    verdict: ({ clientId }: { clientId: string }) =>
-      clientId === 'eager' ? { verdict, afterMs: 1_000 } : { verdict: allowed, afterMs: 0 },
+    decision: ({ clientId }: { clientId: string }) =>
+      clientId === 'eager' ? { decision, afterMs: 1_000 } : { decision: allowed, afterMs: 0 },
   }
   return new World({ host, settings: { maxParkedPackets: 5 } })
 }
 
 describe('mqtt.max_parked_packets', () => {
-  const slowly = { host: { verdict: () => ({ verdict: { allowed: true } as const, afterMs: 1_000 }) } }
+  const slowly = { host: { decision: () => ({ decision: { allowed: true } as const, afterMs: 1_000 }) } }
 
   test('a client that says more than that before it is let in is not read from until then, and all is heard in order', () => {
     const world = eagerWorld({ allowed: true })

@@ -1,4 +1,4 @@
-// What the broker gives up and whom it refuses while the memory of the node is short.
+// What the broker drops and which clients it refuses while the memory of the node is short.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { World, type Client, type ConnectOptions, type WorldOptions } from '../simulator/world.ts'
-import { Rulebook } from './rulebook.ts'
+import { Rulebook } from './denied-actions.ts'
 
 /** A client that comes through a listener with this mount point; '' for one without. */
 function through(world: World, mountpoint: string, id: string, options: ConnectOptions = {}): Client {

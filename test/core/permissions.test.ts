@@ -5,14 +5,14 @@ import { describe, test } from 'node:test'
 import { reasonCodes, type ProtocolVersion } from '../../src/protocol/index.ts'
 import { acksOf, connectedWire } from '../conformance/raw.ts'
 import { World, type Client } from '../simulator/world.ts'
-import { identities, Rulebook, worldWith } from './rulebook.ts'
+import { identities, Rulebook, worldWith } from './denied-actions.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 
 const reasonOf = (client: Client, topic: string, qos: 1 | 2): number | undefined =>
   client.publish(topic, 'x', { qos }).reasonCode
 
-/** Whoever was asked has nothing against it. */
+/** The authorization response allows it. */
 function forgetRules(rulebook: Rulebook): number {
   rulebook.rules = []
   return 0
@@ -277,8 +277,8 @@ describe('delivery', () => {
     const world = new World({
       host: {
         permissions: rulebook,
-        verdict: ({ clientId }) => ({
-          verdict: {
+        decision: ({ clientId }) => ({
+          decision: {
             allowed: true,
             identity: {
               clientId,
@@ -311,7 +311,7 @@ describe('delivery', () => {
     client.subscribe('a')
     world.publish('a', '1')
     client.disconnect()
-    world.host.traits.verdict = identities({ grants: {} }).verdict ?? world.host.traits.verdict
+    world.host.traits.decision = identities({ grants: {} }).decision ?? world.host.traits.decision
     client.connect()
     world.publish('a', '2')
     assert.deepEqual(client.payloads, ['1'])
@@ -424,10 +424,11 @@ describe('who may not stay', () => {
 describe('the permissions that a client connected with', () => {
   test('ends: 5.0 clients are told 0xA0, and the will is published', () => {
     const world = new World({ host: identities({ expiresAtMs: 100_000 }) })
-    world.host.traits.verdict = identities({ expiresAtMs: world.nowMs + 60_000 }).verdict ?? world.host.traits.verdict
+    world.host.traits.decision =
+      identities({ expiresAtMs: world.nowMs + 60_000 }).decision ?? world.host.traits.decision
     const client = world.connect('guest', { will: { topic: 'w', payload: 'gone' } })
     const old = world.connect('old', { version: 4 })
-    world.host.traits.verdict = identities().verdict ?? world.host.traits.verdict
+    world.host.traits.decision = identities().decision ?? world.host.traits.decision
     const mourner = world.subscriber('w')
     world.passSeconds(59)
     assert.equal(client.isConnected, true)
@@ -443,9 +444,9 @@ describe('a certificate that says who the client is', () => {
     const asked: string[] = []
     const world = new World({
       host: {
-        verdict: ({ clientId, username }) => {
+        decision: ({ clientId, username }) => {
           asked.push(`${clientId} ${username ?? ''}`)
-          return { verdict: { allowed: true }, afterMs: 0 }
+          return { decision: { allowed: true }, afterMs: 0 }
         },
         arrival: { port: 1, clientId: 'device-7', username: 'plant', certificate: undefined, pskIdentity: undefined },
       },

@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { PartRequest } from '../../src/storage/index.ts'
-import { MemoryKeeper, type QueueSlice } from '../simulator/keeper.ts'
+import { MemoryRecordStore, type QueueSlice } from '../simulator/record-store.ts'
 import { World, type Client } from '../simulator/world.ts'
 
 const messages = 30
 
-/** A keeper whose readings leave records out as the test says. */
-class SkippingKeeper extends MemoryKeeper {
+/** A store whose reads leave records out as the test says. */
+class SkippingRecordStore extends MemoryRecordStore {
   readonly asked: PartRequest[] = []
   skips: (sequence: number, wanted: PartRequest) => boolean = () => false
   /** The parts after which no record is said to follow. */
@@ -25,16 +25,16 @@ class SkippingKeeper extends MemoryKeeper {
   }
 }
 
-function sleeperWithQueue(): { world: World; keeper: SkippingKeeper; sleeper: Client } {
-  const keeper = new SkippingKeeper()
-  const world = new World({ seed: 1, keeper, shards: 1 })
+function sleeperWithQueue(): { world: World; recordStore: SkippingRecordStore; sleeper: Client } {
+  const recordStore = new SkippingRecordStore()
+  const world = new World({ seed: 1, recordStore, shards: 1 })
   const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 600 })
   sleeper.subscribe('news', { qos: 1 })
   sleeper.disconnect()
   const author = world.connect('author')
   for (let number = 1; number <= messages; number++) author.publish('news', String(number), { qos: 1 })
-  keeper.asked.length = 0
-  return { world, keeper, sleeper }
+  recordStore.asked.length = 0
+  return { world, recordStore, sleeper }
 }
 
 const numbers = (except: readonly number[] = []): string[] =>
@@ -44,8 +44,8 @@ const numbers = (except: readonly number[] = []): string[] =>
 
 describe('[MQTT5-4.6.0-5] messages that a reading of a queue leaves out are read again, in order', () => {
   test('at its beginning', () => {
-    const { world, keeper, sleeper } = sleeperWithQueue()
-    keeper.skips = (sequence, { part }) => part === 0 && sequence <= 10
+    const { world, recordStore, sleeper } = sleeperWithQueue()
+    recordStore.skips = (sequence, { part }) => part === 0 && sequence <= 10
     sleeper.connect()
     assert.deepEqual(sleeper.payloads, numbers())
     assert.deepEqual(
@@ -55,17 +55,17 @@ describe('[MQTT5-4.6.0-5] messages that a reading of a queue leaves out are read
   })
 
   test('in the middle', () => {
-    const { world, keeper, sleeper } = sleeperWithQueue()
-    keeper.skips = (sequence, { part }) => part === 1 && sequence === 20
+    const { world, recordStore, sleeper } = sleeperWithQueue()
+    recordStore.skips = (sequence, { part }) => part === 1 && sequence === 20
     sleeper.connect()
     assert.deepEqual(sleeper.payloads, numbers())
     assert.equal(world.events('queue-records-skipped').length, 1)
   })
 
   test('at its end', () => {
-    const { world, keeper, sleeper } = sleeperWithQueue()
-    keeper.skips = (sequence, { part }) => part !== undefined && sequence > 12
-    keeper.endsAfter = ({ part }) => part !== undefined
+    const { world, recordStore, sleeper } = sleeperWithQueue()
+    recordStore.skips = (sequence, { part }) => part !== undefined && sequence > 12
+    recordStore.endsAfter = ({ part }) => part !== undefined
     sleeper.connect()
     assert.deepEqual(sleeper.payloads, numbers())
     assert.ok(world.events('queue-records-skipped').length > 0)
@@ -74,28 +74,28 @@ describe('[MQTT5-4.6.0-5] messages that a reading of a queue leaves out are read
 
 describe('a queue with gaps', () => {
   test('of which a record is lost is read to its end all the same', () => {
-    const { world, keeper, sleeper } = sleeperWithQueue()
-    keeper.skips = (sequence) => sequence === 5 || sequence === messages
+    const { world, recordStore, sleeper } = sleeperWithQueue()
+    recordStore.skips = (sequence) => sequence === 5 || sequence === messages
     sleeper.connect()
     assert.deepEqual(sleeper.payloads, numbers([5, messages]))
     assert.deepEqual(world.events('queue-records-skipped'), [])
   })
 
   test('is read once where its gaps are known from the start of the broker', () => {
-    const { world, keeper, sleeper } = sleeperWithQueue()
+    const { world, recordStore, sleeper } = sleeperWithQueue()
     sleeper.acknowledges = false
     sleeper.connect()
     for (const message of sleeper.messages.filter(({ payload }) => Number(payload) % 2 === 0))
       sleeper.acknowledge(message)
     world.restart('kill')
-    keeper.asked.length = 0
+    recordStore.asked.length = 0
     sleeper.connect()
     assert.deepEqual(
       sleeper.messages.slice(messages).map(({ payload }) => payload),
       numbers().filter((payload) => Number(payload) % 2 === 1),
     )
     assert.ok(
-      keeper.asked.every(({ part }) => part !== undefined),
+      recordStore.asked.every(({ part }) => part !== undefined),
       'nothing is read again',
     )
   })

@@ -11,9 +11,9 @@ const mostInPart = 128
 /** What the core asks its disk for. */
 function watchParts(world: World): PartRequest[] {
   const asked: PartRequest[] = []
-  const { keeper } = world
-  const read = keeper.readQueue.bind(keeper)
-  keeper.readQueue = (wanted) => {
+  const { recordStore } = world
+  const read = recordStore.readQueue.bind(recordStore)
+  recordStore.readQueue = (wanted) => {
     asked.push(wanted)
     return read(wanted)
   }

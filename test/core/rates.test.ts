@@ -1,4 +1,4 @@
-// Limits on what one client may publish in a second: it is read from more slowly, loses nothing, and nobody else notices.
+// Limits on what one client may publish in a second: it is read more slowly, loses no message, and other clients notice nothing.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

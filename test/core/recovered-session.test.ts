@@ -1,4 +1,4 @@
-// A session whose record was lost in damage and made anew: its client gets the queue and is told that it has no session.
+// A session whose record was lost in damage and made again: its client gets the queue and CONNACK without session present.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -20,7 +20,7 @@ function recovered(version: 4 | 5): World {
     .records()
     .find((one): one is SessionRecord => one.kind === 'session' && one.clientId === 'sleeper')
   assert.ok(record !== undefined)
-  void world.keeper.apply([
+  void world.recordStore.apply([
     {
       change: 'put',
       record: { ...record, username: undefined, queueHead: 0, expirySeconds: 100, disconnectedAtMs: undefined },

@@ -1,4 +1,4 @@
-// Namespaces: their clients know nothing of each other, and nobody gets from one into another.
+// Namespaces: their clients know nothing of each other, and no message gets from one into another.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -142,8 +142,8 @@ describe('no client gets', () => {
 
   test('into a namespace by a user name that is not the one that is found to be theirs', () => {
     const identity = plainIdentity('c', 'shop/c', '10.0.0.1')
-    const verdict: HostTraits['verdict'] = () => ({ verdict: { allowed: true, identity }, afterMs: 0 })
-    const world = worldOf({}, { host: { verdict } })
+    const decision: HostTraits['decision'] = () => ({ decision: { allowed: true, identity }, afterMs: 0 })
+    const world = worldOf({}, { host: { decision } })
     const client = join(world, 'plant/c')
     assert.equal(client.isConnected, false)
     assert.equal(join(world, 'shop/c').isConnected, true)
@@ -203,7 +203,7 @@ describe('the limits of a namespace', () => {
     assert.equal(join(world, 'plant/d', { version: 4 }).connack?.reasonCode, 3)
     assert.equal(join(world, 'shop/a').isConnected, true)
     assert.equal(join(world, 'a').isConnected, true)
-    // Whoever comes in its own place needs no other.
+    // A client that connects in its own namespace needs no other.
     assert.equal(join(world, 'plant/a').isConnected, true)
     assert.equal(one?.isConnected, false)
     assert.equal(table.counts('plant').clients, 2)

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { World, type Client } from '../simulator/world.ts'
-import { worldWith } from './rulebook.ts'
+import { worldWith } from './denied-actions.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 
@@ -256,7 +256,7 @@ describe('a message that a shared subscription gave to a session of which only t
       if (isOld) {
         world.crash('kill')
         const unsaid = queued.map((record) => ({ ...record, sharedFilter: undefined }))
-        void world.keeper.apply(unsaid.map((record) => ({ change: 'put', record })))
+        void world.recordStore.apply(unsaid.map((record) => ({ change: 'put', record })))
         world.start()
       }
       heir.connect()

@@ -1,4 +1,4 @@
-// Retained messages with small payloads are kept in a compact form. Nobody sees a difference.
+// Retained messages with small payloads are stored in a compact form. Clients see no difference.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import type { RuleHook } from '../../src/core/index.ts'
 import { parseTopicFilter } from '../../src/protocol/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
-import { identities } from './rulebook.ts'
+import { identities } from './denied-actions.ts'
 import { World, type WorldOptions } from '../simulator/world.ts'
 
 const topic = '$bridges/mqtt:in/pump/1'

@@ -1,12 +1,12 @@
-// Of large retained messages only the metadata is in memory: payloads are read when somebody is to have them.
+// Of large retained messages only the metadata is in memory: payloads are read when a subscriber is to get them.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { MessageRecordKey } from '../../src/core/index.ts'
 import type { StoredMessage } from '../../src/records/index.ts'
-import { MemoryKeeper } from '../simulator/keeper.ts'
+import { MemoryRecordStore } from '../simulator/record-store.ts'
 import { World, type WorldOptions } from '../simulator/world.ts'
-import { worldWith } from './rulebook.ts'
+import { worldWith } from './denied-actions.ts'
 
 const settings = { maxRetainedBytesInMemory: 100 }
 const stored = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
@@ -14,7 +14,7 @@ const large = 'state '.repeat(200).trim()
 const retained = { qos: 1, retain: true } as const
 const mebibyte = 1_024 * 1_024
 
-class CountingKeeper extends MemoryKeeper {
+class CountingRecordStore extends MemoryRecordStore {
   reads = 0
 
   override readMessage(of: MessageRecordKey): StoredMessage | undefined {
@@ -23,22 +23,22 @@ class CountingKeeper extends MemoryKeeper {
   }
 }
 
-function world(options: WorldOptions = {}): { told: World; keeper: CountingKeeper } {
-  const keeper = new CountingKeeper()
-  const told = new World({ shards: 1, keeper, ...options, settings: { ...settings, ...options.settings } })
-  return { told, keeper }
+function world(options: WorldOptions = {}): { told: World; recordStore: CountingRecordStore } {
+  const recordStore = new CountingRecordStore()
+  const told = new World({ shards: 1, recordStore, ...options, settings: { ...settings, ...options.settings } })
+  return { told, recordStore }
 }
 
 describe('a large retained message', () => {
   test('leaves memory when its record is durable, comes back whole, and is counted as nothing when it is deleted', () => {
-    const { told, keeper } = world()
+    const { told, recordStore } = world()
     told.disk.hold()
     const author = told.connect('author')
     const properties = { contentType: 'text', userProperties: [['a', 'b']] as [string, string][] }
     author.publish('a', large, { ...retained, properties })
     const unwrittenBytes = told.heldBytes('retained')
     assert.deepEqual(told.subscriber('a').payloads, [large])
-    assert.equal(keeper.reads, 0)
+    assert.equal(recordStore.reads, 0)
     told.disk.release()
     told.settle()
     const metadataBytes = told.heldBytes('retained')
@@ -47,7 +47,7 @@ describe('a large retained message', () => {
     assert.deepEqual(reader.payloads, [large])
     assert.deepEqual(reader.messages[0]?.properties?.userProperties, [['a', 'b']])
     assert.equal(reader.messages[0]?.retain, true)
-    assert.equal(keeper.reads, 1)
+    assert.equal(recordStore.reads, 1)
     assert.ok(told.heldBytes('retained') <= metadataBytes + large.length + 10)
     author.publish('a', '', retained)
     assert.equal(told.heldBytes('retained'), 0)
@@ -55,7 +55,7 @@ describe('a large retained message', () => {
   })
 
   test('stays in memory until its own record is durable, whatever is written before', () => {
-    const { told, keeper } = world()
+    const { told, recordStore } = world()
     const author = told.connect('author')
     told.disk.maxStepMs = 10
     author.publish('a', large, retained)
@@ -65,20 +65,20 @@ describe('a large retained message', () => {
       const isWritten = told.records().some((record) => record.kind === 'retained' && record.message.topic === 'b')
       if (!isWritten) assert.equal(told.subscriber('b').payloads.length, 1)
     }
-    assert.equal(keeper.reads, 0)
+    assert.equal(recordStore.reads, 0)
     told.passSeconds(1)
     const reader = told.subscriber('b')
     told.passSeconds(1)
     assert.deepEqual(reader.payloads, [large])
-    assert.equal(keeper.reads, 1)
+    assert.equal(recordStore.reads, 1)
   })
 
   test('is not read at the start, and is there for who subscribes', () => {
-    const { told, keeper } = world()
+    const { told, recordStore } = world()
     told.publish('a', large, retained)
     told.publish('b', 'small', retained)
     told.restart()
-    assert.equal(keeper.reads, 0)
+    assert.equal(recordStore.reads, 0)
     const metadataBytes = told.heldBytes('retained')
     assert.deepEqual(told.subscriber('#').payloads.toSorted(), ['small', large].toSorted())
     assert.ok(told.heldBytes('retained') > metadataBytes)
@@ -87,7 +87,7 @@ describe('a large retained message', () => {
   })
 
   test('is read once for all who want it at the same time, and is cached after that', () => {
-    const { told, keeper } = world()
+    const { told, recordStore } = world()
     told.publish('a', large, retained)
     told.disk.holdReads()
     const readers = [1, 2, 3].map(() => told.subscriber('a'))
@@ -95,7 +95,7 @@ describe('a large retained message', () => {
     told.settle()
     readers.push(told.subscriber('#'))
     for (const reader of readers) assert.deepEqual(reader.payloads, [large])
-    assert.equal(keeper.reads, 1)
+    assert.equal(recordStore.reads, 1)
   })
 
   test('that is replaced or deleted while it is read is not given any more', () => {
@@ -126,8 +126,8 @@ describe('a large retained message', () => {
   })
 
   test('is not given to who may not have it by the time when it is read', () => {
-    const keeper = new CountingKeeper()
-    const { world: told, rulebook } = worldWith([], { shards: 1, keeper, settings })
+    const recordStore = new CountingRecordStore()
+    const { world: told, rulebook } = worldWith([], { shards: 1, recordStore, settings })
     told.publish('a', large, retained)
     told.disk.holdReads()
     const reader = told.subscriber('a')
@@ -151,9 +151,9 @@ describe('a large retained message', () => {
   })
 
   test('of which the record is lost is passed over', () => {
-    const { told, keeper } = world()
+    const { told, recordStore } = world()
     for (const topic of ['a', 'b', 'c']) told.publish(topic, `${large} ${topic}`, retained)
-    keeper.apply([{ change: 'delete', key: { kind: 'retained', topic: 'b' } }])
+    recordStore.apply([{ change: 'delete', key: { kind: 'retained', topic: 'b' } }])
     assert.deepEqual(told.subscriber('#').payloads.toSorted(), [`${large} a`, `${large} c`])
   })
 
@@ -167,9 +167,9 @@ describe('a large retained message', () => {
   })
 
   test('is known again when a backup brings it, and replaced when the backup has another one', () => {
-    const { told, keeper } = world()
+    const { told, recordStore } = world()
     told.publish('a', large, { ...retained, properties: { contentType: 'text' } })
-    const message = keeper.readMessage({ kind: 'retained', topic: 'a' })
+    const message = recordStore.readMessage({ kind: 'retained', topic: 'a' })
     assert.ok(message !== undefined)
     const kept = (of: StoredMessage) => {
       const result = commandOf(told, of)
@@ -271,7 +271,7 @@ describe('many large retained messages', () => {
 })
 
 test('what the broker says of itself has no record and stays in memory', () => {
-  const { told, keeper } = world()
+  const { told, recordStore } = world()
   const author = told.connect('author')
   author.drop()
   told.host.shards[0].handle({
@@ -289,5 +289,5 @@ test('what the broker says of itself has no record and stays in memory', () => {
   })
   told.settle()
   assert.deepEqual(told.subscriber('$SYS/#').payloads, [large])
-  assert.equal(keeper.reads, 0)
+  assert.equal(recordStore.reads, 0)
 })

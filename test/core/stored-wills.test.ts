@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { reasonCodes } from '../../src/protocol/index.ts'
-import { MemoryKeeper } from '../simulator/keeper.ts'
+import { MemoryRecordStore } from '../simulator/record-store.ts'
 import { World, type Client, type ConnectOptions, type WorldOptions } from '../simulator/world.ts'
 
 const settings = { maxWillBytesInMemory: 100 }
@@ -18,7 +18,7 @@ function willWith(payload: string, willDelayIntervalSeconds = 0): NonNullable<Co
   return { topic: 'wills/author', payload, qos: 1, properties: { willDelayIntervalSeconds } }
 }
 
-/** The author is cut off and its will is being read; nobody has heard it. */
+/** The author is disconnected and its will is being read; it is not published yet. */
 function cutWhileReadsAreHeld(author: Client, told: World): void {
   told.disk.holdReads()
   author.drop()
@@ -257,14 +257,14 @@ describe('a large will', () => {
   })
 
   test('of very many clients that are lost at once is read 128 at a time, as the disk takes what it brings', () => {
-    const keeper = new MemoryKeeper()
+    const recordStore = new MemoryRecordStore()
     let reads = 0
-    const readMessage = keeper.readMessage.bind(keeper)
-    keeper.readMessage = (of) => {
+    const readMessage = recordStore.readMessage.bind(recordStore)
+    recordStore.readMessage = (of) => {
       reads++
       return readMessage(of)
     }
-    const told = world({ keeper, shards: 1 })
+    const told = world({ recordStore, shards: 1 })
     const mourner = told.connect('mourner', { ...stored, receiveMaximum: 1_000 })
     mourner.subscribe('wills/#', { qos: 1 })
     const authors = Array.from({ length: 300 }, (_, number) =>
@@ -287,7 +287,7 @@ describe('a large will', () => {
     const author = told.connect('author', { will: willWith(large), ...stored })
     for (const record of told.records())
       if (record.kind === 'will')
-        void told.keeper.apply([{ change: 'delete', key: { kind: 'will', clientId: record.clientId } }])
+        void told.recordStore.apply([{ change: 'delete', key: { kind: 'will', clientId: record.clientId } }])
     author.drop()
     author.connect({ will: undefined })
     assert.equal(author.isConnected, true)

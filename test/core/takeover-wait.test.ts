@@ -1,12 +1,12 @@
-// A client that comes again while the broker holds back what it said on the connection before: that was said first, and is
-// heard first, its good-bye as well. For a while, as nobody knows whether the older connection will ever end.
+// A client that reconnects while the broker holds back packets of its older connection: those were sent first, and are handled first, with
+// its DISCONNECT. For a limited time, as the older connection may never end.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { takeoverWaitMs } from '../../src/core/connect/takeover-wait.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { World, type Client, type ConnectOptions } from '../simulator/world.ts'
-import { Rulebook } from './rulebook.ts'
+import { Rulebook } from './denied-actions.ts'
 import { plainConnect } from '../simulator/plain-connect.ts'
 
 const answerMs = 1_000
@@ -18,11 +18,11 @@ interface Held {
   rulebook: Rulebook
   listener: Client
   mourner: Client
-  /** Has published 'one', about which somebody is being asked, and 'two' behind it: neither is heard yet. */
+  /** Has published 'one', whose authorization is pending, and 'two' behind it: neither is delivered yet. */
   author: Client
 }
 
-/** Nobody knows of `slow` at once; the answer comes after `afterMs`, and is yes. */
+/** `slow` is undecided at first; the response comes after `afterMs`, and allows it. */
 function heldBack(options: ConnectOptions = {}, { shards = 1, afterMs = answerMs } = {}): Held {
   const rulebook = new Rulebook({ action: 'publish', topic: 'slow', is: 'ask' })
   const world = new World({

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { identities, worldWith } from './rulebook.ts'
+import { identities, worldWith } from './denied-actions.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 

@@ -1,11 +1,11 @@
-// The story of kill.test.ts at any length: node test/crash/crash.ts [--rounds 200] [--seed 1] [--shards 1] [--power-loss] [--set KEY=VALUE]...
+// The scenario of kill.test.ts at any length: node test/crash/crash.ts [--rounds 200] [--seed 1] [--shards 1] [--power-loss] [--set KEY=VALUE]...
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { PowerLoss } from '../power/power-loss.ts'
-import { tellCrashStory } from './crash-story.ts'
+import { runCrashScenario } from './crash-scenario.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -20,12 +20,12 @@ const { values: options } = parseArgs({
 const folder = mkdtempSync(join(tmpdir(), 'godwit-crash-'))
 const dataDirectory = join(folder, 'data')
 const power = options['power-loss'] ? new PowerLoss(folder, dataDirectory) : undefined
-const end = await tellCrashStory({
+const end = await runCrashScenario({
   seed: Number(options.seed),
   rounds: Number(options.rounds),
   dataDirectory,
   set: [`node.shards=${options.shards}`, ...options.set],
-  ...(power === undefined ? {} : { environment: power.environment, afterKill: () => power.strike() }),
+  ...(power === undefined ? {} : { environment: power.environment, afterKill: () => power.fail() }),
 })
 console.log(
   `${options.rounds} crashes, ${options.shards} shards, seed ${options.seed}: ${end.acknowledged} acknowledged, ${end.delivered} delivered to 8 subscribers`,

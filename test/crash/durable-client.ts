@@ -56,7 +56,7 @@ export abstract class DurableClient {
       maxTopicBytes: 65_535,
     })
     this.#socket = socket
-    // The broker is killed under it: errors and ends are what the story is about.
+    // The broker is killed under it: errors and ends are what the scenario is about.
     socket.on('error', () => {})
     socket.on('close', () => this.#ended(socket))
     socket.on('data', (chunk: Buffer) => {

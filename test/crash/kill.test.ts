@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { tellCrashStory } from './crash-story.ts'
+import { runCrashScenario } from './crash-scenario.ts'
 
 test('a broker that is killed 25 times under load loses nothing that it acknowledged, and QoS 2 arrives once', (t) =>
   tellOf(t, { shards: 1, rounds: 25, least: 1_000 }))
@@ -20,7 +20,7 @@ async function tellOf(
   const seed = Number(process.env['GODWIT_CRASH_SEED'] ?? 1)
   t.diagnostic(`seed ${seed}; another with GODWIT_CRASH_SEED, more crashes with npm run crash`)
   const set = [`node.shards=${shards}`]
-  const { faults, acknowledged } = await tellCrashStory({ seed, rounds, dataDirectory, set })
+  const { faults, acknowledged } = await runCrashScenario({ seed, rounds, dataDirectory, set })
   assert.deepEqual(faults, [])
   assert.ok(acknowledged > least, `${acknowledged} messages are too few to tell anything`)
 }

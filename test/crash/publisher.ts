@@ -44,7 +44,7 @@ export class Publisher extends DurableClient {
     return this.#inFlight.size === 0
   }
 
-  /** For whoever wonders why nothing goes on. */
+  /** Explains why no progress is made. */
   get told(): string {
     const released = [...this.#inFlight.values()].filter((sent) => sent.isReleased).length
     const connection = this.isConnected ? 'connected' : 'not connected'

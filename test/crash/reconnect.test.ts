@@ -1,11 +1,11 @@
-// Some rounds of the story of reconnections; `npm run reconnect` tells as many as are wanted.
+// Some rounds of the scenario of reconnections; `npm run reconnect` tells as many as are wanted.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startBroker } from '../e2e/godwit-process.ts'
-import { tellReconnectStory } from './reconnect-story.ts'
+import { runReconnectScenario } from './reconnect-scenario.ts'
 
-const story = { messages: 3_000, messagesPerConnection: 211, receiveMaximum: 30, silenceMs: 10_000 }
+const scenario = { messages: 3_000, messagesPerConnection: 211, receiveMaximum: 30, silenceMs: 10_000 }
 
 for (const shards of [1, 2]) {
   test(`[MQTT5-4.6.0-5] a session that reconnects while messages stream gets all of them in order, with ${shards} shards`, async (t) => {
@@ -16,7 +16,7 @@ for (const shards of [1, 2]) {
       ['second', 2],
       ['third', 1],
     ] as const) {
-      const { connections, missing, late, repeated } = await tellReconnectStory({ ...story, url, qos, name })
+      const { connections, missing, late, repeated } = await runReconnectScenario({ ...scenario, url, qos, name })
       assert.deepEqual({ missing, late }, { missing: 0, late: 0 }, `QoS ${qos}`)
       if (qos === 2) assert.equal(repeated, 0)
       assert.ok(connections > 10, 'the subscriber reconnected often')

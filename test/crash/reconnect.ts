@@ -1,11 +1,11 @@
-// The story of reconnect.test.ts at any length: node test/crash/reconnect.ts [--rounds 200] [--shards 1,2,3] [--messages 6000]
+// The scenario of reconnect.test.ts at any length: node test/crash/reconnect.ts [--rounds 200] [--shards 1,2,3] [--messages 6000]
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startBroker } from '../e2e/godwit-process.ts'
-import { tellReconnectStory } from './reconnect-story.ts'
+import { runReconnectScenario } from './reconnect-scenario.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -26,14 +26,14 @@ for (const shards of options.shards.split(',')) {
   const sum = { connections: 0, missing: 0, late: 0, repeated: 0 }
   for (let round = 1; round <= Number(options.rounds); round++) {
     const qos = round % 2 === 0 ? 2 : 1
-    const story = {
+    const scenario = {
       messages: Number(options.messages),
       messagesPerConnection: 211,
       receiveMaximum: 30,
       silenceMs: 10_000,
     }
     const url = `mqtt://127.0.0.1:${broker.port}`
-    const end = await tellReconnectStory({ ...story, url, qos, name: `${shards}-${round}` })
+    const end = await runReconnectScenario({ ...scenario, url, qos, name: `${shards}-${round}` })
     for (const key of ['connections', 'missing', 'late'] as const) sum[key] += end[key]
     if (qos === 2) sum.repeated += end.repeated
     if (end.missing + end.late + (qos === 2 ? end.repeated : 0) === 0) continue

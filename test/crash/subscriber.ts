@@ -10,7 +10,7 @@ import {
 } from '../../src/protocol/index.ts'
 import { DurableClient, type ClientOptions } from './durable-client.ts'
 
-/** Acknowledgements that wait for company, at most. */
+/** Acknowledgements that wait for more, at most. */
 const mostUnsaid = 8
 const longestUnsaidMs = 5
 
@@ -97,7 +97,7 @@ export class Subscriber extends DurableClient {
     else numbers.push(number)
   }
 
-  /** A crash between a message and its acknowledgement is to be likely: some wait for company. */
+  /** A crash between a message and its acknowledgement is to be likely: some wait for more. */
   #answerSoon(type: AckType, packetId: PacketId): void {
     this.#unsaid.push([type, packetId])
     if (this.#unsaid.length > packetId % mostUnsaid) return this.#answerAll()

@@ -6,10 +6,10 @@ describe('numbers of a payload', () => {
   test('are the payload itself, or the numbers of its JSON by their paths', () => {
     assert.deepEqual([...numbersIn(' 21.5 ')], [['', 21.5]])
     assert.deepEqual(
-      [...numbersIn('{"t": 1, "rooms": [{"h": 2}, "x"], "name": "3", "ok": true, "none": null}')],
+      [...numbersIn('{"t": 1, "halls": [{"h": 2}, "x"], "name": "3", "ok": true, "none": null}')],
       [
         ['t', 1],
-        ['rooms.0.h', 2],
+        ['halls.0.h', 2],
       ],
     )
   })

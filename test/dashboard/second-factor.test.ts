@@ -42,7 +42,7 @@ test('an account enrols for one-time codes, signs in with them, and an administr
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
 
-  // From now on nothing but a code opens the account, and the secret is told to nobody.
+  // From now on only a code opens the account, and the secret is never shown again.
   const login = (more: object) =>
     broker.ask('/api/v5/login', {
       as: null,

@@ -142,7 +142,7 @@ test('a viewer changes nothing, a user without a role is told so, and the addres
   assert.ok(!users.text.includes('eve'))
 })
 
-test('an answer that another tab or person asked for signs in nobody (login CSRF), and a refusal is shown', async (t) => {
+test('an answer that another tab or person asked for does not log in (login CSRF), and a refusal is shown', async (t) => {
   const { broker } = await start()
   const begun = await broker.ask('/api/v5/sso/login/oidc', { as: null, method: 'POST' })
   assert.equal(begun.status, 200, begun.text)

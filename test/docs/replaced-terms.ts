@@ -21,9 +21,11 @@ export const replacedInProse: Readonly<Record<string, string>> = {
   'thread of the broker|part of the broker': 'shard',
   'send away|sent away|turned away|turn away|cut off': 'disconnect, refuse',
   'given up|gives up|give up': 'drop, stop, abandon',
+  'story|stories': 'scenario',
+  dice: 'random generator',
 }
 
-/** Parts of file names and of exported identifiers in `src/`. */
+/** Parts of file names and of identifiers. */
 export const replacedInNames: Readonly<Record<string, string>> = {
   vow: 'commit-barrier',
   neighbour: 'peer',
@@ -57,8 +59,22 @@ export const replacedInNames: Readonly<Record<string, string>> = {
   hope: 'defer',
   strike: 'cancel',
   elsewhere: 'peers',
-  untold: 'suppressed',
+  untold: 'unreported, suppressed',
+  audiences: 'subscribers',
+  company: 'members, stores',
+  dice: 'generator',
+  doors: 'listeners',
+  guests: 'clients',
+  seats: 'members',
+  story: 'scenario',
+  stories: 'scenarios',
+  twist: 'feature',
+  twists: 'features',
 }
+
+/** Names of the HTTP API, of JavaScript and of OpenID Connect, and strings of fixtures, which stay. */
+export const publishedNames: ReadonlySet<string> = new Set(['audience', 'audiences', 'elsewhere', 'floor', 'verdict'])
+export const fixedTexts: ReadonlySet<string> = new Set(['m8k3f somebody'])
 
 /** Documents that use some of these words still. This list may only shrink. */
 export const documentsToRewrite: readonly string[] = []

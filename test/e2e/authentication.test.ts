@@ -272,10 +272,10 @@ test('[MQTT5-4.12] SCRAM lets a client in, and again while it is in; a wrong pas
   const end = await raw.ask<DisconnectPacket>(lied)
   assert.equal(end.type === 'disconnect' && end.reasonCode, notAuthorized)
 
-  const stranger = new RawClient(t, broker.port)
-  const question = await stranger.ask<AuthPacket>(connectWith(liar.first))
+  const unauthenticated = new RawClient(t, broker.port)
+  const question = await unauthenticated.ask<AuthPacket>(connectWith(liar.first))
   const refused = authWith(liar.final(String(question.properties?.authenticationData)).message, continueAuthentication)
-  assert.equal((await stranger.ask<ConnackPacket>(refused)).reasonCode, notAuthorized)
+  assert.equal((await unauthenticated.ask<ConnackPacket>(refused)).reasonCode, notAuthorized)
 })
 
 test('[MQTT5-4.12] a SCRAM user that is stored over the API comes in with the next CONNECT, until it is taken away', async (t) => {

@@ -26,7 +26,7 @@ interface Published {
   readonly retain: boolean
 }
 
-/** It lets everybody in, grants everything, acknowledges as long as it is to, and writes down what it is told. */
+/** It accepts every client, grants everything, acknowledges as long as it should, and records what it receives. */
 class RawRemote {
   acknowledges = true
   readonly port: number
@@ -281,7 +281,7 @@ test('what the file says of a bridge is said to the remote broker, and so is wha
     },
   )
   remote.acknowledges = false
-  // Nobody answers what is published: the connection is renewed, and it comes again.
+  // The published message is not acknowledged: the bridge reconnects and sends it again.
   await publisher.publishAsync('out/8', 'three', { qos: 1 })
   const dup = await remote.until(() => remote.said.find((packet) => packet.type === 'publish' && packet.dup))
   assert.equal(dup.type, 'publish')

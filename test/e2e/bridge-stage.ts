@@ -7,12 +7,12 @@ import { join } from 'node:path'
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
 import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 import { type BrokerOptions, type Scope, temporaryFolder } from './godwit-process.ts'
-import { happening } from './promises.ts'
+import { happening } from './transport-guarantees.ts'
 
 /** Passes bytes on, until it is told otherwise. */
 export class Wire {
   readonly port: number
-  /** Of the remote broker; undefined: nobody is there, and who comes is reset. */
+  /** Of the remote broker; undefined: no broker is there, and connections are reset. */
   target: number | undefined
   readonly #pairs = new Set<readonly [Socket, Socket]>()
 
@@ -46,7 +46,7 @@ export class Wire {
     }
   }
 
-  /** Nothing passes any more on what is open now, and nobody is told. New connections pass. */
+  /** No byte passes any more on open connections, and neither side is told. New connections pass. */
   goDead(): void {
     for (const [near, far] of this.#pairs) {
       for (const socket of [near, far]) {
@@ -129,7 +129,7 @@ export interface Heard {
   readonly retain: boolean
 }
 
-/** Somebody who writes down what is published. */
+/** A subscriber that records what is published. */
 export class Listener {
   readonly heard: Heard[] = []
   #waiting: (() => void)[] = []

@@ -172,7 +172,7 @@ test('certificates are swapped while the bridge runs: it believes the new ones f
   await write(successor)
   there.process.child.kill('SIGHUP')
   const heard = await Listener.at(t, there.port, 'up/#')
-  // Whoever is in stays in: it has to come again.
+  // A connected client stays connected: it has to reconnect.
   for (;;) {
     await there.ask('/api/v4/clients/swapped', { method: 'DELETE' })
     const { status } = (await own.ask('/api/v4/bridges/up')).json.data.bridge.nodes[0]

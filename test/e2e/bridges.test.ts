@@ -1,4 +1,4 @@
-// Bridges to a second broker that forgets everything, falls silent, or lets nobody in: what was acknowledged arrives.
+// Bridges to a second broker that loses everything, falls silent, or refuses connections: what was acknowledged arrives.
 
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'

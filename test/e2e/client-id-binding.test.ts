@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test'
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
-import { nextMessage } from './promises.ts'
+import { nextMessage } from './transport-guarantees.ts'
 
 const victim = {
   clientId: 'pump-7',

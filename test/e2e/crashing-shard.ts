@@ -1,4 +1,4 @@
-// A real shard that breaks when somebody puts a file `break-now` into its data directory.
+// A real shard that crashes when a test creates the file `break-now` in its data directory.
 
 import { watch } from 'node:fs'
 import { workerData } from 'node:worker_threads'

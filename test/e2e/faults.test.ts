@@ -300,7 +300,7 @@ test('[bad-input 21] SIGHUP while there is no descriptor left changes nothing, t
   await alice.subscribeAsync('$SYS/brokers/+/uptime')
   await isAlive
   await limitFiles(broker.process, openFileLimit)
-  // The broker looks each second whether there are some again: until then it lets nobody in.
+  // The broker checks each second for free descriptors: until then it accepts no client.
   const again = mqtt.connect(address, { ...known, ...knocking })
   again.on('error', () => {})
   t.after(() => again.end(true))

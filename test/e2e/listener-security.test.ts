@@ -18,7 +18,7 @@ import {
   temporaryFolder,
   WatchedProcess,
 } from './godwit-process.ts'
-import { happening, nextMessage } from './promises.ts'
+import { happening, nextMessage } from './transport-guarantees.ts'
 
 const authority = new Authority('The test authority')
 const server = authority.issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })

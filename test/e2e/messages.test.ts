@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import mqtt, { type IClientOptions, type IConnackPacket, type IDisconnectPacket, type MqttClient } from 'mqtt'
 import { type Broker, shared, startBroker } from './godwit-process.ts'
-import { happening } from './promises.ts'
+import { happening } from './transport-guarantees.ts'
 
 async function connected(t: TestContext, broker: Broker, options: IClientOptions): Promise<MqttClient> {
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0, ...options })

@@ -1,4 +1,4 @@
-// The story of reconnections (test/crash/reconnect-story.ts) by other ways than TCP: the end of a connection comes through WebSocket
+// The scenario of reconnections (test/crash/reconnect-scenario.ts) by other ways than TCP: the end of a connection comes through WebSocket
 // frames and TLS records, and with several shards through a relay.
 
 import assert from 'node:assert/strict'
@@ -8,18 +8,18 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
-import { tellReconnectStory } from '../crash/reconnect-story.ts'
+import { runReconnectScenario } from '../crash/reconnect-scenario.ts'
 import { Authority } from '../transports/certificates.ts'
 import { type Broker, portOf, type Scope, startBroker, temporaryFolder } from './godwit-process.ts'
 
-const story = { messages: 1_500, messagesPerConnection: 97, receiveMaximum: 30, silenceMs: 10_000 }
+const scenario = { messages: 1_500, messagesPerConnection: 97, receiveMaximum: 30, silenceMs: 10_000 }
 
 const authority = new Authority('The test authority')
 const server = authority.issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
 
 test('[MQTT5-4.6.0-5] a session that reconnects over WebSocket gets everything in order', async (t) => {
   const broker = await startBroker(t, { set: ['node.shards=3', 'listeners.ws.bind="127.0.0.1:0/mqtt"'] })
-  await checkStories(broker, `ws://127.0.0.1:${portOf(broker, 'ws')}/mqtt`)
+  await checkScenarios(broker, `ws://127.0.0.1:${portOf(broker, 'ws')}/mqtt`)
 })
 
 test('[MQTT5-4.6.0-5] a session that reconnects over TLS gets everything in order', async (t) => {
@@ -30,13 +30,13 @@ test('[MQTT5-4.6.0-5] a session that reconnects over TLS gets everything in orde
   const settings = ['bind="127.0.0.1:0"', `certfile="${files.certfile}"`, `keyfile="${files.keyfile}"`]
   const broker = await startBroker(t, { set: ['node.shards=2', ...settings.map((line) => `listeners.ssl.${line}`)] })
   const port = await tlsFor(t, portOf(broker, 'ssl'))
-  await checkStories(broker, `mqtt://127.0.0.1:${port}`)
+  await checkScenarios(broker, `mqtt://127.0.0.1:${port}`)
 })
 
-async function checkStories(broker: Broker, url: string): Promise<void> {
+async function checkScenarios(broker: Broker, url: string): Promise<void> {
   for (const qos of [1, 2] as const) {
-    const { connections, missing, late, repeated } = await tellReconnectStory({
-      ...story,
+    const { connections, missing, late, repeated } = await runReconnectScenario({
+      ...scenario,
       url,
       qos,
       name: `qos-${qos}`,

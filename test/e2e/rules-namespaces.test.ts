@@ -10,8 +10,8 @@ import { type Answer, type Asked, type BrokerWithApi, shareBrokerWithApi } from 
 import { HttpService } from './http-service.ts'
 
 const password = 'a long password'
-const plant = `plant-keeper:${password}`
-const shop = `shop-keeper:${password}`
+const plant = `plant-admin:${password}`
+const shop = `shop-admin:${password}`
 
 const shared = shareBrokerWithApi({
   set: [
@@ -28,7 +28,7 @@ const prepared = (): Promise<BrokerWithApi> =>
   (ready ??= shared().then(async (broker) => {
     for (const namespace of ['plant', 'shop']) {
       const role = `ns:${namespace === 'plant' ? 'plant.1' : namespace}::administrator`
-      const body = { username: `${namespace}-keeper`, password, role }
+      const body = { username: `${namespace}-admin`, password, role }
       assert.equal((await broker.ask('/api/v5/users', { method: 'POST', body })).status, 200)
     }
     return broker

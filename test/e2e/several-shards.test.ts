@@ -1,4 +1,4 @@
-// A node with several shards, from outside: nobody can tell that there are several.
+// A node with several shards, from outside: clients cannot tell that there are several.
 
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
@@ -111,7 +111,7 @@ test('clients on all shards hear each other at every quality of service, in orde
 for (const setting of ['limits.max_connections=6', 'listeners.tcp.max_connections=6']) {
   test(`${setting} holds for the node, wherever the connections come in`, async (t) => {
     const broker = await startBroker(t, { set: ['node.shards=3', setting] })
-    const guests = await Promise.all(
+    const connectedClients = await Promise.all(
       Array.from({ length: 6 }, (_, number) => connected(t, broker, { clientId: `guest-${number}` })),
     )
     const surplus = Array.from({ length: 6 }, (_, number) => {
@@ -130,7 +130,7 @@ for (const setting of ['limits.max_connections=6', 'listeners.tcp.max_connection
       await Promise.all(surplus),
       Array.from({ length: 6 }, () => 'refused'),
     )
-    assert.ok(guests.every((guest) => guest.connected))
+    assert.ok(connectedClients.every((connected) => connected.connected))
   })
 }
 

@@ -1,4 +1,4 @@
-// The whole program with three shards and a real client: the kernel deals connections to any of them, and nobody notices.
+// The whole program with three shards and a real client: the kernel deals connections to any of them, and clients notice nothing.
 
 import assert from 'node:assert/strict'
 import { type EventEmitter, once } from 'node:events'

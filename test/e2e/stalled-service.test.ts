@@ -1,4 +1,4 @@
-// A service that has answered at once and then does not answer any more: what waits for it may not keep anybody waiting.
+// A service that answered at once and then stops answering: requests that wait for it must not delay other clients.
 
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'

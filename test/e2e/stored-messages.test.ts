@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
 import { type Broker, startBroker } from './godwit-process.ts'
-import { happening } from './promises.ts'
+import { happening } from './transport-guarantees.ts'
 
 const durable = { clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
 const wills = 12

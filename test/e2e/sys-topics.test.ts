@@ -52,8 +52,8 @@ test('clients that come and go are told of, and nothing of it is kept', async (t
   const topics = ['connected', 'disconnected'].map((what) => `${node}/clients/guest/${what}`)
   const both = heard(watcher, topics)
   await watcher.subscribeAsync(`${node}/clients/+/+`)
-  const guest = await connected(t, broker, { clientId: 'guest', keepalive: 30, username: 'somebody' })
-  await guest.endAsync()
+  const client = await connected(t, broker, { clientId: 'guest', keepalive: 30, username: 'somebody' })
+  await client.endAsync()
   const [came, went] = topics.map((topic) => topic)
   const told = await both
   const arrival = JSON.parse(told.get(came) ?? '')

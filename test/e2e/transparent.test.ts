@@ -74,7 +74,7 @@ test('clients of all shards hear what is published at the remote broker, once, a
   await untilBridge(again, ({ state }) => state === 'connected')
   const node = await bridgeOf(again)
   assert.equal(node.transparent, true)
-  // What is shown where nothing is written is written by this, and so the connection begins anew.
+  // The value that is shown without a configuration is written by this, and so the bridge reconnects.
   await again.ask('/api/v4/bridges/up', { method: 'PUT', body: { up: node } })
   const { connects } = (await untilConnected(again)).counters
   const off = await again.ask('/api/v4/bridges/up', { method: 'PUT', body: { up: { ...node, transparent: false } } })

@@ -7,7 +7,7 @@ import { connectQuicAsync } from '@currentspace/http3'
 import mqtt, { type IClientOptions, MqttClient } from 'mqtt'
 import { Authority } from '../transports/certificates.ts'
 import { type Broker, portOf, startBroker, temporaryFolder } from './godwit-process.ts'
-import { happening, promises, protocols } from './promises.ts'
+import { happening, promises, protocols } from './transport-guarantees.ts'
 
 interface Transport {
   readonly name: string
@@ -93,7 +93,7 @@ async function connectOverQuic(address: string, options: IClientOptions): Promis
   session.on('error', () => {})
   const made = new MqttClient(() => {
     const stream = session.openStream()
-    // Nobody else would tell the broker that it is gone.
+    // Without this the broker is not told that the client is gone.
     stream.on('error', () => {})
     stream.on('close', () => {
       session.close().catch(() => {

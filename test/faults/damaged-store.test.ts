@@ -1,4 +1,4 @@
-// Between two runs somebody or something damages the files. The program starts all the same, says so, and serves.
+// Between two runs the files are damaged. The program starts all the same, reports the damage, and serves.
 
 import assert from 'node:assert/strict'
 import { cpSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'

@@ -17,8 +17,8 @@ import {
 import { encode, encodePublish, type PublishFrame } from '../simulator/wire.ts'
 import { plainConnect } from '../simulator/plain-connect.ts'
 
-/** Whoever has not answered by then never will. */
-const patienceMs = 20_000
+/** A peer that has not answered by then never will. */
+const timeoutMs = 20_000
 const topics = new TopicTable(1_024)
 
 export interface PeerOptions {
@@ -124,7 +124,7 @@ export class MqttPeer {
       const timer = setTimeout(() => {
         settle()
         reject(new Error(`${this.options.clientId} waited in vain for ${what}`))
-      }, patienceMs)
+      }, timeoutMs)
       const look = (): void => {
         const found = find()
         if (found === undefined && this.isOpen) return

@@ -12,7 +12,7 @@ import { fuzzSession } from './fuzz-session.ts'
 import { HealthyClient } from './healthy-client.ts'
 import { play, type FuzzPorts } from './fuzz-stream.ts'
 
-/** What the broker is told for this: what strangers leave behind is to be over soon. */
+/** Settings of the fuzzed broker: sessions of unauthenticated clients end soon. */
 export const fuzzSettings = [
   'mqtt.idle_timeout=2s',
   'mqtt.session_expiry_interval=2s',

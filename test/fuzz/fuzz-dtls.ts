@@ -10,7 +10,7 @@ const maxSessions = 64
 /** Mutated copies of each datagram of a client. */
 const copies = 8
 const portsOfClients = 4_096
-const maxStrangerPorts = 60_000
+const maxUnauthenticatedPorts = 60_000
 const microsPerMs = 1_000
 /** A datagram is to be handled within this. */
 const maxHandlingMs = 10
@@ -55,11 +55,11 @@ export function fuzzDtls({
     for (let copy = 0; copy < copies && progress.done < count; copy++, progress.done++) {
       if (progress.done % 100_000 === 0) tell?.(progress.done)
       const mutated = mutate(datagram, random)
-      const isStranger = random(2) === 0
-      const address = isStranger ? `198.51.100.${random(250)}` : '192.0.2.1'
-      const bytes = give(mutated, { address, port: isStranger ? 1_024 + random(maxStrangerPorts) : port })
+      const isUnauthenticated = random(2) === 0
+      const address = isUnauthenticated ? `198.51.100.${random(250)}` : '192.0.2.1'
+      const bytes = give(mutated, { address, port: isUnauthenticated ? 1_024 + random(maxUnauthenticatedPorts) : port })
       if (bytes > 0) answered++
-      if (isStranger)
+      if (isUnauthenticated)
         assert.ok(bytes <= Math.max(64, mutated.length * 3), `${bytes} octets to ${mutated.toString('hex')}`)
     }
   }

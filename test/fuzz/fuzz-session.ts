@@ -10,7 +10,7 @@ import { namedPackets } from '../protocol/named-packets.ts'
 import { AckPacket, reasonCodes, type ProtocolVersion, type QoS, type TopicFilter } from '../../src/protocol/index.ts'
 import type { TopicName } from '../../src/protocol/index.ts'
 
-/** How a client leaves: FIN, RST, or by saying nothing more until it is sent away. */
+/** How a client leaves: FIN, RST, or silence until the broker disconnects it. */
 export type Leaving = 'end' | 'destroy' | 'linger'
 
 export interface FuzzSession {

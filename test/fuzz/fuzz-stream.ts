@@ -10,11 +10,11 @@ export interface FuzzPorts {
   readonly ws: { readonly port: number; readonly path: string } | undefined
 }
 
-/** A client that stays silent is sent away by the broker; should it not be, this is when we go. */
+/** The broker disconnects a silent client; if it does not, the client closes after this time. */
 const lingerMs = 4_000
 const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
 
-/** Plays the session to its end. Resolves when the socket is closed, whoever closed it. */
+/** Plays the session to its end. Resolves when the socket is closed, by either side. */
 export async function play(session: FuzzSession, ports: FuzzPorts, random: Random): Promise<void> {
   const overWs = ports.ws !== undefined && random.oneIn(2)
   const socket = connect({ host: '127.0.0.1', port: overWs && ports.ws !== undefined ? ports.ws.port : ports.tcp })
@@ -28,7 +28,7 @@ export async function play(session: FuzzSession, ports: FuzzPorts, random: Rando
   for (const chunk of session.chunks) {
     if (socket.destroyed) break
     const isTaken = socket.write(overWs ? framesOf(chunk, random) : chunk)
-    // Who does not read is not always read from either: then this client gives up where it is.
+    // The broker does not always read from a client that does not read: then this client stops where it is.
     if (!isTaken && session.isDeaf) break
     await nextTurn()
   }

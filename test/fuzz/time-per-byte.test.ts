@@ -8,7 +8,7 @@ import { type CostlyInput, costlyInputs } from './costly-inputs.ts'
 import { expressionsInSources, textsFor } from './regular-expressions.ts'
 
 const growth = 4
-/** Between linear (4) and quadratic (16), with room for a busy machine and for memory that is collected. */
+/** Between linear (4) and quadratic (16), with a margin for a busy machine and for garbage collection. */
 const maxRatio = 10
 const firstCount = 1_000
 /** The largest input of the API has 1 MiB. */

@@ -1,4 +1,4 @@
-// The CoAP gateway in memory: what it keeps for its peers is bounded, whoever they are. By section F4 of the gateway contract.
+// The CoAP gateway in memory: its state for each peer is bounded, for any peer. By section F4 of the gateway contract.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

@@ -1,4 +1,4 @@
-// A gateway without a socket: what it sends is kept, its clients speak to nobody, and time stands still.
+// A gateway without a socket: what it sends is recorded, its clients have no broker, and the clock moves only when the test moves it.
 
 import {
   AddressLimits,
@@ -53,7 +53,7 @@ export class GatewayStage {
     }
   }
 
-  /** Whoever asked to be let in since the last time is. */
+  /** Accepts the clients that connected since the last time. */
   acceptAll(): void {
     for (const { packets, callbacks } of this.connections) {
       for (const packet of packets.splice(0)) {

@@ -464,7 +464,7 @@ describe('[F5] queue mode', () => {
     const [updated, asked] = device.all()
     assert.deepEqual([updated?.code, asked?.path], ['2.04', '/3/0/1'])
     device.answer(asked ?? assert.fail(), '2.05', { format: 0, payload: 'a' })
-    // The device forgets all, and registers anew before it has answered.
+    // The device loses its state, and registers again before it has answered.
     assert.equal(device.heard()?.path, '/3/0/2')
     second.wait(100_000)
     const third = second.restarted()

@@ -128,7 +128,7 @@ describe('[2.0: 3.1] CONNECT', () => {
     ['a will to an unknown predefined topic', [0x03, 0x01, 0, 1, 2, 0, 60, 0, 0, 0, 9, 0, 0, 'd'], ['060200000190']],
     ['a reserved flag', [0x81, 0, 1, 2, 0, 60, 0, 0, 'dev'], []],
     ['a maximum packet size below 10', [0x01, 0, 1, 2, 0, 60, 0, 9, 'dev'], []],
-    ['a will that is cut off', [0x03, 0x03, 0, 1, 2, 0, 60, 0, 0, 0, 9, 'wt'], []],
+    ['a will that is truncated', [0x03, 0x03, 0, 1, 2, 0, 60, 0, 0, 0, 9, 'wt'], []],
   ] as const) {
     test(`with ${name} is refused`, () => {
       const stage = new Stage()

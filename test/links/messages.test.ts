@@ -194,7 +194,7 @@ const rareMessages = fc.constantFrom<PeerMessage[]>(
   { kind: 'retained-cancelled', question: 4 },
   { kind: 'exclusive-wanted', question: 5, filter, clientId: 'pump-1' },
   { kind: 'exclusive-given-back', question: 5, filter, clientId: 'pump-1' },
-  { kind: 'exclusive-verdict', question: 5, isGranted: true },
+  { kind: 'exclusive-response', question: 5, isGranted: true },
 )
 
 function retainedFound(found: readonly Sample[]): PeerMessage {
@@ -220,7 +220,7 @@ function alike([sample, various]: [Sample, Variation[]]): PeerMessage[] {
   return publishes.filter((_, index) => various[index]?.isSent)
 }
 
-/** To plain subscribers, and nobody waits for it: `Link.pass` says the same with less. */
+/** To plain subscribers, without an acknowledgement: `Link.pass` does the same with less. */
 const unwanted = { isForSubscribers: true, isToBeRetained: false, isAwaited: false, isRepeat: false } as const
 const plainSamples = samples.map((sample) => ({ ...sample, ...unwanted, groups: undefined, packetId: undefined }))
 

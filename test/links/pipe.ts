@@ -94,7 +94,7 @@ export class LinkedPair {
     return posts
   }
 
-  /** Both ways, until nobody has anything to say. */
+  /** Both ways, until neither side has anything to send. */
   settle(): void {
     while (this.carry(0) + this.carry(1) > 0);
   }

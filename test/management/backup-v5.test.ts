@@ -202,7 +202,7 @@ promise(
     assert.deepEqual(await namesFor('/api/v5/data/files', as), ['plant.tar.gz'])
     assert.deepEqual(await namesFor('/api/v5/data/files?namespace=other', as), ['plant.tar.gz'])
     assert.equal((await broker.ask('/api/v5/data/files/all.tar.gz', { as })).status, 404)
-    // Whoever may not look after accounts has only what is known to have none in it.
+    // An administrator without the right to manage accounts has only archives that are known to contain none.
     const made = await broker.ask('/api/v5/data/export', { as, method: 'POST' })
     const own = `/api/v5/data/files/${made.json.filename}?namespace=other`
     assert.equal((await broker.ask(own, { as })).status, 200)

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import { connectAsync, type ErrorWithReasonCode, type MqttClient } from 'mqtt'
 import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
-import { promised, refused } from './promised.ts'
+import { promised, refused } from './documented-responses.ts'
 
 async function connect(t: TestContext, broker: BrokerWithApi, clientId: string): Promise<MqttClient> {
   const options = { clientId, username: `user of ${clientId}`, protocolVersion: 5, reconnectPeriod: 0 } as const

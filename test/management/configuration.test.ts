@@ -7,7 +7,7 @@ import { describe, test, type TestContext } from 'node:test'
 import { connect, type IConnackPacket } from 'mqtt'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
-import { dataOf, get, keysOf, post, refused } from './configuration-asked.ts'
+import { dataOf, get, keysOf, post, refused } from './configuration-requests.ts'
 
 /** What CONNACK says of the largest packet. */
 async function largestPacket(t: TestContext, broker: BrokerWithApi): Promise<number | undefined> {
@@ -137,7 +137,7 @@ log.level = error
     for (const [text, expected, message] of cases) {
       refused(await post(broker, '/config_update', text), expected, message)
     }
-    // Who sends ten megabytes may be cut off before they have seen the answer.
+    // The connection of a client that sends ten megabytes may be closed before it has read the response.
     const large = `mqtt.max_mqueue_len = 6\n#${'x'.repeat(10_000_000)}`
     const answer = await post(broker, '/config_update', large).catch(() => undefined)
     if (answer !== undefined) refused(answer, [400, 108], /large/)

@@ -1,4 +1,4 @@
-// `ctl.sock` in the data directory: the same contract, for whoever may read that.
+// `ctl.sock` in the data directory: the same contract, for processes that may read the directory.
 
 import assert from 'node:assert/strict'
 import { existsSync, lstatSync, mkdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'

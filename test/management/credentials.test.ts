@@ -6,7 +6,7 @@ import { describe, test } from 'node:test'
 import { connectAsync, type ErrorWithReasonCode } from 'mqtt'
 import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
 import { askSocket } from './http.ts'
-import { promised, refused } from './promised.ts'
+import { promised, refused } from './documented-responses.ts'
 
 /** 0: it came in; else why not. */
 async function outcomeOf(broker: BrokerWithApi, options: { username?: string; clientId?: string; password: string }) {

@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { connect } from 'node:tls'
 import { portOf, temporaryFolder } from '../e2e/godwit-process.ts'
 import { shareBrokerWithApi, startBrokerWithApi } from './api.ts'
-import { promised, refused } from './promised.ts'
+import { promised, refused } from './documented-responses.ts'
 
 const key = '00112233445566778899aabbccddeeff'
 
@@ -65,7 +65,7 @@ test('a key of a namespace opens where listener or identity lead there, and nowh
   await make('plant', 'pump', key)
   await make('plant', 'shop/pump', key)
   assert.equal(await opens(port, 'plant/pump', key), true)
-  // What a keeper of the plant says of somebody in the shop, or of nobody's, is nothing there.
+  // What an administrator of the plant says of a client of the shop, or of a client without namespace, has no effect there.
   assert.equal(await opens(port, 'shop/pump', key), false)
   assert.equal(await opens(port, 'pump', key), false)
   await make('', 'plant/pump', other)

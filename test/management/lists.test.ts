@@ -22,7 +22,7 @@ import { JsonText } from '../../src/management/json-text.ts'
 import { clientOperations } from '../../src/node/api/clients.ts'
 import { readQueryString } from '../../src/management/query-string.ts'
 
-/** Rows 0 to `count`, 250 in a slice; from row `silentFrom` on nobody answers. */
+/** Rows 0 to `count`, 250 in a slice; from row `silentFrom` on the shards do not respond. */
 function numbers(count: number, silentFrom = Infinity): ListSource<number> {
   return {
     record: (row) => ({ row }),
@@ -36,7 +36,7 @@ function numbers(count: number, silentFrom = Infinity): ListSource<number> {
   }
 }
 
-const openDoor: Authenticator = {
+const openAuthenticator: Authenticator = {
   isOpen: true,
   authenticate: async (_authorization, address) => ({
     name: 'a',
@@ -87,13 +87,13 @@ test('a shard that falls silent amid a long list breaks the answer off: half of 
   await assert.rejects(text(answer.body), /shard 3 does not answer/)
 })
 
-/** Of everything else there is a name and no more: nobody asks for it. */
+/** Of everything else there is a name only: the test does not request it. */
 function onlyClients(clients: ClientOperations): Operations {
   const others = { nodeName: 'here', describe: () => ({ nodeName: 'here' }) }
   return new Proxy({}, { get: (_, subject) => (subject === 'clients' ? clients : others) }) as Operations
 }
 
-/** 250 clients in each, and then nobody answers. */
+/** 250 clients in each, and then no response. */
 const slicesUntilSilence: ClientOperations['clients'] = async (_filter, { from }) => {
   if (from.place > 20_000) return { silentShard: 1 }
   const rows = Array.from({ length: 250 }, (_, index) => anyClient(`c-${from.place + index}`))
@@ -109,7 +109,7 @@ test('an answer that breaks off ends its connection, and the others are served',
   const note = (event: string): void => void events.push(event)
   const server = createManagementServer({
     operations: onlyClients(operations),
-    authenticator: openDoor,
+    authenticator: openAuthenticator,
     log: { debug: note, info: note, warn: note, error: note },
     maxBodyBytes: 1_000,
     maxUploadBytes: 1_000,
@@ -127,14 +127,14 @@ test('an answer that breaks off ends its connection, and the others are served',
 
 test('where a shard is not there every answer that needs it is 101 and names it', async () => {
   const asked: number[] = []
-  const crew = {
+  const supervisor = {
     size: 3,
     ask: async (shard: number) => {
       asked.push(shard)
       return undefined
     },
   }
-  const operations = clientOperations(crew, 'here')
+  const operations = clientOperations(supervisor, 'here')
   const clients = clientHandlers(operations)
   const subscriptions = subscriptionHandlers(operations)
   const caller = {

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { connect, connectAsync } from 'mqtt'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { administrator, type Answer, startBrokerWithApi } from './api.ts'
-import { dataOf, get, keysOf, post, refused } from './configuration-asked.ts'
+import { dataOf, get, keysOf, post, refused } from './configuration-requests.ts'
 
 test('a change of limits and of the log holds at once, without disconnecting a client', async (t) => {
   const folder = await temporaryFolder(t)

@@ -1,4 +1,4 @@
-// Settings of the API itself, changed while it serves: whoever is connected notices nothing but the change.
+// Settings of the API itself, changed while it serves: connected clients notice only the change.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -161,5 +161,5 @@ test('a change that would open the API to every client, or to none, is refused b
   }
   assert.deepEqual([(await operator.ask({ path: '/brokers' })).status, operator.connections], [200, 1])
   assert.equal((await operator.change({ auth_type: 'no_auth' })).status, 200)
-  assert.equal((await operator.ask({ path: '/brokers', as: 'nobody:at all' })).status, 200)
+  assert.equal((await operator.ask({ path: '/brokers', as: 'absent:at all' })).status, 200)
 })

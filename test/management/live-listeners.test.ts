@@ -39,7 +39,7 @@ async function isServed({ client, isThere }: Watched): Promise<boolean> {
   return true
 }
 
-/** Whether somebody new gets in. */
+/** Whether a new client is accepted. */
 async function letsIn(url: string): Promise<boolean> {
   try {
     const client = await connectAsync(url, { reconnectPeriod: 0, connectTimeout: 5_000 }, false)
@@ -78,17 +78,17 @@ test('listeners are added, changed and removed; only clients of the removed one 
   const staying = await watched(t, `mqtt://127.0.0.1:${broker.port}`)
   await updated(broker, 'listeners.tcp.plant.bind = "127.0.0.1:0"')
   const plant = `mqtt://${await placeOf(broker, 'mqtt:tcp:plant')}`
-  const guests = await Promise.all(Array.from({ length: 4 }, () => watched(t, plant)))
+  const connectedClients = await Promise.all(Array.from({ length: 4 }, () => watched(t, plant)))
   await updated(broker, 'listeners.tcp.plant { bind = "127.0.0.1:0", access_rules = ["deny all"] }')
   assert.equal(`mqtt://${await placeOf(broker, 'mqtt:tcp:plant')}`, plant, 'the socket is the same')
   assert.equal(await letsIn(plant), false, 'the new rule holds for those who come')
-  for (const guest of guests) assert.ok(await isServed(guest), 'and not for those who are in')
+  for (const client of connectedClients) assert.ok(await isServed(client), 'and not for those who are in')
   await updated(broker, 'listeners.tcp.plant { bind = "127.0.0.1:0", max_connections = 5 }')
   assert.equal(await letsIn(plant), true, 'four are in')
   await updated(broker, 'listeners.tcp.plant { bind = "127.0.0.1:0", max_connections = 4 }')
   assert.equal(await letsIn(plant), false, 'those who were in before count')
   await updated(broker, 'mqtt.max_qos_allowed = 2')
-  assert.deepEqual(await Promise.all(guests.map(({ told }) => told)), [0x8b, 0x8b, 0x8b, 0x8b])
+  assert.deepEqual(await Promise.all(connectedClients.map(({ told }) => told)), [0x8b, 0x8b, 0x8b, 0x8b])
   assert.equal(await placeOf(broker, 'mqtt:tcp:plant'), undefined)
   assert.equal(await letsIn(plant), false)
   assert.ok(await isServed(staying))
@@ -98,9 +98,9 @@ test('a listener that moves is there, and no longer here; one that is renamed ke
   const broker = await startBrokerWithApi(t, twoShards)
   await updated(broker, 'listeners.tcp.a.bind = "127.0.0.1:0"')
   const old = await placeOf(broker, 'mqtt:tcp:a')
-  const guest = await watched(t, `mqtt://${old}`)
+  const client = await watched(t, `mqtt://${old}`)
   await updated(broker, `listeners.tcp.b { bind = "${old}", mountpoint = "b/" }`)
-  assert.equal(await guest.told, 0x8b)
+  assert.equal(await client.told, 0x8b)
   assert.deepEqual([await placeOf(broker, 'mqtt:tcp:a'), await placeOf(broker, 'mqtt:tcp:b')], [undefined, old])
   assert.equal(await letsIn(`mqtt://${old}`), true)
   await updated(broker, 'listeners.tcp.b.bind = "127.0.0.1:0"')
@@ -117,7 +117,7 @@ test('a port in use changes nothing, and the listeners before and behind it are 
   const broker = await startBrokerWithApi(t, twoShards)
   await updated(broker, 'listeners.tcp.kept.bind = "127.0.0.1:0"')
   const kept = `mqtt://${await placeOf(broker, 'mqtt:tcp:kept')}`
-  const guest = await watched(t, kept)
+  const client = await watched(t, kept)
   const answer = await update(
     broker,
     `listeners.tcp { first.bind = "127.0.0.1:0", taken.bind = "127.0.0.1:${port}" }\nlisteners.ws.bind = "127.0.0.1:0/x"`,
@@ -127,7 +127,7 @@ test('a port in use changes nothing, and the listeners before and behind it are 
   const { json } = await broker.ask('/api/v4/listeners')
   const identifiers = json.data[0].listeners.map((one: { identifier: string }) => one.identifier)
   assert.deepEqual(identifiers, ['mqtt:tcp:default', 'mqtt:tcp:kept', 'mqtt:ws:dashboard'])
-  assert.ok(await isServed(guest))
+  assert.ok(await isServed(client))
   assert.equal(await letsIn(kept), true)
 })
 
@@ -251,12 +251,12 @@ test('a listener is not restarted with files that it could not be opened with', 
     `listeners.ssl { bind = "127.0.0.1:0", certfile = "${folder}/cert", keyfile = "${folder}/key" }`,
   )
   const url = `mqtts://${await placeOf(broker, 'mqtt:ssl:default')}`
-  const guest = await watched(t, url, { rejectUnauthorized: false })
+  const client = await watched(t, url, { rejectUnauthorized: false })
   await writeFile(join(folder, 'cert'), 'damaged')
   const { json } = await restarted(broker, 'mqtt:ssl:default')
   assert.equal(json.code, 102)
   assert.match(json.message, /listeners\.ssl\.certfile: .*holds no whole PEM block/)
-  assert.ok(await isServed(guest))
+  assert.ok(await isServed(client))
   await watched(t, url, { rejectUnauthorized: false })
 })
 

@@ -11,7 +11,7 @@ const here = '192.0.2.1'
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 const basic = (text: string): string => Buffer.from(text).toString('base64')
 
-/** Nobody has one. */
+/** No account has this one. */
 const secondFactors = { check: async () => 'not-needed' as const }
 
 describe('the wait for the answer to a wrong password', () => {
@@ -72,24 +72,24 @@ describe('at login', () => {
   const accounts = { signIn: async (_: string, password: string) => (password === 'right' ? admin : undefined) }
 
   test('the right password is accepted at once, however often other accounts were wrong', async () => {
-    const waitingRoom = new AuthQueue(silent, () => 0)
-    const door = createAuthenticator(
+    const authQueue = new AuthQueue(silent, () => 0)
+    const authenticator = createAuthenticator(
       { accounts, tokens: undefined, logins, secondFactors, singleSignOn, isOpen: false },
-      waitingRoom,
+      authQueue,
     )
-    const wrong = Array.from({ length: 50 }, () => door.signIn('admin', 'wrong', here))
-    assert.deepEqual(await door.signIn('admin', 'right', here), { ...admin, address: here })
-    waitingRoom.close()
+    const wrong = Array.from({ length: 50 }, () => authenticator.signIn('admin', 'wrong', here))
+    assert.deepEqual(await authenticator.signIn('admin', 'right', here), { ...admin, address: here })
+    authQueue.close()
     for (const refused of await Promise.all(wrong)) assert.ok('code' in refused && refused.code === 103)
   })
 
   test('a header is read as people write it, and what is too long is not looked at', async () => {
-    const waitingRoom = new AuthQueue(silent, () => 0)
-    const door = createAuthenticator(
+    const authQueue = new AuthQueue(silent, () => 0)
+    const authenticator = createAuthenticator(
       { accounts, tokens: undefined, logins, secondFactors, singleSignOn, isOpen: false },
-      waitingRoom,
+      authQueue,
     )
-    const found = await door.authenticate(`basic  ${basic('admin:right')}`, here)
+    const found = await authenticator.authenticate(`basic  ${basic('admin:right')}`, here)
     assert.deepEqual(found, { ...admin, address: here })
     for (const [header, code] of [
       [undefined, 104],
@@ -101,10 +101,10 @@ describe('at login', () => {
       [`Basic ${basic(`admin:${'x'.repeat(20_000)}`)}`, 103],
       ['Bearer a.b.c', 104],
     ] as const) {
-      const refused = await door.authenticate(header, here)
+      const refused = await authenticator.authenticate(header, here)
       assert.equal('code' in refused && refused.code, code, String(header).slice(0, 40))
     }
-    waitingRoom.close()
+    authQueue.close()
   })
 })
 
@@ -126,12 +126,12 @@ describe('a sign-in that failed', () => {
     const { lines, clock, failures } = notebook()
     for (let time = 0; time < 1_000; time++) failures.note({ name: 'admin', address: here })
     assert.equal(lines.length, 5)
-    assert.deepEqual(lines[0], { by: 'password', name: 'admin', address: here, untoldBefore: 0 })
+    assert.deepEqual(lines[0], { by: 'password', name: 'admin', address: here, suppressedBefore: 0 })
     clock.nowMs = 25_000
     for (let time = 0; time < 10; time++) failures.note({ reason: 'the token has expired', address: here })
     assert.deepEqual(lines.slice(5), [
-      { by: 'token', reason: 'the token has expired', address: here, untoldBefore: 995 },
-      { by: 'token', reason: 'the token has expired', address: here, untoldBefore: 0 },
+      { by: 'token', reason: 'the token has expired', address: here, suppressedBefore: 995 },
+      { by: 'token', reason: 'the token has expired', address: here, suppressedBefore: 0 },
     ])
     clock.nowMs = 3_600_000
     for (let time = 0; time < 10; time++) failures.note({ name: 'x'.repeat(9_999), address: here })
@@ -141,17 +141,17 @@ describe('a sign-in that failed', () => {
 
   test('is told without what was shown', async () => {
     const said: unknown[] = []
-    const waitingRoom = new AuthQueue({ ...silent, warn: (...line) => void said.push(line) }, () => 0)
+    const authQueue = new AuthQueue({ ...silent, warn: (...line) => void said.push(line) }, () => 0)
     const accounts = { signIn: async () => undefined }
     const off = { kind: 'off', message: 'off' } as const
     const singleSignOn = { isOn: () => false, begin: async () => off, finish: async () => off }
     const logins: Logins = { begin: () => undefined, callerOf: () => 'wrong', end: () => {} }
-    const door = createAuthenticator(
+    const authenticator = createAuthenticator(
       { accounts, tokens: undefined, logins, secondFactors, singleSignOn, isOpen: false },
-      waitingRoom,
+      authQueue,
     )
-    await door.authenticate(`Basic ${basic('ann:a password')}`, here)
-    await door.authenticate('Bearer something-secret', here)
+    await authenticator.authenticate(`Basic ${basic('ann:a password')}`, here)
+    await authenticator.authenticate('Bearer something-secret', here)
     assert.equal(said.length, 2)
     assert.match(JSON.stringify(said), /"ann"/)
     assert.doesNotMatch(JSON.stringify(said), /a password|something-secret/)

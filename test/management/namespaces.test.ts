@@ -22,12 +22,12 @@ const alone = ['namespaces.enable=true', 'namespaces.username="${namespace}/*"',
 const set = [...alone, 'node.shards=3']
 const password = 'a long password'
 /** Kept to the namespace `plant`. */
-const keeper = `keeper:${password}`
+const plantAdministrator = `plant-administrator:${password}`
 const watcher = `watcher:${password}`
 
 async function makeUsers(broker: BrokerWithApi): Promise<void> {
   for (const [username, role] of [
-    ['keeper', 'ns:plant::administrator'],
+    ['plant-administrator', 'ns:plant::administrator'],
     ['watcher', 'ns:plant::viewer'],
   ]) {
     const made = await broker.ask('/api/v5/users', { method: 'POST', body: { username, password, role } })
@@ -57,10 +57,10 @@ async function connect(t: Scope, broker: BrokerWithApi, name: string, more: ICli
   return client
 }
 
-const post = (body: unknown, as = keeper): Asked => ({ method: 'POST', body, as })
+const post = (body: unknown, as = plantAdministrator): Asked => ({ method: 'POST', body, as })
 
 /** Of a list, what one key has. */
-async function column(broker: BrokerWithApi, path: string, key: string, as = keeper): Promise<string[]> {
+async function column(broker: BrokerWithApi, path: string, key: string, as = plantAdministrator): Promise<string[]> {
   const { status, json, text } = await broker.ask(path, { as })
   assert.equal(status, 200, `${path}: ${text}`)
   return json.data.map((row: Record<string, string>) => row[key]).toSorted()
@@ -81,7 +81,7 @@ function ask(broker: BrokerWithApi, endpoint: Endpoint, as: string): Promise<Ans
   return broker.ask(pathOf(endpoint), { method, as, ...(method === 'GET' ? {} : { body: {} }) })
 }
 
-describe('the keeper of a namespace', () => {
+describe('the administrator of a namespace', () => {
   test('sees its clients and their subscriptions, by the names that they have themselves', async (t) => {
     const broker = await brokerWithUsers()
     const plant = await connect(t, broker, 'plant/same')
@@ -98,9 +98,9 @@ describe('the keeper of a namespace', () => {
     assert.deepEqual(await column(broker, '/api/v4/subscriptions?_match_topic=door/1', 'clientid'), ids)
     assert.deepEqual(await column(broker, '/api/v4/subscriptions/same', 'topic'), ['$share/g/door/#', 'lamp'])
     assert.deepEqual(await column(broker, '/api/v4/routes', 'topic'), ['door/#', 'lamp'])
-    const tree = await broker.ask('/api/v4/topic-tree', { as: keeper })
+    const tree = await broker.ask('/api/v4/topic-tree', { as: plantAdministrator })
     assert.doesNotMatch(tree.text, /ns|plant|shop/)
-    const meta = (await broker.ask('/api/v4/clients?page=1&limit=1', { as: keeper })).json.meta
+    const meta = (await broker.ask('/api/v4/clients?page=1&limit=1', { as: plantAdministrator })).json.meta
     assert.deepEqual(meta, { page: 1, limit: 1, count: 1, hasnext: false })
     // From above there are three of that name.
     assert.deepEqual(await column(broker, '/api/v4/clients', 'clientid', administrator), ['same', 'same', 'same'])
@@ -138,7 +138,7 @@ describe('the keeper of a namespace', () => {
     assert.deepEqual(await column(broker, '/api/v4/subscriptions/p1', 'topic'), ['#', 'b'])
     assert.deepEqual(await column(broker, '/api/v4/subscriptions/p1?namespace=shop', 'topic', administrator), ['#'])
     const gone = new Promise<void>((resolve) => plant.once('close', () => resolve()))
-    assert.equal((await broker.ask('/api/v4/clients/p1', { method: 'DELETE', as: keeper })).json.code, 0)
+    assert.equal((await broker.ask('/api/v4/clients/p1', { method: 'DELETE', as: plantAdministrator })).json.code, 0)
     await gone
     assert.equal(shop.connected, true)
     assert.deepEqual(heard, [])
@@ -156,9 +156,11 @@ describe('the keeper of a namespace', () => {
     await watched.subscribeAsync('lamp/+', { qos: 1 })
     await (await connect(t, broker, 'shop/watched')).subscribeAsync('#', { qos: 1 })
     const query = 'clientid=watched&action=publish&topic=lamp/1'
-    const { data } = (await broker.ask(`/api/v4/explain?${query}`, { as: keeper })).json
+    const { data } = (await broker.ask(`/api/v4/explain?${query}`, { as: plantAdministrator })).json
     assert.deepEqual([data.topic_here, data.subscriptions.length, data.subscriptions[0].topic], ['lamp/1', 1, 'lamp/+'])
-    const absent = (await broker.ask('/api/v4/explain?clientid=no&action=publish&topic=lamp/1', { as: keeper })).json
+    const absent = (
+      await broker.ask('/api/v4/explain?clientid=no&action=publish&topic=lamp/1', { as: plantAdministrator })
+    ).json
     assert.deepEqual([absent.data.topic_here, absent.data.subscriptions.length], ['lamp/1', 1])
     const timeline = await column(broker, '/api/v4/clients/watched/timeline', 'event')
     assert.deepEqual(timeline, ['connected'])
@@ -181,11 +183,11 @@ describe('the keeper of a namespace', () => {
       const made = await broker.ask('/api/v4/trace', post({ ...trace, name: `more-${count}` }))
       assert.equal(made.json.code, count <= 5 ? 0 : 108, 'others want some as well')
     }
-    const lines = (await broker.ask('/api/v4/trace/mine/download', { as: keeper })).text
+    const lines = (await broker.ask('/api/v4/trace/mine/download', { as: plantAdministrator })).text
     assert.match(lines, /"clientid":"t1".*"topic":"traced\/x"/)
     assert.doesNotMatch(lines, /shop|\$ns|u0000/)
-    assert.equal((await broker.ask('/api/v4/trace/theirs/download', { as: keeper })).status, 404)
-    assert.equal((await broker.ask('/api/v4/trace', { method: 'DELETE', as: keeper })).json.code, 0)
+    assert.equal((await broker.ask('/api/v4/trace/theirs/download', { as: plantAdministrator })).status, 404)
+    assert.equal((await broker.ask('/api/v4/trace', { method: 'DELETE', as: plantAdministrator })).json.code, 0)
     assert.deepEqual(await column(broker, '/api/v4/trace', 'name', administrator), ['theirs'])
   })
 
@@ -193,7 +195,7 @@ describe('the keeper of a namespace', () => {
     const broker = await startBrokerWithApi(t, { set: [...alone, 'auth.acl.rules=[{permit=allow}]'] })
     await makeUsers(broker)
     const query = '/api/v4/explain?clientid=c&action=publish&topic=open'
-    const { decision } = (await broker.ask(query, { as: keeper })).json.data
+    const { decision } = (await broker.ask(query, { as: plantAdministrator })).json.data
     assert.deepEqual([decision.result, decision.because, decision.rule], ['allow', 'configured-rule', null])
     const user = { username: 'plant/ann', password: 'secret' }
     assert.equal((await broker.ask('/api/v4/auth_username', post(user))).json.code, 0)
@@ -204,7 +206,7 @@ describe('the keeper of a namespace', () => {
     assert.deepEqual(await column(broker, others, 'username', administrator), ['plant/ann', 'shop/bob'])
     await assert.rejects(connect(t, broker, 'plant/ann', { password: 'wrong' }))
     await connect(t, broker, 'plant/ann', { password: 'secret' })
-    // What the keeper of the plant says of somebody in the shop is nothing there.
+    // What the administrator of the plant says of a client of the shop has no effect there.
     await connect(t, broker, 'shop/bob', { password: 'whatever' })
     const rule = { topic: 'closed', action: 'pub', access: 'deny' }
     assert.equal((await broker.ask('/api/v4/acl', post([rule]))).json.code, 0)
@@ -222,7 +224,10 @@ describe('the keeper of a namespace', () => {
     assert.deepEqual(await column(broker, '/api/v4/banned', 'who', administrator), [])
     await assert.rejects(connect(t, broker, 'plant/c'))
     await connect(t, broker, 'shop/c')
-    assert.equal((await broker.ask('/api/v4/banned/clientid/c', { method: 'DELETE', as: keeper })).json.code, 0)
+    assert.equal(
+      (await broker.ask('/api/v4/banned/clientid/c', { method: 'DELETE', as: plantAdministrator })).json.code,
+      0,
+    )
     await connect(t, broker, 'plant/c')
     await broker.process.stop()
     const again = await startBrokerWithApi(t, { set: alone, dataDirectory: broker.dataDirectory })
@@ -238,7 +243,7 @@ describe('who is kept to a namespace', () => {
     const broker = await brokerWithUsers()
     for (const [name, endpoint] of known) {
       if (endpoint.isForNamespaces === true || endpoint.atRoot === 'only') continue
-      const { status } = await ask(broker, endpoint, keeper)
+      const { status } = await ask(broker, endpoint, plantAdministrator)
       assert.equal(status, 403, name)
     }
   })
@@ -255,17 +260,17 @@ describe('who is kept to a namespace', () => {
   test('sees what its namespace has and may have, and of no other', async () => {
     const broker = await brokerWithUsers()
     await broker.ask('/api/v5/namespaces', post({ namespace: 'shop' }, administrator))
-    for (const as of [keeper, watcher, administrator])
+    for (const as of [plantAdministrator, watcher, administrator])
       assert.equal((await broker.ask('/api/v5/namespaces/plant', { as })).json.namespace, 'plant')
     for (const path of ['/api/v5/namespaces/shop', '/api/v5/namespaces/shop?namespace=shop'])
-      assert.equal((await broker.ask(path, { as: keeper })).status, 404, path)
+      assert.equal((await broker.ask(path, { as: plantAdministrator })).status, 404, path)
     assert.equal((await broker.ask('/api/v5/namespaces/shop')).status, 200)
     assert.equal((await broker.ask('/api/v5/namespaces/shop?namespace=plant')).status, 404)
   })
 
   test('says in vain which one is meant; others are told where it is none', async () => {
     const broker = await brokerWithUsers()
-    const vain = await broker.ask('/api/v4/clients?namespace=a%2Fb', { as: keeper })
+    const vain = await broker.ask('/api/v4/clients?namespace=a%2Fb', { as: plantAdministrator })
     assert.equal(vain.status, 200)
     const wrong = await broker.ask('/api/v4/clients?namespace=a%2Fb')
     assert.deepEqual([wrong.status, wrong.json.code], [400, 108])
@@ -273,7 +278,7 @@ describe('who is kept to a namespace', () => {
   })
 })
 
-/** An archive as somebody can make it by hand. `members`: by name. */
+/** An archive made by hand. `members`: by name. */
 async function archiveOf(
   folder: string,
   namespace: string | undefined,
@@ -299,7 +304,7 @@ async function archiveOf(
   return new Blob([Buffer.concat(pieces)])
 }
 
-describe('the keeper of a namespace and archives', () => {
+describe('the administrator of a namespace and archives', () => {
   const folder = 'godwit-export-2026-01-01-00-00-00.000'
   const filename = `${folder}.tar.gz`
   const rule = writeRow('rules', {
@@ -315,7 +320,7 @@ describe('the keeper of a namespace and archives', () => {
   async function upload(broker: BrokerWithApi, archive: Blob): Promise<Answer> {
     const form = new FormData()
     form.append('filename', archive, filename)
-    const headers = { authorization: `Basic ${Buffer.from(keeper).toString('base64')}` }
+    const headers = { authorization: `Basic ${Buffer.from(plantAdministrator).toString('base64')}` }
     const response = await fetch(`${broker.url}/api/v5/data/files`, { method: 'POST', headers, body: form })
     const text = await response.text()
     return { status: response.status, headers: response.headers, text, json: JSON.parse(text) }
@@ -343,7 +348,7 @@ describe('the keeper of a namespace and archives', () => {
       // It is in the folder of the namespace only: who is kept to none neither sees it nor restores it by mistake.
       assert.deepEqual(await column(broker, '/api/v5/data/files', 'filename', administrator), [])
       assert.equal((await broker.ask('/api/v5/data/import', post({ filename }, administrator))).status, 404)
-      await broker.ask(`/api/v5/data/files/${filename}`, { method: 'DELETE', as: keeper })
+      await broker.ask(`/api/v5/data/files/${filename}`, { method: 'DELETE', as: plantAdministrator })
     })
   }
 
@@ -393,7 +398,7 @@ describe('namespaces themselves', () => {
       const refused = await broker.ask(`${path}/${name}`, remove)
       assert.deepEqual([refused.status, refused.json.reason], [409, 'CONFLICT'])
     }
-    assert.equal((await broker.ask(path, { as: keeper })).status, 403)
+    assert.equal((await broker.ask(path, { as: plantAdministrator })).status, 403)
     await ctlDone(broker, ['namespaces', 'add', 'field'])
     assert.match(await ctlDone(broker, ['namespaces', 'list']), /^field\t2/m)
     await ctlDone(broker, ['namespaces', 'del', 'field'])
@@ -430,7 +435,7 @@ describe('namespaces themselves', () => {
     )
     assert.equal(shop.connected, true)
     assert.equal((await broker.ask('/api/v5/namespaces/doomed', remove)).status, 404)
-    // Whoever comes again is a newcomer, and nothing waits for it.
+    // A client that returns later is new, and no delay waits for it.
     const again = await connect(t, broker, 'doomed/away', durable)
     assert.deepEqual(await column(broker, '/api/v4/subscriptions?namespace=doomed', 'topic', administrator), [])
     await again.endAsync(true)

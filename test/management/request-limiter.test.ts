@@ -1,4 +1,4 @@
-// `http_server.limit_conn`: so many requests are worked on, so many wait, the others are turned away.
+// `http_server.limit_conn`: a limited number of requests runs, a limited number waits, the others are refused.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-// Every number of the table: either somebody gets it, here, or the page of errors says why nobody does.
+// Every number of the table: either a request here gets it, or the page of errors says why none does.
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
@@ -60,10 +60,10 @@ test('every code of the table is answered to something, or it is said why not', 
   assert.deepEqual([expired.status, expired.json.code], [401, 116])
   seen.add(116)
   for (const [name, { code }] of Object.entries(resultCodes)) {
-    if (testedElsewhere.has(name) || unusedCodes[name as ResultCodeName] !== undefined) continue
+    if (testedInOtherFiles.has(name) || unusedCodes[name as ResultCodeName] !== undefined) continue
     assert.ok(seen.has(code), `nothing here is answered with ${code} (${name})`)
   }
 })
 
 /** 118: test/management/configuration.test.ts has a disk that refuses. */
-const testedElsewhere = new Set(['configNotWritten'])
+const testedInOtherFiles = new Set(['configNotWritten'])

@@ -153,7 +153,7 @@ test('routes are the topics with a subscriber, each once', async (t) => {
   assert.deepEqual(topicsOf(pages.flatMap(({ data }) => data)), ['#', 'a/+', 'a/b', 'x y'])
   assert.deepEqual(pages[1].meta, { page: 2, limit: 3, count: 4, hasnext: false })
   assert.deepEqual(await walkRoutes(broker), ['#', 'a/+', 'a/b', 'x y'])
-  // Whichever shards they are on, and whoever goes: one of them stands for the topic.
+  // On any shard, and whichever subscription ends: one of them stands for the topic.
   const others = await Promise.all(['c1', 'c2', 'c3', 'c4', 'c5', 'c6'].map((id) => connect(t, broker, id)))
   for (const [index, client] of others.entries()) {
     const filters =

@@ -110,7 +110,7 @@ test('guesses of the old password wait longer each time, and delay no other acco
   for (let number = 0; number < 3; number++) await guess('/api/v5/users/ann/change_pwd', 'POST')
   for (let number = 0; number < 2; number++) await guess('/api/v4/change_pwd/ann', 'PUT')
   assert.ok(performance.now() - startedAtMs >= 300, 'the fourth waits 100 ms, the fifth 200')
-  // These wait one after the other: the last for half a minute, which nobody waits for here.
+  // These wait one after the other: the last for half a minute, which the test does not await.
   let areAnswered = false
   const waiting = Promise.all(Array.from({ length: 8 }, () => guess('/api/v5/users/ann/change_pwd', 'POST')))
   waiting.then(

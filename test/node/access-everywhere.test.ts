@@ -168,7 +168,7 @@ test('shards that break come back with what was stored and with the rules that t
   assert.equal(await publishes(again, 'shut/a'), notAuthorized)
   assert.equal(await publishes(again, 'closed/a'), notAuthorized)
   assert.equal((await publishes(again, 'open/a')) & 0x80, 0)
-  // Its own shard may still be on its way: until it is there nobody is let in, and the client hears that.
+  // Its own shard may still be starting: until it is there no client is accepted, and the client is told so.
   let reason
   do reason = await refusal(t, node, banished)
   while (reason !== banned)

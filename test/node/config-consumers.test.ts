@@ -1,4 +1,4 @@
-// A change of configuration is carried out by its owners: all of them, or as if nobody had asked.
+// All consumers apply a change of configuration, or none does.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

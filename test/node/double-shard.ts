@@ -1,6 +1,6 @@
-// Plays a shard for the tests of the node: it serves nobody and behaves as the file `behaviour` in its data directory
-// says, which may name the one shard that is meant. Each life of it leaves a line in `lives`. It greets every sibling
-// through each link that it is given, and logs the greetings that it gets.
+// A stand-in for a shard in tests of the node: it serves no client and behaves as the file `behaviour` in its data directory says, which
+// may name one shard. Each start of it adds a line to `lives`. It greets every peer through each link that it is given, and logs the
+// greetings that it gets.
 
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// Open doors are named when the node starts.
+// Insecure listeners are reported when the node starts.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import type { Authenticator, ManagementServer, ManagementSettings } from '../../src/management/index.ts'
 import { type HttpPlace, HttpEndpoint } from '../../src/node/api/http-endpoint.ts'
 
-/** A machine with one network: who listens on all of a port keeps everybody else from it, and the other way round. */
+/** A machine with one network: a listener on all addresses of a port excludes other listeners of that port, and the other way round. */
 class Machine {
   readonly listening: Set<string> = new Set()
   readonly settings: Map<string, ManagementSettings> = new Map()

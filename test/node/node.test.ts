@@ -126,7 +126,7 @@ const staleLocks = [
   { of: 'a process that died before it wrote', content: '' },
   { of: 'nobody', content: '{"pid":"x"}' },
 ]
-// Whether a number has been given to somebody else only Linux tells.
+// Only Linux can tell whether another process has the process ID by now.
 const knownStale = staleLocks.filter(({ content }) => process.platform === 'linux' || !content.includes('"pid":1,"'))
 for (const stale of knownStale) {
   test(`the lock of ${stale.of} does not block`, async (t) => {

@@ -41,8 +41,8 @@ test('what a token lets its bearer do is what its claim role says, and nothing w
   assert.deepEqual(await roleOf({ nbf: now + 600 }), { reason: 'the token is not yet valid (claim nbf)' })
   assert.deepEqual(await roleOf({ exp: undefined }), { reason: 'the claim exp is missing' })
   assert.equal(await roleOf({ exp: now - 600 }), 'ended')
-  const stranger = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' })
-  const forged = await signToken({ exp: now + 60 }, String(stranger))
+  const unknownKey = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' })
+  const forged = await signToken({ exp: now + 60 }, String(unknownKey))
   assert.ok('token' in forged)
   const reason = 'the signature of the token does not match the key'
   assert.deepEqual(await made.tokens?.signIn(forged.token), { reason })

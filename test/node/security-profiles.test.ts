@@ -1,5 +1,5 @@
-// What differs between the profiles `hardened` and `legacy`, each difference in both. What only the access room decides
-// (anonymous clients, an empty chain, sources that fail) has its tests there: docs/SECURITY.md names all of them.
+// The differences between the profiles `hardened` and `legacy`, each in both. Decisions of the access module (anonymous clients, an empty
+// chain, sources that fail) have their tests there: docs/SECURITY.md names all of them.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

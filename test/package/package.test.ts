@@ -1,4 +1,4 @@
-// The package as strangers get it: packed, installed into an empty project, started with each Node that it promises.
+// The package as users get it: packed, installed into an empty project, started with each supported Node.
 
 import assert from 'node:assert/strict'
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
@@ -42,7 +42,7 @@ describe('the package', () => {
       assert.match((await run(node, [bin, '--version'])).stdout, new RegExp(version.replaceAll('.', '\\.')))
 
       const data = mkdtempSync(join(project, 'data-'))
-      // Whoever else is on the machine may have the port that the API has by default.
+      // Another process of the machine may use the default port of the API.
       const ports = ['--set', 'listeners.tcp.bind=127.0.0.1:0', '--set', 'http_server.port=0']
       const broker = spawn(node, [bin, 'start', '--data', data, ...ports], { cwd: project })
       try {

@@ -33,13 +33,13 @@ test('a power cut takes what was not synced and nothing else', (t) => {
   const power = new PowerLoss(folder, directory)
   const env = { ...process.env, ...power.environment }
   execFileSync(process.execPath, ['-e', deeds, directory], { env })
-  power.strike()
+  power.fail()
   const left = readdirSync(directory).map((name) => [name, readFileSync(join(directory, name), 'utf8')])
   assert.deepEqual(left, [
     ['after', 'safe'],
     ['half', 'safe'],
     ['named', ''],
   ])
-  power.strike()
+  power.fail()
   assert.equal(readdirSync(directory).length, 3, 'what survived one cut is safe from the next')
 })

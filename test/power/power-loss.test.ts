@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { tellCrashStory, type CrashStoryEnd, type CrashStoryOptions } from '../crash/crash-story.ts'
+import { runCrashScenario, type CrashScenarioEnd, type CrashScenarioOptions } from '../crash/crash-scenario.ts'
 import { PowerLoss } from './power-loss.ts'
 
 test('a broker whose machine loses its power 10 times loses nothing that it acknowledged', async (t) => {
@@ -14,27 +14,27 @@ test('a broker whose machine loses its power 10 times loses nothing that it ackn
 })
 
 test('a broker that does not sync is found out', async (t) => {
-  const { end } = await tellOfPowerLoss(t, 3, { set: ['storage.sync=never'], patienceMs: 3_000 })
+  const { end } = await tellOfPowerLoss(t, 3, { set: ['storage.sync=never'], timeoutMs: 3_000 })
   assert.notDeepEqual(end.faults, [])
 })
 
 async function tellOfPowerLoss(
   t: TestContext,
   rounds: number,
-  options: Partial<CrashStoryOptions>,
-): Promise<{ end: CrashStoryEnd; takenBytes: number }> {
+  options: Partial<CrashScenarioOptions>,
+): Promise<{ end: CrashScenarioEnd; takenBytes: number }> {
   const folder = mkdtempSync(join(tmpdir(), 'godwit-power-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const dataDirectory = join(folder, 'data')
   const power = new PowerLoss(folder, dataDirectory)
   const { environment } = power
-  const end = await tellCrashStory({
+  const end = await runCrashScenario({
     seed: 1,
     rounds,
     dataDirectory,
     environment,
     ...options,
-    afterKill: () => power.strike(),
+    afterKill: () => power.fail(),
   })
   return { end, takenBytes: power.takenBytes }
 }

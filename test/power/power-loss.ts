@@ -16,7 +16,7 @@ export class PowerLoss {
   takenBytes: number
   readonly #log: string
   readonly #dataDirectory: string
-  /** By inode. What survived the last cut is safe, whoever synced it. */
+  /** By inode. What survived the last power cut is durable, whichever process synced it. */
   #safe: Map<number, Safety>
 
   /** Compiles the library into `folder`; needs gcc. */
@@ -31,7 +31,7 @@ export class PowerLoss {
   }
 
   /** The broker is dead. Every file of its data directory is cut to what was synced of it. */
-  strike(): void {
+  fail(): void {
     const { files, namesSafeSince } = this.#readNotes()
     this.#safe = new Map()
     for (const path of filesBelow(this.#dataDirectory)) {

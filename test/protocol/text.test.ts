@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { isUtf8, ProtocolError, TopicTable } from '../../src/protocol/index.ts'
 
-/** Through the door: a topic name is text. */
+/** Through the parser: a topic name is text. */
 const read = (bytes: Buffer): string => new TopicTable(2).intern(bytes, 0, bytes.length).name
 const isText = (bytes: Buffer): boolean => {
   try {

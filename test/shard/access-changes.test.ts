@@ -1,4 +1,4 @@
-// What the access room says, where it meets clients: changes of it while they are there, and that they have gone.
+// What the access module says about connected clients: its changes while they are connected, and their disconnects.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -189,7 +189,7 @@ async function letIn(stage: ShardStage, client: TestClient): Promise<void> {
 
 test('reading from an unauthenticated client pauses in the midst of a large packet until its identity is decided', async (context) => {
   const { stage, answer } = await askingStage(context)
-  const author = stage.stranger()
+  const author = stage.unauthenticated()
   author.connect('author')
   const bytes = encodePublish({ topic: 'a', payload: 'x'.repeat(200_000), qos: 1, packetId: 1 }, 4)
   for (let at = 0; at < bytes.length; at += 10_000) {
@@ -205,7 +205,7 @@ test('reading from an unauthenticated client pauses in the midst of a large pack
 
 test('nor behind one that came whole, and small ones may come up to mqtt.max_parked_packets', async (context) => {
   const { stage, answer } = await askingStage(context)
-  const author = stage.stranger()
+  const author = stage.unauthenticated()
   author.connect('author')
   author.publish(...manyFrames(20, 'a'))
   assert.equal(author.stream.isPaused, false)
@@ -222,13 +222,13 @@ test('and a large packet has no memory reserved before authentication', async (c
   const user = { username, password, algorithm: 'SCRAM-SHA-256', iterations: 4_096, isSuperuser: false } as const
   const scram = { users: [makeScramRecord({ ...user, createdAtMs: 0 })], secret: Buffer.alloc(32), iterations: 4_096 }
   const stage = new ShardStage(context, { start: { access: { ...defaultAccessSettings, scram } } })
-  const stranger = stage.stranger(5)
-  stranger.connect('stranger', { properties: { authenticationMethod: 'SCRAM-SHA-256' } })
+  const unauthenticated = stage.unauthenticated(5)
+  unauthenticated.connect('stranger', { properties: { authenticationMethod: 'SCRAM-SHA-256' } })
   await stage.turns()
-  assert.deepEqual(stranger.types, ['auth'])
+  assert.deepEqual(unauthenticated.types, ['auth'])
   const bytes = encodePublish({ topic: 'a', payload: 'x'.repeat(1_000_000) }, 5)
-  for (let at = 0; at < bytes.length; at += 50_000) stranger.stream.arrive(bytes.subarray(at, at + 50_000))
+  for (let at = 0; at < bytes.length; at += 50_000) unauthenticated.stream.arrive(bytes.subarray(at, at + 50_000))
   await stage.turns()
-  assert.equal(stranger.of('connack')[0]?.reasonCode, reasonCodes.packetTooLarge)
-  assert.equal(stranger.stream.isEnded, true)
+  assert.equal(unauthenticated.of('connack')[0]?.reasonCode, reasonCodes.packetTooLarge)
+  assert.equal(unauthenticated.stream.isEnded, true)
 })

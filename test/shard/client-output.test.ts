@@ -15,8 +15,8 @@ class Owner implements ClientOutputOwner {
   readonly buffers = new WriteBuffers()
   draining = 1
   dirty: ClientOutput[] = []
-  noteDirty(outlet: ClientOutput): void {
-    this.dirty.push(outlet)
+  noteDirty(output: ClientOutput): void {
+    this.dirty.push(output)
   }
   noteWritten(): void {}
   noteSent(): void {}
@@ -25,10 +25,10 @@ class Owner implements ClientOutputOwner {
   noteGathered(): void {}
 }
 
-class OutletModel {
+class OutputModel {
   readonly owner = new Owner()
   readonly stream = new FakeStream()
-  readonly outlet: ClientOutput
+  readonly output: ClientOutput
   readonly chunks: Buffer[]
   readonly expected: Buffer[] = []
   /** Where the next range of each chunk begins if it follows the last one. */
@@ -37,7 +37,7 @@ class OutletModel {
 
   constructor() {
     this.stream.isStalled = true
-    this.outlet = new ClientOutput(
+    this.output = new ClientOutput(
       this.owner,
       this.stream,
       new PacketDecoder({
@@ -61,29 +61,29 @@ class OutletModel {
     const chunk = this.chunks[which]
     const start = Math.min(chunk.length, this.next[which] + skipped) % chunk.length
     const end = Math.min(chunk.length, start + length)
-    const at = this.outlet.appendRange(chunk, start, end)
+    const at = this.output.appendRange(chunk, start, end)
     const bytes = Buffer.from(chunk.subarray(start, end))
     // As `passFrame` does: the first byte is another one for each receiver.
-    bytes[0] = this.outlet.buffer[at] = (bytes[0] + 1) & 0xff
+    bytes[0] = this.output.buffer[at] = (bytes[0] + 1) & 0xff
     this.expected.push(bytes)
     this.next[which] = end === chunk.length ? 0 : end
   }
 
   reserve(length: number): void {
     const bytes = this.#freshBytes(length)
-    bytes.copy(this.outlet.reserve(length), this.outlet.at)
-    this.outlet.advance(length)
+    bytes.copy(this.output.reserve(length), this.output.at)
+    this.output.advance(length)
     this.expected.push(bytes)
   }
 
-  /** Another drain begins. Between two of them bytes of a slab that no message has had yet are written. */
+  /** Another drain starts. Between two of them the unused bytes of a buffer are written. */
   drainAnew(which: number): void {
     this.owner.draining++
     this.#freshBytes(chunkBytes).copy(this.chunks[which], this.next[which], this.next[which])
   }
 
   endTurn(): void {
-    for (const outlet of this.owner.dirty.splice(0)) outlet.flush()
+    for (const output of this.owner.dirty.splice(0)) output.flush()
   }
 
   finish(): void {
@@ -92,7 +92,7 @@ class OutletModel {
   }
 }
 
-type Step = (model: OutletModel) => void
+type Step = (model: OutputModel) => void
 
 const which = fc.nat(chunkCount - 1)
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -141,23 +141,23 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 test('the stream gets exactly what was appended, in order, and every buffer comes back', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120, size: 'max' }), (steps) => {
-      const model = new OutletModel()
+      const model = new OutputModel()
       for (const act of steps) act(model)
       model.finish()
       assert.ok(Buffer.concat(model.stream.taken).equals(Buffer.concat(model.expected)))
       assert.equal(model.stream.mostAtOnce <= 1, true)
       assert.equal(model.owner.buffers.takenBytes, 0)
-      assert.equal(model.outlet.unsentBytes, 0)
+      assert.equal(model.output.unsentBytes, 0)
     }),
     { numRuns: 60, seed: 20_261_121 },
   )
 })
 
 test('bytes that a buffer gets after a drain are not taken for those that were copied ahead', () => {
-  const model = new OutletModel()
-  const slab = model.chunks[0]
+  const model = new OutputModel()
+  const buffer = model.chunks[0]
   model.appendRange(0, 0, 100)
-  slab.fill(0xee, 100)
+  buffer.fill(0xee, 100)
   model.owner.draining++
   model.appendRange(0, 0, 100)
   model.finish()
@@ -165,7 +165,7 @@ test('bytes that a buffer gets after a drain are not taken for those that were c
 })
 
 test('a turn that fills a buffer hands it over and goes on in another one', () => {
-  const model = new OutletModel()
+  const model = new OutputModel()
   for (let written = 0; written < pooledBytes * 2; written += 1_000) model.reserve(1_000)
   assert.equal(model.stream.handedOver, 1)
   assert.ok(model.owner.buffers.takenBytes >= pooledBytes * 2)
@@ -174,7 +174,7 @@ test('a turn that fills a buffer hands it over and goes on in another one', () =
 })
 
 test('what gathers while a write is on its way takes at most twice its size', () => {
-  const model = new OutletModel()
+  const model = new OutputModel()
   model.reserve(10)
   model.endTurn()
   let gathered = 0

@@ -205,7 +205,7 @@ test('a queue is read when the batches before it are on disk', async (context) =
   stage.store.isHeld = true
   publisher.publish({ topic: 'kept', payload: 'x', qos: 1, packetId: 1 })
   await stage.turns()
-  const woken = stage.stranger(5)
+  const woken = stage.unauthenticated(5)
   woken.connect('sleeper', durable5)
   await stage.turns()
   assert.deepEqual([stage.store.queueReads.length, woken.types], [0, []])
@@ -220,7 +220,7 @@ test('a queue is read when the batches before it are on disk', async (context) =
 test('a durable 3.1.1 client is told of its session and of its subscription when they are on disk', async (context) => {
   const stage = new ShardStage(context)
   stage.store.isHeld = true
-  const client = stage.stranger(4)
+  const client = stage.unauthenticated(4)
   client.connect('durable', durable4)
   await stage.turns()
   assert.deepEqual(client.types, [])

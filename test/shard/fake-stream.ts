@@ -8,7 +8,7 @@ const ignore = (): void => {}
 
 interface Write {
   readonly buffer: Buffer
-  /** As it was when it was handed over: until `done` nobody may change it. */
+  /** As it was when it was handed over: it must not change until `done`. */
   readonly asHanded: Buffer
   readonly done: () => void
 }

@@ -16,7 +16,7 @@ class TalkingShard {
   /** What a bridge here would have. */
   readonly wanted = new Map<TopicFilter, QoS>()
   isComplete = false
-  untold = 0
+  unreported = 0
 
   constructor(own: number, shards: number, tell: (from: number, notice: FilterNotice) => void) {
     this.talk = new FilterSync({
@@ -28,8 +28,8 @@ class TalkingShard {
         this.core.clientFilters?.walk(nobody)
       },
       sendToPeers: (notice) => tell(own, notice),
-      updateBridges: ({ changes, isComplete, untold }) => {
-        Object.assign(this, { isComplete, untold })
+      updateBridges: ({ changes, isComplete, unreported }) => {
+        Object.assign(this, { isComplete, unreported })
         for (const [filter, qos] of changes) {
           if (qos === undefined) this.wanted.delete(filter)
           else this.wanted.set(filter, qos)
@@ -51,23 +51,23 @@ function optionsOf(qos: QoS | undefined): Parameters<ClientFilters['note']>[2]['
 }
 
 /** So many of them are there, and hear each other at once; what they look for they look for when time passes. */
-function talking(t: TestContext, shards: number): { crew: TalkingShard[]; replace: (own: number) => TalkingShard } {
+function talking(t: TestContext, count: number): { shards: TalkingShard[]; replace: (own: number) => TalkingShard } {
   mock.timers.enable({ apis: ['setInterval'] })
   t.after(() => mock.timers.reset())
   const tell = (from: number, notice: FilterNotice): void => {
-    for (const [own, shard] of crew.entries()) if (own !== from) shard.talk.receive(from, structuredClone(notice))
+    for (const [own, shard] of shards.entries()) if (own !== from) shard.talk.receive(from, structuredClone(notice))
   }
-  const crew: TalkingShard[] = []
-  const replace = (own: number): TalkingShard => (crew[own] = new TalkingShard(own, shards, tell))
-  for (let own = 0; own < shards; own++) replace(own)
-  return { crew, replace }
+  const shards: TalkingShard[] = []
+  const replace = (own: number): TalkingShard => (shards[own] = new TalkingShard(own, count, tell))
+  for (let own = 0; own < count; own++) replace(own)
+  return { shards, replace }
 }
 
 const pass = (): void => mock.timers.tick(100)
 
 describe('what clients are subscribed to', () => {
   test('comes from all shards to the one with the bridge, with the highest QoS of all', (t) => {
-    const [bridge, other, third] = talking(t, 3).crew
+    const [bridge, other, third] = talking(t, 3).shards
     assert.ok(bridge !== undefined && other !== undefined && third !== undefined)
     bridge.talk.set(true, true)
     other.talk.set(true, false)
@@ -100,8 +100,8 @@ describe('what clients are subscribed to', () => {
   })
 
   test('stays as it was while a shard is away, and is what it says when it is back', (t) => {
-    const { crew, replace } = talking(t, 2)
-    const [bridge, other] = crew
+    const { shards, replace } = talking(t, 2)
+    const [bridge, other] = shards
     assert.ok(bridge !== undefined && other !== undefined)
     bridge.talk.set(true, true)
     other.talk.set(true, false)
@@ -119,10 +119,10 @@ describe('what clients are subscribed to', () => {
   })
 
   test('is asked for by a shard whose bridge is new, and told without what goes beyond the limit', (t) => {
-    const { crew, replace } = talking(t, 2)
-    const [first, other] = crew
+    const { shards, replace } = talking(t, 2)
+    const [first, other] = shards
     assert.ok(first !== undefined && other !== undefined)
-    for (const shard of crew) shard.talk.set(true, false)
+    for (const shard of shards) shard.talk.set(true, false)
     for (const filter of ['a', 'b', 'c', 'd']) other.subscribe(filter, 1)
     pass()
     first.talk.stop()
@@ -130,26 +130,26 @@ describe('what clients are subscribed to', () => {
     again.talk.set(true, true)
     pass()
     assert.deepEqual([...again.wanted.keys()], ['a', 'b', 'c'])
-    assert.deepEqual([again.isComplete, again.untold], [true, 1])
+    assert.deepEqual([again.isComplete, again.unreported], [true, 1])
     const { changes } = again.talk.clientSubscriptions
     assert.deepEqual(
       changes.map(([filter]) => filter),
       ['a', 'b', 'c'],
     )
-    for (const shard of crew) shard.talk.set(false, false)
+    for (const shard of shards) shard.talk.set(false, false)
     assert.equal(other.core.clientFilters, undefined, 'the watch ended')
   })
 
   test('is not taken for whole before a shard has said all of it', (t) => {
-    const [bridge] = talking(t, 2).crew
+    const [bridge] = talking(t, 2).shards
     assert.ok(bridge !== undefined)
     bridge.talk.set(true, true)
     pass()
-    bridge.talk.receive(1, { what: 'tell', isAll: false, changes: [['a' as TopicFilter, 1]], untold: 0 })
+    bridge.talk.receive(1, { what: 'tell', isAll: false, changes: [['a' as TopicFilter, 1]], unreported: 0 })
     bridge.subscribe('b', 1)
     pass()
     assert.deepEqual([[...bridge.wanted.keys()], bridge.isComplete], [['b'], false])
-    bridge.talk.receive(1, { what: 'tell', isAll: true, changes: [['a' as TopicFilter, 1]], untold: 0 })
+    bridge.talk.receive(1, { what: 'tell', isAll: true, changes: [['a' as TopicFilter, 1]], unreported: 0 })
     assert.deepEqual([[...bridge.wanted.keys()], bridge.isComplete], [['b', 'a'], true])
   })
 })

@@ -1,4 +1,4 @@
-// A message on its way through the shard: frames that are passed as they came, and messages that are written anew.
+// A message on its way through the shard: frames that are forwarded unchanged, and messages that are encoded again.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

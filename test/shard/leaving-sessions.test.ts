@@ -47,7 +47,7 @@ test('nothing comes of them meanwhile, and its client comes again as if they wer
   author.publish({ topic: last, payload: 'to no session', qos: 1, packetId: 1 })
   await stage.turns(1)
   assert.equal(stage.shard.core.view.counts.publishesLeftWaiting, 0)
-  const again = stage.stranger(5)
+  const again = stage.unauthenticated(5)
   again.connect('holder', { cleanStart: false })
   again.subscribe([{ filter: last, qos: 1 }])
   await stage.turns(2)

@@ -21,7 +21,7 @@ const connectOfLevel = (level: number): Buffer => Buffer.from([0x10, 12, 0, 4, 7
 
 test('[MQTT-3.1.2-2] an unknown protocol level is answered with return code 1', async (context) => {
   const stage = new ShardStage(context)
-  const client = stage.stranger(4)
+  const client = stage.unauthenticated(4)
   client.stream.arrive(connectOfLevel(9))
   await stage.turns()
   assert.deepEqual([endOf(client), reasonOf(client)], [{ isClosed: true, types: ['connack'] }, 1])
@@ -30,7 +30,7 @@ test('[MQTT-3.1.2-2] an unknown protocol level is answered with return code 1', 
 test('[MQTT-3.1.0-1] who says anything else before CONNECT is closed without a word', async (context) => {
   const stage = new ShardStage(context)
   for (const bytes of [[0xc0, 0], [0x30, 3, 0, 1, 97], [0xff], [0x00]]) {
-    const client = stage.stranger(4)
+    const client = stage.unauthenticated(4)
     client.stream.arrive(Buffer.from(bytes))
     // What still comes is neither heard nor answered.
     client.stream.arrive(encode({ type: 'pingreq' }, 4))
@@ -71,11 +71,11 @@ test('anonymous clients are accepted on loopback listeners by default', async (c
   ] as const) {
     const stage = new ShardStage(context, { start: { access: { ...defaultAccessSettings, allowAnonymous } } })
     for (const version of [4, 5] as const) {
-      const guest = stage.stranger(version, { ...listener, isLoopback })
-      guest.connect('guest')
+      const client = stage.unauthenticated(version, { ...listener, isLoopback })
+      client.connect('guest')
       await stage.turns()
-      assert.equal(guest.stream.isClosed, !isLetIn)
-      assert.equal(reasonOf(guest), isLetIn ? 0 : version === 5 ? reasonCodes.notAuthorized : 5)
+      assert.equal(client.stream.isClosed, !isLetIn)
+      assert.equal(reasonOf(client), isLetIn ? 0 : version === 5 ? reasonCodes.notAuthorized : 5)
     }
     context.mock.timers.reset()
   }
@@ -83,7 +83,7 @@ test('anonymous clients are accepted on loopback listeners by default', async (c
 
 test('who opens a connection and says nothing is closed after a while', async (context) => {
   const stage = new ShardStage(context, { core: { idleTimeoutMs: 5_000 } })
-  const silent = stage.stranger()
+  const silent = stage.unauthenticated()
   await stage.passMs(4_900)
   assert.equal(silent.stream.isClosed, false)
   await stage.passMs(200)
@@ -138,7 +138,7 @@ test('a shard that stops tells its clients, commits what it owes and ends every 
   ;(await stage.subscriber('sleeper', 'kept', durable5)).stream.break()
   const modern = await stage.client('modern', { version: 5 })
   const old = await stage.client('old')
-  const silent = stage.stranger()
+  const silent = stage.unauthenticated()
   stage.store.isHeld = true
   modern.publish({ topic: 'kept', payload: 'x', qos: 1, packetId: 1 })
   let isStopped = false

@@ -69,14 +69,14 @@ const begunConnect = Buffer.from([0x10, 0xe0, 0xa7, 0x12, 0x00, 0x04, 0x4d, 0x51
 for (const shards of [1, 2]) {
   test(`the first packet of an unauthenticated client counts as well (shards: ${shards})`, async (context) => {
     const stage = new ShardStage(context, { start: { maxUnfinishedBytesTotal: limitBytes, shards } })
-    const strangers = Array.from({ length: 30 }, () => stage.stranger(5))
-    for (const { stream } of strangers) {
+    const unauthenticatedClients = Array.from({ length: 30 }, () => stage.unauthenticated(5))
+    for (const { stream } of unauthenticatedClients) {
       stream.arrive(begunConnect)
       for (let bytes = 0; bytes < 90_000; bytes += 30_000) stream.arrive(Buffer.alloc(30_000))
     }
     await stage.turns()
-    const away = strangers.filter(isSentAway)
-    assert.deepEqual(away, strangers.slice(0, away.length))
+    const away = unauthenticatedClients.filter(isSentAway)
+    assert.deepEqual(away, unauthenticatedClients.slice(0, away.length))
     // What they have sent takes twice the memory at most.
     assert.ok(away.length >= 20 && away.length <= 25, `${away.length} are disconnected`)
   })

@@ -1,10 +1,10 @@
-// Very many clients that come back at once want their queues at once: a few are read at a time, and everybody's turn comes.
+// Very many clients that reconnect at once request their queues at once: a few are read at a time, and each client gets its turn.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { QueueReads } from '../../src/shard/store/queue-reads.ts'
 import { openMemoryStore, type Store } from '../../src/storage/index.ts'
-import { withReadQueue } from '../storage/other-reading.ts'
+import { withReadQueue } from '../storage/replace-queue-reads.ts'
 import { put } from '../storage/read-all.ts'
 import { queued } from '../storage/sample-records.ts'
 

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { reasonCodes, type ConnackPacket, type DisconnectPacket } from '../../src/protocol/index.ts'
 import { encode, encodePublish } from '../simulator/wire.ts'
 import { FakeStream } from './fake-stream.ts'
-import { ShardRow } from './row.ts'
+import { ShardRow } from './linked-shards.ts'
 import { listener, TestClient } from './stage.ts'
 import { plainConnect } from '../simulator/plain-connect.ts'
 
@@ -17,10 +17,10 @@ const durable = { version: 5, cleanStart: false, properties: { sessionExpiryInte
 
 test('a client is served by the shard of its client id, whichever has its socket', async (context) => {
   const row = await ShardRow.of(context, 3)
-  for (const door of [0, 1, 2]) {
+  for (const acceptedBy of [0, 1, 2]) {
     for (const home of [0, 1, 2]) {
-      const clientId = row.idOf(home, `from-${door}`)
-      const client = await row.subscriber(door, clientId, `news/${clientId}`)
+      const clientId = row.idOf(home, `from-${acceptedBy}`)
+      const client = await row.subscriber(acceptedBy, clientId, `news/${clientId}`)
       client.publish({ topic: `news/${clientId}`, payload: 'mine', qos: 1, packetId: 1 })
       await row.turns()
       assert.deepEqual(
@@ -37,10 +37,10 @@ test('a client is served by the shard of its client id, whichever has its socket
 test('what a client sends may be divided anywhere, before and after it is known whose it is', async (context) => {
   const row = await ShardRow.of(context, 2)
   const clientId = row.idOf(1)
-  const whole = row.stages[0].stranger()
+  const whole = row.stages[0].unauthenticated()
   const said = Buffer.concat([connectOf(clientId), subscribeTo('a'), encodePublish({ topic: 'a', payload: 'x' }, 4)])
   for (let at = 1; at < said.length; at++) {
-    const client = row.stages[0].stranger()
+    const client = row.stages[0].unauthenticated()
     client.stream.arrive(said.subarray(0, at))
     await row.turns(6)
     client.stream.arrive(said.subarray(at))
@@ -86,7 +86,7 @@ test('a durable session is found again through the socket of another shard', asy
 
 test('a client without an id stays where it came in', async (context) => {
   const row = await ShardRow.of(context, 3)
-  for (const door of [0, 1, 2]) await row.client(door, '')
+  for (const acceptedBy of [0, 1, 2]) await row.client(acceptedBy, '')
   assert.deepEqual(connectionsOf(row), [1, 1, 1])
 })
 
@@ -104,7 +104,7 @@ test('a client whose certificate says what it is called is served by the shard o
 
 test('a client whose listener has been closed by the time it gets to its shard is disconnected', async (context) => {
   const row = await ShardRow.of(context, 2)
-  const client = row.stages[0].stranger(4, { ...listener, number: listener.number + 1 })
+  const client = row.stages[0].unauthenticated(4, { ...listener, number: listener.number + 1 })
   client.connect(row.idOf(1))
   await row.turns()
   assert.deepEqual([client.types, client.stream.isClosed], [[], true])
@@ -113,22 +113,22 @@ test('a client whose listener has been closed by the time it gets to its shard i
 
 test('what is no CONNECT is refused where it comes in', async (context) => {
   const row = await ShardRow.of(context, 2)
-  const stranger = row.stages[0].stranger()
-  stranger.stream.arrive(Buffer.from([0xc0, 0]))
-  const unknownLevel = row.stages[0].stranger()
+  const unauthenticated = row.stages[0].unauthenticated()
+  unauthenticated.stream.arrive(Buffer.from([0xc0, 0]))
+  const unknownLevel = row.stages[0].unauthenticated()
   unknownLevel.stream.arrive(Buffer.from([0x10, 12, 0, 4, 77, 81, 84, 84, 9, 2, 0, 0, 0, 0]))
   await row.turns()
-  assert.deepEqual([stranger.types, stranger.stream.isClosed], [[], true])
+  assert.deepEqual([unauthenticated.types, unauthenticated.stream.isClosed], [[], true])
   assert.deepEqual([unknownLevel.types, reasonOf(unknownLevel), unknownLevel.stream.isClosed], [['connack'], 1, true])
   assert.deepEqual(connectionsOf(row), [0, 0])
 })
 
 test('a client that does not send CONNECT in time is disconnected where it came in', async (context) => {
   const row = await ShardRow.of(context, 2)
-  const stranger = row.stages[0].stranger()
-  stranger.stream.arrive(connectOf(row.idOf(1)).subarray(0, 5))
+  const unauthenticated = row.stages[0].unauthenticated()
+  unauthenticated.stream.arrive(connectOf(row.idOf(1)).subarray(0, 5))
   await row.stages[0].passMs(15_001)
-  assert.equal(stranger.stream.isClosed, true)
+  assert.equal(unauthenticated.stream.isClosed, true)
 })
 
 test('while the shard of a client is down, the client hears that it may come again', async (context) => {
@@ -210,8 +210,9 @@ test('a publisher that is relayed is read no faster than its shard takes it', as
 test('[MQTT5-3.14: 0x8B] when the node stops, relayed clients are told as all others', async (context) => {
   const row = await ShardRow.of(context, 3)
   const clients = []
-  for (const door of [0, 1, 2]) {
-    for (const home of [0, 1, 2]) clients.push(await row.client(door, row.idOf(home, `from-${door}`), { version: 5 }))
+  for (const acceptedBy of [0, 1, 2]) {
+    for (const home of [0, 1, 2])
+      clients.push(await row.client(acceptedBy, row.idOf(home, `from-${acceptedBy}`), { version: 5 }))
   }
   let stopped = 0
   for (const { shard } of row.stages) void shard.stop(3_000).then(() => stopped++)

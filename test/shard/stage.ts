@@ -133,7 +133,7 @@ export class ShardStage {
   }
 
   /** A connection that has said nothing yet. */
-  stranger(version: ProtocolVersion = 4, through: ShardListener = listener): TestClient {
+  unauthenticated(version: ProtocolVersion = 4, through: ShardListener = listener): TestClient {
     const client = new TestClient(new FakeStream(), version)
     this.shard.accept(client.stream, through)
     return client
@@ -141,7 +141,7 @@ export class ShardStage {
 
   /** A client that has been let in. */
   async client(clientId: string, options: Partial<ConnectPacket> = {}): Promise<TestClient> {
-    const client = this.stranger(options.version ?? 4)
+    const client = this.unauthenticated(options.version ?? 4)
     client.connect(clientId, options)
     await this.turns()
     return client

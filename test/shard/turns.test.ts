@@ -1,5 +1,5 @@
-// What a shard promises of its turns: one write for each connection, one write on its way at a time, and nobody waits
-// for somebody else's flood.
+// Promises of a shard about its turns: one write for each connection, one write in progress at a time, and no client waits for the flood of
+// another.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -22,8 +22,8 @@ import type {
 import type { ConnectPacket } from '../../src/protocol/index.ts'
 import { BrokerStream } from './broker-stream.ts'
 import type { Death, Disk } from './disk.ts'
-import { EdgeWatch } from './edge-watch.ts'
-import { whenReady, type Eventually, type StartRecords } from './keeper.ts'
+import { PacketMonitor } from './packet-monitor.ts'
+import { whenReady, type Eventually, type StartRecords } from './record-store.ts'
 import { Link, type NetworkTraits } from './network.ts'
 import { openPipe, type PipeEnd } from './peer-pipe.ts'
 import { ShardHost, type ShardSurroundings } from './shard-host.ts'
@@ -39,16 +39,16 @@ export interface HostTraits {
   /** How long a post from one shard to another may be on its way. */
   maxLinkMs: number
   /** The answer to `may-connect`, and how long it takes. */
-  verdict: (question: ConnectQuestion) => { verdict: AuthenticationResult; afterMs: number }
-  /** The answer to `authenticate`; everybody fails if not said. */
+  decision: (question: ConnectQuestion) => { decision: AuthenticationResult; afterMs: number }
+  /** The response to `authenticate`; if undefined, every authentication fails. */
   authenticate?: (question: AuthenticateQuestion) => AuthenticationResult
-  /** Who may do what; everybody everything if not said. */
+  /** The access decision; if undefined, all actions are allowed. */
   permissions?: Permissions
-  /** How clients are told apart; unsaid: nobody belongs to a namespace. */
+  /** Maps clients to namespaces; if undefined, no client belongs to a namespace. */
   namespaces?: NamespaceSettings
   /** What namespaces may have, as shard `own` sees it; as much as they like if not said. */
   quotas?: (own: number) => NamespaceQuotas
-  /** What its bridges mark their messages with; unsaid: it tells nobody. */
+  /** The name with which its bridges mark messages; if undefined, there is none. */
   brokerName?: string
   /** Drops that it tells of in a tenth of a second; as many as the broker likes if not said. */
   mostDropEvents?: number
@@ -65,8 +65,8 @@ export interface HostTraits {
   promisesEarly: boolean
 }
 
-/** A CONNECT for a shard that is away is sent away after so long, if it is not back. */
-const relayPatienceMs = 1_000
+/** A CONNECT for a shard that is down is refused after so long, if the shard is not back. */
+const relayTimeoutMs = 1_000
 
 export class BrokerHost implements ShardSurroundings {
   readonly stage: Stage
@@ -75,7 +75,7 @@ export class BrokerHost implements ShardSurroundings {
   /** What the broker said for those who watch, of all its lives. */
   readonly events: BrokerEvent[]
   readonly undoneDrops: Set<BrokerEvent>
-  readonly watch: EdgeWatch
+  readonly watch: PacketMonitor
   readonly streams: Set<BrokerStream>
   readonly shards: readonly ShardHost[]
   /** It was asked to stop and has not yet. */
@@ -96,7 +96,7 @@ export class BrokerHost implements ShardSurroundings {
     this.events = []
     this.undoneDrops = new Set()
     this.streams = new Set()
-    this.watch = new EdgeWatch(stage, () => ({
+    this.watch = new PacketMonitor(stage, () => ({
       maxInflightMessages: this.settings.maxInflightMessages,
       retryIntervalMs: this.settings.retryIntervalMs,
       nowMs: this.nowMs,
@@ -186,13 +186,13 @@ export class BrokerHost implements ShardSurroundings {
     })
   }
 
-  /** Asks the broker to stop; it is gone once everybody has been told and everything is on disk. */
+  /** Asks the broker to stop; it is gone once all clients are disconnected and everything is on disk. */
   stop(): void {
     if (!this.isRunning || this.isStopping) return
     this.stage.tell('broker', () => 'is asked to stop')
     this.isStopping = true
     for (const shard of this.shards) if (shard.isRunning) shard.handle({ kind: 'shutdown' })
-    // Who has not said anything yet is nobody to the broker: the shard sends it away.
+    // The shard refuses a connection before its CONNECT: it has no client yet.
     for (const stream of this.streams) {
       if (stream.connection.now.state === 'awaiting-connect') (stream.shard ?? this.shards[0]).close(stream)
     }
@@ -239,7 +239,7 @@ export class BrokerHost implements ShardSurroundings {
     from?.streams.delete(stream)
     from?.handle({ kind: 'connection-closed', connection: stream.connection })
     this.stage.tell(from?.name ?? 'broker', () => `relays ${stream.name} of ${clientId} to ${home.name}`)
-    const untilMs = this.stage.nowMs + relayPatienceMs
+    const untilMs = this.stage.nowMs + relayTimeoutMs
     const arrive = (): void => {
       if (stream.isClosed || !this.isRunning) return
       if (home.isRunning && home.core.view.isReadyForClients && !this.isStopping) return this.settle(stream, home)
@@ -322,7 +322,7 @@ export class BrokerHost implements ShardSurroundings {
     return { topics, maxPacketBytes, maxTopicLevels, maxTopicBytes, listener, arrival }
   }
 
-  /** Nobody ends a turn when the last post has arrived at a shard that is away. */
+  /** A shard that is down ends no turn when the last buffer has arrived at it. */
   private watchStop(): void {
     if (!this.isStopping) return
     this.stopIfDone()

@@ -14,7 +14,7 @@ import {
   type Packet,
   type TopicTable,
 } from '../../src/protocol/index.ts'
-import { StreamWatch, type EdgeWatch } from './edge-watch.ts'
+import { StreamWatch, type PacketMonitor } from './packet-monitor.ts'
 import type { Link } from './network.ts'
 import type { ShardHost } from './shard-host.ts'
 
@@ -114,10 +114,10 @@ function newDecoder({ topics, maxPacketBytes, maxTopicLevels, maxTopicBytes, lis
   return new PacketDecoder({ role: 'server', topics, ...limits })
 }
 
-/** Turns a list of sendings into bytes at their streams, past the watch at the door. Gives the streams to flush. */
+/** Encodes a list of sends to their streams, past the packet monitor. Returns the streams to flush. */
 export function writeSends(
   sends: SendList,
-  watch: EdgeWatch,
+  watch: PacketMonitor,
   when: { nowMs: number; isAfterCommit: boolean },
 ): Set<BrokerStream> {
   const touched = new Set<BrokerStream>()
@@ -140,7 +140,7 @@ export function writeSends(
   return touched
 }
 
-function writePacketAt(sends: SendList, at: number, to: { stream: BrokerStream; watch: EdgeWatch }): void {
+function writePacketAt(sends: SendList, at: number, to: { stream: BrokerStream; watch: PacketMonitor }): void {
   const packet = sends.what[at]
   if (packet === undefined || !('type' in packet)) throw new Error('a sending of kind packet without a packet')
   to.watch.packetLeaves(to.stream.watch, packet)
@@ -153,7 +153,7 @@ function writePacketAt(sends: SendList, at: number, to: { stream: BrokerStream; 
 function writePublishAt(
   sends: SendList,
   at: number,
-  to: { stream: BrokerStream; watch: EdgeWatch; nowMs: number; isAfterCommit: boolean },
+  to: { stream: BrokerStream; watch: PacketMonitor; nowMs: number; isAfterCommit: boolean },
 ): void {
   const message = sends.what[at]
   if (message === undefined || 'type' in message) throw new Error('a sending of kind publish without a message')

@@ -1,5 +1,5 @@
 // The half of a client that receives: messages with their topic aliases resolved, and its acknowledgements, in order
-// and after as much thought as the story gives it.
+// and after as much thought as the scenario gives it.
 
 import { AckPacket, reasonCodes, type PacketId, type PublishPacket } from '../../src/protocol/index.ts'
 import type { Correspondent } from './client-options.ts'

@@ -33,7 +33,7 @@ export interface ConnectOptions {
   cleanStart?: boolean
   /** 0 if never said: the connection never times out. */
   keepAliveSeconds?: number
-  /** Sends PINGREQ in time. False if never said: a silent client is often the point of a story. */
+  /** Sends PINGREQ in time. False if never said: a silent client is often the point of a scenario. */
   pings?: boolean
   username?: string | undefined
   password?: Buffer | undefined

@@ -1,5 +1,5 @@
-// The half of a client that publishes: what waits for a connection or for room in the broker's Receive Maximum, what
-// is under way, and what the broker says to it.
+// The publishing half of a client: messages that wait for a connection or for the broker's Receive Maximum, messages in flight, and the
+// acknowledgements of the broker.
 //
 //   publish --> waiting --pump--> session.outgoing --PUBACK or PUBCOMP--> complete
 

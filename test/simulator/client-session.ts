@@ -1,6 +1,6 @@
 // What a client knows of itself and remembers beyond a connection: the messages that it has published, those that
 // reached it, its subscriptions with the moments from which and until which they certainly and possibly held. All of
-// it is kept, so that at the end of a story one can say what was owed.
+// it is kept, so that at the end of a scenario one can say what was owed.
 
 import type { PacketId, PublishProperties, QoS, RetainHandling, SubscriptionRequest } from '../../src/protocol/index.ts'
 
@@ -13,7 +13,7 @@ export class Publication {
   readonly properties: PublishProperties | undefined
   readonly publisher: string
   /** By an operator in the name of the publisher, who needs no right for it and has no order with it. */
-  isByOperator: boolean
+  isByAdministrator: boolean
   packetId: PacketId
   /** PUBREC has come: PUBREL goes instead of PUBLISH. */
   isReceived: boolean
@@ -43,7 +43,7 @@ export class Publication {
     this.qos = what.qos ?? 0
     this.retain = what.retain ?? false
     this.properties = what.properties
-    this.isByOperator = false
+    this.isByAdministrator = false
     this.packetId = 0
     this.isReceived = false
     this.timesSent = 0
@@ -156,7 +156,7 @@ export class ClientSession {
   readonly isStored: boolean
   /** 0: it ends with its connection. */
   expirySeconds: number
-  /** Infinity while it lives, or while nobody can know. */
+  /** Infinity while it lives, or while its end cannot be known. */
   endedStep: number
   /** Something happened after which the broker may rightly have forgotten it. */
   mayBeGone: boolean
@@ -197,9 +197,9 @@ export class ClientSession {
   }
 
   /**
-   * The broker says that a session is there. It is this one, unless this one was over when an earlier CONNECT came whose
-   * answer was lost (with the broker, or with the connection): that one has begun another, which has nothing of this
-   * one's, and nobody can tell the two apart [MQTT-3.2.2-2]. `saysSo`: the CONNACK has the word for it.
+   * The broker says that a session is present. It is this one, unless this one had ended when an earlier CONNECT arrived whose CONNACK was
+   * lost (with the broker, or with the connection): that CONNECT has started another session, which has nothing of this one, and a client
+   * cannot tell the two apart [MQTT-3.2.2-2]. `saysSo`: the CONNACK has session present.
    */
   foundAgain({ step, nowMs, lastSeenMs, awayMs, saysSo }: FoundAgain): void {
     const expiryMs = this.expirySeconds * 1_000

@@ -1,5 +1,5 @@
 // A client that obeys: it keeps its session as the standard asks (packet ids, DUP on resume, the broker's Receive
-// Maximum, acknowledgements in order) and remembers all that it sent and got. Stories tell it what to do.
+// Maximum, acknowledgements in order) and remembers all that it sent and got. Scenarios tell it what to do.
 
 import {
   AckPacket,
@@ -37,7 +37,7 @@ import { openWire, type Doorstep, type Wire } from './wire.ts'
 export interface Surroundings {
   readonly stage: Stage
   readonly broker: Doorstep
-  /** After each act of a hand-written story: lets everything happen that takes no time. */
+  /** After each act of a hand-written scenario: lets everything happen that takes no time. */
   settle(): void
 }
 
@@ -243,8 +243,8 @@ export class Client implements Correspondent {
   }
 
   /**
-   * An operator subscribes for it: what to call when that is done, and when it is not. What it has asked for itself and has no answer
-   * to comes before or after that, nobody knows: then the subscription holds perhaps, and so does what it replaces.
+   * An administrator subscribes for it: callbacks for success and failure. The order towards its own pending subscriptions cannot be
+   * known: then the subscription holds perhaps, and so does what it replaces.
    */
   beSubscribed(filter: string, qos: QoS): { granted: () => void; refused: () => void } {
     const held = asked({ filter: filter as TopicFilter, qos, ...plainly }, undefined, this.stage.step)
@@ -346,7 +346,7 @@ export class Client implements Correspondent {
     this.inbox.forgetAliases()
     this.outbox.forgetAliases()
     for (const held of this.session?.subscriptions ?? []) {
-      // Asked and not answered: it may hold or not, from here on nobody knows.
+      // Requested and not acknowledged: it may hold or not, which cannot be known from here on.
       if (held.grantedStep === Infinity && held.endSentStep === Infinity) held.endSentStep = this.stage.step
     }
     if (this.session?.expirySeconds === 0) this.session.endedStep = this.stage.step

@@ -8,7 +8,14 @@
 
 import type { Batch, MessageRecordKey } from '../../src/core/index.ts'
 import type { StoredChange, StoredMessage } from '../../src/records/index.ts'
-import { frozenChanges, whenReady, type Eventually, type Keeper, type QueueSlice, type StartRecords } from './keeper.ts'
+import {
+  frozenChanges,
+  whenReady,
+  type Eventually,
+  type RecordStore,
+  type QueueSlice,
+  type StartRecords,
+} from './record-store.ts'
 import type { LoadQueue, ShardReads, SlowReads } from './slow-reads.ts'
 import type { PlannedEvent, Stage } from './stage.ts'
 
@@ -36,7 +43,7 @@ const retryMs = 500
 export class Disk {
   readonly traits: DiskTraits
   private readonly stage: Stage
-  private readonly keeper: Keeper
+  private readonly recordStore: RecordStore
   private readonly slowReads: SlowReads | undefined
   /** Of the user, where readings take more than a step. */
   private reads: ShardReads | undefined
@@ -50,9 +57,9 @@ export class Disk {
   private readonly heldReads: (() => void)[]
   private readonly waitingReads: { afterBatch: number; read: () => void }[]
 
-  constructor(stage: Stage, keeper: Keeper, traits: DiskTraits, slowReads?: SlowReads) {
+  constructor(stage: Stage, recordStore: RecordStore, traits: DiskTraits, slowReads?: SlowReads) {
     this.stage = stage
-    this.keeper = keeper
+    this.recordStore = recordStore
     this.traits = traits
     this.slowReads = slowReads
     this.reads = undefined
@@ -96,7 +103,7 @@ export class Disk {
     const read = (): void => {
       this.stage.after(this.stepMs(), () => {
         if (this.user !== user) return undefined
-        const slice = this.keeper.readQueue(from)
+        const slice = this.recordStore.readQueue(from)
         return whenReady(slice, (found) => {
           this.stage.after(this.stepMs(), () => {
             if (this.user === user) answer(found)
@@ -114,7 +121,7 @@ export class Disk {
     const read = (): void => {
       this.stage.after(this.stepMs(), () => {
         if (this.user !== user) return undefined
-        return whenReady(this.keeper.readMessage(of), (found) => {
+        return whenReady(this.recordStore.readMessage(of), (found) => {
           this.stage.after(this.stepMs(), () => {
             if (this.user === user) answer(found)
           })
@@ -136,12 +143,12 @@ export class Disk {
   }
 
   readStart(): Eventually<StartRecords> {
-    return whenReady(this.keeper.reopen(), () => this.keeper.readStart())
+    return whenReady(this.recordStore.reopen(), () => this.recordStore.readStart())
   }
 
-  /** For one user of several, whose disk goes on. What it had read lately it does not remember: it opens the store anew. */
+  /** For one user of several, whose disk goes on. It does not remember what it has read recently: it reopens the store. */
   readAgain(): Eventually<StartRecords> {
-    return whenReady(this.keeper.reopen(), () => this.keeper.readStart())
+    return whenReady(this.recordStore.reopen(), () => this.recordStore.readStart())
   }
 
   /** Writes and syncs fail from now on until `mend`. */
@@ -156,7 +163,7 @@ export class Disk {
     this.fails = false
   }
 
-  /** Nothing is written until `release`: for stories about what may happen before the disk has it. */
+  /** Nothing is written until `release`: for scenarios about what may happen before the disk has it. */
   hold(): void {
     this.isHeld = true
   }
@@ -166,7 +173,7 @@ export class Disk {
     if (this.write !== undefined && this.write.next === undefined) this.proceed(this.write)
   }
 
-  /** The broker dies. What of the batch under way survives is the dice's choice within what `death` allows. */
+  /** The broker dies. What of the batch under way survives is the generator's choice within what `death` allows. */
   die(death: Death): Eventually<void> {
     const { write } = this
     this.user = undefined
@@ -178,7 +185,7 @@ export class Disk {
     this.stage.cancel(write.next)
     const survives = write.isWritten && (death === 'kill' || this.stage.random.chance(0.5))
     this.stage.tell('disk', () => `batch ${write.batch.number} ${survives ? 'survived' : 'is lost'}`)
-    return survives ? this.keeper.apply(write.changes) : undefined
+    return survives ? this.recordStore.apply(write.changes) : undefined
   }
 
   private stepMs(): number {
@@ -206,7 +213,7 @@ export class Disk {
       write.next = this.stage.after(retryMs, () => this.proceed(write))
       return undefined
     }
-    return whenReady(this.keeper.apply(write.changes), () => {
+    return whenReady(this.recordStore.apply(write.changes), () => {
       this.write = undefined
       this.committedBatch = write.batch.number
       this.stage.tell('disk', () => `batch ${write.batch.number} is on disk (${write.changes.length} changes)`)

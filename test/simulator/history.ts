@@ -1,24 +1,24 @@
-// All that happened in a story, as the clients remember it, found by what the oracles ask for.
+// All that happened in a scenario, as the clients remember it, found by what the oracles ask for.
 
-import type { Actor } from './cast.ts'
+import type { Actor } from './scenario-clients.ts'
 import type { ClientSession } from './client-session.ts'
-import type { StoryProfile } from './profiles.ts'
-import type { StoryRules } from './story-rules.ts'
+import type { ScenarioProfile } from './profiles.ts'
+import type { ScenarioRules } from './scenario-rules.ts'
 import type { Client, Publication, ReceivedMessage, World } from './world.ts'
 
 /** Payloads are numbers of their publisher and padding: this is the number. */
 export const numbered = (one: { payload: string | Buffer }): string => one.payload.toString().trimEnd()
 
 type Drop = ReturnType<typeof World.prototype.events<'message-dropped'>>[number]
-type Verdict = ReturnType<StoryRules['wasDenied']>
+type Decision = ReturnType<ScenarioRules['wasDenied']>
 
-/** What a PUBLISH of these stories has beside its topic and payload: properties, packet id, header. */
+/** What a PUBLISH of these scenarios has beside its topic and payload: properties, packet id, header. */
 const mostOverheadBytes = 60
 
 export interface Told {
-  readonly profile: StoryProfile
-  readonly rules: StoryRules
-  readonly byOperators?: readonly Publication[]
+  readonly profile: ScenarioProfile
+  readonly rules: ScenarioRules
+  readonly byAdministrators?: readonly Publication[]
 }
 
 export class History {
@@ -33,7 +33,7 @@ export class History {
   private readonly dropped: ReadonlySet<string>
   /** Without what its shard knew no more of when it was back. */
   private readonly droppedForGood: ReadonlySet<string>
-  private readonly rules: StoryRules
+  private readonly rules: ScenarioRules
   private readonly kept: ReadonlySet<ReceivedMessage>
 
   constructor(world: World, actors: readonly Actor[], from: Told) {
@@ -42,7 +42,7 @@ export class History {
     this.isCalm = from.profile.name === 'calm'
     this.hasCrashed = from.profile.restarts
     this.rules = from.rules
-    this.publications = [...actors.flatMap(({ client }) => client.publications), ...(from.byOperators ?? [])]
+    this.publications = [...actors.flatMap(({ client }) => client.publications), ...(from.byAdministrators ?? [])]
     this.byPayload = new Map(this.publications.map((publication) => [publication.payload.toString(), publication]))
     this.numbers = new Map(this.publications.map((publication, number) => [publication, number]))
     const drops = world.events('message-dropped')
@@ -108,8 +108,8 @@ export class History {
   }
 
   /**
-   * Because the client did not keep up. A shard that dies before its disk, and whoever sent it the message, know what it knew finds the
-   * session as it was before, perhaps with room, and is sent the message again.
+   * Because the client did not keep up. If a shard fails before its commit, the sender of the message sends it again, and it finds the
+   * session as it was before, perhaps with space in its queue.
    */
   wasDropped(client: Client, { payload }: Publication): boolean {
     return ['storage-full', 'queue-full'].some((limit) =>
@@ -136,14 +136,14 @@ export class History {
   }
 
   /** Whether its publisher might publish it, from when it was first sent until it was answered. */
-  wasForbidden(publication: Publication, untilStep = publication.acknowledgedStep): Verdict {
-    const { publisher: clientId, topic: what, firstSentStep: fromStep, isByOperator } = publication
-    if (isByOperator) return 'never'
+  wasForbidden(publication: Publication, untilStep = publication.acknowledgedStep): Decision {
+    const { publisher: clientId, topic: what, firstSentStep: fromStep, isByAdministrator } = publication
+    if (isByAdministrator) return 'never'
     return this.rules.wasDenied({ action: 'publish', clientId, what, fromStep, untilStep })
   }
 
   /** Whether the client might not have it, from when it was first sent on. */
-  wasWithheld(client: Client, publication: Publication, untilStep = Infinity): Verdict {
+  wasWithheld(client: Client, publication: Publication, untilStep = Infinity): Decision {
     const { topic: what, firstSentStep: fromStep } = publication
     return this.rules.wasDenied({ action: 'receive', clientId: client.id, what, fromStep, untilStep })
   }
@@ -158,21 +158,21 @@ export class History {
     return this.wasTaken(publication) && this.wasWithheld(client, publication) === 'never'
   }
 
-  /** Its publisher was sent away for something else, and what it had said behind that was not heard. */
+  /** Its publisher was disconnected for another packet, and the packets behind that were not handled. */
   wasCutOff({ publisher, connection }: Publication): boolean {
     return this.rules.ended.has(`${publisher} ${connection}`)
   }
 
   /**
-   * MQTT 4.3.1: QoS 0 comes as far as the network brings it. Where the connection broke before the broker had looked at it (it held
-   * the reader back), nobody owes it. A connection that its client ended well lost nothing: all of that is to be read.
+   * MQTT 4.3.1: QoS 0 comes as far as the network brings it. If the connection broke before the broker had handled it (reading was
+   * paused), it is not owed. A connection that its client ended with DISCONNECT lost nothing: all of that is to be read.
    */
   wasLostOnTheWay({ publisher, connection, payload }: Publication): boolean {
     if (this.world.host.watch.heard.has(payload.toString('latin1'))) return false
     return this.actors.some(({ client }) => client.id === publisher && client.cutShort.has(connection))
   }
 
-  /** MQTT 3 has no word for what is not allowed: it is acknowledged, and nobody hears it. */
+  /** MQTT 3 has no reason code for a denied PUBLISH: it is acknowledged, and reaches no subscriber. */
   wasTaken(publication: Publication): boolean {
     return this.wasForbidden(publication) === 'never'
   }

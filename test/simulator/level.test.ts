@@ -1,26 +1,26 @@
-// The same stories, with the real LevelDB store in the place of the simulated records.
+// The same scenarios, with the real LevelDB store in the place of the simulated records.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { runStoryOnLevel } from './level-story.ts'
+import { runScenarioOnLevel } from './run-scenario-on-level.ts'
 import { profileNamed } from './profiles.ts'
-import { runStory } from './run-story.ts'
+import { runScenario } from './run-scenario.ts'
 
-const storiesAtOnce = 4
+const scenariosAtOnce = 4
 
 describe('on the real LevelDB store', () => {
   for (const from of [10_001, 10_101]) {
     test(`every promise is kept: seeds ${from} to ${from + 99}`, async () => {
       const faults: string[] = []
       const seeds = Array.from({ length: 100 }, (_, index) => from + index).values()
-      // A story waits for its files most of the time.
-      const tellSome = async (): Promise<void> => {
+      // A scenario waits for its files most of the time.
+      const runSome = async (): Promise<void> => {
         for (const seed of seeds) {
-          const { fault, profile } = await runStoryOnLevel(seed)
+          const { fault, profile } = await runScenarioOnLevel(seed)
           if (fault !== undefined) faults.push(`${profile}: ${fault}`)
         }
       }
-      await Promise.all(Array.from({ length: storiesAtOnce }, tellSome))
+      await Promise.all(Array.from({ length: scenariosAtOnce }, runSome))
       assert.deepEqual(faults, [])
     })
   }
@@ -28,9 +28,9 @@ describe('on the real LevelDB store', () => {
   for (const shards of [1, 3]) {
     test(`a scenario runs as it does in memory, line by line (shards: ${shards})`, async () => {
       for (let seed = 1; seed <= 10; seed++) {
-        const options = { isTold: true, profile: profileNamed('crash'), shards }
-        const onLevel = await runStoryOnLevel(seed, options)
-        assert.deepEqual(onLevel.story, runStory(seed, options).story, `seed ${seed}`)
+        const options = { isRecorded: true, profile: profileNamed('crash'), shards }
+        const onLevel = await runScenarioOnLevel(seed, options)
+        assert.deepEqual(onLevel.log, runScenario(seed, options).log, `seed ${seed}`)
       }
     })
   }

@@ -25,7 +25,7 @@ export interface NetworkTraits {
   readonly capacityBytes: number
 }
 
-/** A network that nobody notices: hand-written stories are about something else. */
+/** A network without delays and faults: scenarios by hand are about something else. */
 export const calmNetwork: NetworkTraits = { minDelayMs: 0, maxDelayMs: 0, splits: false, capacityBytes: 16_384 }
 
 export class Direction {

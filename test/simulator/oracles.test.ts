@@ -1,16 +1,16 @@
-// What the oracles must not ask for, because nobody could know it, and that they still ask for all the rest. Each of
-// these stories was found by its seed when an oracle accused a broker that was right.
+// What the oracles must not demand, because it cannot be known, while they still demand all the rest. Each of these scenarios was found by
+// its seed when an oracle accused a broker that was right.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { takeoverWaitMs } from '../../src/core/connect/takeover-wait.ts'
 import { shardOf } from '../../src/core/index.ts'
-import type { Actor } from './cast.ts'
+import type { Actor } from './scenario-clients.ts'
 import { calmNetwork } from './network.ts'
 import { checkHistory } from './oracles.ts'
 import { placeProbes } from './probes.ts'
 import { profileNamed } from './profiles.ts'
-import { StoryRules } from './story-rules.ts'
+import { ScenarioRules } from './scenario-rules.ts'
 import { World, type Client } from './world.ts'
 
 const longSeconds = 3_600
@@ -129,19 +129,19 @@ function idOn(shard: number, name: string): string {
   for (let number = 1; ; number++) if (shardOf(`${name}-${number}`, 2) === shard) return `${name}-${number}`
 }
 
-/** The session is full with a message that nobody sends again, and that is lost with its shard; the author is on another. */
+/** The session is full with a message that is not sent again, and that is lost with its shard; the author is on another. */
 function droppedAndSentAgain(): { world: World; author: Client; sleeper: Client } {
   const world = new World({ seed: 1, shards: 2, settings: { maxStoredMessages: 2 } })
   // One of 5.0 would be refused before the message leaves its shard.
   const author = world.connect(idOn(0, 'author'), { version: 4 })
-  const neighbour = world.connect(idOn(1, 'neighbour'), { cleanStart: false, sessionExpirySeconds: longSeconds })
-  neighbour.subscribe('t/b', { qos: 1 })
+  const otherClient = world.connect(idOn(1, 'neighbour'), { cleanStart: false, sessionExpirySeconds: longSeconds })
+  otherClient.subscribe('t/b', { qos: 1 })
   const sleeper = world.connect(idOn(1, 'sleeper'), { cleanStart: false, sessionExpirySeconds: longSeconds })
   sleeper.subscribe('t/a', { qos: 1 })
   sleeper.disconnect()
   author.publish('t/a', 'one', { qos: 1 })
   world.disk.hold()
-  neighbour.publish('t/a', 'lost', { qos: 1 })
+  otherClient.publish('t/a', 'lost', { qos: 1 })
   // What is behind this on the way between the shards is not confirmed before it is on disk there.
   author.publish('t/b', 'before', { qos: 1 })
   author.publish('t/a', 'two', { qos: 1 })
@@ -188,10 +188,10 @@ describe('a QoS 0 message that the broker held back when the connection of its p
   })
 })
 
-/** Of what its author has published somebody is asked about the second, and says yes after so long. */
+/** Of what its author has published the second message has a pending authorization, which allows it after so long. */
 function heldBack(afterMs = 1_000): { world: World; author: Client; listener: Client } {
   const world = new World({ seed: 1, starts: false })
-  const rules = new StoryRules(world)
+  const rules = new ScenarioRules(world)
   rules.answerMs = () => 0
   world.host.traits.permissions = rules
   world.host.traits.mayDo = (question) => rules.learn(question)
@@ -272,7 +272,7 @@ function refusedAndSentAgain(): { world: World; author: Client; listener: Client
   author.publish('state/author', 'kept', { qos: 1, retain: true })
   world.passSeconds(1)
   author.stopReading()
-  // QoS 2 needs the disk for its packet id, and QoS 1 for nobody who is stored does not.
+  // QoS 2 needs the disk for its packet identifier, and QoS 1 without persistent subscribers does not.
   author.publish('t/a', 'one', { qos: 2 })
   author.publish('t/a', 'two', { qos: 1 })
   author.drop()
@@ -287,10 +287,10 @@ function judge(world: World, clients: readonly Client[], profile = 'disk'): void
   const actors = clients.map((client): Actor => ({ client, group: undefined, act: () => undefined }))
   placeProbes(world)
   for (const client of world.clients) if (client.id.startsWith('probe-')) client.subscribe('state/#')
-  checkHistory(world, actors, { profile: profileNamed(profile), rules: new StoryRules(world) })
+  checkHistory(world, actors, { profile: profileNamed(profile), rules: new ScenarioRules(world) })
 }
 
-/** As if nothing had come: whoever has a message after all is not asked about it. */
+/** As if nothing had arrived: a subscriber that has the message after all is not checked for it. */
 function forget(client: Client): void {
   assert.ok(client.messages.length > 0, 'there is nothing to miss')
   ;(client.messages as unknown[]).length = 0

@@ -1,4 +1,4 @@
-// What was owed, asked at the end of a story over all that the clients remember. Each oracle says in a sentence what
+// What was owed, asked at the end of a scenario over all that the clients remember. Each oracle says in a sentence what
 // is wrong; none knows how the broker works.
 //
 // A subscription holds *certainly* for a publication if SUBACK had come before it was first sent and nothing ended it,
@@ -8,7 +8,7 @@
 import { isInternalName } from '../../src/core/index.ts'
 import { matchesFilter, reasonCodes, splitSharedFilter, type QoS, type TopicFilter } from '../../src/protocol/index.ts'
 import { givenUpSequence, type StoredRecord } from '../../src/records/index.ts'
-import type { Actor } from './cast.ts'
+import type { Actor } from './scenario-clients.ts'
 import type { ClientSession, HeldSubscription } from './client-session.ts'
 import { History, numbered, type Told } from './history.ts'
 import { checkExclusive } from './probes.ts'
@@ -137,7 +137,7 @@ function checkHow(history: History, { message, publication, possible, certain, t
   }
 }
 
-/** Nobody hears twice: sent again is sent with DUP, and at QoS 2 not given to the application again. */
+/** No subscriber gets a duplicate: a message is sent again with DUP, and at QoS 2 not given to the application again. */
 function checkOnce(history: History, client: Client, session: ClientSession): void {
   const heard = new Map<Publication, { fresh: number; exact: number }>()
   for (const message of history.messagesOf(client, session)) {
@@ -182,7 +182,7 @@ function checkOrder(history: History, client: Client, session: ClientSession): v
     if (publication === undefined || publication.retain || seen.has(publication)) continue
     seen.add(publication)
     const lanes = message.qos === 0 ? `${publication.qos} 0` : 'answered'
-    const who = `${publication.publisher}${publication.isByOperator ? ' by operators' : ''}`
+    const who = `${publication.publisher}${publication.isByAdministrator ? ' by administrators' : ''}`
     const lane = `${who} ${publication.topic} ${lanes}`
     const number = history.numberOf(publication)
     const before = last.get(lane) ?? -1
@@ -195,7 +195,7 @@ function checkOrder(history: History, client: Client, session: ClientSession): v
   }
 }
 
-/** What was acknowledged to its publisher reaches whoever was subscribed and still is. */
+/** A message that was acknowledged to its publisher reaches every client that was subscribed and still is. */
 function checkOwed(history: History, client: Client): void {
   const { session } = client
   if (session === undefined || session.mayBeGone) return
@@ -221,7 +221,7 @@ function checkOwed(history: History, client: Client): void {
   }
 }
 
-/** What the broker says it has dropped for somebody who does not keep up does not come after all. */
+/** A message that the broker reports as dropped for a slow client does not arrive after all. */
 function checkDropped(history: History): void {
   for (const { client, group } of history.actors) {
     if (group !== undefined) continue
@@ -274,8 +274,9 @@ function checkGroups(history: History): void {
 }
 
 /**
- * One who was there from before it was published and never left might have it. What others had who left, or whose session ended,
- * goes to that one: at QoS 1, if it was stored. QoS 2 that was begun with another is nobody else's [MQTT5-4.8.2-5].
+ * A member that was subscribed before the message was published and never left might have it. What was given to members that left, or
+ * whose session ended, goes to that member: at QoS 1, if it was stored. QoS 2 that was started with another member goes to no other
+ * [MQTT5-4.8.2-5].
  */
 function isOwedTo(history: History, members: readonly Client[], publication: Publication): boolean {
   const stayed = members.filter(neverLeft)
@@ -383,7 +384,7 @@ function possibleFor(session: ClientSession, publication: Publication, message: 
   )
 }
 
-/** Without a message: those that hold to the end of the story. */
+/** Without a message: those that hold to the end of the scenario. */
 function certainFor(
   client: Client,
   session: ClientSession,

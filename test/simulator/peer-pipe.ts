@@ -16,7 +16,7 @@ class PipeEnd implements LinkPort {
   onClose: () => void = ignore
   readonly #send: (event: (to: PipeEnd) => void) => void
   #isClosed = false
-  /** What came before anybody listened here. */
+  /** Buffers that arrived before a handler was set. */
   #early: ((to: PipeEnd) => void)[] | undefined = []
 
   /** Posts of this end that the other one has not got yet. */
@@ -44,13 +44,13 @@ class PipeEnd implements LinkPort {
     this.#send((to) => to.end())
   }
 
-  /** Its shard has died: nobody hears here any more, and the other end is told behind what was posted. */
+  /** Its shard has failed: this end receives nothing more, and the other end is told after the buffers that were sent. */
   die(): void {
     this.#isClosed = true
     this.close()
   }
 
-  /** Somebody listens from now on. */
+  /** Sets the handler. */
   start(): void {
     const early = this.#early ?? []
     this.#early = undefined

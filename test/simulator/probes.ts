@@ -1,8 +1,8 @@
 // When all is quiet a fresh client on each shard asks for what is retained, and for what only one may have.
 
 import { shardOf } from '../../src/core/index.ts'
-import { exclusiveFilters, type Actor } from './cast.ts'
-import type { Twists } from './twists.ts'
+import { exclusiveFilters, type Actor } from './scenario-clients.ts'
+import type { ScenarioFeatures } from './scenario-features.ts'
 import type { Client, World } from './world.ts'
 
 const isProbe = (client: Client): boolean => client.id.startsWith('probe-')
@@ -20,9 +20,9 @@ export function placeProbes(world: World): Client[] {
   return [...probes.values()]
 }
 
-export function askProbes(probes: readonly Client[], twists: Twists): void {
+export function askProbes(probes: readonly Client[], features: ScenarioFeatures): void {
   for (const probe of probes) probe.subscribe('state/#', { qos: 2 })
-  if (!twists.exclusive) return
+  if (!features.exclusive) return
   // One after the other would be told of each other.
   for (const filter of exclusiveFilters) probes[0].subscribe(filter)
 }
@@ -31,7 +31,7 @@ export function probesOf(world: World): Client[] {
   return world.clients.filter(isProbe)
 }
 
-/** Of an exclusive subscription there is one holder, and where there is none anybody may become it. */
+/** An exclusive subscription has one holder; without one any client can become it. */
 export function checkExclusive(world: World, actors: readonly Actor[]): void {
   const [probe] = probesOf(world)
   for (const asked of probe.session?.subscriptions ?? []) {

@@ -1,6 +1,6 @@
-// What kinds of trouble a random story may have. The seed picks one, unless the caller does.
+// What kinds of trouble a random scenario may have. The seed picks one, unless the caller does.
 
-export interface StoryProfile {
+export interface ScenarioProfile {
   readonly name: string
   /** The network splits, delays and drops. */
   readonly roughNetwork: boolean
@@ -13,22 +13,22 @@ export interface StoryProfile {
   /** Small limits in the broker. */
   readonly tight: boolean
   /** The answer to `may-connect` is late or no. */
-  readonly slowVerdicts: boolean
+  readonly slowDecisions: boolean
 }
 
-const calm: StoryProfile = {
+const calm: ScenarioProfile = {
   name: 'calm',
   roughNetwork: false,
   roughDisk: false,
   restarts: false,
   unruly: false,
   tight: false,
-  slowVerdicts: false,
+  slowDecisions: false,
 }
 
-export const profiles: readonly StoryProfile[] = [
+export const profiles: readonly ScenarioProfile[] = [
   calm,
-  { ...calm, name: 'network', roughNetwork: true, slowVerdicts: true },
+  { ...calm, name: 'network', roughNetwork: true, slowDecisions: true },
   { ...calm, name: 'disk', roughDisk: true, roughNetwork: true },
   { ...calm, name: 'crash', roughDisk: true, restarts: true },
   { ...calm, name: 'tight', roughNetwork: true, tight: true },
@@ -40,18 +40,18 @@ export const profiles: readonly StoryProfile[] = [
     restarts: true,
     unruly: true,
     tight: true,
-    slowVerdicts: true,
+    slowDecisions: true,
   },
 ]
 
 /** Crashes are what we are most afraid of: they get more than their share of the seeds. */
 const dealt = ['calm', 'network', 'disk', 'crash', 'tight', 'unruly', 'everything', 'crash', 'everything']
 
-export function profileOf(seed: number): StoryProfile {
+export function profileOf(seed: number): ScenarioProfile {
   return profileNamed(dealt[seed % dealt.length])
 }
 
-export function profileNamed(name: string): StoryProfile {
+export function profileNamed(name: string): ScenarioProfile {
   const found = profiles.find((profile) => profile.name === name)
   if (found === undefined)
     throw new Error(`no profile ${name}: there are ${profiles.map((profile) => profile.name).join(', ')}`)

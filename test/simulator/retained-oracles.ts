@@ -1,6 +1,6 @@
 // What is retained when all is quiet, as the probes on all shards find it.
 
-import { commonTopic } from './cast.ts'
+import { commonTopic } from './scenario-clients.ts'
 import type { History } from './history.ts'
 import { probesOf } from './probes.ts'
 import type { Client, Publication } from './world.ts'

@@ -1,9 +1,9 @@
-// Stories from seeds. A seed that fails is told line by line by `npm run simulate -- --seed N`.
+// Scenarios from seeds. A seed that fails is told line by line by `npm run simulate -- --seed N`.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { profileNamed, profiles } from './profiles.ts'
-import { runStory } from './run-story.ts'
+import { runScenario } from './run-scenario.ts'
 
 const seedsPerTest = 500
 const seedsOfShards = 250
@@ -37,16 +37,16 @@ describe('in a broker of three shards every promise is kept as well, whichever o
 describe('a scenario', () => {
   for (const { name } of profiles) {
     test(`is the same each time it is told (${name})`, () => {
-      const options = { isTold: true, profile: profileNamed(name) }
-      const [once, again, another] = [7, 7, 8].map((seed) => runStory(seed, options).story)
+      const options = { isRecorded: true, profile: profileNamed(name) }
+      const [once, again, another] = [7, 7, 8].map((seed) => runScenario(seed, options).log)
       assert.deepEqual(once, again)
       assert.notDeepEqual(once, another)
     })
   }
 
   test('is the same with and without an observer', () => {
-    const loud = runStory(26, { isTold: true })
-    const silent = runStory(26)
+    const loud = runScenario(26, { isRecorded: true })
+    const silent = runScenario(26)
     assert.equal(silent.delivered, loud.delivered)
     assert.equal(silent.fault, loud.fault)
   })
@@ -55,7 +55,7 @@ describe('a scenario', () => {
 test('a broker that acknowledges before its disk has it is found out', () => {
   const faults: string[] = []
   for (let seed = 1; seed <= 2_000 && faults.length === 0; seed++) {
-    const { fault } = runStory(seed, { profile: profileNamed('crash'), promisesEarly: true })
+    const { fault } = runScenario(seed, { profile: profileNamed('crash'), promisesEarly: true })
     if (fault?.includes('though the broker had it') === true) faults.push(fault)
   }
   assert.equal(faults.length, 1, 'in no scenario was a failure missed')
@@ -65,7 +65,7 @@ function runMany(from: number, count: number, shards = 1): { faults: string[]; d
   const faults: string[] = []
   let delivered = 0
   for (let seed = from; seed < from + count; seed++) {
-    const end = runStory(seed, { shards })
+    const end = runScenario(seed, { shards })
     delivered += end.delivered
     if (end.fault !== undefined) faults.push(`${end.profile}: ${end.fault}`)
   }

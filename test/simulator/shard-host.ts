@@ -26,9 +26,9 @@ import { ProtocolError, reasonCodes, TopicTable, type ConnectPacket } from '../.
 import type { HostTraits } from './broker-host.ts'
 import { writeSends, type BrokerStream } from './broker-stream.ts'
 import type { Death, Disk } from './disk.ts'
-import type { EdgeWatch } from './edge-watch.ts'
-import type { Eventually, StartRecords } from './keeper.ts'
-import { MemoryWatch } from './memory-watch.ts'
+import type { PacketMonitor } from './packet-monitor.ts'
+import type { Eventually, StartRecords } from './record-store.ts'
+import { MemoryMonitor } from './memory-monitor.ts'
 import type { PipeEnd } from './peer-pipe.ts'
 import type { PlannedEvent, Stage } from './stage.ts'
 
@@ -50,7 +50,7 @@ const failedAuthentication = { allowed: false, reason: reasonCodes.notAuthorized
 
 export interface ShardSurroundings {
   readonly stage: Stage
-  readonly watch: EdgeWatch
+  readonly watch: PacketMonitor
   readonly events: BrokerEvent[]
   /** Drops among them that a shard had told of when it died, and that were not true for others nor for its disk yet. */
   readonly undoneDrops: Set<BrokerEvent>
@@ -84,7 +84,7 @@ export class ShardHost {
   private readonly links: Map<number, PeerLink>
   private readonly following: Map<number, PipeEnd>
   private readonly dirtyLinks: Set<PeerLink>
-  private readonly memoryWatch: MemoryWatch
+  private readonly memoryWatch: MemoryMonitor
   /** Told of since the disk last had all that this shard knows: what was dropped is taken or sent again if it dies now. */
   private readonly freshDrops: Set<BrokerEvent>
 
@@ -106,7 +106,7 @@ export class ShardHost {
     this.links = new Map()
     this.following = new Map()
     this.dirtyLinks = new Set()
-    this.memoryWatch = new MemoryWatch(around.stage)
+    this.memoryWatch = new MemoryMonitor(around.stage)
     this.freshDrops = new Set()
   }
 
@@ -408,16 +408,16 @@ export class ShardHost {
   private answer(question: CoreRequest): void {
     const core = this.running
     if (question.kind === 'may-connect') {
-      const { verdict, afterMs } = this.around.traits.verdict(question)
+      const { decision, afterMs } = this.around.traits.decision(question)
       this.around.stage.after(afterMs, () => {
-        if (this.running === core) this.handle({ kind: 'connect-verdict', question: question.question, verdict })
+        if (this.running === core) this.handle({ kind: 'authentication-result', question: question.question, decision })
       })
       return
     }
     if (question.kind === 'authenticate') {
-      const verdict = this.around.traits.authenticate?.(question) ?? failedAuthentication
+      const decision = this.around.traits.authenticate?.(question) ?? failedAuthentication
       this.around.stage.after(0, () => {
-        if (this.running === core) this.handle({ kind: 'connect-verdict', question: question.question, verdict })
+        if (this.running === core) this.handle({ kind: 'authentication-result', question: question.question, decision })
       })
       return
     }

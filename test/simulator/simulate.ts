@@ -1,12 +1,12 @@
 // npm run simulate -- --seeds 10000 [--from N] [--store memory|level] [--profile NAME] [--shards COUNT]
-// npm run simulate -- --seed N [--profile NAME] [--shards COUNT]     tells one story, line by line
+// npm run simulate -- --seed N [--profile NAME] [--shards COUNT]     tells one scenario, line by line
 //   --reads slowly    queues are read in steps, by the readers of real shards
-//   --story readers   stories about reconnections during such readings
-//   --story actions   stories about actions of rules and delayed messages
+//   --scenario readers   scenarios about reconnections during such readings
+//   --scenario actions   scenarios about actions of rules and delayed messages
 
 import { parseArgs } from 'node:util'
 import { profileNamed, profiles } from './profiles.ts'
-import { runStory, type StoryEnd } from './run-story.ts'
+import { runScenario, type ScenarioEnd } from './run-scenario.ts'
 
 const { values } = parseArgs({
   options: {
@@ -17,7 +17,7 @@ const { values } = parseArgs({
     profile: { type: 'string' },
     shards: { type: 'string' },
     reads: { type: 'string', default: 'at-once' },
-    story: { type: 'string', default: 'random' },
+    scenario: { type: 'string', default: 'random' },
     help: { type: 'boolean', default: false },
   },
 })
@@ -36,31 +36,34 @@ if (values.help) {
   console.log('npm run simulate -- --seed SEED [--store memory|level] [--profile NAME] [--shards COUNT]')
   console.log(`profiles: ${profiles.map(({ name }) => name).join(', ')}`)
 } else if (values.seed === undefined) await runMany(Number(values.from), Number(values.seeds))
-else await tellOne(Number(values.seed))
+else await runOne(Number(values.seed))
 
-async function run(seed: number, isTold: boolean): Promise<StoryEnd> {
+async function run(seed: number, isRecorded: boolean): Promise<ScenarioEnd> {
   const onLevel = values.store === 'level'
   const ofShards = shards === undefined ? {} : { shards }
-  if (values.story === 'readers' || values.reads === 'slowly') {
-    const { runReaderStory, runStoryReadingSlowly } = await import('./run-reader-story.ts')
-    const options = { isTold, onLevel, ...ofShards }
-    return values.story === 'readers'
-      ? await runReaderStory(seed, options)
-      : await runStoryReadingSlowly(seed, { ...options, profile })
+  if (values.scenario === 'readers' || values.reads === 'slowly') {
+    const { runReaderScenario, runScenarioReadingSlowly } = await import('./run-reader-scenario.ts')
+    const options = { isRecorded, onLevel, ...ofShards }
+    return values.scenario === 'readers'
+      ? await runReaderScenario(seed, options)
+      : await runScenarioReadingSlowly(seed, { ...options, profile })
   }
-  if (values.story === 'actions') {
-    const { tellActionStory } = await import('./action-story.ts')
-    const { fault, story, arrived, delayed } = tellActionStory(seed, { shards: shards ?? (seed % 2) * 2 + 1, isTold })
-    return { seed, profile: 'actions', fault, story, delivered: arrived + delayed }
+  if (values.scenario === 'actions') {
+    const { runActionScenario } = await import('./action-scenario.ts')
+    const { fault, log, arrived, delayed } = runActionScenario(seed, {
+      shards: shards ?? (seed % 2) * 2 + 1,
+      isRecorded,
+    })
+    return { seed, profile: 'actions', fault, log, delivered: arrived + delayed }
   }
-  if (!onLevel) return runStory(seed, { profile, isTold, ...ofShards })
-  const { runStoryOnLevel } = await import('./level-story.ts')
-  return runStoryOnLevel(seed, { profile, isTold, ...ofShards })
+  if (!onLevel) return runScenario(seed, { profile, isRecorded, ...ofShards })
+  const { runScenarioOnLevel } = await import('./run-scenario-on-level.ts')
+  return runScenarioOnLevel(seed, { profile, isRecorded, ...ofShards })
 }
 
-async function tellOne(seed: number): Promise<void> {
+async function runOne(seed: number): Promise<void> {
   const end = await run(seed, true)
-  console.log(end.story.join('\n'))
+  console.log(end.log.join('\n'))
   console.log(
     end.fault === undefined
       ? `\nseed ${seed} (${end.profile}): every promise was kept`

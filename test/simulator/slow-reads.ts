@@ -10,8 +10,8 @@ import { mock } from 'node:test'
 import type { CoreRequest } from '../../src/core/index.ts'
 import { QueueReads } from '../../src/shard/store/queue-reads.ts'
 import { type QueueRange, ReadingInterrupted, StorageFailure, type Store } from '../../src/storage/index.ts'
-import { withReadQueue } from '../storage/other-reading.ts'
-import type { QueueSlice } from './keeper.ts'
+import { withReadQueue } from '../storage/replace-queue-reads.ts'
+import type { QueueSlice } from './record-store.ts'
 import { Random } from './random.ts'
 import type { Stage } from './stage.ts'
 
@@ -20,7 +20,7 @@ type ReadQueue = Store['readQueue']
 type Slice = IteratorResult<StoredSlice>
 type StoredSlice = ReturnType<ReadQueue> extends AsyncIterable<infer Part> ? Part : never
 
-/** Where a reading is: a story may break connections there. */
+/** Where a reading is: a scenario may break connections there. */
 export interface ReadStep {
   readonly clientId: string
   readonly at: 'asked' | 'before-slice' | 'after-slice' | 'closed' | 'answered'
@@ -31,7 +31,7 @@ const maxKeptReadings = 64
 const maxRecordsOfMoment = 8_192
 const maxPartBytes = 4_194_304
 const keptMs = 1_000
-/** By then a reading that was left has read its rest, if its queue is as short as those of stories. */
+/** By then a reading that was left has read its rest, if its queue is as short as those of scenarios. */
 const leftMs = 600
 
 /** One shard from its start to its death. */
@@ -67,7 +67,7 @@ export class SlowReads {
   constructor(stage: Stage, source: () => Store) {
     this.stage = stage
     this.source = source
-    // Dice of its own: a story is the same with and without it, as far as its readings allow.
+    // A generator of its own: a scenario is the same with and without it, as far as its readings allow.
     this.random = new Random(stage.seed + 11 * 2 ** 32)
     this.maxStepMs = this.random.pick([0, 2, 20])
     this.whenStep = () => undefined
@@ -198,7 +198,7 @@ export class SlowReads {
     if (kept > maxKeptReadings) this.fail(`${kept} readings are kept at once`)
   }
 
-  /** The first one ends the story: what is thrown within a reading would come back to its reader. */
+  /** The first one ends the scenario: what is thrown within a reading would come back to its reader. */
   fail(sentence: string): void {
     this.fault ??= `${sentence} [seed ${this.stage.seed}, at ${(this.stage.elapsedMs / 1_000).toFixed(3)} s]`
   }
@@ -267,7 +267,7 @@ export class ShardReads {
     this.reads.whenStep({ clientId, at: 'answered' })
   }
 
-  /** Every answer is one to its question, also where nobody wants it any more. */
+  /** Every response matches its request, also if it is not needed any more. */
   private check({ clientId, fromSequence, limit }: LoadQueue, { records, isEnd }: QueueSlice): void {
     const what = `a part of the queue of ${clientId}`
     let next = fromSequence

@@ -1,4 +1,4 @@
-// The ground of the simulated world: a clock that jumps, what is going to happen, the dice, and the story so far.
+// The ground of the simulated world: a clock that jumps, planned events, the random generator, and the log.
 //
 //   at 12:00:00.003  [event, event]      Nothing happens between two events, so the clock goes straight to the next.
 //   at 12:00:09.500  [event]             Events of the same moment happen in the order in which they were planned.
@@ -31,20 +31,20 @@ export class Stage {
   nowMs: number
   /** Counts events: tells apart what happens in the same millisecond. */
   step: number
-  /** Undefined where nobody listens: telling costs more than happening. */
-  readonly story: string[] | undefined
+  /** Undefined without an observer: recording costs more than running. */
+  readonly log: string[] | undefined
   /** Told how far the clock jumps, before what happens then. */
   whenClockMoves: (ms: number) => void
   private readonly agenda: PlannedEvent[]
   private planned: number
   private hasPromises: boolean
 
-  constructor(seed: number, isTold: boolean) {
+  constructor(seed: number, isRecorded: boolean) {
     this.seed = seed
     this.random = new Random(seed)
     this.nowMs = worldBeginsAtMs
     this.step = 0
-    this.story = isTold ? [] : undefined
+    this.log = isRecorded ? [] : undefined
     this.whenClockMoves = () => undefined
     this.agenda = []
     this.planned = 0
@@ -108,13 +108,13 @@ export class Stage {
     if (ms > 0) this.whenClockMoves(ms)
   }
 
-  /** One line of the story. `what` is called only if somebody listens. */
+  /** One line of the log. `what` is called only if the scenario is recorded. */
   tell(who: string, what: () => string): void {
-    if (this.story === undefined) return
-    this.story.push(`${(this.elapsedMs / 1_000).toFixed(3).padStart(9)}  ${who.padEnd(10)} ${what()}`)
+    if (this.log === undefined) return
+    this.log.push(`${(this.elapsedMs / 1_000).toFixed(3).padStart(9)}  ${who.padEnd(10)} ${what()}`)
   }
 
-  /** A broken promise: ends the story. */
+  /** A broken promise: ends the scenario. */
   fail(sentence: string): never {
     throw new Violation(`${sentence} [seed ${this.seed}, at ${(this.elapsedMs / 1_000).toFixed(3)} s]`)
   }

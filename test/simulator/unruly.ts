@@ -1,4 +1,4 @@
-// Clients that do not obey. Nothing is owed to them; the broker must survive them, and nobody else may notice.
+// Clients that violate the protocol. Nothing is owed to them; the broker must survive them, and other clients must not notice.
 
 import { AckPacket, reasonCodes, type TopicFilter, type TopicName } from '../../src/protocol/index.ts'
 import { calmNetwork } from './network.ts'

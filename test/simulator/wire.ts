@@ -1,5 +1,5 @@
-// The client's end of a connection, packet by packet and without a mind of its own: whoever holds it decides what to
-// send, right or wrong. Everything the broker sends is decoded strictly.
+// The client's end of a connection, packet by packet and without logic of its own: its owner decides what to send, right or wrong.
+// Everything the broker sends is decoded strictly.
 
 import {
   measurePacket,
@@ -21,7 +21,7 @@ import type { Link, NetworkTraits } from './network.ts'
 import { calmNetwork } from './network.ts'
 import type { Stage } from './stage.ts'
 
-/** Where a client finds the broker. Undefined: nobody listens there. */
+/** The listener of the broker for clients. Undefined: the broker does not listen. */
 export interface Doorstep {
   accept(network: NetworkTraits): Link | undefined
 }
@@ -131,7 +131,7 @@ export class Wire {
   }
 
   private arrived(chunk: Buffer): void {
-    if (!this.isOpen) return // It has closed: what is still under way is for nobody.
+    if (!this.isOpen) return // It has closed: what is in flight is lost.
     try {
       this.decoder.push(chunk)
       for (let packet = this.decoder.next(); packet !== undefined; packet = this.decoder.next()) {
@@ -158,7 +158,7 @@ export class Wire {
   }
 }
 
-/** Opens a connection to the broker; undefined if nobody listens. */
+/** Opens a connection to the broker; undefined if the broker does not listen. */
 export function openWire(
   stage: Stage,
   broker: Doorstep,
@@ -204,7 +204,7 @@ function describeFrame(frame: PublishFrame): string {
   return `publish${flags} qos ${frame.qos ?? 0}${(frame.packetId ?? 0) === 0 ? '' : ` id ${frame.packetId}`} ${frame.topic} ${JSON.stringify(payload)}`
 }
 
-/** One packet in a few words, for the story. */
+/** One packet in a few words, for the scenario. */
 export function describe(packet: Packet): string {
   if (packet.type === 'publish') {
     const payload = packet.chunk.toString('utf8', packet.payloadStart, packet.frameEnd)

@@ -1,5 +1,5 @@
-// The simulated world: one broker, its disk, a network and clients, all from one seed. Hand-written stories and the
-// conformance tests use it as it is (see README.md); random stories turn its faults on.
+// The simulated world: one broker, its disk, a network and clients, all from one seed. Hand-written scenarios and the
+// conformance tests use it as it is (see README.md); random scenarios turn its faults on.
 //
 //   const world = new World({ seed: 1 })
 //   const mourner = world.subscriber('wills/#')
@@ -24,11 +24,11 @@ import type { PublishOptions, SubscribeOptions } from './client-session.ts'
 import type { ConnectOptions } from './client-options.ts'
 import { Client, type Surroundings } from './client.ts'
 import { Disk, DiskGroup, type Death } from './disk.ts'
-import { MemoryKeeper, type Keeper } from './keeper.ts'
+import { MemoryRecordStore, type RecordStore } from './record-store.ts'
 import { calmNetwork, type NetworkTraits } from './network.ts'
 import { SlowReads } from './slow-reads.ts'
 import { Stage } from './stage.ts'
-import { StoreKeeper } from './store-keeper.ts'
+import { RealRecordStore } from './real-record-store.ts'
 import { openWire, type Wire } from './wire.ts'
 
 export { Client } from './client.ts'
@@ -38,20 +38,20 @@ export { Violation } from './stage.ts'
 export { encode, encodePublish, Wire, type PublishFrame } from './wire.ts'
 
 export interface WorldOptions {
-  /** 1 if not said. The same seed, options and acts give the same story. */
+  /** 1 if not said. The same seed, options and acts give the same scenario. */
   seed?: number
   /** What differs from `defaultCoreSettings`. */
   settings?: Partial<CoreSettings>
-  /** Keep the story, for `world.story`. */
-  isTold?: boolean
-  /** Of clients that have none of their own. Nobody notices it if not said. */
+  /** Keep the log, for `world.log`. */
+  isRecorded?: boolean
+  /** For clients without network traits of their own. Without delays if undefined. */
   network?: NetworkTraits
   /** How long each step of the disk may take; 0 if not said. */
   diskStepMs?: number
   host?: Partial<HostTraits>
   /** Where records are kept; in memory if not said. */
-  keeper?: Keeper
-  /** Queues are read as by a real shard, in steps that take time: needs a `StoreKeeper`, and `passMsAsync`. */
+  recordStore?: RecordStore
+  /** Queues are read as by a real shard, in steps that take time: needs a `RealRecordStore`, and `passMsAsync`. */
   readsSlowly?: boolean
   /** False: acts only plan what happens, and the caller lets time pass. */
   settles?: boolean
@@ -71,7 +71,7 @@ export class World implements Surroundings {
   readonly host: BrokerHost
   readonly broker: { accept: BrokerHost['accept'] }
   readonly clients: Client[]
-  readonly keeper: Keeper
+  readonly recordStore: RecordStore
   /** Undefined: a reading of a queue is one step of the disk. */
   readonly reads: SlowReads | undefined
   private readonly options: WorldOptions
@@ -80,12 +80,12 @@ export class World implements Surroundings {
 
   constructor(options: WorldOptions = {}) {
     this.options = options
-    this.stage = options.stage ?? new Stage(options.seed ?? 1, options.isTold ?? false)
-    this.keeper = options.keeper ?? new MemoryKeeper()
-    this.reads = options.readsSlowly === true ? slowReadsOf(this.stage, this.keeper) : undefined
+    this.stage = options.stage ?? new Stage(options.seed ?? 1, options.isRecorded ?? false)
+    this.recordStore = options.recordStore ?? new MemoryRecordStore()
+    this.reads = options.readsSlowly === true ? slowReadsOf(this.stage, this.recordStore) : undefined
     const disks = Array.from(
       { length: options.shards ?? shardsUnlessSaid },
-      () => new Disk(this.stage, this.keeper, { maxStepMs: options.diskStepMs ?? 0 }, this.reads),
+      () => new Disk(this.stage, this.recordStore, { maxStepMs: options.diskStepMs ?? 0 }, this.reads),
     )
     this.disk = new DiskGroup(disks)
     this.host = new BrokerHost(this.stage, disks, {
@@ -95,8 +95,8 @@ export class World implements Surroundings {
         maxLinkMs: 0,
         clockOffsetMs: 0,
         promisesEarly: false,
-        verdict: ({ authenticationMethod }) => ({
-          verdict:
+        decision: ({ authenticationMethod }) => ({
+          decision:
             authenticationMethod === undefined
               ? { allowed: true }
               : { allowed: false, reason: reasonCodes.badAuthenticationMethod },
@@ -109,15 +109,15 @@ export class World implements Surroundings {
     this.clients = []
     this.named = 0
     this.lastCommand = 1_000_000
-    if (options.starts !== false && this.keeper instanceof MemoryKeeper) this.start()
+    if (options.starts !== false && this.recordStore instanceof MemoryRecordStore) this.start()
   }
 
   get nowMs(): number {
     return this.stage.nowMs
   }
 
-  get story(): readonly string[] {
-    return this.stage.story ?? []
+  get log(): readonly string[] {
+    return this.stage.log ?? []
   }
 
   /** The core where the session of this client is. */
@@ -135,7 +135,7 @@ export class World implements Surroundings {
     return this.host.events.filter((event): event is Extract<BrokerEvent, { event: K }> => event.event === kind)
   }
 
-  /** A client that is connected: the story fails if the broker refuses it. */
+  /** A client that is connected: the scenario fails if the broker refuses it. */
   connect(id: string, options: ConnectOptions = {}): Client {
     const client = this.client(id, options)
     client.connect()
@@ -162,7 +162,7 @@ export class World implements Surroundings {
     return client
   }
 
-  /** Someone with a name of its own publishes once. */
+  /** A client with a unique client ID publishes once. */
   publish(topic: string, payload: string | Buffer, options: PublishOptions & { version?: ProtocolVersion } = {}): void {
     const publisher = this.connect(
       `publisher-${++this.named}`,
@@ -234,7 +234,7 @@ export class World implements Surroundings {
     this.settle()
   }
 
-  /** The operator's doors. Undefined: the broker has not answered yet. */
+  /** Commands of an administrator. Undefined: the broker has not responded yet. */
   command(command: Command): CommandResult | undefined {
     const question = ++this.lastCommand
     this.host.handle({ kind: 'command', question, command })
@@ -249,15 +249,15 @@ export class World implements Surroundings {
 
   /** Everything on the disk. */
   records(): StoredRecord[] {
-    const records = this.keeper.readAll()
+    const records = this.recordStore.readAll()
     if (records instanceof Promise) throw new Error('this disk takes real time')
     return records
   }
 }
 
-function slowReadsOf(stage: Stage, keeper: Keeper): SlowReads {
-  if (!(keeper instanceof StoreKeeper)) throw new Error('only queues in a store are read slowly')
-  return new SlowReads(stage, () => keeper.store)
+function slowReadsOf(stage: Stage, recordStore: RecordStore): SlowReads {
+  if (!(recordStore instanceof RealRecordStore)) throw new Error('only queues in a store are read slowly')
+  return new SlowReads(stage, () => recordStore.store)
 }
 
 function subscribeOptions(options: SubscribeOptions): SubscribeOptions {

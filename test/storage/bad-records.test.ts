@@ -1,4 +1,4 @@
-// A single record that cannot be trusted is not used, is set aside in a file, and is told once.
+// A single record that fails its check is skipped, quarantined in a file, and reported once.
 
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'

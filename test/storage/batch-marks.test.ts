@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test'
 import { BatchMark, marksPath, readMarks } from '../../src/storage/batch-marks.ts'
 import { shardOf } from '../../src/core/index.ts'
 import type { Store, SyncMode } from '../../src/storage/index.ts'
-import { Company } from './company.ts'
+import { SharedStores } from './shared-stores.ts'
 import { LevelStage } from './level-stage.ts'
 import { put, readAll } from './read-all.ts'
 import { queued, session } from './sample-records.ts'
@@ -103,34 +103,33 @@ test('of a database that begins empty in the place of one that is gone the batch
 
 test('of several shards each one whose batches are missing is named', async (t) => {
   const directory = join(mkdtempSync(join(tmpdir(), 'godwit-storage-')), 'messages')
-  const company = new Company(directory)
+  const stores = new SharedStores(directory)
   t.after(async () => {
-    await company.end()
+    await stores.end()
     rmSync(dirname(directory), { recursive: true, force: true })
   })
-  await company.begin(3)
+  await stores.begin(3)
   const clientIds = [0, 1, 2].map(
     (shard) => Array.from({ length: 50 }, (_, n) => `c${n}`).find((id) => shardOf(id, 3) === shard) ?? '',
   )
   for (let count = 0; count < 20; count++) {
-    for (const [shard, store] of company.stores.entries())
-      await store.commit(put(queued(clientIds[shard] ?? '', count)))
+    for (const [shard, store] of stores.stores.entries()) await store.commit(put(queued(clientIds[shard] ?? '', count)))
   }
   const killed = `${directory}-killed`
   cpSync(directory, killed, { recursive: true })
-  await company.end()
+  await stores.end()
   rmSync(directory, { recursive: true })
   cpSync(killed, directory, { recursive: true })
   const log = logOf(directory)
   truncateSync(log, Math.floor(statSync(log).size / 2))
-  await company.begin(3)
-  assert.equal(company.alarms.length, 1)
+  await stores.begin(3)
+  assert.equal(stores.alarms.length, 1)
   for (const shard of [0, 1, 2]) {
-    assert.match(company.alarms[0]?.text ?? '', new RegExp(`shard ${shard} some are missing \\(\\d+ to 20 of 20\\)`))
+    assert.match(stores.alarms[0]?.text ?? '', new RegExp(`shard ${shard} some are missing \\(\\d+ to 20 of 20\\)`))
   }
-  company.alarms.length = 0
-  await company.begin(3)
-  assert.deepEqual(company.alarms, [])
+  stores.alarms.length = 0
+  await stores.begin(3)
+  assert.deepEqual(stores.alarms, [])
 })
 
 test('marks that come while one is written go with the next write, and the last one is there in the end', async (t) => {

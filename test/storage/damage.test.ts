@@ -1,5 +1,4 @@
-// A damaged database never keeps the broker from starting: what is good is served, the rest is set aside, and an alarm
-// tells.
+// A damaged database never keeps the broker from starting: good records are served, the rest is quarantined, and an alarm is raised.
 
 import assert from 'node:assert/strict'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'

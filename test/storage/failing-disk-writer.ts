@@ -9,7 +9,7 @@ import { queued } from './sample-records.ts'
 // Without a listener the signal would end the process; with one the write fails.
 process.on('SIGXFSZ', () => {})
 
-const story: string[] = []
+const scenario: string[] = []
 const alarms: string[] = []
 const store = await openLevelStore({
   directory: process.argv[2] ?? '',
@@ -18,10 +18,10 @@ const store = await openLevelStore({
   onAlarm: ({ text }) => alarms.push(text),
 })
 let committed = 0
-while (story.filter((line) => line === 'commit failed').length < 2) await commitNext()
+while (scenario.filter((line) => line === 'commit failed').length < 2) await commitNext()
 const found = (await readAll(store, { kind: 'queued', clientId: 'client' })).length
 await store.close()
-console.log(JSON.stringify({ story, committed, found, alarms }))
+console.log(JSON.stringify({ scenario, committed, found, alarms }))
 
 async function commitNext(): Promise<void> {
   const batch = put(...Array.from({ length: 50 }, (_, index) => queued('client', committed + index, 'x'.repeat(1_000))))
@@ -29,13 +29,13 @@ async function commitNext(): Promise<void> {
     await store.commit(batch)
   } catch (error) {
     if (!(error instanceof StorageFailure)) throw error
-    story.push('commit failed')
+    scenario.push('commit failed')
     const seen = (await readAll(store, { kind: 'queued', clientId: 'client' })).length
-    story.push(seen === committed ? 'reads go on' : `reads show ${seen} of ${committed}`)
-    await store.commit([]).catch((failure: Error) => story.push(failure.message))
+    scenario.push(seen === committed ? 'reads go on' : `reads show ${seen} of ${committed}`)
+    await store.commit([]).catch((failure: Error) => scenario.push(failure.message))
     await store.reopen()
     await store.commit(batch)
-    story.push('committed again')
+    scenario.push('committed again')
   }
   committed += batch.length
 }

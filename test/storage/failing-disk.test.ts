@@ -15,21 +15,21 @@ test('a commit that the disk does not take fails, reads go on, and after reopeni
     ['-c', `ulimit -f ${limitBlocks}; exec "$@"`, 'sh', process.execPath, writer, stage.directory],
     { encoding: 'utf8' },
   )
-  const { story, committed, found, alarms } = JSON.parse(output) as Record<string, unknown>
+  const { scenario, committed, found, alarms } = JSON.parse(output) as Record<string, unknown>
   const round = [
     'commit failed',
     'reads go on',
     'a commit failed before: the store is to be reopened first',
     'committed again',
   ]
-  assert.deepEqual(story, [...round, ...round])
+  assert.deepEqual(scenario, [...round, ...round])
   assert.equal(found, committed)
   assert.deepEqual(alarms, [])
 })
 
 test('of several stores on a disk that takes nothing more each commits on after all have left and come back', (context) => {
   const stage = new LevelStage(context)
-  const writer = join(import.meta.dirname, 'failing-disk-company.ts')
+  const writer = join(import.meta.dirname, 'failing-disk-stores.ts')
   const output = execFileSync(
     'sh',
     ['-c', `ulimit -f ${limitBlocks}; exec "$@"`, 'sh', process.execPath, writer, stage.directory],

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, mock, test } from 'node:test'
 import { openMemoryStore, type QueuePart, QueueReaders, StorageFailure, type Store } from '../../src/storage/index.ts'
 import { LevelStage } from './level-stage.ts'
-import { withReadQueue } from './other-reading.ts'
+import { withReadQueue } from './replace-queue-reads.ts'
 import { put } from './read-all.ts'
 import { queued } from './sample-records.ts'
 
@@ -165,7 +165,7 @@ describe('a queue that is read in parts', () => {
     const held = heldReading(queue.store)
     const readers = new QueueReaders(held.store)
     const first = readers.read({ clientId: 'client', fromSequence: 1, limit: 100, part: 0 })
-    // The connection before asked for this part; its answer is of no use to anybody, and comes while the other is read.
+    // The connection before requested this part; its response is useless by now, and arrives while the other is read.
     const late = readers.read({ clientId: 'client', fromSequence: 51, limit: 100, part: 3 })
     held.letAllGo()
     assert.deepEqual(sequencesOf(await first), numbers(1, 100))

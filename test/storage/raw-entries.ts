@@ -1,4 +1,4 @@
-// What really lies in a database, beneath the store: for tests of what nobody can see through it.
+// The raw entries of a database, beneath the store: for tests of what the store hides.
 
 import { LevelDatabase } from '../../src/storage/level-database.ts'
 import { OperationList } from '../../src/storage/operation-list.ts'

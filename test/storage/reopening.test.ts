@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { openMemoryStore, ReadingInterrupted, readQueue, StorageFailure, type Store } from '../../src/storage/index.ts'
 import { LevelStage } from './level-stage.ts'
-import { withReadQueue } from './other-reading.ts'
+import { withReadQueue } from './replace-queue-reads.ts'
 import { gather, put, readAll } from './read-all.ts'
 import { queued } from './sample-records.ts'
 

@@ -256,7 +256,7 @@ const storedMessage: fc.Arbitrary<StoredMessage> = fc.record(
   { noNullPrototype: true },
 )
 
-/** What somebody may be called over MQTT: without U+0000. */
+/** Possible names in MQTT: without U+0000. */
 const name = text.map((written) => written.replaceAll('\0', ''))
 const ofNamespace = { namespace: name.filter((written) => written !== '') }
 

@@ -9,7 +9,7 @@ import { rawEntries, rawPut } from './raw-entries.ts'
 import { put, readAll, readEverything } from './read-all.ts'
 import { oneOfEachKind, queued, session } from './sample-records.ts'
 
-const swept = ['session', 'subscription', 'queued', 'outgoing', 'incoming', 'will', 'grave'] as const
+const swept = ['session', 'subscription', 'queued', 'outgoing', 'incoming', 'will', 'tombstone'] as const
 
 describe('an ended session', () => {
   test('is swept away in the background', async (context) => {
@@ -62,7 +62,7 @@ describe('an ended session', () => {
     await store.commit([{ change: 'delete-session', clientId: 'client' }])
     await untilSwept(stage, 1)
     assert.deepEqual(released, [71, 72])
-    await rawPut(stage.directory, sessionPrefix('grave', 2), Buffer.from([1]))
+    await rawPut(stage.directory, sessionPrefix('tombstone', 2), Buffer.from([1]))
     await store.close()
     const reopened = await stage.open({ onReleased })
     await untilSwept(stage)

@@ -11,19 +11,19 @@ import { ownerOf, shardOf } from '../../src/core/index.ts'
 import type { StoredRecord } from '../../src/records/index.ts'
 import { readAllQueueBounds, type Store } from '../../src/storage/index.ts'
 import { rangeOfKind } from '../../src/storage/record-keys.ts'
-import { Company } from './company.ts'
+import { SharedStores } from './shared-stores.ts'
 import { rawEntries } from './raw-entries.ts'
 import { gather, put, readAll } from './read-all.ts'
 import { message, queued, session } from './sample-records.ts'
 
-async function companyOf(t: TestContext, shards: number): Promise<Company> {
-  const company = new Company(join(mkdtempSync(join(tmpdir(), 'godwit-storage-')), 'messages'))
+async function storesOf(t: TestContext, shards: number): Promise<SharedStores> {
+  const stores = new SharedStores(join(mkdtempSync(join(tmpdir(), 'godwit-storage-')), 'messages'))
   t.after(async () => {
-    await company.end()
-    rmSync(dirname(company.directory), { recursive: true, force: true })
+    await stores.end()
+    rmSync(dirname(stores.directory), { recursive: true, force: true })
   })
-  await company.begin(shards)
-  return company
+  await stores.begin(shards)
+  return stores
 }
 
 const clientIds = Array.from({ length: 40 }, (_, number) => `client-${number}`)
@@ -32,21 +32,22 @@ const namesOf = (records: readonly StoredRecord[]): string[] =>
   sorted(records.flatMap((record) => ('clientId' in record ? [record.clientId] : [])))
 const sorted = (names: readonly string[]): string[] => names.toSorted((a, b) => (a < b ? -1 : 1))
 const body = (id: number): StoredRecord => ({ kind: 'body', id, message: message('shared', `body ${id}`) })
-const storeOf = (company: Company, clientId: string): Store => company.stores[shardOf(clientId, company.stores.length)]
+const storeOf = (stores: SharedStores, clientId: string): Store =>
+  stores.stores[shardOf(clientId, stores.stores.length)]
 
-async function bodiesIn(company: Company): Promise<number[]> {
-  const entries = await rawEntries(company.directory, rangeOfKind('body'))
+async function bodiesIn(stores: SharedStores): Promise<number[]> {
+  const entries = await rawEntries(stores.directory, rangeOfKind('body'))
   return entries.map(([key]) => Number(key.readBigUInt64BE(1)))
 }
 
 /** Waits until nothing is left of ended sessions. The runner ends a wait without an end. */
-async function untilSwept(company: Company): Promise<void> {
-  while ((await rawEntries(company.directory, rangeOfKind('grave'))).length > 0);
+async function untilSwept(stores: SharedStores): Promise<void> {
+  while ((await rawEntries(stores.directory, rangeOfKind('tombstone'))).length > 0);
 }
 
 describe('stores of several shards', () => {
   test('each finds the sessions, queues and retained topics that are its own, and together they find all', async (t) => {
-    const { stores } = await companyOf(t, 3)
+    const { stores } = await storesOf(t, 3)
     for (const [own, store] of stores.entries()) {
       await store.commit(put(...ofShard(own, 3).flatMap((id) => [session(id), queued(id, 1)])))
     }
@@ -64,23 +65,23 @@ describe('stores of several shards', () => {
   })
 
   test('what all of them commit at the same time is kept, and no batch is missed at the next start', async (t) => {
-    const company = await companyOf(t, 3)
+    const stores = await storesOf(t, 3)
     for (let round = 0; round < 50; round++) {
-      await Promise.all(company.stores.map((store, own) => store.commit(put(queued(ofShard(own, 3)[0], round)))))
+      await Promise.all(stores.stores.map((store, own) => store.commit(put(queued(ofShard(own, 3)[0], round)))))
     }
-    await company.begin(3)
-    for (const [own, store] of company.stores.entries()) {
+    await stores.begin(3)
+    for (const [own, store] of stores.stores.entries()) {
       assert.equal((await readAll(store, { kind: 'queued', clientId: ofShard(own, 3)[0] })).length, 50)
     }
-    assert.deepEqual(company.alarms, [])
+    assert.deepEqual(stores.alarms, [])
   })
 
   test('when the number of shards changes, each session is found by the shard that it belongs to now', async (t) => {
-    const company = await companyOf(t, 1)
-    await company.stores[0].commit(put(...clientIds.flatMap((id) => [session(id), queued(id, 1)])))
+    const stores = await storesOf(t, 1)
+    await stores.stores[0].commit(put(...clientIds.flatMap((id) => [session(id), queued(id, 1)])))
     for (const shards of [3, 2, 1]) {
-      await company.begin(shards)
-      for (const [own, store] of company.stores.entries()) {
+      await stores.begin(shards)
+      for (const [own, store] of stores.stores.entries()) {
         assert.deepEqual(namesOf(await readAll(store, { kind: 'session' })), sorted(ofShard(own, shards)))
         assert.deepEqual(namesOf(await readAll(store, { kind: 'queued' })), sorted(ofShard(own, shards)))
       }
@@ -88,23 +89,23 @@ describe('stores of several shards', () => {
   })
 
   test('a session that ends on another shard than it began on is swept, also after a restart with fewer shards', async (t) => {
-    const company = await companyOf(t, 3)
+    const stores = await storesOf(t, 3)
     const [moving] = ofShard(2, 3)
-    await storeOf(company, moving).commit(put(session(moving), queued(moving, 1)))
-    await company.begin(1)
-    await company.stores[0].commit([{ change: 'delete-session', clientId: moving }])
-    await company.begin(1)
-    await untilSwept(company)
-    assert.deepEqual(await rawEntries(company.directory, rangeOfKind('queued')), [])
+    await storeOf(stores, moving).commit(put(session(moving), queued(moving, 1)))
+    await stores.begin(1)
+    await stores.stores[0].commit([{ change: 'delete-session', clientId: moving }])
+    await stores.begin(1)
+    await untilSwept(stores)
+    assert.deepEqual(await rawEntries(stores.directory, rangeOfKind('queued')), [])
   })
 })
 
 describe('a body that several sessions share', () => {
   test('is counted by the shard that made it', async (t) => {
-    const company = await companyOf(t, 3)
+    const stores = await storesOf(t, 3)
     const [one, two] = ofShard(1, 3)
-    await company.stores[1].commit(put(body(4), queued(one, 1, 4), queued(two, 1, 4), body(7)))
-    const counts = await Promise.all(company.stores.map((store) => gather(store.countPayloadReferences())))
+    await stores.stores[1].commit(put(body(4), queued(one, 1, 4), queued(two, 1, 4), body(7)))
+    const counts = await Promise.all(stores.stores.map((store) => gather(store.countPayloadReferences())))
     assert.deepEqual(
       counts.map((slices) => slices.flat()),
       [
@@ -119,46 +120,42 @@ describe('a body that several sessions share', () => {
   })
 
   test('is deleted by no shard after sessions changed shards, but at the next start when no session needs it', async (t) => {
-    const company = await companyOf(t, 1)
+    const stores = await storesOf(t, 1)
     const here = ofShard(0, 2)[0]
     const there = ofShard(1, 2)[0]
     const both = [here, there]
-    await company.stores[0].commit(
-      put(...both.map((id) => session(id)), body(1), ...both.map((id) => queued(id, 1, 1))),
-    )
-    await company.begin(2)
+    await stores.stores[0].commit(put(...both.map((id) => session(id)), body(1), ...both.map((id) => queued(id, 1, 1))))
+    await stores.begin(2)
     // The first of both has its message, and its shard, which knows nothing of the other one, gives the body up.
-    await storeOf(company, here).commit([
+    await storeOf(stores, here).commit([
       { change: 'delete', key: { kind: 'queued', clientId: here, sequence: 1 } },
       { change: 'delete', key: { kind: 'body', id: 1 } },
     ])
-    assert.deepEqual(await bodiesIn(company), [1])
-    await company.begin(2)
-    assert.deepEqual(await bodiesIn(company), [1], 'the other one needs it still')
-    await storeOf(company, there).commit([{ change: 'delete-session', clientId: there }])
-    await company.begin(2)
-    assert.deepEqual(await bodiesIn(company), [])
+    assert.deepEqual(await bodiesIn(stores), [1])
+    await stores.begin(2)
+    assert.deepEqual(await bodiesIn(stores), [1], 'the other one needs it still')
+    await storeOf(stores, there).commit([{ change: 'delete-session', clientId: there }])
+    await stores.begin(2)
+    assert.deepEqual(await bodiesIn(stores), [])
   })
 
   test('of before a redistribution keeps its ID from being used again, and is counted for no session', async (t) => {
-    const company = await companyOf(t, 1)
-    await company.stores[0].commit(put(session('client-1'), body(9), queued('client-1', 1, 9)))
-    await company.begin(3)
-    for (const store of company.stores)
-      assert.deepEqual((await gather(store.countPayloadReferences())).flat(), [[9, 1]])
-    await company.begin(3)
-    for (const store of company.stores)
-      assert.deepEqual((await gather(store.countPayloadReferences())).flat(), [[9, 1]])
+    const stores = await storesOf(t, 1)
+    await stores.stores[0].commit(put(session('client-1'), body(9), queued('client-1', 1, 9)))
+    await stores.begin(3)
+    for (const store of stores.stores) assert.deepEqual((await gather(store.countPayloadReferences())).flat(), [[9, 1]])
+    await stores.begin(3)
+    for (const store of stores.stores) assert.deepEqual((await gather(store.countPayloadReferences())).flat(), [[9, 1]])
   })
 })
 
 test('a thread that breaks while it writes leaves the database to the others, and open to the next process', async (t) => {
-  const company = await companyOf(t, 2)
+  const stores = await storesOf(t, 2)
   const writer = new URL('./endless-writer.ts', import.meta.url)
   for (let life = 0; life < 5; life++) {
-    const thread = new Worker(writer, { workerData: { directory: company.directory, shard: 7 } })
+    const thread = new Worker(writer, { workerData: { directory: stores.directory, shard: 7 } })
     await once(thread, 'message')
-    await company.stores[0].commit(put(queued(ofShard(0, 2)[0], life)))
+    await stores.stores[0].commit(put(queued(ofShard(0, 2)[0], life)))
     const said = once(thread, 'error')
     const ended = new Promise((resolve) => thread.once('exit', resolve))
     thread.postMessage('break')
@@ -166,12 +163,12 @@ test('a thread that breaks while it writes leaves the database to the others, an
     await ended
   }
   const mine = { kind: 'queued', clientId: ofShard(0, 2)[0] } as const
-  assert.equal((await readAll(company.stores[0], mine)).length, 5)
-  await company.begin(2)
-  assert.equal((await readAll(company.stores[0], mine)).length, 5)
-  assert.deepEqual(company.alarms, [])
+  assert.equal((await readAll(stores.stores[0], mine)).length, 5)
+  await stores.begin(2)
+  assert.equal((await readAll(stores.stores[0], mine)).length, 5)
+  assert.deepEqual(stores.alarms, [])
   assert.deepEqual(
-    readdirSync(dirname(company.directory)).filter((name) => name.includes('damaged')),
+    readdirSync(dirname(stores.directory)).filter((name) => name.includes('damaged')),
     [],
   )
 })

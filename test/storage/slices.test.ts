@@ -1,4 +1,4 @@
-// In what portions a database is read. The library takes room for each entry that is asked for, found or not.
+// In what portions a database is read. The library allocates memory for each entry that is requested, found or not.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-// What the keeper of the database tells those who use it, without their threads.
+// What the store owner tells the store clients, without their threads.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
@@ -9,15 +9,15 @@ import { type StoreConnection, openStoreOwner, type StoreNotice, type StoreOwner
 
 class Member {
   readonly heard: StoreNotice['tell'][] = []
-  readonly seat: StoreConnection
+  readonly client: StoreConnection
   #wake = (): void => {}
 
-  constructor(keeper: StoreOwner) {
-    this.seat = keeper.storeClient(({ tell }) => {
+  constructor(owner: StoreOwner) {
+    this.client = owner.storeClient(({ tell }) => {
       this.heard.push(tell)
       if (tell === 'recalled') {
-        this.seat.handleRequest({ ask: 'left', isIntact: true })
-        this.seat.handleRequest({ ask: 'enter', suspectedDamage: undefined })
+        this.client.handleRequest({ ask: 'left', isIntact: true })
+        this.client.handleRequest({ ask: 'enter', suspectedDamage: undefined })
       }
       this.#wake()
     })
@@ -29,37 +29,37 @@ class Member {
   }
 }
 
-async function keeperOf(t: TestContext): Promise<{ keeper: StoreOwner; breakDisk: () => void }> {
+async function openOwner(t: TestContext): Promise<{ owner: StoreOwner; breakDisk: () => void }> {
   const folder = mkdtempSync(join(tmpdir(), 'godwit-storage-'))
   const directory = join(folder, 'store')
-  const keeper = await openStoreOwner({ directory, shards: 3, recoveredExpirySeconds: 3_600, onAlarm: () => {} })
+  const owner = await openStoreOwner({ directory, shards: 3, recoveredExpirySeconds: 3_600, onAlarm: () => {} })
   t.after(async () => {
-    await keeper.close()
+    await owner.close()
     rmSync(folder, { recursive: true, force: true })
   })
   // The probe is written to a place that is not there; a look that fails takes the link away.
-  return { keeper, breakDisk: () => symlinkSync(join(folder, 'nowhere', 'probe'), `${directory}.probe`) }
+  return { owner, breakDisk: () => symlinkSync(join(folder, 'nowhere', 'probe'), `${directory}.probe`) }
 }
 
 test('a failing disk is reported to all shards at once, whichever shard has found it, and so is its end', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  const { keeper, breakDisk } = await keeperOf(t)
-  const [writer, idle] = [new Member(keeper), new Member(keeper)]
-  for (const { seat } of [writer, idle]) seat.handleRequest({ ask: 'enter', suspectedDamage: undefined })
+  const { owner, breakDisk } = await openOwner(t)
+  const [writer, idle] = [new Member(owner), new Member(owner)]
+  for (const { client } of [writer, idle]) client.handleRequest({ ask: 'enter', suspectedDamage: undefined })
   await writer.hears('granted')
   await idle.hears('granted')
 
   breakDisk()
-  writer.seat.handleRequest({ ask: 'renew', suspectedDamage: undefined })
+  writer.client.handleRequest({ ask: 'renew', suspectedDamage: undefined })
   await idle.hears('ailing')
   await writer.hears('ailing', 'failing')
 
-  const late = new Member(keeper)
-  late.seat.handleRequest({ ask: 'enter', suspectedDamage: undefined })
+  const late = new Member(owner)
+  late.client.handleRequest({ ask: 'enter', suspectedDamage: undefined })
   await late.hears('ailing', 'granted')
 
-  // The one that found it is no more: nobody asks again.
-  writer.seat.disconnected()
+  // The client that found it has closed: it is not asked again.
+  writer.client.disconnected()
   breakDisk()
   t.mock.timers.tick(1_000)
   while (idle.heard.length === 0) {

@@ -1,5 +1,4 @@
-// When what was committed is on disk. Whether a write was synced is seen by the database's log: it is asked of LevelDB
-// by a spy on its door.
+// When what was committed is on disk. Only the database's log tells whether a write was synced: a spy on the calls of LevelDB records it.
 
 import assert from 'node:assert/strict'
 import { describe, mock, test, type TestContext } from 'node:test'

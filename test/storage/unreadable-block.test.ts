@@ -91,8 +91,8 @@ async function makeOneBlockUnreadable(directory: string): Promise<void> {
   const middle = Math.floor(table.length / 2)
   table[middle] = (table[middle] ?? 0) ^ 0xff
   writeFileSync(path, table)
-  const verdict = await checkTable(path)
-  assert.ok(verdict.state === 'partly-damaged' && verdict.badBlocks.length === 1)
-  invalidateBlocks(table, verdict.badBlocks)
+  const result = await checkTable(path)
+  assert.ok(result.state === 'partly-damaged' && result.badBlocks.length === 1)
+  invalidateBlocks(table, result.badBlocks)
   writeFileSync(path, table)
 }

@@ -28,7 +28,7 @@ const attributeTypes = { CN: '550403', C: '550406', O: '55040a', OU: '55040b' }
 const ecdsaWithSha256 = '06082a8648ce3d040302'
 const day = 86_400_000
 
-/** An authority that signs for others, and says whom it no longer stands for. */
+/** A certificate authority that signs for others, and lists the certificates that it revokes. */
 export class Authority {
   readonly certificate: string
   readonly #name: Buffer
@@ -55,7 +55,7 @@ export class Authority {
     }
   }
 
-  /** PEM: the list of these certificates of its own that nobody is to believe any more. */
+  /** PEM: the list of its revoked certificates. */
   revoke(...certificates: readonly string[]): string {
     return this.#list(certificates, {})
   }

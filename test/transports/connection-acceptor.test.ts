@@ -1,4 +1,4 @@
-// Who comes in by the door of a listener, and who does not.
+// Which clients the acceptor of a listener accepts, and which not.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -12,7 +12,7 @@ import {
   listenTcp,
   type TcpListenOptions,
 } from '../../src/transports/index.ts'
-import { Happenings } from './happenings.ts'
+import { Happenings } from './event-queue.ts'
 
 interface Arrival {
   readonly stream: ByteStream
@@ -62,7 +62,7 @@ async function open(t: TestContext, options: Partial<TcpListenOptions>): Promise
   return { arrivals, refusals, client, change, close: () => listener.close() }
 }
 
-/** With an error or without: data that nobody reads makes a reset of a close. */
+/** With an error or without: unread data turns a close into a reset. */
 const closed = (socket: Socket): Promise<void> => new Promise((resolve) => socket.on('close', () => resolve()))
 
 const rule = (text: string): AddressRule => {

@@ -12,7 +12,7 @@ import { DialedQuicConnection } from '../../src/transports/dialled-quic.ts'
 import { type ByteStream, listenQuic, type QuicCredentials } from '../../src/transports/index.ts'
 import { Authority } from './certificates.ts'
 import { dialled, problemOf, target, textOf, writtenTo } from './dial-stage.ts'
-import { Happenings } from './happenings.ts'
+import { Happenings } from './event-queue.ts'
 
 const authority = new Authority('plant')
 const broker = authority.issue('broker', { hostNames: ['localhost', '127.0.0.1'] })
@@ -79,8 +79,8 @@ test('bytes go both ways over QUIC, and its end is heard', async (t) => {
 test('a certificate is believed for its name, by the authority that is given, and by no other', async (t) => {
   const { port, caFile, file } = await listen(t)
   await dialled(t, target('quic', port, 'localhost'), { tls: { caFile } })
-  const stranger = file('stranger.pem', new Authority('Unknown authority').certificate)
-  for (const tls of [{ caFile: stranger }, {}]) {
+  const unknownAuthority = file('stranger.pem', new Authority('Unknown authority').certificate)
+  for (const tls of [{ caFile: unknownAuthority }, {}]) {
     const problem = await problemOf(target('quic', port, 'localhost'), { tls })
     assert.equal(problem.reason, 'tls', problem.message)
   }

@@ -9,7 +9,7 @@ import {
   type DialSettings,
   type DialTarget,
 } from '../../src/transports/index.ts'
-import { Happenings } from './happenings.ts'
+import { Happenings } from './event-queue.ts'
 
 export type SettingsWishes = Partial<Omit<DialSettings, 'tls' | 'quic'>> & {
   readonly tls?: Partial<DialSettings['tls']>

@@ -10,7 +10,7 @@ import { createServer as createTlsServer } from 'node:tls'
 import { type ByteStream, denyAddresses, dial, listenTcp, listenWebSocket } from '../../src/transports/index.ts'
 import { Authority } from './certificates.ts'
 import { dialled, dialSettings, problemOf, target, textOf, writtenTo } from './dial-stage.ts'
-import { Happenings } from './happenings.ts'
+import { Happenings } from './event-queue.ts'
 import { authority, TlsStage } from './tls-stage.ts'
 import { openWebSocketStage, path } from './websocket-stage.ts'
 
@@ -306,8 +306,8 @@ test('WebSocket over TLS verifies as TLS does', async (t) => {
   const caFile = stage.path('ca.pem')
   const { stream, chunks } = await dialled(t, target('wss', listener.port), { tls: { caFile } })
   await expectEcho(stream, chunks, await streams.next())
-  const stranger = stage.write('stranger.pem', new Authority('Unknown authority').certificate)
-  const problem = await problemOf(target('wss', listener.port), { tls: { caFile: stranger } })
+  const unknownAuthority = stage.write('stranger.pem', new Authority('Unknown authority').certificate)
+  const problem = await problemOf(target('wss', listener.port), { tls: { caFile: unknownAuthority } })
   assert.equal(problem.reason, 'tls')
 })
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { QuicFiles } from '../../src/transports/index.ts'
-import { Happenings } from './happenings.ts'
+import { Happenings } from './event-queue.ts'
 import { authority, broker, connectPacket, openQuicStage } from './quic-stage.ts'
 
 test('a client certificate that is revoked is refused from then on, and a new one of the listener is told of', async (t) => {

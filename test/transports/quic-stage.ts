@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test'
 import { connectQuicAsync, type QuicClientSession, type QuicConnectOptions, type QuicStream } from '@currentspace/http3'
 import { type ByteStream, type Listener, listenQuic, type QuicListenOptions } from '../../src/transports/index.ts'
 import { Authority } from './certificates.ts'
-import { Happenings } from './happenings.ts'
+import { Happenings } from './event-queue.ts'
 
 export interface QuicStage {
   readonly listener: Listener

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type ByteStream, ConnectionLimit, ConnectionRate } from '../../src/transports/index.ts'
 import { Authority } from './certificates.ts'
-import { Happenings } from './happenings.ts'
+import { Happenings } from './event-queue.ts'
 import { authority, broker, connectPacket, gathered, openQuicStage, packet } from './quic-stage.ts'
 import { closed, receivedBytes, written } from './websocket-stage.ts'
 
@@ -177,15 +177,15 @@ test('a client that disconnects while reading is paused is read to the end, and 
 test('a client that keeps sending while reading is paused is disconnected, and another client is not', async (t) => {
   const stage = await openQuicStage(t)
   const { client, control, stream } = await stage.pair()
-  const neighbour = await stage.pair()
+  const otherClient = await stage.pair()
   const end = closed(stream)
   stream.pause()
   const piece = Buffer.from(publishQos0('x'.repeat(16_000)), 'latin1')
   for (let bytes = 0; bytes < 12_000_000; bytes += piece.length) control.stream.write(piece)
   assert.match(String(await end), /while reading was paused/)
   await client.ended
-  neighbour.control.send(publishQos0('still here'))
-  await gathered(neighbour.chunks, publishQos0('still here'))
+  otherClient.control.send(publishQos0('still here'))
+  await gathered(otherClient.chunks, publishQos0('still here'))
 })
 
 test('packets of several streams come whole, however they are cut', async (t) => {
@@ -382,11 +382,11 @@ test('a client certificate is verified, and its fields are those of the stream',
   const stream = await stage.streams.next()
   assert.equal(stream.credentials?.certificate?.commonName, 'device-7')
 
-  const stranger = new Authority('elsewhere').issue('device-7')
-  for (const shown of [{}, { cert: stranger.certificate, key: stranger.key }]) {
+  const unknownCertificate = new Authority('elsewhere').issue('device-7')
+  for (const shown of [{}, { cert: unknownCertificate.certificate, key: unknownCertificate.key }]) {
     const refused = await stage.client(shown).catch(() => undefined)
     if (refused === undefined) continue
-    // Its handshake may be done before it is told; what it says then is heard by nobody.
+    // Its handshake may complete before it is told; what it sends then reaches no handler.
     refused.open().send(connectPacket)
     await refused.ended
     assert.equal(stage.streams.left, 0)

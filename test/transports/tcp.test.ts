@@ -9,17 +9,17 @@ import {
   listenTcp,
   type TcpListenOptions,
 } from '../../src/transports/index.ts'
-import { Happenings } from './happenings.ts'
-import { standStill } from './standing-reader.ts'
+import { Happenings } from './event-queue.ts'
+import { standStill } from './paused-reader.ts'
 
-interface Door {
+interface TestServer {
   listener: Listener
   streams: Happenings<ByteStream>
   refusals: Happenings<string>
   client(): Promise<Socket>
 }
 
-async function openDoor(t: TestContext, options: Partial<TcpListenOptions> = {}): Promise<Door> {
+async function openServer(t: TestContext, options: Partial<TcpListenOptions> = {}): Promise<TestServer> {
   const streams = new Happenings<ByteStream>()
   const refusals = new Happenings<string>()
   const opened: { destroy(): void }[] = []
@@ -62,10 +62,10 @@ const written = (stream: ByteStream, text: string): Promise<void> =>
   new Promise((resolve) => stream.write(Buffer.from(text), resolve))
 
 test('port 0 is resolved and bytes go both ways', async (t) => {
-  const door = await openDoor(t)
-  assert.ok(door.listener.port > 0)
-  const client = await door.client()
-  const stream = await door.streams.next()
+  const server = await openServer(t)
+  assert.ok(server.listener.port > 0)
+  const client = await server.client()
+  const stream = await server.streams.next()
   assert.equal(stream.remoteAddress, '127.0.0.1')
   assert.equal(stream.remotePort, client.localPort)
 
@@ -79,29 +79,29 @@ test('port 0 is resolved and bytes go both ways', async (t) => {
 })
 
 test('a peer that leaves is reported once, without an error', async (t) => {
-  const door = await openDoor(t)
-  const client = await door.client()
-  const stream = await door.streams.next()
+  const server = await openServer(t)
+  const client = await server.client()
+  const stream = await server.streams.next()
   const end = closed(stream)
   client.end()
   assert.equal(await end, undefined)
 })
 
 test('a peer that resets is reported with the error', async (t) => {
-  const door = await openDoor(t)
-  const client = await door.client()
-  const stream = await door.streams.next()
+  const server = await openServer(t)
+  const client = await server.client()
+  const stream = await server.streams.next()
   const end = closed(stream)
   client.resetAndDestroy()
   assert.match(String(await end), /ECONNRESET/)
 })
 
 test('a paused stream passes nothing on until it is resumed', async (t) => {
-  const door = await openDoor(t)
-  const client = await door.client()
-  const other = await door.client()
-  const first = await door.streams.next()
-  const second = await door.streams.next()
+  const server = await openServer(t)
+  const client = await server.client()
+  const other = await server.client()
+  const first = await server.streams.next()
+  const second = await server.streams.next()
   const [paused, reading] = first.remotePort === client.localPort ? [first, second] : [second, first]
   const chunks: string[] = []
   paused.onData = (chunk) => chunks.push(chunk.toString())
@@ -118,10 +118,10 @@ test('a paused stream passes nothing on until it is resumed', async (t) => {
 })
 
 test('a reader that stands still hears of the end when it goes on, or ends the stream itself', async (t) => {
-  const door = await openDoor(t)
+  const server = await openServer(t)
   for (const goOn of ['resume', 'end', 'destroy'] as const) {
-    const client = await door.client()
-    const stream = await door.streams.next()
+    const client = await server.client()
+    const stream = await server.streams.next()
     const heard = standStill(stream)
     client.resume()
     client.write('goodbye')
@@ -138,9 +138,9 @@ test('a reader that stands still hears of the end when it goes on, or ends the s
 
 test('a reader that stands still for ever hears of the end after a while', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
-  const door = await openDoor(t)
-  const client = await door.client()
-  const stream = await door.streams.next()
+  const server = await openServer(t)
+  const client = await server.client()
+  const stream = await server.streams.next()
   const heard = standStill(stream)
   client.resume()
   client.write('goodbye')
@@ -156,9 +156,9 @@ test('a reader that stands still for ever hears of the end after a while', async
 })
 
 test('end sends what was written before it closes, even while the peer goes on sending', async (t) => {
-  const door = await openDoor(t)
-  const client = await door.client()
-  const stream = await door.streams.next()
+  const server = await openServer(t)
+  const client = await server.client()
+  const stream = await server.streams.next()
   stream.onData = () => assert.fail('nothing is passed on after the end')
   const end = closed(stream)
   const chunks: Buffer[] = []
@@ -171,11 +171,11 @@ test('end sends what was written before it closes, even while the peer goes on s
   assert.equal(await end, undefined)
 })
 
-// Well below the time after which a peer that holds on is cut off.
+// Well below the timeout for a peer that does not close.
 test('a stream that was paused ends as fast as any other', { timeout: 3_000 }, async (t) => {
-  const door = await openDoor(t)
-  const client = await door.client()
-  const stream = await door.streams.next()
+  const server = await openServer(t)
+  const client = await server.client()
+  const stream = await server.streams.next()
   const end = closed(stream)
   stream.pause()
   await new Promise<void>((resolve) => client.write('never read', () => resolve()))
@@ -186,10 +186,10 @@ test('a stream that was paused ends as fast as any other', { timeout: 3_000 }, a
 
 test('a peer that does not close an ended stream is closed by timeout', { timeout: 3_000 }, async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
-  const door = await openDoor(t)
-  const holding = connect({ port: door.listener.port, host: '127.0.0.1', allowHalfOpen: true })
+  const server = await openServer(t)
+  const holding = connect({ port: server.listener.port, host: '127.0.0.1', allowHalfOpen: true })
   t.after(() => holding.destroy())
-  const stream = await door.streams.next()
+  const stream = await server.streams.next()
   const end = closed(stream)
   let isClosed = false
   void end.then(() => {
@@ -205,9 +205,9 @@ test('a peer that does not close an ended stream is closed by timeout', { timeou
 })
 
 test('a write to a stream that is gone is answered all the same, so that the buffer comes back', async (t) => {
-  const door = await openDoor(t)
-  await door.client()
-  const stream = await door.streams.next()
+  const server = await openServer(t)
+  await server.client()
+  const stream = await server.streams.next()
   const end = closed(stream)
   stream.destroy()
   await written(stream, 'too late')
@@ -216,9 +216,9 @@ test('a write to a stream that is gone is answered all the same, so that the buf
 })
 
 test('a write whose peer vanishes is answered', async (t) => {
-  const door = await openDoor(t)
-  const client = await door.client()
-  const stream = await door.streams.next()
+  const server = await openServer(t)
+  const client = await server.client()
+  const stream = await server.streams.next()
   client.pause()
   const answered = new Promise<void>((resolve) => stream.write(Buffer.alloc(64 * 1_024 * 1_024), resolve))
   client.resetAndDestroy()
@@ -226,25 +226,25 @@ test('a write whose peer vanishes is answered', async (t) => {
 })
 
 test('one connection more than the limit of the listener is accepted, closed and counted; then a slot is free again', async (t) => {
-  const door = await openDoor(t, { limits: new ConnectionLimit(1, { refusal: 'listener-full' }) })
-  const first = await door.client()
-  const stream = await door.streams.next()
-  const second = await door.client()
+  const server = await openServer(t, { limits: new ConnectionLimit(1, { refusal: 'listener-full' }) })
+  const first = await server.client()
+  const stream = await server.streams.next()
+  const second = await server.client()
   second.resume()
   await once(second, 'close')
-  assert.equal(await door.refusals.next(), 'listener-full')
+  assert.equal(await server.refusals.next(), 'listener-full')
 
   const end = closed(stream)
   first.destroy()
   await end
-  await door.client()
-  await door.streams.next()
+  await server.client()
+  await server.streams.next()
 })
 
 test('listeners share what their thread may hold', async (t) => {
   const limits = new ConnectionLimit(2)
-  const one = await openDoor(t, { limits })
-  const two = await openDoor(t, { limits })
+  const one = await openServer(t, { limits })
+  const two = await openServer(t, { limits })
   const held = await one.client()
   const stream = await one.streams.next()
   await two.client()
@@ -261,37 +261,37 @@ test('listeners share what their thread may hold', async (t) => {
 })
 
 test('a port in use is refused with the error of the system', async (t) => {
-  const door = await openDoor(t)
-  await assert.rejects(listenTcp({ host: '127.0.0.1', port: door.listener.port, onStream: () => {} }), {
+  const server = await openServer(t)
+  await assert.rejects(listenTcp({ host: '127.0.0.1', port: server.listener.port, onStream: () => {} }), {
     code: 'EADDRINUSE',
   })
 })
 
 test('two listeners that agree to share a port both start', async (t) => {
-  const door = await openDoor(t, { reusePort: true })
-  const twin = await openDoor(t, { reusePort: true, port: door.listener.port })
-  assert.equal(twin.listener.port, door.listener.port)
+  const server = await openServer(t, { reusePort: true })
+  const twin = await openServer(t, { reusePort: true, port: server.listener.port })
+  assert.equal(twin.listener.port, server.listener.port)
 })
 
 test('of a shared port every client is accepted, on whichever thread the kernel puts it, and none once it is closed', async (t) => {
-  const door = await openDoor(t, { reusePort: true, limits: new ConnectionLimit(40, { refusal: 'listener-full' }) })
-  await Promise.all(Array.from({ length: 40 }, () => door.client()))
-  for (let i = 0; i < 40; i++) await door.streams.next()
-  await door.client()
-  assert.equal(await door.refusals.next(), 'listener-full', 'the limit is that of all its sockets together')
-  await door.listener.close()
+  const server = await openServer(t, { reusePort: true, limits: new ConnectionLimit(40, { refusal: 'listener-full' }) })
+  await Promise.all(Array.from({ length: 40 }, () => server.client()))
+  for (let i = 0; i < 40; i++) await server.streams.next()
+  await server.client()
+  assert.equal(await server.refusals.next(), 'listener-full', 'the limit is that of all its sockets together')
+  await server.listener.close()
   for (let i = 0; i < 20; i++) {
-    const [error] = await once(connect(door.listener.port, '127.0.0.1'), 'error')
+    const [error] = await once(connect(server.listener.port, '127.0.0.1'), 'error')
     assert.match(String(error), /ECONNREFUSED/)
   }
 })
 
 test('a closed listener accepts no client and leaves its open streams alone', async (t) => {
-  const door = await openDoor(t)
-  const client = await door.client()
-  const stream = await door.streams.next()
-  await door.listener.close()
-  const late = connect(door.listener.port, '127.0.0.1')
+  const server = await openServer(t)
+  const client = await server.client()
+  const stream = await server.streams.next()
+  await server.listener.close()
+  const late = connect(server.listener.port, '127.0.0.1')
   const [error] = await once(late, 'error')
   assert.match(String(error), /ECONNREFUSED/)
   const chunks = received(stream)

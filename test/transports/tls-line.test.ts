@@ -1,5 +1,5 @@
-// Whose time is counted at the TLS gate, and who loses its place. The clients are real; the door is opened by hand, so that it is
-// known who is at its handshake, who in line, and what has come of it.
+// Whose time is counted in a TLS upgrade, and which client loses its slot. The clients are real; the upgrade is started by hand, so that it
+// is known which client is in its handshake, which waits, and what has come of it.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -11,7 +11,7 @@ import { authority, serverName, TlsStage } from './tls-stage.ts'
 
 const loopback = '127.0.0.1'
 
-interface Guest {
+interface TestClient {
   readonly client: Socket
   /** The broker's end. */
   readonly raw: AcceptedSocket
@@ -19,19 +19,19 @@ interface Guest {
   readonly isIn: Promise<void>
 }
 
-interface DoorOptions {
+interface TestAcceptorOptions {
   readonly handshakeTimeoutMs: number
   /** At one time; one, unless it is said. */
   readonly maxHandshakes?: number
 }
 
-class Door {
+class TestAcceptor {
   readonly stage: TlsStage
   readonly #t: TestContext
   readonly #server: Server
   readonly #opened: Socket[] = []
 
-  private constructor(t: TestContext, { maxHandshakes = 1, ...times }: DoorOptions, server: Server) {
+  private constructor(t: TestContext, { maxHandshakes = 1, ...times }: TestAcceptorOptions, server: Server) {
     this.#t = t
     this.#server = server
     this.stage = new TlsStage(t, { maxHandshakes, ...times })
@@ -42,21 +42,21 @@ class Door {
     })
   }
 
-  static async open(t: TestContext, options: DoorOptions): Promise<Door> {
+  static async open(t: TestContext, options: TestAcceptorOptions): Promise<TestAcceptor> {
     t.mock.timers.enable({ apis: ['setInterval'] })
     const server = createServer()
     await once(server.listen(0, loopback), 'listening')
-    return new Door(t, options, server)
+    return new TestAcceptor(t, options, server)
   }
 
   /** It has said nothing. */
-  async silent(): Promise<Guest> {
+  async silent(): Promise<TestClient> {
     const { client, raw } = await this.#connection()
     return this.#welcome(client, raw)
   }
 
   /** The beginning of what it says is here, and nothing follows. */
-  async dripping(): Promise<Guest> {
+  async dripping(): Promise<TestClient> {
     const { client, raw } = await this.#connection()
     client.write('\x16')
     await hasSpoken(raw)
@@ -64,7 +64,7 @@ class Door {
   }
 
   /** What it has to say at first is here, and it goes on as soon as it is answered. */
-  async honest(): Promise<Guest> {
+  async honest(): Promise<TestClient> {
     const { client, raw } = await this.#connection()
     const secure = speakTls(client)
     await hasSpoken(raw)
@@ -82,8 +82,8 @@ class Door {
     }
   }
 
-  /** Somebody who has gone before anybody looked at it: the system does not know any more where it was. */
-  gone(): Guest {
+  /** A client that has disconnected before it was accepted: the system does not know its address any more. */
+  gone(): TestClient {
     return this.#welcome(new Socket(), new Socket())
   }
 
@@ -105,7 +105,7 @@ class Door {
     return { client, raw }
   }
 
-  #welcome(client: Socket, socket: Socket): Guest {
+  #welcome(client: Socket, socket: Socket): TestClient {
     const raw = socket as AcceptedSocket
     raw.on('close', () => raw.callbacks?.noteClosed())
     const isIn = new Promise<void>((resolve) => {
@@ -129,19 +129,19 @@ function speakTls(socket: Socket): TLSSocket {
 
 describe('the time of a handshake', () => {
   test('is not that in which the broker was late', async (t) => {
-    const door = await Door.open(t, { handshakeTimeoutMs: 1_000 })
-    const { client, isIn } = await door.silent()
+    const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 1_000 })
+    const { client, isIn } = await acceptor.silent()
     const nowMs = performance.now()
     t.mock.method(performance, 'now', () => nowMs + 3_600_000)
-    await door.sweep()
+    await acceptor.sweep()
     speakTls(client)
     await isIn
   })
 
   test('is not over before all that has come meanwhile was read', async (t) => {
-    const door = await Door.open(t, { handshakeTimeoutMs: 1_000 })
-    const { raw } = await door.silent()
-    await door.sweep()
+    const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 1_000 })
+    const { raw } = await acceptor.silent()
+    await acceptor.sweep()
     t.mock.timers.tick(1_000)
     assert.ok(!raw.destroyed, 'the loop has not looked at its sockets since')
     await new Promise(setImmediate)
@@ -149,136 +149,136 @@ describe('the time of a handshake', () => {
   })
 
   test('ends, however long it is', async (t) => {
-    const door = await Door.open(t, { handshakeTimeoutMs: 15_000 })
-    const { raw } = await door.silent()
-    await door.sweep(15)
+    const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 15_000 })
+    const { raw } = await acceptor.silent()
+    await acceptor.sweep(15)
     assert.ok(!raw.destroyed)
-    await door.sweep()
+    await acceptor.sweep()
     assert.ok(raw.destroyed)
-    assert.match(await door.stage.refusals.next(), /too long/)
+    assert.match(await acceptor.stage.refusals.next(), /too long/)
   })
 
   test('begins when the broker begins it: who has said its part and waits in line loses none', async (t) => {
-    const door = await Door.open(t, { handshakeTimeoutMs: 2_000 })
-    const [first, second, honest] = [await door.silent(), await door.dripping(), await door.honest()]
-    await door.sweep(3)
+    const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 2_000 })
+    const [first, second, honest] = [await acceptor.silent(), await acceptor.dripping(), await acceptor.honest()]
+    await acceptor.sweep(3)
     assert.deepEqual(
       [first, second].map(({ raw }) => raw.destroyed),
       [true, false],
     )
-    await door.sweep(3)
+    await acceptor.sweep(3)
     assert.ok(second.raw.destroyed)
     await honest.isIn
   })
 
   test('runs in line as well for who has said nothing', async (t) => {
-    const door = await Door.open(t, { handshakeTimeoutMs: 2_000 })
-    const [, waiting] = [await door.silent(), await door.silent()]
-    await door.sweep(2)
+    const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 2_000 })
+    const [, waiting] = [await acceptor.silent(), await acceptor.silent()]
+    await acceptor.sweep(2)
     assert.ok(!waiting.raw.destroyed)
-    await door.sweep()
+    await acceptor.sweep()
     assert.ok(waiting.raw.destroyed)
   })
 
   test('is four times as long in line for who has begun to speak, and no longer', async (t) => {
-    const door = await Door.open(t, { handshakeTimeoutMs: 2_000 })
-    await door.silent()
-    await door.dripping()
-    await door.dripping()
-    const last = await door.dripping()
-    await door.sweep(8)
+    const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 2_000 })
+    await acceptor.silent()
+    await acceptor.dripping()
+    await acceptor.dripping()
+    const last = await acceptor.dripping()
+    await acceptor.sweep(8)
     assert.ok(!last.raw.destroyed)
-    await door.sweep()
+    await acceptor.sweep()
     assert.ok(last.raw.destroyed)
   })
 })
 
 describe('a place at the gate', () => {
   test('is lost by a slow client while another waits, and by no other client', async (t) => {
-    const door = await Door.open(t, { handshakeTimeoutMs: 10_000 })
-    await door.serve(20)
-    const { raw } = await door.silent()
-    await door.sweep(9)
+    const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 10_000 })
+    await acceptor.serve(20)
+    const { raw } = await acceptor.silent()
+    await acceptor.sweep(9)
     assert.ok(!raw.destroyed, 'no client waits')
-    const honest = await door.honest()
-    await door.sweep()
+    const honest = await acceptor.honest()
+    await acceptor.sweep()
     assert.ok(raw.destroyed, 'a client waits')
     await honest.isIn
   })
 
   test('is not lost before it is known how long others take', async (t) => {
-    const door = await Door.open(t, { handshakeTimeoutMs: 10_000 })
-    const { raw } = await door.silent()
-    await door.honest()
-    await door.sweep(10)
+    const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 10_000 })
+    const { raw } = await acceptor.silent()
+    await acceptor.honest()
+    await acceptor.sweep(10)
     assert.ok(!raw.destroyed)
-    await door.sweep()
+    await acceptor.sweep()
     assert.ok(raw.destroyed)
   })
 
   test('is lost after three sweeps at the earliest, where all the others are quick', async (t) => {
-    const door = await Door.open(t, { handshakeTimeoutMs: 10_000 })
-    await door.serve(60)
-    const { raw } = await door.silent()
-    await door.honest()
-    await door.sweep(3)
+    const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 10_000 })
+    await acceptor.serve(60)
+    const { raw } = await acceptor.silent()
+    await acceptor.honest()
+    await acceptor.sweep(3)
     assert.ok(!raw.destroyed)
-    await door.sweep()
+    await acceptor.sweep()
     assert.ok(raw.destroyed)
   })
 
   test('is lost the later, the longer those take who come through', async (t) => {
-    const door = await Door.open(t, { handshakeTimeoutMs: 10_000 })
-    await door.serve(20)
-    await door.serve(40, 2)
-    const { raw } = await door.silent()
-    await door.honest()
-    await door.sweep(5)
+    const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 10_000 })
+    await acceptor.serve(20)
+    await acceptor.serve(40, 2)
+    const { raw } = await acceptor.silent()
+    await acceptor.honest()
+    await acceptor.sweep(5)
     assert.ok(!raw.destroyed)
-    await door.sweep()
+    await acceptor.sweep()
     assert.ok(raw.destroyed)
   })
 
   test('is lost later if all clients have lost theirs and none has completed its handshake', async (t) => {
-    const door = await Door.open(t, { handshakeTimeoutMs: 30_000 })
-    await door.serve(80)
-    const [first, second, honest] = [await door.silent(), await door.dripping(), await door.honest()]
-    await door.sweep(4)
+    const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 30_000 })
+    await acceptor.serve(80)
+    const [first, second, honest] = [await acceptor.silent(), await acceptor.dripping(), await acceptor.honest()]
+    await acceptor.sweep(4)
     assert.deepEqual(
       [first, second].map(({ raw }) => raw.destroyed),
       [true, false],
     )
-    await door.sweep(6)
+    await acceptor.sweep(6)
     assert.ok(!second.raw.destroyed, 'twice as long as the first')
-    await door.sweep()
+    await acceptor.sweep()
     assert.ok(second.raw.destroyed)
     await honest.isIn
   })
 
   test('is lost no later if a client has completed its handshake in between', async (t) => {
-    const door = await Door.open(t, { handshakeTimeoutMs: 30_000, maxHandshakes: 2 })
-    await door.serve(80)
-    const first = await door.silent()
-    await door.sweep(2)
-    const second = await door.silent()
-    const honest = await door.honest()
-    await door.sweep(2)
+    const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 30_000, maxHandshakes: 2 })
+    await acceptor.serve(80)
+    const first = await acceptor.silent()
+    await acceptor.sweep(2)
+    const second = await acceptor.silent()
+    const honest = await acceptor.honest()
+    await acceptor.sweep(2)
     assert.ok(first.raw.destroyed)
     await honest.isIn
-    const third = await door.silent()
-    await door.dripping()
-    await door.dripping()
-    await door.sweep(2)
+    const third = await acceptor.silent()
+    await acceptor.dripping()
+    await acceptor.dripping()
+    await acceptor.sweep(2)
     assert.ok(second.raw.destroyed)
-    await door.sweep(2)
+    await acceptor.sweep(2)
     assert.ok(third.raw.destroyed)
   })
 
   test('goes to the next client if one has disconnected while it waited', async (t) => {
-    const door = await Door.open(t, { handshakeTimeoutMs: 10_000 })
-    const first = await door.silent()
-    door.gone()
-    const honest = await door.honest()
+    const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 10_000 })
+    const first = await acceptor.silent()
+    acceptor.gone()
+    const honest = await acceptor.honest()
     first.client.destroy()
     await honest.isIn
   })

@@ -97,8 +97,8 @@ test('an identity whose key was looked up and not used authenticates no client',
 
 test('beside a certificate an unknown identity is refused, as a wrong key is', async (t) => {
   const stage = await new TlsStage(t, { psk }).listen()
-  for (const stranger of [withKey('TLSv1.3', 'plant-8'), withKey('TLSv1.3', 'plant-7', hex.replace('00', '01'))])
-    assert.match(await stage.refusalOf({ ...stranger, ca: authority.certificate }), /binder does not verify/)
+  for (const unknownIdentity of [withKey('TLSv1.3', 'plant-8'), withKey('TLSv1.3', 'plant-7', hex.replace('00', '01'))])
+    assert.match(await stage.refusalOf({ ...unknownIdentity, ca: authority.certificate }), /binder does not verify/)
 })
 
 test('a ticket of old is not taken for an identity: its client makes a whole handshake', async (t) => {
@@ -113,7 +113,7 @@ test('a ticket of old is not taken for an identity: its client makes a whole han
   assert.equal(again.stream.credentials?.pskIdentity, undefined)
 })
 
-/** What a client hears that is turned away: the alert, as its OpenSSL says it. */
+/** What a refused client gets: the alert, as its OpenSSL reports it. */
 async function alertTo(stage: TlsStage, options: ConnectionOptions): Promise<string> {
   const client = stage.client(options)
   const heard = once(client, 'error')

@@ -16,7 +16,7 @@ import {
   type TlsSettings,
 } from '../../src/transports/index.ts'
 import { Authority, type Named } from './certificates.ts'
-import { Happenings } from './happenings.ts'
+import { Happenings } from './event-queue.ts'
 
 export const authority = new Authority('The test authority')
 export const serverName = 'broker.example.org'
@@ -92,9 +92,9 @@ export class TlsStage {
     })
   }
 
-  async listen(door: Pick<TlsListenOptions, 'proxyProtocol' | 'rates'> = {}): Promise<this> {
+  async listen(options: Pick<TlsListenOptions, 'proxyProtocol' | 'rates'> = {}): Promise<this> {
     this.#options = {
-      ...door,
+      ...options,
       upgrade: this.gate,
       host: '127.0.0.1',
       port: 0,

@@ -9,8 +9,8 @@ import type { ConnectionOptions, TLSSocket } from 'node:tls'
 import { type ByteStream, ConnectionRate } from '../../src/transports/index.ts'
 import type { NamedCertificateFiles } from '../../src/transports/tls-settings.ts'
 import { Authority, type Named } from './certificates.ts'
-import { Happenings } from './happenings.ts'
-import { standStill } from './standing-reader.ts'
+import { Happenings } from './event-queue.ts'
+import { standStill } from './paused-reader.ts'
 import { authority, serverName, TlsStage, type TlsStageOptions } from './tls-stage.ts'
 
 const withCertificate = ({ certificate, key }: { certificate: string; key: string }): ConnectionOptions => ({
@@ -223,12 +223,12 @@ describe('a client certificate', () => {
     assert.equal(stream.credentials?.certificate, undefined)
   })
 
-  const strangers = new Authority('Another authority')
+  const unknownIssuer = new Authority('Another authority')
   const past = new Date(Date.now() - 1_000)
   const future = new Date(Date.now() + 86_400_000)
   const forged = new Authority('The test authority')
   const unbelieved: readonly (readonly [string, { certificate: string; key: string }, RegExp])[] = [
-    ['of an unknown authority', strangers.issue('device-7'), /no authority in cacertfile has issued it/],
+    ['of an unknown authority', unknownIssuer.issue('device-7'), /no authority in cacertfile has issued it/],
     ['of an authority that has taken the name of ours', forged.issue('device-7'), /signature|no authority/],
     ['that has expired', authority.issue('device-7', { until: past }), /it has expired/],
     ['that is not valid yet', authority.issue('device-7', { from: future }), /it is not valid yet/],
@@ -334,8 +334,11 @@ describe('a host name', () => {
     const stage = await stageWithNames(t, verifying, { shop, any })
     const servername = 'shop.example.org'
     assert.match(await stage.refusalOf({ servername }), /no certificate/)
-    const stranger = new Authority('Another authority').issue('device-7')
-    assert.match(await stage.refusalOf({ servername, ...withCertificate(stranger) }), /its certificate is not valid: /)
+    const unknownCertificate = new Authority('Another authority').issue('device-7')
+    assert.match(
+      await stage.refusalOf({ servername, ...withCertificate(unknownCertificate) }),
+      /its certificate is not valid: /,
+    )
     await stage.pairUp({ servername, ...withCertificate(device) })
   })
 })

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { type ByteStream, WebSocketAcceptor, type WebSocketOptions } from '../../src/transports/index.ts'
-import { Happenings } from './happenings.ts'
+import { Happenings } from './event-queue.ts'
 import { upgradeRequest, WebSocketPeer } from './websocket-peer.ts'
 
 export interface WebSocketStage {

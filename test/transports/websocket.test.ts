@@ -5,8 +5,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import type { ByteStream } from '../../src/transports/index.ts'
-import { Happenings } from './happenings.ts'
-import { standStill } from './standing-reader.ts'
+import { Happenings } from './event-queue.ts'
+import { standStill } from './paused-reader.ts'
 import { acceptance, binary, frame, opcodes, upgradeRequest, WebSocketPeer } from './websocket-peer.ts'
 import { closed, openWebSocketStage, path, received, receivedBytes, written } from './websocket-stage.ts'
 
@@ -107,7 +107,7 @@ const malformed: [what: string, bytes: Buffer, code: number][] = [
 for (const [what, bytes, code] of malformed) {
   test(`a frame ${what} ends the connection with ${code}, and another client notices nothing`, async (t) => {
     const stage = await openWebSocketStage(t)
-    const neighbour = await stage.pair()
+    const otherClient = await stage.pair()
     const { peer, stream } = await stage.pair()
     const passed: Buffer[] = []
     stream.onData = (chunk) => passed.push(chunk)
@@ -118,8 +118,8 @@ for (const [what, bytes, code] of malformed) {
     peer.socket.end()
     assert.ok((await end) instanceof Error)
     assert.deepEqual(passed, [])
-    const chunks = received(neighbour.stream)
-    neighbour.peer.send(binary('still here'))
+    const chunks = received(otherClient.stream)
+    otherClient.peer.send(binary('still here'))
     assert.equal(await chunks.next(), 'still here')
   })
 }
@@ -150,10 +150,10 @@ test('parts of a message that are too long together end the connection with 1009
 test('of a message of an unauthenticated client no more than a megabyte is gathered', async (t) => {
   const stage = await openWebSocketStage(t, { maxMessageBytes: 4_000_000 })
   const large = binary(Buffer.alloc(2_000_000))
-  const stranger = await stage.pair()
-  const end = closed(stranger.stream)
-  stranger.peer.socket.on('error', () => {})
-  stranger.peer.send(large)
+  const unauthenticated = await stage.pair()
+  const end = closed(unauthenticated.stream)
+  unauthenticated.peer.socket.on('error', () => {})
+  unauthenticated.peer.send(large)
   assert.match(String(await end), /unauthenticated client/)
 
   const client = await stage.pair()
@@ -186,7 +186,7 @@ test('what is gathered of a message is told, and no more when it is passed on', 
   while (bytes > 0) bytes = await told.next()
 })
 
-// Well below the time after which a peer that holds on is cut off.
+// Well below the timeout for a peer that does not close.
 test(
   'a client that is disconnected in the midst of a large message gets DISCONNECT and is closed',
   { timeout: 3_000 },
@@ -326,7 +326,7 @@ test('end sends what was written, then the close frame, even while the peer goes
   assert.ok(isAnswered)
 })
 
-// Well below the time after which a peer that holds on is cut off.
+// Well below the timeout for a peer that does not close.
 test('a stream that was paused ends as fast as any other', { timeout: 3_000 }, async (t) => {
   const stage = await openWebSocketStage(t)
   const { peer, stream } = await stage.pair()

@@ -1,4 +1,4 @@
-// WebSocket behind TLS: whoever is to be verified is verified here as well.
+// WebSocket behind TLS: certificates are verified here as well.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -17,7 +17,7 @@ import {
   type WebSocketListenOptions,
 } from '../../src/transports/index.ts'
 import { Authority } from './certificates.ts'
-import { Happenings } from './happenings.ts'
+import { Happenings } from './event-queue.ts'
 import { plainTls } from './tls-stage.ts'
 import { binary, upgradeRequest, WebSocketPeer } from './websocket-peer.ts'
 import { closed, path, received, written } from './websocket-stage.ts'
@@ -134,8 +134,8 @@ test('a client certificate is verified as over plain TLS, and its fields are tho
 
 test('without a required certificate, or with one of an unknown authority, no request is answered', async (t) => {
   const stage = await openSecureStage(t, strict)
-  const stranger = new Authority('elsewhere').issue('device-7')
-  for (const shown of [{}, { cert: stranger.certificate, key: stranger.key }]) {
+  const unknownAuthority = new Authority('elsewhere').issue('device-7')
+  for (const shown of [{}, { cert: unknownAuthority.certificate, key: unknownAuthority.key }]) {
     const peer = stage.peer(shown)
     peer.socket.on('data', () => assert.fail('nothing is said to it'))
     peer.socket.write(upgradeRequest(path))

@@ -43,9 +43,9 @@ export interface RuleSettings {
   /** Some clients have namespaces: the topics of a namespace are for its clients only. */
   readonly hasNamespaces: boolean
   /** auth.cache.max_size: cached decisions of the service for one client. */
-  readonly maxVerdicts: number
+  readonly maxDecisions: number
   /** Lifetime of such a decision. */
-  readonly verdictTtlMs: number
+  readonly decisionTtlMs: number
 }
 
 export const defaultRuleSettings: RuleSettings = {
@@ -56,8 +56,8 @@ export const defaultRuleSettings: RuleSettings = {
   failingDenies: true,
   hasTokens: false,
   hasNamespaces: false,
-  maxVerdicts: 32,
-  verdictTtlMs: 60_000,
+  maxDecisions: 32,
+  decisionTtlMs: 60_000,
 }
 
 export interface RuleDependencies {
@@ -286,6 +286,6 @@ function namespacedTopic(namespace: string | undefined, topic: string): string {
   return topic.startsWith(prefix) ? topic.slice(prefix.length) : topic
 }
 
-function limitsOf({ maxVerdicts, verdictTtlMs }: RuleSettings): { maxPerClient: number; ttlMs: number } {
-  return { maxPerClient: maxVerdicts, ttlMs: verdictTtlMs }
+function limitsOf({ maxDecisions, decisionTtlMs }: RuleSettings): { maxPerClient: number; ttlMs: number } {
+  return { maxPerClient: maxDecisions, ttlMs: decisionTtlMs }
 }

@@ -69,9 +69,9 @@ function readHoconRules(text: string, file: string): AclFile {
   }
   const { entries, at } = parsed.value
   const list = entries.get('rules')
-  const stranger = [...entries.keys()].find((name) => name !== 'rules')
-  if (stranger !== undefined) {
-    const where = entries.get(stranger)?.at ?? at
+  const unknownKey = [...entries.keys()].find((name) => name !== 'rules')
+  if (unknownKey !== undefined) {
+    const where = entries.get(unknownKey)?.at ?? at
     return { faults: [configErrorAt(where, key, 'the file holds something else beside the list named rules', hint)] }
   }
   if (list === undefined) return { rules: [] }

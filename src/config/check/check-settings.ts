@@ -169,8 +169,8 @@ class SettingsChecker {
   #refuseUnknown(node: Section, name: string, value: ConfigValue, prefix: string): void {
     // With more errors it is not a configuration of Godwit, and searching similar keys takes time.
     if (this.faults.length >= hoconLimits.faults) return
-    const sibling = nearestOf(name, Object.keys(node.entries))
-    const meant = sibling === undefined ? this.#findElsewhere(name, prefix + name) : prefix + sibling
+    const nearest = nearestOf(name, Object.keys(node.entries))
+    const meant = nearest === undefined ? this.#findInOtherSections(name, prefix + name) : prefix + nearest
     const known = Object.keys(node.entries).slice(0, 40).join(', ')
     const hint = meant === undefined ? `known here: ${known}` : `did you mean ${meant}?`
     this.#refuse(value.at, prefix + name, 'there is no such setting', hint)
@@ -181,7 +181,7 @@ class SettingsChecker {
   }
 
   /** Returns a known key that ends in the same word, or is similar to the whole key. */
-  #findElsewhere(name: string, key: string): string | undefined {
+  #findInOtherSections(name: string, key: string): string | undefined {
     // With many unknown keys, typing errors are unlikely, and comparing each with all known ones takes time.
     if (this.faults.length >= maxSuggestions) return undefined
     this.#knownKeys ??= [...walkSchema(this.#root)].map((place) => place.key).filter((known) => known !== '')

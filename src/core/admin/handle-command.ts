@@ -23,7 +23,7 @@ export function handleCommand(state: BrokerState, question: RequestId, command: 
       return kick(state, question, command)
     case 'keep-alive':
       return completeCommand(state, question, changeKeepAlive(state, command.clientId, command.seconds))
-    case 'forget-verdicts':
+    case 'clear-authorization-cache':
       return completeCommand(state, question, clearAuthorizationCache(state, command.clientId))
     case 'subscribe':
       return subscribeAsAdmin(state, question, command)

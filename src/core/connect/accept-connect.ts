@@ -34,10 +34,10 @@ export function acceptConnect(
   state: BrokerState,
   connection: Connection,
   awaiting: AwaitingAuthentication,
-  verdict: Extract<AuthenticationResult, { allowed: true }>,
+  decision: Extract<AuthenticationResult, { allowed: true }>,
 ): boolean {
-  const identity = verdict.identity ?? plainIdentity(awaiting.clientId, awaiting.username, connection.peerAddress)
-  const granted = { identity, authenticationData: verdict.authenticationData }
+  const identity = decision.identity ?? plainIdentity(awaiting.clientId, awaiting.username, connection.peerAddress)
+  const granted = { identity, authenticationData: decision.authenticationData }
   return openAccepted(state, connection, { ...awaiting, granted }, granted)
 }
 
@@ -47,7 +47,7 @@ export function acceptConnect(
  */
 export function acceptAfterWait(state: BrokerState, connection: Connection, isAnswered: boolean): boolean {
   const now = stateOf(connection)
-  if (now.state !== 'awaiting-verdict' || now.granted === undefined) return false
+  if (now.state !== 'awaiting-authentication' || now.granted === undefined) return false
   const refusal = refuseWhileNotServing(state) ?? refuseUnwanted(state, now.granted)
   if (refusal === undefined) return openAccepted(state, connection, { ...now, isAnswered }, now.granted)
   refuseConnection(state, connection, now.clientId, refusal)

@@ -87,7 +87,7 @@ export function refuseConnect(
 ): void {
   recordRefused(state, connection, refusal)
   const now = stateOf(connection)
-  const username = now.state === 'awaiting-verdict' ? now.username : undefined
+  const username = now.state === 'awaiting-authentication' ? now.username : undefined
   cancelRequest(state, connection)
   const connack = { type: 'connack', sessionPresent: false, reasonCode: refusal.code, properties: undefined } as const
   // [MQTT5-3.1.2-24] If even five bytes exceed the client's Maximum Packet Size, the connection is closed without
@@ -192,7 +192,7 @@ function recordDisconnected(
 
 function cancelRequest(state: BrokerState, connection: Connection): void {
   const now = stateOf(connection)
-  if (now.state !== 'awaiting-verdict') return
+  if (now.state !== 'awaiting-authentication') return
   state.requests.cancel(now.question)
   endTakeoverWait(state, connection)
 }

@@ -64,7 +64,7 @@ function wait(
  */
 export function continueTakeoverWait(state: BrokerState, connection: Connection): boolean {
   const now = stateOf(connection)
-  if (now.state !== 'awaiting-verdict' || now.waitsUntilMs === undefined) return true
+  if (now.state !== 'awaiting-authentication' || now.waitsUntilMs === undefined) return true
   if (mustWaitForTakeover(state, now.clientId, now.waitsUntilMs)) {
     state.deadlines.set('comes-again', connection, now.waitsUntilMs)
     return true
@@ -85,7 +85,7 @@ export function wakeAfterWill(state: BrokerState, clientId: string): void {
 /** Ends the wait for any reason. Connections that wait for this one no longer do. */
 export function endTakeoverWait(state: BrokerState, connection: Connection): void {
   const now = stateOf(connection)
-  if (now.state !== 'awaiting-verdict') return
+  if (now.state !== 'awaiting-authentication') return
   const { clientId } = now
   const waiting = state.waiting.forTakeover.get(clientId)
   if (waiting?.delete(connection) !== true) return

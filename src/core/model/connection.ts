@@ -72,7 +72,7 @@ export interface CertificateTraits {
 
 export type ConnectionStateName =
   | 'awaiting-connect'
-  | 'awaiting-verdict'
+  | 'awaiting-authentication'
   | 'awaiting-auth'
   | 'open'
   | 'closing'

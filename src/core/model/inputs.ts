@@ -33,7 +33,7 @@ export type Input =
   /** Number of bytes in the driver that the client has not read. Replaces the core's own estimate. */
   | { readonly kind: 'unsent-bytes'; readonly connection: Connection; readonly bytes: number }
   /** Response to `may-connect` or `authenticate`. */
-  | { readonly kind: 'connect-verdict'; readonly question: RequestId; readonly verdict: AuthenticationResult }
+  | { readonly kind: 'authentication-result'; readonly question: RequestId; readonly decision: AuthenticationResult }
   /** Response to `may-do`: `permissions` has the decision now. */
   | { readonly kind: 'permission-ready'; readonly question: RequestId }
   /**
@@ -156,7 +156,7 @@ export type Command =
   /** Changes the keep alive of the client; 0: none. */
   | { readonly name: 'keep-alive'; readonly clientId: string; readonly seconds: number }
   /** Drops the cached permissions of the client. */
-  | { readonly name: 'forget-verdicts'; readonly clientId: string }
+  | { readonly name: 'clear-authorization-cache'; readonly clientId: string }
   /** The filter as the client sends it, without its mount point. The same applies below. */
   | {
       readonly name: 'subscribe'

@@ -72,7 +72,7 @@ export type CoreRequest =
       readonly authenticationMethod: string | undefined
       readonly authenticationData: Buffer | undefined
     }
-  /** AUTH from the client: the next step, or the start of a re-authentication. The response is `connect-verdict`. */
+  /** AUTH from the client: the next step, or the start of a re-authentication. The response is `connect-decision`. */
   | {
       readonly kind: 'authenticate'
       readonly question: RequestId

@@ -139,7 +139,7 @@ export interface PeerExclusive {
 }
 
 export interface PeerExclusiveResponse {
-  readonly kind: 'exclusive-verdict'
+  readonly kind: 'exclusive-response'
   readonly question: number
   readonly isGranted: boolean
 }

@@ -16,7 +16,7 @@ export const readPauseReasons = {
   /** The client exceeded the rate limit of its listener. */
   rate: 16,
   /** The maximum of packets after CONNECT waits for its authentication. */
-  verdict: 32,
+  decision: 32,
   /** Memory is short, and the client sends much. */
   memory: 64,
   /** The action queue of a rule that matches its message is full. */

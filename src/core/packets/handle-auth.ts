@@ -45,7 +45,7 @@ export function askForAuth(
   }
   sendPacket(state, connection, packet, false)
   moveTo(connection, { state: 'awaiting-auth', connect, clientId, username, steps })
-  resumeReading(state, connection, readPauseReasons.verdict)
+  resumeReading(state, connection, readPauseReasons.decision)
 }
 
 /** Handles AUTH before CONNACK. */
@@ -66,7 +66,7 @@ export function handleAuthBeforeConnack(
   const { connect, clientId, username } = now
   const question = state.requests.add({ for: 'connect', connection })
   moveTo(connection, {
-    state: 'awaiting-verdict',
+    state: 'awaiting-authentication',
     connect,
     clientId,
     username,
@@ -121,24 +121,24 @@ export function handleReauthenticationResult(
   state: BrokerState,
   connection: Connection,
   question: RequestId,
-  verdict: AuthenticationResult,
+  decision: AuthenticationResult,
 ): void {
   const now = stateOf(connection)
   // The client disconnected, or started another one.
   if (now.state !== 'open' || now.reauthentication?.question !== question) return
-  if (verdict.allowed === false) {
-    const text = verdict.reasonString ?? 'it could not show again who it is'
-    const reason = reasonToEndWith(verdict.reason)
+  if (decision.allowed === false) {
+    const text = decision.reasonString ?? 'it could not show again who it is'
+    const reason = reasonToEndWith(decision.reason)
     return endConnection(state, connection, { reason, text, publishWill: true })
   }
-  const identity = verdict.allowed === true ? verdict.identity : undefined
+  const identity = decision.allowed === true ? decision.identity : undefined
   if (identity !== undefined && state.settings.bindsClientIds && !isSameOwner(now.session, identity)) {
     const text = 're-authentication proved another identity'
     return endConnection(state, connection, { reason: reasonCodes.notAuthorized, text, publishWill: true })
   }
-  const isOver = verdict.allowed === true
+  const isOver = decision.allowed === true
   const reason = isOver ? reasonCodes.success : reasonCodes.continueAuthentication
-  const packet = authPacket(reason, now.authenticationMethod, verdict.authenticationData)
+  const packet = authPacket(reason, now.authenticationMethod, decision.authenticationData)
   if (measurePacket(packet, 5) > connection.maximumPacketBytes) {
     const text = 'the maximum packet size of the client is too small for AUTH'
     return endConnection(state, connection, { reason: reasonCodes.packetTooLarge, text, publishWill: true })
@@ -147,8 +147,8 @@ export function handleReauthenticationResult(
   now.reauthentication = isOver ? undefined : { ...now.reauthentication, question: undefined }
   if (!isOver) return
   state.deadlines.cancel('reauthentication', connection)
-  if (verdict.identity === undefined) return
-  setIdentity(state, connection, now.session, verdict.identity)
+  if (decision.identity === undefined) return
+  setIdentity(state, connection, now.session, decision.identity)
   dropAuthorizationResponses(now)
 }
 

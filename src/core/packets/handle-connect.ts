@@ -53,7 +53,7 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
   }
   const question = state.requests.add({ for: 'connect', connection })
   moveTo(connection, {
-    state: 'awaiting-verdict',
+    state: 'awaiting-authentication',
     connect,
     clientId,
     username,
@@ -79,24 +79,24 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
 export function handleAuthenticationResult(
   state: BrokerState,
   connection: Connection,
-  verdict: AuthenticationResult,
+  decision: AuthenticationResult,
   handlePacket: HandlePacket,
 ): void {
   const now = stateOf(connection)
-  if (now.state !== 'awaiting-verdict') return // The client disconnected before the response: nothing to undo.
+  if (now.state !== 'awaiting-authentication') return // The client disconnected before the response: nothing to undo.
   // The broker may have started to stop meanwhile.
   const stopping = refuseWhileNotServing(state)
   if (stopping !== undefined) return refuseConnection(state, connection, now.clientId, stopping)
-  if (verdict.allowed === 'not-yet') return askForAuth(state, connection, now, verdict.authenticationData)
-  if (state.rules.triggers.wanted.authentication) recordAuthentication(state, connection, now, verdict)
-  if (verdict.allowed) {
-    if (acceptConnect(state, connection, now, verdict)) handleParked(state, connection, now, handlePacket)
+  if (decision.allowed === 'not-yet') return askForAuth(state, connection, now, decision.authenticationData)
+  if (state.rules.triggers.wanted.authentication) recordAuthentication(state, connection, now, decision)
+  if (decision.allowed) {
+    if (acceptConnect(state, connection, now, decision)) handleParked(state, connection, now, handlePacket)
     return
   }
   refuseConnection(state, connection, now.clientId, {
-    reason: verdict.reason,
-    text: verdict.reasonString ?? 'not allowed to connect',
-    cause: verdict.cause,
+    reason: decision.reason,
+    text: decision.reasonString ?? 'not allowed to connect',
+    cause: decision.cause,
   })
 }
 
@@ -105,11 +105,11 @@ function recordAuthentication(
   state: BrokerState,
   connection: Connection,
   { clientId, username }: AwaitingAuthentication,
-  verdict: Exclude<AuthenticationResult, { allowed: 'not-yet' }>,
+  decision: Exclude<AuthenticationResult, { allowed: 'not-yet' }>,
 ): void {
   if (connection.listener.isBridge === true) return
-  const reason = verdict.allowed ? reasonCodes.success : verdict.reason
-  const identity = verdict.allowed ? verdict.identity : undefined
+  const reason = decision.allowed ? reasonCodes.success : decision.reason
+  const identity = decision.allowed ? decision.identity : undefined
   const who = { connection, clientId, username: identity?.username ?? username, identity }
   state.rules.triggers.add({ kind: 'authentication', ...who, reason, atMs: state.nowMs })
 }
@@ -117,14 +117,14 @@ function recordAuthentication(
 /** Continues after the response to the authorization of the will. */
 export function handleWillAuthorization(state: BrokerState, connection: Connection, handlePacket: HandlePacket): void {
   const now = stateOf(connection)
-  if (now.state !== 'awaiting-verdict' || !acceptAfterWait(state, connection, true)) return
+  if (now.state !== 'awaiting-authentication' || !acceptAfterWait(state, connection, true)) return
   handleParked(state, connection, now, handlePacket)
 }
 
 /** Continues after the older connection of the client was read to its end, or after the maximum wait. */
 export function handleTakeoverWait(state: BrokerState, connection: Connection, handlePacket: HandlePacket): void {
   const now = stateOf(connection)
-  if (now.state !== 'awaiting-verdict' || continueTakeoverWait(state, connection)) return
+  if (now.state !== 'awaiting-authentication' || continueTakeoverWait(state, connection)) return
   if (state.wills.loads.has(now.clientId)) {
     // The read takes too long. If the client were accepted now, its earlier will would follow its new messages.
     const text = 'the will of an earlier connection cannot be read from disk; try again'
@@ -140,7 +140,7 @@ function handleParked(
   handlePacket: HandlePacket,
 ): void {
   for (const packet of now.parked) handlePacket(state, connection, packet)
-  resumeReading(state, connection, readPauseReasons.verdict)
+  resumeReading(state, connection, readPauseReasons.decision)
 }
 
 /** The client ID that the transport found (in a certificate) replaces that of CONNECT. */

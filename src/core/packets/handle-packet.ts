@@ -30,10 +30,10 @@ export function handlePacket(state: BrokerState, connection: Connection, packet:
       return
     case 'awaiting-auth':
       return handleBeforeConnack(state, connection, now, packet)
-    case 'awaiting-verdict':
+    case 'awaiting-authentication':
       if (now.connect.properties?.authenticationMethod !== undefined)
         return handleBeforeConnack(state, connection, now, packet)
-      parkBeforeVerdict(state, connection, now, packet)
+      deferBeforeDecision(state, connection, now, packet)
       return
     case 'closing':
     case 'closed':
@@ -55,7 +55,7 @@ export function recordPartialPacket(state: BrokerState, connection: Connection, 
   if (bytes === 0) return
   connection.lastPacketAtMs = state.nowMs
   const now = stateOf(connection)
-  if (now.state === 'awaiting-verdict') pauseReading(state, connection, readPauseReasons.verdict)
+  if (now.state === 'awaiting-authentication') pauseReading(state, connection, readPauseReasons.decision)
   if (now.state !== 'awaiting-auth' || bytes <= mostBytesOfAuth) return
   const text = 'a packet while CONNECT is not answered that is too large for AUTH'
   refuseConnection(state, connection, now.clientId, { reason: reasonCodes.packetTooLarge, text })
@@ -119,7 +119,7 @@ function sendPingresp(state: BrokerState, connection: Connection): void {
  * [MQTT-3.1.4-5] Packets after CONNECT wait for its authentication. Unauthenticated clients must not use memory without
  * limit, so reading from a client that sends more pauses until then.
  */
-function parkBeforeVerdict(
+function deferBeforeDecision(
   state: BrokerState,
   connection: Connection,
   now: AwaitingAuthentication,
@@ -128,7 +128,7 @@ function parkBeforeVerdict(
   if (packet.type === 'connect') return breach(state, connection, 'a second CONNECT')
   park(state, connection, now.parked, packet)
   const isEnough = now.parked.length >= state.settings.maxParkedPackets || isLarge(packet)
-  if (isEnough) pauseReading(state, connection, readPauseReasons.verdict)
+  if (isEnough) pauseReading(state, connection, readPauseReasons.decision)
 }
 
 /** Maximum size of a packet that is parked for an unauthenticated client together with many others. */

@@ -21,7 +21,7 @@ const sliceSessions = 1_000
 /** Handles the response to `may-do`. */
 export function handleAuthorization(state: BrokerState, connection: Connection, question: RequestId): void {
   const now = stateOf(connection)
-  if (now.state === 'awaiting-verdict') return handleWillAuthorization(state, connection, handlePacket)
+  if (now.state === 'awaiting-authentication') return handleWillAuthorization(state, connection, handlePacket)
   if (now.state !== 'open' || !recordAuthorization(state, connection, now, question)) return
   handleParked(state, connection, now)
   // Unless the packet waits again it is complete. A later packet with the same bytes is a different packet.

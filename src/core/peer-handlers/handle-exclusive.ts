@@ -20,7 +20,7 @@ export function handleExclusive(state: BrokerState, peerTable: PeerTable, peer: 
   if (kind === 'exclusive-given-back') return peerTable.exclusive.release(filter, peer.number, clientId)
   const isGranted = peerTable.exclusive.acquire(filter, peer.number, clientId)
   if (question === announcement) return
-  state.outputs.peerSends.push({ to: peer.number, message: { kind: 'exclusive-verdict', question, isGranted } })
+  state.outputs.peerSends.push({ to: peer.number, message: { kind: 'exclusive-response', question, isGranted } })
 }
 
 /** All peers have announced what they hold. */
@@ -77,7 +77,7 @@ export function dropExclusiveRequests(state: BrokerState, peerTable: PeerTable, 
   for (const [question, connection] of peerTable.exclusiveRequests) {
     const filter = peerTable.exclusiveWaits.get(connection)?.missing.get(question)
     if (filter === undefined || ownerOf(filter, count) !== peer.number) continue
-    handleExclusiveResponse(state, peerTable, { kind: 'exclusive-verdict', question, isGranted: false })
+    handleExclusiveResponse(state, peerTable, { kind: 'exclusive-response', question, isGranted: false })
   }
   for (const [question, command] of peerTable.exclusiveCommands) {
     if (ownerOf(command.exclusive, count) !== peer.number) continue

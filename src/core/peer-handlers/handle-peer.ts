@@ -112,7 +112,7 @@ function handleMessage(state: BrokerState, peerTable: PeerTable, peer: Peer, mes
     case 'exclusive-wanted':
     case 'exclusive-given-back':
       return handleExclusive(state, peerTable, peer, message)
-    case 'exclusive-verdict':
+    case 'exclusive-response':
       return handleExclusiveResponse(state, peerTable, message)
     default:
       message satisfies never

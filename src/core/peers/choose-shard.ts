@@ -15,7 +15,7 @@ import type { SharedGroup } from '../topics/index.ts'
 export interface ShardChoice {
   /** `$share/name/filter`. */
   readonly filter: TopicFilter
-  readonly elsewhere: SharedGroup<Peer, Interest>
+  readonly onPeers: SharedGroup<Peer, Interest>
   /** Number of the turn: any number from 0 on. */
   readonly turn: number
   /** This shard can be selected too. */
@@ -35,12 +35,12 @@ function choose(peerTable: PeerTable, hand: ShardChoice, by: 'present' | 'stored
   const own = hand.mayBeHere ? peerTable.interest.of(hand.filter) : undefined
   const ownWeight = own === undefined ? 0 : by === 'present' ? own.present : own.storedMembers
   let total = ownWeight
-  for (const { subscriber, options } of hand.elsewhere.members()) total += weightOf(subscriber, options, hand, by)
+  for (const { subscriber, options } of hand.onPeers.members()) total += weightOf(subscriber, options, hand, by)
   if (total === 0) return undefined
   let place = hand.turn % total
   if (place < ownWeight) return 'here'
   place -= ownWeight
-  for (const { subscriber, options } of hand.elsewhere.members()) {
+  for (const { subscriber, options } of hand.onPeers.members()) {
     place -= weightOf(subscriber, options, hand, by)
     if (place < 0) return subscriber
   }

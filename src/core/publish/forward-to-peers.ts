@@ -73,7 +73,7 @@ export function forwardToPeers(
   const owner = message.retain ? ownerOf(message.topic.name, peerTable.shard.count) : peerTable.shard.own
   const dealt = earlierAssignments(origin)
   if (owner === peerTable.shard.own && dealt === undefined) {
-    if (!plan.leadsElsewhere) return 0
+    if (!plan.hasPeers) return 0
     if (isStoredNowhere(state, plan, message, origin)) return forwardUnstored(state, plan, message)
   }
   const wanted =
@@ -187,7 +187,7 @@ function assignToMember(
   { group, parts, origin }: { group: CrossShardGroup<Session, Peer>; parts: PeerDeliveries; origin: ForwardOrigin },
 ): boolean {
   const { filter, local, onPeers } = group
-  const hand = { filter, elsewhere: onPeers, turn: onPeers.nextTurn(), except: undefined, mayBeStored: message.qos > 0 }
+  const hand = { filter, onPeers: onPeers, turn: onPeers.nextTurn(), except: undefined, mayBeStored: message.qos > 0 }
   let chosen = chooseShard(peerTable, { ...hand, mayBeHere: local !== undefined })
   if (chosen === 'here') {
     // The shared payload may have been deleted, if its last queue is already done with it.

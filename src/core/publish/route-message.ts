@@ -59,7 +59,7 @@ export function routeToPeers(
   const { peerTable } = state
   if (peerTable !== undefined) {
     const plan = state.router.planFor(message.topic)
-    if (message.retain || plan.leadsElsewhere)
+    if (message.retain || plan.hasPeers)
       matched += forwardToPeers(
         state,
         peerTable,

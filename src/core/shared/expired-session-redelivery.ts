@@ -30,7 +30,7 @@ const mostInPart = 128
  */
 const crowdedPauseMs = 100
 const longestCrowdedMs = 60_000
-const elsewherePauseMs = 20
+const peerPauseMs = 20
 
 /** Returns false if the session has no messages for other members, so that all records may be deleted at once. */
 export function keepForMembers(state: BrokerState, session: Session, stored: PersistentQueue): boolean {
@@ -87,13 +87,13 @@ export function handleEndedQueueRead(
 ): void {
   if (isCrowded(state, queue, answer.records)) return waitForMembers(state, queue)
   const taken = new CommitBarrier()
-  let isElsewhere = false
+  let isOnPeer = false
   for (const record of answer.records) {
     if (record.kind !== 'queued') continue
     queue.from = record.sequence + 1
     const kept = giveToOthers(state, queue, record)
     if (kept === undefined) continue
-    isElsewhere = true
+    isOnPeer = true
     taken.expect()
     kept.whenComplete(() => taken.arrive())
   }
@@ -105,7 +105,7 @@ export function handleEndedQueueRead(
   taken.whenComplete(() => {
     queue.isAsked = false
     queue.afterBatch = state.batches.lastOpenNumber
-    if (isElsewhere && !answer.isEnd) pause(state, queue, elsewherePauseMs)
+    if (isOnPeer && !answer.isEnd) pause(state, queue, peerPauseMs)
     continueEndedQueues(state)
   })
   taken.arrive()

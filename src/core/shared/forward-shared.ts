@@ -26,12 +26,12 @@ export function chooseOtherShard(
   peerTable: PeerTable,
   { group, tried, mayBeStored }: Homeless,
 ): Peer | undefined {
-  const elsewhere = state.router.groupOnPeers(group.name, group.filter)
-  if (elsewhere === undefined) return undefined
+  const onPeers = state.router.groupOnPeers(group.name, group.filter)
+  if (onPeers === undefined) return undefined
   const chosen = chooseShard(peerTable, {
-    filter: elsewhere.sharedFilter,
-    elsewhere,
-    turn: elsewhere.nextTurn(),
+    filter: onPeers.sharedFilter,
+    onPeers,
+    turn: onPeers.nextTurn(),
     mayBeHere: false,
     except: new Set(tried),
     mayBeStored,

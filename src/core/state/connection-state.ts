@@ -12,7 +12,7 @@ import type { RequestId } from '../model/inputs.ts'
 import type { Session } from './sessions/session.ts'
 
 export interface AwaitingAuthentication {
-  readonly state: 'awaiting-verdict'
+  readonly state: 'awaiting-authentication'
   readonly connect: ConnectPacket
   /** The client ID in use, as the name of the session: the client's own, or an assigned one. */
   readonly clientId: string

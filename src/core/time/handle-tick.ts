@@ -91,7 +91,7 @@ function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
 
 function closeIdle(state: BrokerState, connection: Connection): void {
   const { state: name } = connection.now
-  if (name !== 'awaiting-connect' && name !== 'awaiting-verdict' && name !== 'awaiting-auth') return
+  if (name !== 'awaiting-connect' && name !== 'awaiting-authentication' && name !== 'awaiting-auth') return
   endConnection(state, connection, {
     reason: reasonCodes.keepAliveTimeout,
     text: 'no CONNECT in time',

@@ -113,38 +113,38 @@ export class DeliveryPlan<S extends object, P extends object = object> {
   constructor(
     recipients: readonly MatchedSubscriber<S>[],
     groups: readonly SharedGroup<S>[],
-    elsewhere: { peers: readonly PeerMatch<P>[]; spanning: readonly CrossShardGroup<S, P>[] } = nothingElsewhere,
+    onPeers: { peers: readonly PeerMatch<P>[]; spanning: readonly CrossShardGroup<S, P>[] } = noPeerMatches,
     rules?: readonly MatchedRule[],
   ) {
     this.recipients = recipients
     this.groups = groups
-    this.peers = elsewhere.peers
-    this.spanning = elsewhere.spanning
+    this.peers = onPeers.peers
+    this.spanning = onPeers.spanning
     this.rules = rules
   }
 
   /** Returns whether there is no receiver. */
   get isEmpty(): boolean {
-    return this.recipients.length === 0 && this.groups.length === 0 && !this.leadsElsewhere
+    return this.recipients.length === 0 && this.groups.length === 0 && !this.hasPeers
   }
 
   /** Returns whether peers have, or may have, receivers. */
-  get leadsElsewhere(): boolean {
+  get hasPeers(): boolean {
     return this.peers.length > 0 || this.spanning.length > 0
   }
 }
 
 const nobody: readonly never[] = []
-const nothingElsewhere = { peers: nobody, spanning: nobody } as const
+const noPeerMatches = { peers: nobody, spanning: nobody } as const
 
 /**
  * Makes a plan from the subscribers of all matching filters, without those that `admits` excludes, and from the
  * interest of peers.
  */
 export function makePlan<S extends object, P extends object>(
-  audiences: readonly FilterSubscribers<S>[],
+  subscriberLists: readonly FilterSubscribers<S>[],
   admits: (subscriber: S) => boolean,
-  peerAudiences: readonly FilterSubscribers<P, Interest>[] = nobody,
+  peerSubscribers: readonly FilterSubscribers<P, Interest>[] = nobody,
   rules?: readonly MatchedRule[],
 ): DeliveryPlan<S, P> {
   const recipients: MatchedSubscriber<S>[] = []
@@ -152,9 +152,9 @@ export function makePlan<S extends object, P extends object>(
   // A filter contains each subscriber once, so the first filter needs no check for duplicates.
   let known: Map<S, MatchedSubscriber<S>> | undefined
 
-  for (const audience of audiences) {
+  for (const filterSubscribers of subscriberLists) {
     if (known === undefined && recipients.length > 0) known = new Map(recipients.map((one) => [one.subscriber, one]))
-    audience.forEach((subscriber, options) => {
+    filterSubscribers.forEach((subscriber, options) => {
       const recipient = known?.get(subscriber)
       if (recipient !== undefined) {
         recipient.include(options)
@@ -165,16 +165,16 @@ export function makePlan<S extends object, P extends object>(
       recipients.push(newcomer)
       known?.set(subscriber, newcomer)
     })
-    audience.forEachGroup((group) => groups.push(group))
+    filterSubscribers.forEachGroup((group) => groups.push(group))
   }
-  if (peerAudiences.length === 0)
-    return new DeliveryPlan<S, P>(trimmed(recipients), trimmed(groups), nothingElsewhere, rules)
-  const spanning = crossShardGroupsOf(peerAudiences, groups)
+  if (peerSubscribers.length === 0)
+    return new DeliveryPlan<S, P>(trimmed(recipients), trimmed(groups), noPeerMatches, rules)
+  const spanning = crossShardGroupsOf(peerSubscribers, groups)
   const groupsHere = groups.filter((group) => !spanning.some(({ local }) => local === group))
   return new DeliveryPlan(
     trimmed(recipients),
     trimmed(groupsHere),
-    { peers: peerMatchesOf(peerAudiences), spanning },
+    { peers: peerMatchesOf(peerSubscribers), spanning },
     rules,
   )
 }

@@ -36,10 +36,12 @@ export interface CrossShardGroup<S extends object, P extends object> {
 }
 
 /** Returns each shard with subscribers once. */
-export function peerMatchesOf<P extends object>(audiences: readonly FilterSubscribers<P, Interest>[]): PeerMatch<P>[] {
+export function peerMatchesOf<P extends object>(
+  subscriberLists: readonly FilterSubscribers<P, Interest>[],
+): PeerMatch<P>[] {
   const parts: PeerMatch<P>[] = []
-  for (const audience of audiences) {
-    audience.forEach((peer, { storedMembers, storedQoS, isFull }) => {
+  for (const filterSubscribers of subscriberLists) {
+    filterSubscribers.forEach((peer, { storedMembers, storedQoS, isFull }) => {
       const wanted = storedMembers === 0 ? 0 : storedQoS
       const known = parts.find((part) => part.peer === peer)
       if (known === undefined) {
@@ -55,12 +57,12 @@ export function peerMatchesOf<P extends object>(audiences: readonly FilterSubscr
 
 /** Returns all shared subscriptions with members on other shards, each with its members on this shard. */
 export function crossShardGroupsOf<S extends object, P extends object>(
-  audiences: readonly FilterSubscribers<P, Interest>[],
+  subscriberLists: readonly FilterSubscribers<P, Interest>[],
   own: readonly SharedGroup<S>[],
 ): CrossShardGroup<S, P>[] {
   const groups: CrossShardGroup<S, P>[] = []
-  for (const audience of audiences) {
-    audience.forEachGroup((onPeers) => {
+  for (const filterSubscribers of subscriberLists) {
+    filterSubscribers.forEachGroup((onPeers) => {
       groups.push({
         filter: `$share/${onPeers.name}/${onPeers.filter}` as TopicFilter,
         local: own.find(({ name, filter }) => name === onPeers.name && filter === onPeers.filter),

@@ -15,11 +15,11 @@ export interface SharedMember<S, O = SubscriptionOptions> {
   readonly options: O
 }
 
-class Seat<S, O> implements SharedMember<S, O> {
+class GroupMember<S, O> implements SharedMember<S, O> {
   readonly subscriber: S
   options: O
-  previous: Seat<S, O>
-  next: Seat<S, O>
+  previous: GroupMember<S, O>
+  next: GroupMember<S, O>
 
   constructor(subscriber: S, options: O) {
     this.subscriber = subscriber
@@ -37,8 +37,8 @@ export class SharedGroup<S extends object, O = SubscriptionOptions> {
   readonly filter: TopicFilter
   /** `$share/name/filter`. */
   readonly sharedFilter: TopicFilter
-  readonly #seats: Map<S, Seat<S, O>> = new Map()
-  #turn: Seat<S, O> | undefined = undefined
+  readonly #members: Map<S, GroupMember<S, O>> = new Map()
+  #turn: GroupMember<S, O> | undefined = undefined
   #dealt = 0
 
   constructor(name: string, filter: TopicFilter) {
@@ -56,36 +56,36 @@ export class SharedGroup<S extends object, O = SubscriptionOptions> {
   }
 
   get size(): number {
-    return this.#seats.size
+    return this.#members.size
   }
 
   /** The members in the order of their arrival. */
   members(): Iterable<SharedMember<S, O>> {
-    return this.#seats.values()
+    return this.#members.values()
   }
 
   /** Returns true if the subscriber is new; an existing member keeps its place and gets the new options. */
   add(subscriber: S, options: O): boolean {
-    const seated = this.#seats.get(subscriber)
+    const seated = this.#members.get(subscriber)
     if (seated !== undefined) {
       seated.options = options
       return false
     }
-    const seat = new Seat(subscriber, options)
-    this.#seats.set(subscriber, seat)
-    if (this.#turn === undefined) this.#turn = seat
-    else insertBefore(this.#turn, seat)
+    const member = new GroupMember(subscriber, options)
+    this.#members.set(subscriber, member)
+    if (this.#turn === undefined) this.#turn = member
+    else insertBefore(this.#turn, member)
     return true
   }
 
   /** Returns true if the subscriber was a member. */
   remove(subscriber: S): boolean {
-    const seat = this.#seats.get(subscriber)
-    if (seat === undefined) return false
-    this.#seats.delete(subscriber)
-    if (this.#turn === seat) this.#turn = seat.next === seat ? undefined : seat.next
-    seat.previous.next = seat.next
-    seat.next.previous = seat.previous
+    const member = this.#members.get(subscriber)
+    if (member === undefined) return false
+    this.#members.delete(subscriber)
+    if (this.#turn === member) this.#turn = member.next === member ? undefined : member.next
+    member.previous.next = member.next
+    member.next.previous = member.previous
     return true
   }
 
@@ -94,22 +94,22 @@ export class SharedGroup<S extends object, O = SubscriptionOptions> {
    * cost grows with the number of consecutive members that are not eligible.
    */
   pick(isEligible: (subscriber: S) => boolean): SharedMember<S, O> | undefined {
-    let seat = this.#turn
-    if (seat === undefined) return undefined
-    for (let asked = 0; asked < this.#seats.size; asked += 1) {
-      if (isEligible(seat.subscriber)) {
-        this.#turn = seat.next
-        return seat
+    let member = this.#turn
+    if (member === undefined) return undefined
+    for (let asked = 0; asked < this.#members.size; asked += 1) {
+      if (isEligible(member.subscriber)) {
+        this.#turn = member.next
+        return member
       }
-      seat = seat.next
+      member = member.next
     }
     return undefined
   }
 }
 
-function insertBefore<S, O>(seat: Seat<S, O>, newcomer: Seat<S, O>): void {
-  newcomer.previous = seat.previous
-  newcomer.next = seat
-  seat.previous.next = newcomer
-  seat.previous = newcomer
+function insertBefore<S, O>(member: GroupMember<S, O>, newcomer: GroupMember<S, O>): void {
+  newcomer.previous = member.previous
+  newcomer.next = member
+  member.previous.next = newcomer
+  member.previous = newcomer
 }

@@ -192,17 +192,19 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
    */
   add(filter: TopicFilter, subscriber: S, options: O): boolean {
     const shared = splitSharedFilter(filter)
-    const audience = this.#audienceFor(shared?.filter ?? filter)
-    if (audience.isEmpty) this.#filters++
-    if (shared === undefined) return audience.add(subscriber, options)
-    return audience.addShared({ name: shared.group, filter: shared.filter }, subscriber, options)
+    const filterSubscribers = this.#getOrAddSubscribers(shared?.filter ?? filter)
+    if (filterSubscribers.isEmpty) this.#filters++
+    if (shared === undefined) return filterSubscribers.add(subscriber, options)
+    return filterSubscribers.addShared({ name: shared.group, filter: shared.filter }, subscriber, options)
   }
 
   /** Returns true if the subscription existed. */
   remove(filter: TopicFilter, subscriber: S): boolean {
     const shared = splitSharedFilter(filter)
-    const removeFrom = (audience: FilterSubscribers<S, O>): boolean =>
-      shared === undefined ? audience.remove(subscriber) : audience.removeShared(shared.group, subscriber)
+    const removeFrom = (filterSubscribers: FilterSubscribers<S, O>): boolean =>
+      shared === undefined
+        ? filterSubscribers.remove(subscriber)
+        : filterSubscribers.removeShared(shared.group, subscriber)
     const plainFilter = shared?.filter ?? filter
     return hasWildcard(plainFilter)
       ? this.#removeFromTrie(plainFilter, removeFrom)
@@ -212,25 +214,25 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
   /**
    * Returns the subscribers of the filter that equals the topic. An empty object stays empty; another may replace it.
    */
-  exactAudience(topic: TopicName): FilterSubscribers<S, O> | undefined {
+  exactSubscribers(topic: TopicName): FilterSubscribers<S, O> | undefined {
     return this.#exact.get(topic)
   }
 
   /** Appends the subscribers of each matching filter with wildcards to `found`. */
-  addWildcardAudiences(topic: TopicName, found: FilterSubscribers<S, O>[]): void {
+  addWildcardSubscribers(topic: TopicName, found: FilterSubscribers<S, O>[]): void {
     if (!this.#root.isEmpty) addMatches(this.#root, topic, found)
   }
 
   /** Returns the subscribers of all matching filters. */
-  audiencesFor(topic: TopicName): FilterSubscribers<S, O>[] {
+  subscribersFor(topic: TopicName): FilterSubscribers<S, O>[] {
     const exact = this.#exact.get(topic)
     const found = exact === undefined ? [] : [exact]
-    this.addWildcardAudiences(topic, found)
+    this.addWildcardSubscribers(topic, found)
     return found
   }
 
   /** Returns the subscribers of all matching filters, each with its filter. Slower, for diagnosis. */
-  *matching(topic: TopicName): IterableIterator<readonly [filter: string, audience: FilterSubscribers<S, O>]> {
+  *matching(topic: TopicName): IterableIterator<readonly [filter: string, filterSubscribers: FilterSubscribers<S, O>]> {
     const exact = this.#exact.get(topic)
     if (exact !== undefined) yield [topic, exact]
     const levels = topic.split('/')
@@ -254,7 +256,7 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
 
   /** The shared subscription `$share/name/filter`, if it has members. */
   group(name: string, filter: TopicFilter): SharedGroup<S, O> | undefined {
-    return this.audienceOf(filter)?.group(name)
+    return this.subscribersOfFilter(filter)?.group(name)
   }
 
   /**
@@ -262,18 +264,18 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
    * group.
    */
   isHeldBy(filter: TopicFilter, isMeant: (subscriber: S) => boolean): boolean {
-    const audience = this.audienceOf(filter)
-    if (audience === undefined) return false
-    for (const [subscriber] of audience.entries()) if (isMeant(subscriber)) return true
+    const filterSubscribers = this.subscribersOfFilter(filter)
+    if (filterSubscribers === undefined) return false
+    for (const [subscriber] of filterSubscribers.entries()) if (isMeant(subscriber)) return true
     let isHeld = false
-    audience.forEachGroup((group) => {
+    filterSubscribers.forEachGroup((group) => {
       for (const { subscriber } of group.members()) isHeld ||= isMeant(subscriber)
     })
     return isHeld
   }
 
   /** Returns the subscribers of exactly this filter, which is without `$share/name/`. */
-  audienceOf(filter: TopicFilter): FilterSubscribers<S, O> | undefined {
+  subscribersOfFilter(filter: TopicFilter): FilterSubscribers<S, O> | undefined {
     if (!hasWildcard(filter)) return this.#exact.get(filter)
     let node: TrieNode<S, O> | undefined = this.#root
     for (const level of filter.split('/')) {
@@ -284,14 +286,14 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
     return node.here
   }
 
-  #audienceFor(filter: TopicFilter): FilterSubscribers<S, O> {
+  #getOrAddSubscribers(filter: TopicFilter): FilterSubscribers<S, O> {
     if (!hasWildcard(filter)) {
-      let audience = this.#exact.get(filter)
-      if (audience === undefined) {
-        audience = new FilterSubscribers()
-        this.#exact.set(filter, audience)
+      let filterSubscribers = this.#exact.get(filter)
+      if (filterSubscribers === undefined) {
+        filterSubscribers = new FilterSubscribers()
+        this.#exact.set(filter, filterSubscribers)
       }
-      return audience
+      return filterSubscribers
     }
     let node = this.#root
     for (const level of filter.split('/')) {
@@ -301,15 +303,15 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
     return (node.here ??= new FilterSubscribers())
   }
 
-  #removeExact(filter: TopicFilter, removeFrom: (audience: FilterSubscribers<S, O>) => boolean): boolean {
-    const audience = this.#exact.get(filter)
-    if (audience === undefined) return false
-    const wasThere = removeFrom(audience)
-    if (audience.isEmpty && this.#exact.delete(filter)) this.#filters--
+  #removeExact(filter: TopicFilter, removeFrom: (filterSubscribers: FilterSubscribers<S, O>) => boolean): boolean {
+    const filterSubscribers = this.#exact.get(filter)
+    if (filterSubscribers === undefined) return false
+    const wasThere = removeFrom(filterSubscribers)
+    if (filterSubscribers.isEmpty && this.#exact.delete(filter)) this.#filters--
     return wasThere
   }
 
-  #removeFromTrie(filter: TopicFilter, removeFrom: (audience: FilterSubscribers<S, O>) => boolean): boolean {
+  #removeFromTrie(filter: TopicFilter, removeFrom: (filterSubscribers: FilterSubscribers<S, O>) => boolean): boolean {
     const path = [this.#root]
     for (const level of filter.split('/')) {
       if (level === '#') break
@@ -319,10 +321,10 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
     }
     const last = path[path.length - 1]
     const place = filter.endsWith('#') ? 'below' : 'here'
-    const audience = last[place]
-    if (audience === undefined) return false
-    const wasThere = removeFrom(audience)
-    if (audience.isEmpty) {
+    const filterSubscribers = last[place]
+    if (filterSubscribers === undefined) return false
+    const wasThere = removeFrom(filterSubscribers)
+    if (filterSubscribers.isEmpty) {
       last[place] = undefined
       this.#filters--
     }

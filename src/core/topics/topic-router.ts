@@ -49,7 +49,7 @@ class CachedRoute<S extends object, P extends object> extends PlanWatch implemen
 export class TopicRouter<S extends object, P extends object = object> {
   readonly #trie: SubscriptionTrie<S> = new SubscriptionTrie()
   /** Interest of other shards, in a trie of its own, so that it costs nothing if there are none. */
-  readonly #elsewhere: SubscriptionTrie<P, Interest> = new SubscriptionTrie()
+  readonly #onPeers: SubscriptionTrie<P, Interest> = new SubscriptionTrie()
   /** Rules by their topic filters; undefined: there are none. */
   #rules: SubscriptionTrie<MatchedRule, true> | undefined = undefined
   readonly #cells: PlanInvalidation = new PlanInvalidation()
@@ -58,7 +58,7 @@ export class TopicRouter<S extends object, P extends object = object> {
   readonly #emptyPlan: DeliveryPlan<S, P> = new DeliveryPlan<S, P>([], [])
   /** Number of filters of this shard that an earlier peer has too. */
   #costlySteps = 0
-  #countedElsewhere = 0
+  #countedOnPeers = 0
 
   /**
    * `admits` excludes subscribers that may not receive a topic; called when a plan is made. `countsBefore`: filters
@@ -76,7 +76,7 @@ export class TopicRouter<S extends object, P extends object = object> {
    * Number of different filters of this shard that no earlier peer counts: summed over all shards, each counts once.
    */
   get filters(): number {
-    return this.#trie.filters - this.#countedElsewhere
+    return this.#trie.filters - this.#countedOnPeers
   }
 
   /** Replaces the rules, by their topic filters. */
@@ -89,7 +89,8 @@ export class TopicRouter<S extends object, P extends object = object> {
 
   #rulesFor(topic: TopicName): readonly MatchedRule[] | undefined {
     const found = new Set<MatchedRule>()
-    for (const audience of this.#rules?.audiencesFor(topic) ?? []) audience.forEach((rule) => found.add(rule))
+    for (const filterSubscribers of this.#rules?.subscribersFor(topic) ?? [])
+      filterSubscribers.forEach((rule) => found.add(rule))
     return found.size === 0 ? undefined : [...found]
   }
 
@@ -110,7 +111,7 @@ export class TopicRouter<S extends object, P extends object = object> {
     this.#cells.touch(bare)
     const filters = this.#trie.filters
     const isNew = this.#trie.add(splitExclusiveFilter(filter) ?? filter, subscriber, options)
-    if (this.#trie.filters !== filters && this.isCountedElsewhere(bare)) this.#countedElsewhere++
+    if (this.#trie.filters !== filters && this.isCountedOnPeers(bare)) this.#countedOnPeers++
     return isNew
   }
 
@@ -121,7 +122,7 @@ export class TopicRouter<S extends object, P extends object = object> {
     this.#cells.touch(bare)
     const filters = this.#trie.filters
     const wasThere = this.#trie.remove(splitExclusiveFilter(filter) ?? filter, subscriber)
-    if (this.#trie.filters !== filters && this.isCountedElsewhere(bare)) this.#countedElsewhere--
+    if (this.#trie.filters !== filters && this.isCountedOnPeers(bare)) this.#countedOnPeers--
     return wasThere
   }
 
@@ -130,17 +131,17 @@ export class TopicRouter<S extends object, P extends object = object> {
     const shared = splitSharedFilter(filter)
     const bare = shared?.filter ?? filter
     const isHeldHere = this.#countsBefore(peer) && this.#trie.isHeldBy(bare, anybody)
-    if (isHeldHere && this.isCountedElsewhere(bare)) this.#countedElsewhere--
+    if (isHeldHere && this.isCountedOnPeers(bare)) this.#countedOnPeers--
     const isNew =
-      interest === undefined ? this.#elsewhere.remove(filter, peer) : this.#elsewhere.add(filter, peer, interest)
+      interest === undefined ? this.#onPeers.remove(filter, peer) : this.#onPeers.add(filter, peer, interest)
     // The counts of a shared subscription are looked up when it is used, so a plan stays valid while members change.
     if (shared === undefined || isNew) this.#cells.touch(bare)
-    if (isHeldHere && this.isCountedElsewhere(bare)) this.#countedElsewhere++
+    if (isHeldHere && this.isCountedOnPeers(bare)) this.#countedOnPeers++
   }
 
   /** Returns the members of `$share/name/filter` on other shards. */
   groupOnPeers(name: string, filter: TopicFilter): SharedGroup<P, Interest> | undefined {
-    return this.#elsewhere.group(name, filter)
+    return this.#onPeers.group(name, filter)
   }
 
   /** Returns the members of `$share/name/filter` on this shard. */
@@ -151,12 +152,12 @@ export class TopicRouter<S extends object, P extends object = object> {
   /**
    * Returns the subscribers of exactly this filter on this shard, which is without `$share/name/` and `$exclusive/`.
    */
-  audienceOf(filter: TopicFilter): FilterSubscribers<S> | undefined {
-    return this.#trie.audienceOf(filter)
+  subscribersOfFilter(filter: TopicFilter): FilterSubscribers<S> | undefined {
+    return this.#trie.subscribersOfFilter(filter)
   }
 
   /** Returns the subscribers on this shard by matching filter, including those that may not receive it. */
-  matching(topic: TopicName): IterableIterator<readonly [filter: string, audience: FilterSubscribers<S>]> {
+  matching(topic: TopicName): IterableIterator<readonly [filter: string, filterSubscribers: FilterSubscribers<S>]> {
     return this.#trie.matching(topic)
   }
 
@@ -179,22 +180,22 @@ export class TopicRouter<S extends object, P extends object = object> {
   }
 
   /** Returns whether an earlier shard has the filter as well, so that it counts and lists it. */
-  isCountedElsewhere(bare: TopicFilter): boolean {
-    return !this.#elsewhere.isEmpty && this.#elsewhere.isHeldBy(bare, this.#countsBefore)
+  isCountedOnPeers(bare: TopicFilter): boolean {
+    return !this.#onPeers.isEmpty && this.#onPeers.isHeldBy(bare, this.#countsBefore)
   }
 
   #makeRoute(topic: Topic, stale: CachedRoute<S, P> | undefined): DeliveryPlan<S, P> {
     this.#costlySteps++
     // A route of another router refers to subscribers that no longer exist.
     const route = stale !== undefined && this.#cells.isOfThisEra(stale) ? stale : this.#newRoute(topic)
-    if (route.exact === undefined || route.exact.isEmpty) route.exact = this.#trie.exactAudience(topic.name)
-    const audiences = route.exact === undefined ? [] : [route.exact]
-    this.#trie.addWildcardAudiences(topic.name, audiences)
-    const elsewhere = this.#elsewhere.isEmpty ? nowhere : this.#elsewhere.audiencesFor(topic.name)
+    if (route.exact === undefined || route.exact.isEmpty) route.exact = this.#trie.exactSubscribers(topic.name)
+    const subscriberLists = route.exact === undefined ? [] : [route.exact]
+    this.#trie.addWildcardSubscribers(topic.name, subscriberLists)
+    const onPeers = this.#onPeers.isEmpty ? nowhere : this.#onPeers.subscribersFor(topic.name)
     const rules = this.#rules === undefined ? undefined : this.#rulesFor(topic.name)
-    const isEmpty = audiences.length === 0 && elsewhere.length === 0 && rules === undefined
+    const isEmpty = subscriberLists.length === 0 && onPeers.length === 0 && rules === undefined
     const admits = (subscriber: S): boolean => this.#admits(subscriber, topic)
-    route.plan = isEmpty ? this.#emptyPlan : makePlan(audiences, admits, elsewhere, rules)
+    route.plan = isEmpty ? this.#emptyPlan : makePlan(subscriberLists, admits, onPeers, rules)
     this.#cells.renew(route)
     return route.plan
   }

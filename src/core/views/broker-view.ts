@@ -152,7 +152,7 @@ export class BrokerView {
   }
 
   /** Returns the cached permissions of a connected client to publish; undefined if it is not connected. */
-  rememberedVerdicts(clientId: string): readonly CachedAuthorization[] | undefined {
+  cachedDecisions(clientId: string): readonly CachedAuthorization[] | undefined {
     const connection = this.#state.sessions.get(clientId)?.connection
     return connection === undefined ? undefined : [...(connection.authorizationCache?.cachedEntries() ?? [])]
   }

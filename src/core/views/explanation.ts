@@ -122,10 +122,10 @@ function* walk(
   state: BrokerState,
   topic: TopicName,
 ): IterableIterator<readonly [session: Session, filter: string, options: SubscriptionOptions]> {
-  for (const [filter, audience] of state.router.matching(topic)) {
-    for (const [session, options] of audience.entries()) yield [session, filter, options]
+  for (const [filter, filterSubscribers] of state.router.matching(topic)) {
+    for (const [session, options] of filterSubscribers.entries()) yield [session, filter, options]
     const groups: { name: string; members(): Iterable<{ subscriber: Session; options: SubscriptionOptions }> }[] = []
-    audience.forEachGroup((group) => groups.push(group))
+    filterSubscribers.forEachGroup((group) => groups.push(group))
     for (const group of groups)
       for (const { subscriber, options } of group.members())
         yield [subscriber, `$share/${group.name}/${filter}`, options]

@@ -69,14 +69,14 @@ export function listSubscriptions(
 function holdersOf({ router }: BrokerState, { filter, bareFilter: bare }: SubscriptionFilter): Session[] | undefined {
   const topic = bare ?? (filter === undefined ? undefined : bareFilter(filter as TopicFilter))
   if (topic === undefined) return undefined
-  const audience = router.audienceOf(topic as TopicFilter)
-  if (audience === undefined) return []
-  let subscribers = audience.size
-  audience.forEachGroup((group) => void (subscribers += group.size))
+  const filterSubscribers = router.subscribersOfFilter(topic as TopicFilter)
+  if (filterSubscribers === undefined) return []
+  let subscribers = filterSubscribers.size
+  filterSubscribers.forEachGroup((group) => void (subscribers += group.size))
   if (subscribers > maxOrdered) return undefined
   const holders = new Set<Session>()
-  audience.forEach((session) => void holders.add(session))
-  audience.forEachGroup((group) => {
+  filterSubscribers.forEach((session) => void holders.add(session))
+  filterSubscribers.forEachGroup((group) => {
     for (const { subscriber } of group.members()) holders.add(subscriber)
   })
   return [...holders].toSorted((one, other) => one.place - other.place)
@@ -128,8 +128,8 @@ function isMatching(held: TopicFilter, matching: string): boolean {
 /** The first shard with subscribers to a topic lists it, for the subscriber that represents all of them. */
 function isFirstOfTopic({ router }: BrokerState, session: Session, held: TopicFilter): boolean {
   const bare = bareFilter(held)
-  const first = router.audienceOf(bare)?.first
+  const first = router.subscribersOfFilter(bare)?.first
   if (first?.subscriber !== session || first.group !== splitSharedFilter(held)?.group) return false
   if (first.group === undefined && held !== bare && session.subscriptions?.has(bare) === true) return false
-  return !router.isCountedElsewhere(bare)
+  return !router.isCountedOnPeers(bare)
 }

@@ -102,7 +102,8 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     const read = readMessage(bytes)
     if (read === undefined || !('message' in read)) {
       counters.dropped.malformed++
-      if (read?.type === coapTypes.con && this.#mayAnswerStranger(peer)) this.#exchanges.reset(read.messageId, peer)
+      if (read?.type === coapTypes.con && this.#mayAnswerUnauthenticated(peer))
+        this.#exchanges.reset(read.messageId, peer)
       return
     }
     const { message } = read
@@ -111,7 +112,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     if (message.type === coapTypes.ack || message.type === coapTypes.rst) this.#exchanges.handleAnswer(message, peer)
     else if (message.code === 0) {
       // A ping [4.3].
-      if (message.type === coapTypes.con && this.#mayAnswerStranger(peer))
+      if (message.type === coapTypes.con && this.#mayAnswerUnauthenticated(peer))
         this.#exchanges.reset(message.messageId, peer)
     } else if (message.code >> 5 === 0) this.#handleRequest({ request: message, peer, bytes: bytes.length })
     else this.#handleResponse(message, peer)
@@ -199,7 +200,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     const isExpected = this.#requests.handleResponse(message, peer)
     if (message.type !== coapTypes.con) return
     if (isExpected) this.#exchanges.acknowledge(message.messageId, peer)
-    else if (this.#mayAnswerStranger(peer)) this.#exchanges.reset(message.messageId, peer)
+    else if (this.#mayAnswerUnauthenticated(peer)) this.#exchanges.reset(message.messageId, peer)
   }
 
   // Requests
@@ -209,7 +210,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     if (this.#exchanges.isRepeated(request, peer)) return
     const read = readRequest(request)
     if ('code' in read) {
-      if (read.isDropped === true || !this.#mayAnswerStranger(peer)) return
+      if (read.isDropped === true || !this.#mayAnswerUnauthenticated(peer)) return
       return this.#respond(exchange, { code: read.code })
     }
     const later = this.#laterBlock(exchange, read)
@@ -299,7 +300,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     const known = this.#clients.get(clientId)
     if (known?.token !== undefined || this.settings.requiresConnection || token !== undefined) {
       if (known === undefined || !known.hasToken(token)) {
-        if (this.#mayAnswerStranger(peer)) this.#respond(exchange, { code: code(4, 1) })
+        if (this.#mayAnswerUnauthenticated(peer)) this.#respond(exchange, { code: code(4, 1) })
         return undefined
       }
       known.noteHeard(peer)
@@ -471,7 +472,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     this.#exchanges.reply(request, { code: answer, options: list, payload }, peer)
   }
 
-  #mayAnswerStranger(peer: PeerAddress): boolean {
+  #mayAnswerUnauthenticated(peer: PeerAddress): boolean {
     return this.dependencies.addresses.takeAnswer(peer.address, this.dependencies.nowMs())
   }
 }

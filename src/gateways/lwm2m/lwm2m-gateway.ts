@@ -87,7 +87,8 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
     const read = readMessage(bytes)
     if (read === undefined || !('message' in read)) {
       counters.dropped.malformed++
-      if (read?.type === coapTypes.con && this.#mayAnswerStranger(peer)) this.#exchanges.reset(read.messageId, peer)
+      if (read?.type === coapTypes.con && this.#mayAnswerUnauthenticated(peer))
+        this.#exchanges.reset(read.messageId, peer)
       return
     }
     const { message } = read
@@ -95,7 +96,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
     if (owner !== place.own) return this.dependencies.forward(owner, bytes, peer)
     if (message.type === coapTypes.ack || message.type === coapTypes.rst) this.#exchanges.handleAnswer(message, peer)
     else if (message.code === 0) {
-      if (message.type === coapTypes.con && this.#mayAnswerStranger(peer))
+      if (message.type === coapTypes.con && this.#mayAnswerUnauthenticated(peer))
         this.#exchanges.reset(message.messageId, peer)
     } else if (message.code >> 5 === 0) this.#handleRequest({ request: message, peer })
     else this.#handleResponse(message, peer)
@@ -181,7 +182,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
       this.requests.handleResponse(message, peer) ||
       this.#byPeer.get(peerKey(peer))?.handleNotification(message) === true
     if (!isWanted) {
-      if (this.#mayAnswerStranger(peer)) this.#exchanges.reset(message.messageId, peer)
+      if (this.#mayAnswerUnauthenticated(peer)) this.#exchanges.reset(message.messageId, peer)
       return
     }
     const device = this.#byPeer.get(peerKey(peer))
@@ -326,7 +327,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
   }
 
   #refuse(exchange: Exchange, answer: number): void {
-    if (this.#byPeer.has(peerKey(exchange.peer)) || this.#mayAnswerStranger(exchange.peer))
+    if (this.#byPeer.has(peerKey(exchange.peer)) || this.#mayAnswerUnauthenticated(exchange.peer))
       this.#respond(exchange, { code: answer })
   }
 
@@ -335,7 +336,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
     this.#exchanges.reply(request, { code: value, options: list, payload }, peer)
   }
 
-  #mayAnswerStranger(peer: PeerAddress): boolean {
+  #mayAnswerUnauthenticated(peer: PeerAddress): boolean {
     return this.dependencies.addresses.takeAnswer(peer.address, this.dependencies.nowMs())
   }
 }

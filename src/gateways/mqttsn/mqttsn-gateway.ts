@@ -34,8 +34,8 @@ import type { TopicIds } from './topic-ids.ts'
 import { wrapForwarded, writeBare, writeConnack, writeGwinfo, writeTopicAck } from './write-packet.ts'
 
 /** Minimum interval of DISCONNECT packets to an unconnected client. */
-const strangerPauseMs = 5_000
-const maxStrangers = 4_096
+const unauthenticatedPauseMs = 5_000
+const maxUnauthenticated = 4_096
 /** Maximum sessions of disconnected clients with stored topic IDs. */
 const maxKeptTopicIds = 100_000
 /** Client ID for messages of QoS -1: contract F3. */
@@ -108,7 +108,7 @@ export class MqttSnGateway implements DatagramGateway {
     if (known !== undefined && !isOfAnother && version === known.codec.version) return known.client.handle(request)
     // Another device is behind this address now, or its software is a new one.
     if (known !== undefined && request.type === 'connect') known.client.lose()
-    this.#handleStranger(request, peer, version)
+    this.#handleUnauthenticated(request, peer, version)
   }
 
   /** In either version. Undefined: malformed. */
@@ -145,7 +145,7 @@ export class MqttSnGateway implements DatagramGateway {
     for (const { connect, peer, node, lostAtMs, will } of sleeping) {
       const ids = this.#keptTopicIds.get(connect.clientId)
       this.#keptTopicIds.delete(connect.clientId)
-      if (ids !== undefined) ids.keeper = topicIdStore(this.#dependencies, connect.clientId)
+      if (ids !== undefined) ids.store = topicIdStore(this.#dependencies, connect.clientId)
       this.#dependencies.addresses.takeClient(peer.address)
       const nodeBytes = node === undefined ? undefined : Buffer.from(node, 'hex')
       const asleep = { lostAtMs, will, topicIds: ids }
@@ -174,7 +174,7 @@ export class MqttSnGateway implements DatagramGateway {
     this.#send(version === 2 ? writeSn2Gwinfo(gatewayId) : writeGwinfo(gatewayId), peer)
   }
 
-  #handleStranger(request: SnRequest, peer: Peer, version: 1 | 2): void {
+  #handleUnauthenticated(request: SnRequest, peer: Peer, version: 1 | 2): void {
     const isWaking = request.type === 'connect' || request.type === 'pingreq'
     const asleep = isWaking && request.clientId !== undefined ? this.#byClientId.get(request.clientId) : undefined
     // A late copy of PINGREQ may have woken it behind its old port.
@@ -185,17 +185,17 @@ export class MqttSnGateway implements DatagramGateway {
     this.#countDropped('unconnected')
     // [F3] DISCONNECT, and PINGREQ of a client that does not sleep here, have an answer of their own.
     const isAsked = request.type === 'disconnect' || (request.type === 'pingreq' && request.clientId !== undefined)
-    if (!(isAsked && version === 1) && !this.#isStrangerDue(peer)) return
+    if (!(isAsked && version === 1) && !this.#isUnauthenticatedDue(peer)) return
     const { noVirtualConnection } = sn2ReasonCodes
     const answer = version === 2 ? writeSn2Disconnect(noVirtualConnection) : writeBare('disconnect')
     if (this.#mayAnswer(peer)) this.#send(answer, peer)
   }
 
-  #isStrangerDue({ address }: Peer): boolean {
+  #isUnauthenticatedDue({ address }: Peer): boolean {
     const nowMs = this.#dependencies.nowMs()
-    if (nowMs - (this.#toldAtMs.get(address) ?? -Infinity) < strangerPauseMs) return false
+    if (nowMs - (this.#toldAtMs.get(address) ?? -Infinity) < unauthenticatedPauseMs) return false
     this.#toldAtMs.delete(address)
-    if (this.#toldAtMs.size >= maxStrangers) forgetFirst(this.#toldAtMs)
+    if (this.#toldAtMs.size >= maxUnauthenticated) forgetFirst(this.#toldAtMs)
     this.#toldAtMs.set(address, nowMs)
     return true
   }
@@ -237,7 +237,7 @@ export class MqttSnGateway implements DatagramGateway {
       keepSleep: (sleep) => this.#keepSleep(request.clientId, connected.peer, sleep),
       whenKept: (done) => this.#dependencies.whenKept(done),
       forgetTopicIds: (topicIds) => {
-        if (topicIds.keeper !== undefined) forgetTopicIds(this.#dependencies, request.clientId, topicIds)
+        if (topicIds.store !== undefined) forgetTopicIds(this.#dependencies, request.clientId, topicIds)
       },
       noteConnected: () => this.#noteConnected(connected as Connected),
       noteEnded: () => {
@@ -261,7 +261,7 @@ export class MqttSnGateway implements DatagramGateway {
     const startsClean = client.isCleanSession || client.startsClean
     if (!startsClean && known !== undefined) client.adoptTopicIds(known)
     else if (known !== undefined) forgetTopicIds(this.#dependencies, client.clientId, known)
-    if (!client.isCleanSession) client.topicIds.keeper = topicIdStore(this.#dependencies, client.clientId)
+    if (!client.isCleanSession) client.topicIds.store = topicIdStore(this.#dependencies, client.clientId)
     this.#keptTopicIds.delete(client.clientId)
     this.#byClientId.set(client.clientId, connected)
   }

@@ -32,7 +32,7 @@ export interface TopicIdStore {
 
 export class TopicIds {
   /** Undefined: they end with the connection. */
-  keeper: TopicIdStore | undefined
+  store: TopicIdStore | undefined
   readonly #predefined: PredefinedTopics
   readonly #names = new Map<number, string>()
   readonly #ids = new Map<string, number>()
@@ -57,7 +57,7 @@ export class TopicIds {
     const id = this.#next
     this.#advance()
     this.#set(id, name)
-    this.keeper?.keep(id, name)
+    this.store?.keep(id, name)
     return id
   }
 
@@ -68,8 +68,8 @@ export class TopicIds {
 
   /** Calls back when all assigned IDs are durable, if they are stored. */
   whenKept(done: () => void): void {
-    if (this.keeper === undefined) done()
-    else this.keeper.whenKept(done)
+    if (this.store === undefined) done()
+    else this.store.whenKept(done)
   }
 
   get ids(): readonly number[] {

@@ -135,9 +135,9 @@ export interface BackupOperations {
   receive(scope: BackupScope, filename: string, content: Readable): Promise<BackupFile | BackupRefusal>
   remove(scope: BackupScope, filename: string): Promise<BackupRefusal | undefined>
   /** Resolves when the archive is complete and durable. */
-  export(scope: BackupScope, wish: ExportRequest): Promise<MadeBackup | BackupRefusal>
+  export(scope: BackupScope, request: ExportRequest): Promise<MadeBackup | BackupRefusal>
   /** Resolves when everything is applied. */
-  import(scope: BackupScope, wish: ImportRequest): Promise<ImportOutcome | BackupRefusal>
+  import(scope: BackupScope, request: ImportRequest): Promise<ImportOutcome | BackupRefusal>
   verify(scope: BackupScope, filename: string): Promise<ArchiveDescription | BackupRefusal>
   /** `second` undefined: the running broker. */
   diff(scope: BackupScope, first: string, second: string | undefined): Promise<ArchiveDifference | BackupRefusal>

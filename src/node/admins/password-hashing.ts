@@ -56,13 +56,17 @@ export function hashSecret(secret: string): KeptPassword {
 export class PasswordHasher {
   /** By turn, then by name. */
   readonly #waiting: Map<string, Map<string, Set<() => void>>>
-  readonly #stranger: KeptPassword
+  readonly #placeholder: KeptPassword
   #isBusy: boolean
 
   constructor() {
     this.#waiting = new Map()
     this.#isBusy = false
-    this.#stranger = { ...passwordParameters, salt: crypto.randomBytes(saltBytes), hash: crypto.randomBytes(hashBytes) }
+    this.#placeholder = {
+      ...passwordParameters,
+      salt: crypto.randomBytes(saltBytes),
+      hash: crypto.randomBytes(hashBytes),
+    }
   }
 
   /** Hashes a password for storage. */
@@ -88,7 +92,7 @@ export class PasswordHasher {
     { name, wasRightHere, gone }: ClaimedName = unnamed,
   ): Promise<boolean> {
     if (kept?.algorithm === 'sha256' && areEqual(digestOf(password, kept.salt), kept.hash)) return true
-    const compared = kept === undefined || kept.algorithm === 'sha256' ? this.#stranger : kept
+    const compared = kept === undefined || kept.algorithm === 'sha256' ? this.#placeholder : kept
     const isRight = async (turn: string): Promise<boolean> => {
       const hash = await this.#queue({ turn, name, gone }, () => derive(password, compared, compared.salt))
       return areEqual(hash, compared.hash) && compared === kept

@@ -83,8 +83,8 @@ export function backupOperations(dependencies: Omit<BackupDependencies, 'store'>
     read: (scope, filename) => desk.read(scope, filename),
     receive: (scope, filename, content) => desk.receive(scope, filename, content),
     remove: (scope, filename) => desk.remove(scope, filename),
-    export: (scope, wish) => desk.export(scope, wish),
-    import: (scope, wish) => desk.import(scope, wish),
+    export: (scope, request) => desk.export(scope, request),
+    import: (scope, request) => desk.import(scope, request),
     verify: (scope, filename) => desk.verify(scope, filename),
     diff: (scope, first, second) => desk.diff(scope, first, second),
     progress: () => desk.progress,
@@ -153,9 +153,9 @@ class BackupOperator {
       const checked = await checkFile({ handle, filename }, limitsOf(this.#dependencies))
       if ('symbol' in checked) return checked
       // Profile and scope matter only for an import.
-      const wish = { filename, isDry: true, allowsProfileMismatch: true, parts: undefined }
+      const request = { filename, isDry: true, allowsProfileMismatch: true, parts: undefined }
       const anybody = { ...scope, mayManageAccounts: true, namespace: checked.meta.namespace }
-      const refused = refusalOf(this.#dependencies, { scope: anybody, wish, tables: tableNames }, checked)
+      const refused = refusalOf(this.#dependencies, { scope: anybody, request, tables: tableNames }, checked)
       return refused ?? problemOfConfiguration(this.#dependencies, checked) ?? (await unfinished.publish())
     } finally {
       await unfinished.discard()
@@ -172,8 +172,8 @@ class BackupOperator {
     for (const { filename } of own.slice(keep)) await this.remove(itself, filename)
   }
 
-  export(scope: BackupScope, wish: ExportRequest, prefix = exportPrefix): Promise<MadeBackup | BackupRefusal> {
-    const plan = this.#planOf(scope, wish, prefix)
+  export(scope: BackupScope, request: ExportRequest, prefix = exportPrefix): Promise<MadeBackup | BackupRefusal> {
+    const plan = this.#planOf(scope, request, prefix)
     if ('symbol' in plan) return Promise.resolve(plan)
     return this.#runExclusively('export', async () => {
       const file = await exportArchive(this.#exportGround(), plan)
@@ -223,12 +223,12 @@ class BackupOperator {
     }
   }
 
-  import(scope: BackupScope, wish: ImportRequest): Promise<ImportOutcome | BackupRefusal> {
-    return this.#withFile(scope, wish.filename, 'import', async (opened) => {
+  import(scope: BackupScope, request: ImportRequest): Promise<ImportOutcome | BackupRefusal> {
+    return this.#withFile(scope, request.filename, 'import', async (opened) => {
       const onProgress = (part: string, done: number, total?: number): void =>
         this.#note('import', { part, done, total })
-      const outcome = await importArchive(this.#dependencies, opened, { scope, wish, onProgress })
-      if (!wish.isDry) this.#logOutcome(scope, wish, outcome)
+      const outcome = await importArchive(this.#dependencies, opened, { scope, request, onProgress })
+      if (!request.isDry) this.#logOutcome(scope, request, outcome)
       return outcome
     })
   }

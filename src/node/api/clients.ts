@@ -29,9 +29,9 @@ export function clientOperations(supervisor: ShardQueries, nodeName: string): Cl
     countClients: () => countClients(supervisor),
     kick: (clientId, endsSession) => change({ name: 'kick', clientId, endsSession }),
     changeKeepAlive: (clientId, seconds) => change({ name: 'keep-alive', clientId, seconds }),
-    clearAuthorizationCache: (clientId) => change({ name: 'forget-verdicts', clientId }),
+    clearAuthorizationCache: (clientId) => change({ name: 'clear-authorization-cache', clientId }),
     cachedAuthorizations: async (clientId) => {
-      const answer = await queryShard(supervisor, ownerOf(clientId), { question: 'verdicts', clientId })
+      const answer = await queryShard(supervisor, ownerOf(clientId), { question: 'decisions', clientId })
       return 'silentShard' in answer ? answer : (answer.found ?? false)
     },
   }

@@ -21,9 +21,9 @@ export function shutdownRequests(
   problemOfRestart: () => string | undefined = () => undefined,
 ): ShutdownRequests {
   const { promise: requested, resolve } = Promise.withResolvers<ShutdownRequest>()
-  const note = (wish: ShutdownRequest, { name, address }: Requester): void => {
-    log.warn('shutdown requested', { wish, by: name, address })
-    setTimeout(resolve, responseGraceMs, wish)
+  const note = (request: ShutdownRequest, { name, address }: Requester): void => {
+    log.warn('shutdown requested', { request, by: name, address })
+    setTimeout(resolve, responseGraceMs, request)
   }
   return {
     requested,

@@ -104,11 +104,11 @@ function failureOf(result: CommandResult | undefined): OperationFailure | undefi
 /** undefined after the timeout. */
 async function withTimeout<Answer>(answer: Promise<Answer | undefined>): Promise<Answer | undefined> {
   let timer: NodeJS.Timeout | undefined
-  const patience = new Promise<undefined>((resolve) => {
+  const timeout = new Promise<undefined>((resolve) => {
     timer = setTimeout(() => resolve(undefined), responseTimeoutMs)
   })
   try {
-    return await Promise.race([answer, patience])
+    return await Promise.race([answer, timeout])
   } finally {
     clearTimeout(timer)
   }

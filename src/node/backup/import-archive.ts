@@ -50,7 +50,7 @@ export interface ImportDependencies extends TableDependencies {
 
 interface Plan {
   readonly scope: BackupScope
-  readonly wish: ImportRequest
+  readonly request: ImportRequest
   readonly tables: readonly TableName[]
   readonly hasConfiguration: boolean
   readonly hasFiles: boolean
@@ -63,14 +63,14 @@ export async function importArchive(
   archive: OpenArchive,
   options: {
     readonly scope: BackupScope
-    readonly wish: ImportRequest
+    readonly request: ImportRequest
     readonly onProgress: (part: string, done: number, total?: number) => void
   },
 ): Promise<ImportOutcome | BackupRefusal> {
-  const parts = partsOf(options.wish)
+  const parts = partsOf(options.request)
   if ('symbol' in parts) return parts
   const plan: Plan = { ...options, ...parts }
-  const foreseen = plan.wish.isDry ? new ImportPreview(dependencies.accessRecords) : undefined
+  const previewed = plan.request.isDry ? new ImportPreview(dependencies.accessRecords) : undefined
   const operators = new AdminCheck()
   const { mostPacketBytes } = limitsOf(dependencies)
   const checked = await checkFile(archive, {
@@ -78,7 +78,7 @@ export async function importArchive(
     onRecord: (table, record) => {
       if (!plan.tables.includes(table)) return
       operators.take(record)
-      foreseen?.take(table, record)
+      previewed?.take(table, record)
     },
     onProgress: (part, done, total) => plan.onProgress(`check of ${part}`, done, total),
   })
@@ -90,9 +90,9 @@ export async function importArchive(
   const problem = operators.problem(dependencies.accessRecords, prepared.ownName)
   if (problem !== undefined) return refusal('BAD_REQUEST', `nothing has been changed: ${problem}`)
   const warnings = [...prepared.warnings, ...unknownIn(checked)]
-  if (foreseen !== undefined) {
-    const tables = await foreseen.conclude(takeBrokerSnapshot(dependencies)['retained-messages'])
-    warnings.push(...(await wellKnownAccounts(foreseen.accounts, dependencies.configuration.config)))
+  if (previewed !== undefined) {
+    const tables = await previewed.conclude(takeBrokerSnapshot(dependencies)['retained-messages'])
+    warnings.push(...(await wellKnownAccounts(previewed.accounts, dependencies.configuration.config)))
     return { isDry: true, tables, configuration: prepared.changes, warnings }
   }
   return carryOut(dependencies, plan, { archive, checked, prepared, warnings })
@@ -123,7 +123,7 @@ function partsOf({ parts }: ImportRequest): Pick<Plan, 'tables' | 'hasConfigurat
 /** Returns why this archive is not for this broker, or not for this caller. */
 export function refusalOf(
   { version, configuration }: Pick<ImportDependencies, 'version' | 'configuration'>,
-  { scope, wish, tables }: Pick<Plan, 'scope' | 'wish' | 'tables'>,
+  { scope, request, tables }: Pick<Plan, 'scope' | 'request' | 'tables'>,
   checked: CheckedArchive,
 ): BackupRefusal | undefined {
   const { meta } = checked
@@ -138,12 +138,12 @@ export function refusalOf(
     return refusal('FORBIDDEN', message)
   }
   const hasAccounts = tables.some((table) => accountTables.includes(table))
-  const hasConfiguration = wish.parts === undefined || wish.parts.includes('configuration')
+  const hasConfiguration = request.parts === undefined || request.parts.includes('configuration')
   const wanted = (set: string): boolean => (set === 'http_server' ? hasConfiguration : hasAccounts)
   const sets = scope.mayManageAccounts ? [] : accountSetsIn(checked).filter(wanted)
   if (sets.length > 0) return forbiddenFor(sets)
   const own = configuration.config.node.securityProfile
-  if (own === 'hardened' && profileOf(checked) === 'legacy' && !wish.allowsProfileMismatch) {
+  if (own === 'hardened' && profileOf(checked) === 'legacy' && !request.allowsProfileMismatch) {
     const message =
       'the archive was made with the security profile legacy and this broker has hardened: clients may be denied that were let in there. Allow it with allow_security_profile_mismatch'
     return refusal('BAD_REQUEST', message)
@@ -184,8 +184,8 @@ export function problemOfConfiguration(
   const read = readConfiguration(dependencies, checked)
   if ('symbol' in read) return read
   const { settings, texts } = read
-  const foreseen = dependencies.configuration.foresee(settings, { texts, passesOverFiles: true })
-  return 'live' in foreseen ? undefined : refuseConfiguration(foreseen.message)
+  const previewed = dependencies.configuration.foresee(settings, { texts, passesOverFiles: true })
+  return 'live' in previewed ? undefined : refuseConfiguration(previewed.message)
 }
 
 interface Prepared {
@@ -211,23 +211,23 @@ function prepareConfiguration(
   if (!plan.hasConfiguration) {
     return { settings: undefined, placed: files, changes: [], warnings: [], ownName: before.http.username }
   }
-  const foreseen = dependencies.configuration.foresee(settings, { texts })
-  if (!('live' in foreseen)) return refuseConfiguration(foreseen.message)
+  const previewed = dependencies.configuration.foresee(settings, { texts })
+  if (!('live' in previewed)) return refuseConfiguration(previewed.message)
   const unfit =
-    problemOfListenerFiles(foreseen.config, before, placed) ?? problemOfBridges(foreseen.config, before, placed)
+    problemOfListenerFiles(previewed.config, before, placed) ?? problemOfBridges(previewed.config, before, placed)
   if (unfit !== undefined) return refuseConfiguration(unfit)
   const credentials = checked.counts.get('credentials') ?? 0
   const expected = previewChanges({
     before,
-    after: foreseen.config,
+    after: previewed.config,
     archiveProfile: profileOf(checked),
     credentials,
   })
   const changes = [
-    ...foreseen.live.map(({ key, old, new: now }) => ({ key, old, new: now, needsRestart: false })),
-    ...foreseen.needsRestart.map(({ key, old, new: now }) => ({ key, old, new: now, needsRestart: true })),
+    ...previewed.live.map(({ key, old, new: now }) => ({ key, old, new: now, needsRestart: false })),
+    ...previewed.needsRestart.map(({ key, old, new: now }) => ({ key, old, new: now, needsRestart: true })),
   ]
-  const ownName = foreseen.config.http.username
+  const ownName = previewed.config.http.username
   return { settings, placed: files, changes, warnings: [...warnings, ...expected], ownName }
 }
 

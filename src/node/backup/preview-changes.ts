@@ -16,16 +16,16 @@ export interface ConfigurationPreview {
 }
 
 /** A sentence each. */
-export function previewChanges(foresight: ConfigurationPreview): readonly string[] {
+export function previewChanges(preview: ConfigurationPreview): readonly string[] {
   return [
-    ...listenersElsewhere(foresight),
-    ...ofAuthentication(foresight),
-    ...ofOwnAccount(foresight),
-    ...ofNamespaces(foresight),
+    ...unopenedListeners(preview),
+    ...ofAuthentication(preview),
+    ...ofOwnAccount(preview),
+    ...ofNamespaces(preview),
   ]
 }
 
-function* listenersElsewhere({ after, archiveProfile }: ConfigurationPreview): Generator<string> {
+function* unopenedListeners({ after, archiveProfile }: ConfigurationPreview): Generator<string> {
   const { securityProfile, defaultListenerAddress } = after.node
   if (archiveProfile === securityProfile || defaultListenerAddress !== undefined) return
   const who = securityProfile === 'hardened' ? 'from this machine only' : 'from everywhere'

@@ -78,7 +78,7 @@ export interface RunningNode {
   /** Resolves with an error text when the node cannot continue: then call `stop` and end the process with 1. */
   readonly broken: Promise<string>
   /** Resolves with a request to stop or restart: call `stop`, and for a restart start it again. */
-  readonly wished: Promise<ShutdownRequest>
+  readonly shutdownRequested: Promise<ShutdownRequest>
   /** Checks certificates, keys and revocation lists now instead of at the next interval. */
   reloadFiles(): void
   /** Stored access records; changes apply to all shards. */
@@ -275,7 +275,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   sysTopics.start()
   await configuration.noteStart()
   const reloadConfiguration = (): Promise<ConfigOutcome> => reloadWithAudit(configuration, audit)
-  const doing = { broken, wished: control.requested, reloadConfiguration, reloadFiles, stop }
+  const doing = { broken, shutdownRequested: control.requested, reloadConfiguration, reloadFiles, stop }
   const parts = { name, dataDirectory: directory, log, counters, accessRecords, management, configuration }
   return { node: withListeners({ ...parts, ...doing, backup: operations.backup }, live) }
 }
@@ -384,7 +384,7 @@ function supervisorOf({
   return new ShardSupervisor({
     entry: options.shardEntry ?? shardEntry,
     starts,
-    keeper: store.owner,
+    storeOwner: store.owner,
     log,
     restarts: options.restarts ?? defaultRestartPolicy,
     maxHeapMb,

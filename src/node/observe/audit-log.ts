@@ -23,28 +23,28 @@ export interface AuditLog extends AuditOperations {
 /** Its file is opened at the first entry. `maxBytes`: of both files together. */
 export function openAuditLog(dataDirectory: string, log: Log, maxBytes: number): AuditLog {
   const file = new AuditFile(join(dataDirectory, 'audit'), maxBytes / 2)
-  const keeper = new Keeper(file, log)
+  const writer = new AuditWriter(file, log)
   return {
     get maxBytes() {
       return file.maxBytes * 2
     },
     changeSize: (changed) => {
       file.maxBytes = changed / 2
-      return keeper.shorten()
+      return writer.shorten()
     },
-    note: (entry) => keeper.note(`${JSON.stringify(entry)}\n`),
+    note: (entry) => writer.note(`${JSON.stringify(entry)}\n`),
     list: async (question, { page, limit }) => {
       const lines = await file.linesOf(question)
       const last = lines.length - (page - 1) * limit
       const chosen = lines.slice(Math.max(0, last - limit), Math.max(0, last)).toReversed()
       return { items: chosen.map((line) => JSON.parse(line) as AuditEntry), count: lines.length }
     },
-    close: () => keeper.close(),
+    close: () => writer.close(),
   }
 }
 
 /** Collects entries during a write. */
-class Keeper {
+class AuditWriter {
   readonly #file: AuditFile
   readonly #log: Log
   #waiting: string[] = []

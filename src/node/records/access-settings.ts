@@ -61,11 +61,11 @@ function problemOfTokenKeys({ auth: { jwt }, places }: GodwitConfig): string | u
 }
 
 function ruleSettingsOf({ auth, node, namespaces }: GodwitConfig): RuleSettings {
-  const { rules, noMatch, denyAction, asksService, maxVerdicts, verdictTtlMs } = auth.acl
+  const { rules, noMatch, denyAction, asksService, maxDecisions, decisionTtlMs } = auth.acl
   const failingDenies = node.securityProfile === 'hardened'
   const hasTokens = auth.jwt !== undefined
   const hasNamespaces = namespaces !== undefined
-  const said = { rules, noMatch, denyAction, asksService, maxVerdicts, verdictTtlMs }
+  const said = { rules, noMatch, denyAction, asksService, maxDecisions, decisionTtlMs }
   return { ...said, failingDenies, hasTokens, hasNamespaces }
 }
 

@@ -43,9 +43,9 @@ export async function probeService(
     kind === 'actions' ? read.value : user.value,
   )
   const wanted = kind === 'actions' ? asAction : putValue(asAction, ['connectors', type, probeName], read.value)
-  const foreseen = configuration.foresee(wanted, { texts: new Map() })
-  if (!foreseen.isDone) return foreseen.message
-  return ask(foreseen.config, { kind, type: type as SinkTypeName, connector, dataDirectory })
+  const previewed = configuration.foresee(wanted, { texts: new Map() })
+  if (!previewed.isDone) return previewed.message
+  return ask(previewed.config, { kind, type: type as SinkTypeName, connector, dataDirectory })
 }
 
 async function probeAsSource(
@@ -56,14 +56,14 @@ async function probeAsSource(
   const read = fromPlain(settings, 'request')
   if ('faults' in read) return read.faults.map(({ message }) => message).join('; ')
   const place = { file: 'request', line: 0, column: 0 }
-  const foreseen = configuration.foresee(putValue(emptyObject(place), [kind, type, probeName], read.value), {
+  const previewed = configuration.foresee(putValue(emptyObject(place), [kind, type, probeName], read.value), {
     texts: new Map(),
   })
-  if (!foreseen.isDone) return foreseen.message
+  if (!previewed.isDone) return previewed.message
   const source = kind === 'sources' ? probeName : undefined
   const { connector: named } = settings
   const connector = kind === 'sources' ? (typeof named === 'string' ? named : '') : probeName
-  return await probeSource(foreseen.config, type, { source, connector, timeoutMs })
+  return await probeSource(previewed.config, type, { source, connector, timeoutMs })
 }
 
 interface Question {

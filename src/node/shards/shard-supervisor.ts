@@ -27,7 +27,7 @@ export interface ShardSupervisorOptions {
   readonly entry: URL
   /** One for each shard, in order. */
   readonly starts: readonly ShardStart[]
-  readonly keeper: StoreOwner
+  readonly storeOwner: StoreOwner
   readonly log: Logger
   readonly restarts: RestartPolicy
   /** Of each thread's heap, in MiB. */
@@ -53,7 +53,7 @@ export class ShardSupervisor {
   #lastAsk: number
 
   constructor(options: ShardSupervisorOptions) {
-    const { starts, entry, keeper, log, restarts, maxHeapMb } = options
+    const { starts, entry, storeOwner, log, restarts, maxHeapMb } = options
     this.#lastChange = 0
     this.#lastAsk = 0
     this.#waiting = starts.map(() => new Map())
@@ -62,7 +62,7 @@ export class ShardSupervisor {
         new SupervisedShard({
           entry,
           start,
-          keeper,
+          storeOwner,
           log,
           restarts,
           maxHeapMb,
@@ -157,17 +157,17 @@ export class ShardSupervisor {
   /** For a shard that starts: a port to each other one. */
   #linksOf(number: number): ShardLink[] {
     const waiting = this.#waiting[number]
-    return this.#shards.flatMap((sibling, peer): ShardLink[] => {
+    return this.#shards.flatMap((other, peer): ShardLink[] => {
       if (peer === number) return []
       const port = waiting.get(peer)
       waiting.delete(peer)
-      return [{ peer, port: port ?? this.#newLink(number, sibling, peer) }]
+      return [{ peer, port: port ?? this.#newLink(number, other, peer) }]
     })
   }
 
-  #newLink(number: number, sibling: SupervisedShard, peer: number): MessagePort {
+  #newLink(number: number, other: SupervisedShard, peer: number): MessagePort {
     const { port1, port2 } = new MessageChannel()
-    if (sibling.hasThread) sibling.send({ kind: 'link', peer: number, port: port2 }, [port2])
+    if (other.hasThread) other.send({ kind: 'link', peer: number, port: port2 }, [port2])
     else this.#waiting[peer].set(number, port2)
     return port1
   }

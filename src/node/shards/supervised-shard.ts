@@ -46,7 +46,7 @@ export interface SupervisedShardOptions {
   readonly entry: URL
   readonly start: ShardStart
   /** Gives it access to the store that all shards share. */
-  readonly keeper: StoreOwner
+  readonly storeOwner: StoreOwner
   readonly log: Logger
   readonly restarts: RestartPolicy
   /** Of the thread's heap, in MiB. */
@@ -225,7 +225,7 @@ export class SupervisedShard {
       resourceLimits: { maxYoungGenerationSizeMb: youngGenerationMb, maxOldGenerationSizeMb: this.#options.maxHeapMb },
     })
     this.#worker = worker
-    this.#storeClient = this.#options.keeper.storeClient((notice) => worker.postMessage({ kind: 'store', notice }))
+    this.#storeClient = this.#options.storeOwner.storeClient((notice) => worker.postMessage({ kind: 'store', notice }))
     worker.on('message', (message: ShardToNode) => this.#handleMessage(message))
     worker.on('error', (error) => {
       this.#lastWords = error instanceof Error ? (error.stack ?? error.message) : String(error)

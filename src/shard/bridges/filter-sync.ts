@@ -82,7 +82,7 @@ export class FilterSync {
     if (filters?.isComplete !== true) return
     const changes = filters.take()
     if (this.#isTold && changes.length === 0) return
-    const notice: FilterNotice = { what: 'tell', isAll: !this.#isTold, changes, untold: filters.unreported }
+    const notice: FilterNotice = { what: 'tell', isAll: !this.#isTold, changes, unreported: filters.unreported }
     this.#isTold = true
     this.#dependencies.sendToPeers(notice)
     this.#take(this.#dependencies.own, notice)
@@ -90,10 +90,10 @@ export class FilterSync {
 
   #everything(): Extract<FilterNotice, { what: 'tell' }> {
     const { clientFilters: filters } = this.#dependencies.core
-    return { what: 'tell', isAll: true, changes: filters?.all ?? [], untold: filters?.unreported ?? 0 }
+    return { what: 'tell', isAll: true, changes: filters?.all ?? [], unreported: filters?.unreported ?? 0 }
   }
 
-  #take(from: PeerNumber, { isAll, changes, untold: unreported }: Extract<FilterNotice, { what: 'tell' }>): void {
+  #take(from: PeerNumber, { isAll, changes, unreported }: Extract<FilterNotice, { what: 'tell' }>): void {
     if (!this.#hasBridges) return
     const before = this.#reported.get(from)
     const reported: ReportedFilters = isAll || before === undefined ? { filters: new Map(), unreported } : before
@@ -113,8 +113,8 @@ export class FilterSync {
   }
 
   #clientSubscriptions(changes: readonly FilterChange[]): ClientFilters {
-    const untold = [...this.#reported.values()].reduce((sum, reported) => sum + reported.unreported, 0)
-    return { changes, isComplete: this.#reported.size === this.#dependencies.shards, untold }
+    const unreported = [...this.#reported.values()].reduce((sum, reported) => sum + reported.unreported, 0)
+    return { changes, isComplete: this.#reported.size === this.#dependencies.shards, unreported }
   }
 
   #qosOf(filter: TopicFilter): QoS | undefined {

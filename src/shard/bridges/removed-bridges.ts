@@ -55,7 +55,7 @@ export function removedBridge(name: string): BridgeSettings {
     mostQoS: 2,
     filtersAtOnce: 1,
     connectPauseMs: 0,
-    answerPatience: undefined,
+    ackTimeout: undefined,
     sessionExpirySeconds: 0,
     receiveMaximum: 1,
     maximumPacketBytes: undefined,

@@ -236,5 +236,5 @@ export type FilterNotice =
       readonly what: 'tell'
       readonly isAll: boolean
       readonly changes: readonly FilterChange[]
-      readonly untold: number
+      readonly unreported: number
     }

@@ -91,7 +91,7 @@ export interface ShardQueries {
   /** Number of sessions, with and without a connected client. */
   'session-count': { asked: object; answered: number }
   /** Cached permissions of a connected client; undefined: it is not connected. */
-  verdicts: {
+  decisions: {
     asked: { readonly clientId: string }
     answered: { readonly found: readonly CachedAuthorization[] | undefined }
   }
@@ -203,7 +203,7 @@ export interface PublishQuery {
   readonly wantsDeliveries: boolean
 }
 
-export type ClientCommand = Extract<Command, { readonly name: 'kick' | 'keep-alive' | 'forget-verdicts' }>
+export type ClientCommand = Extract<Command, { readonly name: 'kick' | 'keep-alive' | 'clear-authorization-cache' }>
 
 export type QueryName = keyof ShardQueries
 

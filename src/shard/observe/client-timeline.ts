@@ -91,9 +91,9 @@ export class ClientTimeline {
 
   #add(clientId: string, entry: TimelineEntry): void {
     const known = this.#clients.get(clientId)
-    const isStranger = known === undefined && entry.event !== 'connected'
+    const isUnknown = known === undefined && entry.event !== 'connected'
     const timeline = known ?? this.#unauthenticated.take(clientId)
-    const shelf = isStranger ? this.#unauthenticated : this.#clients
+    const shelf = isUnknown ? this.#unauthenticated : this.#clients
     // V8 allocates 17 entries for the first one in an empty array, and most clients have one or two.
     if (timeline === undefined) return shelf.put(clientId, [entry])
     const last = timeline.at(-1)

@@ -14,7 +14,7 @@ const lineIntervalMs = 10_000
 
 export class RefusalLog {
   readonly #log: Log
-  #untold = 0
+  #suppressed = 0
   #last: Refusal | undefined = undefined
   /** Nothing is logged until it fires. */
   #pause: NodeJS.Timeout | undefined = undefined
@@ -24,17 +24,17 @@ export class RefusalLog {
   }
 
   note(refusal: Refusal): void {
-    this.#untold += 1
+    this.#suppressed += 1
     this.#last = refusal
     if (this.#pause === undefined) this.#say()
   }
 
   #say(): void {
-    this.#log.warn('connections refused', { count: this.#untold, ...this.#last })
-    this.#untold = 0
+    this.#log.warn('connections refused', { count: this.#suppressed, ...this.#last })
+    this.#suppressed = 0
     this.#pause = setTimeout(() => {
       this.#pause = undefined
-      if (this.#untold > 0) this.#say()
+      if (this.#suppressed > 0) this.#say()
     }, lineIntervalMs).unref()
   }
 }

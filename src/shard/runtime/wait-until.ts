@@ -8,8 +8,8 @@ export class WaitUntil {
     for (const look of this.#looks) look()
   }
 
-  /** Resolves with true when the condition holds, or with false after `patienceMs`. */
-  wait(isSo: () => boolean, patienceMs: number): Promise<boolean> {
+  /** Resolves with true when the condition holds, or with false after `timeoutMs`. */
+  wait(isSo: () => boolean, timeoutMs: number): Promise<boolean> {
     if (isSo()) return Promise.resolve(true)
     return new Promise((resolve) => {
       const settle = (): void => {
@@ -20,7 +20,7 @@ export class WaitUntil {
       const look = (): void => {
         if (isSo()) settle()
       }
-      const timer = setTimeout(settle, patienceMs).unref()
+      const timer = setTimeout(settle, timeoutMs).unref()
       this.#looks.add(look)
     })
   }

@@ -31,12 +31,12 @@ export class AccessRequests {
       // A bridge of this broker has no listener and needs no authentication.
       const who = plainIdentity(asked.clientId, undefined, asked.connection.peerAddress)
       const identity = { ...who, authenticatedBy: 'bridge' }
-      return this.#owner.answer({ kind: 'connect-verdict', question, verdict: { allowed: true, identity } })
+      return this.#owner.answer({ kind: 'authentication-result', question, decision: { allowed: true, identity } })
     }
-    this.#bringBack(this.#access.authenticate(asked), (verdict: AuthenticationResult) => ({
-      kind: 'connect-verdict',
+    this.#bringBack(this.#access.authenticate(asked), (decision: AuthenticationResult) => ({
+      kind: 'authentication-result',
       question,
-      verdict,
+      decision,
     }))
   }
 

@@ -110,7 +110,7 @@ class LostSessionRecovery {
       this.#named.push(generation)
       this.#known.add(generation)
     })
-    await this.#forEach('grave', ([key]) => this.#known.add(generationOfKey(key)))
+    await this.#forEach('tombstone', ([key]) => this.#known.add(generationOfKey(key)))
     const livesRestored = await this.#restoreLives(names)
     const isDamaged = isThorough || this.#badCount > 0
     const { recoveredExpirySeconds } = this.#options

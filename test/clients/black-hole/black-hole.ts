@@ -1,4 +1,4 @@
-// The story of black-hole.test.ts at any length: node test/clients/black-hole/black-hole.ts [--minutes 10] [--sink postgresql] [--rate 200]
+// The scenario of black-hole.test.ts at any length: node test/clients/black-hole/black-hole.ts [--minutes 10] [--sink postgresql] [--rate 200]
 
 import { parseArgs } from 'node:util'
 import { runBlackHole } from './run-black-hole.ts'

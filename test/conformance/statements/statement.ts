@@ -1,7 +1,7 @@
 // What a normative statement is, as data. The wording is ours and only long enough to recognise the statement by; the
 // standards say it in full.
 
-/** Whom a statement tells what to do. `neither`: nobody's conduct on a connection (about implementations as such). */
+/** The side that a statement binds. `neither`: it is about implementations as such, not about conduct on a connection. */
 export type Binds = 'client' | 'server' | 'both' | 'neither'
 
 export interface Statement {
@@ -13,7 +13,7 @@ export interface Statement {
   readonly untested: string | undefined
 }
 
-/** Number in the standard, whom it binds, what it says, and why it has no test if it has none. */
+/** Number in the standard, the side that it binds, its text, and the reason if it has no test. */
 export type Row = readonly [number: string, binds: Binds, says: string, untested?: string]
 
 export function statementsOf(prefix: 'MQTT' | 'MQTT5', rows: readonly Row[]): Statement[] {

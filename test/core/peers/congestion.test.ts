@@ -1,5 +1,4 @@
-// A shard that takes less than is published for it: who publishes for it waits, and nobody else; what is kept for one
-// that is away has a limit.
+// A shard that reads less than is published for it: only its publishers wait; the buffer for an unreachable shard has a limit.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

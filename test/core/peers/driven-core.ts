@@ -1,6 +1,5 @@
-// One core of several, driven by hand: what it wants done is gathered and done when the stage says so. Whoever builds a
-// larger world around several cores needs from here `handle`, which is told what happens and gives out what goes to
-// peers, and `commit`, which is the disk.
+// One core of several, driven by hand: its outputs are collected and carried out when the test says so. A larger world around several cores
+// uses `handle`, which takes inputs and returns what goes to peers, and `commit`, which is the disk.
 
 import {
   BrokerCore,
@@ -18,7 +17,7 @@ import {
 } from '../../../src/core/index.ts'
 import { TopicTable } from '../../../src/protocol/index.ts'
 import type { StoredChange } from '../../../src/records/index.ts'
-import { frozenChanges, type MemoryKeeper } from '../../simulator/keeper.ts'
+import { frozenChanges, type MemoryRecordStore } from '../../simulator/record-store.ts'
 
 type LoadQueue = Extract<CoreRequest, { kind: 'load-queue' }>
 type LoadMessage = Extract<CoreRequest, { kind: 'load-message' }>
@@ -45,7 +44,7 @@ export class DrivenCore {
   readonly topics = new TopicTable(1_024)
   /** Of commands of the operator, by question. */
   readonly results = new Map<number, CommandResult>()
-  readonly #keeper: MemoryKeeper
+  readonly #recordStore: MemoryRecordStore
   readonly #around: CoreSurroundings
   readonly #loads: LoadQueue[] = []
   readonly #messageLoads: LoadMessage[] = []
@@ -55,7 +54,7 @@ export class DrivenCore {
   constructor(
     shard: { own: PeerNumber; count: number },
     from: {
-      keeper: MemoryKeeper
+      recordStore: MemoryRecordStore
       settings: CoreSettings
       identity: string
       around: CoreSurroundings
@@ -63,7 +62,7 @@ export class DrivenCore {
     },
   ) {
     this.number = shard.own
-    this.#keeper = from.keeper
+    this.#recordStore = from.recordStore
     this.#around = from.around
     this.core = new BrokerCore(from.settings, {
       identity: from.identity,
@@ -71,7 +70,7 @@ export class DrivenCore {
       shard,
       ...(from.permissions !== undefined && { permissions: from.permissions }),
     })
-    const { records, queues, bodies } = from.keeper.readStart()
+    const { records, queues, bodies } = from.recordStore.readStart()
     this.handle({ kind: 'restore', records })
     for (const queue of queues) this.handle({ kind: 'restore-queue', ...queue })
     this.handle({ kind: 'bodies-counted', counts: bodies, isEnd: true })
@@ -94,7 +93,7 @@ export class DrivenCore {
     if (writing === undefined) return
     if (!writing.isWritten) {
       writing.isWritten = true
-      this.#keeper.apply(writing.changes)
+      this.#recordStore.apply(writing.changes)
       return
     }
     this.#writing = undefined
@@ -113,7 +112,7 @@ export class DrivenCore {
   read(): void {
     const load = this.#messageLoads.shift()
     if (load === undefined) return
-    const message = this.#keeper.readMessage(load.of)
+    const message = this.#recordStore.readMessage(load.of)
     this.handle({ kind: 'message-loaded', question: load.question, message })
   }
 
@@ -142,7 +141,7 @@ export class DrivenCore {
       if (question.kind === 'load-queue') this.#loads.push(question)
       else if (question.kind === 'load-message') this.#messageLoads.push(question)
       else if (question.kind === 'may-connect')
-        this.handle({ kind: 'connect-verdict', question: question.question, verdict: { allowed: true } })
+        this.handle({ kind: 'authentication-result', question: question.question, decision: { allowed: true } })
       else throw new Error(`no response to ${question.kind} here`)
     }
     this.#load()
@@ -159,10 +158,10 @@ export class DrivenCore {
     const due = this.#loads.findIndex(({ afterBatch }) => afterBatch <= this.#committedBatch)
     if (due === -1) return
     const [load] = this.#loads.splice(due, 1)
-    const { records, isEnd } = this.#keeper.readQueue(load)
+    const { records, isEnd } = this.#recordStore.readQueue(load)
     this.handle({ kind: 'queue-loaded', question: load.question, records, isEnd })
   }
 }
 
-export const newConnection = (outlet: object): Connection =>
-  new Connection(outlet, { name: 'tcp:default', isLoopback: true }, '127.0.0.1')
+export const newConnection = (output: object): Connection =>
+  new Connection(output, { name: 'tcp:default', isLoopback: true }, '127.0.0.1')

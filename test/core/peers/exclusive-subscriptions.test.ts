@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { ownerOf } from '../../../src/core/index.ts'
 import { reasonCodes, type TopicFilter } from '../../../src/protocol/index.ts'
-import { Rulebook } from '../rulebook.ts'
+import { Rulebook } from '../denied-actions.ts'
 import type { PacketClient } from './packet-client.ts'
 import { SeveralCores, type SeveralCoresOptions } from './several-cores.ts'
 
@@ -131,17 +131,17 @@ describe('an exclusive subscription', () => {
   test('that the operator asks for is free again where the client goes before the answer, and refused where the shard with the book dies', () => {
     const books = ['$exclusive/door', '$exclusive/gate', '$exclusive/roof', '$exclusive/wall'] as TopicFilter[]
     for (const wanted of books) {
-      const keeper = ownerOf(wanted.slice('$exclusive/'.length), 3)
-      const place = (keeper + 1) % 3
+      const recordStore = ownerOf(wanted.slice('$exclusive/'.length), 3)
+      const place = (recordStore + 1) % 3
       const cores = several()
       const first = cores.client(place, 'first')
-      const second = cores.client(keeper, 'second')
+      const second = cores.client(recordStore, 'second')
       cores.settle()
-      cores.hold(place, keeper)
+      cores.hold(place, recordStore)
       const command = { name: 'subscribe', clientId: first.id, filter: wanted, qos: 1 } as const
       const gone = cores.command(place, command)
       cores.cut(first)
-      cores.letGo(place, keeper)
+      cores.letGo(place, recordStore)
       cores.settle()
       assert.deepEqual(gone(), { done: false, why: 'no-such-client' })
       second.subscribe(wanted)
@@ -150,9 +150,9 @@ describe('an exclusive subscription', () => {
       second.unsubscribe(wanted)
       cores.connect(first)
       cores.settle()
-      cores.hold(place, keeper)
+      cores.hold(place, recordStore)
       const unanswered = cores.command(place, command)
-      cores.kill(keeper)
+      cores.kill(recordStore)
       cores.settle()
       assert.deepEqual(unanswered(), { done: false, why: 'shard-behind' })
     }
@@ -175,14 +175,14 @@ describe('an exclusive subscription', () => {
 
   for (const how of ['goes', 'dies with its shard'] as const) {
     test(`whose client ${how} while the shard with the book is not ready is free when it is`, () => {
-      const keeper = ownerOf('door', 3)
-      const [place, third] = [(keeper + 1) % 3, (keeper + 2) % 3]
+      const recordStore = ownerOf('door', 3)
+      const [place, third] = [(recordStore + 1) % 3, (recordStore + 2) % 3]
       const cores = several()
       const [first, second] = [cores.client(place, 'first'), cores.client(third, 'second')]
       cores.settle()
-      cores.kill(keeper)
-      cores.hold(third, keeper)
-      cores.start(keeper)
+      cores.kill(recordStore)
+      cores.hold(third, recordStore)
+      cores.start(recordStore)
       cores.settle()
       first.subscribe(filter)
       cores.settle()
@@ -191,7 +191,7 @@ describe('an exclusive subscription', () => {
       else cores.kill(place)
       cores.settle()
       if (how !== 'goes') cores.start(place)
-      cores.letGo(third, keeper)
+      cores.letGo(third, recordStore)
       cores.settle()
       second.subscribe(filter)
       cores.settle()
@@ -200,13 +200,13 @@ describe('an exclusive subscription', () => {
   }
 
   test('is refused where the shard with the book dies, and others of the same SUBSCRIBE or of the operator are still waited for', () => {
-    const keeper = ownerOf('door', 3)
-    const [place, third] = [(keeper + 1) % 3, (keeper + 2) % 3]
+    const recordStore = ownerOf('door', 3)
+    const [place, third] = [(recordStore + 1) % 3, (recordStore + 2) % 3]
     const [one, other] = ['gate', 'roof', 'wall', 'yard', 'hall', 'pond'].filter((name) => ownerOf(name, 3) === third)
     const cores = several()
     const client = cores.client(place, 'client')
     cores.settle()
-    cores.hold(place, keeper)
+    cores.hold(place, recordStore)
     cores.hold(place, third)
     client.subscribeTo([filter, `$exclusive/${one}`])
     const asked = (name: string) =>
@@ -218,7 +218,7 @@ describe('an exclusive subscription', () => {
       })
     const [ofDead, ofLiving] = [asked('door'), asked(other)]
     cores.settle()
-    cores.kill(keeper)
+    cores.kill(recordStore)
     cores.settle()
     assert.deepEqual(ofDead(), { done: false, why: 'shard-behind' })
     assert.equal(ofLiving(), undefined)
@@ -228,24 +228,26 @@ describe('an exclusive subscription', () => {
       [filter, `$exclusive/${one}`].map((wanted) => client.subscribed.get(wanted)),
       [taken, 2],
     )
-    cores.start(keeper)
+    cores.start(recordStore)
     cores.settle()
     assert.deepEqual(ofLiving(), { done: true, matched: 1 })
   })
 
   test('that was given while others of its SUBSCRIBE are still asked for is held when the shard with the book has died', () => {
-    const keeper = ownerOf('door', 3)
-    const place = (keeper + 1) % 3
-    const elsewhere = ['gate', 'roof', 'wall', 'yard', 'hall'].find((name) => ownerOf(name, 3) === (keeper + 2) % 3)
+    const recordStore = ownerOf('door', 3)
+    const place = (recordStore + 1) % 3
+    const elsewhere = ['gate', 'roof', 'wall', 'yard', 'hall'].find(
+      (name) => ownerOf(name, 3) === (recordStore + 2) % 3,
+    )
     assert.ok(elsewhere !== undefined, 'one of these is in the book of the third shard')
     const cores = several()
-    const [first, second] = [cores.client(place, 'first'), cores.client((keeper + 2) % 3, 'second')]
+    const [first, second] = [cores.client(place, 'first'), cores.client((recordStore + 2) % 3, 'second')]
     cores.settle()
     cores.hold(ownerOf(elsewhere, 3), place)
     first.subscribeTo([filter, `$exclusive/${elsewhere}`])
     cores.settle()
-    cores.kill(keeper)
-    cores.start(keeper)
+    cores.kill(recordStore)
+    cores.start(recordStore)
     cores.settle()
     cores.letGo(ownerOf(elsewhere, 3), place)
     cores.settle()
@@ -256,29 +258,32 @@ describe('an exclusive subscription', () => {
   })
 
   test('is not reserved by a client without permission for it', () => {
-    const keeper = ownerOf('door', 3)
-    const [place, third] = [(keeper + 1) % 3, (keeper + 2) % 3]
+    const recordStore = ownerOf('door', 3)
+    const [place, third] = [(recordStore + 1) % 3, (recordStore + 2) % 3]
     const elsewhere = ['gate', 'roof', 'wall', 'yard', 'hall'].find((name) => ownerOf(name, 3) === third)
     const rulebook = new Rulebook()
     const cores = several({ permissions: rulebook })
-    const stranger = cores.client(place, 'stranger')
+    const otherClient = cores.client(place, 'stranger')
     const rightful = cores.client(third, 'rightful')
-    rulebook.rules = [{ action: 'subscribe', clientId: stranger.id, topic: 'door' }]
+    rulebook.rules = [{ action: 'subscribe', clientId: otherClient.id, topic: 'door' }]
     cores.settle()
-    cores.hold(keeper, place)
-    stranger.subscribe(filter)
+    cores.hold(recordStore, place)
+    otherClient.subscribe(filter)
     rightful.subscribe(filter)
     cores.settle()
-    assert.deepEqual([stranger.subscribed.get(filter), rightful.subscribed.get(filter)], [reasonCodes.notAuthorized, 2])
+    assert.deepEqual(
+      [otherClient.subscribed.get(filter), rightful.subscribed.get(filter)],
+      [reasonCodes.notAuthorized, 2],
+    )
     rightful.unsubscribe(filter)
-    cores.letGo(keeper, place)
+    cores.letGo(recordStore, place)
     cores.hold(third, place)
-    stranger.subscribeTo([filter, `$exclusive/${elsewhere}`])
+    otherClient.subscribeTo([filter, `$exclusive/${elsewhere}`])
     cores.settle()
     rulebook.rules = []
     cores.letGo(third, place)
     cores.settle()
-    assert.equal(stranger.subscribed.get(filter), 2)
+    assert.equal(otherClient.subscribed.get(filter), 2)
     rightful.subscribe(filter)
     cores.settle()
     assert.equal(rightful.subscribed.get(filter), taken)
@@ -300,17 +305,17 @@ describe('an exclusive subscription', () => {
   })
 
   test('that the operator makes for a client which leaves amid asking for the same is held', () => {
-    const keeper = ownerOf('door', 3)
-    const place = (keeper + 1) % 3
+    const recordStore = ownerOf('door', 3)
+    const place = (recordStore + 1) % 3
     const cores = several()
-    const [first, second] = [cores.client(place, 'first', stored), cores.client(keeper, 'second')]
+    const [first, second] = [cores.client(place, 'first', stored), cores.client(recordStore, 'second')]
     cores.settle()
-    cores.hold(place, keeper)
+    cores.hold(place, recordStore)
     first.subscribe(filter)
     cores.sayAll(first)
     const answer = cores.command(place, { name: 'subscribe', clientId: first.id, filter, qos: 1 })
     cores.cut(first)
-    cores.letGo(place, keeper)
+    cores.letGo(place, recordStore)
     cores.settle()
     assert.deepEqual(answer(), { done: true, matched: 1 })
     second.subscribe(filter)

@@ -1,4 +1,4 @@
-// How many different filters there are is known without asking anybody: each is counted by one of the shards that hold it.
+// The number of different filters is known without a request: each is counted by one of the shards that hold it.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -59,7 +59,7 @@ export class PacketClient {
   connection: Connection | undefined = undefined
   /** CONNACK has come. */
   isIn = false
-  /** It begins anew with its next connection. */
+  /** It starts a new session with its next connection. */
   cleanStart = false
   acknowledges = true
   readonly heard: Heard[] = []
@@ -233,7 +233,7 @@ export class PacketClient {
     }
   }
 
-  /** [MQTT5-3.2.2-5] The broker knows nothing of it: what was said to it before was said to nobody. */
+  /** [MQTT5-3.2.2-5] The broker has no session: what was sent to it before is lost. */
   #forgetSession(): void {
     this.#received.clear()
     const unsaid = this.#unfinished.filter(({ wasSent }) => !wasSent)

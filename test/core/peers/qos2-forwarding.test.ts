@@ -1,4 +1,4 @@
-// QoS 2 comes once, whatever dies between the shards that have a part in it, and whoever is a member by then.
+// QoS 2 arrives once, whichever shard on its way fails, and whichever clients are members by then.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -37,7 +37,7 @@ function restart(cores: SeveralCores, shard: number): void {
 
 /** Nothing is kept of exchanges that are over. */
 function nothingIsOpen(cores: SeveralCores): void {
-  const open = cores.keeper.readAll().filter(({ kind }) => kind === 'incoming' || kind === 'forwarded')
+  const open = cores.recordStore.readAll().filter(({ kind }) => kind === 'incoming' || kind === 'forwarded')
   assert.deepEqual(open, [])
 }
 
@@ -232,7 +232,7 @@ describe('QoS 2 that is never released', () => {
     cores.kill(0)
     // As if it had ended the session on disk, and failed before it sent the release.
     const clientId = publisher.id
-    cores.keeper.apply([{ change: 'delete-session', clientId }])
+    cores.recordStore.apply([{ change: 'delete-session', clientId }])
     cores.start(0)
     cores.letGo(1, 0)
     cores.settle()

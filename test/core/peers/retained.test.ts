@@ -1,4 +1,4 @@
-// What topics remember is kept by one shard for each topic, and given to whoever subscribes, on any shard: once.
+// One shard stores the retained message of each topic, and each subscriber on any shard gets it once.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -240,13 +240,13 @@ describe('the shard that keeps what a topic remembers', () => {
     assert.deepEqual([reader.subscribed.get(topic), reader.payloads], [2, []])
     cores.pass(1)
     assert.deepEqual(reader.payloads, ['old'])
-    const patient = cores.client(2, 'patient')
+    const pending = cores.client(2, 'patient')
     cores.settle()
-    patient.subscribe(topic)
+    pending.subscribe(topic)
     cores.settle()
     cores.letGo(0, 1)
     cores.settle()
-    assert.deepEqual(patient.payloads, ['new'])
+    assert.deepEqual(pending.payloads, ['new'])
   })
 
   test('answers with some 256 KiB at a time', () => {

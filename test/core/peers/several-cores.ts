@@ -1,5 +1,5 @@
-// Several cores in one thread, with links between them that are FIFO and nothing else: what arrives first from whom is
-// up to the seed. Cores die and come back from what was written.
+// Several cores in one thread, with links between them that are only FIFO: the seed decides the order of arrival between links. Cores fail
+// and restart from what was written.
 //
 //   client ══ core 0 ──► link 0→1 [ publish, interest ] ──► core 1 ══ client
 //                 ╲                                          ╱
@@ -22,7 +22,7 @@ import {
   type SendList,
 } from '../../../src/core/index.ts'
 import type { TopicTable } from '../../../src/protocol/index.ts'
-import { MemoryKeeper } from '../../simulator/keeper.ts'
+import { MemoryRecordStore } from '../../simulator/record-store.ts'
 import { Random } from '../../simulator/random.ts'
 import { DrivenCore } from './driven-core.ts'
 import { PacketClient, type ClientTraits } from './packet-client.ts'
@@ -51,7 +51,7 @@ export class SeveralCores {
   readonly settings: CoreSettings
   readonly count: number
   readonly permissions: Permissions | undefined
-  readonly keeper = new MemoryKeeper()
+  readonly recordStore = new MemoryRecordStore()
   readonly clients: PacketClient[] = []
   nowMs = 1_767_225_600_000
   /** By shard; undefined while it is dead. */
@@ -115,7 +115,7 @@ export class SeveralCores {
     const core: DrivenCore = new DrivenCore(
       { own, count: this.count },
       {
-        keeper: this.keeper,
+        recordStore: this.recordStore,
         settings: this.settings,
         permissions: this.permissions,
         identity: `life${++this.#lives}`,
@@ -145,7 +145,7 @@ export class SeveralCores {
     for (const core of this.cores) core?.handle({ kind: 'peer-left', peer: own })
   }
 
-  /** The whole node: nobody hears of anybody's death. */
+  /** The whole node fails: no shard is told of the failure of another. */
   killAll(): void {
     for (let own = 0; own < this.count; own++) this.cores[own] = undefined
     for (const link of this.#links) link.queue = []

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Rulebook } from '../rulebook.ts'
+import { Rulebook } from '../denied-actions.ts'
 import type { PacketClient } from './packet-client.ts'
 import { SeveralCores, type SeveralCoresOptions } from './several-cores.ts'
 
@@ -12,14 +12,14 @@ const stored = { expirySeconds: 3_600 } as const
 const slow = { receiveMaximum: 1 } as const
 const all = Array.from({ length: 12 }, (_, number) => `${number}`)
 
-interface Company {
+interface SharedStores {
   readonly cores: SeveralCores
   readonly rulebook: Rulebook
   readonly author: PacketClient
   member(shard: number, name: string, traits?: object): PacketClient
 }
 
-function company(options: SeveralCoresOptions = {}): Company {
+function members(options: SeveralCoresOptions = {}): SharedStores {
   const rulebook = new Rulebook()
   const cores = new SeveralCores({ permissions: rulebook, ...options })
   const author = cores.client(1, 'author')
@@ -33,21 +33,21 @@ function company(options: SeveralCoresOptions = {}): Company {
   return { cores, rulebook, author, member }
 }
 
-/** Nobody of these hears anything more. */
-function deny({ cores, rulebook }: Company, ...clients: readonly PacketClient[]): void {
+/** None of these clients gets another message. */
+function deny({ cores, rulebook }: SharedStores, ...clients: readonly PacketClient[]): void {
   rulebook.rules = clients.map(({ id: clientId }) => ({ action: 'receive', clientId }))
   rulebook.epoch++
   for (const shard of [0, 1, 2]) cores.handle(shard, { kind: 'permissions-changed' })
   cores.settle()
 }
 
-function publishAll({ cores, author }: Company): void {
+function publishAll({ cores, author }: SharedStores): void {
   for (const payload of all) author.publish('a', payload, { qos: 1 })
   cores.settle()
   assert.equal(author.unfinishedCount, 0)
 }
 
-function comeBack({ cores }: Company, client: PacketClient): void {
+function comeBack({ cores }: SharedStores, client: PacketClient): void {
   client.acknowledges = true
   cores.connect(client)
   cores.settle()
@@ -63,7 +63,7 @@ describe('QoS 1 of a shared subscription', () => {
     ['its own shard and another', [1, 2]],
   ] as const) {
     test(`stays with a member whose client goes where those on ${where} may not have it`, () => {
-      const stage = company()
+      const stage = members()
       const one = stage.member(1, 'one', { ...stored, ...slow })
       one.acknowledges = false
       deny(stage, ...shards.map((shard) => stage.member(shard, `denied-${shard}-`, stored)))
@@ -76,7 +76,7 @@ describe('QoS 1 of a shared subscription', () => {
   }
 
   test('goes past a member on its own shard that may not have it to one on another that may', () => {
-    const stage = company()
+    const stage = members()
     const one = stage.member(1, 'one', { ...stored, ...slow })
     one.acknowledges = false
     deny(stage, stage.member(1, 'denied'))
@@ -88,7 +88,7 @@ describe('QoS 1 of a shared subscription', () => {
   })
 
   test('of a session that ends is counted if no other member may have it', () => {
-    const stage = company()
+    const stage = members()
     const one = stage.member(1, 'one', slow)
     one.acknowledges = false
     deny(stage, ...[0, 2].map((shard) => stage.member(shard, `denied-${shard}-`, stored)))
@@ -103,7 +103,7 @@ describe('QoS 1 of a shared subscription', () => {
   })
 
   test('that no member may have does not concern its publisher', () => {
-    const stage = company()
+    const stage = members()
     deny(stage, stage.member(2, 'denied', stored))
     publishAll(stage)
     assert.deepEqual(
@@ -113,7 +113,7 @@ describe('QoS 1 of a shared subscription', () => {
   })
 
   test('stays with a member whose client goes where the other shard is too far behind to take it', () => {
-    const stage = company({ settings: { maxUnconfirmedMessages: 2 } })
+    const stage = members({ settings: { maxUnconfirmedMessages: 2 } })
     const one = stage.member(1, 'one', { ...stored, ...slow })
     one.acknowledges = false
     publishAll(stage)
@@ -131,7 +131,7 @@ describe('QoS 1 of a shared subscription', () => {
   for (const shard of [1, 2]) {
     const where = shard === 1 ? 'the same shard' : 'another shard'
     test(`goes to one on ${where} that may have it, though its client be away, where its member may not any more`, () => {
-      const stage = company()
+      const stage = members()
       const one = stage.member(1, 'one', { ...stored, ...slow })
       one.acknowledges = false
       publishAll(stage)

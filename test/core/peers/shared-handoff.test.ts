@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { defaultCoreSettings, type SendList } from '../../../src/core/index.ts'
-import { MemoryKeeper } from '../../simulator/keeper.ts'
+import { MemoryRecordStore } from '../../simulator/record-store.ts'
 import { message, session, subscription } from '../../storage/sample-records.ts'
 import { DrivenCore } from './driven-core.ts'
 import type { PacketClient } from './packet-client.ts'
@@ -11,7 +11,7 @@ import { SeveralCores } from './several-cores.ts'
 
 const stored = { expirySeconds: 3_600 } as const
 const group = '$share/g/a'
-/** The first is on its way to the leaving client, which says nothing; at QoS 2 it goes to nobody else [MQTT5-4.8.2-5]. */
+/** The first is on its way to the leaving client, which does not respond; at QoS 2 it goes to no other member [MQTT5-4.8.2-5]. */
 const published = ['1', '2', '3', '4', '5']
 const payloadsOf = (qos: 1 | 2): string[] => (qos === 1 ? published : published.slice(1))
 
@@ -41,7 +41,7 @@ function scene(qos: 1 | 2): Scene {
   return { cores, leaving, staying }
 }
 
-/** Its client begins anew, on a connection of its own. */
+/** Its client starts a new session, on another connection. */
 function endSession({ cores, leaving }: Scene): void {
   assert.deepEqual(leaving.payloads, ['1'])
   leaving.cleanStart = true
@@ -51,7 +51,7 @@ function endSession({ cores, leaving }: Scene): void {
 }
 
 function nothingIsLeft(cores: SeveralCores): void {
-  const left = cores.keeper.readAll().filter(({ kind }) => kind === 'moving' || kind === 'forwarded')
+  const left = cores.recordStore.readAll().filter(({ kind }) => kind === 'moving' || kind === 'forwarded')
   assert.deepEqual(left, [])
 }
 
@@ -130,7 +130,7 @@ for (const qos of [1, 2] as const) {
 }
 
 test('what was on its way when the node had more shards goes to a member of those that are left', () => {
-  const keeper = new MemoryKeeper()
+  const recordStore = new MemoryRecordStore()
   const moving = {
     kind: 'moving',
     shard: 2,
@@ -140,11 +140,14 @@ test('what was on its way when the node had more shards goes to a member of thos
     message: message('a/b', 'x'),
   } as const
   const records = [session('member', 1), subscription('member', '$share/g/a/#'), moving]
-  keeper.apply(records.map((record) => ({ change: 'put', record })))
+  recordStore.apply(records.map((record) => ({ change: 'put', record })))
   const around = { sent: (_sends: SendList) => {}, toPeer: () => {}, closed: () => {}, nowMs: () => 1_767_225_600_000 }
-  const core = new DrivenCore({ own: 0, count: 1 }, { keeper, settings: defaultCoreSettings, identity: 'life', around })
+  const core = new DrivenCore(
+    { own: 0, count: 1 },
+    { recordStore, settings: defaultCoreSettings, identity: 'life', around },
+  )
   while (core.isWriting) core.commit()
-  const kinds = keeper.readAll().map(({ kind }) => kind)
+  const kinds = recordStore.readAll().map(({ kind }) => kind)
   assert.equal(kinds.filter((kind) => kind === 'moving').length, 0)
   assert.equal(kinds.filter((kind) => kind === 'queued').length, 1)
 })

@@ -244,14 +244,14 @@ describe('a shared subscription while clients and shards come and go', () => {
       cores.settle()
       for (let act = 0; act < 80; act++) {
         cores.steps(random.between(0, 20))
-        const dice = random.fraction()
+        const draw = random.fraction()
         const client = random.pick([...members, author])
-        if (dice < 0.5 && author.unfinishedCount < 20)
+        if (draw < 0.5 && author.unfinishedCount < 20)
           author.publish('a', `${act}`, { qos: random.pick([1, 2] as const) })
-        else if (dice < 0.65) cores.cut(client)
-        else if (dice < 0.9) {
+        else if (draw < 0.65) cores.cut(client)
+        else if (draw < 0.9) {
           if (!client.isIn) cores.connect(client)
-        } else if (dice < 0.94) cores.kill(random.between(0, 2))
+        } else if (draw < 0.94) cores.kill(random.between(0, 2))
         else for (const shard of [0, 1, 2]) if (cores.cores[shard] === undefined) cores.start(shard)
       }
       for (const shard of [0, 1, 2]) if (cores.cores[shard] === undefined) cores.start(shard)

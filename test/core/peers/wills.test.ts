@@ -16,7 +16,7 @@ interface Scene {
   readonly author: PacketClient
 }
 
-/** Everybody is there, and both listeners wait for the will. */
+/** All clients are connected, and both subscribers wait for the will. */
 function scene(how: { qos?: 1 | 2; retain?: boolean } = {}): Scene {
   const cores = new SeveralCores()
   const [near, far] = [cores.client(0, 'near', stored), cores.client(1, 'far', stored)]
@@ -35,7 +35,7 @@ function restart({ cores }: Scene): void {
   cores.pass(0)
 }
 
-/** The author is cut off, and comes again with another will or none. */
+/** The author is disconnected, and reconnects with another will or none. */
 function comesAgain({ cores, author }: Scene, will: PacketClient['traits']['will']): void {
   cores.cut(author)
   cores.settle()
@@ -132,7 +132,7 @@ test('each of several wills of one client is kept for the shard that is away, an
   assert.deepEqual(told.near.payloads, ['gone', 'gone again', 'and again'])
   assert.deepEqual(heard(told).far.toSorted(), ['and again', 'gone', 'gone again'])
   cores.pass(0)
-  const left = cores.keeper.readAll().filter(({ kind }) => kind === 'will')
+  const left = cores.recordStore.readAll().filter(({ kind }) => kind === 'will')
   assert.deepEqual(left, [])
 })
 
@@ -141,7 +141,7 @@ test('one that was kept in place of another goes when the shard that was away ha
   const { cores } = told
   cores.kill(1)
   comesAgain(told, { topic: 'w', payload: 'gone again', qos: 1, retain: false })
-  const owed = (): number => cores.keeper.readAll().filter(({ kind }) => kind === 'will').length
+  const owed = (): number => cores.recordStore.readAll().filter(({ kind }) => kind === 'will').length
   assert.equal(owed(), 2)
   cores.start(1)
   cores.settle()
@@ -170,7 +170,7 @@ test('a large will, which is read from disk, reaches every shard once and leaves
     assert.deepEqual([...new Set(found.far)].toSorted(), both)
     cores.pass(0)
     assert.deepEqual(
-      cores.keeper.readAll().filter(({ kind }) => kind === 'will'),
+      cores.recordStore.readAll().filter(({ kind }) => kind === 'will'),
       [],
     )
   }

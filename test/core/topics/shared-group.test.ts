@@ -76,7 +76,7 @@ test('between two turns of one member each other that stays throughout has had o
         assert.equal(adds ? group.add(workers[id], optionsOf({})) : group.remove(workers[id]), adds !== present.has(id))
         if (adds) present.add(id)
         else present.delete(id)
-        // Whoever comes or goes is not held to the promise until each has had a turn again.
+        // The order need not hold for a member that joins or leaves until each has had a turn again.
         for (const [member, others] of servedSince) {
           if (member === id) servedSince.delete(member)
           else others.add(id)

@@ -14,12 +14,12 @@ const subscribers: readonly Subscriber[] = ['s1', 's2', 's3'].map((name) => ({ n
 /** Each match as `subscriber qos`, or `group subscriber qos` where it is shared. */
 function matches(trie: SubscriptionTrie<Subscriber>, topic: TopicName): string[] {
   const found: string[] = []
-  const exact = trie.exactAudience(topic)
-  const audiences = exact === undefined ? [] : [exact]
-  trie.addWildcardAudiences(topic, audiences)
-  for (const audience of audiences) {
-    audience.forEach((subscriber, { qos }) => found.push(`${subscriber.name} ${qos}`))
-    audience.forEachGroup((group) => {
+  const exact = trie.exactSubscribers(topic)
+  const subscriberLists = exact === undefined ? [] : [exact]
+  trie.addWildcardSubscribers(topic, subscriberLists)
+  for (const filterSubscribers of subscriberLists) {
+    filterSubscribers.forEach((subscriber, { qos }) => found.push(`${subscriber.name} ${qos}`))
+    filterSubscribers.forEachGroup((group) => {
       for (const member of group.members()) found.push(`${group.name} ${member.subscriber.name} ${member.options.qos}`)
     })
   }
@@ -29,12 +29,12 @@ function matches(trie: SubscriptionTrie<Subscriber>, topic: TopicName): string[]
 /** The same, by the way of those who want the filter as well: which is the one that was subscribed to. */
 function explained(trie: SubscriptionTrie<Subscriber>, topic: TopicName): string[] {
   const found: string[] = []
-  for (const [filter, audience] of trie.matching(topic)) {
+  for (const [filter, filterSubscribers] of trie.matching(topic)) {
     assert.equal(matchesFilter(filter, topic), true, filter)
-    const entries = [...audience.entries()]
-    assert.equal(audience.size, entries.length)
+    const entries = [...filterSubscribers.entries()]
+    assert.equal(filterSubscribers.size, entries.length)
     for (const [subscriber, { qos }] of entries) found.push(`${subscriber.name} ${qos}`)
-    audience.forEachGroup((group) => {
+    filterSubscribers.forEachGroup((group) => {
       assert.equal(group.filter, filter)
       for (const member of group.members()) found.push(`${group.name} ${member.subscriber.name} ${member.options.qos}`)
     })

@@ -7,7 +7,7 @@ import type { StoredRecord } from '../../../src/records/index.ts'
 import { Random } from '../../simulator/random.ts'
 import { readEverything } from '../../storage/read-all.ts'
 import { damages } from './damages.ts'
-import { isOneOf, leaveStore, nameOf, openStore, type LeftStore } from './left-store.ts'
+import { isOneOf, leaveStore, nameOf, openStore, type LeftStore } from './prepared-store.ts'
 
 export interface RoundEnd {
   /** What must not be. */

@@ -37,7 +37,7 @@ const broken: readonly ((random: Random) => string | Buffer)[] = [
 ]
 
 /** How long the other side may look at it before we hang up. */
-const patienceMs = 50
+const timeoutMs = 50
 
 /** Sends something broken, whole or in two parts, and hangs up. Gives what was answered, as far as it came. */
 export function sendBroken(port: number, random: Random): Promise<string> {
@@ -47,9 +47,9 @@ export function sendBroken(port: number, random: Random): Promise<string> {
   let answered = ''
   const socket = connect(port, '127.0.0.1', () => {
     socket.write(bytes.subarray(0, cut))
-    setTimeout(() => socket.write(bytes.subarray(cut)), patienceMs / 5)
+    setTimeout(() => socket.write(bytes.subarray(cut)), timeoutMs / 5)
   })
-  const timer = setTimeout(() => socket.destroy(), patienceMs)
+  const timer = setTimeout(() => socket.destroy(), timeoutMs)
   socket.on('data', (chunk) => (answered += chunk.toString('latin1')))
   // That it is reset is an answer as well.
   socket.on('error', () => {})

@@ -236,7 +236,7 @@ class FuzzRun {
     const { hostname, port } = new URL(this.#options.broker.url)
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
     const isRight = headers['authorization'] === this.#authorization && !/auth|login|change_pwd/i.test(path)
-    const way = isRight ? { agent: this.#agent } : { agent: false, localAddress: strangerAddress(this.made) }
+    const way = isRight ? { agent: this.#agent } : { agent: false, localAddress: unknownAddress(this.made) }
     const options = { hostname, port, method, path, headers: { ...headers, ...length }, ...way }
     const request = httpRequest(options, (response) => {
       const chunks: Buffer[] = []
@@ -268,7 +268,7 @@ class FuzzRun {
 const answerLimitMs = 20_000
 
 /** Who is wrong waits, by its address. So that the run does not, each comes from another one of this machine. */
-function strangerAddress(number: number): string {
+function unknownAddress(number: number): string {
   return `127.1.${(number >> 8) & 0xff}.${number & 0xff}`
 }
 

@@ -77,7 +77,7 @@ export function fileOf(outcome: BackupFile | { readonly symbol: string; readonly
   return outcome
 }
 
-/** What is in an archive, by member: lines of tables sorted, as nobody promises their order. */
+/** The content of an archive, by member: lines of tables sorted, as their order is not defined. */
 export async function contentsOf(path: string, filename: string): Promise<Record<string, unknown>> {
   const packed = await readFile(path)
   const folder = folderOfArchive(filename)

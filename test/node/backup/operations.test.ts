@@ -11,8 +11,8 @@ import { backupPath, fileOf, fillBook, type NodeInTest, operator, startInTest } 
 const everything = { tableSets: undefined, rootKeys: undefined }
 const key = { ...operator, mayManageAccounts: false }
 const crafted = `${folder}.tar.gz`
-const wish = (filename: string) => ({ filename, isDry: false, allowsProfileMismatch: false, parts: undefined })
-const dry = (filename: string) => ({ ...wish(filename), isDry: true })
+const options = (filename: string) => ({ filename, isDry: false, allowsProfileMismatch: false, parts: undefined })
+const dry = (filename: string) => ({ ...options(filename), isDry: true })
 
 async function put({ folder: data }: NodeInTest, content: Buffer, name = crafted): Promise<void> {
   await mkdir(join(data, 'backup'), { recursive: true })
@@ -58,12 +58,12 @@ test('one node with all operations on it', async (t) => {
     assert.deepEqual(difference.tables[0]?.examples, [{ name: 'username alice', where: 'first' }])
     assert.doesNotMatch(JSON.stringify(difference), /"ff|0123456789/)
 
-    const part = await backup.import(operator, { ...wish(made.filename), parts: ['psk'] })
+    const part = await backup.import(operator, { ...options(made.filename), parts: ['psk'] })
     assert.ok('tables' in part)
     assert.equal(accessRecords.find({ kind: 'credential', by: 'username', id: 'alice' }), undefined)
     assert.ok(accessRecords.find({ kind: 'psk', identity: 'gateway' })?.key.length === 8)
     assert.match(
-      refusalIn(await backup.import(operator, { ...wish(made.filename), parts: ['x'] }))[1],
+      refusalIn(await backup.import(operator, { ...options(made.filename), parts: ['x'] }))[1],
       /Invalid parts: "x"/,
     )
     const verified = await backup.verify(operator, made.filename)
@@ -76,11 +76,11 @@ test('one node with all operations on it', async (t) => {
     async () => {
       const whole = fileOf(await backup.export(operator, everything))
       assert.deepEqual(refusalIn(await backup.read(key, whole.filename))[0], 'FORBIDDEN')
-      const [symbol, message] = refusalIn(await backup.import(key, wish(whole.filename)))
+      const [symbol, message] = refusalIn(await backup.import(key, options(whole.filename)))
       assert.equal(symbol, 'FORBIDDEN')
       assert.match(message, /dashboard_users, api_keys/)
       await put(one, archiveOf({ 'cluster.hocon': 'http_server.password = mine' }))
-      const own = { ...wish(crafted), parts: ['configuration'] }
+      const own = { ...options(crafted), parts: ['configuration'] }
       assert.match(refusalIn(await backup.import(key, own))[1], /holds http_server/)
       const part = fileOf(await backup.export(key, everything))
       const read = await backup.read(key, part.filename)
@@ -99,7 +99,7 @@ test('one node with all operations on it', async (t) => {
       ['another-password', true],
     ] as const) {
       await put(one, archiveOf({ 'cluster.hocon': `http_server { username = admin, password = "${password}" }` }))
-      const outcome = await backup.import(operator, { ...wish(crafted), isDry: true, parts: ['configuration'] })
+      const outcome = await backup.import(operator, { ...options(crafted), isDry: true, parts: ['configuration'] })
       assert.ok('warnings' in outcome, JSON.stringify(outcome))
       const isWarned = outcome.warnings.some((warning) => warning.includes('godwit ctl admins reset admin'))
       assert.equal(isWarned, !isRestored, outcome.warnings.join())
@@ -113,11 +113,11 @@ test('one node with all operations on it', async (t) => {
   await t.test('the profile of an archive is looked at where this broker is hardened', async () => {
     for (const profile of ['legacy', undefined] as const) {
       await put(one, archiveOf({}, { profile }))
-      assert.match(refusalIn(await backup.import(operator, wish(crafted)))[1], /profile legacy/)
-      assert.ok('tables' in (await backup.import(operator, { ...wish(crafted), allowsProfileMismatch: true })))
+      assert.match(refusalIn(await backup.import(operator, options(crafted)))[1], /profile legacy/)
+      assert.ok('tables' in (await backup.import(operator, { ...options(crafted), allowsProfileMismatch: true })))
     }
     await put(one, archiveOf({}, { profile: 'hardened' }))
-    assert.ok('tables' in (await backup.import(operator, wish(crafted))))
+    assert.ok('tables' in (await backup.import(operator, options(crafted))))
   })
 
   await t.test(
@@ -134,11 +134,11 @@ test('one node with all operations on it', async (t) => {
       ] as const) {
         await put(one, archiveOf({}, meta))
         assert.match(
-          refusalIn(await backup.import(operator, { ...wish(crafted), allowsProfileMismatch: true }))[1],
+          refusalIn(await backup.import(operator, { ...options(crafted), allowsProfileMismatch: true }))[1],
           why,
         )
       }
-      const [symbol] = refusalIn(await backup.import({ ...operator, namespace: 'other' }, wish(crafted)))
+      const [symbol] = refusalIn(await backup.import({ ...operator, namespace: 'other' }, options(crafted)))
       assert.equal(symbol, 'NOT_FOUND', 'what is global is not there for a namespace')
     },
   )
@@ -146,14 +146,14 @@ test('one node with all operations on it', async (t) => {
   await t.test('what is wrong anywhere in an archive keeps all of it from being carried out', async () => {
     const good = '{"identity":"new","key":"AAAAAAAAAAA="}\n'
     await put(one, archiveOf({ 'tables/pre-shared-keys.jsonl': good, 'tables/rules.jsonl': '{}\n' }))
-    assert.match(refusalIn(await backup.import(operator, wish(crafted)))[1], /rules.jsonl, line 1/)
+    assert.match(refusalIn(await backup.import(operator, options(crafted)))[1], /rules.jsonl, line 1/)
     await put(one, archiveOf({ 'tables/pre-shared-keys.jsonl': good, 'cluster.hocon': 'mqtt { nonsense = 1 }' }))
-    assert.match(refusalIn(await backup.import(operator, wish(crafted)))[1], /mqtt.nonsense/)
+    assert.match(refusalIn(await backup.import(operator, options(crafted)))[1], /mqtt.nonsense/)
     await put(
       one,
       archiveOf({ 'tables/pre-shared-keys.jsonl': good, 'cluster.hocon': 'auth.acl.file = "/etc/passwd"' }),
     )
-    assert.match(refusalIn(await backup.import(operator, wish(crafted)))[1], /cannot be/)
+    assert.match(refusalIn(await backup.import(operator, options(crafted)))[1], /cannot be/)
     assert.equal(accessRecords.find({ kind: 'psk', identity: 'new' }), undefined)
   })
 
@@ -165,7 +165,7 @@ test('one node with all operations on it', async (t) => {
       [`files/${name}`]: '-----BEGIN CERTIFICATE-----\nno certificate\n-----END CERTIFICATE-----\n',
     }
     await put(one, archiveOf(members))
-    for (const asked of [wish(crafted), dry(crafted)]) {
+    for (const asked of [options(crafted), dry(crafted)]) {
       assert.match(
         refusalIn(await backup.import(operator, asked))[1],
         /listeners\.ssl\.certfile: .* holds no certificate/,
@@ -173,7 +173,7 @@ test('one node with all operations on it', async (t) => {
     }
     const bridge = `bridges.mqtt.cloud { enable = true, server = "mqtts://192.0.2.1:8883", tls { certfile = "archive:${name}", keyfile = "archive:${name}" } }`
     await put(one, archiveOf({ ...members, 'cluster.hocon': bridge }))
-    assert.match(refusalIn(await backup.import(operator, wish(crafted)))[1], /bridges\.mqtt\.cloud\.tls\.certfile: /)
+    assert.match(refusalIn(await backup.import(operator, options(crafted)))[1], /bridges\.mqtt\.cloud\.tls\.certfile: /)
     assert.equal(accessRecords.find({ kind: 'psk', identity: 'new' }), undefined)
     assert.ok(!(await readdir(one.folder)).includes('restored'))
   })
@@ -207,7 +207,7 @@ test('one node with all operations on it', async (t) => {
     }
     const names = Array.from({ length: 10_001 }, (_, number) => account(`a-${number}`)).join('')
     await put(one, archiveOf({ 'tables/accounts.jsonl': names }))
-    assert.match(refusalIn(await backup.import(operator, wish(crafted)))[1], /more than 10000 accounts/)
+    assert.match(refusalIn(await backup.import(operator, options(crafted)))[1], /more than 10000 accounts/)
     assert.equal([...accessRecords.list('account')].length, 1)
   })
 

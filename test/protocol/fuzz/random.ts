@@ -1,4 +1,4 @@
-// Random numbers from a seed: the same seed, the same story, on every machine.
+// Random numbers from a seed: the same seed, the same scenario, on every machine.
 
 /** xorshift32: fast, and random enough to break things. */
 export class Random {

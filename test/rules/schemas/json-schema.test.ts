@@ -20,7 +20,7 @@ function passes(schema: unknown, json: string): boolean {
 }
 
 /** ajv 8.20 makes code for some schemas that names a variable which is not there. */
-function verdictOf(validate: () => boolean): boolean | undefined {
+function resultOf(validate: () => boolean): boolean | undefined {
   try {
     return validate()
   } catch (error) {
@@ -114,7 +114,7 @@ describe('JSON Schema as ajv decides', () => {
         const validate = new Ajv2020({ strict: false, validateSchema: false }).compile(JSON.parse(JSON.stringify(one)))
         for (const each of values) {
           const json = JSON.stringify(each)
-          const expected = verdictOf(() => validate(JSON.parse(json)))
+          const expected = resultOf(() => validate(JSON.parse(json)))
           if (expected !== undefined) assert.equal(passes(one, json), expected, `${JSON.stringify(one)} ${json}`)
         }
       }),

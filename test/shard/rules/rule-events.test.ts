@@ -1,4 +1,4 @@
-// Rules of events: when they run, what they see, and that they harm nobody.
+// Rules of events: when they run, what they see, and that they delay no client.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -10,7 +10,7 @@ import { republishTo, ruleWorld, toConsole } from './rule-world.ts'
 
 const one = { shards: 1 } as const
 
-const refusal = () => ({ verdict: { allowed: false as const, reason: reasonCodes.notAuthorized }, afterMs: 0 })
+const refusal = () => ({ decision: { allowed: false as const, reason: reasonCodes.notAuthorized }, afterMs: 0 })
 
 function rule(id: string, sql: string) {
   return { id, sql, actions: toConsole }
@@ -79,7 +79,7 @@ describe('events of clients', () => {
   })
 
   test('a refused client gives connack and authn_complete, and no connected', () => {
-    const { world, take, outputsOf } = ruleWorld({ ...one, host: { verdict: refusal } })
+    const { world, take, outputsOf } = ruleWorld({ ...one, host: { decision: refusal } })
     take([
       rule('in', 'SELECT * FROM "$events/client_connected"'),
       rule('ack', 'SELECT clientid, username, reason_code, connected_at FROM "$events/client_connack"'),
@@ -245,17 +245,17 @@ test('what the rule of an acknowledgement stores is in one batch with the end of
     },
   ])
   const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
-  const keeper = world.connect('keeper', durable)
-  keeper.subscribe('acked', { qos: 1 })
-  keeper.disconnect()
+  const subscriber = world.connect('subscriber', durable)
+  subscriber.subscribe('acked', { qos: 1 })
+  subscriber.disconnect()
   const receiver = world.connect('receiver', durable)
   receiver.subscribe('t', { qos: 1 })
   world.connect('p').publish('t', 'x', { qos: 1 })
   world.restart()
   receiver.connect()
-  keeper.connect()
+  subscriber.connect()
   world.settle()
-  assert.deepEqual(keeper.payloads, ['x'], 'the acknowledgement was stored with what its rule published')
+  assert.deepEqual(subscriber.payloads, ['x'], 'the acknowledgement was stored with what its rule published')
   assert.equal(receiver.payloads.length, 1, 'and the message does not come again')
 })
 

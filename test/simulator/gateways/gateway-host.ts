@@ -117,7 +117,7 @@ export class GatewayHost {
     return question
   }
 
-  /** Looks for answers of the core while somebody waits for one. */
+  /** Polls for outputs of the core while a request is pending. */
   #look(): void {
     const { events } = this.#world.host
     for (; this.#seenEvents < events.length; this.#seenEvents++) {
@@ -177,7 +177,7 @@ class LinkStream implements ByteStream {
   readonly #later: (run: () => void) => void
   #isClosed = false
 
-  /** `link` undefined: nobody listens. */
+  /** `link` undefined: no listener. */
   constructor(link: Link | undefined, later: (run: () => void) => void) {
     this.#link = link
     this.#later = later

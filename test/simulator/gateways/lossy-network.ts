@@ -1,4 +1,4 @@
-// Datagrams between devices and a gateway: lost, repeated, late and out of order, by the dice of the world.
+// Datagrams between devices and a gateway: lost, repeated, late and out of order, by the generator of the world.
 
 import type { PeerAddress } from '../../../src/gateways/index.ts'
 import type { Stage } from '../stage.ts'

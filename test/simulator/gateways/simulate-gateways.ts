@@ -1,8 +1,8 @@
 // npm run simulate:gateways -- --seeds 10000 [--from N] [--protocol mqttsn|coap|lwm2m]
-// npm run simulate:gateways -- --seed N --protocol NAME     tells one story, line by line
+// npm run simulate:gateways -- --seed N --protocol NAME     tells one scenario, line by line
 
 import { parseArgs } from 'node:util'
-import { gatewayStories } from './stories.ts'
+import { gatewayScenarios } from './gateway-scenarios.ts'
 
 const { values } = parseArgs({
   options: {
@@ -13,17 +13,17 @@ const { values } = parseArgs({
   },
 })
 
-const stories = Object.entries(gatewayStories).filter(([name]) => name === (values.protocol ?? name))
-if (stories.length === 0) throw new Error(`--protocol is one of ${Object.keys(gatewayStories).join(', ')}`)
+const scenarios = Object.entries(gatewayScenarios).filter(([name]) => name === (values.protocol ?? name))
+if (scenarios.length === 0) throw new Error(`--protocol is one of ${Object.keys(gatewayScenarios).join(', ')}`)
 const maxFaultsTold = 20
 const from = Number(values.seed ?? values.from)
 const count = values.seed === undefined ? Number(values.seeds) : 1
-for (const [name, run] of stories) {
+for (const [name, run] of scenarios) {
   let [delivered, lost, failed] = [0, 0, 0]
   const startedMs = performance.now()
   for (let seed = from; seed < from + count; seed++) {
-    const told = run(seed, { isTold: values.seed !== undefined })
-    if (values.seed !== undefined) console.log(told.story.join('\n'))
+    const told = run(seed, { isRecorded: values.seed !== undefined })
+    if (values.seed !== undefined) console.log(told.log.join('\n'))
     delivered += told.delivered
     lost += told.lost
     if (told.faults.length === 0) continue

@@ -6,7 +6,7 @@ import type { LossyNetwork } from './lossy-network.ts'
 
 const retryMs = 5_000
 const durationSeconds = 60
-/** So few that they come again within a story. */
+/** So few that they come again within a scenario. */
 const maxMessageId = 24
 const types = {
   connect: 0x04,

@@ -20,7 +20,7 @@ export class DtlsWorld {
   readonly closed: DtlsSession[] = []
   readonly refused: string[] = []
   readonly heard: string[] = []
-  /** Answers that strangers may have. */
+  /** Responses that unauthenticated clients may have. */
   answersLeft = Infinity
   wakesAtMs = Infinity
   readonly server: DtlsServer
@@ -49,7 +49,7 @@ export class DtlsWorld {
     return new DtlsClient({ identity, key, suite: 0xc0a8, ...wishes })
   }
 
-  /** Delivers what both have to say until nobody says more. */
+  /** Delivers what both sides send until neither sends more. */
   run(client: DtlsClient, port = 1_000, address = '192.0.2.1'): void {
     while (client.outbox.length > 0 || this.sent.length > 0) {
       for (const datagram of client.outbox.splice(0)) this.server.handleDatagram(datagram, { address, port })

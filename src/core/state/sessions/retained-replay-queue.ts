@@ -98,7 +98,7 @@ export class RetainedReplayQueue {
 
   /** Returns whether a replay may still send the topic of this name. */
   awaits(name: TopicName): boolean {
-    return this.#byTopic.audiencesFor(name).length > 0
+    return this.#byTopic.subscribersFor(name).length > 0
   }
 
   #isThere(scan: RetainedReplay): boolean {

@@ -67,8 +67,8 @@ function jobHandlers(backup: BackupOperations): Handlers<Pick<Known, OfJobs>> {
       const refused = refusalOfNode(backup, body.node)
       if (refused !== undefined) return refused
       const { filename, parts, dry_run: isDry = false, allow_security_profile_mismatch: allows = false } = body
-      const wish = { filename, isDry, allowsProfileMismatch: allows, parts }
-      const outcome = await backup.import(scopeOf(caller, namespace), wish)
+      const request = { filename, isDry, allowsProfileMismatch: allows, parts }
+      const outcome = await backup.import(scopeOf(caller, namespace), request)
       return 'symbol' in outcome ? refusalFor(outcome) : { code: 0, data: writtenOutcome(outcome) }
     },
     export_backup: async ({ body: { table_sets: tableSets, root_keys: rootKeys }, namespace, caller }) => {

@@ -1,0 +1,118 @@
+// `resend_wait` and `resend_interval`: a remote broker that is there and answers no message.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { AckMonitor } from '../../src/bridges/ack-timeout.ts'
+import type { Packet } from '../../src/protocol/index.ts'
+import { Bridged, payloads, publishAll } from './bridged-brokers.ts'
+import { ack, crafted, pingresp, polite } from './crafted.ts'
+
+const outward = 'forwards = [{local_topic = "out", remote_topic = ""}], keepalive = 60s'
+const nothing = (): void => undefined
+
+interface Heard {
+  readonly atMs: number
+  readonly dup: boolean
+}
+
+/** It answers pings, and messages as `answer` says. */
+function remote(bridge: string, answer: (packet: Packet, send: (bytes: Buffer) => void) => void = () => undefined) {
+  const published: Heard[] = []
+  const there = crafted(
+    polite((packet, send) => {
+      if (packet.type === 'pingreq') send(pingresp)
+      if (packet.type === 'publish') published.push({ atMs: world.here.nowMs, dup: packet.dup })
+      answer(packet, send)
+    }),
+  )
+  const world: Bridged = new Bridged({ bridge: `${outward}, ${bridge}`, crafted: there.remote })
+  return { world, there, published }
+}
+
+describe('a remote broker that answers pings and nothing else', () => {
+  test('is reconnected when a message has waited for `ack_timeout`, and the message is sent again as a duplicate', () => {
+    const { world, there, published } = remote('resend_wait = 3000, resend_interval = 20000')
+    world.here.publish('out', 'one', { qos: 1 })
+    const startMs = world.here.nowMs
+    world.here.passMs(2_900)
+    assert.equal(there.connections, 1)
+    world.passSeconds(3)
+    assert.equal(there.connections, 2)
+    assert.match(world.status.lastError ?? '', /answers no message/)
+    world.passSeconds(60)
+    // Once in twenty seconds at most.
+    const connections: number = there.connections
+    assert.ok(connections >= 3 && connections <= 5, `${connections} connections`)
+    assert.deepEqual(
+      published.map(({ dup }) => dup),
+      published.map((_, index) => index > 0),
+    )
+    const pauses = published.slice(1).map(({ atMs }) => atMs - startMs)
+    for (const [index, atMs] of pauses.entries()) {
+      if (index > 0) assert.ok(atMs - (pauses[index - 1] ?? 0) >= 19_000, `${pauses.join()} ms`)
+    }
+    assert.equal(world.status.spooled, 1)
+  })
+
+  test('is waited for where nothing is written of it, or nothing is under way', () => {
+    for (const bridge of ['', 'resend_wait = 0']) {
+      const { world, there } = remote(bridge)
+      world.here.publish('out', 'one', { qos: 1 })
+      world.passSeconds(120)
+      assert.equal(there.connections, 1)
+      assert.equal(world.status.inFlight, 1)
+    }
+    const { world, there } = remote('resend_wait = 1s')
+    world.here.publish('out', 'one', { qos: 0 })
+    world.passSeconds(120)
+    assert.equal(there.connections, 1)
+  })
+
+  test('is sent QoS 2 as far as it has not come: after PUBREC the PUBREL alone', () => {
+    const seen: string[] = []
+    const { world } = remote('resend_interval = 5s', (packet, send) => {
+      if (packet.type === 'publish' || packet.type === 'pubrel') seen.push(packet.type)
+      if (packet.type === 'publish') send(ack('pubrec', packet.packetId))
+    })
+    world.here.publish('out', 'one', { qos: 2 })
+    world.passSeconds(12)
+    assert.deepEqual(seen.slice(0, 2), ['publish', 'pubrel'])
+    assert.equal(world.status.spooled, 1)
+    assert.ok(world.status.counters.failures >= 1)
+  })
+})
+
+test('a remote broker that answers one message a second is slow, and its connection is left alone', () => {
+  const waiting: number[] = []
+  let answerOne = nothing
+  const { world, there } = remote('resend_wait = 3s, resend_interval = 1s', (packet, send) => {
+    if (packet.type === 'publish') waiting.push(packet.packetId)
+    answerOne = () => {
+      const packetId = waiting.shift()
+      if (packetId !== undefined) send(ack('puback', packetId))
+    }
+  })
+  publishAll(world.here, 'out', payloads(20), 1)
+  for (let second = 0; second < 25; second++) {
+    world.passSeconds(1)
+    answerOne()
+    world.settle()
+  }
+  assert.equal(there.connections, 1)
+  assert.equal(world.status.counters.acknowledged, 20)
+  assert.equal(world.status.counters.sentAgain, 0)
+})
+
+/** Looks whenever it is due; when the watch says that nothing is answered. Undefined: it does not. */
+function stalledAt(watch: AckMonitor, endMs: number, unsentBytes: number): number | undefined {
+  for (let nowMs = watch.dueAtMs; nowMs <= endMs; nowMs = watch.dueAtMs)
+    if (watch.isStalled({ inFlight: 5, answers: 0, unsentBytes }, nowMs)) return nowMs
+  return undefined
+}
+
+test('a remote broker that reads slowly is waited for until it has what it is to answer', () => {
+  const watch = new AckMonitor()
+  watch.begin({ waitMs: 1_000, intervalMs: 0 }, 0)
+  assert.equal(stalledAt(watch, 60_000, 10), undefined)
+  assert.equal(stalledAt(watch, 120_000, 0), 61_000)
+})

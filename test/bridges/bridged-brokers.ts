@@ -1,0 +1,263 @@
+// Two brokers in one simulated time, and a bridge that belongs to the first.
+
+import assert from 'node:assert/strict'
+import {
+  Bridge,
+  bridgeSettings,
+  createStreamPair,
+  type BridgeConnector,
+  type BridgeEvent,
+  type BridgeSettings,
+  type LocalBroker,
+} from '../../src/bridges/index.ts'
+import { formatConfigError, loadConfig } from '../../src/config/index.ts'
+import { bridgeClientId } from '../../src/core/index.ts'
+import type { QoS } from '../../src/protocol/index.ts'
+import { calmNetwork, type NetworkTraits } from '../simulator/network.ts'
+import { Stage, type PlannedEvent } from '../simulator/stage.ts'
+import type { ByteStream } from '../../src/transports/index.ts'
+import { World, type WorldOptions } from '../simulator/world.ts'
+import { LinkStream } from './link-stream.ts'
+
+export interface BridgedOptions {
+  readonly seed?: number
+  /** In the words of the configuration, without the server. */
+  readonly bridge?: string
+  /** Of the broker that the bridge belongs to, or a broker that is there already. */
+  readonly world?: WorldOptions | World
+  readonly brokerId?: string
+  /** 'b' if not said. */
+  readonly name?: string
+  readonly isOfAws?: boolean
+  readonly remote?: WorldOptions
+  readonly network?: NetworkTraits
+  /** Given each stream of the bridge to its own broker. */
+  readonly ownStream?: (stream: ByteStream) => void
+  readonly isBroken?: (server: string) => boolean
+  /** In place of the second broker: given the remote end of each connection. */
+  readonly crafted?: (stream: ByteStream) => void
+  /** A broker of an earlier scenario, in whose time this one goes on. */
+  readonly there?: World
+}
+
+export class Bridged {
+  readonly stage: Stage
+  readonly here: World
+  there: World
+  readonly events: BridgeEvent[] = []
+  readonly network: NetworkTraits
+  readonly #ownStream: (stream: ByteStream) => void
+  /** Whether what is dialed is not there. */
+  isBroken: (server: string) => boolean
+  readonly dialed: string[] = []
+  /** The connection that was dialed last. */
+  stream: LinkStream | undefined
+  bridge: Bridge
+  settings: BridgeSettings
+  readonly #crafted: ((stream: ByteStream) => void) | undefined
+  #timer: PlannedEvent | undefined
+  /** Counts the lives of the bridge: nothing of an earlier one happens any more. */
+  #life = 0
+  #isLooking = false
+
+  constructor(options: BridgedOptions = {}) {
+    const own = { shards: 1, seed: options.seed ?? 1 }
+    const known = options.world instanceof World ? options.world : options.there
+    this.stage = known?.stage ?? new Stage(own.seed, false)
+    this.here =
+      options.world instanceof World ? options.world : new World({ ...own, ...options.world, stage: this.stage })
+    this.there = options.there ?? new World({ ...own, ...options.remote, stage: this.stage })
+    this.network = options.network ?? calmNetwork
+    this.#ownStream = options.ownStream ?? (() => undefined)
+    this.#crafted = options.crafted
+    this.isBroken = options.isBroken ?? (() => false)
+    this.settings = settingsOf(options.bridge ?? '', options)
+    this.bridge = this.#newBridge()
+    this.settle()
+  }
+
+  settle(): void {
+    this.here.settle()
+  }
+
+  passSeconds(seconds: number): void {
+    this.here.passSeconds(seconds)
+  }
+
+  get status(): ReturnType<Bridge['status']> {
+    return this.bridge.status()
+  }
+
+  /** In the words of the configuration. */
+  change(text: string): void {
+    this.settings = settingsOf(text)
+    this.bridge.change(this.settings)
+    const life = this.#life
+    this.#tellWishes(this.bridge, () => this.#life === life)
+    this.settle()
+  }
+
+  /** The process of the first broker dies and is started again, and the bridge with it. */
+  restartHere(death: 'kill' | 'power-loss' = 'kill'): void {
+    this.killHere(death)
+    this.startHere()
+  }
+
+  killHere(death: 'kill' | 'power-loss' = 'kill'): void {
+    this.#life++
+    this.#isLooking = false
+    this.stage.cancel(this.#timer)
+    this.stream?.destroy()
+    this.here.crash(death)
+  }
+
+  startHere(): void {
+    this.here.start()
+    this.bridge = this.#newBridge()
+    this.settle()
+  }
+
+  /** The bridge is taken out of the configuration, and one of the same name is put in before its session has ended. */
+  makeAnew(bridge: string): void {
+    this.bridge.remove()
+    this.bridge.stop()
+    this.#life++
+    this.settings = settingsOf(bridge)
+    this.bridge = this.#newBridge(true)
+    this.settle()
+  }
+
+  /** The remote broker is another one, that knows nothing. */
+  replaceThere(options: WorldOptions = {}): void {
+    if (this.there.host.isRunning) this.there.crash('kill')
+    this.there = new World({ shards: 1, ...options, stage: this.stage })
+    this.settle()
+  }
+
+  #newBridge(isAnew = false): Bridge {
+    const life = this.#life
+    const isAlive = (): boolean => this.#life === life
+    const bridge = new Bridge(this.settings, {
+      connector: this.#connector(isAlive),
+      broker: this.#broker(),
+      nowMs: () => this.stage.nowMs,
+      random: () => this.stage.random.fraction(),
+      later: (work) => void this.stage.after(0, () => (isAlive() ? work() : undefined)),
+      wakeAt: (timeMs) => {
+        if (!isAlive()) return
+        this.stage.cancel(this.#timer)
+        if (timeMs === Infinity) return
+        this.#timer = this.stage.after(timeMs - this.stage.nowMs, () => (isAlive() ? bridge.tick() : undefined))
+      },
+      emit: (event) => this.events.push(event),
+    })
+    bridge.start(isAnew)
+    this.#tellWishes(bridge, isAlive)
+    return bridge
+  }
+
+  /** What clients here are subscribed to, for a bridge that passes it on: looked for as a shard does. */
+  #tellWishes(bridge: Bridge, isAlive: () => boolean): void {
+    if (!this.settings.isTransparent || this.#isLooking) return
+    this.#isLooking = true
+    const { host } = this.here
+    host.handle({ kind: 'client-filters', areWanted: true })
+    const look = (): void => {
+      this.#isLooking = isAlive() && this.settings.isTransparent
+      if (!this.#isLooking) return
+      const filters = host.coreOf().clientFilters
+      if (filters?.isComplete === true)
+        bridge.updateClientFilters({ changes: filters.take(), isComplete: true, unreported: filters.unreported })
+      this.stage.after(100, look)
+    }
+    this.stage.after(0, look)
+  }
+
+  #connector(isAlive: () => boolean): BridgeConnector {
+    return {
+      dial: (server, _link, handlers) => {
+        this.dialed.push(server)
+        let isAbandoned = false
+        this.stage.after(0, () => {
+          if (isAbandoned || !isAlive()) return
+          const isThere = !this.isBroken(server)
+          if (isThere && this.#crafted !== undefined) return handlers.onOpen(this.#craft(this.#crafted))
+          const link = isThere ? this.there.host.accept(this.network) : undefined
+          if (link === undefined) return handlers.onProblem({ message: 'no listener there' })
+          this.stream = new LinkStream(this.stage, link)
+          handlers.onOpen(this.stream)
+        })
+        return { abandon: () => (isAbandoned = true) }
+      },
+    }
+  }
+
+  #craft(crafted: (stream: ByteStream) => void): ByteStream {
+    const [ours, theirs] = createStreamPair((work) => void this.stage.after(0, work))
+    crafted(theirs)
+    return ours
+  }
+
+  #broker(): LocalBroker {
+    const { host, stage } = this.here
+    return {
+      open: () => {
+        const { listener } = host.traits
+        host.traits.listener = { ...listener, isBridge: true }
+        const link = host.accept(calmNetwork)
+        delete host.traits.listener
+        if (listener !== undefined) host.traits.listener = listener
+        assert.ok(link !== undefined, 'the broker of the bridge does not run')
+        const stream = new LinkStream(stage, link, { lendsChunks: true })
+        this.#ownStream(stream)
+        return stream
+      },
+      sessionStatus: () => {
+        const found = host.isRunning ? host.coreOf().view.bridgeSession(bridgeClientId(this.settings.name)) : undefined
+        return (
+          found ?? {
+            subscriptions: new Map(),
+            unreleased: [],
+            spooled: 0,
+            oldestAtMs: undefined,
+            dropped: 0,
+            drops: new Map(),
+          }
+        )
+      },
+      limits: {
+        maxPacketBytes: host.settings.maxPacketBytes,
+        maxPropertyBytes: 32_768,
+        maxTopicLevels: 128,
+        maxTopicBytes: 65_535,
+      },
+      receiveMaximum: host.settings.receiveMaximum,
+    }
+  }
+}
+
+export function settingsOf(
+  text: string,
+  of: { brokerId?: string; name?: string; isOfAws?: boolean } = {},
+): BridgeSettings {
+  const { brokerId = 'here', name = 'b', isOfAws } = of
+  const named = `bridges.mqtt.${name} { enable = true, server = "mqtt-tcp://there:1883", proto_ver = 5, ${text} }`
+  const loaded = loadConfig({ text: named, file: 'test.conf', overrides: [] })
+  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
+  const config = loaded.config.bridges.mqtt.named.get(name)
+  assert.ok(config !== undefined)
+  const made = bridgeSettings(name, config, { brokerId, link: {}, isOfAws })
+  if ('problem' in made) assert.fail(made.problem)
+  return made.settings
+}
+
+export function payloads(count: number, word = 'm'): string[] {
+  return Array.from({ length: count }, (_, index) => `${word}${index}`)
+}
+
+/** A client publishes them one after the other. */
+export function publishAll(world: World, topic: string, list: readonly string[], qos: QoS): void {
+  const author = world.connect(`author-${list[0]}`)
+  for (const payload of list) author.publish(topic, payload, { qos })
+  author.disconnect()
+}

@@ -1,0 +1,21 @@
+// Scenarios from seeds: see bridge-scenario.ts and ring-scenario.ts. One that fails is told again by its seed.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { runBridgeScenario } from './bridge-scenario.ts'
+import { runRingScenario } from './ring-scenario.ts'
+import { runAll } from './scenario.ts'
+
+const scenarios = 120
+
+test(`in ${scenarios} scenarios, whatever fails or stops responding, no message is lost and QoS 2 arrives once`, () => {
+  const { carried, reconnects } = runAll(scenarios, runBridgeScenario)
+  assert.ok(carried > scenarios * 50 && reconnects > scenarios, `${carried} messages, ${reconnects} connections`)
+})
+
+const ringScenarios = 60
+
+test(`in ${ringScenarios} scenarios of brokers in a ring each message arrives everywhere, and none loops for ever`, () => {
+  const { carried, loops } = runAll(ringScenarios, runRingScenario)
+  assert.ok(carried > ringScenarios * 50 && loops > ringScenarios, `${carried} messages, ${loops} cut`)
+})

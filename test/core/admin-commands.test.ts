@@ -1,0 +1,128 @@
+// Commands of an administrator pass the same checks as packets of clients.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { reasonCodes, type TopicFilter } from '../../src/protocol/index.ts'
+import type { Command } from '../../src/core/index.ts'
+import { World } from '../simulator/world.ts'
+
+const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
+const filter = 'a/+' as TopicFilter
+
+function publication(parts: Partial<Extract<Command, { name: 'publish' }>> = {}): Command {
+  return {
+    name: 'publish',
+    topic: 'a/b',
+    payload: Buffer.from('x'),
+    qos: 1,
+    retain: false,
+    properties: undefined,
+    clientId: 'operator',
+    ...parts,
+  }
+}
+
+describe('publish', () => {
+  test('reaches subscribers, there or not, with its properties, and says how many', () => {
+    const world = new World()
+    const live = world.subscriber(filter)
+    const sleeper = world.connect('sleeper', { ...durable })
+    sleeper.subscribe(filter)
+    sleeper.disconnect()
+    const properties = { contentType: 'text/plain', messageExpiryIntervalSeconds: 60 }
+    assert.deepEqual(world.command(publication({ properties })), { done: true, matched: 2 })
+    world.passSeconds(10)
+    sleeper.connect()
+    assert.equal(live.messages[0]?.properties?.contentType, 'text/plain')
+    assert.equal(sleeper.messages[0]?.properties?.messageExpiryIntervalSeconds, 50)
+  })
+
+  test('below $SYS is remembered in memory alone, until the broker ends', () => {
+    const world = new World()
+    const own = publication({ topic: '$SYS/brokers', qos: 0, retain: true })
+    assert.deepEqual(world.command(own), { done: true, matched: 0 })
+    assert.deepEqual(world.subscriber('$SYS/#').payloads, ['x'])
+    assert.deepEqual(
+      world.records().filter(({ kind }) => kind === 'retained'),
+      [],
+    )
+    world.restart()
+    assert.deepEqual(world.subscriber('$SYS/#').payloads, [])
+  })
+
+  test('is remembered with the retain flag, and forgotten with an empty payload', () => {
+    const world = new World()
+    world.command(publication({ retain: true }))
+    assert.deepEqual(world.subscriber(filter).payloads, ['x'])
+    world.command(publication({ retain: true, payload: Buffer.alloc(0) }))
+    assert.deepEqual(world.subscriber(filter).payloads, [])
+  })
+
+  test('to no topic name is refused', () => {
+    const world = new World()
+    for (const topic of ['', 'a/#', 'a\0b'])
+      assert.deepEqual(world.command(publication({ topic })), { done: false, why: 'invalid-topic' })
+  })
+})
+
+describe('kick', () => {
+  test('closes the connection with 0x98 and publishes the will; a stored session stays', () => {
+    const world = new World()
+    const mourner = world.subscriber('wills')
+    const client = world.connect('me', { ...durable, will: { topic: 'wills', payload: 'gone' } })
+    assert.deepEqual(world.command({ name: 'kick', clientId: 'me' }), { done: true, matched: 1 })
+    assert.equal(client.disconnected?.reasonCode, reasonCodes.administrativeAction)
+    assert.equal(client.hasOpenConnection, false)
+    assert.deepEqual(mourner.payloads, ['gone'])
+    assert.equal(client.connect()?.sessionPresent, true)
+  })
+
+  test('of an unknown client says so', () => {
+    const world = new World()
+    world.connect('sleeper', { ...durable }).disconnect()
+    for (const clientId of ['nobody', 'sleeper'])
+      assert.deepEqual(world.command({ name: 'kick', clientId }), { done: false, why: 'no-such-client' })
+  })
+})
+
+describe('subscribe and unsubscribe', () => {
+  test('hold for a client that is there, with retained messages', () => {
+    const world = new World()
+    world.publish('a/b', 'kept', { retain: true })
+    const client = world.connect('me')
+    assert.deepEqual(world.command({ name: 'subscribe', clientId: 'me', filter, qos: 1 }), { done: true, matched: 1 })
+    world.publish('a/c', 'live', { qos: 2 })
+    assert.deepEqual(
+      client.messages.map(({ payload, qos }) => [payload, qos]),
+      [
+        ['kept', 0],
+        ['live', 1],
+      ],
+    )
+    assert.deepEqual(world.command({ name: 'unsubscribe', clientId: 'me', filter }), { done: true, matched: 1 })
+    world.publish('a/c', 'more')
+    assert.equal(client.messages.length, 2)
+    assert.deepEqual(world.command({ name: 'unsubscribe', clientId: 'me', filter }), { done: true, matched: 0 })
+  })
+
+  test('hold for one that is away, and over a restart', () => {
+    const world = new World()
+    const sleeper = world.connect('sleeper', { ...durable })
+    sleeper.disconnect()
+    world.command({ name: 'subscribe', clientId: 'sleeper', filter, qos: 1 })
+    world.restart('power-loss')
+    world.publish('a/c', 'x', { qos: 1 })
+    sleeper.connect()
+    assert.deepEqual(sleeper.payloads, ['x'])
+  })
+
+  test('for unknown clients say so', () => {
+    const world = new World()
+    const clientId = 'nobody'
+    assert.deepEqual(world.command({ name: 'subscribe', clientId, filter, qos: 1 }), {
+      done: false,
+      why: 'no-such-client',
+    })
+    assert.deepEqual(world.command({ name: 'unsubscribe', clientId, filter }), { done: false, why: 'no-such-client' })
+  })
+})

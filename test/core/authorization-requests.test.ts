@@ -1,0 +1,183 @@
+// If access is not decided at once, the packet waits for the response and all later packets wait with it: none is lost, overtakes, or is
+// requested for ever.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { World, type Client, type WorldOptions } from '../simulator/world.ts'
+import { Rulebook } from './denied-actions.ts'
+
+interface Asking {
+  world: World
+  rulebook: Rulebook
+  /** What has been asked, as `action topic`. */
+  asked: string[]
+}
+
+/** `slow/...` is undecided at first; the response takes two seconds and is what `answer` says. */
+function askingWorld(answer: 'allow' | 'deny' | 'ask' = 'allow', options: WorldOptions = {}): Asking {
+  const rulebook = new Rulebook(
+    { action: 'publish', topic: 'slow/#', is: 'ask' },
+    { action: 'subscribe', topic: 'slow/#', is: 'ask' },
+  )
+  const asked: string[] = []
+  const world = new World({
+    ...options,
+    host: {
+      permissions: rulebook,
+      mayDo: ({ action, topic }) => {
+        asked.push(`${action} ${topic}`)
+        rulebook.rules.unshift({ action, topic, is: answer })
+        return 2_000
+      },
+    },
+  })
+  return { world, rulebook, asked }
+}
+
+const publishAll = (client: Client): unknown[] => [
+  client.publish('open', '1', { qos: 0 }),
+  client.publish('slow/a', '2', { qos: 1 }),
+  client.publish('open', '3', { qos: 2 }),
+  client.publish('slow/b', '4', { qos: 0 }),
+  client.publish('open', '5', { qos: 1 }),
+]
+
+describe('a PUBLISH without an immediate decision', () => {
+  for (const version of [4, 5] as const) {
+    test(`waits, and what comes behind it waits with it, in order (version ${version})`, () => {
+      const { world, asked } = askingWorld()
+      const listener = world.subscriber('#', { qos: 2 })
+      const client = world.connect('author', { version })
+      publishAll(client)
+      assert.deepEqual(listener.payloads, ['1'])
+      world.passMs(2_500)
+      assert.deepEqual(listener.payloads, ['1', '2', '3'])
+      world.passMs(2_000)
+      assert.deepEqual(listener.payloads, ['1', '2', '3', '4', '5'])
+      assert.deepEqual(asked, ['publish slow/a', 'publish slow/b'])
+      assert.equal(world.view.counts.publishesReceived, 5)
+    })
+  }
+
+  test('is refused if the answer is no', () => {
+    const { world } = askingWorld('deny')
+    const client = world.connect('author')
+    const publication = client.publish('slow/a', 'x', { qos: 1 })
+    world.passSeconds(3)
+    assert.equal(publication.reasonCode, reasonCodes.notAuthorized)
+  })
+
+  test('is refused if it is undecided after the response: it is not requested twice', () => {
+    const { world, rulebook, asked } = askingWorld('ask')
+    const client = world.connect('author')
+    const first = client.publish('slow/a', 'x', { qos: 2 })
+    world.passSeconds(3)
+    assert.equal(first.reasonCode, reasonCodes.notAuthorized)
+    assert.deepEqual(asked, ['publish slow/a'])
+    // Another PUBLISH is another question.
+    rulebook.rules = [{ action: 'publish', is: 'ask' }]
+    client.publish('slow/a', 'y', { qos: 1 })
+    world.passSeconds(3)
+    assert.equal(asked.length, 2)
+  })
+
+  test('is forgotten with its client, and the answer that comes then changes nothing', () => {
+    const { world } = askingWorld()
+    const listener = world.subscriber('#')
+    const client = world.connect('author')
+    client.publish('slow/a', 'x', { qos: 1 })
+    client.drop()
+    world.passSeconds(3)
+    assert.deepEqual(listener.payloads, [])
+    assert.equal(client.connect()?.reasonCode, 0)
+  })
+
+  test('its client is not taken for silent meanwhile, nor right after', () => {
+    const { world } = askingWorld()
+    world.host.traits.mayDo = () => 100_000
+    const client = world.connect('author', { keepAliveSeconds: 10 })
+    client.publish('slow/a', 'x', { qos: 1 })
+    world.passSeconds(110)
+    assert.equal(client.isConnected, true)
+  })
+
+  test('its client is not read from: more than mqtt.max_parked_packets do no harm', () => {
+    const { world } = askingWorld('allow', { settings: { maxParkedPackets: 4 } })
+    const listener = world.subscriber('#')
+    const client = world.connect('author')
+    for (let count = 0; count < 100; count++) client.publish(count === 0 ? 'slow/a' : 'open', String(count))
+    assert.deepEqual(listener.payloads, [])
+    world.passSeconds(3)
+    assert.equal(client.isConnected, true)
+    assert.equal(listener.payloads.length, 100)
+  })
+})
+
+describe('a SUBSCRIBE without an immediate decision', () => {
+  test('is answered as a whole when all its filters are known', () => {
+    const { world, asked } = askingWorld()
+    const client = world.connect('curious')
+    world.host.traits.mayDo = ({ action, topic }) => {
+      asked.push(`${action} ${topic}`)
+      return topic === 'slow/a' ? 1_000 : 3_000
+    }
+    client.subscribe(['open', 'slow/a', '$share/g/slow/b'], { qos: 1 })
+    world.passSeconds(2)
+    assert.equal(world.view.subscriptions('curious').size, 0)
+    assert.deepEqual(asked, ['subscribe slow/a', 'subscribe slow/b'])
+    world.passSeconds(2)
+    // Still undecided: those two are denied.
+    assert.deepEqual([...world.view.subscriptions('curious').keys()], ['open'])
+  })
+
+  test('many filters are asked about a few at a time', () => {
+    const { world, asked } = askingWorld()
+    const client = world.connect('curious')
+    client.subscribe(Array.from({ length: 150 }, (_, index) => `slow/${index}`))
+    assert.equal(asked.length, 64)
+    world.passSeconds(2)
+    assert.equal(asked.length, 128)
+    world.passSeconds(5)
+    assert.equal(asked.length, 150)
+    assert.equal(world.view.subscriptions('curious').size, 150)
+  })
+})
+
+describe('a will without an immediate decision', () => {
+  for (const [answer, code] of [
+    ['allow', 0],
+    ['deny', reasonCodes.notAuthorized],
+    ['ask', reasonCodes.notAuthorized],
+  ] as const) {
+    test(`CONNECT waits for the answer, which is ${answer}`, () => {
+      const { world, asked } = askingWorld(answer)
+      const client = world.client('mortal', { will: { topic: 'slow/w', payload: 'gone' } })
+      client.connect()
+      assert.equal(client.hasOpenConnection && !client.isConnected, true)
+      world.passSeconds(3)
+      assert.equal(client.connack?.reasonCode, code)
+      assert.deepEqual(asked, ['publish slow/w'])
+      assert.equal(client.isConnected, code === 0)
+    })
+  }
+
+  test('its client is refused that has been banned while it waited for the answer', () => {
+    const { world, rulebook } = askingWorld()
+    const client = world.client('mortal', { will: { topic: 'slow/w', payload: 'gone' } })
+    client.connect()
+    rulebook.change(world, { action: 'stay', clientId: 'mortal' })
+    world.passSeconds(3)
+    assert.equal(client.connack?.reasonCode, reasonCodes.banned)
+    assert.equal(client.isConnected, false)
+  })
+
+  test('a broker that stops meanwhile accepts no further client', () => {
+    const { world } = askingWorld()
+    const client = world.client('mortal', { will: { topic: 'slow/w', payload: 'gone' } })
+    client.connect()
+    world.stop()
+    world.passSeconds(3)
+    assert.equal(client.connack?.reasonCode, reasonCodes.serverUnavailable)
+  })
+})

@@ -1,0 +1,165 @@
+// QoS 2 that has no packet id of a client (an operator's, a will) comes once to each shard, whatever becomes of that.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Command, CommandResult } from '../../../src/core/index.ts'
+import type { PacketClient } from './packet-client.ts'
+import { SeveralCores } from './several-cores.ts'
+
+const stored = { expirySeconds: 3_600 } as const
+
+interface Scene {
+  readonly cores: SeveralCores
+  /** On shard 1; its session is stored. */
+  readonly listener: PacketClient
+  /** On shard 0; leaves a will when it is disconnected. */
+  readonly author: PacketClient
+}
+
+function scene(filter = 'a'): Scene {
+  const cores = new SeveralCores()
+  const listener = cores.client(1, 'listener', stored)
+  const will = { topic: 'a', payload: 'x', qos: 2, retain: false } as const
+  const author = cores.client(0, 'author', { will })
+  cores.settle()
+  listener.subscribe(filter)
+  cores.settle()
+  return { cores, listener, author }
+}
+
+function publishFor({ cores, author }: Scene, payload = 'x'): () => CommandResult | undefined {
+  const command: Command = {
+    name: 'publish',
+    clientId: author.id,
+    topic: 'a',
+    payload: Buffer.from(payload),
+    qos: 2,
+    retain: false,
+    properties: undefined,
+  }
+  return cores.command(cores.shardOf(author), command)
+}
+
+/** Shard 1 has failed, without what it had not written and not sent, and all clients are connected again. */
+function revive({ cores, listener }: Scene): void {
+  cores.kill(1)
+  cores.letGo(1, 0)
+  cores.start(1)
+  cores.settle()
+  cores.connect(listener)
+  cores.settle()
+}
+
+function rememberedOnDisk({ cores }: Scene): number {
+  return cores.recordStore.readAll().filter(({ kind }) => kind === 'forwarded').length
+}
+
+const sources = [
+  { of: 'an operator', publish: (told: Scene) => void publishFor(told) },
+  { of: 'a will', publish: ({ cores, author }: Scene) => cores.cut(author) },
+] as const
+
+for (const { of, publish } of sources) {
+  describe(`what ${of} publishes with QoS 2`, () => {
+    for (const [who, filter] of [
+      ['a subscriber', 'a'],
+      ['a member of a shared subscription', '$share/g/a'],
+    ] as const) {
+      test(`comes once to ${who} of a shard that dies when it has it on disk and has not said so`, () => {
+        const told = scene(filter)
+        const { cores, listener } = told
+        cores.hold(1, 0)
+        publish(told)
+        cores.settle()
+        assert.deepEqual(listener.payloads, ['x'])
+        revive(told)
+        assert.deepEqual(listener.payloads, ['x'])
+      })
+    }
+
+    test('comes to the subscribers of a shard that dies before it has it on disk', () => {
+      const told = scene()
+      const { cores, listener } = told
+      publish(told)
+      cores.carryAll(0, 1)
+      revive(told)
+      assert.deepEqual(listener.payloads, ['x'])
+    })
+
+    test('is remembered on disk as long as it may come again, and no longer', () => {
+      const told = scene()
+      const { cores } = told
+      cores.hold(1, 0)
+      publish(told)
+      cores.settle()
+      assert.equal(rememberedOnDisk(told), 1)
+      cores.letGo(1, 0)
+      cores.settle()
+      assert.equal(rememberedOnDisk(told), 0)
+    })
+
+    test('is remembered no longer either where the shard dies before it heard that it need not be', () => {
+      const told = scene()
+      const { cores } = told
+      cores.hold(1, 0)
+      publish(told)
+      cores.settle()
+      cores.hold(0, 1)
+      cores.letGo(1, 0)
+      cores.settle()
+      cores.letGo(0, 1)
+      revive(told)
+      assert.equal(rememberedOnDisk(told), 0)
+      assert.deepEqual(told.listener.payloads, ['x'])
+    })
+  })
+}
+
+test('two publications of an operator that are alike are two', () => {
+  const told = scene()
+  const { cores, listener } = told
+  cores.hold(1, 0)
+  for (let count = 0; count < 2; count++) publishFor(told)
+  cores.settle()
+  revive(told)
+  publishFor(told)
+  cores.settle()
+  assert.deepEqual(listener.payloads, ['x', 'x', 'x'])
+})
+
+test('the operator is answered when the other shard has it on disk, also if that dies before it can say so', () => {
+  const told = scene()
+  const { cores } = told
+  cores.hold(1, 0)
+  const answer = publishFor(told)
+  cores.settle()
+  assert.equal(answer(), undefined)
+  revive(told)
+  assert.deepEqual(answer(), { done: true, matched: 1 })
+})
+
+test('a publication of an administrator is refused if a full session of another shard has no space for it, and that is not remembered', () => {
+  const cores = new SeveralCores({ settings: { maxStoredMessages: 1 } })
+  const listener = cores.client(1, 'listener', stored)
+  const author = cores.client(0, 'author')
+  const told = { cores, listener, author }
+  cores.settle()
+  listener.subscribe('a')
+  cores.settle()
+  cores.cut(listener)
+  cores.settle()
+  // Before the shard of the full session has said that it is full.
+  cores.hold(1, 0)
+  const answers = [publishFor(told, 'first'), publishFor(told, 'second')]
+  cores.settle()
+  cores.letGo(1, 0)
+  cores.settle()
+  assert.deepEqual(
+    answers.map((answer) => answer()),
+    [
+      { done: true, matched: 1 },
+      { done: false, why: 'receiver-full' },
+    ],
+  )
+  assert.equal(rememberedOnDisk(told), 0)
+})

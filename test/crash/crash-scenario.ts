@@ -1,0 +1,293 @@
+// The real broker is killed, again and again, under load and on one data directory. At the end all clients finish, and the scenario checks:
+// is what was acknowledged there, once where once was promised, and in order?
+
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { Random } from '../simulator/random.ts'
+import type { ClientOptions } from './durable-client.ts'
+import { Publisher } from './publisher.ts'
+import { Subscriber, type SubscriberOptions } from './subscriber.ts'
+import { inventedFor, missingFor, outOfOrderFor, repeatedFor, wronglyRemembered } from './delivery-checks.ts'
+
+const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
+
+export interface CrashScenarioOptions {
+  readonly seed: number
+  /** How often the broker is killed. */
+  readonly rounds: number
+  readonly dataDirectory: string
+  /** Further `KEY=VALUE` settings. */
+  readonly set?: readonly string[]
+  readonly environment?: NodeJS.ProcessEnv
+  /** A client that has not finished by then never will; 30 s if undefined. */
+  readonly timeoutMs?: number
+  /** After each kill, before the next start: what the power takes with it. */
+  readonly afterKill?: () => void
+}
+
+export interface CrashScenarioEnd {
+  /** Sentences; none in a scenario that went well. */
+  readonly faults: readonly string[]
+  readonly acknowledged: number
+  /** To all subscribers together. */
+  readonly delivered: number
+}
+
+const mostAcksBeforeKill = 600
+/** A crash comes so long after the last of these acknowledgements, at most, and not at it: that would always be after a commit. */
+const longestMomentMs = 12
+/** Of all crashes so many meet a broker that is still starting, within so much time. */
+const crashesAtStart = 0.15
+const longestStartMs = 900
+/** After a crash the broker is sometimes also stopped in good order. */
+const orderlyStops = 0.1
+const sleeperComes = 0.3
+const defaultTimeoutMs = 30_000
+
+export async function runCrashScenario(options: CrashScenarioOptions): Promise<CrashScenarioEnd> {
+  const scenario = new CrashScenario(options)
+  for (let round = 1; round <= options.rounds; round++) await scenario.runRound(round)
+  return scenario.finish()
+}
+
+interface RunningBroker {
+  readonly process: ChildProcess
+  readonly port: number
+}
+
+class CrashScenario {
+  readonly #options: CrashScenarioOptions
+  readonly #random: Random
+  readonly #publishers: readonly Publisher[]
+  readonly #awake: readonly Subscriber[]
+  /** Connected now and then: what they are owed waits on disk. */
+  readonly #sleepers: readonly Subscriber[]
+  /** They share one subscription. */
+  readonly #groupMembers: readonly Subscriber[]
+  readonly #faults: string[]
+  #wake: () => void
+  /** What the broker of this round has written. */
+  #output: string
+
+  constructor(options: CrashScenarioOptions) {
+    this.#options = options
+    this.#random = new Random(options.seed)
+    this.#wake = () => {}
+    this.#output = ''
+    this.#faults = []
+    const heard = (): void => this.#wake()
+    const publisher = (qos: 1 | 2, version: ClientOptions['version']): Publisher =>
+      new Publisher({ clientId: `publisher-${qos}-v${version}`, version, qos, heard })
+    this.#publishers = [publisher(1, 4), publisher(1, 5), publisher(2, 4), publisher(2, 5)]
+    const topics = this.#publishers.map(({ topic }) => topic)
+    const subscriber = (how: Omit<SubscriberOptions, 'heard'>): Subscriber => new Subscriber({ ...how, heard })
+    this.#awake = [
+      subscriber({ clientId: 'all-v4', version: 4, qos: 2, filters: ['crash/#'] }),
+      subscriber({ clientId: 'all-v5', version: 5, qos: 2, filters: ['crash/+'] }),
+      subscriber({ clientId: 'exact-v4', version: 4, qos: 2, filters: topics }),
+      subscriber({ clientId: 'at-least-once-v5', version: 5, qos: 1, filters: ['+/#'] }),
+    ]
+    this.#sleepers = [
+      subscriber({ clientId: 'sleeper-v4', version: 4, qos: 2, filters: ['crash/#'] }),
+      subscriber({ clientId: 'sleeper-v5', version: 5, qos: 2, filters: topics }),
+    ]
+    this.#groupMembers = [
+      subscriber({ clientId: 'crew-v4', version: 4, qos: 2, filters: ['$share/crew/crash/#'] }),
+      subscriber({ clientId: 'crew-v5', version: 5, qos: 2, filters: ['$share/crew/crash/#'] }),
+    ]
+  }
+
+  async runRound(round: number): Promise<void> {
+    if (round > 1 && this.#random.chance(crashesAtStart)) await this.#crashAtStart()
+    else await this.#crashUnderLoad(round)
+    this.#options.afterKill?.()
+    if (this.#random.chance(orderlyStops)) await this.#stopInGoodOrder()
+  }
+
+  async finish(): Promise<CrashScenarioEnd> {
+    const { process, port } = await this.#start()
+    for (const publisher of this.#publishers) publisher.finish()
+    for (const client of this.#everybody()) client.connect(port)
+    const isSettled = (): boolean => this.#mayBeComplete() && this.#missing().length === 0
+    // What is missing in the end is told below, by name.
+    await this.#until('all is delivered', isSettled).catch(() => {})
+    const latecomer = await this.#latecomer(port)
+    const faults = [...this.#everybody().flatMap((client) => client.faults), ...this.#judge(latecomer)]
+    for (const client of [...this.#everybody(), latecomer]) client.disconnect()
+    await stop(process, faults)
+    this.#noteAlarms()
+    const delivered = this.#subscribers().flatMap(({ received }) => [...received.values()])
+    return {
+      faults: summary([...this.#faults, ...faults]),
+      acknowledged: this.#acknowledged(),
+      delivered: delivered.reduce((sum, numbers) => sum + numbers.length, 0),
+    }
+  }
+
+  async #crashUnderLoad(round: number): Promise<void> {
+    const { process, port } = await this.#start()
+    await this.#subscribeAll(port, round === 1)
+    for (const sleeper of this.#sleepers) {
+      if (!sleeper.isConnected && this.#random.chance(sleeperComes)) sleeper.connect(port)
+    }
+    const until = this.#acknowledged() + this.#random.between(0, mostAcksBeforeKill)
+    const momentMs = this.#random.fraction() * longestMomentMs
+    for (const publisher of this.#publishers) publisher.connect(port)
+    await this.#until(`round ${round} acknowledges`, () => this.#acknowledged() >= until)
+    await pause(momentMs)
+    await this.#kill(process)
+  }
+
+  async #crashAtStart(): Promise<void> {
+    const process = this.#spawn()
+    await pause(this.#random.fraction() * longestStartMs)
+    await this.#kill(process)
+  }
+
+  async #kill(process: ChildProcess): Promise<void> {
+    const ended = once(process, 'exit')
+    process.kill('SIGKILL')
+    await ended
+    this.#noteAlarms()
+    for (const client of this.#everybody()) client.disconnect()
+  }
+
+  /** While publishers are at it. */
+  async #stopInGoodOrder(): Promise<void> {
+    const { process, port } = await this.#start()
+    const until = this.#acknowledged() + this.#random.between(0, mostAcksBeforeKill)
+    for (const client of [...this.#publishers, ...this.#awake]) client.connect(port)
+    await this.#until('a broker that is to be stopped acknowledges', () => this.#acknowledged() >= until)
+    await stop(process, this.#faults)
+    this.#noteAlarms()
+    for (const client of this.#everybody()) client.disconnect()
+  }
+
+  /** A killed process leaves nothing that is damaged, and a power cut takes nothing that was promised. */
+  #noteAlarms(): void {
+    const alarms = this.#output.split('\n').filter((line) => line.includes('"alarm"'))
+    if (this.#options.set?.includes('storage.sync=never') !== true) this.#faults.push(...alarms)
+  }
+
+  async #start(): Promise<RunningBroker> {
+    const process = this.#spawn()
+    return { process, port: await portSaidBy(process) }
+  }
+
+  #spawn(): ChildProcess {
+    const { dataDirectory, set = [], environment } = this.#options
+    const settings = ['listeners.tcp.bind="127.0.0.1:0"', 'log.level=error', ...set].flatMap((one) => ['--set', one])
+    const child = spawn(process.execPath, [program, 'start', '--data', dataDirectory, ...settings], {
+      env: { ...process.env, ...environment },
+    })
+    this.#output = ''
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (this.#output += String(chunk)))
+    return child
+  }
+
+  /** A scenario starts with subscribers: messages that are published before them are owed to none. */
+  async #subscribeAll(port: number, isFirst: boolean): Promise<void> {
+    for (const subscriber of isFirst ? this.#subscribers() : [...this.#awake, ...this.#groupMembers])
+      subscriber.connect(port)
+    if (!isFirst) return
+    const isEverybody = (): boolean => this.#subscribers().every((subscriber) => subscriber.isSubscribed)
+    await this.#until('all are subscribed', isEverybody)
+  }
+
+  async #latecomer(port: number): Promise<Subscriber> {
+    const heard = (): void => this.#wake()
+    const latecomer = new Subscriber({ clientId: 'latecomer', version: 5, qos: 2, filters: ['crash/#'], heard })
+    latecomer.connect(port)
+    const hasAll = (): boolean => wronglyRemembered(this.#publishers, latecomer).length === 0 && latecomer.isSubscribed
+    await this.#until('the retained messages come', hasAll).catch(() => {})
+    return latecomer
+  }
+
+  #judge(latecomer: Subscriber): string[] {
+    const publishers = this.#publishers
+    return [
+      ...this.#missing(),
+      ...[...this.#awake, ...this.#sleepers].flatMap((subscriber) => [
+        ...repeatedFor(publishers, [subscriber]),
+        ...outOfOrderFor(publishers, subscriber),
+      ]),
+      ...repeatedFor(publishers, this.#groupMembers),
+      ...this.#subscribers().flatMap((subscriber) => inventedFor(publishers, subscriber)),
+      ...wronglyRemembered(publishers, latecomer),
+    ]
+  }
+
+  /** A quick look, before the long one at every number. */
+  #mayBeComplete(): boolean {
+    const acknowledged = this.#acknowledged()
+    const receivedByGroup = this.#groupMembers.reduce((sum, { distinctMessages }) => sum + distinctMessages, 0)
+    const haveEnough = [...this.#awake, ...this.#sleepers].every((one) => one.distinctMessages >= acknowledged)
+    return haveEnough && receivedByGroup >= acknowledged && this.#publishers.every((publisher) => publisher.isDone)
+  }
+
+  #missing(): string[] {
+    const alone = [...this.#awake, ...this.#sleepers].flatMap((one) => missingFor(this.#publishers, [one]))
+    return [...alone, ...missingFor(this.#publishers, this.#groupMembers)]
+  }
+
+  /** Looks whenever a client has heard something. */
+  #until(what: string, isSo: () => boolean): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#wake = () => {}
+        const faults = this.#everybody().flatMap((client) => client.faults)
+        const told = this.#publishers.map((publisher) => publisher.told)
+        reject(
+          new Error(`waited in vain until ${what}: ${[...told, ...faults.slice(0, 5)].join('; ')}\n${this.#output}`),
+        )
+      }, this.#options.timeoutMs ?? defaultTimeoutMs)
+      this.#wake = () => {
+        if (!isSo()) return
+        this.#wake = () => {}
+        clearTimeout(timer)
+        resolve()
+      }
+      this.#wake()
+    })
+  }
+
+  #subscribers(): Subscriber[] {
+    return [...this.#awake, ...this.#sleepers, ...this.#groupMembers]
+  }
+
+  #everybody(): (Publisher | Subscriber)[] {
+    return [...this.#publishers, ...this.#subscribers()]
+  }
+
+  #acknowledged(): number {
+    return this.#publishers.reduce((sum, publisher) => sum + publisher.acknowledged.length, 0)
+  }
+}
+
+async function stop(process: ChildProcess, faults: string[]): Promise<void> {
+  const ended = once(process, 'exit')
+  process.kill('SIGTERM')
+  const [code] = (await ended) as [number | null]
+  if (code !== 0) faults.push(`the broker ended with ${code} when it was stopped`)
+}
+
+/** A thousand faults of one kind say no more than a few. */
+function summary(faults: readonly string[]): string[] {
+  return faults.length <= 20 ? [...faults] : [...faults.slice(0, 20), `and ${faults.length - 20} more`]
+}
+
+function portSaidBy(broker: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let said = ''
+    const listen = (chunk: Buffer): void => {
+      said += chunk.toString()
+      const port = /listening +mqtt:\/\/127\.0\.0\.1:(\d+)/.exec(said)?.[1]
+      if (port !== undefined) resolve(Number(port))
+    }
+    broker.stdout?.on('data', listen)
+    broker.stderr?.on('data', listen)
+    broker.once('exit', (code) => reject(new Error(`the broker ended with ${code} before it listened: ${said}`)))
+  })
+}

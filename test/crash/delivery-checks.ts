@@ -1,0 +1,62 @@
+// What must hold at the end of a crash scenario, in sentences about what does not.
+
+import { isRetained, type Publisher } from './publisher.ts'
+import type { Subscriber } from './subscriber.ts'
+
+/** Acknowledged, and not come to `subscribers`: to each by itself, or to several who share a subscription together. */
+export function missingFor(publishers: readonly Publisher[], subscribers: readonly Subscriber[]): string[] {
+  return publishers.flatMap((publisher) => {
+    const received = new Set(subscribers.flatMap((subscriber) => subscriber.received.get(publisher.topic) ?? []))
+    const lost = publisher.acknowledged.filter((number) => !received.has(number))
+    return lost.map((number) => `${namesOf(subscribers)} never got ${number} of ${publisher.clientId}`)
+  })
+}
+
+/** [MQTT-4.3.3-1] [MQTT5-4.3.3-1] QoS 2 all the way: no subscriber has it twice, no two members of a shared group have it. */
+export function repeatedFor(publishers: readonly Publisher[], subscribers: readonly Subscriber[]): string[] {
+  return publishers.flatMap((publisher) => {
+    if (Math.min(publisher.qos, ...subscribers.map(({ qos }) => qos)) < 2) return []
+    const all = subscribers.flatMap((subscriber) => subscriber.received.get(publisher.topic) ?? [])
+    const seen = new Set<number>()
+    const repeated = all.filter((number) => seen.size === seen.add(number).size)
+    return repeated.map((number) => `${namesOf(subscribers)} got ${number} of ${publisher.clientId} twice`)
+  })
+}
+
+/** [MQTT-4.6.0-6] [MQTT5-4.6.0-6] The first coming of each number is behind all lower ones that came. */
+export function outOfOrderFor(publishers: readonly Publisher[], subscriber: Subscriber): string[] {
+  return publishers.flatMap((publisher) => {
+    const seen = new Set<number>()
+    const faults: string[] = []
+    let highest = 0
+    for (const number of subscriber.received.get(publisher.topic) ?? []) {
+      if (seen.has(number)) continue
+      seen.add(number)
+      if (number < highest)
+        faults.push(`${subscriber.clientId} got ${number} of ${publisher.clientId} after ${highest}`)
+      highest = Math.max(highest, number)
+    }
+    return faults
+  })
+}
+
+/** What came and was never published would have no number, or one that its publisher has not reached. */
+export function inventedFor(publishers: readonly Publisher[], subscriber: Subscriber): string[] {
+  return [...subscriber.received].flatMap(([topic, numbers]) => {
+    const last = publishers.find((publisher) => publisher.topic === topic)?.last ?? 0
+    const invented = numbers.filter((number) => !(number >= 1 && number <= last))
+    return invented.map((number) => `${subscriber.clientId} got ${number} on ${topic}, which no client published`)
+  })
+}
+
+export function wronglyRemembered(publishers: readonly Publisher[], latecomer: Subscriber): string[] {
+  return publishers.flatMap((publisher) => {
+    const last = publisher.acknowledged.filter(isRetained).reduce((one, other) => Math.max(one, other), 0)
+    const found = latecomer.retained.get(publisher.topic) ?? 0
+    return found === last ? [] : [`${publisher.topic} remembers ${found}, and ${last} was the last`]
+  })
+}
+
+function namesOf(subscribers: readonly Subscriber[]): string {
+  return subscribers.map(({ clientId }) => clientId).join(' and ')
+}

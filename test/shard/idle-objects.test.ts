@@ -1,0 +1,132 @@
+// What clients leave behind when they have gone, what they stored is over, and the shard is idle: as many objects as before.
+// V8 says how many of a class can still be reached, from wherever.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { queryObjects } from 'node:v8'
+import { Connection } from '../../src/core/model/connection.ts'
+import { Message } from '../../src/core/model/message.ts'
+import { SmallRetained } from '../../src/core/model/retained-message.ts'
+import { Delivery } from '../../src/core/state/sessions/delivery.ts'
+import { PacketIdSet } from '../../src/core/state/sessions/packet-id-set.ts'
+import { Session } from '../../src/core/state/sessions/session.ts'
+import { SharedGroup } from '../../src/core/topics/index.ts'
+import { FilterSubscribers } from '../../src/core/topics/subscription-trie.ts'
+import { Topic, type TopicName } from '../../src/protocol/index.ts'
+import { ShardStage, type TestClient } from './stage.ts'
+
+const ofClients = [Connection, Session, Message, SmallRetained, Topic, FilterSubscribers, SharedGroup]
+const ofEndedSession = [Delivery, PacketIdSet]
+const sessionExpiryIntervalSeconds = 2
+const retainedExpiryMs = 5_000
+const longEnoughMs = 60_000
+
+/** V8 collects its heap before it counts. */
+function countOf(one: { readonly name: string }): number {
+  return queryObjects(one as unknown as new () => object, { format: 'count' })
+}
+
+async function countObjects(stage: ShardStage, classes: readonly { readonly name: string }[]): Promise<string[]> {
+  // What the store of the test has recorded of commits, and no other component.
+  stage.store.attempts.length = 0
+  await stage.turns()
+  return classes.map((one) => `${one.name}: ${countOf(one)}`)
+}
+
+/** Every name of theirs is used once only. */
+async function comeAndGo(stage: ShardStage, round: string, count: number): Promise<void> {
+  const names = Array.from({ length: count }, (_, number) => `${round}-${number}`)
+  const clients: TestClient[] = []
+  for (const name of names) clients.push(await newcomer(stage, name))
+  for (const { stream } of clients.splice(0)) stream.break()
+  await stage.turns()
+  for (const name of names) clients.push(await visitor(stage, name, { cleanStart: false, receiveMaximum: 1 }))
+  for (const { stream } of clients.splice(0)) stream.break()
+  await stage.turns()
+  await stage.passMs(longEnoughMs)
+}
+
+/** It subscribes, publishes with every QoS that is to be kept, and leaves all that it is sent without an answer. */
+async function newcomer(stage: ShardStage, name: string): Promise<TestClient> {
+  const client = await visitor(stage, name, { cleanStart: true, receiveMaximum: 3 })
+  client.subscribe([{ filter: `own/${name}/+` }, { filter: 'all/#' }, { filter: `$share/${name}/all/+` }])
+  client.publish(
+    { topic: `own/${name}/state`, payload: name, qos: 2, packetId: 1, retain: true },
+    { topic: `all/${name}`, payload: name, qos: 2, packetId: 2 },
+    { topic: `all/${name}`, payload: name, qos: 1, packetId: 3 },
+  )
+  await stage.turns()
+  return client
+}
+
+async function visitor(
+  stage: ShardStage,
+  name: string,
+  { cleanStart, receiveMaximum }: { readonly cleanStart: boolean; readonly receiveMaximum: number },
+): Promise<TestClient> {
+  const client = stage.unauthenticated(5)
+  // What it is sent is not looked at, so that nothing of this test refers to it.
+  client.stream.onTaken = () => {}
+  client.connect(name, {
+    username: `user ${name}`,
+    cleanStart,
+    properties: { sessionExpiryIntervalSeconds, receiveMaximum },
+    will: {
+      topic: `wills/${name}` as TopicName,
+      payload: Buffer.from(name),
+      qos: 1,
+      retain: true,
+      properties: undefined,
+    },
+  })
+  await stage.turns()
+  return client
+}
+
+test('of clients that came, stored, retained and went nothing is left, however many they were', async (context) => {
+  const stage = new ShardStage(context, { core: { retainedExpiryMs } })
+  await comeAndGo(stage, 'first', 2)
+  stage.shard.forgetTopics()
+  const before = await countObjects(stage, ofClients)
+  await comeAndGo(stage, 'many', 20)
+  stage.shard.forgetTopics()
+  assert.deepEqual(await countObjects(stage, ofClients), before)
+  assert.equal(stage.shard.core.view.sessions, 0)
+  assert.equal(stage.shard.buffers.takenBytes, 0)
+})
+
+test('a session that has ended has let go of what it held, though plans of quiet topics still know it', async (context) => {
+  const stage = new ShardStage(context, { core: { retainedExpiryMs } })
+  const before = await countObjects(stage, ofEndedSession)
+  await comeAndGo(stage, 'some', 10)
+  assert.notEqual(countOf(Session), 0, 'no plan knows one: nothing is shown here')
+  assert.deepEqual(await countObjects(stage, ofEndedSession), before)
+})
+
+test('a will and a retained message keep no more memory than their bytes take', async (context) => {
+  const stage = new ShardStage(context)
+  const properties = { correlationData: Buffer.from('which one') }
+  const client = stage.unauthenticated(5)
+  client.connect('subscriber', {
+    will: { topic: 'w' as TopicName, payload: Buffer.from('gone'), qos: 0, retain: false, properties },
+  })
+  await stage.turns()
+  client.publish({ topic: 'r', payload: 'there', retain: true, properties })
+  await stage.turns()
+  const kept = stage.store.attempts.flat().flatMap((change) => (change?.change === 'put' ? [change.record] : []))
+  const messages = kept.flatMap((record) =>
+    record.kind === 'will' || record.kind === 'retained' ? [record.message] : [],
+  )
+  assert.deepEqual(
+    messages.map(({ topic }) => topic),
+    ['w', 'r'],
+  )
+  // The payload of the retained message is a string in memory: the bytes of its record go when that is written.
+  const [{ payload }] = messages
+  assert.equal(payload.buffer.byteLength, payload.length)
+  assert.ok(stage.shard.core.view.retained(new Topic('r' as TopicName, Buffer.from('r'))) instanceof SmallRetained)
+  for (const { properties: own } of messages) {
+    assert.deepEqual(own, properties)
+    assert.equal(own?.correlationData?.buffer.byteLength, properties.correlationData.length)
+  }
+})

@@ -1,0 +1,106 @@
+// Several shards of one node in one thread, each with a store of its own, linked as the node links them.
+
+import type { TestContext } from 'node:test'
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import { shardOf } from '../../src/core/index.ts'
+import { linkPortOver } from '../../src/links/index.ts'
+import type { ConnectPacket } from '../../src/protocol/index.ts'
+import type { CounterName } from '../../src/telemetry/index.ts'
+import { ShardStage, type StageOptions, type TestClient } from './stage.ts'
+
+/** So many passes of the event loop are more than anything here needs: a port takes one or two for each way. */
+const enoughTurns = 40
+
+export class ShardRow {
+  readonly stages: ShardStage[] = []
+  readonly #context: TestContext
+  readonly #options: StageOptions
+  readonly #ports = new Map<string, MessagePort>()
+
+  /** Every shard knows the others, and clients may come. */
+  static async of(context: TestContext, count: number, options: StageOptions = {}): Promise<ShardRow> {
+    const row = new ShardRow(context, count, options)
+    await row.turns()
+    for (const { shard } of row.stages) shard.acceptClients()
+    return row
+  }
+
+  private constructor(context: TestContext, count: number, options: StageOptions) {
+    this.#context = context
+    this.#options = options
+    for (let number = 0; number < count; number++) this.stages.push(this.#start(number, count))
+    for (const left of this.stages.keys()) for (let right = 0; right < left; right++) this.connect(left, right)
+    context.after(() => {
+      for (const port of this.#ports.values()) port.close()
+    })
+  }
+
+  get count(): number {
+    return this.stages.length
+  }
+
+  connect(left: number, right: number): void {
+    const { port1, port2 } = new MessageChannel()
+    this.#ports.set(`${left}-${right}`, port1)
+    this.#ports.set(`${right}-${left}`, port2)
+    this.stages[left]?.shard.link(right, linkPortOver(port1))
+    this.stages[right]?.shard.link(left, linkPortOver(port2))
+  }
+
+  /** All its links break. Its peers get nothing more from it. */
+  async kill(number: number): Promise<void> {
+    for (const [name, port] of this.#ports) if (name.startsWith(`${number}-`)) port.close()
+    await this.turns()
+  }
+
+  /** A new one in the place of one that was killed. */
+  async restart(number: number, { letsClientsIn = true } = {}): Promise<void> {
+    const stage = this.#start(number, this.count)
+    this.stages[number] = stage
+    for (const other of this.stages.keys()) if (other !== number) this.connect(number, other)
+    await this.turns()
+    if (letsClientsIn) stage.shard.acceptClients()
+    await this.turns()
+  }
+
+  async turns(count = enoughTurns): Promise<void> {
+    for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve))
+  }
+
+  /** The shard of its client id. */
+  homeOf(clientId: string): number {
+    return shardOf(clientId, this.count)
+  }
+
+  /** A client id that belongs to that shard. */
+  idOf(shard: number, name = 'client'): string {
+    for (let number = 0; ; number++) if (this.homeOf(`${name}-${number}`) === shard) return `${name}-${number}`
+  }
+
+  /** A client whose socket the kernel deals to shard `acceptedBy`. */
+  async client(acceptedBy: number, clientId: string, options: Partial<ConnectPacket> = {}): Promise<TestClient> {
+    const client = this.stages[acceptedBy].unauthenticated(options.version ?? 4)
+    client.connect(clientId, options)
+    await this.turns()
+    return client
+  }
+
+  async subscriber(acceptedBy: number, clientId: string, filter: string): Promise<TestClient> {
+    const client = await this.client(acceptedBy, clientId)
+    client.subscribe([{ filter, qos: 2 }])
+    await this.turns()
+    return client
+  }
+
+  counters(name: CounterName): number[] {
+    return this.stages.map((stage) => stage.counter(name))
+  }
+
+  #start(number: number, count: number): ShardStage {
+    return new ShardStage(this.#context, {
+      ...this.#options,
+      timersAreMocked: this.stages.length > 0,
+      start: { ...this.#options.start, shardNumber: number, shards: count },
+    })
+  }
+}

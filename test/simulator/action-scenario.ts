@@ -1,0 +1,327 @@
+// A scenario of rules whose results go to a service, and of delayed messages, in the simulated world. The service fails, is slow, leaves
+// everything unanswered; connections break and the broker is killed. The spool, its client and the delivery are the real ones.
+//
+//   publishers ──► core ──► RuleRunner ──► spool ──► SpoolClient, ActionDelivery ──► the service of the scenario
+//
+// Kept: each acknowledged message of QoS 1 or 2 comes to the service at least once, and first comes in the order of its publisher;
+// a delayed message comes once at QoS 2, and never before its time.
+
+import assert from 'node:assert/strict'
+import { actionClientId, shardOf, spoolProperties, type RuleHook } from '../../src/core/index.ts'
+import { ActionDelivery, type Sink, type SpoolEntry, type WriteOutcome } from '../../src/sinks/index.ts'
+import { RuleRunner } from '../../src/shard/rules/rule-runner.ts'
+import { LinkStream } from '../bridges/link-stream.ts'
+import { sampleHost } from '../rules/sample-host.ts'
+import { sinklessRules } from '../shard/rules/sinkless-rules.ts'
+import type { Publication } from './client-session.ts'
+import { calmNetwork } from './network.ts'
+import type { PlannedEvent } from './stage.ts'
+import { World, type Client } from './world.ts'
+
+const action = 'http:service'
+const steps = 60
+const publishers = 3
+const delayedSeconds = [2, 7, 20]
+/** Longer than anything waits. */
+const endSeconds = 400
+const maxBuffered = 10_000
+
+export interface ActionScenarioOptions {
+  readonly shards: number
+  /** As `HostTraits.promisesEarly`. */
+  readonly promisesEarly?: boolean
+  readonly isRecorded?: boolean
+}
+
+export interface ActionScenario {
+  readonly fault: string | undefined
+  /** Line by line, where it was asked for. */
+  readonly log: readonly string[]
+  readonly arrived: number
+  readonly delayed: number
+  readonly deaths: number
+  readonly failures: number
+}
+
+type Mood = 'well' | 'failing' | 'slow' | 'silent'
+
+/** The same seed tells the same scenario. */
+export function runActionScenario(seed: number, options: ActionScenarioOptions): ActionScenario {
+  const teller = new Teller(seed, options)
+  let fault: string | undefined
+  try {
+    teller.tell()
+  } catch (error) {
+    fault = `seed ${seed}: ${error instanceof Error ? error.message : String(error)}`
+  }
+  const { arrived, heard, deaths, failures } = teller
+  return { fault, log: teller.log, arrived: arrived.length, delayed: heard.size, deaths, failures }
+}
+
+class Teller {
+  readonly arrived: string[] = []
+  readonly heard = new Map<string, number>()
+  deaths = 0
+  failures = 0
+  readonly #options: ActionScenarioOptions
+  readonly #world: World
+  readonly #runners: RuleRunner[] = []
+  #deliveries: ActionDelivery[] = []
+  #streams: LinkStream[] = []
+  #mood: Mood = 'well'
+  /** Counts the lives of the broker: nothing of an earlier one happens any more. */
+  #life = 0
+  readonly #publishers: Client[]
+  readonly #listener: Client
+  readonly #published: { readonly text: string; readonly by: number; readonly publication: Publication }[] = []
+  readonly #delayed: { readonly text: string; readonly dueAtMs: number; readonly publication: Publication }[] = []
+  readonly #deathsAtMs: number[] = []
+  #number = 0
+  /** What a spool did not take: the rule counts it. */
+  readonly #dropped = new Set<string>()
+  /** Shards whose spool is open. */
+  #ready = 0
+
+  constructor(seed: number, options: ActionScenarioOptions) {
+    this.#options = options
+    const ruleHook = (own: number): RuleHook => (this.#runners[own] = this.#newRunner(own))
+    const promisesEarly = options.promisesEarly ?? false
+    this.#world = new World({
+      seed,
+      isRecorded: options.isRecorded ?? false,
+      shards: options.shards,
+      diskStepMs: 20,
+      host: { ruleHook, promisesEarly },
+    })
+    this.#beginLife()
+    const stored = { cleanStart: false, sessionExpirySeconds: 1_000_000 }
+    this.#publishers = Array.from({ length: publishers }, (_, number) => this.#world.client(`p${number}`, stored))
+    this.#listener = this.#world.client('listener', stored)
+    for (const client of [...this.#publishers, this.#listener]) client.connect()
+    this.#world.passSeconds(1)
+    this.#listener.subscribe('later/#', { qos: 2 })
+    this.#world.passSeconds(1)
+  }
+
+  get log(): readonly string[] {
+    return this.#world.log
+  }
+
+  tell(): void {
+    const { random } = this.#world.stage
+    for (let step = 0; step < steps; step++) {
+      this.#act()
+      this.#world.passMs(random.between(0, 1_500))
+      for (const client of [...this.#publishers, this.#listener]) {
+        if (!client.isConnected && random.chance(0.5)) client.connect()
+      }
+    }
+    this.#mood = 'well'
+    for (const client of [...this.#publishers, this.#listener]) if (!client.isConnected) client.connect()
+    this.#world.passSeconds(endSeconds)
+    this.#check()
+  }
+
+  #act(): void {
+    const { random } = this.#world.stage
+    const choice = random.between(0, 19)
+    if (choice === 0) this.#die(random.pick(['kill', 'power-loss'] as const))
+    else if (choice === 1) this.#streams[random.between(0, this.#streams.length - 1)]?.destroy()
+    else if (choice <= 4) this.#mood = random.pick(['well', 'failing', 'slow', 'silent'] as const)
+    else if (choice === 5) random.pick([...this.#publishers, this.#listener]).drop()
+    else if (choice <= 8) this.#publishDelayed()
+    else for (let count = random.between(1, 8); count > 0; count--) this.#publish()
+  }
+
+  #publish(): void {
+    const { random } = this.#world.stage
+    const by = random.between(0, publishers - 1)
+    const text = String(++this.#number)
+    const qos = random.between(0, 2) as 0 | 1 | 2
+    const publication = this.#publishers[by]?.publish('in/x', text, { qos })
+    if (publication !== undefined && qos > 0) this.#published.push({ text, by, publication })
+  }
+
+  #publishDelayed(): void {
+    const { random, nowMs } = this.#world.stage
+    const seconds = random.pick(delayedSeconds)
+    const text = String(++this.#number)
+    const publisher = random.pick(this.#publishers)
+    const publication = publisher.publish(`$delayed/${seconds}/later/x`, text, { qos: 2 })
+    this.#delayed.push({ text, dueAtMs: nowMs + seconds * 1_000, publication })
+  }
+
+  #die(death: 'kill' | 'power-loss'): void {
+    this.deaths++
+    this.#deathsAtMs.push(this.#world.nowMs)
+    this.#life++
+    for (const delivery of this.#deliveries) delivery.stop()
+    for (const stream of this.#streams) stream.destroy()
+    this.#world.crash(death)
+    this.#world.passMs(this.#world.stage.random.between(0, 3_000))
+    this.#world.start()
+    this.#beginLife()
+  }
+
+  /** As a shard begins: the spools are opened, then the rules are in force. */
+  #beginLife(): void {
+    this.#streams = []
+    this.#ready = 0
+    const own = Array.from({ length: this.#options.shards }, (_, shard) => shard)
+    this.#deliveries = own.map((shard) => this.#deliver(shard))
+    for (const delivery of this.#deliveries) delivery.start(this.#sink(), '')
+    for (let waits = 0; this.#ready < this.#options.shards && waits < 100; waits++) this.#world.passMs(100)
+    const rule = { id: 'r', sql: 'SELECT payload FROM "in/#"', isEnabled: true, stopsAtFailure: false }
+    for (const runner of this.#runners)
+      runner.take([{ ...rule, actions: [{ kind: 'action', id: action }] }], {
+        ignoresSysMessages: true,
+        eventMessages: [],
+      })
+    this.#world.settle()
+  }
+
+  #spoolOf(own: number): string {
+    for (let salt = 0; ; salt++) {
+      const clientId = actionClientId(action, `q${salt}`)
+      if (shardOf(clientId, this.#options.shards) === own) return clientId
+    }
+  }
+
+  #newRunner(own: number): RuleRunner {
+    return new RuleRunner({
+      ...sinklessRules,
+      host: sampleHost(),
+      nodeName: 'godwit@test',
+      publisher: () => undefined,
+      setRules: (rules, triggers) => this.#world.host.shards[own]?.handle({ kind: 'rules', rules, triggers }),
+      sinks: {
+        ...sinklessRules.sinks,
+        spoolOf: () => this.#spoolOf(own),
+        store: (_, { output, actions }) => {
+          const publication = { topic: '$action', qos: 1, retain: false, properties: undefined } as const
+          const payload = output['payload']
+          const text = typeof payload === 'string' ? payload : assert.fail('the payload is no text')
+          const failure = actions.spool(this.#spoolOf(own), { ...publication, payload: Buffer.from(text) })
+          if (failure !== undefined) this.#dropped.add(text)
+          return failure
+        },
+      },
+    })
+  }
+
+  #deliver(own: number): ActionDelivery {
+    const { stage } = this.#world
+    const life = this.#life
+    const guarded = (work: () => void) => (): void => (this.#life === life ? work() : undefined)
+    const settings = { batchSize: 4, batchTimeMs: 10, inflightWindow: 8, maxRetries: 2, retryIntervalMs: 500 }
+    return new ActionDelivery(
+      { ...settings, healthCheckIntervalMs: 5_000, onePerKey: false },
+      {
+        nowMs: () => stage.nowMs,
+        random: () => stage.random.fraction(),
+        after: (delayMs, work) => {
+          const planned: PlannedEvent = stage.after(delayMs, guarded(work))
+          return { cancel: () => stage.cancel(planned) }
+        },
+        keyOf: () => 'all',
+        spool: {
+          clientId: this.#spoolOf(own),
+          userProperties: spoolProperties({ maxMessages: maxBuffered, dropsNewest: false, dropsOldest: false }),
+          open: () => this.#openStream(),
+          later: (work) => void stage.after(0, guarded(work)),
+        },
+        bury: () => stage.fail('the service of this scenario refuses nothing'),
+        noteOutcome: () => undefined,
+        noteState: () => undefined,
+        noteReady: () => void this.#ready++,
+      },
+    )
+  }
+
+  #openStream(): LinkStream {
+    const { host, stage } = this.#world
+    host.traits.listener = { isBridge: true }
+    const link = host.accept(calmNetwork)
+    delete host.traits.listener
+    if (link === undefined) return stage.fail('the broker does not run')
+    const stream = new LinkStream(stage, link, { lendsChunks: true })
+    this.#streams.push(stream)
+    return stream
+  }
+
+  #sink(): Sink {
+    const life = this.#life
+    return {
+      write: (batch) => this.#answer(life, () => this.#take(batch)),
+      check: () => this.#answer(life, () => (this.#mood === 'failing' ? 'it is away' : undefined)),
+      close: () => undefined,
+    }
+  }
+
+  #take(batch: readonly SpoolEntry[]): readonly WriteOutcome[] {
+    const { random } = this.#world.stage
+    // Of a batch that fails, a part may have come.
+    const isFailing = this.#mood === 'failing' || random.chance(0.05)
+    const taken = isFailing ? batch.slice(0, random.between(0, batch.length)) : batch
+    if (isFailing) this.failures++
+    this.arrived.push(...taken.map(({ payload }) => payload.toString()))
+    return batch.map(() => (isFailing ? { outcome: 'retry', why: 'it failed' } : { outcome: 'done' }))
+  }
+
+  /** Of no promise: what happens next happens in simulated time. */
+  #answer<Value>(life: number, answer: () => Value): Promise<Value> {
+    const { stage } = this.#world
+    const { random } = stage
+    const delays: Readonly<Record<Mood, number>> = {
+      well: random.between(0, 50),
+      failing: random.between(0, 200),
+      slow: random.between(500, 3_000),
+      silent: random.between(10_000, 30_000),
+    }
+    const thenable = {
+      // oxlint-disable-next-line unicorn/no-thenable -- a promise would be fulfilled in real time
+      then: (next: (value: Value) => void) =>
+        void stage.after(delays[this.#mood], () => {
+          if (this.#life === life) next(answer())
+        }),
+    }
+    return thenable as unknown as Promise<Value>
+  }
+
+  /** A death while the message goes to other shards may bring it again: see docs/LIMITATIONS.md. */
+  #mayRepeat(dueAtMs: number, atMs: number): boolean {
+    return this.#options.shards > 1 && this.#deathsAtMs.some((deathAtMs) => deathAtMs >= dueAtMs && deathAtMs <= atMs)
+  }
+
+  #check(): void {
+    const { stage } = this.#world
+    const firstAt = new Map<string, number>()
+    for (const [place, text] of this.arrived.entries()) if (!firstAt.has(text)) firstAt.set(text, place)
+    const last = new Map<number, number>()
+    for (const { text, by, publication } of this.#published) {
+      const place = firstAt.get(text)
+      if (place === undefined) {
+        if (publication.isAcknowledged)
+          stage.fail(
+            `the acknowledged message ${text} never came to the service${this.#dropped.has(text) ? ', as its spool did not take it' : ''}`,
+          )
+        continue
+      }
+      if (place < (last.get(by) ?? -1)) stage.fail(`the message ${text} of p${by} came to the service too early`)
+      last.set(by, place)
+    }
+    const due = new Map(this.#delayed.map((delayed) => [delayed.text, delayed]))
+    for (const { payload, atMs, isRepeat } of this.#listener.messages) {
+      if (isRepeat) continue
+      const delayed = due.get(payload)
+      if (delayed === undefined) stage.fail(`${payload} was not delayed`)
+      else if (atMs < delayed.dueAtMs)
+        stage.fail(`the delayed message ${payload} came ${delayed.dueAtMs - atMs} ms early`)
+      if (this.heard.has(payload) && !this.#mayRepeat(delayed?.dueAtMs ?? 0, atMs))
+        stage.fail(`the delayed message ${payload} came twice`)
+      this.heard.set(payload, atMs)
+    }
+    for (const { text, publication } of this.#delayed)
+      if (publication.isAcknowledged && !this.heard.has(text)) stage.fail(`the delayed message ${text} never came`)
+  }
+}

@@ -1,0 +1,86 @@
+// Devices of CoAP over a network that loses, repeats and reorders.
+//
+// What must hold: a confirmable request that was answered was carried out once, and one that was not at most once. A message that
+// a writer was told is taken reaches each observer, first in the order in which it was written.
+
+import { CoapGateway } from '../../../src/gateways/index.ts'
+import { World } from '../world.ts'
+import { GatewayHost } from './gateway-host.ts'
+import { LossyNetwork, reliable } from './lossy-network.ts'
+import { SimulatedCoapDevice } from './simulated-coap-device.ts'
+import { type GatewayScenario, randomTraits, type ScenarioOptions } from './gateway-scenario.ts'
+
+const settings = {
+  heartbeatMs: 30_000,
+  requiresConnection: false,
+  notifyType: 'qos',
+  subscribeQoS: undefined,
+  publishQoS: undefined,
+  maxBlockBytes: 1_024,
+  maxBodyBytes: 65_536,
+  idleTimeoutMs: 30_000,
+  maxClients: 64,
+  override: { clientId: undefined, username: undefined, password: undefined },
+} as const
+const steps = 40
+const post = 2
+const observerToken = 9
+
+export function runCoapScenario(seed: number, { isRecorded = false, damage }: ScenarioOptions = {}): GatewayScenario {
+  const world = new World({ seed, isRecorded, shards: 1 })
+  const { stage } = world
+  const { random } = stage
+  const network = new LossyNetwork(stage, { ...randomTraits(random), losesNoTwo: true })
+  const host = new GatewayHost(world, network, (dependencies) => new CoapGateway(settings, dependencies))
+  damage?.(network)
+  const reader = world.subscriber('up/#', { qos: 2 })
+  const writer = world.connect('writer')
+  const publisher = new SimulatedCoapDevice(stage, network, 1_000)
+  const observer = new SimulatedCoapDevice(stage, network, 1_001)
+  const received: string[] = []
+  observer.onNotification = ({ payload }) => void received.push(payload.toString())
+  const observation = { hasBegun: false }
+  observer.ask(
+    (device) => device.get('ps/down/b', 'clientid=b', { token: observerToken, observe: 0 }),
+    (answer) => (observation.hasBegun = answer?.code === '2.05'),
+  )
+  const answered: string[] = []
+  const asked: string[] = []
+  const written: string[] = []
+  for (let step = 0; step < steps; step++) {
+    const payload = `m-${step}`
+    if (random.chance(0.6)) {
+      asked.push(payload)
+      publisher.ask(
+        (device) => device.request(post, 'ps/up/a', 'clientid=a&qos=1', payload),
+        (answer) => {
+          if (answer?.code === '2.04') answered.push(payload)
+        },
+      )
+    } else if (observation.hasBegun) {
+      const publication = writer.publish('down/b', payload, { qos: 1 })
+      if (publication.isComplete) written.push(payload)
+    }
+    world.passMs(random.between(0, 15_000))
+  }
+  network.traits = reliable
+  world.passSeconds(600)
+  const faults = [
+    ...(host.lives === 0 ? [] : ['the broker has restarted']),
+    ...asked.flatMap((payload) => {
+      const times = reader.payloads.filter((one) => one === payload).length
+      const isRight = answered.includes(payload) ? times === 1 : times <= 1
+      return isRight ? [] : [`${payload} was carried out ${times} times`]
+    }),
+    ...written
+      .filter((payload) => !received.includes(payload))
+      .map((payload) => `${payload} has not reached the observer`),
+    ...(isAscending([...new Set(received)], written) ? [] : [`observed out of order: ${received.join(' ')}`]),
+  ]
+  return { faults, delivered: answered.length + received.length, lost: network.lost, log: world.log }
+}
+
+function isAscending(received: readonly string[], written: readonly string[]): boolean {
+  const known = received.filter((payload) => written.includes(payload))
+  return known.join(' ') === written.filter((payload) => known.includes(payload)).join(' ')
+}

@@ -1,0 +1,110 @@
+// Queues of persistent sessions, read by the real readers while connections break at each step of a reading.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { runReaderScenario, runScenarioReadingSlowly } from './run-reader-scenario.ts'
+import type { ScenarioEnd } from './run-scenario.ts'
+import { realMemoryStore } from './real-record-store.ts'
+import { World } from './world.ts'
+
+const seedsPerTest = 100
+const seedsOnLevel = 20
+const ordinarySeeds = 80
+
+describe('what waits for a persistent session reaches its next connections in order, whenever it reconnects', () => {
+  for (const from of [1, 101]) {
+    test(`seeds ${from} to ${from + seedsPerTest - 1}`, async () => {
+      const { faults, delivered } = await runMany(from, seedsPerTest, (seed) => runReaderScenario(seed))
+      assert.deepEqual(faults, [])
+      assert.ok(
+        delivered > seedsPerTest * 500,
+        `only ${delivered} messages were delivered: these scenarios prove little`,
+      )
+    })
+  }
+
+  test(`on the real LevelDB store: seeds 301 to ${300 + seedsOnLevel}`, async () => {
+    const { faults } = await runMany(301, seedsOnLevel, (seed) => runReaderScenario(seed, { onLevel: true }))
+    assert.deepEqual(faults, [])
+  })
+
+  test('a scenario is the same in each run', async () => {
+    const [once, again, another] = [await told(7), await told(7), await told(8)]
+    assert.deepEqual(once, again)
+    assert.notDeepEqual(once, another)
+  })
+})
+
+test('[MQTT5-3.1.2-4] a new session under the same client ID gets nothing of the queue of the one before', async () => {
+  const world = new World({
+    recordStore: realMemoryStore(),
+    settles: false,
+    starts: false,
+    readsSlowly: true,
+    shards: 1,
+    settings: { maxQueuedMessages: 10 },
+  })
+  const act = async (act: () => unknown): Promise<void> => {
+    act()
+    await world.passMsAsync(20)
+  }
+  const publish = (count: number, label: string): Promise<void> =>
+    act(() => {
+      for (let number = 1; number <= count; number++) author.publish('news', `${label} ${number}`, { qos: 1 })
+    })
+  world.stage.after(0, () => world.host.start())
+  const author = world.client('author')
+  const sleeper = world.client('sleeper', { cleanStart: false, sessionExpirySeconds: 600, receiveMaximum: 10 })
+  await act(() => undefined)
+  await act(() => author.connect())
+  await act(() => sleeper.connect())
+  await act(() => sleeper.subscribe('news', { qos: 1 }))
+  await act(() => sleeper.disconnect())
+  await publish(40, 'old')
+  // Ten messages are in flight and ten wait in memory. The reading is kept for the next part, which begins with the 21st.
+  sleeper.acknowledges = false
+  await act(() => sleeper.connect())
+  sleeper.acknowledges = true
+  await act(() => sleeper.connect({ cleanStart: true }))
+  await act(() => sleeper.subscribe('news', { qos: 1 }))
+  // The queue of the new session begins with the same number.
+  await publish(20, 'new')
+  await act(() => sleeper.disconnect())
+  await publish(5, 'newer')
+  const before = sleeper.messages.length
+  await act(() => sleeper.connect({ cleanStart: false }))
+  assert.deepEqual(
+    sleeper.messages.slice(before).map(({ payload }) => payload),
+    [1, 2, 3, 4, 5].map((number) => `newer ${number}`),
+  )
+  world.reads?.end()
+  assert.equal(world.reads?.fault, undefined)
+})
+
+describe('in a random world whose queues are read in steps every promise is kept', () => {
+  for (const shards of [1, 3]) {
+    test(`seeds 1 to ${ordinarySeeds} (shards: ${shards})`, async () => {
+      const { faults } = await runMany(1, ordinarySeeds, (seed) => runScenarioReadingSlowly(seed, { shards }))
+      assert.deepEqual(faults, [])
+    })
+  }
+})
+
+async function told(seed: number): Promise<readonly string[]> {
+  return (await runReaderScenario(seed, { isRecorded: true })).log
+}
+
+async function runMany(
+  from: number,
+  count: number,
+  tell: (seed: number) => Promise<ScenarioEnd>,
+): Promise<{ faults: string[]; delivered: number }> {
+  const faults: string[] = []
+  let delivered = 0
+  for (let seed = from; seed < from + count; seed++) {
+    const end = await tell(seed)
+    delivered += end.delivered
+    if (end.fault !== undefined) faults.push(`${end.profile}: ${end.fault}`)
+  }
+  return { faults, delivered }
+}

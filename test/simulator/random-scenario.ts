@@ -1,0 +1,374 @@
+// A scenario from a seed. The generator chooses clients, their actions and faults; then all faults end, all clients reconnect, and once it
+// is quiet the oracles check what was owed.
+//
+//   |---- activeMs: acts and faults ----|---- calm: all clients return, queues drain ----| probe, oracles
+
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { castActor, type Actor } from './scenario-clients.ts'
+import type { HostTraits } from './broker-host.ts'
+import { whenReady, type Eventually, type RecordStore } from './record-store.ts'
+import { calmNetwork } from './network.ts'
+import { Administrators } from './administrators.ts'
+import { checkAccusation, checkHistory, checkRemains } from './oracles.ts'
+import { profileOf, type ScenarioProfile } from './profiles.ts'
+import { askProbes, placeProbes } from './probes.ts'
+import type { Random } from './random.ts'
+import { drawFeatures, type ScenarioFeatures } from './scenario-features.ts'
+import { sendUnruly } from './unruly.ts'
+import { World } from './world.ts'
+
+export interface ScenarioOptions {
+  readonly seed: number
+  readonly profile?: ScenarioProfile | undefined
+  readonly isRecorded?: boolean
+  readonly recordStore?: RecordStore | undefined
+  /** See `WorldOptions`. */
+  readonly readsSlowly?: boolean
+  /** See `HostTraits`. */
+  readonly promisesEarly?: boolean
+  /** 1 if not said. */
+  readonly shards?: number
+}
+
+/** So long after all trouble everything must be settled. */
+/** So long a level of memory lasts. */
+const memoryLevelMs = 900
+
+const timeoutSeconds = 120
+
+export class RandomScenario {
+  readonly world: World
+  readonly profile: ScenarioProfile
+  readonly actors: Actor[]
+  readonly features: ScenarioFeatures
+  private readonly administrators: Administrators
+  private readonly random: Random
+  private readonly activeMs: number
+  private hasCalmedDown: boolean
+
+  constructor(options: ScenarioOptions) {
+    this.profile = options.profile ?? profileOf(options.seed)
+    const { roughDisk, restarts } = this.profile
+    this.world = new World({
+      seed: options.seed,
+      isRecorded: options.isRecorded ?? false,
+      settles: false,
+      starts: false,
+      shards: options.shards ?? 1,
+      ...(options.recordStore === undefined ? {} : { recordStore: options.recordStore }),
+      readsSlowly: options.readsSlowly ?? false,
+      diskStepMs: roughDisk || restarts ? 20 : 0,
+    })
+    this.random = this.world.stage.random
+    this.actors = []
+    this.features = drawFeatures(this.random, options.seed)
+    this.administrators = new Administrators(this.world, this.actors)
+    this.world.host.traits.promisesEarly = options.promisesEarly ?? false
+    this.activeMs = 0
+    this.hasCalmedDown = false
+    this.setUp()
+    this.activeMs = this.random.between(10_000, 40_000)
+  }
+
+  /** Yields how long to let pass; the caller does so in real time or in none. */
+  *tell(): Generator<number, void> {
+    const { world } = this
+    world.stage.tell('scenario', () => `seed ${world.stage.seed}, ${this.profile.name}, ${this.activeMs} ms`)
+    world.stage.after(0, () => world.host.start())
+    const count = this.random.between(3, 6)
+    const { profile, features } = this
+    for (let number = 1; number <= count; number++) this.actors.push(castActor(world, { number, profile, features }))
+    this.administrators.begin(this.features)
+    for (const actor of this.actors) this.planActs(actor)
+    this.placeWitness()
+    this.planFaults()
+    this.planAdministrators()
+    this.planOperatorActs()
+    yield this.activeMs
+    this.calmDown()
+    yield* this.waitForQuiet()
+    yield* this.probe()
+    checkHistory(world, this.actors, {
+      profile: this.profile,
+      rules: this.administrators.rules,
+      byAdministrators: this.administrators.publications,
+    })
+    const dropped = new Set(world.events('message-dropped').map(({ message }) => message.payload().toString()))
+    world.host.watch.wills.judge(-world.host.traits.clockOffsetMs, (payload) => dropped.has(payload))
+    yield* this.restartOnceMore()
+  }
+
+  /** The last question, once the scenario is told. */
+  judge(): Eventually<void> {
+    return whenReady(this.world.recordStore.readAll(), (records) => checkRemains(this.world, this.actors, records))
+  }
+
+  private setUp(): void {
+    const { random, world, profile } = this
+    const { host } = world
+    host.settings = {
+      ...host.settings,
+      maxInflightMessages: random.pick(profile.tight ? [1, 2, 3] : [2, 10, 1_024]),
+      receiveMaximum: random.pick(profile.tight ? [1, 2, 3] : [3, 20, 100]),
+      maxQueuedMessages: random.pick(profile.tight ? [2, 5] : [5, 1_024]),
+      ...(world.stage.seed % 3 === 0 && { maxQueuedBytes: 2_000, maxInflightBytes: 1_000 }),
+      maxStoredMessages: random.pick(profile.tight ? [4, 20] : [1_000_000]),
+      maxUnsentBytes: random.pick(profile.tight ? [500, 5_000] : [1_048_576]),
+      retryIntervalMs: random.pick([0, 2_000, 30_000]),
+      maxTopicAlias: random.pick([0, 2, 1_024]),
+      awaitReleaseTimeoutMs: 3_600_000,
+      queueFullPolicy: this.features.dropsOldest ? 'drop-oldest' : 'drop-newest',
+      exclusiveSubscriptionAvailable: this.features.exclusive,
+    }
+    const { maxBytesInMemory } = this.features
+    if (maxBytesInMemory !== undefined) {
+      host.settings.maxWillBytesInMemory = maxBytesInMemory
+      host.settings.maxRetainedBytesInMemory = maxBytesInMemory
+    }
+    host.traits.maxTurnMs = profile.roughNetwork || profile.roughDisk ? 3 : 0
+    host.traits.maxLinkMs = profile.roughNetwork || profile.roughDisk ? 20 : 0
+    if (this.features.slowLinkMs > 0) host.traits.maxLinkMs = this.features.slowLinkMs
+    if (this.features.mountpoint !== '') host.traits.listener = { mountpoint: this.features.mountpoint }
+    // A client that floods it with messages that no subscriber can take must not hide from the oracles what was dropped for others.
+    host.traits.mostDropEvents = Infinity
+    host.traits.decision = (question) => this.decisionOn(question.clientId)
+    if (world.stage.seed % 2 === 1) this.findMemory('normal')
+  }
+
+  /** Nothing is lost for it: what waits in memory waits on disk, and comes back from there. */
+  private findMemory(level: 'soft' | 'normal'): void {
+    const { world } = this
+    world.host.handle({ kind: 'memory-level', level: this.hasCalmedDown ? 'normal' : level, step: 0 })
+    if (!this.hasCalmedDown)
+      world.stage.after(memoryLevelMs, () => this.findMemory(level === 'soft' ? 'normal' : 'soft'))
+  }
+
+  private decisionOn(clientId: string): ReturnType<HostTraits['decision']> {
+    const { random } = this
+    const banned = this.administrators.refusalOf(clientId)
+    if (banned !== undefined) return { decision: { allowed: false, reason: banned }, afterMs: 0 }
+    const isAtOnce = !this.profile.slowDecisions || clientId === 'witness' || this.hasCalmedDown
+    if (isAtOnce) return { decision: { allowed: true }, afterMs: 0 }
+    const isAllowed = random.chance(0.9)
+    return {
+      decision: isAllowed ? { allowed: true } : { allowed: false, reason: reasonCodes.notAuthorized },
+      afterMs: random.chance(0.5) ? 0 : random.between(0, 3_000),
+    }
+  }
+
+  private planActs(actor: Actor): void {
+    const { client } = actor
+    client.whenEnded = () => {
+      const { host } = this.world
+      // Whose shard dies loses the connection without a word.
+      const wasOfDeadShard = host.shardDiedAtMs === this.world.stage.nowMs
+      const isBrokersWill = host.isRunning && !host.isStopping && !wasOfDeadShard
+      if (isBrokersWill && !this.administrators.hasSentAway(client.id)) checkAccusation(this.world, client)
+    }
+    const next = (): void => {
+      if (this.hasCalmedDown) return
+      actor.act()
+      this.world.stage.after(this.random.between(20, 2_500), next)
+    }
+    this.world.stage.after(this.random.between(0, 2_000), next)
+  }
+
+  /** Subscribes to all wills and comes back at once whenever the broker does. */
+  private placeWitness(): void {
+    const { world } = this
+    const { stage, host } = world
+    const witness = world.client('witness', {
+      cleanStart: false,
+      sessionExpirySeconds: 0xffff_ffff,
+      network: calmNetwork,
+    })
+    const comeBack = (): void => {
+      if (host.isRunning && !host.isStopping && !witness.hasOpenConnection) witness.connect()
+      const { wills } = host.watch
+      wills.hasWitness = witness.session?.subscriptions.some((held) => held.grantedStep !== Infinity) === true
+      if (witness.isConnected && !wills.hasWitness) witness.subscribe('wills/#', { qos: 1 })
+      stage.after(100, comeBack)
+    }
+    witness.whenMessage = (message) => {
+      host.watch.wills.heard(message)
+    }
+    stage.after(0, comeBack)
+  }
+
+  private planFaults(): void {
+    const { profile, random } = this
+    if (profile.restarts) this.planMany(random.between(1, 4), () => this.restartBroker())
+    if (profile.restarts && this.world.host.shards.length > 1) {
+      this.planMany(random.between(1, 5), () => this.restartShard(random))
+      if (this.features.nearDeaths) this.planNearDeaths()
+    }
+    if (profile.roughDisk) this.planMany(random.between(0, 2), () => this.failDisk())
+    if (profile.unruly) this.planMany(random.between(1, 8), () => sendUnruly(this.world, () => this.hasCalmedDown))
+  }
+
+  private planAdministrators(): void {
+    const { administrators, random, features } = this
+    if (features.denials === 'changing') this.planMany(random.between(1, 8), () => administrators.changeRules())
+    if (!features.administrators) return
+    this.planMany(random.between(1, 5), () => administrators.kickClient())
+    this.planMany(random.between(0, 2), () => administrators.banClient())
+  }
+
+  private planOperatorActs(): void {
+    const { generator, administratorsAct } = this.features
+    for (let count = administratorsAct ? generator.between(3, 15) : 0; count > 0; count--) {
+      this.world.stage.after(generator.between(500, this.activeMs), () => {
+        if (!this.hasCalmedDown) this.administrators.actForClient(generator, this.features.mountpoint)
+      })
+    }
+  }
+
+  private planMany(count: number, fault: () => Eventually<void>): void {
+    for (let at = 0; at < count; at++) this.world.stage.after(this.random.between(500, this.activeMs), fault)
+  }
+
+  private restartBroker(): Eventually<void> {
+    const { random, world } = this
+    const { host, stage } = world
+    if (!host.isRunning || host.isStopping || this.hasCalmedDown) return undefined
+    const awayMs = random.between(10, 3_000)
+    if (random.chance(0.2)) {
+      host.stop()
+      this.startWhenStopped(awayMs)
+      return undefined
+    }
+    return whenReady(host.die(random.pick(['kill', 'power-loss'] as const)), () => {
+      // The machine may come back with a clock that is behind.
+      if (random.chance(0.2)) host.traits.clockOffsetMs -= random.between(0, 20_000)
+      stage.after(awayMs, () => (host.isRunning ? undefined : host.start()))
+    })
+  }
+
+  private restartShard(generator: Random, whenBack: () => void = () => undefined): Eventually<void> {
+    const { host, stage } = this.world
+    if (!host.isRunning || host.isStopping || this.hasCalmedDown) return undefined
+    const own = generator.between(0, host.shards.length - 1)
+    const awayMs = generator.between(10, 3_000)
+    return whenReady(host.killShard(own), () => {
+      stage.after(awayMs, () => whenReady(host.restartShard(own), whenBack))
+    })
+  }
+
+  /** A second shard dies soon after the first, or when the first is just coming back. */
+  private planNearDeaths(): void {
+    const { stage } = this.world
+    const { generator } = this.features
+    for (let count = generator.between(1, 3); count > 0; count--) {
+      const another = (): void => void stage.after(generator.between(0, 60), () => this.restartShard(generator))
+      const isAtReturn = generator.chance(0.5)
+      stage.after(generator.between(500, this.activeMs), () => {
+        if (!isAtReturn) another()
+        return this.restartShard(generator, isAtReturn ? another : undefined)
+      })
+    }
+  }
+
+  private startWhenStopped(awayMs: number): void {
+    const { host, stage } = this.world
+    stage.after(awayMs, () => {
+      if (host.isRunning) this.startWhenStopped(100)
+      else return host.start()
+      return undefined
+    })
+  }
+
+  private failDisk(): undefined {
+    const { disk, stage } = this.world
+    if (this.hasCalmedDown) return
+    disk.fail()
+    stage.after(this.random.between(100, 6_000), () => disk.mend())
+  }
+
+  private calmDown(): void {
+    this.hasCalmedDown = true
+    this.world.stage.tell('scenario', () => 'all trouble ends')
+    this.world.disk.mend()
+    this.world.disk.maxStepMs = 0
+    this.administrators.calmDown()
+    this.bringBack()
+  }
+
+  private bringBack(): void {
+    const { host } = this.world
+    for (const { client } of this.actors) {
+      client.options.network = calmNetwork
+      client.thinkMs = () => 0
+      client.resumeReading()
+      if (host.isRunning && !host.isStopping && !client.hasOpenConnection) client.connect({ will: undefined })
+    }
+  }
+
+  private isQuiet(): boolean {
+    const { world } = this
+    if (!world.host.isRunning || !world.host.isOpen || !world.disk.isFree) return false
+    return this.actors.every(({ client }) => {
+      const view = world.view.client(client.id)
+      return (
+        client.isConnected &&
+        client.unfinished === 0 &&
+        view?.isConnected === true &&
+        view.inflight === 0 &&
+        view.waiting === 0
+      )
+    })
+  }
+
+  private checkQuiet(): void {
+    const { world } = this
+    if (!world.host.isOpen) world.stage.fail('not all shards know of each other long after all trouble has ended')
+    for (const { client } of this.actors) {
+      const view = world.view.client(client.id)
+      if (!client.isConnected) world.stage.fail(`${client.id} could not come back after all trouble had ended`)
+      if (client.unfinished > 0)
+        world.stage.fail(
+          `${client.unfinished} messages of ${client.id} are unanswered long after all trouble has ended`,
+        )
+      if (view === undefined || view.inflight + view.waiting + view.unreleased > 0) {
+        world.stage.fail(
+          `the broker still has ${view?.inflight} under way, ${view?.waiting} waiting and ${view?.unreleased} unreleased for ${client.id}, long after all trouble has ended`,
+        )
+      }
+    }
+  }
+
+  private *waitForQuiet(): Generator<number, void> {
+    for (let second = 0; second < timeoutSeconds && !this.isQuiet(); second++) {
+      yield 1_000
+      this.bringBack()
+    }
+    this.checkQuiet()
+  }
+
+  /** All was delivered and acknowledged: after a restart no client gets anything again, and the sweep finds what is left. */
+  private *restartOnceMore(): Generator<number, void> {
+    const { host, stage } = this.world
+    const before = this.actors.map(({ client }) => ({ heard: client.messages.length, connections: client.connections }))
+    host.stop()
+    this.startWhenStopped(0)
+    yield 10_000
+    yield* this.waitForQuiet()
+    yield 1_000
+    this.actors.forEach(({ client }, at) => {
+      const { heard, connections } = before[at]
+      // QoS 0, which is not acknowledged, may have been on its way still when the broker was asked to stop.
+      const again = client.messages.slice(heard).find(({ qos, connection }) => qos > 0 || connection > connections)
+      if (again !== undefined)
+        stage.fail(
+          `${client.id} heard "${again.payload.trimEnd()}" again after a restart, though it had acknowledged everything`,
+        )
+    })
+  }
+
+  /** Of each shard a fresh client asks what there is. */
+  private *probe(): Generator<number, void> {
+    const probes = placeProbes(this.world)
+    yield 1_000
+    askProbes(probes, this.features)
+    yield 5_000
+  }
+}

@@ -1,0 +1,261 @@
+// A scenario about nothing but queues that are read while everything around them changes. Persistent sessions take few messages at a
+// time, publishers stream, and connections break where it hurts: at the steps of a reading.
+//
+//   |-- publishers stream, sessions reconnect at steps of their readings --|-- all clients are back --| oracles
+//
+// What the oracles ask: everything that was acknowledged reaches the next connections, in order, QoS 2 once, and without a restart.
+
+import type { Actor } from './scenario-clients.ts'
+import type { RecordStore } from './record-store.ts'
+import { History } from './history.ts'
+import { checkAccusation, checkDeliveries } from './oracles.ts'
+import { profileNamed } from './profiles.ts'
+import type { Random } from './random.ts'
+import { type ReadStep, SlowReads } from './slow-reads.ts'
+import { ScenarioRules } from './scenario-rules.ts'
+import type { QoS } from '../../src/protocol/index.ts'
+import { World, type Client } from './world.ts'
+
+export interface ReaderScenarioOptions {
+  readonly seed: number
+  readonly recordStore: RecordStore
+  readonly isRecorded?: boolean
+  /** Opens the store again, in real time; if not said, readings only hear that it was. */
+  readonly reopen?: (() => Promise<void>) | undefined
+  /** From the seed if not said: one to three. */
+  readonly shards?: number
+}
+
+const topic = 't/a'
+/** So long after all trouble everything must have come. */
+const timeoutSeconds = 60
+/** More sessions than the readers keep readings for. */
+const crowd = 80
+/** Longer than `SlowReads` takes a reading for unused: it rests between two parts. */
+const crowdThinksMs = 150
+
+interface Traits {
+  readonly subscribers: number
+  readonly messages: number
+  readonly messagesPerConnection: number
+  /** At each step of a reading of its queue a client loses its connection with this probability. */
+  readonly breaks: number
+  /** Sessions that end when their client reconnects, with a clean start. */
+  readonly renewals: number
+  readonly interruptions: number
+  readonly failures: number
+}
+
+export class ReaderScenario {
+  readonly world: World
+  readonly reads: SlowReads
+  private readonly random: Random
+  private readonly traits: Traits
+  private readonly reopen: (() => Promise<void>) | undefined
+  private readonly subscribers: Client[]
+  private readonly publishers: Client[]
+  private readonly qosOf: Map<Client, QoS>
+  private isOver: boolean
+
+  constructor({ seed, recordStore, shards, isRecorded, reopen }: ReaderScenarioOptions) {
+    this.world = new World({
+      seed,
+      recordStore,
+      isRecorded: isRecorded ?? false,
+      settles: false,
+      starts: false,
+      readsSlowly: true,
+      shards: shards ?? (isCrowded(seed) ? 1 : 1 + (seed % 3)),
+    })
+    if (this.world.reads === undefined) throw new Error('this world reads its queues in one step')
+    this.reads = this.world.reads
+    this.random = this.world.stage.random
+    this.traits = drawTraits(this.random, isCrowded(seed))
+    this.reopen = reopen
+    this.subscribers = []
+    this.publishers = []
+    this.qosOf = new Map()
+    this.isOver = false
+    this.setUp()
+  }
+
+  /** Number of delivered messages. */
+  get delivered(): number {
+    return this.subscribers.reduce((sum, { messages }) => sum + messages.length, 0)
+  }
+
+  /** Yields how long to let pass. */
+  *tell(): Generator<number, void> {
+    const { world, traits, reads } = this
+    world.stage.tell('scenario', () => `seed ${world.stage.seed}, ${JSON.stringify(traits)}`)
+    world.stage.after(0, () => world.host.start())
+    yield 50
+    for (let number = 1; number <= traits.subscribers; number++) this.placeSubscriber(number)
+    for (let number = 1; number <= 2; number++) this.placePublisher(number)
+    yield 500
+    reads.whenStep = (step) => this.noteStep(step)
+    reads.failures = traits.failures
+    for (const publisher of this.publishers) this.publishOn(publisher, traits.messages)
+    for (let count = traits.interruptions; count > 0; count--) {
+      world.stage.after(this.random.between(1, 1_500), this.reopen ?? (() => reads.interrupt()))
+    }
+    while (
+      this.publishers.some(({ unfinished, publications }) => unfinished > 0 || publications.length < traits.messages)
+    )
+      yield 100
+    yield this.random.between(0, 2_000)
+    this.isOver = true
+    world.stage.tell('scenario', () => 'all trouble ends')
+    yield* this.waitForQuiet()
+    // Timers of the readers fire when the clock moves.
+    for (let step = 0; step < 20; step++) yield SlowReads.endMs / 20
+    this.check()
+  }
+
+  private setUp(): void {
+    const { world, random } = this
+    const { host } = world
+    host.settings = {
+      ...host.settings,
+      maxQueuedMessages: this.traits.subscribers === crowd ? 10 : random.pick([10, 30, 1_024, 1_024]),
+      maxInflightMessages: random.pick([2, 1_024, 1_024]),
+      receiveMaximum: random.pick([10, 100]),
+    }
+    host.traits.maxTurnMs = random.pick([0, 2])
+    host.traits.maxLinkMs = random.pick([0, 5])
+    world.disk.maxStepMs = random.pick([0, 2, 10, 40])
+  }
+
+  private placeSubscriber(number: number): void {
+    const { random, traits, world } = this
+    const client = world.client(`subscriber-${number}`, {
+      cleanStart: false,
+      sessionExpirySeconds: 600,
+      receiveMaximum: traits.subscribers === crowd ? 1 : random.pick([1, 5, 30]),
+      network: this.network(),
+    })
+    this.subscribers.push(client)
+    const qos = random.pick([1, 2] as const)
+    if (traits.subscribers === crowd) client.thinkMs = () => crowdThinksMs
+    let taken = 0
+    client.whenMessage = () => {
+      if (++taken % traits.messagesPerConnection === 0) this.breakOff(client)
+    }
+    this.qosOf.set(client, qos)
+    client.whenEnded = () => checkAccusation(world, client)
+    this.subscribe(client, qos)
+  }
+
+  private placePublisher(number: number): void {
+    const client = this.world.client(`publisher-${number}`, { network: this.network() })
+    this.publishers.push(client)
+    client.connect()
+  }
+
+  private network(): { minDelayMs: number; maxDelayMs: number; splits: boolean; capacityBytes: number } {
+    return { minDelayMs: 0, maxDelayMs: this.random.pick([0, 1, 5]), splits: false, capacityBytes: 16_384 }
+  }
+
+  private publishOn(publisher: Client, left: number): void {
+    if (left === 0) return
+    const { random, world } = this
+    const qos = random.pick([1, 2] as const)
+    const bytes = random.chance(0.02) ? 2_000 : 0
+    const payload = `${publisher.id}/${publisher.publications.length + 1}`.padEnd(bytes)
+    publisher.publish(topic, payload, { qos })
+    world.stage.after(random.chance(0.9) ? 0 : random.between(0, 20), () => this.publishOn(publisher, left - 1))
+  }
+
+  private noteStep({ clientId }: ReadStep): void {
+    const { random, subscribers, traits, world } = this
+    if (!random.chance(traits.breaks)) return
+    const client = subscribers.find(({ id }) => id === clientId)
+    if (client !== undefined) world.stage.after(random.pick([0, 0, 1, 5]), () => this.breakOff(client))
+  }
+
+  /** The connection ends in one of the ways in which connections do, and the client comes again. */
+  private breakOff(client: Client): void {
+    const { random, world } = this
+    if (this.isOver || !client.isConnected) return
+    const how = random.pick(['drop', 'drop', 'late drop', 'good-bye', 'takeover'] as const)
+    if (how === 'drop') client.drop()
+    else if (how === 'late drop') client.drop(random.between(0, 20))
+    else if (how === 'good-bye') client.disconnect()
+    world.stage.tell(client.id, () => `ends its connection: ${how}`)
+    const renews = random.chance(this.traits.renewals)
+    const awayMs = random.pick([0, 0, 1, 3, 30, 1_500])
+    world.stage.after(how === 'takeover' ? 0 : awayMs, () => {
+      if (this.isOver || (how !== 'takeover' && client.hasOpenConnection)) return
+      if (renews) this.renew(client)
+      else client.connect({ cleanStart: false })
+    })
+  }
+
+  /** [MQTT5-3.1.2-4] The session ends and another one begins under its name. */
+  private renew(client: Client): void {
+    client.options = { ...client.options, cleanStart: true }
+    this.subscribe(client, this.qosOf.get(client) ?? 1)
+  }
+
+  private subscribe(client: Client, qos: QoS): void {
+    client.connect()
+    const { stage } = this.world
+    const subscribe = (): void => {
+      if (!client.hasOpenConnection) return
+      if (client.isConnected) {
+        client.options = { ...client.options, cleanStart: false }
+        client.subscribe(topic, { qos })
+      } else stage.after(1, subscribe)
+    }
+    stage.after(0, subscribe)
+  }
+
+  private isQuiet(): boolean {
+    const { world, subscribers } = this
+    return subscribers.every(({ id, isConnected, unfinished }) => {
+      const view = world.view.client(id)
+      return isConnected && unfinished === 0 && view?.isConnected === true && view.inflight + view.waiting === 0
+    })
+  }
+
+  private *waitForQuiet(): Generator<number, void> {
+    const { world, reads } = this
+    reads.failures = 0
+    for (let second = 0; second < timeoutSeconds && !this.isQuiet(); second++) {
+      for (const client of this.subscribers) if (!client.hasOpenConnection) client.connect({ cleanStart: false })
+      yield 1_000
+    }
+    if (this.isQuiet()) return
+    for (const { id } of this.subscribers) {
+      const view = world.view.client(id)
+      if (view === undefined || !view.isConnected || view.inflight + view.waiting > 0)
+        world.stage.fail(`${id} has not got what waits for it: ${JSON.stringify(view)}`)
+    }
+  }
+
+  private check(): void {
+    const { world, reads, traits } = this
+    const actors = [...this.subscribers, ...this.publishers].map((client): Actor => ({
+      client,
+      group: undefined,
+      act: () => undefined,
+    }))
+    checkDeliveries(new History(world, actors, { profile: profileNamed('calm'), rules: new ScenarioRules(world) }))
+    reads.checkEnd(traits.failures > 0)
+  }
+}
+
+/** One scenario in 40 is of very many sessions, and of no breaks. */
+const isCrowded = (seed: number): boolean => seed % 40 === 0
+
+function drawTraits(random: Random, hasCrowd: boolean): Traits {
+  return {
+    subscribers: hasCrowd ? crowd : random.between(1, 3),
+    messages: hasCrowd ? 30 : random.between(50, 400),
+    messagesPerConnection: hasCrowd ? Infinity : random.pick([7, 40, 211]),
+    breaks: hasCrowd ? 0 : random.pick([0, 0.02, 0.1]),
+    renewals: random.pick([0, 0, 0.3]),
+    interruptions: random.pick([0, 0, 10]),
+    failures: random.pick([0, 0, 0.02]),
+  }
+}

@@ -1,0 +1,107 @@
+// The simulated disk on a real store: LevelDB in a directory, or the store in memory that behaves like it.
+
+import type { MessageRecordKey } from '../../src/core/index.ts'
+import type { StoredChange, StoredMessage, StoredRecord } from '../../src/records/index.ts'
+import {
+  openLevelStore,
+  openMemoryStore,
+  type PartRequest,
+  QueueReaders,
+  readAllQueueBounds,
+  type StorageAlarm,
+  type Store,
+} from '../../src/storage/index.ts'
+import { inStartOrder, startKinds, type RecordStore, type QueueSlice, type StartRecords } from './record-store.ts'
+
+const failOnAlarm = (alarm: StorageAlarm): void => {
+  throw new Error(`the store raised an alarm: ${alarm.text}`)
+}
+
+/** A store in memory outlives the broker: it is opened once and never closed. */
+export function realMemoryStore(): RealRecordStore {
+  const store = openMemoryStore(failOnAlarm)
+  return new RealRecordStore({ open: () => Promise.resolve(store), close: () => Promise.resolve() })
+}
+
+export function realLevelStore(directory: string): RealRecordStore {
+  return new RealRecordStore({
+    // A power loss of the real disk is not part of these scenarios: they are about what is written and read.
+    open: () => openLevelStore({ directory, sync: 'never', syncIntervalMs: 1_000, onAlarm: failOnAlarm }),
+    close: (store) => store.close(),
+  })
+}
+
+interface StoreFiles {
+  open(): Promise<Store>
+  close(store: Store): Promise<void>
+}
+
+export class RealRecordStore implements RecordStore {
+  private readonly files: StoreFiles
+  private opened: Store | undefined
+  private readers: QueueReaders | undefined
+
+  constructor(files: StoreFiles) {
+    this.files = files
+    this.opened = undefined
+    this.readers = undefined
+  }
+
+  /** As it is open now. */
+  get store(): Store {
+    if (this.opened === undefined) throw new Error('the store is not open')
+    return this.opened
+  }
+
+  async apply(changes: readonly StoredChange[]): Promise<void> {
+    await this.store.commit(changes)
+  }
+
+  async readStart(): Promise<StartRecords> {
+    const { store } = this
+    const records = await this.readKinds(startKinds)
+    const queues = await all(readAllQueueBounds(store))
+    const bodies = (await all(store.countPayloadReferences())).flat()
+    return inStartOrder({ records, queues, bodies })
+  }
+
+  /** In one step of the simulated disk; `SlowReads` reads in several. */
+  async readQueue(wanted: PartRequest): Promise<QueueSlice> {
+    this.readers ??= new QueueReaders(this.store)
+    return await this.readers.read(wanted)
+  }
+
+  async readMessage(of: MessageRecordKey): Promise<StoredMessage | undefined> {
+    for await (const record of this.store.read(of))
+      return record.kind === 'will' || record.kind === 'retained' ? record.message : undefined
+    return undefined
+  }
+
+  async readAll(): Promise<StoredRecord[]> {
+    return await this.readKinds([...startKinds, 'queued', 'body'])
+  }
+
+  async reopen(): Promise<void> {
+    await this.close()
+    this.opened = await this.files.open()
+  }
+
+  async close(): Promise<void> {
+    await this.readers?.closeAll()
+    this.readers = undefined
+    if (this.opened !== undefined) await this.files.close(this.opened)
+    this.opened = undefined
+  }
+
+  private async readKinds(kinds: readonly StoredRecord['kind'][]): Promise<StoredRecord[]> {
+    const found: StoredRecord[] = []
+    for (const kind of kinds) for await (const record of this.store.read({ kind })) found.push(record)
+    return found
+  }
+}
+
+async function all<T>(source: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = []
+  for await (const one of source) found.push(one)
+  return found
+}

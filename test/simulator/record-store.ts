@@ -1,0 +1,219 @@
+// Where the simulated disk keeps its records: in memory here, in the real LevelDB store in `level-recordStore.ts`. Only
+// the second takes real time, so every answer may be a promise.
+
+import assert from 'node:assert/strict'
+import type { MessageRecordKey } from '../../src/core/index.ts'
+import type { RecordKey, StoredChange, StoredMessage, StoredRecord } from '../../src/records/index.ts'
+import type { PartRequest } from '../../src/storage/index.ts'
+
+/** What a broker reads when it starts. */
+export interface StartRecords {
+  /** Of all kinds but `queued` and `body`, in the order of `startKinds`. */
+  readonly records: StoredRecord[]
+  readonly queues: { clientId: string; firstSequence: number; lastSequence: number; count: number }[]
+  readonly bodies: (readonly [bodyId: number, references: number])[]
+}
+
+type QueuedRecord = StoredRecord & { kind: 'queued' }
+
+export interface QueueSlice {
+  /** With their messages. */
+  readonly records: readonly StoredRecord[]
+  readonly isEnd: boolean
+}
+
+export type Eventually<T> = T | Promise<T>
+
+export interface RecordStore {
+  apply(changes: readonly StoredChange[]): Eventually<void>
+  readStart(): Eventually<StartRecords>
+  readQueue(wanted: PartRequest): Eventually<QueueSlice>
+  readMessage(of: MessageRecordKey): Eventually<StoredMessage | undefined>
+  /** All records, for the checks at the end. */
+  readAll(): Eventually<StoredRecord[]>
+  /** The process that used it is gone; the next one opens it. */
+  reopen(): Eventually<void>
+  close(): Eventually<void>
+}
+
+/** Goes on at once where the value is at hand, so that a world in memory needs no promises. */
+export function whenReady<T, U>(value: Eventually<T>, goOn: (value: T) => Eventually<U>): Eventually<U> {
+  return value instanceof Promise ? value.then(goOn) : goOn(value)
+}
+
+const keyOf = (record: StoredRecord | RecordKey): string => {
+  switch (record.kind) {
+    case 'session':
+    case 'will':
+      return `${record.kind}\n${record.clientId}`
+    case 'subscription':
+      return `${record.kind}\n${record.clientId}\n${record.filter}`
+    case 'queued':
+      return `${record.kind}\n${record.clientId}\n${record.sequence}`
+    case 'body':
+      return `${record.kind}\n${record.id}`
+    case 'outgoing':
+    case 'incoming':
+      return `${record.kind}\n${record.clientId}\n${record.packetId}`
+    case 'retained':
+      return `${record.kind}\n${'message' in record ? record.message.topic : record.topic}`
+    case 'forwarded':
+      return `${record.kind}\n${record.shard}\n${record.packetId}\n${record.publisher}`
+    case 'moving':
+      return `${record.kind}\n${record.shard}\n${record.name}`
+    case 'fact':
+      return `${record.kind}\n${record.name}`
+    case 'credential':
+    case 'gateway-user':
+    case 'scram':
+    case 'psk':
+    case 'rule':
+    case 'ban':
+    case 'account':
+    case 'api-key':
+    case 'namespace':
+      return assert.fail(`the broker of the simulator stores no ${record.kind}`)
+    default:
+      return record satisfies never
+  }
+}
+
+/** The kinds a broker reads when it starts, in the order in which it is given them. */
+export const startKinds = [
+  'fact',
+  'session',
+  'subscription',
+  'outgoing',
+  'incoming',
+  'will',
+  'retained',
+  'forwarded',
+  'moving',
+] as const satisfies readonly StoredRecord['kind'][]
+
+const ranks: readonly string[] = startKinds
+const rank = (record: StoredRecord): string => `${ranks.indexOf(record.kind)} ${keyOf(record)}`
+
+/** The order in which a broker is given its records back: the same whatever keeps them, so that scenarios are the same. */
+export function inStartOrder(found: StartRecords): StartRecords {
+  return {
+    records: found.records.toSorted((one, other) => (rank(one) < rank(other) ? -1 : 1)),
+    queues: found.queues.toSorted((one, other) => (one.clientId < other.clientId ? -1 : 1)),
+    bodies: found.bodies.toSorted(([one], [other]) => one - other),
+  }
+}
+
+export class MemoryRecordStore implements RecordStore {
+  private readonly records = new Map<string, StoredRecord>()
+  /** Queues as they were when their first part was read: as old as a reader of later parts may see them. */
+  private readonly moments = new Map<string, readonly QueuedRecord[]>()
+
+  apply(changes: readonly StoredChange[]): void {
+    for (const change of changes) {
+      if (change.change === 'put') this.records.set(keyOf(change.record), change.record)
+      else if (change.change === 'delete') this.records.delete(keyOf(change.key))
+      else if (change.change === 'delete-session') this.deleteSession(change.clientId)
+      else this.renameSession(change.clientId, change.to)
+    }
+  }
+
+  readStart(): StartRecords {
+    const records: StoredRecord[] = []
+    const queues = new Map<string, StartRecords['queues'][number]>()
+    const bodies = new Map<number, number>()
+    for (const record of this.records.values()) {
+      if (record.kind === 'body') bodies.set(record.id, bodies.get(record.id) ?? 0)
+      else if (record.kind !== 'queued') records.push(copyOf(record))
+      else {
+        const queue = queues.get(record.clientId)
+        if (typeof record.message === 'number') bodies.set(record.message, (bodies.get(record.message) ?? 0) + 1)
+        queues.set(record.clientId, {
+          clientId: record.clientId,
+          firstSequence: Math.min(record.sequence, queue?.firstSequence ?? Infinity),
+          lastSequence: Math.max(record.sequence, queue?.lastSequence ?? 0),
+          count: (queue?.count ?? 0) + 1,
+        })
+      }
+    }
+    return inStartOrder({ records, queues: [...queues.values()], bodies: [...bodies] })
+  }
+
+  readQueue({ clientId, fromSequence, limit, part }: PartRequest): QueueSlice {
+    const kept = part === undefined || part === 0 ? undefined : this.moments.get(clientId)
+    const earlier = (kept ?? []).filter(({ sequence }) => sequence >= fromSequence).slice(0, limit)
+    if (earlier.length === limit) return { records: earlier, isEnd: false }
+    const moment = this.queueOf(clientId)
+    if (part !== undefined) this.moments.set(clientId, moment)
+    const readTo = earlier.at(-1)?.sequence ?? fromSequence - 1
+    const later = moment.filter(({ sequence }) => sequence > readTo).slice(0, limit - earlier.length)
+    const records = [...earlier, ...later]
+    return { records, isEnd: records.length < limit }
+  }
+
+  readMessage(of: MessageRecordKey): StoredMessage | undefined {
+    const record = this.records.get(keyOf(of))
+    return record?.kind === 'will' || record?.kind === 'retained' ? copyOf(record.message) : undefined
+  }
+
+  private queueOf(clientId: string): QueuedRecord[] {
+    return [...this.records.values()]
+      .filter((record) => record.kind === 'queued')
+      .filter((record) => record.clientId === clientId)
+      .map((record) => this.withBody(record))
+      .sort((one, other) => one.sequence - other.sequence)
+  }
+
+  readAll(): StoredRecord[] {
+    return [...this.records.values()]
+  }
+
+  reopen(): void {
+    // Memory that outlives the broker is its disk: nothing to do.
+  }
+
+  close(): void {
+    // Nothing is held.
+  }
+
+  private withBody(record: QueuedRecord): QueuedRecord {
+    if (typeof record.message !== 'number') return copyOf(record)
+    const body = this.records.get(`body\n${record.message}`)
+    if (body?.kind !== 'body')
+      throw new Error(
+        `queued record ${record.clientId}/${record.sequence} refers to body ${record.message}, which is not on disk`,
+      )
+    return copyOf({ ...record, message: body.message, bodyId: body.id })
+  }
+
+  private renameSession(clientId: string, to: string): void {
+    const isDone = [...this.records.values()].some((record) => 'clientId' in record && record.clientId === to)
+    if (isDone) return this.deleteSession(clientId)
+    for (const [key, record] of this.records) {
+      if (!('clientId' in record) || record.clientId !== clientId) continue
+      const renamed = { ...record, clientId: to } as StoredRecord
+      this.records.delete(key)
+      this.records.set(keyOf(renamed), renamed)
+    }
+  }
+
+  private deleteSession(clientId: string): void {
+    for (const [key, record] of this.records) {
+      if ('clientId' in record && record.clientId === clientId) this.records.delete(key)
+    }
+  }
+}
+
+/** structuredClone would copy the whole buffer that a payload lies in, and make its Buffer something else. */
+function copyOf<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value
+  if (value instanceof Uint8Array) return Buffer.from(value) as Uint8Array as T
+  if (Array.isArray(value)) return value.map(copyOf) as T
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copyOf(member)])) as T
+}
+
+/** A copy that later changes in the broker do not reach: what goes to the disk is what stood there at that moment. */
+export function frozenChanges(changes: readonly (StoredChange | undefined)[]): StoredChange[] {
+  return changes
+    .filter((change) => change !== undefined)
+    .map((change) => (change.change === 'put' ? copyOf(change) : change))
+}

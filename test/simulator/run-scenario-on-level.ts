@@ -1,0 +1,30 @@
+// The same scenarios on the real LevelDB store, in a directory of its own. The simulated disk still decides when a batch
+// is written and what a death leaves; the store has to keep it, and to give it back after each start.
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { profileOf, type ScenarioProfile } from './profiles.ts'
+import { RandomScenario } from './random-scenario.ts'
+import { endOf, faultOf, type ScenarioEnd } from './run-scenario.ts'
+import { realLevelStore } from './real-record-store.ts'
+
+export async function runScenarioOnLevel(
+  seed: number,
+  options: { profile?: ScenarioProfile | undefined; isRecorded?: boolean; shards?: number } = {},
+): Promise<ScenarioEnd> {
+  const directory = await mkdtemp(join(tmpdir(), 'godwit-scenario-'))
+  const recordStore = realLevelStore(directory)
+  const scenario = new RandomScenario({ seed, ...options, recordStore })
+  const profile = (options.profile ?? profileOf(seed)).name
+  let fault: string | undefined
+  try {
+    for (const ms of scenario.tell()) await scenario.world.passMsAsync(ms)
+    await scenario.judge()
+  } catch (error) {
+    fault = faultOf(error, seed)
+  }
+  await recordStore.close()
+  await rm(directory, { recursive: true, force: true })
+  return endOf(scenario, { seed, profile, fault })
+}

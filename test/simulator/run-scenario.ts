@@ -1,0 +1,42 @@
+// Runs one scenario from its seed, in memory or on the real LevelDB store, and says how it ended.
+
+import { profileOf } from './profiles.ts'
+import { RandomScenario, type ScenarioOptions } from './random-scenario.ts'
+import { Violation } from './stage.ts'
+
+export interface ScenarioEnd {
+  readonly seed: number
+  readonly profile: string
+  /** What was broken, in a sentence; undefined if nothing was. */
+  readonly fault: string | undefined
+  readonly log: readonly string[]
+  /** Number of delivered messages: a scenario in which nothing happens proves nothing. */
+  readonly delivered: number
+}
+
+export function runScenario(seed: number, options: Omit<ScenarioOptions, 'seed' | 'recordStore'> = {}): ScenarioEnd {
+  const scenario = new RandomScenario({ seed, ...options })
+  const profile = (options.profile ?? profileOf(seed)).name
+  let fault: string | undefined
+  try {
+    for (const ms of scenario.tell()) scenario.world.passMs(ms)
+    if (scenario.judge() instanceof Promise) throw new Error('a scenario in memory takes no real time')
+  } catch (error) {
+    fault = faultOf(error, seed)
+  }
+  return endOf(scenario, { seed, profile, fault })
+}
+
+export function endOf(
+  scenario: RandomScenario,
+  known: { seed: number; profile: string; fault: string | undefined },
+): ScenarioEnd {
+  const delivered = scenario.actors.reduce((sum, { client }) => sum + client.messages.length, 0)
+  return { ...known, log: scenario.world.log, delivered }
+}
+
+/** The broker's own assertions are faults like any other; a scenario that cannot be told is one as well. */
+export function faultOf(error: unknown, seed: number): string {
+  if (error instanceof Violation) return error.message
+  return `the broker or the world stopped: ${error instanceof Error ? (error.stack ?? error.message) : String(error)} [seed ${seed}]`
+}

@@ -1,0 +1,139 @@
+// Who may do what in a random scenario. Everything is allowed but what is denied, and each denial is remembered with the
+// steps between which it held, so that the oracles can say who certainly might, and who certainly might not.
+//
+//   denied   ......[=========].....[====......
+//   asked      |--|  never
+//                    |--|  always
+//            |---------|  perhaps
+
+import type { Identity, Permission, Permissions } from '../../src/core/index.ts'
+import { matchesFilter, type Topic } from '../../src/protocol/index.ts'
+import type { World } from './world.ts'
+
+export type DeniedAction = 'publish' | 'subscribe' | 'receive' | 'stay'
+
+export interface Denial {
+  readonly action: DeniedAction
+  readonly clientId: string
+  /** A filter that the topic matches, or the very filter that is subscribed to; '' of a client that may not stay. */
+  readonly what: string
+  readonly fromStep: number
+  /** Infinity: it holds. */
+  untilStep: number
+}
+
+/** What is asked about, between two steps. */
+export interface Asked {
+  readonly action: DeniedAction
+  readonly clientId: string
+  readonly what: string
+  readonly fromStep: number
+  readonly untilStep: number
+}
+
+export class ScenarioRules implements Permissions {
+  epoch: number
+  readonly allowsEverything: boolean
+  readonly isUncacheable: boolean
+  /** How long an undecided request takes; undefined: every decision is known at once. */
+  answerMs: (() => number) | undefined
+  /** Told who did what it may not, where that ends its connection; undefined: it is only told so. */
+  whenSentAway: ((clientId: string) => void) | undefined
+  /** Connections that an operator ended, or that ended for what their client did: the number of each among those of its client: "client number". */
+  readonly ended: Set<string>
+  private readonly world: World
+  private readonly denials: Denial[]
+  private readonly known: Set<string>
+
+  constructor(world: World) {
+    this.world = world
+    this.epoch = 1
+    this.allowsEverything = false
+    this.isUncacheable = false
+    this.answerMs = undefined
+    this.whenSentAway = undefined
+    this.ended = new Set()
+    this.denials = []
+    this.known = new Set()
+  }
+
+  /** Denials that hold. */
+  get inForce(): readonly Denial[] {
+    return this.denials.filter((denial) => denial.untilStep === Infinity)
+  }
+
+  deny(action: DeniedAction, clientId: string, what: string): void {
+    this.world.stage.tell('rules', () => `${clientId} may not ${action} ${what}`)
+    this.denials.push({ action, clientId, what, fromStep: this.world.stage.step, untilStep: Infinity })
+    this.changed()
+  }
+
+  grant(denial: Denial): void {
+    this.world.stage.tell('rules', () => `${denial.clientId} may ${denial.action} ${denial.what} again`)
+    denial.untilStep = this.world.stage.step
+    this.changed()
+  }
+
+  /** Whether it was denied between the two steps. */
+  wasDenied(asked: Asked): 'never' | 'perhaps' | 'always' {
+    let isSometimes = false
+    for (const denial of this.denials) {
+      if (!isOf(denial, asked)) continue
+      if (denial.fromStep < asked.fromStep && denial.untilStep > asked.untilStep) return 'always'
+      if (denial.fromStep <= asked.untilStep && denial.untilStep >= asked.fromStep) isSometimes = true
+    }
+    return isSometimes ? 'perhaps' : 'never'
+  }
+
+  canPublish(who: Identity, topic: Topic): Permission {
+    if (this.isUnknown('publish', who.clientId, topic.name)) return 'ask'
+    return this.isDenied('publish', who.clientId, topic.name) ? this.refuse(who) : 'allow'
+  }
+
+  canSubscribe(who: Identity, filter: string): Permission {
+    if (this.isUnknown('subscribe', who.clientId, filter)) return 'ask'
+    return this.isDenied('subscribe', who.clientId, filter) ? this.refuse(who) : 'allow'
+  }
+
+  canReceive(who: { readonly clientId: string }, topic: Topic): boolean {
+    return !this.isDenied('receive', who.clientId, topic.name)
+  }
+
+  canRetain(publisher: { readonly clientId: string }, topic: Topic): boolean {
+    return !this.isDenied('publish', publisher.clientId, topic.name)
+  }
+
+  canStay(who: { readonly clientId: string }): boolean {
+    return !this.isDenied('stay', who.clientId, '')
+  }
+
+  /** A request is pending, and is answered after so many milliseconds. */
+  learn(asked: { action: string; identity: Identity; topic: string }): number {
+    this.known.add(`${asked.action} ${asked.identity.clientId} ${asked.topic}`)
+    return this.answerMs?.() ?? 0
+  }
+
+  isDenied(action: DeniedAction, clientId: string, what: string): boolean {
+    return this.denials.some((denial) => denial.untilStep === Infinity && isOf(denial, { action, clientId, what }))
+  }
+
+  private refuse({ clientId }: Identity): Permission {
+    this.whenSentAway?.(clientId)
+    return this.whenSentAway === undefined ? 'deny' : 'disconnect'
+  }
+
+  private isUnknown(action: DeniedAction, clientId: string, what: string): boolean {
+    return this.answerMs !== undefined && !this.known.has(`${action} ${clientId} ${what}`)
+  }
+
+  private changed(): void {
+    this.epoch++
+    if (this.world.host.isRunning) this.world.host.handle({ kind: 'permissions-changed' })
+  }
+}
+
+function isOf(denial: Denial, asked: { action: DeniedAction; clientId: string; what: string }): boolean {
+  if (denial.action !== asked.action || denial.clientId !== asked.clientId) return false
+  if (denial.what === asked.what) return true
+  return denial.action !== 'subscribe' && denial.what !== '' && matchesFilter(denial.what, asked.what)
+}

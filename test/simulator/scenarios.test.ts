@@ -1,0 +1,147 @@
+// Short scenarios by hand, about the promises that matter most and about the world in which they are told.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { Violation, World } from './world.ts'
+import { plainConnect } from './plain-connect.ts'
+
+describe('a broker in a calm world', () => {
+  for (const version of [3, 4, 5] as const) {
+    for (const qos of [0, 1, 2] as const) {
+      test(`MQTT ${version}: what is published at QoS ${qos} arrives once, at QoS ${qos}`, () => {
+        const world = new World({ seed: 1 })
+        const listener = world.subscriber('news/+', { version })
+        const author = world.connect('author', { version })
+        const publication = author.publish('news/today', 'rain', { qos })
+
+        assert.equal(publication.isComplete, true)
+        assert.deepEqual(listener.payloads, ['rain'])
+        assert.equal(listener.messages[0]?.qos, qos)
+        assert.equal(listener.messages[0]?.topic, 'news/today')
+      })
+    }
+  }
+
+  test('[MQTT5-3.1.2-22] a silent client is dropped and its will is published', () => {
+    const world = new World({ seed: 1 })
+    const mourner = world.subscriber('wills/#')
+    world.connect('sensor-1', { keepAliveSeconds: 10, will: { topic: 'wills/sensor-1', payload: 'gone' } })
+
+    world.passSeconds(14)
+    assert.deepEqual(mourner.payloads, [], 'still within one and a half times its keep alive')
+
+    world.passSeconds(2)
+    assert.deepEqual(mourner.payloads, ['gone'])
+  })
+})
+
+describe('a broker that dies', () => {
+  for (const death of ['kill', 'power-loss', 'graceful'] as const) {
+    test(`gives after ${death} what it had acknowledged for a client that was away`, () => {
+      const world = new World({ seed: 1 })
+      const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 3_600 })
+      sleeper.subscribe('news/#')
+      sleeper.disconnect()
+      world.publish('news/a', 'one', { qos: 1 })
+      world.publish('news/a', 'two', { qos: 2 })
+
+      world.restart(death)
+      assert.equal(sleeper.connect()?.sessionPresent, true)
+      assert.deepEqual(sleeper.payloads, ['one', 'two'])
+    })
+  }
+
+  test('has acknowledged nothing that its disk does not have', () => {
+    const world = new World({ seed: 1 })
+    const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 3_600 })
+    sleeper.subscribe('news/#')
+    sleeper.disconnect()
+
+    const author = world.connect('author')
+    world.disk.hold()
+    const publication = author.publish('news/a', 'one', { qos: 1 })
+    assert.equal(publication.isAcknowledged, false, 'the disk has not said that it has it')
+    world.disk.release()
+    world.settle()
+    assert.equal(publication.isAcknowledged, true)
+  })
+})
+
+describe('a disk that fails', () => {
+  test('lets nothing be promised, and what waited is promised when it works again', () => {
+    const world = new World({ seed: 1 })
+    const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 3_600 })
+    sleeper.subscribe('news/#')
+    sleeper.disconnect()
+    const author = world.connect('author')
+    const another = world.connect('another')
+    world.disk.fail()
+    const waiting = author.publish('news/a', 'one', { qos: 1 })
+    world.passSeconds(1)
+    assert.equal(waiting.reasonCode, undefined, 'the batch is tried again and again')
+    const refused = another.publish('news/a', 'two', { qos: 1 })
+    assert.equal(refused.reasonCode, reasonCodes.quotaExceeded, 'by now the broker knows')
+
+    world.disk.mend()
+    world.passSeconds(1)
+    assert.equal(waiting.isAcknowledged, true)
+    sleeper.connect()
+    assert.deepEqual(sleeper.payloads, ['one'])
+  })
+})
+
+describe('an answer that is late', () => {
+  test('keeps a client waiting, and what it said meanwhile is heard in order', () => {
+    const world = new World({ seed: 1, host: { decision: () => ({ decision: { allowed: true }, afterMs: 2_000 }) } })
+    const listener = world.client('listener')
+    listener.connect()
+    world.passSeconds(3)
+    listener.subscribe('news/#')
+
+    const eager = world.wire({ name: 'eager' })
+    eager.send(plainConnect(5, 'eager'))
+    eager.sendPublish({ topic: 'news/a', payload: 'one' })
+    eager.sendPublish({ topic: 'news/a', payload: 'two' })
+    world.passSeconds(1)
+    assert.deepEqual(listener.payloads, [])
+    world.passSeconds(2)
+    assert.deepEqual(listener.payloads, ['one', 'two'])
+  })
+})
+
+describe('the world itself', () => {
+  test('sends again with DUP what was not acknowledged before the connection broke', () => {
+    const world = new World({ seed: 1 })
+    const listener = world.subscriber('news/#', { cleanStart: false, sessionExpirySeconds: 60 })
+    listener.acknowledges = false
+    world.publish('news/a', 'one', { qos: 1 })
+    listener.drop()
+    listener.connect()
+    assert.deepEqual(
+      listener.messages.map(({ payload, dup }) => [payload, dup]),
+      [
+        ['one', false],
+        ['one', true],
+      ],
+    )
+  })
+
+  test('notices a broker that breaks a rule of the protocol', () => {
+    const world = new World({ seed: 1 })
+    const client = world.connect('client')
+    assert.throws(() => {
+      const stream = [...world.host.streams][0]
+      assert.ok(stream !== undefined)
+      world.host.watch.ackLeaves(stream.watch, 'puback', 7)
+    }, Violation)
+    assert.equal(client.isConnected, true)
+  })
+
+  test('prints its scenario, with the time and the actor of each step', () => {
+    const world = new World({ seed: 1, isRecorded: true })
+    world.connect('client', { version: 4 })
+    assert.ok(world.log.some((line) => line.includes('client') && line.includes('-> connect')))
+    assert.ok(world.log.some((line) => line.includes('client') && line.includes('<- connack')))
+  })
+})
