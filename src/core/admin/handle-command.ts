@@ -99,7 +99,7 @@ function changeKeepAlive(state: BrokerState, clientId: string, seconds: number):
   const session = state.sessions.get(clientId)
   const connection = session?.connection
   if (session === undefined || connection === undefined) return { done: false, why: 'no-such-client' }
-  session.keepAliveSeconds = seconds
+  session.lastConnect.keepAliveSeconds = seconds
   connection.keepAliveMs = seconds * 1_000 * state.settings.keepAliveMultiplier
   if (seconds === 0) state.deadlines.cancel('keep-alive', connection)
   else state.deadlines.set('keep-alive', connection, connection.lastPacketAtMs + connection.keepAliveMs)

@@ -10,7 +10,7 @@ import type { PacketId } from '../../protocol/index.ts'
 import type { QueuedRecord } from '../../records/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
-import type { Session, SessionDelivery, PersistentQueue } from '../state/sessions/session.ts'
+import type { Session, PersistentQueue, SessionDelivery } from '../state/sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
 import type { Message } from '../model/message.ts'
 import { holdDelivery } from '../outgoing/held-bytes.ts'
@@ -34,7 +34,7 @@ export function removeCompleted(state: BrokerState, session: Session, delivery: 
 export function requeueForRemote(state: BrokerState, session: Session): void {
   const { stored } = session
   if (stored === undefined) return
-  for (const delivery of session.outgoing?.inSendOrder() ?? []) {
+  for (const delivery of session.outgoing.inflight?.inSendOrder() ?? []) {
     if (delivery.stage !== 'received' || !restoreMessage(stored, delivery)) continue
     // PUBLISH waits for this batch. Otherwise the record would say after a crash that the message need not be sent
     // again.
@@ -85,13 +85,13 @@ function replace(
   packetId: PacketId,
   { record, message }: { readonly record: QueuedRecord; readonly message: Message },
 ): void {
-  const reserved = session.window().get(packetId)
+  const reserved = session.outgoing.window().get(packetId)
   if (reserved === undefined) return
   const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group: undefined })
   delivery.sequence = record.sequence
   delivery.stage = 'received'
   delivery.wasSent = true
   holdDelivery(state, session, delivery, message)
-  session.window().remove(reserved)
-  session.window().addWithId(delivery, packetId)
+  session.outgoing.window().remove(reserved)
+  session.outgoing.window().addWithId(delivery, packetId)
 }

@@ -182,7 +182,7 @@ export function detachConnection(state: BrokerState, connection: Connection, end
 function recordDisconnected(
   state: BrokerState,
   connection: Connection,
-  { clientId, identity: { username }, connectedAtMs }: Session,
+  { clientId, identity: { username }, lastConnect: { atMs: connectedAtMs } }: Session,
   { reason, cause, properties }: Ending,
 ): void {
   if (connection.listener.isBridge === true) return

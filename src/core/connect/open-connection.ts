@@ -29,7 +29,7 @@ import { Message, never, recordPublisherRights, copyProperties } from '../model/
 import { mountedTopic } from '../namespaces/mountpoint.ts'
 import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
 import { AckLatency } from '../state/sessions/ack-latency.ts'
-import { neverExpires, Session } from '../state/sessions/session.ts'
+import { newBridgeSession, neverExpires, Session } from '../state/sessions/session.ts'
 import { isSameOwner } from './client-id-owner.ts'
 import { endConnection, refuseConnect } from './close-connection.ts'
 import { waitsForWill } from './takeover-wait.ts'
@@ -61,8 +61,8 @@ export function openConnection(
   takeOverConnection(state, takeover)
   const resumed = findResumableSession(state, clientId, connect)
   const session = resumed ?? new Session(clientId, state.nowMs, granted.identity)
-  const isKnown = resumed !== undefined && !resumed.isRecovered
-  session.isRecovered = false
+  const isKnown = resumed !== undefined && resumed.restored?.isRecovered !== true
+  if (session.restored !== undefined) session.restored.isRecovered = false
   const wasStored = session.stored !== undefined
   attach(state, connection, session, connect)
   setIdentity(state, connection, session, granted.identity)
@@ -98,11 +98,12 @@ export function openConnection(
 function recordConnected(state: BrokerState, connection: Connection, session: Session, connect: ConnectPacket): void {
   const { wanted } = state.rules.triggers
   if (!(wanted['client-connected'] || wanted['client-connack']) || connection.listener.isBridge === true) return
-  const { clientId, identity, keepAliveSeconds: seconds, expirySeconds } = session
+  const { clientId, identity, expirySeconds } = session
+  const { keepAliveSeconds } = session.lastConnect
   const reason = reasonCodes.success
   const how = { connection, clientId, username: identity.username, connect, reason, atMs: state.nowMs }
   for (const kind of ['client-connack', 'client-connected'] as const)
-    if (wanted[kind]) state.rules.triggers.add({ kind, ...how, keepAliveSeconds: seconds, expirySeconds })
+    if (wanted[kind]) state.rules.triggers.add({ kind, ...how, keepAliveSeconds, expirySeconds })
 }
 
 function isWithinClientLimit(connack: ConnackPacket, connect: ConnectPacket): boolean {
@@ -144,7 +145,7 @@ function refusePacketTooLarge(state: BrokerState, connection: Connection, client
  * published.
  */
 function hasWillOnDisk({ sessions, wills }: BrokerState, clientId: string): boolean {
-  const will = sessions.get(clientId)?.will ?? wills.orphans.get(clientId)?.will
+  const will = sessions.get(clientId)?.will ?? wills.orphans.get(clientId)
   return (will !== undefined && will.message === undefined) || wills.loads.has(clientId)
 }
 
@@ -182,8 +183,9 @@ function findResumableSession(state: BrokerState, clientId: string, connect: Con
 
 /** [MQTT5-3.1.3-9] The client reconnected within the will delay: the will is not published. */
 function cancelOrPublishWill(state: BrokerState, session: Session): void {
-  if (session.willDueAtMs === Infinity) return
-  if (session.willDueAtMs <= state.nowMs) publishWill(state, session)
+  const { will } = session
+  if (will === undefined || will.dueAtMs === Infinity) return
+  if (will.dueAtMs <= state.nowMs) publishWill(state, session)
   else dropWill(state, session)
 }
 
@@ -201,15 +203,15 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
   session.absence = undefined
   updatePresence(state, session, 1)
   connection.lastPacketAtMs = state.nowMs
-  session.connectedAtMs = state.nowMs
-  session.version = connect.version
-  session.cleanStart = connect.cleanStart
+  session.lastConnect.atMs = state.nowMs
+  session.lastConnect.version = connect.version
+  session.lastConnect.cleanStart = connect.cleanStart
   session.expirySeconds = sessionExpiry(state, connection, connect)
   const receiveMaximum = connect.properties?.receiveMaximum ?? largestReceiveMaximum
-  session.windowLimit = Math.min(receiveMaximum, settings.maxInflightMessages)
-  session.openWindow = session.windowLimit
-  session.keepAliveSeconds = keepAliveSeconds(state, connection, connect)
-  connection.keepAliveMs = session.keepAliveSeconds * 1_000 * settings.keepAliveMultiplier
+  session.outgoing.windowLimit = Math.min(receiveMaximum, settings.maxInflightMessages)
+  session.outgoing.openWindow = session.outgoing.windowLimit
+  session.lastConnect.keepAliveSeconds = keepAliveSeconds(state, connection, connect)
+  connection.keepAliveMs = session.lastConnect.keepAliveSeconds * 1_000 * settings.keepAliveMultiplier
   connection.outgoingAliasMaximum = Math.min(connect.properties?.topicAliasMaximum ?? 0, settings.maxTopicAlias)
   connection.hasPlainPublishes = connection.mountpoint === '' && connection.rateLimiter === undefined
   connection.canRefuseMessages = connect.version === 5 && connection.listener.isBridge !== true
@@ -225,8 +227,9 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
 }
 
 function applySpoolLimits(state: BrokerState, session: Session, { properties }: ConnectPacket): void {
-  session.spool = spoolLimitsIn(properties?.userProperties)
-  session.ackLatency ??= new AckLatency()
+  session.bridge ??= newBridgeSession()
+  session.bridge.spool = spoolLimitsIn(properties?.userProperties)
+  session.bridge.ackLatency ??= new AckLatency()
   if (state.sessions.full.delete(session)) state.rules.hasActionRoom = true
   const { stored } = session
   if (stored?.isFullAnnounced === true) announceRoom(state, session, stored, maxStoredOf(state, session))
@@ -254,7 +257,6 @@ function keepAliveSeconds(state: BrokerState, connection: Connection, connect: C
 function storeWill(state: BrokerState, connection: Connection, session: Session, connect: ConnectPacket): void {
   const { will } = connect
   session.will = undefined
-  session.willDueAtMs = Infinity
   if (will === undefined) return
   const { willDelayIntervalSeconds, ...properties } = copyProperties(will.properties) ?? {}
   const topic = state.topics.named(will.topic)

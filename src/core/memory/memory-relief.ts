@@ -71,11 +71,11 @@ function relieve(state: BrokerState, session: Session, endGreedy: EndGreedy): vo
 /** Returns whether a client holds more than its share and does not free any of it. */
 function isGreedy(state: BrokerState, session: Session, connection: Connection): boolean {
   if (connection.incomingAliasNameBytes > maxAliasNameBytes(state)) return true
-  const { outgoing } = session
-  if (outgoing === undefined || outgoing.bytes <= state.settings.maxInflightBytes * state.memory.queuesShare)
+  const { inflight } = session.outgoing
+  if (inflight === undefined || inflight.bytes <= state.settings.maxInflightBytes * state.memory.queuesShare)
     return false
   let oldestMs = state.nowMs
-  outgoing.forEach(({ heldBytes, sentAtMs }) => {
+  inflight.forEach(({ heldBytes, sentAtMs }) => {
     if (heldBytes > 0 && sentAtMs > 0) oldestMs = Math.min(oldestMs, sentAtMs)
   })
   return state.nowMs - oldestMs > slowAnswerMs
@@ -96,9 +96,9 @@ function waitOnDisk(state: BrokerState, session: Session): void {
  * stay complete until PUBCOMP: both remain in memory.
  */
 function leaveOnDisk(state: BrokerState, session: Session, stored: PersistentQueue): void {
-  const { outgoing } = session
-  if (outgoing === undefined || outgoing.bytes < worthReadingBytes || session.spool !== undefined) return
-  outgoing.forEach((delivery) => {
+  const { inflight } = session.outgoing
+  if (inflight === undefined || inflight.bytes < worthReadingBytes || session.bridge?.spool !== undefined) return
+  inflight.forEach((delivery) => {
     const { message, sequence, packetId, stage, group } = delivery
     if (message === undefined || sequence === 0 || stage !== 'sent' || group !== undefined) return
     lightenDelivery(state, session, delivery)

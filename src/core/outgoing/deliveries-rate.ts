@@ -11,17 +11,17 @@ export function countDelivery(state: BrokerState, session: Session, connection: 
   const waitMs = connection.sendLimits?.deliveries?.take(0, state.nowMs) ?? 0
   if (waitMs === 0) return
   if (!isPutOff(session)) state.counts.deliveriesPutOff++
-  session.openWindow = 0
+  session.outgoing.openWindow = 0
   state.deadlines.set('deliveries-rate', connection, state.nowMs + waitMs)
 }
 
 export function isPutOff(session: Session): boolean {
-  return session.openWindow === 0
+  return session.outgoing.openWindow === 0
 }
 
 /** Returns whether the client may be sent messages again. */
 export function endPutOff(session: Session, connection: Connection): boolean {
   if (session.connection !== connection) return false
-  session.openWindow = session.windowLimit
+  session.outgoing.openWindow = session.outgoing.windowLimit
   return true
 }

@@ -1,6 +1,6 @@
 // Memory of messages on their way to clients, counted for the session, for its in-flight window and for the shard.
 //
-//   hold ──> delivery.heldBytes ──> session.heldBytes ──> account 'queues'
+//   hold ──> delivery.heldBytes ──> outgoing.heldBytes ──> account 'queues'
 //                    '── while it is in flight ──> window.bytes
 //
 // A delivery is counted from the moment when it outlives its turn until it is deleted or is on disk only. A message queued for
@@ -32,7 +32,7 @@ export function holdDelivery(state: BrokerState, session: Session, delivery: Ses
   if (delivery.heldBytes !== 0) return
   const heldBytes = bytesInMemory(message) + deliveryBytes
   delivery.heldBytes = heldBytes
-  session.heldBytes += heldBytes
+  session.outgoing.heldBytes += heldBytes
   state.memory.cells[queues] += message.holders++ === 0 ? heldBytes : deliveryBytes
 }
 
@@ -41,20 +41,20 @@ export function releaseDelivery(state: BrokerState, session: Session, delivery: 
   const { heldBytes, message } = delivery
   if (heldBytes === 0) return
   delivery.heldBytes = 0
-  session.heldBytes -= heldBytes
+  session.outgoing.heldBytes -= heldBytes
   const isLast = message !== undefined && --message.holders === 0
   state.memory.cells[queues] -= isLast ? heldBytes : deliveryBytes
 }
 
 /** Does the same for a delivery that may be in flight and keeps its packet identifier. */
 export function lightenDelivery(state: BrokerState, session: Session, delivery: SessionDelivery): void {
-  session.outgoing?.lighten(delivery)
+  session.outgoing.inflight?.lighten(delivery)
   releaseDelivery(state, session, delivery)
 }
 
 /** Returns the bytes of messages in memory that wait for the in-flight window. */
-export function waitingBytes(session: Session): number {
-  return session.outgoing === undefined ? session.heldBytes : session.heldBytes - session.outgoing.bytes
+export function waitingBytes({ outgoing }: Session): number {
+  return outgoing.inflight === undefined ? outgoing.heldBytes : outgoing.heldBytes - outgoing.inflight.bytes
 }
 
 /** An estimate: one byte per character. */

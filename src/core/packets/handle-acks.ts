@@ -33,12 +33,12 @@ export function handleAck(state: BrokerState, connection: Connection, session: S
 }
 
 function handlePuback(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
-  const delivery = session.outgoing?.get(packet.packetId)
+  const delivery = session.outgoing.inflight?.get(packet.packetId)
   // A duplicate acknowledgement, or one for an earlier session, or for a message that is being read from disk and will
   // be sent again.
   if (delivery === undefined || delivery.stage === 'waiting') return
   if (delivery.qos !== 1) return misfit(state, connection, 'PUBACK for a QoS 2 message')
-  if (session.ackLatency !== undefined) session.ackLatency.note(state.nowMs - delivery.sentAtMs, state.nowMs)
+  session.bridge?.ackLatency?.note(state.nowMs - delivery.sentAtMs, state.nowMs)
   if (state.rules.triggers.wanted['message-acked']) recordAcked(state, session, delivery, packet)
   finish(state, session, delivery)
 }
@@ -56,11 +56,11 @@ function recordAcked(
 
 function handlePubrec(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
   const { packetId } = packet
-  const delivery = session.outgoing?.get(packetId)
+  const delivery = session.outgoing.inflight?.get(packetId)
   if (delivery === undefined || delivery.stage === 'waiting') {
     if (packet.reasonCode >= firstError) return freeGivenUp(state, session, packetId)
     // [MQTT5-4.3.3: PUBREL with 0x92] The packet identifier is unknown; the client is told so that it can free it.
-    const isKnown = session.outgoing?.isAbandoned(packetId) === true
+    const isKnown = session.outgoing.inflight?.isAbandoned(packetId) === true
     const reason = isKnown ? reasonCodes.success : reasonCodes.packetIdentifierNotFound
     sendAck(state, connection, { type: 'pubrel', packetId, reason, waits: false })
     return
@@ -76,7 +76,7 @@ function handlePubrec(state: BrokerState, connection: Connection, session: Sessi
 
 /** [MQTT-4.3.3-1] After PUBREC, store only the packet identifier, except for a bridge. */
 function markReceived(state: BrokerState, session: Session, delivery: SessionDelivery): void {
-  const staysWhole = session.spool !== undefined
+  const staysWhole = session.bridge?.spool !== undefined
   if (!staysWhole) lightenDelivery(state, session, delivery)
   if (delivery.sequence !== 0) {
     if (!staysWhole) deleteDelivery(state, session, delivery)
@@ -95,7 +95,7 @@ function markReceived(state: BrokerState, session: Session, delivery: SessionDel
 }
 
 function handlePubcomp(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
-  const delivery = session.outgoing?.get(packet.packetId)
+  const delivery = session.outgoing.inflight?.get(packet.packetId)
   if (delivery === undefined) return freeGivenUp(state, session, packet.packetId)
   if (delivery.stage !== 'received') return misfit(state, connection, 'PUBCOMP before PUBREC')
   finish(state, session, delivery)
@@ -106,24 +106,25 @@ function handlePubcomp(state: BrokerState, connection: Connection, session: Sess
  * receive it.
  */
 function freeGivenUp(state: BrokerState, session: Session, packetId: PacketId): void {
-  if (session.outgoing?.releaseAbandoned(packetId) !== true || session.stored === undefined) return
+  if (session.outgoing.inflight?.releaseAbandoned(packetId) !== true || session.stored === undefined) return
   deleteRecord(state, { kind: 'outgoing', clientId: session.clientId, packetId })
 }
 
 /** The exchange is complete: the in-flight window has space for the next message. */
 function finish(state: BrokerState, session: Session, delivery: SessionDelivery): void {
-  session.outgoing?.remove(delivery)
+  const { outgoing } = session
+  outgoing.inflight?.remove(delivery)
   releaseDelivery(state, session, delivery)
   if (delivery.sequence !== 0) {
     if (delivery.stage !== 'received') deleteDelivery(state, session, delivery)
-    else if (session.spool !== undefined) removeCompleted(state, session, delivery)
+    else if (session.bridge?.spool !== undefined) removeCompleted(state, session, delivery)
     if (delivery.qos === 2)
       deleteRecord(state, { kind: 'outgoing', clientId: session.clientId, packetId: delivery.packetId })
   }
   // Checked here because usually no message waits, and each acknowledgement takes this path.
   if (
-    session.postponed !== undefined ||
-    session.pending !== undefined ||
+    outgoing.postponed !== undefined ||
+    outgoing.pending !== undefined ||
     session.stored !== undefined ||
     session.retainedReplays !== undefined
   )
@@ -132,7 +133,7 @@ function finish(state: BrokerState, session: Session, delivery: SessionDelivery)
 
 function handlePubrel(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
   const { packetId } = packet
-  const isKnown = session.incoming?.delete(packetId) === true
+  const isKnown = session.incoming.packetIds?.delete(packetId) === true
   if (!isKnown) {
     const what = { type: 'pubcomp', packetId, reason: reasonCodes.packetIdentifierNotFound, waits: false } as const
     const released = releaseOnPeers(state, session, packetId)

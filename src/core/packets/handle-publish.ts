@@ -38,7 +38,7 @@ import { countPublish } from '../connect/rate-limit.ts'
 export function handlePublish(state: BrokerState, connection: Connection, open: Open, packet: PublishPacket): void {
   state.counts.publishesReceived++
   const { session } = open
-  session.receivedMessages++
+  session.counts.received++
   const named = resolveTopic(state, connection, open, packet)
   if (named === undefined) return
   // If delayed messages are not used, they cost only this check of a field.
@@ -71,7 +71,7 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   if (packet.qos > 0 && state.sessions.full.size > 0 && !isDenied && !isDelayed && isBlockedByActions(state, target)) {
     // The packet will be handled a second time.
     state.counts.publishesReceived--
-    session.receivedMessages--
+    session.counts.received--
     state.waiting.forActions.add(connection)
     return pauseUntil(state, connection, open, { packet, reason: readPauseReasons.actions })
   }
@@ -128,7 +128,7 @@ function canDelay(
   { packet, delay }: { readonly packet: PublishPacket; readonly delay: Delay | undefined },
 ): boolean {
   // [MQTT-4.3.3-2] A duplicate of an accepted message.
-  if (packet.qos === 2 && session.incoming?.has(packet.packetId) === true) return true
+  if (packet.qos === 2 && session.incoming.packetIds?.has(packet.packetId) === true) return true
   if (delay !== undefined && !hasMaxDelayed(state) && state.storage.isHealthy) return true
   const [reason, text] =
     delay === undefined
@@ -191,7 +191,7 @@ function permissionFor(
   if (permission === 'ask') {
     // The packet is handled a second time after the response.
     state.counts.publishesReceived--
-    session.receivedMessages--
+    session.counts.received--
     const { qos, retain } = packet
     waitForAuthorization(state, connection, open, packet, [{ action: 'publish', topic: topic.name, qos, retain }])
     return undefined
@@ -208,8 +208,8 @@ function permissionFor(
  * peers, and its permission is not known.
  */
 function isDuplicate(session: Session, packetId: PacketId): boolean {
-  const mayGoOn = session.forwardedPacketIds?.get(packetId)?.isOfEarlierLife === true
-  return !mayGoOn && session.incoming?.has(packetId) === true
+  const mayGoOn = session.incoming.forwarded?.get(packetId)?.isOfEarlierLife === true
+  return !mayGoOn && session.incoming.packetIds?.has(packetId) === true
 }
 
 /** [MQTT5-3.3.2-8, -9] Returns the topic, or that of the alias; undefined if the connection is closed because of it. */
@@ -293,7 +293,7 @@ function canAcceptPublish(
   packet: PublishPacket,
   message: Message,
 ): boolean {
-  const isRepeated = packet.qos === 2 && open.session.incoming?.has(packet.packetId) === true
+  const isRepeated = packet.qos === 2 && open.session.incoming.packetIds?.has(packet.packetId) === true
   if (
     !isRepeated &&
     connection.canRefuseMessages &&
@@ -326,9 +326,9 @@ function canAcceptPublish(
  */
 function hasMaxAwaitingRelease(state: BrokerState, connection: Connection, session: Session): boolean {
   const { maxAwaitingRelease } = state.settings
-  if (session.incoming === undefined || session.incoming.size < maxAwaitingRelease) return false
+  if (session.incoming.packetIds === undefined || session.incoming.packetIds.size < maxAwaitingRelease) return false
   expireUnreleased(state, session)
-  return connection.canRefuseMessages && session.incoming.size >= maxAwaitingRelease
+  return connection.canRefuseMessages && session.incoming.packetIds.size >= maxAwaitingRelease
 }
 
 function isKept(state: BrokerState, session: Session, packet: PublishPacket, message: Message): boolean {
@@ -369,7 +369,7 @@ function isUnblockedByPeers(
   } else {
     // The packet will be handled a second time.
     state.counts.publishesReceived--
-    open.session.receivedMessages--
+    open.session.counts.received--
     peerTable.waitingForPeers.add(connection)
     pauseUntil(state, connection, open, { packet, reason: readPauseReasons.peers })
   }
@@ -381,7 +381,7 @@ function permitOf(
   peerTable: PeerTable,
   { session, packet, topic }: { session: Session; packet: PublishPacket; topic: Topic },
 ): PublishPermit {
-  const forwarded = packet.qos === 2 ? session.forwardedPacketIds?.get(packet.packetId) : undefined
+  const forwarded = packet.qos === 2 ? session.incoming.forwarded?.get(packet.packetId) : undefined
   // A duplicate of this start of the shard only needs its acknowledgement. An identifier that is being released is not
   // reused before all peers have released it.
   if (forwarded !== undefined && !forwarded.isOfEarlierLife) return forwarded.isBeingReleased ? 'wait' : 'go'
@@ -436,7 +436,7 @@ function acceptExactlyOnce(
 ): void {
   const { packetId } = packet
   const isStored = session.stored !== undefined
-  const incoming = session.unreleased()
+  const incoming = session.incoming.unreleased()
   if (incoming.has(packetId)) {
     if (!packet.dup) recordDropped(state, message, 'packet-identifier-in-use')
     // A delayed message was not sent to peers, so they are not asked again.

@@ -75,7 +75,7 @@ export function handleReleaseRequest(
 function holdsPacketId(state: BrokerState, clientId: string, { publisher, packetId }: Exchange): boolean {
   const session = state.sessions.get(clientId)
   if (session === undefined || peerNameOf(state, session) !== publisher) return false
-  return session.incoming?.has(packetId) === true || session.forwardedPacketIds?.get(packetId) !== undefined
+  return session.incoming.packetIds?.has(packetId) === true || session.incoming.forwarded?.get(packetId) !== undefined
 }
 
 /**

@@ -18,8 +18,8 @@ import { sendInTurn, sendNext } from './send-to-peer.ts'
 export function peerNameOf(state: BrokerState, session: Session): string {
   // A persistent session keeps its name after a restart. Other sessions do not survive the shard.
   if (session.stored !== undefined) return `${session.createdAtMs.toString(36)} ${session.clientId}`
-  session.peerName ??= `${state.ids.nextName()} ${session.clientId}`
-  return session.peerName
+  session.incoming.peerName ??= `${state.ids.nextName()} ${session.clientId}`
+  return session.incoming.peerName
 }
 
 /** Returns the client ID in `peerNameOf`; undefined for the name of one message without a session (send-to-peer.ts). */
@@ -30,8 +30,8 @@ export function clientIdOfPeerName(name: string): string | undefined {
 
 /** Records that the peer knows this packet identifier. */
 export function recordForwarded(session: Session, packetId: PacketId, peer: Peer): void {
-  session.forwardedPacketIds ??= new ForwardedPacketIds()
-  session.forwardedPacketIds.of(packetId).peers.add(peer.number)
+  session.incoming.forwarded ??= new ForwardedPacketIds()
+  session.incoming.forwarded.of(packetId).peers.add(peer.number)
 }
 
 /**
@@ -41,13 +41,13 @@ export function recordForwarded(session: Session, packetId: PacketId, peer: Peer
 export function releaseOnPeers(state: BrokerState, session: Session, packetId: PacketId): CommitBarrier | undefined {
   const { peerTable } = state
   if (peerTable === undefined) return undefined
-  const known = session.forwardedPacketIds?.get(packetId)
+  const known = session.incoming.forwarded?.get(packetId)
   if (known !== undefined) {
     if (known.isBeingReleased) return known.barrier
     return sendReleased(state, session, { packetId, peers: [...known.peers].map((one) => peerTable.peer(one)) })
   }
   // The message may be from before the restart of this shard, and the release may not have reached all peers.
-  return session.isRestored ? sendReleased(state, session, { packetId, peers: peerTable.peers }) : undefined
+  return session.restored !== undefined ? sendReleased(state, session, { packetId, peers: peerTable.peers }) : undefined
 }
 
 function sendReleased(
@@ -56,16 +56,16 @@ function sendReleased(
   { packetId, peers }: { packetId: PacketId; peers: readonly Peer[] },
 ): CommitBarrier | undefined {
   if (peers.length === 0) {
-    session.forwardedPacketIds?.delete(packetId)
+    session.incoming.forwarded?.delete(packetId)
     return undefined
   }
   const barrier = new CommitBarrier()
-  session.forwardedPacketIds ??= new ForwardedPacketIds()
-  const spread = session.forwardedPacketIds.get(packetId)?.spread
-  session.forwardedPacketIds.release(packetId, barrier)
+  session.incoming.forwarded ??= new ForwardedPacketIds()
+  const spread = session.incoming.forwarded.get(packetId)?.spread
+  session.incoming.forwarded.release(packetId, barrier)
   const message: PeerRelease = { kind: 'release', publisher: peerNameOf(state, session), packetId }
   sendRelease(state, message, { peers, behind: spread === undefined ? [] : [spread], barrier })
-  barrier.whenComplete(() => session.forwardedPacketIds?.delete(packetId))
+  barrier.whenComplete(() => session.incoming.forwarded?.delete(packetId))
   barrier.arrive()
   return barrier
 }
@@ -104,5 +104,5 @@ function release(state: BrokerState, peer: Peer, message: PeerRelease, barrier: 
 
 /** The session ended: no peer must remember its identifiers. */
 export function releaseAllOnPeers(state: BrokerState, session: Session): void {
-  for (const packetId of session.forwardedPacketIds?.packetIds() ?? []) releaseOnPeers(state, session, packetId)
+  for (const packetId of session.incoming.forwarded?.packetIds() ?? []) releaseOnPeers(state, session, packetId)
 }

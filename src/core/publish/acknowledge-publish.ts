@@ -20,7 +20,7 @@ import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
  * Stores the packet identifier with the shards that the message went to, in the batch of the message's other changes.
  */
 export function recordIncoming(state: BrokerState, session: Session, packetId: PacketId): void {
-  const dealt = session.forwardedPacketIds?.get(packetId)?.dealt?.toRecords() ?? []
+  const dealt = session.incoming.forwarded?.get(packetId)?.dealt?.toRecords() ?? []
   putRecord(state, { kind: 'incoming', clientId: session.clientId, packetId, dealt })
 }
 
@@ -53,15 +53,15 @@ function barrierOfExchange(
   { session, packetId, forwarded }: { session: Session; packetId: PacketId; forwarded: CommitBarrier },
 ): CommitBarrier {
   const barrier = new CommitBarrier()
-  session.forwardedPacketIds ??= new ForwardedPacketIds()
-  const known = session.forwardedPacketIds.of(packetId)
+  session.incoming.forwarded ??= new ForwardedPacketIds()
+  const known = session.incoming.forwarded.of(packetId)
   known.barrier = barrier
   known.spread = forwarded
   forwarded.whenComplete(() => {
     const refusal = connection.canRefuseMessages ? forwarded.refusal : undefined
     const waiting = refusal === undefined ? undefined : connectionToAck(session, barrier)
     if (refusal === undefined || waiting === undefined) {
-      session.forwardedPacketIds?.confirm(packetId, refusal)
+      session.incoming.forwarded?.confirm(packetId, refusal)
       return barrier.arrive()
     }
     if (waiting.unacknowledgedPublishes > 0) waiting.unacknowledgedPublishes--
@@ -82,7 +82,7 @@ function markRefused(barrier: CommitBarrier, refusal: ReasonCode, released: Comm
 }
 
 function removeIncoming(state: BrokerState, session: Session, packetId: PacketId): CommitBarrier | undefined {
-  const isOpen = session.incoming?.delete(packetId) === true
+  const isOpen = session.incoming.packetIds?.delete(packetId) === true
   if (isOpen && session.stored !== undefined)
     deleteRecord(state, { kind: 'incoming', clientId: session.clientId, packetId })
   return releaseOnPeers(state, session, packetId)
@@ -100,7 +100,7 @@ export function acknowledgeDuplicate(
   { message, packetId, isRefused }: { message: Message; packetId: PacketId; isRefused: boolean },
 ): void {
   const ack: Ack = { type: 'pubrec', packetId, waits: session.stored !== undefined }
-  const known = session.forwardedPacketIds?.get(packetId)
+  const known = session.incoming.forwarded?.get(packetId)
   if (known?.barrier !== undefined && !known.barrier.isComplete) {
     ackWhenCommitted(state, connection, { what: ack, barrier: known.barrier, waits: false })
   } else if (known?.refusal !== undefined && connection.canRefuseMessages) {

@@ -172,5 +172,9 @@ export function deliverToGroup(
 }
 
 function isReady(state: BrokerState, session: Session): boolean {
-  return session.connection !== undefined && session.pendingCount === 0 && hasRoom(state, session, session.connection)
+  return (
+    session.connection !== undefined &&
+    session.outgoing.pendingCount === 0 &&
+    hasRoom(state, session, session.connection)
+  )
 }

@@ -14,18 +14,19 @@ import type { Session } from '../state/sessions/session.ts'
 export function expireUnreleased(state: BrokerState, session: Session): void {
   const { awaitReleaseTimeoutMs } = state.settings
   // A remote broker remembers its packet identifiers, regardless of the time.
-  if (session.incoming === undefined || awaitReleaseTimeoutMs === 0 || isBridgeClient(session.clientId)) return
-  if (state.nowMs < session.unreleasedExpireAtMs) return
+  if (session.incoming.packetIds === undefined || awaitReleaseTimeoutMs === 0 || isBridgeClient(session.clientId))
+    return
+  if (state.nowMs < session.incoming.nextExpiryAtMs) return
   let oldestMs = state.nowMs
-  for (const [packetId, sinceMs] of session.incoming.entries()) {
+  for (const [packetId, sinceMs] of session.incoming.packetIds.entries()) {
     if (sinceMs + awaitReleaseTimeoutMs > state.nowMs) {
       oldestMs = Math.min(oldestMs, sinceMs)
       continue
     }
-    session.incoming.delete(packetId)
+    session.incoming.packetIds.delete(packetId)
     if (session.stored !== undefined) deleteRecord(state, { kind: 'incoming', clientId: session.clientId, packetId })
     releaseOnPeers(state, session, packetId)
   }
   // Before this time no identifier can expire, so the loop over up to 65,535 of them does not run at each PUBLISH.
-  session.unreleasedExpireAtMs = oldestMs + awaitReleaseTimeoutMs
+  session.incoming.nextExpiryAtMs = oldestMs + awaitReleaseTimeoutMs
 }

@@ -97,7 +97,7 @@ export function forwardToPeers(
 
 /** Returns where the message went before the restart of this shard; undefined if it is new. */
 function earlierAssignments({ publisher, packetId, isAgain }: ForwardOrigin): SharedAssignments | undefined {
-  return isAgain ? publisher?.forwardedPacketIds?.get(packetId)?.dealt : undefined
+  return isAgain ? publisher?.incoming.forwarded?.get(packetId)?.dealt : undefined
 }
 
 /** Only for the subscribers of that time: later subscribers must not get it after newer messages. */
@@ -221,8 +221,8 @@ function assignToMember(
  */
 function assignmentsOf({ publisher, packetId }: ForwardOrigin): SharedAssignments | undefined {
   if (publisher?.stored === undefined || packetId === 0) return undefined
-  publisher.forwardedPacketIds ??= new ForwardedPacketIds()
-  const known = publisher.forwardedPacketIds.of(packetId)
+  publisher.incoming.forwarded ??= new ForwardedPacketIds()
+  const known = publisher.incoming.forwarded.of(packetId)
   known.dealt ??= new SharedAssignments()
   return known.dealt
 }

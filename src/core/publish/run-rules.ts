@@ -111,7 +111,7 @@ export function spool(
   if (session?.stored === undefined) return 'no-spool'
   if (!state.storage.isHealthy) return 'storage-failing'
   const isFull = session.stored.count >= maxStoredOf(state, session)
-  if (isFull && session.spool?.dropsOldest !== true) {
+  if (isFull && session.bridge?.spool?.dropsOldest !== true) {
     state.counts.countDrop(session, message, 'storage-full')
     return 'spool-full'
   }

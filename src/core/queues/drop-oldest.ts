@@ -8,7 +8,7 @@ import type { QueuedRecord, StoredRecord } from '../../records/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { RequestId } from '../model/inputs.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
-import type { Session, SessionDelivery, PersistentQueue } from '../state/sessions/session.ts'
+import type { Session, PersistentQueue, SessionDelivery } from '../state/sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
 import { deleteDelivery, maxStoredOf, messageOfRecord } from './persistent-queue.ts'
 import { noteGapsBelow } from './queue-gaps.ts'
@@ -18,7 +18,7 @@ const maxBeyondLimit = 1_000
 
 /** Called when the queue is full. Returns true if one more message may be stored anyway. */
 export function dropToMakeRoom(state: BrokerState, session: Session, stored: PersistentQueue): boolean {
-  if (session.spool?.dropsOldest !== true) return false
+  if (session.bridge?.spool?.dropsOldest !== true) return false
   if (dropWaiting(state, session)) return true
   if (session.onDiskCount === 0) return false
   if (stored.oldestRequest === undefined) requestOldest(state, session, stored)
@@ -27,9 +27,9 @@ export function dropToMakeRoom(state: BrokerState, session: Session, stored: Per
 
 /** A message that may have been sent stays, because the remote broker may know its packet identifier. */
 function dropWaiting(state: BrokerState, session: Session): boolean {
-  const oldest = session.pending?.peek()
+  const oldest = session.outgoing.pending?.peek()
   if (oldest === undefined || oldest.packetId !== 0) return false
-  session.pending?.shift()
+  session.outgoing.pending?.shift()
   drop(state, session, oldest)
   return true
 }

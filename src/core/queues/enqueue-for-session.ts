@@ -9,7 +9,7 @@ import { copyOut, type Message } from '../model/message.ts'
 import type { DropReason } from '../model/drop-reason.ts'
 import { publishHead } from '../model/send-list.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
-import type { Session, SessionDelivery, PersistentQueue } from '../state/sessions/session.ts'
+import type { Session, PersistentQueue, SessionDelivery } from '../state/sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
 import { dropToMakeRoom } from './drop-oldest.ts'
 import {
@@ -72,7 +72,7 @@ function sendAtMostOnce(
   if (!fitsAtMostOnce(state, connection, message, how.subscriptionIdentifiers))
     return state.counts.countDrop(session, message, 'too-large')
   state.counts.publishesSent++
-  session.sentMessages++
+  session.counts.sent++
   const list = sendsOf(state, connection)
   const head = publishHead(0, { retain: how.retain, dup: false }, 0)
   if (how.subscriptionIdentifiers === undefined && connection.isPlain) {
@@ -112,10 +112,10 @@ export function enqueue(state: BrokerState, session: Session, delivery: SessionD
       return state.counts.countDrop(session, message, 'storage-full')
     storeDelivery(state, session, stored, delivery, message)
   }
-  const connection = session.connection
+  const { connection, outgoing } = session
   const isNext =
-    session.pendingCount === 0 &&
-    session.postponed === undefined &&
+    outgoing.pendingCount === 0 &&
+    outgoing.postponed === undefined &&
     (stored === undefined || stored.diskFrom === delivery.sequence)
   if (connection !== undefined && isNext && hasRoom(state, session, connection)) {
     if (stored !== undefined) stored.diskFrom = delivery.sequence + 1
@@ -128,12 +128,12 @@ export function enqueue(state: BrokerState, session: Session, delivery: SessionD
 /** Returns whether another delivery may be in flight to this client. */
 export function hasRoom(state: BrokerState, session: Session, connection: Connection): boolean {
   // Messages that have a packet identifier but are not sent yet occupy no space of the window.
-  const notSent =
-    (session.stored?.packetIds?.size ?? 0) + (session.postponed === undefined ? 0 : session.postponed.length)
-  const inFlight = session.inflightCount - notSent
-  if (inFlight >= session.openWindow || connection.unsentBytes > state.settings.maxUnsentBytes) return false
+  const { outgoing, stored } = session
+  const notSent = (stored?.packetIds?.size ?? 0) + (outgoing.postponed === undefined ? 0 : outgoing.postponed.length)
+  const inFlight = outgoing.inflightCount - notSent
+  if (inFlight >= outgoing.openWindow || connection.unsentBytes > state.settings.maxUnsentBytes) return false
   // One message is always allowed, whatever its size. The window's bytes include delayed ones.
-  return inFlight <= 0 || (session.outgoing?.bytes ?? 0) < state.settings.maxInflightBytes * state.memory.queuesShare
+  return inFlight <= 0 || (outgoing.inflight?.bytes ?? 0) < state.settings.maxInflightBytes * state.memory.queuesShare
 }
 
 function enqueueWaiting(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
@@ -143,7 +143,7 @@ function enqueueWaiting(state: BrokerState, session: Session, delivery: SessionD
   const isNextInMemory = session.connection !== undefined && stored.diskFrom === delivery.sequence
   // Messages of a sleeping client, and those beyond the limit in memory, are on disk only.
   const { tailInMemory } = stored
-  const waiting = session.pendingCount + (tailInMemory === undefined ? 0 : tailInMemory.length)
+  const waiting = session.outgoing.pendingCount + (tailInMemory === undefined ? 0 : tailInMemory.length)
   const isFull = waiting >= maxInMemory(state, session, message) || !fitsInMemory(state, session, message)
   if ((!isNextInMemory && tailInMemory === undefined) || isFull) {
     forgetBehind(state, session, stored)
@@ -153,13 +153,14 @@ function enqueueWaiting(state: BrokerState, session: Session, delivery: SessionD
   holdDelivery(state, session, delivery, message)
   if (tailInMemory !== undefined) return void tailInMemory.push(delivery)
   stored.diskFrom = delivery.sequence + 1
-  session.queue().push(delivery)
+  session.outgoing.queue().push(delivery)
 }
 
 /** Messages on disk only must be read again, which takes longer than most bridges need to send them. */
-function maxInMemory({ settings }: BrokerState, { ackLatency }: Session, message: Message): number {
+function maxInMemory({ settings }: BrokerState, { bridge }: Session, message: Message): number {
   const { maxQueuedMessages } = settings
-  if (ackLatency === undefined || message.frameEnd - message.frameStart > smallFrameBytes) return maxQueuedMessages
+  if (bridge?.ackLatency === undefined || message.frameEnd - message.frameStart > smallFrameBytes)
+    return maxQueuedMessages
   return Math.max(maxQueuedMessages, Math.min(maxSmallInMemory, maxQueuedMessages * smallFrameFactor))
 }
 
@@ -180,7 +181,7 @@ function enqueueInMemory(state: BrokerState, session: Session, delivery: Session
   // Without a client only persistent sessions continue. This one has ended, and its last subscriptions are being
   // removed.
   if (session.connection === undefined) return
-  const queue = session.queue()
+  const queue = session.outgoing.queue()
   while (queue.length >= state.settings.maxQueuedMessages || !fitsInMemory(state, session, message)) {
     if (state.settings.queueFullPolicy === 'drop-newest') return state.counts.countDrop(session, message, 'queue-full')
     if (!dropOldestWaiting(state, session, 'queue-full')) break
@@ -193,7 +194,7 @@ function enqueueInMemory(state: BrokerState, session: Session, delivery: Session
 
 /** For clean sessions. Returns false if the queue is empty. */
 export function dropOldestWaiting(state: BrokerState, session: Session, reason: DropReason): boolean {
-  const oldest = session.pending?.shift()
+  const oldest = session.outgoing.pending?.shift()
   if (oldest === undefined) return false
   if (oldest.message !== undefined) state.counts.countDrop(session, oldest.message, reason)
   releaseDelivery(state, session, oldest)
@@ -221,15 +222,16 @@ export function sendFirst(
   if (refusal !== undefined) return abandon(state, session, delivery, message, refusal)
   copyOut(message, state.payloads.buffers)
   holdDelivery(state, session, delivery, message)
-  if (delivery.packetId === 0) session.window().add(delivery)
-  else session.window().noteSent(delivery)
+  const { outgoing } = session
+  if (delivery.packetId === 0) outgoing.window().add(delivery)
+  else outgoing.window().noteSent(delivery)
   delivery.stage = 'sent'
   delivery.sentAtMs = state.nowMs
   state.counts.publishesSent++
-  session.sentMessages++
+  session.counts.sent++
   transmit(state, session, connection, delivery, message)
   if (state.rules.triggers.wanted['message-delivered']) recordDelivered(state, session, message, delivery)
-  if (connection.version !== 5 && !session.isRetryScheduled) scheduleRetry(state, session)
+  if (connection.version !== 5 && !outgoing.isRetryScheduled) scheduleRetry(state, session)
 }
 
 /** Ends a delivery without the client, as if it had been delivered. */
@@ -251,7 +253,7 @@ export function abandon(
 export function removeDelivery(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   const { packetId, qos } = delivery
   if (packetId !== 0 && qos === 2) abandonSent(state, session, delivery)
-  else if (packetId !== 0) session.window().remove(delivery)
+  else if (packetId !== 0) session.outgoing.window().remove(delivery)
   deleteDelivery(state, session, delivery)
 }
 
@@ -261,7 +263,7 @@ export function removeDelivery(state: BrokerState, session: Session, delivery: S
  */
 function abandonSent(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   const { packetId } = delivery
-  session.window().abandon(delivery)
+  session.outgoing.window().abandon(delivery)
   if (delivery.sequence === 0) return
   putRecord(state, { kind: 'outgoing', clientId: session.clientId, packetId, sequence: givenUpSequence, stage: 'sent' })
 }
@@ -312,7 +314,7 @@ export function transmit(
  */
 export function scheduleRetry(state: BrokerState, session: Session): void {
   if (state.settings.retryIntervalMs === 0) return
-  session.isRetryScheduled = true
+  session.outgoing.isRetryScheduled = true
   state.deadlines.set('retry', session.clientId, state.nowMs + state.settings.retryIntervalMs)
 }
 

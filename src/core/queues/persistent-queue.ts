@@ -59,17 +59,19 @@ export function storeDelivery(
     message: message.bodyId === 0 ? toStored(message) : message.bodyId,
   }
   putRecord(state, record)
-  if (session.ackLatency !== undefined && delivery.qos === 1) deferCommitForAck(state, session, session.ackLatency)
+  const ackLatency = session.bridge?.ackLatency
+  if (ackLatency !== undefined && delivery.qos === 1) deferCommitForAck(state, session, ackLatency)
 }
 
 /** Returns the maximum number of stored messages. */
-export function maxStoredOf({ settings }: BrokerState, { spool }: Session): number {
-  return spool?.maxMessages ?? settings.maxStoredMessages
+export function maxStoredOf({ settings }: BrokerState, { bridge }: Session): number {
+  return bridge?.spool?.maxMessages ?? settings.maxStoredMessages
 }
 
 /** Marks the queue as full: publishers are refused, unless its policy is to drop messages. */
 export function markFull(state: BrokerState, session: Session): void {
-  if (session.spool?.dropsNewest === true || session.spool?.dropsOldest === true) return
+  const spool = session.bridge?.spool
+  if (spool?.dropsNewest === true || spool?.dropsOldest === true) return
   state.sessions.full.add(session)
   if (session.stored !== undefined) announceFull(state, session, session.stored)
 }
@@ -89,10 +91,10 @@ export function deleteDelivery(state: BrokerState, session: Session, delivery: S
   releaseDelivery(state, session, delivery)
   if (stored === undefined || delivery.sequence === 0) return
   const isPlain = delivery.qos === 1 && (delivery.message === undefined || delivery.message.bodyId === 0)
-  const isPutOff = session.ackLatency !== undefined && isPlain
+  const isPutOff = session.bridge?.ackLatency !== undefined && isPlain
   const batch = state.batches.open(delivery.putBatch)
   if (batch !== undefined)
-    state.batches.cancelWrite(batch, delivery.putIndex, session.ackLatency !== undefined && delivery.qos === 1)
+    state.batches.cancelWrite(batch, delivery.putIndex, session.bridge?.ackLatency !== undefined && delivery.qos === 1)
   else {
     const key = { kind: 'queued', clientId: session.clientId, sequence: delivery.sequence } as const
     if (isPutOff) state.batches.deferWrite({ change: 'delete', key })
@@ -120,7 +122,7 @@ function deferCommitForAck(state: BrokerState, { connection }: Session, pace: Ac
 
 /** The last message is on disk only until it is read again; its client gets it later. */
 export function commitWithoutDelay({ batches }: BrokerState, session: Session, { qos }: SessionDelivery): void {
-  if (session.ackLatency !== undefined && qos === 1) batches.stopDeferring()
+  if (session.bridge?.ackLatency !== undefined && qos === 1) batches.stopDeferring()
 }
 
 export function releasePayload(state: BrokerState, bodyId: number): void {
@@ -129,7 +131,7 @@ export function releasePayload(state: BrokerState, bodyId: number): void {
 
 export function recordSession(state: BrokerState, session: Session, stored: PersistentQueue): void {
   // An earlier record of it may be a deferred write.
-  if (session.ackLatency !== undefined) state.batches.includeDeferredWrites()
+  if (session.bridge?.ackLatency !== undefined) state.batches.includeDeferredWrites()
   putRecord(state, recordOf(session, stored))
 }
 
@@ -139,7 +141,7 @@ export function recordOf(session: Session, stored: PersistentQueue): SessionReco
   return {
     kind: 'session',
     clientId: session.clientId,
-    version: session.version,
+    version: session.lastConnect.version,
     username: session.identity.username,
     isSuperuser: session.identity.isSuperuser,
     principal: session.identity.principal,
@@ -147,18 +149,18 @@ export function recordOf(session: Session, stored: PersistentQueue): SessionReco
     createdAtMs: session.createdAtMs,
     expirySeconds: session.expirySeconds,
     disconnectedAtMs: session.connection === undefined ? session.disconnectedAtMs : undefined,
-    queueHead: session.isRecovered ? 0 : stored.head,
+    queueHead: session.restored?.isRecovered === true ? 0 : stored.head,
     sentBelow: sentBelow(session, stored),
-    receiveMaximum: session.windowLimit,
+    receiveMaximum: session.outgoing.windowLimit,
   }
 }
 
 function lowestSequence(session: Session, stored: PersistentQueue): number {
   let lowest = stored.diskFrom
-  const waiting = session.pending?.peek()
+  const waiting = session.outgoing.pending?.peek()
   if (waiting !== undefined) lowest = Math.min(lowest, waiting.sequence)
   // A delivery after PUBREC has no queued record, so its sequence number does not matter here.
-  for (const delivery of session.outgoing?.inSendOrder() ?? []) {
+  for (const delivery of session.outgoing.inflight?.inSendOrder() ?? []) {
     const isPastRecord = delivery.stage === 'received' && delivery.message === undefined
     if (delivery.sequence !== 0 && !isPastRecord) lowest = Math.min(lowest, delivery.sequence)
   }
@@ -167,7 +169,7 @@ function lowestSequence(session: Session, stored: PersistentQueue): number {
 
 function sentBelow(session: Session, stored: PersistentQueue): number {
   let below = stored.sentBelow
-  for (const delivery of session.outgoing?.inSendOrder() ?? []) {
+  for (const delivery of session.outgoing.inflight?.inSendOrder() ?? []) {
     if (delivery.wasSent) below = Math.max(below, delivery.sequence + 1)
   }
   return below

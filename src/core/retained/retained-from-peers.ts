@@ -43,7 +43,8 @@ export function sourcesOf(
   const marks = startMarks(state, peerTable, session)
   const here: RetainedSource = { cursor: state.retained.tree.matching(bare), marks, begunAfter: 0 }
   const away = (owner: PeerNumber): RetainedSource => ({ owner, marks, question: 0, isAsked: false, hasBegun: false })
-  peerTable.waitingForRetained.add(session)
+  const { waitingForRetained: waiting } = peerTable
+  if (!waiting.has(session)) waiting.set(session, undefined)
   if (hasWildcard(bare)) return [here, ...peerTable.peers.map(({ number }) => away(number))]
   const owner = ownerOf(bare, count)
   return [owner === own ? here : away(owner)]
@@ -106,7 +107,7 @@ export function arrivesLive(
   session: Session,
   { scan, message }: { scan: RetainedReplay; message: RetainedMessage },
 ): boolean {
-  if (session.liveTopics?.has(message.topicName) === true) return true
+  if (peerTable.waitingForRetained.get(session)?.has(message.topicName) === true) return true
   const { source } = scan
   if (!('cursor' in source) || source.marks === undefined) return false
   const { own } = peerTable.shard
@@ -117,10 +118,11 @@ export function arrivesLive(
 /** A retained message is being delivered to sessions of this shard. */
 export function recordLive(peerTable: PeerTable, message: Message): void {
   const { name } = message.topic
-  for (const session of peerTable.waitingForRetained) {
+  for (const [session, known] of peerTable.waitingForRetained) {
     if (session.retainedReplays?.awaits(name) !== true) continue
-    session.liveTopics ??= new Set()
-    if (session.liveTopics.size < maxLiveTopics) session.liveTopics.add(name)
+    const liveTopics = known ?? new Set<string>()
+    if (known === undefined) peerTable.waitingForRetained.set(session, liveTopics)
+    if (liveTopics.size < maxLiveTopics) liveTopics.add(name)
   }
 }
 
@@ -133,12 +135,11 @@ export function cancelRetainedRequest(state: BrokerState, peerTable: PeerTable, 
 
 export function endRetainedWait(peerTable: PeerTable, session: Session): void {
   peerTable.waitingForRetained.delete(session)
-  session.liveTopics = undefined
 }
 
 /** A shard restarted and does not know the requests: they start again from the beginning. */
 export function repeatRetainedRequests(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
-  for (const session of peerTable.waitingForRetained) {
+  for (const session of peerTable.waitingForRetained.keys()) {
     for (const { source } of session.retainedReplays?.all() ?? []) {
       if ('cursor' in source || source.owner !== peer.number) continue
       peerTable.retainedRequests.delete(source.question)

@@ -213,12 +213,12 @@ function hasRoomForRetained(state: BrokerState, session: Session): boolean {
   if (connection === undefined || connection.unsentBytes * 2 > state.settings.maxUnsentBytes) return false
   if (!connection.isPlain && isPutOff(session)) return false
   const { maxQueuedBytes, maxQueuedMessages } = state.settings
-  if (session.onDiskCount > 0 || session.pendingCount * 2 >= maxQueuedMessages) return false
-  return session.pendingCount === 0 || waitingBytes(session) * 2 < maxQueuedBytes * state.memory.queuesShare
+  if (session.onDiskCount > 0 || session.outgoing.pendingCount * 2 >= maxQueuedMessages) return false
+  return session.outgoing.pendingCount === 0 || waitingBytes(session) * 2 < maxQueuedBytes * state.memory.queuesShare
 }
 
 /** Otherwise a client that reads and does not acknowledge would have all of them in memory. */
 function hasRoomForLarge(session: Session, { size }: StoredRetained, qos: number): boolean {
-  const unacknowledged = session.inflightCount + session.pendingCount
+  const unacknowledged = session.outgoing.inflightCount + session.outgoing.pendingCount
   return qos === 0 || unacknowledged * size <= maxUnacknowledgedBytes
 }

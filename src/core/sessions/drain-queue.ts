@@ -9,7 +9,7 @@ import type { Message } from '../model/message.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
 import { PendingQueue } from '../state/sessions/pending-queue.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
-import type { Session, SessionDelivery, PersistentQueue } from '../state/sessions/session.ts'
+import type { Session, PersistentQueue, SessionDelivery } from '../state/sessions/session.ts'
 import { matchesFilter, splitExclusiveFilter, splitSharedFilter, type PacketId } from '../../protocol/index.ts'
 import { abandon, removeDelivery, hasRoom, scheduleRetry, sendFirst, transmit } from '../queues/enqueue-for-session.ts'
 import { holdDelivery, waitingBytes } from '../outgoing/held-bytes.ts'
@@ -33,9 +33,10 @@ const maxTailInMemory = 8_192
 export function drainQueue(state: BrokerState, session: Session): void {
   const connection = session.connection
   if (connection === undefined) return
-  if (session.postponed !== undefined) sendPostponed(state, session, connection, session.postponed)
-  const pending = session.pending
-  if (pending !== undefined && session.postponed === undefined) {
+  const { outgoing } = session
+  if (outgoing.postponed !== undefined) sendPostponed(state, session, connection, outgoing.postponed)
+  const { pending } = outgoing
+  if (pending !== undefined && outgoing.postponed === undefined) {
     for (let next = pending.peek(); next !== undefined; next = pending.peek()) {
       if (!hasRoom(state, session, connection)) break
       pending.shift()
@@ -45,7 +46,7 @@ export function drainQueue(state: BrokerState, session: Session): void {
   if (session.onDiskCount > 0) {
     // While memory is short, no messages are read before they can be sent.
     if (state.memory.level === 'normal' || hasRoom(state, session, connection)) askForMore(state, session)
-  } else if (session.retainedReplays !== undefined && session.pendingCount === 0) state.retained.replaying.add(session)
+  } else if (session.retainedReplays !== undefined && outgoing.pendingCount === 0) state.retained.replaying.add(session)
 }
 
 function sendPostponed(
@@ -55,12 +56,12 @@ function sendPostponed(
   resends: PendingQueue<SessionDelivery>,
 ): void {
   for (let next = resends.peek(); next !== undefined; next = resends.peek()) {
-    const isOver = session.outgoing?.get(next.packetId) !== next
+    const isOver = session.outgoing.inflight?.get(next.packetId) !== next
     if (!isOver && !hasRoom(state, session, connection)) return
     resends.shift()
     if (!isOver) resendOne(state, session, connection, next)
   }
-  session.postponed = undefined
+  session.outgoing.postponed = undefined
 }
 
 function sendWaiting(state: BrokerState, session: Session, connection: Connection, delivery: SessionDelivery): void {
@@ -97,18 +98,18 @@ export function resumeDelivery(state: BrokerState, session: Session, connection:
 }
 
 /** [MQTT5-3.3.4-9] At first only as many in-flight messages are sent again as the client's Receive Maximum allows. */
-function postponeResends(session: Session): void {
-  session.postponed = undefined
-  if (session.inflightCount <= session.windowLimit) return
-  const sent = session
+function postponeResends({ outgoing }: Session): void {
+  outgoing.postponed = undefined
+  if (outgoing.inflightCount <= outgoing.windowLimit) return
+  const sent = outgoing
     .window()
     .inSendOrder()
     .filter((delivery) => delivery.stage === 'sent')
-  const released = session.inflightCount - sent.length
-  const held = sent.slice(Math.max(0, session.windowLimit - released))
+  const released = outgoing.inflightCount - sent.length
+  const held = sent.slice(Math.max(0, outgoing.windowLimit - released))
   if (held.length === 0) return
-  session.postponed = new PendingQueue()
-  for (const delivery of held) session.postponed.push(delivery)
+  outgoing.postponed = new PendingQueue()
+  for (const delivery of held) outgoing.postponed.push(delivery)
 }
 
 /**
@@ -117,15 +118,16 @@ function postponeResends(session: Session): void {
  * acknowledged.
  */
 export function resend(state: BrokerState, session: Session, connection: Connection, sentBeforeMs: number): void {
-  const held = new Set(session.postponed?.all())
-  for (const delivery of session.outgoing?.inSendOrder() ?? []) {
+  const held = new Set(session.outgoing.postponed?.all())
+  for (const delivery of session.outgoing.inflight?.inSendOrder() ?? []) {
     if (held.has(delivery)) continue
     // Packets that wait for the disk are not late. Sent again they would follow the client's PUBREC.
     const isLate = delivery.sentAtMs <= sentBeforeMs && delivery.sentWithBatch <= state.batches.committed
     if (sentBeforeMs !== -Infinity && (!isLate || isDenied(state, session, delivery))) continue
     resendOne(state, session, connection, delivery)
   }
-  if (session.inflightCount > 0 && connection.version !== 5 && !session.isRetryScheduled) scheduleRetry(state, session)
+  if (session.outgoing.inflightCount > 0 && connection.version !== 5 && !session.outgoing.isRetryScheduled)
+    scheduleRetry(state, session)
 }
 
 function resendOne(state: BrokerState, session: Session, connection: Connection, delivery: SessionDelivery): void {
@@ -144,16 +146,16 @@ function resendOne(state: BrokerState, session: Session, connection: Connection,
 function askForMore(state: BrokerState, session: Session): void {
   const stored = session.stored
   if (stored === undefined || stored.readRequest !== undefined) return
-  const room = state.settings.maxQueuedMessages - session.pendingCount
+  const room = state.settings.maxQueuedMessages - session.outgoing.pendingCount
   if (room * 2 < state.settings.maxQueuedMessages) return
   const maxWaitingBytes = state.settings.maxQueuedBytes * state.memory.queuesShare
-  if (session.pendingCount > 0 && waitingBytes(session) * 2 > maxWaitingBytes) return
+  if (session.outgoing.pendingCount > 0 && waitingBytes(session) * 2 > maxWaitingBytes) return
   const limit = Math.min(room, maxInPart, partGrowth * (stored.partNumber + 1))
   const { upTo, afterBatch } = readableUpTo(state, stored, limit)
   const question = state.requests.add({ for: 'queue', session, upTo })
   stored.readRequest = question
   // A queue that drops the oldest message reads it from disk, so no other message may be in memory at the same time.
-  const keepsLast = session.ackLatency !== undefined && session.spool?.dropsOldest !== true
+  const keepsLast = session.bridge?.ackLatency !== undefined && session.bridge?.spool?.dropsOldest !== true
   if (keepsLast && session.onDiskCount <= maxTailInMemory) stored.tailInMemory ??= []
   state.outputs.requests.push({
     kind: 'load-queue',
@@ -220,7 +222,7 @@ function appendTail(session: Session, stored: PersistentQueue): void {
   if (tailInMemory === undefined || stored.diskFrom < next) return
   stored.tailInMemory = undefined
   stored.diskFrom = stored.nextSequence
-  for (const delivery of tailInMemory) session.queue().push(delivery)
+  for (const delivery of tailInMemory) session.outgoing.queue().push(delivery)
 }
 
 function restoreDelivery(state: BrokerState, session: Session, stored: PersistentQueue, record: QueuedRecord): void {
@@ -240,7 +242,7 @@ function restoreDelivery(state: BrokerState, session: Session, stored: Persisten
     deleteDelivery(state, session, delivery)
     return
   }
-  session.queue().push(delivery)
+  session.outgoing.queue().push(delivery)
 }
 
 /**
@@ -266,8 +268,8 @@ function sharedGroupOf(
 
 /** Replaces the entry that reserved its packet identifier since the restart. */
 function replaceReserved(session: Session, delivery: SessionDelivery, packetId: PacketId): void {
-  const reserved = session.window().get(packetId)
-  if (reserved !== undefined) session.window().remove(reserved)
-  session.window().addWithId(delivery, packetId)
+  const reserved = session.outgoing.window().get(packetId)
+  if (reserved !== undefined) session.outgoing.window().remove(reserved)
+  session.outgoing.window().addWithId(delivery, packetId)
   delivery.wasSent = true
 }

@@ -54,7 +54,8 @@ export function startStoring(state: BrokerState, session: Session): PersistentQu
 
 /** Moves queued messages from memory to disk only, so that a sleeping client needs little memory. */
 export function moveQueueToDisk(state: BrokerState, session: Session): void {
-  const { stored, pending } = session
+  const { stored } = session
+  const { pending } = session.outgoing
   if (stored === undefined) return
   stored.readRequest = undefined
   stored.partNumber = 0
@@ -86,10 +87,10 @@ export function endSession(state: BrokerState, session: Session): void {
   releaseBodies(state, session)
   releaseAllOnPeers(state, session)
   // [MQTT5-3.1.3.2.2] The end of the session ends the will delay.
-  if (session.willDueAtMs !== Infinity) publishWill(state, session)
+  if (session.will !== undefined && session.will.dueAtMs !== Infinity) publishWill(state, session)
   if (session.stored !== undefined) {
     // A new session with the same name may start.
-    if (session.ackLatency !== undefined) state.batches.includeDeferredWrites()
+    if (session.bridge?.ackLatency !== undefined) state.batches.includeDeferredWrites()
     if (!keepForMembers(state, session, session.stored))
       state.batches.openBatch.changes.push({ change: 'delete-session', clientId: session.clientId })
     storePendingWill(state, session.clientId)
@@ -103,27 +104,25 @@ export function endSession(state: BrokerState, session: Session): void {
  */
 function releaseReferences(session: Session): void {
   session.stored = undefined
-  session.outgoing = undefined
-  session.pending = undefined
-  session.postponed = undefined
-  session.incoming = undefined
+  session.outgoing.release()
+  session.incoming.packetIds = undefined
 }
 
 function releaseBodies(state: BrokerState, session: Session): void {
-  const held = [...(session.outgoing?.inSendOrder() ?? []), ...(session.pending?.takeAll() ?? [])]
+  const held = [...(session.outgoing.inflight?.inSendOrder() ?? []), ...(session.outgoing.pending?.takeAll() ?? [])]
   for (const delivery of held) deleteDelivery(state, session, delivery)
   if (session.stored !== undefined) forgetBehind(state, session, session.stored)
 }
 
 /** [MQTT5-4.8.2-5] Returns unacknowledged messages of shared subscriptions, in order. */
 function sharedDeliveries(session: Session): SessionDelivery[] {
-  const inFlight = (session.outgoing?.inSendOrder() ?? []).filter((delivery) => delivery.qos === 1)
+  const inFlight = (session.outgoing.inflight?.inSendOrder() ?? []).filter((delivery) => delivery.qos === 1)
   return [...inFlight, ...waiting(session)].filter((delivery) => delivery.group !== undefined)
 }
 
 function waiting(session: Session): SessionDelivery[] {
-  const all = session.pending?.takeAll() ?? []
-  for (const delivery of all) session.pending?.push(delivery)
+  const all = session.outgoing.pending?.takeAll() ?? []
+  for (const delivery of all) session.outgoing.pending?.push(delivery)
   return all
 }
 
@@ -134,10 +133,10 @@ function reassignSharedOf(state: BrokerState, session: Session): void {
   const kept = all.filter((delivery) => !moved.has(delivery))
   if (state.peerTable !== undefined) copyToPeers(state, session, kept)
   if (moved.size === 0) return
-  const staying = session.pending?.takeAll().filter((delivery) => !moved.has(delivery)) ?? []
-  for (const delivery of staying) session.pending?.push(delivery)
+  const staying = session.outgoing.pending?.takeAll().filter((delivery) => !moved.has(delivery)) ?? []
+  for (const delivery of staying) session.outgoing.pending?.push(delivery)
   for (const delivery of moved) {
-    if (delivery.packetId !== 0) session.outgoing?.remove(delivery)
+    if (delivery.packetId !== 0) session.outgoing.inflight?.remove(delivery)
     deleteDelivery(state, session, delivery)
   }
 }
@@ -173,8 +172,8 @@ function copyToPeers(state: BrokerState, session: Session, deliveries: readonly 
 
 function completeReassignment(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   if (delivery.packetId !== 0) {
-    if (session.outgoing?.get(delivery.packetId) !== delivery) return
-    session.outgoing.remove(delivery)
+    if (session.outgoing.inflight?.get(delivery.packetId) !== delivery) return
+    session.outgoing.inflight.remove(delivery)
   }
   deleteDelivery(state, session, delivery)
 }
@@ -194,7 +193,7 @@ function publishOrDropWill(state: BrokerState, session: Session, isToBePublished
   if (will === undefined) return
   if (!isToBePublished) return dropWill(state, session)
   if (will.delaySeconds === 0 || session.expirySeconds === 0) return publishWill(state, session)
-  session.willDueAtMs = state.nowMs + will.delaySeconds * 1_000
-  state.deadlines.set('will-due', session.clientId, session.willDueAtMs)
-  recordDueTime(state, will, session.willDueAtMs)
+  will.dueAtMs = state.nowMs + will.delaySeconds * 1_000
+  state.deadlines.set('will-due', session.clientId, will.dueAtMs)
+  recordDueTime(state, will, will.dueAtMs)
 }

@@ -10,7 +10,8 @@
 import { parseTopicName } from '../../protocol/index.ts'
 import { isSourceTopic } from '../model/source-topics.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import type { OrphanWill, DueWill } from '../state/will-state.ts'
+import type { SessionWill } from '../state/sessions/session-will.ts'
+import type { DueWill } from '../state/will-state.ts'
 import { fromStored, Message, copyPublisherRights, withTopic } from '../model/message.ts'
 import { topicBelow } from '../namespaces/mountpoint.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
@@ -30,7 +31,6 @@ export function dropWill(state: BrokerState, session: Session): void {
   const { will } = session
   if (will === undefined) return
   session.will = undefined
-  session.willDueAtMs = Infinity
   releaseWill(state, will)
   deleteWill(state, will.name)
 }
@@ -39,7 +39,6 @@ export function publishWill(state: BrokerState, session: Session): void {
   const { will, clientId } = session
   if (will === undefined) return
   session.will = undefined
-  session.willDueAtMs = Infinity
   releaseWill(state, will)
   publishNext(state, { clientId, name: will.name, message: will.message, session })
 }
@@ -48,7 +47,7 @@ export function publishWill(state: BrokerState, session: Session): void {
  * [MQTT-3.1.2-8] [MQTT5-3.1.2-8] Publishes the will of a client without a session, or one that was published before and
  * did not reach all shards.
  */
-export function publishDelayedWill(state: BrokerState, key: string, { will }: OrphanWill): void {
+export function publishDelayedWill(state: BrokerState, key: string, will: SessionWill): void {
   const { name, message } = will
   state.wills.orphans.delete(key)
   releaseWill(state, will)
@@ -72,7 +71,7 @@ export function dropDelayed(state: BrokerState, id: string): boolean {
 }
 
 /** Deletes the will without publishing it. */
-export function dropOrphanWill(state: BrokerState, key: string, { will }: OrphanWill): void {
+export function dropOrphanWill(state: BrokerState, key: string, will: SessionWill): void {
   state.wills.orphans.delete(key)
   releaseWill(state, will)
   deleteWill(state, will.name)
@@ -166,7 +165,7 @@ function mayStillBePublished(state: BrokerState, message: Message, session: Sess
   if (session?.identity.isSuperuser !== true && isReservedTopic(state, name, message.publisher)) return false
   if (permissions.allowsEverything || session?.identity.isSuperuser === true) return true
   const topic = topicBelow(state.topics, session?.mountpoint ?? message.publisherMountpoint, message.topic)
-  if (session === undefined || session.identityIsFromDisk) {
+  if (session === undefined || session.restored?.identityIsFromDisk === true) {
     if (message.isByOwnRight) return true
     return permissions.canRetain({ clientId: message.publisher, username: message.publisherUsername }, topic)
   }

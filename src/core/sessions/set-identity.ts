@@ -10,9 +10,11 @@ const mostFiltersTouched = 1_000
 
 export function setIdentity(state: BrokerState, connection: Connection, session: Session, identity: Identity): void {
   const isOther =
-    session.identityIsFromDisk || session.mountpoint !== connection.mountpoint || !isSame(session.identity, identity)
+    session.restored?.identityIsFromDisk === true ||
+    session.mountpoint !== connection.mountpoint ||
+    !isSame(session.identity, identity)
   session.identity = identity
-  session.identityIsFromDisk = false
+  if (session.restored !== undefined) session.restored.identityIsFromDisk = false
   session.mountpoint = connection.mountpoint
   connection.authorizationCache = undefined
   if (identity.expiresAtMs === undefined) state.deadlines.cancel('identity-expiry', connection)

@@ -114,8 +114,8 @@ export function handleEndedQueueRead(
 /** Clean sessions of this shard already have as many queued messages as redelivery may use. */
 function isCrowded(state: BrokerState, queue: EndedSessionQueue, records: readonly StoredRecord[]): boolean {
   const filters = new Set(records.map((record) => (record.kind === 'queued' ? record.sharedFilter : undefined)))
-  const isMuch = ({ connection, stored, pendingCount }: Session): boolean =>
-    connection !== undefined && stored === undefined && pendingCount * 2 > state.settings.maxQueuedMessages
+  const isMuch = ({ connection, stored, outgoing }: Session): boolean =>
+    connection !== undefined && stored === undefined && outgoing.pendingCount * 2 > state.settings.maxQueuedMessages
   for (const filter of filters) {
     const group = filter === undefined ? undefined : groupOf(state, filter)
     for (const { subscriber } of group?.members() ?? []) {

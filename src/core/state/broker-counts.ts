@@ -5,7 +5,7 @@ import type { DropReason } from '../model/drop-reason.ts'
 import type { Message } from '../model/message.ts'
 import type { BrokerEvent } from '../model/outputs.ts'
 import type { RuleTriggers } from './rule-triggers.ts'
-import type { Session } from './sessions/session.ts'
+import { newBridgeSession, type Session } from './sessions/session.ts'
 
 /** There may be millions of drops: at most this number per interval become events; counters count all. */
 const defaultDropEvents = 64
@@ -80,10 +80,11 @@ export class BrokerCounters implements BrokerCounts {
 }
 
 function countDropOf(session: Session, reason: DropReason): void {
-  session.droppedMessages++
+  session.counts.dropped++
   if (!isBridgeClient(session.clientId)) return
-  session.drops ??= new Map()
-  session.drops.set(reason, (session.drops.get(reason) ?? 0) + 1)
+  session.bridge ??= newBridgeSession()
+  session.bridge.drops ??= new Map()
+  session.bridge.drops.set(reason, (session.bridge.drops.get(reason) ?? 0) + 1)
 }
 
 function newDropCounts(): Record<DropReason, number> {

@@ -7,12 +7,6 @@ import type { Session } from './sessions/session.ts'
 import type { SessionWill } from './sessions/session-will.ts'
 import { WillLoads, type WillLoad } from './sessions/will-loads.ts'
 
-/** The will of a disconnected client that has no session on this shard. */
-export interface OrphanWill {
-  readonly will: SessionWill
-  readonly dueAtMs: number
-}
-
 /** A message to `$delayed/...` that was acknowledged and is not published yet. */
 export interface DelayedMessage {
   /** Its record has the name of this will. A large message is on disk only. */
@@ -44,7 +38,7 @@ export class WillState {
    * Wills of disconnected clients without a session, by client ID: of clean sessions before a restart. Earlier wills of
    * the same client that are pending or due have the names of their records as keys.
    */
-  readonly orphans = new Map<string, OrphanWill>()
+  readonly orphans = new Map<string, SessionWill>()
   /** By the IDs in the names of their records: see `publish/delay-message.ts`. */
   readonly delayedMessages = new Map<string, DelayedMessage>()
   /** Large wills in memory whose records are not durable, by batch. */

@@ -138,7 +138,8 @@ function expireSession(state: BrokerState, session: Session): void {
 }
 
 function publishDueWill(state: BrokerState, session: Session): void {
-  if (session.connection === undefined && session.willDueAtMs <= state.nowMs) publishWill(state, session)
+  const { connection, will } = session
+  if (connection === undefined && will !== undefined && will.dueAtMs <= state.nowMs) publishWill(state, session)
 }
 
 function publishDueOrphan(state: BrokerState, clientId: string): void {
@@ -150,9 +151,9 @@ function publishDueOrphan(state: BrokerState, clientId: string): void {
 const maxUnsentBytesForRetry = 65_536
 
 function retry(state: BrokerState, session: Session): void {
-  session.isRetryScheduled = false
+  session.outgoing.isRetryScheduled = false
   const { connection } = session
-  if (connection === undefined || connection.version === 5 || session.inflightCount === 0) return
+  if (connection === undefined || connection.version === 5 || session.outgoing.inflightCount === 0) return
   const held = Math.max(connection.sendsDeferredUntilBatch, connection.acksDeferredUntilBatch)
   const isHeld = held > state.batches.committed || connection.deferredAcks !== undefined
   const isWaiting = isHeld || !state.storage.isHealthy
@@ -160,5 +161,5 @@ function retry(state: BrokerState, session: Session): void {
     connection.hasRedelivered = true
     resend(state, session, connection, state.nowMs - state.settings.retryIntervalMs)
   }
-  if (!session.isRetryScheduled) scheduleRetry(state, session)
+  if (!session.outgoing.isRetryScheduled) scheduleRetry(state, session)
 }

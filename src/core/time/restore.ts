@@ -16,7 +16,6 @@ import {
 import { plainIdentity, type Identity } from '../model/identity.ts'
 import { isBridgeClient, raisedQoSIn } from '../model/bridge-client-id.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import type { OrphanWill } from '../state/will-state.ts'
 import { recordHeld } from '../peers/exclusive-subscriptions.ts'
 import { restoreEndedQueue } from '../shared/expired-session-redelivery.ts'
 import { updateInterest, presenceOf } from '../peers/update-interest.ts'
@@ -109,14 +108,13 @@ function identityFrom({ clientId, username, isSuperuser, principal }: SessionRec
 
 function restoreSession(state: BrokerState, record: SessionRecord): void {
   const session = new Session(record.clientId, record.createdAtMs, identityFrom(record))
-  session.version = record.version
-  session.identityIsFromDisk = true
+  session.lastConnect.version = record.version
   session.mountpoint = record.mountpoint
   session.expirySeconds = record.expirySeconds
-  session.cleanStart = false
+  session.lastConnect.cleanStart = false
   // Connected when the broker ended: its time without a client starts at the latest now.
   session.disconnectedAtMs = record.disconnectedAtMs ?? state.nowMs
-  session.isRecovered = record.queueHead === 0
+  session.restored = { identityIsFromDisk: true, isRecovered: record.queueHead === 0 }
   const head = Math.max(record.queueHead, 1)
   session.stored = {
     ...newPersistentQueue(),
@@ -126,7 +124,6 @@ function restoreSession(state: BrokerState, record: SessionRecord): void {
     sentBelow: record.sentBelow,
     wasConnectedInCrash: record.disconnectedAtMs === undefined,
   }
-  session.isRestored = true
   state.sessions.add(session)
   const expiry = expiryMs(session)
   if (expiry !== undefined) state.deadlines.set('session-expiry', session.clientId, session.disconnectedAtMs + expiry)
@@ -172,10 +169,10 @@ function restoreSubscription(state: BrokerState, record: SubscriptionRecord): vo
 function restoreIncoming(state: BrokerState, { clientId, packetId, dealt }: IncomingRecord): void {
   const session = state.sessions.get(clientId)
   if (session === undefined) return
-  session.unreleased().add(packetId, state.nowMs)
+  session.incoming.unreleased().add(packetId, state.nowMs)
   if (state.peerTable !== undefined) {
-    session.forwardedPacketIds ??= new ForwardedPacketIds()
-    session.forwardedPacketIds.restore(
+    session.incoming.forwarded ??= new ForwardedPacketIds()
+    session.incoming.forwarded.restore(
       packetId,
       state.peerTable.peers.map(({ number }) => number),
       dealt === undefined ? undefined : SharedAssignments.restored(dealt),
@@ -186,8 +183,8 @@ function restoreIncoming(state: BrokerState, { clientId, packetId, dealt }: Inco
 /** Its packet identifier is in use until the client acknowledges it, although its message may be on disk only. */
 function restoreOutgoing(state: BrokerState, record: OutgoingRecord): void {
   const session = state.sessions.get(record.clientId)
-  if (session?.stored === undefined || session.window().get(record.packetId) !== undefined) return
-  if (record.sequence === givenUpSequence) return session.window().restoreAbandoned(record.packetId)
+  if (session?.stored === undefined || session.outgoing.window().get(record.packetId) !== undefined) return
+  if (record.sequence === givenUpSequence) return session.outgoing.window().restoreAbandoned(record.packetId)
   const delivery = new Delivery<SharedGroup<Session>>(undefined, {
     qos: 2,
     retain: false,
@@ -208,7 +205,7 @@ function restoreOutgoing(state: BrokerState, record: OutgoingRecord): void {
     session.stored.packetIds ??= new Map()
     session.stored.packetIds.set(record.sequence, record.packetId)
   }
-  session.window().addWithId(delivery, record.packetId)
+  session.outgoing.window().addWithId(delivery, record.packetId)
 }
 
 function messageOf(state: BrokerState, stored: StoredMessage): Message | undefined {
@@ -239,28 +236,28 @@ function restoreWill(state: BrokerState, record: WillRecord): void {
   const clientId = clientIdIn(record.clientId)
   const session = state.sessions.get(clientId)
   // An already published will does not concern the session any more, nor a client that reconnects to it.
-  if (record.message.isRepeat) return restoreOrphan(state, will.name, { will, dueAtMs: state.nowMs })
+  if (record.message.isRepeat) return restoreOrphan(state, will.name, will, state.nowMs)
   const delayMs = record.delaySeconds * 1_000
   if (session === undefined) {
-    const before = state.wills.orphans.get(clientId)?.will
-    const later = laterOf(state, before, will)
-    return restoreOrphan(state, clientId, { will: later, dueAtMs: record.dueAtMs ?? state.nowMs + delayMs })
+    const later = laterOf(state, state.wills.orphans.get(clientId), will)
+    return restoreOrphan(state, clientId, later, record.dueAtMs ?? state.nowMs + delayMs)
   }
   session.will = laterOf(state, session.will, will)
   if (session.will !== will) return
-  session.willDueAtMs = record.dueAtMs ?? session.disconnectedAtMs + delayMs
-  state.deadlines.set('will-due', clientId, session.willDueAtMs)
+  will.dueAtMs = record.dueAtMs ?? session.disconnectedAtMs + delayMs
+  state.deadlines.set('will-due', clientId, will.dueAtMs)
 }
 
 /** The earlier will was due when the client reconnected. */
 function laterOf(state: BrokerState, before: SessionWill | undefined, will: SessionWill): SessionWill {
   if (before === undefined) return will
   const [earlier, later] = before.createdAtMs <= will.createdAtMs ? [before, will] : [will, before]
-  restoreOrphan(state, earlier.name, { will: earlier, dueAtMs: state.nowMs })
+  restoreOrphan(state, earlier.name, earlier, state.nowMs)
   return later
 }
 
-function restoreOrphan(state: BrokerState, key: string, orphan: OrphanWill): void {
-  state.wills.orphans.set(key, orphan)
-  state.deadlines.set('will-due', key, orphan.dueAtMs)
+function restoreOrphan(state: BrokerState, key: string, will: SessionWill, dueAtMs: number): void {
+  will.dueAtMs = dueAtMs
+  state.wills.orphans.set(key, will)
+  state.deadlines.set('will-due', key, dueAtMs)
 }

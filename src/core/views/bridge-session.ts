@@ -29,18 +29,18 @@ export function bridgeSessionOf(state: BrokerState, clientId: string): BridgeSes
   if (session === undefined) return undefined
   return {
     subscriptions: session.subscriptions ?? nothing,
-    unreleased: [...(session.incoming?.entries() ?? [])].map(([packetId]) => packetId),
-    spooled: session.stored?.count ?? session.inflightCount + session.pendingCount,
+    unreleased: [...(session.incoming.packetIds?.entries() ?? [])].map(([packetId]) => packetId),
+    spooled: session.stored?.count ?? session.outgoing.inflightCount + session.outgoing.pendingCount,
     oldestAtMs: oldestOf(session),
-    dropped: session.droppedMessages,
-    drops: session.drops ?? none,
+    dropped: session.counts.dropped,
+    drops: session.bridge?.drops ?? none,
     onDiskFrom: session.onDiskCount > 0 ? session.stored?.diskFrom : undefined,
   }
 }
 
-function oldestOf({ outgoing, pending }: Session): number | undefined {
-  let oldestAtMs = pending?.peek()?.message?.publishedAtMs
-  outgoing?.forEach(({ message }) => {
+function oldestOf({ outgoing }: Session): number | undefined {
+  let oldestAtMs = outgoing.pending?.peek()?.message?.publishedAtMs
+  outgoing.inflight?.forEach(({ message }) => {
     const atMs = message?.publishedAtMs
     if (atMs !== undefined && (oldestAtMs === undefined || atMs < oldestAtMs)) oldestAtMs = atMs
   })

@@ -61,7 +61,7 @@ function isWanted(session: Session, filter: ClientFilter): boolean {
     is(username, filter.username) &&
     (filter.namespace === undefined || isOfNamespace(session.clientId, filter.namespace)) &&
     is(session.connection !== undefined, filter.isConnected) &&
-    is(session.cleanStart, filter.cleanStart) &&
+    is(session.lastConnect.cleanStart, filter.cleanStart) &&
     is(protocolOf(session).version, filter.version) &&
     is(protocolOf(session).name, filter.protocolName) &&
     is(session.connection?.peerAddress ?? peerAddress, filter.address) &&
@@ -71,9 +71,9 @@ function isWanted(session: Session, filter: ClientFilter): boolean {
     hasPart(session.identity.clientId, filter.clientIdPart) &&
     hasPart(username ?? '', filter.usernamePart) &&
     isWithin(session.createdAtMs, filter.createdAtMs) &&
-    isWithin(session.connectedAtMs, filter.connectedAtMs) &&
+    isWithin(session.lastConnect.atMs, filter.connectedAtMs) &&
     (filter.waiting === undefined || isWithin(waitingOf(session), filter.waiting)) &&
-    isWithin(session.droppedMessages, filter.droppedMessages)
+    isWithin(session.counts.dropped, filter.droppedMessages)
   )
 }
 

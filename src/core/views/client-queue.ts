@@ -29,11 +29,12 @@ export interface ClientQueueView {
 
 /** Returns at most `limit` messages of those in memory. */
 export function clientQueueOf(session: Session, limit: number): ClientQueueView {
-  const { outgoing, postponed, pending, stored } = session
-  const inflight = [...(outgoing?.inSendOrder() ?? [])]
+  const { stored } = session
+  const { outgoing } = session
+  const inflight = [...(outgoing.inflight?.inSendOrder() ?? [])]
   const known = new Set(inflight)
-  for (const delivery of postponed?.all() ?? []) if (!known.has(delivery)) inflight.push(delivery)
-  const waiting = [...(pending?.all() ?? []), ...(stored?.tailInMemory ?? [])]
+  for (const delivery of outgoing.postponed?.all() ?? []) if (!known.has(delivery)) inflight.push(delivery)
+  const waiting = [...(outgoing.pending?.all() ?? []), ...(stored?.tailInMemory ?? [])]
   return {
     inMemory: [...inflight, ...waiting].slice(0, limit).map(viewOf),
     onDiskFrom: stored !== undefined && session.onDiskCount > 0 ? stored.diskFrom : undefined,

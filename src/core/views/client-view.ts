@@ -47,7 +47,8 @@ export interface ClientView {
 }
 
 export function viewOf(session: Session, settings: CoreSettings): ClientView {
-  const { clientId, identity, cleanStart, expirySeconds, connection } = session
+  const { clientId, identity, expirySeconds, connection } = session
+  const { cleanStart } = session.lastConnect
   const { name: protocolName, version } = protocolOf(session)
   const isConnected = connection !== undefined
   return {
@@ -60,22 +61,22 @@ export function viewOf(session: Session, settings: CoreSettings): ClientView {
     cleanStart,
     expirySeconds,
     createdAtMs: session.createdAtMs,
-    connectedAtMs: session.connectedAtMs,
+    connectedAtMs: session.lastConnect.atMs,
     disconnectedAtMs: isConnected ? undefined : session.disconnectedAtMs,
-    keepAliveSeconds: session.keepAliveSeconds,
+    keepAliveSeconds: session.lastConnect.keepAliveSeconds,
     address: connection?.peerAddress ?? identity.peerAddress,
     port: connection?.peerPort ?? 0,
     subscriptions: session.subscriptions?.size ?? 0,
     maxSubscriptions: settings.maxSubscriptions,
-    inflight: session.inflightCount,
-    maxInflight: session.windowLimit,
+    inflight: session.outgoing.inflightCount,
+    maxInflight: session.outgoing.windowLimit,
     waiting: waitingOf(session),
     maxWaiting: settings.maxQueuedMessages,
-    droppedMessages: session.droppedMessages,
-    unreleased: session.incoming?.size ?? 0,
+    droppedMessages: session.counts.dropped,
+    unreleased: session.incoming.packetIds?.size ?? 0,
     maxUnreleased: settings.maxAwaitingRelease,
-    receivedMessages: session.receivedMessages,
-    sentMessages: session.sentMessages,
+    receivedMessages: session.counts.received,
+    sentMessages: session.counts.sent,
     receivedBytes: connection?.receivedBytes ?? 0,
     receivedPackets: connection?.receivedPackets ?? 0,
     sentBytes: connection?.sentBytes ?? 0,
@@ -89,11 +90,11 @@ function gatewayClientOf(connection: Connection | undefined): GatewayClient | un
 }
 
 export function waitingOf(session: Session): number {
-  return session.pendingCount + session.onDiskCount
+  return session.outgoing.pendingCount + session.onDiskCount
 }
 
 /** For a disconnected client only the state of its session is known. */
-export function protocolOf({ connection, version }: Pick<Session, 'connection' | 'version'>): {
+export function protocolOf({ connection, lastConnect: { version } }: Pick<Session, 'connection' | 'lastConnect'>): {
   readonly name: string
   readonly version: number
 } {

@@ -33,5 +33,5 @@ export function outcomeOf(state: BrokerState, session: Session, qos: QoS): 'sent
   const { connection } = session
   if (connection === undefined) return qos > 0 && session.stored !== undefined ? 'queued' : 'missed'
   if (qos === 0) return connection.unsentBytes <= state.settings.maxUnsentBytes ? 'sent' : 'missed'
-  return session.pendingCount === 0 && hasRoom(state, session, connection) ? 'sent' : 'queued'
+  return session.outgoing.pendingCount === 0 && hasRoom(state, session, connection) ? 'sent' : 'queued'
 }

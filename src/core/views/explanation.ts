@@ -45,19 +45,19 @@ function quotasOf({ settings }: BrokerState, session: Session, nowMs: number): Q
   const { connection, stored } = session
   const quotas: Quota[] = [
     { name: 'max_subscriptions', used: session.subscriptions?.size ?? 0, limit: settings.maxSubscriptions },
-    { name: 'max_awaiting_rel', used: session.incoming?.size ?? 0, limit: settings.maxAwaitingRelease },
-    { name: 'max_mqueue_len', used: session.pendingCount, limit: settings.maxQueuedMessages },
+    { name: 'max_awaiting_rel', used: session.incoming.packetIds?.size ?? 0, limit: settings.maxAwaitingRelease },
+    { name: 'max_mqueue_len', used: session.outgoing.pendingCount, limit: settings.maxQueuedMessages },
   ]
   if (stored !== undefined)
     quotas.push({
       name: 'max_stored_messages',
       used: stored.count,
-      limit: session.spool?.maxMessages ?? settings.maxStoredMessages,
+      limit: session.bridge?.spool?.maxMessages ?? settings.maxStoredMessages,
     })
   if (connection === undefined) return quotas
   quotas.push(
     { name: 'receive_maximum', used: connection.unacknowledgedPublishes, limit: settings.receiveMaximum },
-    { name: 'max_inflight_window', used: session.inflightCount, limit: session.windowLimit },
+    { name: 'max_inflight_window', used: session.outgoing.inflightCount, limit: session.outgoing.windowLimit },
     { name: 'max_unsent_bytes', used: connection.unsentBytes, limit: settings.maxUnsentBytes },
   )
   const { messages, bytes } = connection.rateLimiter?.left(nowMs) ?? {}

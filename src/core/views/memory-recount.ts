@@ -27,7 +27,8 @@ export function recountMemory(state: BrokerState): Record<RecountedUse, number> 
 
 /** Returns the deliveries of the session whose message is in memory, each once. */
 function heldBy(session: Session): Set<SessionDelivery> {
-  const { outgoing, pending, stored } = session
-  const all = [...(outgoing?.inSendOrder() ?? []), ...(pending?.all() ?? []), ...(stored?.tailInMemory ?? [])]
+  const { stored } = session
+  const { inflight, pending } = session.outgoing
+  const all = [...(inflight?.inSendOrder() ?? []), ...(pending?.all() ?? []), ...(stored?.tailInMemory ?? [])]
   return new Set(all.filter(({ message }) => message !== undefined))
 }

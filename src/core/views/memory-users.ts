@@ -21,9 +21,9 @@ export function* walkMemoryUsers(state: BrokerState): IterableIterator<readonly 
 
 const worthNamingBytes = 65_536
 
-function usesOf({ clientId, heldBytes, connection, subscriptions }: Session): MemoryUser[] {
+function usesOf({ clientId, connection, subscriptions, outgoing }: Session): MemoryUser[] {
   const all = [
-    { use: 'queues', clientId, bytes: heldBytes },
+    { use: 'queues', clientId, bytes: outgoing.heldBytes },
     { use: 'aliases', clientId, bytes: connection?.aliasBytes ?? 0 },
     { use: 'filters', clientId, bytes: (subscriptions?.size ?? 0) * subscriptionBytes },
     { use: 'buffers', clientId, bytes: connection?.unsentBytes ?? 0 },

@@ -23,12 +23,12 @@ export function* walkSlowSessions(state: BrokerState, nowMs: number): IterableIt
 
 function slownessOf(session: Session, nowMs: number): SlowSession | undefined {
   if (session.connection === undefined) return undefined
-  const inFlight = session.inflightCount
-  const waiting = inFlight + session.pendingCount + session.onDiskCount
+  const inFlight = session.outgoing.inflightCount
+  const waiting = inFlight + session.outgoing.pendingCount + session.onDiskCount
   if (waiting === 0) return undefined
-  let oldest = session.pending?.peek()?.message
+  let oldest = session.outgoing.pending?.peek()?.message
   if (inFlight > 0) {
-    session.outgoing?.forEach(({ message }) => {
+    session.outgoing.inflight?.forEach(({ message }) => {
       if (message !== undefined && !(oldest !== undefined && oldest.publishedAtMs <= message.publishedAtMs)) {
         oldest = message
       }

@@ -48,8 +48,8 @@ export class PeerTable {
   currentBarrier: CommitBarrier | undefined = undefined
   /** Number of messages published here for retained topics of this shard. It corresponds to the numbers of a link. */
   retainedHere = 0
-  /** Sessions that wait for retained messages of several shards. */
-  readonly waitingForRetained = new Set<Session>()
+  /** Sessions that wait for retained messages of several shards, with the topics of live deliveries since then. */
+  readonly waitingForRetained = new Map<Session, Set<string> | undefined>()
   /** Requests for retained messages of other shards, by ID. */
   readonly retainedRequests = new Map<number, { readonly session: Session; readonly scan: RetainedReplay }>()
   /** Requests of other shards, by shard and ID. */

@@ -15,6 +15,6 @@ export function canReceive(
   if (permissions.allowsEverything || session.identity.isSuperuser) return true
   // The permissions are only partly known until the client connects. Its queue is checked then, so nothing is dropped
   // now.
-  if (session.identityIsFromDisk) return true
+  if (session.restored?.identityIsFromDisk === true) return true
   return permissions.canReceive(session.identity, topicBelow(broker.topics, session.mountpoint, topic))
 }

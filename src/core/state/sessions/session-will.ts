@@ -14,6 +14,8 @@ export class SessionWill {
   readonly delaySeconds: number
   /** The time of the CONNECT packet. */
   readonly createdAtMs: number
+  /** When it is published; Infinity: not while its client is connected. */
+  dueAtMs: number
   /** Undefined: on disk only. */
   message: Message | undefined
   /** Its memory in the memory account. */
@@ -23,6 +25,7 @@ export class SessionWill {
     this.name = from.name
     this.delaySeconds = from.delaySeconds
     this.createdAtMs = from.createdAtMs
+    this.dueAtMs = Infinity
     this.message = from.message
     this.heldBytes = 0
   }

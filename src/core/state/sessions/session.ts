@@ -8,17 +8,15 @@
 
 import type { PacketId, ProtocolVersion, TopicFilter } from '../../../protocol/index.ts'
 import type { Identity } from '../../model/identity.ts'
-import { isBridgeClient, largestBridgePacketId, type SpoolLimits } from '../../model/bridge-client-id.ts'
+import type { SpoolLimits } from '../../model/bridge-client-id.ts'
 import type { Connection } from '../../model/connection.ts'
 import type { RequestId } from '../../model/inputs.ts'
 import type { DropReason } from '../../model/drop-reason.ts'
 import type { SharedGroup, SubscriptionOptions } from '../../topics/index.ts'
 import type { AckLatency } from './ack-latency.ts'
 import type { Delivery } from './delivery.ts'
-import type { ForwardedPacketIds } from './forwarded-packet-ids.ts'
-import { InflightWindow } from './inflight-window.ts'
-import { PacketIdSet } from './packet-id-set.ts'
-import { PendingQueue } from './pending-queue.ts'
+import { IncomingMessages } from './incoming-messages.ts'
+import { OutgoingMessages } from './outgoing-messages.ts'
 import type { RetainedReplayQueue } from './retained-replay-queue.ts'
 import type { SubscriptionUsage } from './subscription-usage.ts'
 import type { SessionWill } from './session-will.ts'
@@ -83,153 +81,109 @@ export interface PersistentQueue {
   trimmedTo: number
 }
 
+/** Facts of the last CONNECT of a session. */
+export interface LastConnect {
+  version: ProtocolVersion
+  /** Undefined: not since the start of the broker. */
+  atMs: number | undefined
+  /** 0: none, or unknown. */
+  keepAliveSeconds: number
+  cleanStart: boolean
+}
+
+/** A session that was read from disk at the start of the broker. */
+export interface RestoredSession {
+  /** Its identity is without address and grants, because its client has not connected since. */
+  identityIsFromDisk: boolean
+  /** Its record was damaged, so it was created from its queue; its client has not connected since. */
+  isRecovered: boolean
+}
+
+/** PUBLISH packets of a session on all its connections. */
+export interface MessageCounts {
+  received: number
+  /** Without redeliveries. */
+  sent: number
+  /** Messages for the client that were dropped. */
+  dropped: number
+}
+
+/** What only sessions of bridges have. */
+export interface BridgeSession {
+  /**
+   * From its first connection on: its own limit instead of `maxStoredMessages`, and its policy. Its QoS 2 messages are
+   * complete until PUBCOMP, because the remote broker may lose what it accepted.
+   */
+  spool: SpoolLimits | undefined
+  /** How fast its messages are acknowledged; undefined: messages are written at once. */
+  ackLatency: AckLatency | undefined
+  /** Undefined: there are none. */
+  drops: Map<DropReason, number> | undefined
+}
+
 export class Session {
   readonly clientId: string
   readonly createdAtMs: number
   /** In the session table; -1: not present. */
   place: number
-  version: ProtocolVersion
   /** Identity of its client. */
   identity: Identity
-  /** The identity comes from a record, without address and grants. */
-  identityIsFromDisk: boolean
   /** Prefix of its client's topics, '' if there is none: see `mountpoint.ts`. */
   mountpoint: string
-  expirySeconds: number
   connection: Connection | undefined
+  readonly lastConnect: LastConnect
+  expirySeconds: number
   /** Valid while `connection` is undefined. */
   disconnectedAtMs: number
-  /** Time of the last CONNECT; undefined: not since the start of the broker. */
-  connectedAtMs: number | undefined
-  /** Keep alive of its last client; 0: none, or unknown. */
-  keepAliveSeconds: number
+  /** Identifies the current time without a client, if messages were copied to peers in it. */
+  absence: object | undefined
+  /** Undefined: it began since the start of the broker. */
+  restored: RestoredSession | undefined
   subscriptions: Map<TopicFilter, SubscriptionOptions> | undefined
   /** Counts `subscriptions`; undefined while they are too few to reach a limit. */
   subscriptionUsage: SubscriptionUsage | undefined
-  outgoing: InflightWindow<SessionDelivery> | undefined
-  pending: PendingQueue<SessionDelivery> | undefined
-  /**
-   * In flight since an earlier connection and still to be sent again, because the client's Receive Maximum is lower
-   * now.
-   */
-  postponed: PendingQueue<SessionDelivery> | undefined
-  /** Maximum deliveries in flight: the client's Receive Maximum or the broker's limit. */
-  windowLimit: number
-  /** The same, or 0 while the client is sent nothing: see `outgoing/deliveries-rate.ts`. */
-  openWindow: number
-  /** QoS 2 packet identifiers without PUBREL, with their time of arrival. */
-  incoming: PacketIdSet | undefined
-  will: SessionWill | undefined
-  /** When the will of a disconnected client is due; Infinity if there is none. */
-  willDueAtMs: number
   /** Undefined: there are none. */
   retainedReplays: RetainedReplayQueue | undefined
-  /** Retained topics with a live delivery since the session waits for retained messages of peers. */
-  liveTopics: Set<string> | undefined
+  readonly outgoing: OutgoingMessages<SessionDelivery>
+  readonly incoming: IncomingMessages
   /** Undefined for a clean session. */
   stored: PersistentQueue | undefined
-  /** QoS 2 messages of the client that peers know; undefined: none. */
-  forwardedPacketIds: ForwardedPacketIds | undefined
-  /** The name of a clean session for peers; undefined until it is needed. */
-  peerName: string | undefined
-  /** Identifies the current time without a client, if messages were copied to peers in it. */
-  absence: object | undefined
-  /** It was read from disk at the start of the broker. */
-  isRestored: boolean
-  /** Its record was damaged, so it was created from its queue; its client has not connected since. */
-  isRecovered: boolean
-  /**
-   * Of a bridge, from its first connection on: its own limit instead of `maxStoredMessages`, and its policy. Its QoS 2
-   * messages are complete until PUBCOMP, because the remote broker may lose what it accepted.
-   */
-  spool: SpoolLimits | undefined
-  /** Of a bridge: how fast its messages are acknowledged; undefined: messages are written at once. */
-  ackLatency: AckLatency | undefined
-  /** Memory of deliveries, in flight or queued: see `../../outgoing/held-bytes.ts`. */
-  heldBytes: number
-  isRetryScheduled: boolean
-  /** No packet identifier in `incoming` expires before this time. */
-  unreleasedExpireAtMs: number
-  cleanStart: boolean
-  /** PUBLISH packets from the client on all its connections. */
-  receivedMessages: number
-  /** PUBLISH packets to the client on all its connections, without redeliveries. */
-  sentMessages: number
-  /** Messages for the client that were dropped. */
-  droppedMessages: number
-  /** Drops by reason, for bridges. */
-  drops: Map<DropReason, number> | undefined
+  will: SessionWill | undefined
+  /** Undefined for clients that are not bridges. */
+  bridge: BridgeSession | undefined
+  readonly counts: MessageCounts
 
   constructor(clientId: string, createdAtMs: number, identity: Identity) {
     this.clientId = clientId
     this.createdAtMs = createdAtMs
     this.place = -1
-    this.version = 4
     this.identity = identity
-    this.identityIsFromDisk = false
     this.mountpoint = ''
-    this.expirySeconds = 0
     this.connection = undefined
+    this.lastConnect = { version: 4, atMs: undefined, keepAliveSeconds: 0, cleanStart: true }
+    this.expirySeconds = 0
     this.disconnectedAtMs = 0
-    this.connectedAtMs = undefined
-    this.keepAliveSeconds = 0
+    this.absence = undefined
+    this.restored = undefined
     this.subscriptions = undefined
     this.subscriptionUsage = undefined
-    this.outgoing = undefined
-    this.pending = undefined
-    this.postponed = undefined
-    this.windowLimit = 0
-    this.openWindow = 0
-    this.incoming = undefined
-    this.will = undefined
-    this.willDueAtMs = Infinity
     this.retainedReplays = undefined
-    this.liveTopics = undefined
+    this.outgoing = new OutgoingMessages(clientId)
+    this.incoming = new IncomingMessages()
     this.stored = undefined
-    this.forwardedPacketIds = undefined
-    this.peerName = undefined
-    this.absence = undefined
-    this.isRestored = false
-    this.isRecovered = false
-    this.spool = undefined
-    this.ackLatency = undefined
-    this.heldBytes = 0
-    this.isRetryScheduled = false
-    this.unreleasedExpireAtMs = 0
-    this.cleanStart = true
-    this.receivedMessages = 0
-    this.sentMessages = 0
-    this.droppedMessages = 0
-    this.drops = undefined
-  }
-
-  get inflightCount(): number {
-    return this.outgoing === undefined ? 0 : this.outgoing.count
-  }
-
-  get pendingCount(): number {
-    return this.pending === undefined ? 0 : this.pending.length
+    this.will = undefined
+    this.bridge = undefined
+    this.counts = { received: 0, sent: 0, dropped: 0 }
   }
 
   /** Number of records on disk that are not in memory. */
   get onDiskCount(): number {
     return this.stored === undefined ? 0 : this.stored.nextSequence - this.stored.diskFrom
   }
+}
 
-  window(): InflightWindow<SessionDelivery> {
-    this.outgoing ??= new InflightWindow(isBridgeClient(this.clientId) ? largestBridgePacketId : undefined)
-    return this.outgoing
-  }
-
-  unreleased(): PacketIdSet {
-    this.incoming ??= new PacketIdSet()
-    return this.incoming
-  }
-
-  queue(): PendingQueue<SessionDelivery> {
-    this.pending ??= new PendingQueue()
-    return this.pending
-  }
+export function newBridgeSession(): BridgeSession {
+  return { spool: undefined, ackLatency: undefined, drops: undefined }
 }
 
 export function newPersistentQueue(): PersistentQueue {
