@@ -44,7 +44,7 @@ export function watchMemory({ memory, meters, alarms, supervisor }: MemoryGround
     tell: (news) => {
       for (const shard of shards) supervisor.send(shard, { kind: 'memory', ...news })
       if (!news.collects) return
-      ownCollect ??= ownHeap().collect
+      ownCollect ??= ownHeap().collectInSteps
       ownCollect()
     },
     largest: () => largestOf(supervisor, shards, held()),
