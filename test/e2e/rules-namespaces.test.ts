@@ -136,10 +136,66 @@ describe('rules of namespaces', () => {
     }
     assert.equal((await broker.ask('/api/v5/rules?namespace=shop')).text, before.text)
     assert.equal((await broker.ask('/api/v5/connectors?namespace=shop')).text, beforeActions.text)
-    // The fourth version is about the whole broker.
-    assert.equal((await broker.ask('/api/v4/rules', { as: plant })).status, 403)
-    assert.equal((await broker.ask('/api/v4/resources', { as: plant })).status, 403)
+    // Version 4: what is listed is empty, and what is named is not there.
+    for (const path of ['rules', 'resources'])
+      assert.deepEqual((await broker.ask(`/api/v4/${path}?namespace=shop`, { as: plant })).json.data ?? [], [], path)
+    for (const id of ['rule:all', 'all@shop', 'resource:hook', 'resource:hook@shop', 'http:hook@shop'])
+      for (const kind of ['rules', 'resources', 'resource_status'])
+        for (const method of ['GET', 'PUT', 'DELETE', 'POST'] as const) {
+          const body = method === 'GET' ? {} : { body: { rawsql: 'SELECT 1 FROM "#"', config: {} } }
+          const path = `/api/v4/${kind}/${encodeURIComponent(id)}`
+          const answer = await broker.ask(path, { method, as: plant, ...body })
+          assert.ok(answer.status >= 400 && answer.status < 500, `${method} ${path}: ${answer.status} ${answer.text}`)
+          assert.doesNotMatch(answer.text, /secret of/)
+        }
+    assert.equal((await broker.ask('/api/v5/rules?namespace=shop')).text, before.text)
+    assert.equal((await broker.ask('/api/v5/connectors?namespace=shop')).text, beforeActions.text)
     await removeAll(broker, shop)
+  })
+
+  test('version 4 of the API makes rules of a namespace with actions and fallbacks of it, and deletes them', async (t) => {
+    const broker = await prepared()
+    const service = await HttpService.start(t)
+    const ask = (path: string, asked: Asked = {}) => broker.ask(`/api/v4/${path}`, { as: plant, ...asked })
+    const config = { url: `http://127.0.0.1:${service.port}` }
+    await done(ask('resources', { method: 'POST', body: { type: 'web_hook', id: 'resource:own', config } }), 200)
+    const hook = { name: 'data_to_webserver', params: { $resource: 'resource:own', payload_tmpl: '${topic}' } }
+    const failing = { name: 'republish', params: { target_topic: 'wrong/#' } }
+    const rawsql = 'SELECT * FROM "in/#"'
+    const body = { rawsql, actions: [hook, { ...failing, fallbacks: [hook] }], on_action_failed: 'stop' }
+    const { data: rule } = await done(ask('rules', { method: 'POST', body }), 200)
+    assert.equal(rule.actions[0].params.$resource, 'resource:own')
+    assert.equal(rule.actions[1].fallbacks[0].params.$resource, 'resource:own')
+    const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'c', username: 'plant.1/c' })
+    t.after(() => client.endAsync(true))
+    await client.publishAsync('in/x', '', { qos: 1 })
+    await service.until((received) => received.length >= 2)
+    assert.deepEqual(
+      service.received.map(({ body: topic }) => topic),
+      ['in/x', 'in/x'],
+    )
+    // Another namespace and the whole broker do not have it; a global administrator names the namespace.
+    assert.deepEqual((await broker.ask('/api/v4/rules', { as: shop })).json.data, [])
+    assert.deepEqual((await broker.ask('/api/v4/rules')).json.data, [])
+    const { data: named } = (await broker.ask('/api/v4/rules?namespace=plant.1')).json
+    assert.deepEqual(
+      named.map(({ id }: { id: string }) => id),
+      [rule.id],
+    )
+    const shown = await done(ask('rules?test=true', { method: 'POST', body: { rawsql, ctx: { topic: 'in/y' } } }), 200)
+    assert.equal(shown.data.topic, 'in/y')
+    const inUse = await ask('resources/resource:own', { method: 'DELETE' })
+    assert.deepEqual([inUse.status, inUse.json.code], [400, 108])
+    const toFile = { rawsql, actions: [{ name: 'sqlite', params: { table: 't' } }] }
+    const refused = await ask('rules', { method: 'POST', body: toFile })
+    assert.deepEqual([refused.status, refused.json.code], [400, 108], refused.text)
+    assert.match(refused.text, /files of the broker/)
+    await done(ask(`rules/${rule.id}?force=true`, { method: 'DELETE' }), 200)
+    await done(ask('resources/resource:own', { method: 'DELETE' }), 200)
+    for (const kind of ['rules', 'actions', 'connectors']) {
+      const { json } = await broker.ask(`/api/v5/${kind}?namespace=plant.1`)
+      assert.deepEqual(json.data ?? json, [], kind)
+    }
   })
 
   test('an account of a namespace uses no names of others, no files, and no more than its quota', async (t) => {

@@ -51,6 +51,7 @@ export const v4ResourceEndpoints = {
       ),
     ),
     access: 'read',
+    isForNamespaces: true,
   }),
   list_resources: endpoint({
     method: 'GET',
@@ -58,6 +59,7 @@ export const v4ResourceEndpoints = {
     summary: 'Lists connectors as resources.',
     reply: answer(Type.Array(Type.Object(resource))),
     access: 'read',
+    isForNamespaces: true,
   }),
   create_resource: endpoint({
     method: 'POST',
@@ -70,6 +72,7 @@ export const v4ResourceEndpoints = {
     reply: answer(Type.Object(resource)),
     failures: ['missingParameter', 'invalidParameter'],
     access: 'change',
+    isForNamespaces: true,
   }),
   show_resource: endpoint({
     ...ofOne,
@@ -78,6 +81,7 @@ export const v4ResourceEndpoints = {
     summary: 'Returns a resource with its state. If no action uses it, the service is asked.',
     reply: answer(Type.Object({ ...resource, status: Type.Array(status) })),
     access: 'read',
+    isForNamespaces: true,
   }),
   update_resource: endpoint({
     ...ofOne,
@@ -87,6 +91,7 @@ export const v4ResourceEndpoints = {
     body: Type.Object({ ...sent, type: Type.Optional(sent.type) }),
     reply: answer(Type.Object(resource)),
     access: 'change',
+    isForNamespaces: true,
   }),
   start_resource: endpoint({
     ...ofOne,
@@ -95,6 +100,7 @@ export const v4ResourceEndpoints = {
     summary: 'Restarts the actions of a resource.',
     reply: noContent,
     access: 'change',
+    isForNamespaces: true,
   }),
   delete_resource: endpoint({
     ...ofOne,
@@ -103,6 +109,7 @@ export const v4ResourceEndpoints = {
     summary: 'Deletes a resource that no action uses.',
     reply: noContent,
     access: 'change',
+    isForNamespaces: true,
   }),
   get_resource_status: endpoint({
     ...ofOne,
@@ -111,6 +118,7 @@ export const v4ResourceEndpoints = {
     summary: 'Returns the state of a resource. If no action uses it, the service is asked.',
     reply: answer(status),
     access: 'read',
+    isForNamespaces: true,
   }),
   list_resource_types: endpoint({
     method: 'GET',
@@ -118,6 +126,7 @@ export const v4ResourceEndpoints = {
     summary: 'Lists types of resources.',
     reply: answer(Type.Array(kind)),
     access: 'read',
+    isForNamespaces: true,
   }),
   show_resource_type: endpoint({
     ...ofOne,
@@ -126,5 +135,6 @@ export const v4ResourceEndpoints = {
     summary: 'Returns a type of resources.',
     reply: answer(kind),
     access: 'read',
+    isForNamespaces: true,
   }),
 }

@@ -85,6 +85,7 @@ export const v4RuleEndpoints = {
     summary: 'Lists rules.',
     reply: answer(Type.Array(rule)),
     access: 'read',
+    isForNamespaces: true,
   }),
   create_rule: endpoint({
     method: 'POST',
@@ -102,6 +103,7 @@ export const v4RuleEndpoints = {
     failures: ['missingParameter', 'invalidParameter', 'pluginClosed'],
     otherStatuses: [['invalidParameter', 404]],
     access: 'change',
+    isForNamespaces: true,
   }),
   show_rule: endpoint({
     ...ofOne,
@@ -110,6 +112,7 @@ export const v4RuleEndpoints = {
     summary: 'Returns a rule with its counters.',
     reply: answer(rule),
     access: 'read',
+    isForNamespaces: true,
   }),
   update_rule: endpoint({
     ...ofOne,
@@ -119,6 +122,7 @@ export const v4RuleEndpoints = {
     body: Type.Object({ rawsql: Type.Optional(rawsql), ...changes }),
     reply: answer(rule),
     access: 'change',
+    isForNamespaces: true,
   }),
   delete_rule: endpoint({
     ...ofOne,
@@ -129,6 +133,7 @@ export const v4RuleEndpoints = {
     query: Type.Object({ force: Type.Optional(Type.Boolean()) }),
     reply: noContent,
     access: 'change',
+    isForNamespaces: true,
   }),
   reset_metrics: endpoint({
     ...ofOne,
@@ -137,6 +142,7 @@ export const v4RuleEndpoints = {
     summary: 'Sets the counters of a rule and of its actions to zero.',
     reply: noContent,
     access: 'change',
+    isForNamespaces: true,
   }),
   convert_sql: endpoint({
     method: 'POST',
@@ -146,6 +152,7 @@ export const v4RuleEndpoints = {
     reply: answer(Type.Object({ rawsql: Type.String(), warnings: Type.Array(Type.String()) })),
     failures: ['invalidParameter'],
     access: 'read',
+    isForNamespaces: true,
     audit: 'never',
   }),
   list_events: endpoint({
@@ -165,5 +172,6 @@ export const v4RuleEndpoints = {
       ),
     ),
     access: 'read',
+    isForNamespaces: true,
   }),
 }
