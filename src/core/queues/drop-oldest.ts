@@ -21,7 +21,7 @@ export function dropToMakeRoom(state: BrokerState, session: Session, stored: Per
   if (session.bridge?.spool?.dropsOldest !== true) return false
   if (dropWaiting(state, session)) return true
   if (session.onDiskCount === 0) return false
-  if (stored.oldestRequest === undefined) requestOldest(state, session, stored)
+  if (stored.reads.oldestRequest === undefined) requestOldest(state, session, stored)
   return stored.count < maxStoredOf(state, session) + maxBeyondLimit
 }
 
@@ -41,13 +41,13 @@ function drop(state: BrokerState, session: Session, delivery: SessionDelivery): 
 
 function requestOldest(state: BrokerState, session: Session, stored: PersistentQueue): void {
   const question = state.requests.add({ for: 'oldest', session })
-  stored.oldestRequest = question
+  stored.reads.oldestRequest = question
   const { openBatch } = state.batches
   state.outputs.requests.push({
     kind: 'load-queue',
     question,
     clientId: session.clientId,
-    fromSequence: Math.max(stored.diskFrom, firstUnsentSequence(stored), stored.trimmedTo),
+    fromSequence: Math.max(stored.diskFrom, firstUnsentSequence(stored), stored.reads.trimmedTo),
     limit: Math.max(0, stored.count - maxStoredOf(state, session)) + 1,
     part: undefined,
     // An empty batch is never written, so nothing may wait for it.
@@ -70,8 +70,8 @@ export function handleOldestLoaded(
   answer: { readonly question: RequestId; readonly records: readonly StoredRecord[] },
 ): void {
   const { stored } = session
-  if (stored === undefined || stored.oldestRequest !== answer.question) return
-  stored.oldestRequest = undefined
+  if (stored === undefined || stored.reads.oldestRequest !== answer.question) return
+  stored.reads.oldestRequest = undefined
   const limit = maxStoredOf(state, session)
   let dropped = 0
   for (const record of answer.records) {
@@ -85,10 +85,10 @@ export function handleOldestLoaded(
 }
 
 function dropStored(state: BrokerState, session: Session, stored: PersistentQueue, record: QueuedRecord): void {
-  stored.trimmedTo = record.sequence + 1
-  stored.partNumber = 0
-  if (firstUnsentSequence(stored) <= stored.diskFrom) stored.diskFrom = stored.trimmedTo
-  else noteGapsBelow(stored, stored.trimmedTo)
+  stored.reads.trimmedTo = record.sequence + 1
+  stored.reads.partNumber = 0
+  if (firstUnsentSequence(stored) <= stored.diskFrom) stored.diskFrom = stored.reads.trimmedTo
+  else noteGapsBelow(stored, stored.reads.trimmedTo)
   const message = messageOfRecord(state, record)
   const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group: undefined })
   delivery.sequence = record.sequence

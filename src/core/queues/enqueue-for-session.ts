@@ -142,7 +142,7 @@ function enqueueWaiting(state: BrokerState, session: Session, delivery: SessionD
   state.counts.publishesLeftWaiting++
   const isNextInMemory = session.connection !== undefined && stored.diskFrom === delivery.sequence
   // Messages of a sleeping client, and those beyond the limit in memory, are on disk only.
-  const { tailInMemory } = stored
+  const { tailInMemory } = stored.reads
   const waiting = session.outgoing.pendingCount + (tailInMemory === undefined ? 0 : tailInMemory.length)
   const isFull = waiting >= maxInMemory(state, session, message) || !fitsInMemory(state, session, message)
   if ((!isNextInMemory && tailInMemory === undefined) || isFull) {
@@ -172,9 +172,9 @@ function fitsInMemory({ settings, memory }: BrokerState, session: Session, messa
 
 /** Messages that arrived while earlier ones are being read stay on disk only. */
 export function forgetBehind(state: BrokerState, session: Session, stored: PersistentQueue): void {
-  if (stored.tailInMemory === undefined) return
-  for (const delivery of stored.tailInMemory) releaseDelivery(state, session, delivery)
-  stored.tailInMemory = undefined
+  if (stored.reads.tailInMemory === undefined) return
+  for (const delivery of stored.reads.tailInMemory) releaseDelivery(state, session, delivery)
+  stored.reads.tailInMemory = undefined
 }
 
 function enqueueInMemory(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {

@@ -25,13 +25,14 @@ export function mustReadAgain(
   part: LoadedPart,
 ): boolean {
   const lacks = firstLacking(stored, part)
-  if (!stored.isReadAgain) {
-    stored.isReadAgain = lacks !== undefined
-    if (stored.isReadAgain) stored.partNumber = 0
-    return stored.isReadAgain
+  const { reads } = stored
+  if (!reads.isReadAgain) {
+    reads.isReadAgain = lacks !== undefined
+    if (reads.isReadAgain) reads.partNumber = 0
+    return reads.isReadAgain
   }
-  stored.isReadAgain = false
-  stored.partNumber = 0
+  reads.isReadAgain = false
+  reads.partNumber = 0
   if (lacks !== undefined) noteGapsBelow(stored, lacks.end)
   else
     state.outputs.events.push({
@@ -43,14 +44,14 @@ export function mustReadAgain(
 }
 
 /** Records below `sequence` may be deleted although earlier ones exist. */
-export function noteGapsBelow(stored: PersistentQueue, sequence: number): void {
-  stored.gapsBelow = Math.max(stored.gapsBelow, sequence)
+export function noteGapsBelow({ reads }: PersistentQueue, sequence: number): void {
+  reads.gapsBelow = Math.max(reads.gapsBelow, sequence)
 }
 
 /** Returns the first gap of a part that the session does not know of; `end` is the sequence number after the gap. */
 function firstLacking(stored: PersistentQueue, { records, isEnd, upTo }: LoadedPart): { end: number } | undefined {
   // Messages in memory are not taken from the part.
-  const last = Math.min(upTo, stored.tailInMemory?.[0]?.sequence ?? Infinity)
+  const last = Math.min(upTo, stored.reads.tailInMemory?.[0]?.sequence ?? Infinity)
   let next = stored.diskFrom
   for (const record of records) {
     if (record.kind !== 'queued' || record.sequence < next) continue
@@ -61,6 +62,6 @@ function firstLacking(stored: PersistentQueue, { records, isEnd, upTo }: LoadedP
 }
 
 /** Returns whether records from `next` to `end` (exclusive) are missing that are not known gaps. */
-function isLacking({ gapsBelow }: PersistentQueue, next: number, end: number): boolean {
-  return next < end && end > gapsBelow
+function isLacking({ reads }: PersistentQueue, next: number, end: number): boolean {
+  return next < end && end > reads.gapsBelow
 }

@@ -145,25 +145,25 @@ function resendOne(state: BrokerState, session: Session, connection: Connection,
 
 function askForMore(state: BrokerState, session: Session): void {
   const stored = session.stored
-  if (stored === undefined || stored.readRequest !== undefined) return
+  if (stored === undefined || stored.reads.request !== undefined) return
   const room = state.settings.maxQueuedMessages - session.outgoing.pendingCount
   if (room * 2 < state.settings.maxQueuedMessages) return
   const maxWaitingBytes = state.settings.maxQueuedBytes * state.memory.queuesShare
   if (session.outgoing.pendingCount > 0 && waitingBytes(session) * 2 > maxWaitingBytes) return
-  const limit = Math.min(room, maxInPart, partGrowth * (stored.partNumber + 1))
+  const limit = Math.min(room, maxInPart, partGrowth * (stored.reads.partNumber + 1))
   const { upTo, afterBatch } = readableUpTo(state, stored, limit)
   const question = state.requests.add({ for: 'queue', session, upTo })
-  stored.readRequest = question
+  stored.reads.request = question
   // A queue that drops the oldest message reads it from disk, so no other message may be in memory at the same time.
   const keepsLast = session.bridge?.ackLatency !== undefined && session.bridge?.spool?.dropsOldest !== true
-  if (keepsLast && session.onDiskCount <= maxTailInMemory) stored.tailInMemory ??= []
+  if (keepsLast && session.onDiskCount <= maxTailInMemory) stored.reads.tailInMemory ??= []
   state.outputs.requests.push({
     kind: 'load-queue',
     question,
     clientId: session.clientId,
     fromSequence: stored.diskFrom,
     limit,
-    part: stored.isReadAgain ? undefined : stored.partNumber,
+    part: stored.reads.isReadAgain ? undefined : stored.reads.partNumber,
     afterBatch,
   })
 }
@@ -177,15 +177,16 @@ function readableUpTo(
   stored: PersistentQueue,
   wanted: number,
 ): { upTo: number; afterBatch: number } {
-  const { nextSequence, mark } = stored
+  const { nextSequence, reads } = stored
+  const { mark } = reads
   const newest = state.batches.lastOpenNumber
   if (mark !== undefined && mark.batch <= state.batches.committed) {
-    stored.writtenUpTo = mark.sequence
-    stored.mark = undefined
+    reads.writtenUpTo = mark.sequence
+    reads.mark = undefined
   }
-  stored.mark ??= { sequence: nextSequence, batch: newest }
-  const isThere = stored.writtenUpTo - stored.diskFrom >= wanted
-  return isThere ? { upTo: stored.writtenUpTo, afterBatch: 0 } : { upTo: nextSequence, afterBatch: newest }
+  reads.mark ??= { sequence: nextSequence, batch: newest }
+  const isThere = reads.writtenUpTo - stored.diskFrom >= wanted
+  return isThere ? { upTo: reads.writtenUpTo, afterBatch: 0 } : { upTo: nextSequence, afterBatch: newest }
 }
 
 /** Handles the response to `load-queue`. `upTo`: the next sequence number when it was requested. */
@@ -196,11 +197,11 @@ export function handleQueueLoaded(
 ): void {
   const stored = session.stored
   // The session ended or its client disconnected meanwhile. The messages are read again when they are needed.
-  if (stored === undefined || stored.readRequest !== answer.question) return
-  stored.readRequest = undefined
+  if (stored === undefined || stored.reads.request !== answer.question) return
+  stored.reads.request = undefined
   if (session.connection === undefined) return
   if (mustReadAgain(state, session, stored, answer)) return drainQueue(state, session)
-  const end = stored.tailInMemory?.[0]?.sequence ?? Infinity
+  const end = stored.reads.tailInMemory?.[0]?.sequence ?? Infinity
   for (const record of answer.records) {
     if (record.kind !== 'queued' || record.sequence < stored.diskFrom) continue
     if (record.sequence < end) restoreDelivery(state, session, stored, record)
@@ -209,18 +210,19 @@ export function handleQueueLoaded(
   if (answer.isEnd) stored.diskFrom = Math.max(stored.diskFrom, Math.min(answer.upTo, end))
   appendTail(session, stored)
   // The snapshot still contains messages that were dropped without being read.
-  const mayReadOn = !answer.isEnd && stored.trimmedTo <= stored.diskFrom
-  stored.partNumber = mayReadOn ? stored.partNumber + 1 : 0
+  const { reads } = stored
+  const mayReadOn = !answer.isEnd && reads.trimmedTo <= stored.diskFrom
+  reads.partNumber = mayReadOn ? reads.partNumber + 1 : 0
   if (answer.isEnd) stored.completed = undefined
   drainQueue(state, session)
 }
 
 /** Messages kept in memory follow when all earlier ones are read. */
 function appendTail(session: Session, stored: PersistentQueue): void {
-  const { tailInMemory } = stored
+  const { tailInMemory } = stored.reads
   const next = tailInMemory?.[0]?.sequence ?? stored.nextSequence
   if (tailInMemory === undefined || stored.diskFrom < next) return
-  stored.tailInMemory = undefined
+  stored.reads.tailInMemory = undefined
   stored.diskFrom = stored.nextSequence
   for (const delivery of tailInMemory) session.outgoing.queue().push(delivery)
 }

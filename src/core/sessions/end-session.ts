@@ -57,9 +57,10 @@ export function moveQueueToDisk(state: BrokerState, session: Session): void {
   const { stored } = session
   const { pending } = session.outgoing
   if (stored === undefined) return
-  stored.readRequest = undefined
-  stored.partNumber = 0
-  stored.isReadAgain = false
+  const { reads } = stored
+  reads.request = undefined
+  reads.partNumber = 0
+  reads.isReadAgain = false
   forgetBehind(state, session, stored)
   const first = pending?.peek()
   if (first === undefined || pending === undefined) return

@@ -34,7 +34,7 @@ export function clientQueueOf(session: Session, limit: number): ClientQueueView 
   const inflight = [...(outgoing.inflight?.inSendOrder() ?? [])]
   const known = new Set(inflight)
   for (const delivery of outgoing.postponed?.all() ?? []) if (!known.has(delivery)) inflight.push(delivery)
-  const waiting = [...(outgoing.pending?.all() ?? []), ...(stored?.tailInMemory ?? [])]
+  const waiting = [...(outgoing.pending?.all() ?? []), ...(stored?.reads.tailInMemory ?? [])]
   return {
     inMemory: [...inflight, ...waiting].slice(0, limit).map(viewOf),
     onDiskFrom: stored !== undefined && session.onDiskCount > 0 ? stored.diskFrom : undefined,

@@ -29,6 +29,6 @@ export function recountMemory(state: BrokerState): Record<RecountedUse, number> 
 function heldBy(session: Session): Set<SessionDelivery> {
   const { stored } = session
   const { inflight, pending } = session.outgoing
-  const all = [...(inflight?.inSendOrder() ?? []), ...(pending?.all() ?? []), ...(stored?.tailInMemory ?? [])]
+  const all = [...(inflight?.inSendOrder() ?? []), ...(pending?.all() ?? []), ...(stored?.reads.tailInMemory ?? [])]
   return new Set(all.filter(({ message }) => message !== undefined))
 }

@@ -26,23 +26,10 @@ export const neverExpires = 0xffffffff
 
 export type SessionDelivery = Delivery<SharedGroup<Session>>
 
-/** The part of a session's queue that survives a restart. */
-export interface PersistentQueue {
-  /** The lowest sequence number that may have a record. */
-  head: number
-  /** Number of records deleted since the session record was written, which contains the start of the queue. */
-  deletedSinceRecord: number
-  nextSequence: number
-  /** Records from here to `nextSequence` are on disk only. */
-  diskFrom: number
-  /** Number of existing records. */
-  count: number
-  /** A message may be of a shared subscription. */
-  mayHoldShared: boolean
-  /** The peers know that the queue is full. */
-  isFullAnnounced: boolean
+/** How far a queue is read from disk. */
+export interface QueueReads {
   /** The pending request for messages from disk. */
-  readRequest: RequestId | undefined
+  request: RequestId | undefined
   /** Number of the next part of a read from one snapshot: none of the later records was deleted without being read. */
   partNumber: number
   /** Records with lower sequence numbers may be deleted although earlier ones exist. */
@@ -60,6 +47,28 @@ export interface PersistentQueue {
    * and by then there would be more. Undefined: they are on disk only.
    */
   tailInMemory: SessionDelivery[] | undefined
+  /** Of a bridge: the pending request for its oldest messages, of which some are dropped. */
+  oldestRequest: RequestId | undefined
+  /** All messages with lower sequence numbers are in memory or in flight. */
+  trimmedTo: number
+}
+
+/** The part of a session's queue that survives a restart. */
+export interface PersistentQueue {
+  /** The lowest sequence number that may have a record. */
+  head: number
+  /** Number of records deleted since the session record was written, which contains the start of the queue. */
+  deletedSinceRecord: number
+  nextSequence: number
+  /** Records from here to `nextSequence` are on disk only. */
+  diskFrom: number
+  /** Number of existing records. */
+  count: number
+  /** A message may be of a shared subscription. */
+  mayHoldShared: boolean
+  /** The peers know that the queue is full. */
+  isFullAnnounced: boolean
+  readonly reads: QueueReads
   /** Records below may have been sent before a restart. */
   sentBelow: number
   /**
@@ -75,10 +84,6 @@ export interface PersistentQueue {
   receivedIds: Map<number, PacketId> | undefined
   /** Of a bridge: deliveries with PUBCOMP before their record was read. The read may be in progress. */
   completed: Set<number> | undefined
-  /** Of a bridge: the pending request for its oldest messages, of which some are dropped. */
-  oldestRequest: RequestId | undefined
-  /** All messages with lower sequence numbers are in memory or in flight. */
-  trimmedTo: number
 }
 
 /** Facts of the last CONNECT of a session. */
@@ -195,20 +200,22 @@ export function newPersistentQueue(): PersistentQueue {
     count: 0,
     mayHoldShared: false,
     isFullAnnounced: false,
-    readRequest: undefined,
-    partNumber: 0,
-    gapsBelow: 0,
-    isReadAgain: false,
-    writtenUpTo: 0,
-    mark: undefined,
-    tailInMemory: undefined,
+    reads: {
+      request: undefined,
+      partNumber: 0,
+      gapsBelow: 0,
+      isReadAgain: false,
+      writtenUpTo: 0,
+      mark: undefined,
+      tailInMemory: undefined,
+      oldestRequest: undefined,
+      trimmedTo: 0,
+    },
     sentBelow: 1,
     wasConnectedInCrash: false,
     packetIds: undefined,
     payloadsOnDisk: undefined,
     receivedIds: undefined,
     completed: undefined,
-    oldestRequest: undefined,
-    trimmedTo: 0,
   }
 }
