@@ -10,7 +10,7 @@ import type {
   BanRecord,
   CredentialRecord,
   GatewayUserRecord,
-  KeptPassword,
+  StoredPassword,
   SecondFactor,
   NamespaceRecord,
   NamespaceRecordLimits,
@@ -102,7 +102,7 @@ export function tableOfMember(member: string): TableName | undefined {
 const name = text({ minBytes: 1 })
 const hash = bytes(1_024)
 
-const passwordHash: Field<KeptPassword> = object<KeptPassword>({
+const passwordHash: Field<StoredPassword> = object<StoredPassword>({
   algorithm: oneOf(['sha256', 'argon2id', 'scrypt']),
   // Each sign-in costs as much as the record says: an archive must not make one that fills the machine.
   memory: number({ min: 0, max: 1_048_576, isWhole: true }),
@@ -363,7 +363,7 @@ const minKeyBytes = 8
 const hashBytes = { 'SCRAM-SHA-256': 32, 'SCRAM-SHA-512': 64, sha256: 32 } as const
 
 /** What OpenSSL would not work with. */
-function problemOfPassword({ algorithm, memory, passes, lanes, salt, hash: kept }: KeptPassword): string | undefined {
+function problemOfPassword({ algorithm, memory, passes, lanes, salt, hash: kept }: StoredPassword): string | undefined {
   if (algorithm === 'sha256') {
     return kept.length === hashBytes.sha256 ? undefined : 'password is none that sha256 would give'
   }

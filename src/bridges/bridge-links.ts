@@ -4,7 +4,7 @@ import { type PacketLimits, type ProtocolVersion, TopicTable } from '../protocol
 import type { ByteStream } from '../transports/index.ts'
 import { maxCachedTopics } from './message-transfer.ts'
 import { type LinkCallbacks, PacketLink } from './packet-link.ts'
-import type { BridgeDependencies } from './world.ts'
+import type { BridgeDependencies } from './bridge-dependencies.ts'
 
 const maxPacketBytes = 268_435_460
 /**

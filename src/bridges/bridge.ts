@@ -31,7 +31,7 @@ import { BridgeRemoval } from './remove-bridge.ts'
 import { hasSameRules, isSameConnection, type BridgeSettings } from './settings.ts'
 import { newBridgeCounters, type BridgeState, type BridgeStatus } from './status.ts'
 import { areNone, isSameSession, type Marks } from './subscriptions.ts'
-import { spoolOf, type BridgeDependencies, type Dialing } from './world.ts'
+import { spoolOf, type BridgeDependencies, type Dialing } from './bridge-dependencies.ts'
 
 /** Maximum time for a response of the own broker. */
 const localTimeoutMs = 30_000

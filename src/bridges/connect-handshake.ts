@@ -23,7 +23,7 @@ import { nameIn, isNameAnnouncement } from './loop-marker.ts'
 import type { PacketLink } from './packet-link.ts'
 import type { BridgeSettings } from './settings.ts'
 import type { BridgeEvent } from './status.ts'
-import type { LocalBroker } from './world.ts'
+import type { LocalBroker } from './bridge-dependencies.ts'
 
 /** Godwit sends its name before it answers a ping: after this silence there is none. */
 export const nameWaitMs = 2_000

@@ -12,7 +12,7 @@ import {
 } from '../protocol/index.ts'
 import type { RemoteLimits } from './forwarding.ts'
 import type { BridgeSettings } from './settings.ts'
-import type { LocalBroker } from './world.ts'
+import type { LocalBroker } from './bridge-dependencies.ts'
 
 const neverExpires = 0xffffffff
 const maxReceiveMaximum = 65_535

@@ -26,7 +26,7 @@ import type { ForwardSlots } from './forward-slots.ts'
 import type { LoopMarker } from './loop-marker.ts'
 import type { PacketLink } from './packet-link.ts'
 import type { RejectedMessages } from './rejected-messages.ts'
-import type { Part, RuleBook } from './rule-book.ts'
+import type { Part, TopicRules } from './topic-rules.ts'
 import type { BridgeCounters } from './status.ts'
 
 /** Maximum packet identifier for sessions of bridges. */
@@ -73,7 +73,7 @@ interface HeldPart {
 
 export class Forwarding {
   /** May be replaced for later messages. */
-  rules: RuleBook
+  rules: TopicRules
   readonly #dependencies: ForwardingDependencies
   /** By the core's packet identifier: QoS of the in-flight message, 0 for none on this connection. */
   readonly #qos = new Uint8Array(idStep)
@@ -95,7 +95,7 @@ export class Forwarding {
   /** Number of expected PUBACK, PUBREC and PUBCOMP packets. */
   answers = 0
 
-  constructor(dependencies: ForwardingDependencies, rules: RuleBook) {
+  constructor(dependencies: ForwardingDependencies, rules: TopicRules) {
     this.#dependencies = dependencies
     this.rules = rules
     this.#suspects = dependencies.rejectedMessages.suspects

@@ -14,4 +14,4 @@ export type {
   LocalBroker,
   LocalSessionStatus,
   LocalSubscription,
-} from './world.ts'
+} from './bridge-dependencies.ts'

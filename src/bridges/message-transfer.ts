@@ -9,10 +9,10 @@ import { LoopMarker, nameIn } from './loop-marker.ts'
 import type { PacketLink } from './packet-link.ts'
 import { isForPacket, type RejectedMessages } from './rejected-messages.ts'
 import { Receiving } from './receiving.ts'
-import { forwardBook, type OpenTopics, subscriptionBook } from './rule-book.ts'
+import { forwardTopicRules, type OpenTopics, subscriptionTopicRules } from './topic-rules.ts'
 import type { BridgeSettings } from './settings.ts'
 import type { BridgeCounters } from './status.ts'
-import type { LocalBroker } from './world.ts'
+import type { LocalBroker } from './bridge-dependencies.ts'
 
 /** Maximum unsent bytes of one side: beyond it, reading from the other side pauses. */
 const maxUnsentBytes = 1_048_576
@@ -66,12 +66,12 @@ export class MessageTransfer {
     }
     const limits = limitsOf(connack, settings)
     const forwarding = { ...shared, limits, rejectedMessages, owner, slots }
-    this.#forwarding = new Forwarding(forwarding, forwardBook(forwards, where, slots.of(forwards)))
+    this.#forwarding = new Forwarding(forwarding, forwardTopicRules(forwards, where, slots.of(forwards)))
     const noteBreach = (text: string): void => dependencies.handleProtocolError(text)
     const { maxPropertyBytes } = broker.limits
     const retainAvailable = dependencies.localConnack.properties?.retainAvailable ?? true
     const receiving = { ...shared, ...owner, topicAliasMaximum, maxPropertyBytes, retainAvailable, noteBreach }
-    const book = subscriptionBook(subscriptions, where, dependencies.open)
+    const book = subscriptionTopicRules(subscriptions, where, dependencies.open)
     this.#receiving = new Receiving(receiving, book, broker.sessionStatus().unreleased)
     if (!connack.sessionPresent) this.#receiving.dropOld()
   }
@@ -104,8 +104,8 @@ export class MessageTransfer {
   changeRules({ forwards, subscriptions }: BridgeSettings): void {
     const { broker, slots, open } = this.#dependencies
     const where = whereOf(broker)
-    this.#forwarding.rules = forwardBook(forwards, where, slots.of(forwards))
-    this.#receiving.rules = subscriptionBook(subscriptions, where, open)
+    this.#forwarding.rules = forwardTopicRules(forwards, where, slots.of(forwards))
+    this.#receiving.rules = subscriptionTopicRules(subscriptions, where, open)
   }
 
   handleLocalPacket(packet: Packet): void {

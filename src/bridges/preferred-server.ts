@@ -2,7 +2,7 @@
 
 import type { ByteStream } from '../transports/index.ts'
 import type { ReconnectBackoff } from './reconnect-backoff.ts'
-import type { BridgeDependencies, Dialing } from './world.ts'
+import type { BridgeDependencies, Dialing } from './bridge-dependencies.ts'
 
 export interface PreferredServerDependencies {
   readonly backoff: ReconnectBackoff

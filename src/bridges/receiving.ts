@@ -7,7 +7,7 @@
 import { type AckPacket, type PacketId, type PublishFields, type PublishPacket, type Topic } from '../protocol/index.ts'
 import type { LoopMarker } from './loop-marker.ts'
 import type { PacketLink } from './packet-link.ts'
-import type { RuleBook } from './rule-book.ts'
+import type { TopicRules } from './topic-rules.ts'
 import type { BridgeCounters } from './status.ts'
 
 const allIds = 65_536
@@ -34,7 +34,7 @@ export interface ReceivingDependencies {
 }
 
 export class Receiving {
-  rules: RuleBook
+  rules: TopicRules
   readonly #dependencies: ReceivingDependencies
   readonly #awaited = new Uint8Array(allIds)
   /** Pending PUBCOMP of the core for PUBREL packets of the bridge itself. */
@@ -45,7 +45,7 @@ export class Receiving {
   #owed = 0
   #unanswered = 0
 
-  constructor(dependencies: ReceivingDependencies, rules: RuleBook, old: Iterable<PacketId>) {
+  constructor(dependencies: ReceivingDependencies, rules: TopicRules, old: Iterable<PacketId>) {
     this.#dependencies = dependencies
     this.rules = rules
     this.#old = new Set(old)

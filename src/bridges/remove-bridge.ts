@@ -7,7 +7,7 @@ import { localRefusal } from './refusal-text.ts'
 import { linkLocal } from './bridge-links.ts'
 import type { LinkCallbacks, PacketLink } from './packet-link.ts'
 import type { BridgeSettings } from './settings.ts'
-import type { BridgeDependencies } from './world.ts'
+import type { BridgeDependencies } from './bridge-dependencies.ts'
 
 /** Timeout of the own broker's response, then it is tried again. */
 const retryMs = 30_000

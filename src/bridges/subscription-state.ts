@@ -28,7 +28,7 @@ import {
   sendLocal,
   SubscribeIds,
 } from './subscriptions.ts'
-import type { LocalBroker, LocalSessionStatus } from './world.ts'
+import type { LocalBroker, LocalSessionStatus } from './bridge-dependencies.ts'
 
 const tooMany = `clients are subscribed to more than ${maxTransparentFilters} filters: those beyond are not passed on`
 

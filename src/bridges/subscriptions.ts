@@ -18,10 +18,10 @@ import type {
 import { type RemoteChanges, grantedPrefix } from './remote-subscriptions.ts'
 import { lowerQoS } from './connect-packets.ts'
 import type { PacketLink } from './packet-link.ts'
-import { localSubscriptions, type LocalSubscriptionRequest } from './rule-book.ts'
+import { localSubscriptions, type LocalSubscriptionRequest } from './topic-rules.ts'
 import type { SubscriptionRule } from './rules.ts'
 import type { BridgeSettings } from './settings.ts'
-import type { LocalSessionStatus, LocalSubscription } from './world.ts'
+import type { LocalSessionStatus, LocalSubscription } from './bridge-dependencies.ts'
 
 const connectedPrefix = `${bridgeMarksRoot}joined/`
 const idStep = 2_048

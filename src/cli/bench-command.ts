@@ -11,14 +11,14 @@ import {
 } from '../probes/index.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
-export interface ProbeWords {
+export interface ProbeArguments {
   readonly url: string
   readonly username?: string | undefined
   readonly passwordFile?: string | undefined
   readonly ca?: string | undefined
 }
 
-export interface BenchWords extends ProbeWords {
+export interface BenchArguments extends ProbeArguments {
   readonly clients: string
   readonly seconds: string
   readonly rate?: string | undefined
@@ -29,7 +29,7 @@ export interface BenchWords extends ProbeWords {
 }
 
 /** Where a probe goes, or a sentence about what is wrong with it. Passwords come from files, never from the command line. */
-export async function targetOf(words: ProbeWords): Promise<ProbeTarget | { readonly problem: string }> {
+export async function targetOf(words: ProbeArguments): Promise<ProbeTarget | { readonly problem: string }> {
   const address = parseTarget(words.url)
   if ('problem' in address) return address
   try {
@@ -42,7 +42,11 @@ export async function targetOf(words: ProbeWords): Promise<ProbeTarget | { reado
   }
 }
 
-export async function benchCommand(scenario: BenchScenario, words: BenchWords, terminal: Terminal): Promise<number> {
+export async function benchCommand(
+  scenario: BenchScenario,
+  words: BenchArguments,
+  terminal: Terminal,
+): Promise<number> {
   const options = await optionsOf(scenario, words)
   if ('problem' in options) {
     terminal.fail(options.problem)
@@ -70,7 +74,7 @@ function inLines({ clients, seconds, count, perSecond, latencyMs }: BenchResult,
 
 async function optionsOf(
   scenario: BenchScenario,
-  words: BenchWords,
+  words: BenchArguments,
 ): Promise<BenchOptions | { readonly problem: string }> {
   const target = await targetOf(words)
   if ('problem' in target) return target

@@ -1,17 +1,17 @@
 // `godwit conformance`: a report by clause.
 
 import { type ConformanceResult, runConformance } from '../probes/index.ts'
-import { type ProbeWords, targetOf } from './bench-command.ts'
+import { type ProbeArguments, targetOf } from './bench-command.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
-export interface ConformanceWords extends ProbeWords {
+export interface ConformanceArguments extends ProbeArguments {
   readonly protocol?: string
   readonly timeout: string
   readonly json?: true
 }
 
 /** Failed where a statement is not kept. Gives the exit code. */
-export async function conformanceCommand(words: ConformanceWords, terminal: Terminal): Promise<number> {
+export async function conformanceCommand(words: ConformanceArguments, terminal: Terminal): Promise<number> {
   const { protocol, timeout, json } = words
   const target = await targetOf(words)
   const answerMs = Number(timeout)

@@ -14,7 +14,7 @@ import type { CredentialRecord, RetainedRecord } from '../records/index.ts'
 import { writeConverted } from './ctl/convert-export.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
-export interface ImportWords {
+export interface ImportArguments {
   readonly conf: string
   readonly output: string
   /** In place of the one that the configuration names. */
@@ -25,7 +25,10 @@ export interface ImportWords {
 const maxBytes = 536_870_912
 
 /** Gives the exit code. */
-export async function importMosquitto({ conf, output, database }: ImportWords, terminal: Terminal): Promise<number> {
+export async function importMosquitto(
+  { conf, output, database }: ImportArguments,
+  terminal: Terminal,
+): Promise<number> {
   const folder = resolve(output)
   try {
     const { value, skipped } = convertConfiguration(await textOf(conf), { aclFile: join(folder, 'acl.conf') })

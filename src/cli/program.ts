@@ -4,12 +4,12 @@
 import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander'
 import { addProbeOptions, benchScenarios } from './probe-options.ts'
 import { type CompletedCommand, completedShells, type CompletedShell, completionScript } from './completion.ts'
-import type { BenchWords } from './bench-command.ts'
-import type { ConformanceWords } from './conformance-command.ts'
+import type { BenchArguments } from './bench-command.ts'
+import type { ConformanceArguments } from './conformance-command.ts'
 import { ctlCommands, ctlGroups } from './ctl/commands/all.ts'
 import type { CtlCommand } from './ctl/ctl-command.ts'
 import { runCtl } from './ctl/run-ctl.ts'
-import type { ImportWords } from './import-command.ts'
+import type { ImportArguments } from './import-command.ts'
 import { type DescribedCommand, manPages } from './man-pages.ts'
 import type { Program, StartOptions } from './start-command.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
@@ -141,7 +141,7 @@ function addImport(godwit: Command, terminal: Terminal, run: Run): void {
     .option('--conf <file>', 'its configuration, which names the other files', '/etc/mosquitto/mosquitto.conf')
     .option('--database <file>', 'its database (default: the one of its configuration); stop mosquitto before')
     .option('--output <directory>', 'where godwit.conf, acl.conf and the archive are written', './from-mosquitto')
-    .action((words: ImportWords) =>
+    .action((words: ImportArguments) =>
       run(async () => (await import('./import-command.ts')).importMosquitto(words, terminal)),
     )
 }
@@ -151,7 +151,7 @@ function addProbes(godwit: Command, terminal: Terminal, run: Run): void {
     .option('--protocol <level>', '4 (MQTT 3.1.1) or 5 (default: both)')
     .option('--timeout <milliseconds>', 'how long an answer may take', '2000')
     .option('--json', 'print the results as one JSON document')
-    .action((words: ConformanceWords) =>
+    .action((words: ConformanceArguments) =>
       run(async () => (await import('./conformance-command.ts')).conformanceCommand(words, terminal)),
     )
   const bench = godwit.command('bench').description('measure a broker, with rates and percentiles of each second')
@@ -165,7 +165,7 @@ function addProbes(godwit: Command, terminal: Terminal, run: Run): void {
       .option('--size <bytes>', 'of a payload', '64')
       .option('--protocol <level>', '4 (MQTT 3.1.1) or 5', '5')
       .option('--json', 'print the result as one JSON document')
-      .action((words: BenchWords) =>
+      .action((words: BenchArguments) =>
         run(async () => (await import('./bench-command.ts')).benchCommand(name, words, terminal)),
       )
   }

@@ -2,11 +2,11 @@
 
 import { configErrorAt, quoteForMessage, type ConfigError } from './config-errors.ts'
 import type { Position } from './hocon/values.ts'
-import type { authenticatorWords, scramAlgorithmWords } from './settings/authenticators.ts'
+import type { authenticatorValues, scramAlgorithmValues } from './settings/authenticators.ts'
 import type { SettingValues } from './settings/root.ts'
 
-export type AuthenticatorWord = (typeof authenticatorWords)[number]
-export type ScramAlgorithm = (typeof scramAlgorithmWords)[number]
+export type AuthenticatorValue = (typeof authenticatorValues)[number]
+export type ScramAlgorithm = (typeof scramAlgorithmValues)[number]
 
 export interface ConfiguredCredential {
   readonly by: 'username' | 'clientid'
@@ -71,7 +71,7 @@ export interface AuthConfig {
   /** Undefined: it depends on the profile and on the address of the client. */
   readonly allowAnonymous: boolean | undefined
   /** As written; undefined: not written. Its entries may be disabled. */
-  readonly chain: readonly AuthenticatorWord[] | undefined
+  readonly chain: readonly AuthenticatorValue[] | undefined
   readonly credentials: readonly ConfiguredCredential[]
   readonly passwordHash: 'sha256' | 'sha512' | 'sha' | 'md5' | 'plain'
   readonly saltPosition: 'prefix' | 'suffix'

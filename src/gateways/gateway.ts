@@ -146,7 +146,7 @@ export interface GatewayDependencies {
   /** Sends one datagram. It may be lost. Not for streams. */
   send(bytes: Buffer, peer: PeerAddress): void
   /** Returns false if the node has the maximum of connections. */
-  hasRoom(): boolean
+  hasSpace(): boolean
   /** `client`: state beyond the session, for lists; the protocol changes it. */
   openMqtt(peer: PeerAddress, callbacks: MqttConnectionCallbacks, client?: GatewayClient): MqttConnection
   /** `tick` must be called at this time, which replaces the earlier one. Infinity: never. */

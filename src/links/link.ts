@@ -78,7 +78,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   #lastRelay = 0
   /** Sockets of ours whose sessions the peer has, by a number of ours. */
   readonly #relayedSockets = new Map<number, RelayAcceptor>()
-  #waitingForRoom: RelayAcceptor[] = []
+  #waitingForSpace: RelayAcceptor[] = []
   /** Sessions of ours whose sockets the peer has, by a number of the peer's. */
   readonly #streams = new Map<number, RelayedStream>()
 
@@ -193,8 +193,8 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     writeClone(this.#writer, recordKinds.relayClosed, { relay, error: error?.message })
   }
 
-  waitForRoom(acceptor: RelayAcceptor): void {
-    this.#waitingForRoom.push(acceptor)
+  waitForSpace(acceptor: RelayAcceptor): void {
+    this.#waitingForSpace.push(acceptor)
   }
 
   // The session's side.
@@ -333,14 +333,14 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     const waitingBytes = this.#writer.sentBytes - this.#confirmedBytes
     if (this.isCongested ? waitingBytes > relievedAtBytes : waitingBytes <= congestedFromBytes) return
     this.isCongested = !this.isCongested
-    if (!this.isCongested) for (const acceptor of this.#waitingForRoom.splice(0)) acceptor.resume()
+    if (!this.isCongested) for (const acceptor of this.#waitingForSpace.splice(0)) acceptor.resume()
     this.#owner.noteCongested(this, this.isCongested)
   }
 
   /** Ends all relays: closes local sockets of remote sessions, and streams of local sessions. */
   #finish(): void {
     this.#isOver = true
-    this.#waitingForRoom = []
+    this.#waitingForSpace = []
     const relayedSockets = [...this.#relayedSockets.values()]
     const streams = [...this.#streams.values()]
     this.#relayedSockets.clear()

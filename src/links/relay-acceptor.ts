@@ -11,7 +11,7 @@ export interface RelayAcceptorLink {
   relaySent(relay: number, bytes: number): void
   relayClosed(relay: number, error: Error | undefined): void
   /** Calls `resume` when the link is not congested any more. */
-  waitForRoom(acceptor: RelayAcceptor): void
+  waitForSpace(acceptor: RelayAcceptor): void
 }
 
 /** So much has left before it is told. */
@@ -82,7 +82,7 @@ export class RelayAcceptor {
     this.#uncreditedBytes += chunk.length
     if (!this.#side.relayData(this.#relay, chunk) && !this.#waitsForRoom) {
       this.#waitsForRoom = true
-      this.#side.waitForRoom(this)
+      this.#side.waitForSpace(this)
     }
     if (this.#isPaused || (!this.#waitsForRoom && this.#uncreditedBytes < relayWindowBytes)) return
     this.#isPaused = true

@@ -1,7 +1,7 @@
 // Stored accounts and API keys of the management API. Only the node reads them.
 
 /** What is kept of a password or a secret, with all that is needed to compare another one. */
-export interface KeptPassword {
+export interface StoredPassword {
   /** `sha256` is for random secrets only: guessing them is not possible, however fast the hash is. */
   algorithm: 'sha256' | 'argon2id' | 'scrypt'
   /** KiB of argon2id, the cost N of scrypt; 0 for sha256. */
@@ -14,17 +14,17 @@ export interface KeptPassword {
 }
 
 /** An administrator may change things, a viewer may look, a publisher may publish and nothing else. */
-export type OperatorRole = 'administrator' | 'viewer' | 'publisher'
+export type AdminRole = 'administrator' | 'viewer' | 'publisher'
 
 /** An account: name and password. */
 export interface AccountRecord {
   readonly kind: 'account'
   name: string
   description: string
-  role: OperatorRole
+  role: AdminRole
   /** undefined: of no namespace, so that all of them are theirs. */
   namespace: string | undefined
-  password: KeptPassword
+  password: StoredPassword
   createdAtMs: number
   /** undefined: the password is enough. */
   secondFactor?: SecondFactor | undefined
@@ -46,12 +46,12 @@ export interface ApiKeyRecord {
   /** What people call it. */
   name: string
   description: string
-  role: OperatorRole
+  role: AdminRole
   namespace: string | undefined
   isEnabled: boolean
   /** Wall clock; undefined: never. */
   expiresAtMs: number | undefined
-  secret: KeptPassword
+  secret: StoredPassword
   createdAtMs: number
 }
 
@@ -72,9 +72,9 @@ export interface NamespaceRecordLimits {
   messagesPerSecond: number | 'infinity' | undefined
 }
 
-export type OperatorRecord = AccountRecord | ApiKeyRecord | NamespaceRecord
+export type AdminRecord = AccountRecord | ApiKeyRecord | NamespaceRecord
 
 /** What names one of these records. */
-export type OperatorRecordKey =
+export type AdminRecordKey =
   | { readonly kind: 'account' | 'namespace'; name: string }
   | { readonly kind: 'api-key'; id: string }

@@ -12,7 +12,7 @@
 //   credentials, rules, bans: see access-records.ts; accounts of the API: admin-records.ts
 
 import type { AccessRecord, AccessRecordKey } from './access-records.ts'
-import type { OperatorRecord, OperatorRecordKey } from './admin-records.ts'
+import type { AdminRecord, AdminRecordKey } from './admin-records.ts'
 import type { MessageProperties, PacketId, ProtocolVersion, QoS, RetainHandling } from '../protocol/index.ts'
 
 /** A message as it is kept: with its own copy of the payload. */
@@ -105,7 +105,7 @@ export interface BodyRecord {
 
 /**
  * A QoS 2 message on its way to the client. `sent`: PUBLISH may have left, the queued record `sequence` is still there.
- * `received`: PUBREC came, the queued record is gone, PUBREL is owed. `sent` with `givenUpSequence`: there is nothing to send
+ * `received`: PUBREC came, the queued record is gone, PUBREL is owed. `sent` with `abandonedSequence`: there is nothing to send
  * any more, and the client has not answered what may have left.
  */
 export interface OutgoingRecord {
@@ -117,13 +117,13 @@ export interface OutgoingRecord {
 }
 
 /** Queues begin with 1. */
-export const givenUpSequence = 0
+export const abandonedSequence = 0
 
 /** Instead of a filter: for the plain subscribers of a shard. */
 export const forSubscribers = ''
 
 /** Which shard a message was given to for one of its shared subscriptions, or for its plain subscribers. */
-export interface DealtRecord {
+export interface RedistributedRecord {
   /** `$share/group/filter`, or `forSubscribers`. */
   filter: string
   /** By number; the one that keeps this, where a member there has it. */
@@ -136,7 +136,7 @@ export interface IncomingRecord {
   clientId: string
   packetId: PacketId
   /** Of shared subscriptions with members on other shards, and of the shards with subscribers. Undefined: written by a version that did not say so. */
-  dealt: readonly DealtRecord[] | undefined
+  dealt: readonly RedistributedRecord[] | undefined
 }
 
 /**
@@ -152,14 +152,14 @@ export interface ForwardedRecord {
   publisher: string
   packetId: PacketId
   /** Undefined: written by a version that did not say so. */
-  dealt: readonly DealtRecord[] | undefined
+  dealt: readonly RedistributedRecord[] | undefined
 }
 
 /**
  * A message of a shared subscription that a persistent session passes to a member on another shard: it is in no queue until
  * that shard stored it.
  */
-export interface MovingRecord {
+export interface HandoffRecord {
   readonly kind: 'moving'
   /** The shard that keeps this. */
   shard: number
@@ -201,12 +201,12 @@ export type StoredRecord =
   | OutgoingRecord
   | IncomingRecord
   | ForwardedRecord
-  | MovingRecord
+  | HandoffRecord
   | RetainedRecord
   | WillRecord
   | FactRecord
   | AccessRecord
-  | OperatorRecord
+  | AdminRecord
 
 export type RecordKind = StoredRecord['kind']
 
@@ -222,7 +222,7 @@ export type RecordKey =
   | { readonly kind: 'retained'; topic: string }
   | { readonly kind: 'fact'; name: string }
   | AccessRecordKey
-  | OperatorRecordKey
+  | AdminRecordKey
 
 /**
  * A record put in place (inserted or replaced), a record taken away, or a session taken away with all that is its. Or a session

@@ -50,7 +50,7 @@ import { droppedMessages, publishCounters } from './observe/shard-counters.ts'
 import { ShardMemory } from './runtime/shard-memory.ts'
 import { ShardMeters } from './observe/shard-meters.ts'
 import { isStoreRead, StoreReads } from './store/store-reads.ts'
-import type { ShardDependencies } from './runtime/shard-world.ts'
+import type { ShardDependencies } from './runtime/shard-dependencies.ts'
 import { isClockDue, maxSendsBetweenDrains, maxTurnMs, unsentReportBytes } from './runtime/turn-limits.ts'
 import { WriteBuffers } from './io/write-buffers.ts'
 

@@ -4,18 +4,12 @@
 //   api key       39  id ...
 //   namespace     3a  name ...
 
-import type {
-  KeptPassword,
-  NamespaceRecord,
-  OperatorRecord,
-  OperatorRecordKey,
-  SecondFactor,
-} from '../records/index.ts'
+import type { StoredPassword, NamespaceRecord, AdminRecord, AdminRecordKey, SecondFactor } from '../records/index.ts'
 import type { ByteReader } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'
 import { enumValueOf, writeEnumCode } from './enum-codes.ts'
 
-export type AdminRecordKind = OperatorRecord['kind']
+export type AdminRecordKind = AdminRecord['kind']
 
 /** The first byte of each key. */
 export const adminKindBytes = { account: 0x38, 'api-key': 0x39, namespace: 0x3a } as const satisfies Record<
@@ -30,13 +24,13 @@ const algorithms = ['sha256', 'argon2id', 'scrypt'] as const
 const roles = ['administrator', 'viewer', 'publisher'] as const
 
 /** Appends the key of such a record. */
-export function writeAdminKey(writer: ByteWriter, key: OperatorRecordKey): void {
+export function writeAdminKey(writer: ByteWriter, key: AdminRecordKey): void {
   writer.byte(adminKindBytes[key.kind])
   writer.rawText(key.kind === 'api-key' ? key.id : key.name)
 }
 
 /** Appends the value of such a record, without version and checksum. */
-export function writeAdminValue(writer: ByteWriter, record: OperatorRecord): void {
+export function writeAdminValue(writer: ByteWriter, record: AdminRecord): void {
   if (record.kind === 'namespace') return writeNamespace(writer, record)
   writeEnumCode(writer, roles, record.role)
   writer.float(record.createdAtMs)
@@ -66,7 +60,7 @@ function writeNamespace(writer: ByteWriter, { createdAtMs, limits }: NamespaceRe
   }
 }
 
-export function readNamespace2(key: Buffer, reader: ByteReader): OperatorRecord {
+export function readNamespace2(key: Buffer, reader: ByteReader): AdminRecord {
   const plain = readNamespace1(key, reader)
   const said = limitNames.map(() => reader.float())
   if (plain.kind !== 'namespace' || said.every((limit) => limit === unsaid)) return plain
@@ -76,11 +70,11 @@ export function readNamespace2(key: Buffer, reader: ByteReader): OperatorRecord 
   return { ...plain, limits: { clients, retainedMessages, messagesPerSecond } }
 }
 
-export function readNamespace1(key: Buffer, reader: ByteReader): OperatorRecord {
+export function readNamespace1(key: Buffer, reader: ByteReader): AdminRecord {
   return { kind: 'namespace', name: key.toString('utf8', 1), createdAtMs: reader.float() }
 }
 
-export function readAccount1(key: Buffer, reader: ByteReader): OperatorRecord {
+export function readAccount1(key: Buffer, reader: ByteReader): AdminRecord {
   return {
     kind: 'account',
     name: key.toString('utf8', 1),
@@ -92,7 +86,7 @@ export function readAccount1(key: Buffer, reader: ByteReader): OperatorRecord {
   }
 }
 
-export function readAccount2(key: Buffer, reader: ByteReader): OperatorRecord {
+export function readAccount2(key: Buffer, reader: ByteReader): AdminRecord {
   return {
     kind: 'account',
     name: key.toString('utf8', 1),
@@ -104,13 +98,13 @@ export function readAccount2(key: Buffer, reader: ByteReader): OperatorRecord {
   }
 }
 
-export function readAccount3(key: Buffer, reader: ByteReader): OperatorRecord {
+export function readAccount3(key: Buffer, reader: ByteReader): AdminRecord {
   const plain = readAccount2(key, reader)
   const secondFactor = readSecondFactor(reader)
   return plain.kind !== 'account' || secondFactor === undefined ? plain : { ...plain, secondFactor }
 }
 
-export function readApiKey1(key: Buffer, reader: ByteReader): OperatorRecord {
+export function readApiKey1(key: Buffer, reader: ByteReader): AdminRecord {
   return {
     kind: 'api-key',
     id: key.toString('utf8', 1),
@@ -125,7 +119,7 @@ export function readApiKey1(key: Buffer, reader: ByteReader): OperatorRecord {
   }
 }
 
-export function readApiKey2(key: Buffer, reader: ByteReader): OperatorRecord {
+export function readApiKey2(key: Buffer, reader: ByteReader): AdminRecord {
   return {
     kind: 'api-key',
     id: key.toString('utf8', 1),
@@ -153,7 +147,7 @@ function readSecondFactor(reader: ByteReader): SecondFactor | undefined {
   return { secret: reader.blob(), isConfirmed: reader.byte() !== 0, lastStep: reader.float() }
 }
 
-function writePassword(writer: ByteWriter, { algorithm, memory, passes, lanes, salt, hash }: KeptPassword): void {
+function writePassword(writer: ByteWriter, { algorithm, memory, passes, lanes, salt, hash }: StoredPassword): void {
   writeEnumCode(writer, algorithms, algorithm)
   writer.varint(memory)
   writer.varint(passes)
@@ -162,7 +156,7 @@ function writePassword(writer: ByteWriter, { algorithm, memory, passes, lanes, s
   writer.blob(hash)
 }
 
-function readPassword(reader: ByteReader): KeptPassword {
+function readPassword(reader: ByteReader): StoredPassword {
   return {
     algorithm: enumValueOf(algorithms, reader.byte()),
     memory: reader.varint(),

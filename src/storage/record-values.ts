@@ -8,7 +8,7 @@
 import { crc32 } from 'node:zlib'
 import type { ProtocolVersion, RetainHandling } from '../protocol/index.ts'
 import type {
-  DealtRecord,
+  RedistributedRecord,
   QueuedRecord,
   RecordKind,
   SessionRecord,
@@ -184,7 +184,7 @@ const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   namespace: [readNamespace1, readNamespace2],
 }
 
-type AssignmentReader = (reader: ByteReader) => readonly DealtRecord[] | undefined
+type AssignmentReader = (reader: ByteReader) => readonly RedistributedRecord[] | undefined
 
 /** Version 1 has no fields. */
 function readNothing(): undefined {
@@ -199,7 +199,7 @@ function forwardedReader(read: AssignmentReader): RecordReader {
   return (key, reader) => ({ kind: 'forwarded', ...forwardedOfKey(key), dealt: read(reader) })
 }
 
-function writeAssignments(writer: ByteWriter, assignments: readonly DealtRecord[]): void {
+function writeAssignments(writer: ByteWriter, assignments: readonly RedistributedRecord[]): void {
   writer.varint(assignments.length)
   for (const { filter, to } of assignments) {
     writer.text(filter)
@@ -207,8 +207,8 @@ function writeAssignments(writer: ByteWriter, assignments: readonly DealtRecord[
   }
 }
 
-function readAssignments(reader: ByteReader): DealtRecord[] {
-  const assignments: DealtRecord[] = []
+function readAssignments(reader: ByteReader): RedistributedRecord[] {
+  const assignments: RedistributedRecord[] = []
   for (let count = reader.varint(); count > 0; count--) assignments.push({ filter: reader.text(), to: reader.byte() })
   return assignments
 }

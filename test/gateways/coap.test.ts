@@ -97,7 +97,7 @@ describe('[F4] what a peer sends', () => {
 
   test('is refused where the broker has as many connections as it may have', () => {
     const stage = new Stage()
-    stage.hasRoom = false
+    stage.hasSpace = false
     assert.equal(stage.post('ps/a', { payload: Buffer.from('x') }), '5.03')
     assert.equal(stage.connections.length, 0)
   })

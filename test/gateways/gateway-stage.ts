@@ -15,7 +15,7 @@ export class GatewayStage {
   nowMs = 1_000_000
   /** Of every connection: what the broker has not read. */
   unsentBytes = 0
-  hasRoom = true
+  hasSpace = true
   readonly sent: { readonly bytes: Buffer; readonly peer: PeerAddress }[] = []
   readonly connections: {
     readonly packets: ControlPacket[]
@@ -38,7 +38,7 @@ export class GatewayStage {
       nowMs: () => this.nowMs,
       random: Math.random,
       send: (bytes, peer) => void this.sent.push({ bytes, peer }),
-      hasRoom: () => this.hasRoom,
+      hasSpace: () => this.hasSpace,
       openMqtt: (_, callbacks) => this.#open(callbacks),
       wakeAt: () => {},
       addresses: new AddressLimits(),

@@ -226,7 +226,7 @@ describe('[F3] a client', () => {
 
   test('is told about congestion where the broker has as many connections as it may have', () => {
     const stage = new Stage()
-    stage.hasRoom = false
+    stage.hasSpace = false
     stage.receive(0x04, 0x04, 1, 0, 60, 'dev')
     assert.deepEqual(stage.taken(), ['030501'])
     assert.equal(stage.connections.length, 0)

@@ -16,7 +16,7 @@ import {
 } from '../../src/management/index.ts'
 import { clientHandlers } from '../../src/management/handlers/clients.ts'
 import { subscriptionHandlers } from '../../src/management/handlers/subscriptions.ts'
-import { replyWithList, type ListSource } from '../../src/management/lists/answer-list.ts'
+import { replyWithList, type ListSource } from '../../src/management/lists/reply-with-list.ts'
 import { ApiError, refuse } from '../../src/management/api-error.ts'
 import { JsonText } from '../../src/management/json-text.ts'
 import { clientOperations } from '../../src/node/api/clients.ts'

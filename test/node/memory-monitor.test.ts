@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { type MemoryNews, MemoryWatch, lookIntervalMs } from '../../src/node/observe/memory-monitor.ts'
+import { type MemoryChange, MemoryMonitor, lookIntervalMs } from '../../src/node/observe/memory-monitor.ts'
 import { memoryBytes, memoryLimitOf, residentBytes } from '../../src/node/data-dir/machine-limits.ts'
 
 /** A process that has so many per cent of its limit, and of the limit of one heap. */
@@ -9,9 +9,9 @@ class Watched {
   percent = 10
   heapPercent = 10
   nowMs = 0
-  news: MemoryNews[] = []
+  news: MemoryChange[] = []
   alarms: string[] = []
-  readonly watch = new MemoryWatch({
+  readonly watch = new MemoryMonitor({
     limitBytes: 100,
     maxHeapBytes: 100,
     read: () => ({ residentBytes: this.percent, heapBytes: [0, this.heapPercent] }),
@@ -25,7 +25,7 @@ class Watched {
   })
 
   /** Looks for so long, and gives what was told meanwhile. */
-  pass(seconds: number): MemoryNews[] {
+  pass(seconds: number): MemoryChange[] {
     this.news = []
     for (let looks = (seconds * 1_000) / lookIntervalMs; looks > 0; looks--) {
       this.nowMs += lookIntervalMs

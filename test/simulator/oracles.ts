@@ -7,7 +7,7 @@
 
 import { isInternalName } from '../../src/core/index.ts'
 import { matchesFilter, reasonCodes, splitSharedFilter, type QoS, type TopicFilter } from '../../src/protocol/index.ts'
-import { givenUpSequence, type StoredRecord } from '../../src/records/index.ts'
+import { abandonedSequence, type StoredRecord } from '../../src/records/index.ts'
 import type { Actor } from './scenario-clients.ts'
 import type { ClientSession, HeldSubscription } from './client-session.ts'
 import { History, numbered, type Told } from './history.ts'
@@ -355,7 +355,7 @@ export function checkRemains(world: World, actors: readonly Actor[], records: re
  * more, belongs to nothing else until the client has answered: it would take that for the same message.
  */
 function isGivenUp(world: World, record: StoredRecord): boolean {
-  if (record.kind !== 'outgoing' || record.sequence !== givenUpSequence) return false
+  if (record.kind !== 'outgoing' || record.sequence !== abandonedSequence) return false
   const { clientId, packetId } = record
   const mountpoint = world.host.traits.listener?.mountpoint ?? ''
   return world

@@ -2,13 +2,7 @@
 
 import fc from 'fast-check'
 import type { MessageProperties } from '../../src/protocol/index.ts'
-import type {
-  AccessRecord,
-  OperatorRecord,
-  QueuedRecord,
-  StoredMessage,
-  StoredRecord,
-} from '../../src/records/index.ts'
+import type { AccessRecord, AdminRecord, QueuedRecord, StoredMessage, StoredRecord } from '../../src/records/index.ts'
 
 export function message(topic: string, payload: string, more: Partial<StoredMessage> = {}): StoredMessage {
   return {
@@ -88,7 +82,7 @@ export const fullProperties: MessageProperties = {
   ],
 }
 
-const oneOfEachKindOfNode: readonly (AccessRecord | OperatorRecord)[] = [
+const oneOfEachKindOfNode: readonly (AccessRecord | AdminRecord)[] = [
   {
     kind: 'credential',
     by: 'clientid',

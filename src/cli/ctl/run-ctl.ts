@@ -15,13 +15,13 @@ export interface CtlDependencies {
   readonly terminal: Terminal
 }
 
-export interface CtlWords extends Pick<CtlCall, 'words' | 'options'> {
+export interface CtlArguments extends Pick<CtlCall, 'words' | 'options'> {
   readonly reach: ConnectOptions
   readonly asJson: boolean
 }
 
 /** Gives the exit code. */
-export async function runCtl(command: CtlCommand, said: CtlWords, dependencies: CtlDependencies): Promise<number> {
+export async function runCtl(command: CtlCommand, said: CtlArguments, dependencies: CtlDependencies): Promise<number> {
   const secrets = new InputSecrets(dependencies.terminal)
   const outcome = await outcomeOf(command, said, { ...dependencies, secrets }).finally(() => secrets.close())
   return printOutcome(outcome, dependencies.terminal, said.asJson)
@@ -29,7 +29,7 @@ export async function runCtl(command: CtlCommand, said: CtlWords, dependencies: 
 
 async function outcomeOf(
   command: CtlCommand,
-  said: CtlWords,
+  said: CtlArguments,
   { installation, terminal, secrets }: CtlDependencies & { readonly secrets: Secrets },
 ): Promise<Outcome> {
   const place = { root: installation.root, isSocket: said.reach.url === undefined, backupFolder: undefined }

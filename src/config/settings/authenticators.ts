@@ -9,15 +9,15 @@ import { boolean, choice, integer, optional, text } from '../schema/setting-type
 const dayMs = 86_400_000
 
 /** The order if `auth.chain` is not set. */
-export const authenticatorWords = ['certificate', 'psk', 'password', 'scram', 'jwt', 'http'] as const
+export const authenticatorValues = ['certificate', 'psk', 'password', 'scram', 'jwt', 'http'] as const
 
-export const scramAlgorithmWords = ['SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
+export const scramAlgorithmValues = ['SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
 
 const onNextConnect = { takes: 'on-next-connect' } as const
 const nothing = optional(text(), 'none')
 const noFile = optional(path('configuration-folder'), 'none')
 
-const chain = setting(optional(listOf(choice(authenticatorWords), authenticatorWords.length), 'auto'), undefined, {
+const chain = setting(optional(listOf(choice(authenticatorValues), authenticatorValues.length), 'auto'), undefined, {
   description:
     'The authenticators in order: the first that knows the client decides. If the list is empty, the ' +
     'hardened profile refuses all clients.',
@@ -148,7 +148,7 @@ const scram = section('Clients of MQTT 5.0 that show that they know a password w
     named: section('One user.', {
       username: setting(nothing, undefined, { description: 'The user name.', ...onNextConnect }),
       password: configuredPassword,
-      algorithm: setting(choice(scramAlgorithmWords), 'SCRAM-SHA-256', {
+      algorithm: setting(choice(scramAlgorithmValues), 'SCRAM-SHA-256', {
         description: 'The method by which it comes in.',
         ...onNextConnect,
       }),

@@ -3,7 +3,7 @@
 import { walkSchema } from '../check/walk-schema.ts'
 import type { SchemaNode, Section, Setting } from '../schema/setting.ts'
 import { root } from '../settings/root.ts'
-import { reloadWords, appliesOnWords, typeWords, wrap } from './setting-text.ts'
+import { reloadText, appliesOnText, typeText, wrap } from './setting-text.ts'
 
 const width = 110
 
@@ -15,7 +15,7 @@ const introduction = [
   'Check a changed file with: godwit config check FILE',
   'Override a single setting with: godwit start --set KEY=VALUE',
   '',
-  reloadWords,
+  reloadText,
 ]
 
 /** For the file of `godwit init`. */
@@ -54,7 +54,7 @@ function sectionLines(key: string, node: Section): string[] {
 
 function settingLines(key: string, node: Setting<unknown>): string[] {
   const lines = wrap(node.description, '# ', width)
-  lines.push(...wrap(`Value: ${typeWords(node)}. A change takes hold ${appliesOnWords[node.takes]}.`, '# ', width))
+  lines.push(...wrap(`Value: ${typeText(node)}. A change takes hold ${appliesOnText[node.takes]}.`, '# ', width))
   if (node.defaultWords !== undefined) lines.push(...wrap(`Default: ${node.defaultWords}.`, '# ', width))
   return [...lines, `#${key} = ${node.type.show(node.default)}`]
 }

@@ -5,7 +5,7 @@ import { hoconLimits } from '../hocon/limits.ts'
 import type { Section, Setting } from '../schema/setting.ts'
 import { ignoredSettings } from '../settings/ignored-settings.ts'
 import { root } from '../settings/root.ts'
-import { describe, ignoredText, reloadWords, appliesOnWords, typeWords } from './setting-text.ts'
+import { describe, ignoredText, reloadText, appliesOnText, typeText } from './setting-text.ts'
 
 const introduction = `# Configuration
 
@@ -49,7 +49,7 @@ auth.password { include "users.conf" }
   \`include url(...)\` and \`include classpath(...)\` are refused.
 - With \`--set\`, a value that begins with a quote, a bracket or a brace is read as in a file; any other is taken as it is.
 
-${reloadWords} The tables say what will hold then.
+${reloadText} The tables say what will hold then.
 
 What a configuration may ask for is limited: LIMITS.
 `
@@ -110,7 +110,7 @@ function writeTable(settings: readonly [string, Setting<unknown>][]): string {
   const rows = settings.map(([key, node]) => {
     const words = describe(node)
     const secret = node.isSecret ? ' It is a secret, and never shown.' : ''
-    const cells = [`\`${key}\``, typeWords(node), describeDefaultCell(node), appliesOnWords[node.takes], words + secret]
+    const cells = [`\`${key}\``, typeText(node), describeDefaultCell(node), appliesOnText[node.takes], words + secret]
     return `| ${cells.map(escapeCell).join(' | ')} |`
   })
   const head = '| setting | value | default | a change takes hold | meaning |\n| --- | --- | --- | --- | --- |'

@@ -6,7 +6,7 @@ import type { GodwitConfig } from '../godwit-config.ts'
 import type { Position, PlainValue } from '../hocon/values.ts'
 import type { SchemaNode, Setting, AppliesOn } from '../schema/setting.ts'
 import { root } from '../settings/root.ts'
-import { typeWords } from './setting-text.ts'
+import { typeText } from './setting-text.ts'
 
 export interface DescribedSetting {
   readonly key: string
@@ -51,7 +51,7 @@ function describeSetting(
   return {
     key,
     path,
-    type: typeWords(node),
+    type: typeText(node),
     ...boundsOf(node.type.jsonSchema),
     default: node.defaultWords ?? preset,
     description: node.description,

@@ -3,18 +3,18 @@
 import type { Setting, AppliesOn } from '../schema/setting.ts'
 
 /** When a change of the setting applies, after "takes hold". */
-export const appliesOnWords: Readonly<Record<AppliesOn, string>> = {
+export const appliesOnText: Readonly<Record<AppliesOn, string>> = {
   'at-once': 'at once',
   'on-next-connect': 'for connections made after it',
   'at-restart': 'at the next start',
 }
 
 /** How changes reach a running broker. */
-export const reloadWords =
+export const reloadText =
   'Changes are taken up while the broker runs when it gets SIGHUP, or over the API. Each setting says when a change of it takes hold.'
 
 /** The type with its unit. */
-export function typeWords(setting: Setting<unknown>): string {
+export function typeText(setting: Setting<unknown>): string {
   return setting.unit === undefined ? setting.type.name : `${setting.type.name} (${setting.unit})`
 }
 

@@ -6,12 +6,12 @@ import { Type } from '../schema.ts'
 const role = Type.Union([Type.Literal('administrator'), Type.Literal('viewer')], {
   description: '`administrator` may change things, `viewer` may look.',
 })
-const roleOfProgram = Type.Union([...role.anyOf, Type.Literal('publisher')], {
+const roleOfApiKey = Type.Union([...role.anyOf, Type.Literal('publisher')], {
   description: '`administrator` may change things, `viewer` may look, `publisher` may publish.',
 })
 
 /** The name in version 5. */
-function sameAsTags<Schema extends typeof role | typeof roleOfProgram>(schema: Schema): Schema {
+function sameAsTags<Schema extends typeof role | typeof roleOfApiKey>(schema: Schema): Schema {
   return { ...schema, description: 'The same as `tags`.' }
 }
 
@@ -29,7 +29,7 @@ const app = Type.Object({
   desc: Type.String(),
   status: Type.Boolean({ description: 'Whether it may be used.' }),
   expired: seconds,
-  tags: roleOfProgram,
+  tags: roleOfApiKey,
   namespace,
 })
 const ofApp = Type.Object({ app_id: Type.String() })
@@ -38,8 +38,8 @@ const appChange = {
   desc: Type.Optional(Type.String({ maxLength: 1_024 })),
   status: Type.Optional(Type.Boolean()),
   expired: Type.Optional(seconds),
-  tags: Type.Optional(roleOfProgram),
-  role: Type.Optional(sameAsTags(roleOfProgram)),
+  tags: Type.Optional(roleOfApiKey),
+  role: Type.Optional(sameAsTags(roleOfApiKey)),
 }
 const secret = Type.String({ minLength: 16, maxLength: 1_024, description: 'Random, if it is left out.' })
 

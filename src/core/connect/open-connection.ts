@@ -24,7 +24,7 @@ import { createWill } from '../sessions/stored-wills.ts'
 import { sendPacket } from '../outgoing/send-to-client.ts'
 import { maxStoredOf, markFull } from '../queues/persistent-queue.ts'
 import { setIdentity } from '../sessions/set-identity.ts'
-import { announceRoom } from '../peers/full-session-notice.ts'
+import { announceSpace } from '../peers/full-session-notice.ts'
 import { Message, never, recordPublisherRights, copyProperties } from '../model/message.ts'
 import { mountedTopic } from '../namespaces/mountpoint.ts'
 import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
@@ -232,7 +232,7 @@ function applySpoolLimits(state: BrokerState, session: Session, { properties }: 
   session.bridge.ackLatency ??= new AckLatency()
   if (state.sessions.full.delete(session)) state.rules.hasActionRoom = true
   const { stored } = session
-  if (stored?.isFullAnnounced === true) announceRoom(state, session, stored, maxStoredOf(state, session))
+  if (stored?.isFullAnnounced === true) announceSpace(state, session, stored, maxStoredOf(state, session))
   if (stored !== undefined && stored.count >= maxStoredOf(state, session)) markFull(state, session)
   if (hasRemoteSessionLost(properties?.userProperties)) requeueForRemote(state, session)
 }

@@ -21,7 +21,7 @@ export function announceFull(state: BrokerState, session: Session, stored: Persi
 }
 
 /** Called when a message left a queue that the peers know as full. `max`: the limit of the queue. */
-export function announceRoom(state: BrokerState, session: Session, stored: PersistentQueue, max: number): void {
+export function announceSpace(state: BrokerState, session: Session, stored: PersistentQueue, max: number): void {
   if (stored.count > max - Math.max(1, Math.floor(max * freePart))) return
   stored.isFullAnnounced = false
   if (state.peerTable !== undefined) changeFullness(state.peerTable, session, -1)

@@ -5,7 +5,7 @@ import type { Message } from '../model/message.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { DeliveryPlan, MatchedSubscriber, SharedGroup } from '../topics/index.ts'
-import { effectiveQoS, enqueueForSession, hasRoom, raisedDelivery } from '../queues/enqueue-for-session.ts'
+import { effectiveQoS, enqueueForSession, hasQueueSpace, raisedDelivery } from '../queues/enqueue-for-session.ts'
 import { recordLive } from '../retained/retained-from-peers.ts'
 import { storePayload, releasePayload } from '../queues/persistent-queue.ts'
 
@@ -175,6 +175,6 @@ function isReady(state: BrokerState, session: Session): boolean {
   return (
     session.connection !== undefined &&
     session.outgoing.pendingCount === 0 &&
-    hasRoom(state, session, session.connection)
+    hasQueueSpace(state, session, session.connection)
   )
 }

@@ -17,7 +17,7 @@ import { noteGapsBelow } from './queue-gaps.ts'
 const maxBeyondLimit = 1_000
 
 /** Called when the queue is full. Returns true if one more message may be stored anyway. */
-export function dropToMakeRoom(state: BrokerState, session: Session, stored: PersistentQueue): boolean {
+export function dropToFreeSpace(state: BrokerState, session: Session, stored: PersistentQueue): boolean {
   if (session.bridge?.spool?.dropsOldest !== true) return false
   if (dropWaiting(state, session)) return true
   if (session.onDiskCount === 0) return false

@@ -1,7 +1,7 @@
 // One message for one session: sent now, queued, or dropped with a reason.
 
 import type { QoS } from '../../protocol/index.ts'
-import { givenUpSequence } from '../../records/index.ts'
+import { abandonedSequence } from '../../records/index.ts'
 import { identifierForRaisedQoS } from '../model/bridge-client-id.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
@@ -11,7 +11,7 @@ import { publishHead } from '../model/send-list.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
 import type { Session, PersistentQueue, SessionDelivery } from '../state/sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
-import { dropToMakeRoom } from './drop-oldest.ts'
+import { dropToFreeSpace } from './drop-oldest.ts'
 import {
   fits,
   fitsAtMostOnce,
@@ -108,7 +108,7 @@ export function enqueue(state: BrokerState, session: Session, delivery: SessionD
   const stored = session.stored
   if (stored !== undefined) {
     const isFull = stored.count >= maxStoredOf(state, session)
-    if (isFull && !dropToMakeRoom(state, session, stored))
+    if (isFull && !dropToFreeSpace(state, session, stored))
       return state.counts.countDrop(session, message, 'storage-full')
     storeDelivery(state, session, stored, delivery, message)
   }
@@ -117,7 +117,7 @@ export function enqueue(state: BrokerState, session: Session, delivery: SessionD
     outgoing.pendingCount === 0 &&
     outgoing.postponed === undefined &&
     (stored === undefined || stored.diskFrom === delivery.sequence)
-  if (connection !== undefined && isNext && hasRoom(state, session, connection)) {
+  if (connection !== undefined && isNext && hasQueueSpace(state, session, connection)) {
     if (stored !== undefined) stored.diskFrom = delivery.sequence + 1
     sendFirst(state, session, connection, delivery, 'at-once')
   } else {
@@ -126,7 +126,7 @@ export function enqueue(state: BrokerState, session: Session, delivery: SessionD
 }
 
 /** Returns whether another delivery may be in flight to this client. */
-export function hasRoom(state: BrokerState, session: Session, connection: Connection): boolean {
+export function hasQueueSpace(state: BrokerState, session: Session, connection: Connection): boolean {
   // Messages that have a packet identifier but are not sent yet occupy no space of the window.
   const { outgoing, stored } = session
   const notSent = (stored?.packetIds?.size ?? 0) + (outgoing.postponed === undefined ? 0 : outgoing.postponed.length)
@@ -265,7 +265,13 @@ function abandonSent(state: BrokerState, session: Session, delivery: SessionDeli
   const { packetId } = delivery
   session.outgoing.window().abandon(delivery)
   if (delivery.sequence === 0) return
-  putRecord(state, { kind: 'outgoing', clientId: session.clientId, packetId, sequence: givenUpSequence, stage: 'sent' })
+  putRecord(state, {
+    kind: 'outgoing',
+    clientId: session.clientId,
+    packetId,
+    sequence: abandonedSequence,
+    stage: 'sent',
+  })
 }
 
 /** Writes the PUBLISH of a delivery that has its packet identifier; with DUP if it was sent before. */

@@ -7,7 +7,7 @@ import type { BrokerState } from '../state/broker-state.ts'
 import { fromStored, toStored, type Message } from '../model/message.ts'
 import { maxAckDelayMs, type AckLatency } from '../state/sessions/ack-latency.ts'
 import { releaseDelivery } from '../outgoing/held-bytes.ts'
-import { announceFull, announceRoom } from '../peers/full-session-notice.ts'
+import { announceFull, announceSpace } from '../peers/full-session-notice.ts'
 import { neverExpires, type Session, type PersistentQueue, type SessionDelivery } from '../state/sessions/session.ts'
 
 /** After this number of deleted records, the session record stores the new start of its queue. */
@@ -103,7 +103,7 @@ export function deleteDelivery(state: BrokerState, session: Session, delivery: S
   }
   stored.count--
   if (state.sessions.full.delete(session)) state.rules.hasActionRoom = true
-  if (stored.isFullAnnounced) announceRoom(state, session, stored, maxStoredOf(state, session))
+  if (stored.isFullAnnounced) announceSpace(state, session, stored, maxStoredOf(state, session))
   const bodyId = delivery.message?.bodyId ?? stored.payloadsOnDisk?.get(delivery.sequence) ?? 0
   stored.payloadsOnDisk?.delete(delivery.sequence)
   if (bodyId !== 0) releasePayload(state, bodyId)

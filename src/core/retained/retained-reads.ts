@@ -65,19 +65,19 @@ export function handleRetainedRead(
     throw failedAssertion(`the retained message of ${of.topicName} on disk is another one`)
   const message = stored === undefined ? undefined : fromStored(stored, of.topic)
   wake(retained, retained.payloads.noteRead(of, message))
-  wakeInLine(retained)
+  wakeNextReader(retained)
 }
 
 /** The message of the topic was replaced or deleted. */
 export function forgetPayload(retained: RetainedState, of: StoredRetained): void {
   wake(retained, retained.payloads.forget(of))
-  wakeInLine(retained)
+  wakeNextReader(retained)
 }
 
 /** The reader needs nothing for now. */
 export function stopReading(retained: RetainedState, reader: RetainedReader): void {
   retained.payloads.leave(reader)
-  wakeInLine(retained)
+  wakeNextReader(retained)
 }
 
 /** The reader has the message, or no longer needs it. */
@@ -85,7 +85,7 @@ export function releasePayload({ payloads }: RetainedState, reader: RetainedRead
   if (found instanceof StoredRetained) payloads.release(found, reader)
 }
 
-export function wakeInLine(retained: RetainedState): void {
+export function wakeNextReader(retained: RetainedState): void {
   wake(retained, retained.payloads.takeInLine())
 }
 

@@ -23,7 +23,7 @@ import {
   hasMarks,
   sourcesOf,
 } from './retained-from-peers.ts'
-import { payloadOf, readAhead, releasePayload, stopReading, wakeInLine } from './retained-reads.ts'
+import { payloadOf, readAhead, releasePayload, stopReading, wakeNextReader } from './retained-reads.ts'
 
 /** Maximum memory of large retained messages that one client has not acknowledged. */
 const maxUnacknowledgedBytes = 8 * 1_024 * 1_024
@@ -82,17 +82,17 @@ function endReplays(state: BrokerState, session: Session): void {
 export function continueReplays(state: BrokerState): void {
   for (const session of state.retained.replaying) {
     if (!hasRoomForRetained(state, session)) {
-      waitForRoom(state, session)
+      waitForSpace(state, session)
       continue
     }
     for (let filters = 0; filters < sliceFilters; filters++) if (!continueFirstReplay(state, session)) break
     if (session.retainedReplays?.first === undefined) endReplays(state, session)
   }
-  wakeInLine(state.retained)
+  wakeNextReader(state.retained)
 }
 
 /** `drainQueue` adds the session again when there is space. */
-function waitForRoom(state: BrokerState, session: Session): void {
+function waitForSpace(state: BrokerState, session: Session): void {
   stopReading(state.retained, session)
   state.retained.replaying.delete(session)
 }
@@ -114,7 +114,7 @@ function continueReplay(state: BrokerState, session: Session, scan: RetainedRepl
   for (const message of scan.found) {
     if (!hasRoomForRetained(state, session)) break
     const outcome = deliverRetained(state, session, scan, message)
-    if (outcome === 'no-room') waitForRoom(state, session)
+    if (outcome === 'no-room') waitForSpace(state, session)
     if (outcome === 'is-read') {
       state.retained.replaying.delete(session)
       readAhead(state, session, scan.found, given)

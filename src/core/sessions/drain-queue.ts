@@ -11,7 +11,14 @@ import { PendingQueue } from '../state/sessions/pending-queue.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
 import type { Session, PersistentQueue, SessionDelivery } from '../state/sessions/session.ts'
 import { matchesFilter, splitExclusiveFilter, splitSharedFilter, type PacketId } from '../../protocol/index.ts'
-import { abandon, removeDelivery, hasRoom, scheduleRetry, sendFirst, transmit } from '../queues/enqueue-for-session.ts'
+import {
+  abandon,
+  removeDelivery,
+  hasQueueSpace,
+  scheduleRetry,
+  sendFirst,
+  transmit,
+} from '../queues/enqueue-for-session.ts'
 import { holdDelivery, waitingBytes } from '../outgoing/held-bytes.ts'
 import { restoreReceived } from '../bridge/bridge-replay.ts'
 import { groupOf, reassignToPeer, reassignToMember } from '../shared/reassign-shared.ts'
@@ -38,14 +45,14 @@ export function drainQueue(state: BrokerState, session: Session): void {
   const { pending } = outgoing
   if (pending !== undefined && outgoing.postponed === undefined) {
     for (let next = pending.peek(); next !== undefined; next = pending.peek()) {
-      if (!hasRoom(state, session, connection)) break
+      if (!hasQueueSpace(state, session, connection)) break
       pending.shift()
       sendWaiting(state, session, connection, next)
     }
   }
   if (session.onDiskCount > 0) {
     // While memory is short, no messages are read before they can be sent.
-    if (state.memory.level === 'normal' || hasRoom(state, session, connection)) askForMore(state, session)
+    if (state.memory.level === 'normal' || hasQueueSpace(state, session, connection)) askForMore(state, session)
   } else if (session.retainedReplays !== undefined && outgoing.pendingCount === 0) state.retained.replaying.add(session)
 }
 
@@ -57,7 +64,7 @@ function sendPostponed(
 ): void {
   for (let next = resends.peek(); next !== undefined; next = resends.peek()) {
     const isOver = session.outgoing.inflight?.get(next.packetId) !== next
-    if (!isOver && !hasRoom(state, session, connection)) return
+    if (!isOver && !hasQueueSpace(state, session, connection)) return
     resends.shift()
     if (!isOver) resendOne(state, session, connection, next)
   }

@@ -8,7 +8,7 @@ import {
   type PersistentQueue,
   type SessionDelivery,
 } from '../state/sessions/session.ts'
-import { keepForMembers } from '../shared/expired-session-redelivery.ts'
+import { storeForMembers } from '../shared/expired-session-redelivery.ts'
 import { releaseAllOnPeers } from '../peers/qos2-forwarding.ts'
 import { lightenDelivery } from '../outgoing/held-bytes.ts'
 import { removeSubscriptions } from './remove-subscriptions.ts'
@@ -92,7 +92,7 @@ export function endSession(state: BrokerState, session: Session): void {
   if (session.stored !== undefined) {
     // A new session with the same name may start.
     if (session.bridge?.ackLatency !== undefined) state.batches.includeDeferredWrites()
-    if (!keepForMembers(state, session, session.stored))
+    if (!storeForMembers(state, session, session.stored))
       state.batches.openBatch.changes.push({ change: 'delete-session', clientId: session.clientId })
     storePendingWill(state, session.clientId)
   }

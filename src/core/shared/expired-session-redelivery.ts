@@ -33,7 +33,7 @@ const longestCrowdedMs = 60_000
 const peerPauseMs = 20
 
 /** Returns false if the session has no messages for other members, so that all records may be deleted at once. */
-export function keepForMembers(state: BrokerState, session: Session, stored: PersistentQueue): boolean {
+export function storeForMembers(state: BrokerState, session: Session, stored: PersistentQueue): boolean {
   // Sessions of bridges have no shared subscriptions.
   if (!stored.mayHoldShared || session.onDiskCount === 0 || isBridgeClient(session.clientId)) return false
   if (state.peerTable === undefined && state.subscriptions.counts.shared === 0) return false

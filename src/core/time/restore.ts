@@ -3,9 +3,9 @@
 import { parseTopicFilter, parseTopicName, splitSharedFilter } from '../../protocol/index.ts'
 import {
   type ForwardedRecord,
-  givenUpSequence,
+  abandonedSequence,
   type IncomingRecord,
-  type MovingRecord,
+  type HandoffRecord,
   type OutgoingRecord,
   type SessionRecord,
   type StoredMessage,
@@ -184,7 +184,7 @@ function restoreIncoming(state: BrokerState, { clientId, packetId, dealt }: Inco
 function restoreOutgoing(state: BrokerState, record: OutgoingRecord): void {
   const session = state.sessions.get(record.clientId)
   if (session?.stored === undefined || session.outgoing.window().get(record.packetId) !== undefined) return
-  if (record.sequence === givenUpSequence) return session.outgoing.window().restoreAbandoned(record.packetId)
+  if (record.sequence === abandonedSequence) return session.outgoing.window().restoreAbandoned(record.packetId)
   const delivery = new Delivery<SharedGroup<Session>>(undefined, {
     qos: 2,
     retain: false,
@@ -222,7 +222,7 @@ function restoreRetained(state: BrokerState, stored: StoredMessage): void {
 }
 
 /** The handoff of a shard that no longer exists belongs to another one now. */
-function restoreMoving(state: BrokerState, record: MovingRecord): void {
+function restoreMoving(state: BrokerState, record: HandoffRecord): void {
   const { shard, name, to } = record
   const filter = parseTopicFilter(record.filter)
   const message = messageOf(state, { ...record.message, isRepeat: true })

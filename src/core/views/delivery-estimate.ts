@@ -2,7 +2,7 @@
 
 import { parseTopicName, type QoS } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import { effectiveQoS, hasRoom } from '../queues/enqueue-for-session.ts'
+import { effectiveQoS, hasQueueSpace } from '../queues/enqueue-for-session.ts'
 import type { Session } from '../state/sessions/session.ts'
 
 export interface DeliveryEstimate {
@@ -33,5 +33,5 @@ export function outcomeOf(state: BrokerState, session: Session, qos: QoS): 'sent
   const { connection } = session
   if (connection === undefined) return qos > 0 && session.stored !== undefined ? 'queued' : 'missed'
   if (qos === 0) return connection.unsentBytes <= state.settings.maxUnsentBytes ? 'sent' : 'missed'
-  return session.outgoing.pendingCount === 0 && hasRoom(state, session, connection) ? 'sent' : 'queued'
+  return session.outgoing.pendingCount === 0 && hasQueueSpace(state, session, connection) ? 'sent' : 'queued'
 }

@@ -265,7 +265,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
 
   #open(credentials: CoapCredentials, token: string | undefined, peer: PeerAddress): CoapClient | undefined {
     const known = this.#clients.get(credentials.clientId)
-    const isFull = this.#clients.size >= this.settings.maxClients || !this.dependencies.hasRoom()
+    const isFull = this.#clients.size >= this.settings.maxClients || !this.dependencies.hasSpace()
     if ((known === undefined && isFull) || !this.dependencies.addresses.takeClient(peer.address)) {
       this.dependencies.counters.dropped.limit++
       return undefined

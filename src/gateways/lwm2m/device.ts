@@ -479,8 +479,8 @@ export class Device {
     const key = response.token.toString('hex')
     if (command.observes === 'end' && known !== undefined) this.#observations.delete(known.toString('hex'))
     const isObserved = command.observes === 'begin' && uintOf(response, options.observe) !== undefined
-    const hasRoom = this.#observations.size < maxObservations || this.#observations.has(key)
-    if (isObserved && hasRoom) this.#observations.set(key, { command, token: response.token })
+    const hasSpace = this.#observations.size < maxObservations || this.#observations.has(key)
+    if (isObserved && hasSpace) this.#observations.set(key, { command, token: response.token })
     if (command.observes !== undefined) this.#keep()
   }
 

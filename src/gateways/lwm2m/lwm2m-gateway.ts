@@ -232,7 +232,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
     if (isBadName || /[#+\0]/.test(endpointName) || lifetimeSeconds === undefined || objects === undefined)
       return this.#refuse(exchange, code(4, 0))
     const known = this.#byEndpoint.get(endpointName)
-    const isFull = this.#all.size >= this.settings.maxClients || !this.dependencies.hasRoom()
+    const isFull = this.#all.size >= this.settings.maxClients || !this.dependencies.hasSpace()
     if ((known === undefined && isFull) || !this.dependencies.addresses.takeClient(peer.address)) {
       this.dependencies.counters.dropped.limit++
       return this.#refuse(exchange, code(5, 3))

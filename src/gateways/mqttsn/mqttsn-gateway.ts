@@ -202,8 +202,8 @@ export class MqttSnGateway implements DatagramGateway {
 
   #connect(request: SnRequest & { type: 'connect' }, peer: Peer): void {
     const { counters, addresses } = this.#dependencies
-    const hasRoom = this.#byPeer.size < this.#settings.maxClients && this.#dependencies.hasRoom()
-    if (!hasRoom || !addresses.takeClient(peer.address)) {
+    const hasSpace = this.#byPeer.size < this.#settings.maxClients && this.#dependencies.hasSpace()
+    if (!hasSpace || !addresses.takeClient(peer.address)) {
       counters.dropped.limit++
       const { options } = request
       const { congestion } = sn2ReasonCodes

@@ -3,7 +3,7 @@ import { refuseAccount } from '../account-refusals.ts'
 import type { Handlers } from '../handler.ts'
 import type { AccountOperations, AccountRefusal, App, AppChange } from '../operations/accounts.ts'
 import { type ApiError, refuse, ApiError as RefusalValue } from '../api-error.ts'
-import { saidRole } from '../said-role.ts'
+import { requestedRole } from '../requested-role.ts'
 import type { Authenticator } from '../request-authenticator.ts'
 
 type Known = typeof accountEndpoints
@@ -34,7 +34,7 @@ function userHandlers(accounts: AccountOperations): Handlers<Pick<Known, UserEnd
     create_user: async ({ body, caller }) => {
       const { username, password } = body
       if (username === '' || password === '') return refuse('emptyCredentials', 'username or password is empty', 400)
-      const role = saidRole(body) ?? 'administrator'
+      const role = requestedRole(body) ?? 'administrator'
       if (role instanceof RefusalValue) return role
       const refused = refusalOfPassword(accounts, username, password)
       if (refused !== undefined) return refused
@@ -42,7 +42,7 @@ function userHandlers(accounts: AccountOperations): Handlers<Pick<Known, UserEnd
       return answerOf(await accounts.createUser({ ...user, password }, caller), username)
     },
     update_user: async ({ params: { username }, body, caller }) => {
-      const role = saidRole(body)
+      const role = requestedRole(body)
       if (role instanceof RefusalValue) return role
       if (role === undefined) return refuse('missingParameter', 'tags in the body is missing')
       return answerOf(await accounts.updateUser(username, { role }, caller), username)
@@ -104,7 +104,7 @@ function written({ id, name, description, role, namespace, isEnabled, expiresAtM
 
 function changeIn(body: RequestOf<Known['update_app']>['body']): AppChange | ApiError {
   const { name, desc, status, expired } = body
-  const role = saidRole(body)
+  const role = requestedRole(body)
   if (role instanceof RefusalValue) return role
   return {
     ...(name === undefined ? {} : { name }),

@@ -1,7 +1,7 @@
 import type { clientEndpoints } from '../../contract/index.ts'
 import type { ClientFilter, ClientView } from '../../core/index.ts'
 import type { Handlers } from '../handler.ts'
-import { replyWithList, type ListSource, shardUnavailableError } from '../lists/answer-list.ts'
+import { replyWithList, type ListSource, shardUnavailableError } from '../lists/reply-with-list.ts'
 import { clientFilterOf, type ClientQuery, type WantedClients } from '../lists/client-query.ts'
 import { clientRecord } from '../lists/client-record.ts'
 import { otherNode } from '../lists/other-node.ts'

@@ -2,7 +2,7 @@
 
 import { type ApiError, ApiError as RefusalValue, refuseFor, shortened } from '../api-error.ts'
 import type { Gateway, GatewayListener, GatewayOperations } from '../operations/gateways.ts'
-import { shardUnavailableError } from './answer-list.ts'
+import { shardUnavailableError } from './reply-with-list.ts'
 
 export async function allGateways(gateways: GatewayOperations): Promise<readonly Gateway[] | ApiError> {
   const found = await gateways.gateways()

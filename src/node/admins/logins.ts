@@ -8,7 +8,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Logins, SignedIn } from '../../management/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
-import { callerOf, configuredCaller, type ConfiguredAccount } from './operator-sign-in.ts'
+import { callerOf, configuredCaller, type ConfiguredAccount } from './admin-authentication.ts'
 
 export interface LoginDependencies {
   readonly records: Pick<AccessRecords, 'find'>

@@ -10,7 +10,7 @@
 //   10.0.0.1            admin                       ─┘           ┘
 
 import crypto, { type BinaryLike } from 'node:crypto'
-import type { KeptPassword } from '../../records/index.ts'
+import type { StoredPassword } from '../../records/index.ts'
 
 const saltBytes = 16
 const hashBytes = 32
@@ -43,12 +43,12 @@ interface Place {
   readonly gone?: AbortSignal | undefined
 }
 
-type HashParameters = Omit<KeptPassword, 'salt' | 'hash'>
+type HashParameters = Omit<StoredPassword, 'salt' | 'hash'>
 
 const passwordParameters: HashParameters = typeof crypto.argon2 === 'function' ? argonParameters : scryptParameters
 
 /** For a random secret, which cannot be guessed, so the hash may be fast. */
-export function hashSecret(secret: string): KeptPassword {
+export function hashSecret(secret: string): StoredPassword {
   const salt = crypto.randomBytes(saltBytes)
   return { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt, hash: digestOf(secret, salt) }
 }
@@ -56,7 +56,7 @@ export function hashSecret(secret: string): KeptPassword {
 export class PasswordHasher {
   /** By turn, then by name. */
   readonly #waiting: Map<string, Map<string, Set<() => void>>>
-  readonly #placeholder: KeptPassword
+  readonly #placeholder: StoredPassword
   #isBusy: boolean
 
   constructor() {
@@ -70,7 +70,7 @@ export class PasswordHasher {
   }
 
   /** Hashes a password for storage. */
-  async hash(password: string): Promise<KeptPassword> {
+  async hash(password: string): Promise<StoredPassword> {
     const salt = crypto.randomBytes(saltBytes)
     return {
       ...passwordParameters,
@@ -87,7 +87,7 @@ export class PasswordHasher {
    */
   async isPassword(
     password: string,
-    kept: KeptPassword | undefined,
+    kept: StoredPassword | undefined,
     from: string,
     { name, wasRightHere, gone }: ClaimedName = unnamed,
   ): Promise<boolean> {

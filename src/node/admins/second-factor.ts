@@ -3,7 +3,7 @@
 import type { SecondFactors } from '../../management/index.ts'
 import type { AccountRecord } from '../../records/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
-import type { ConfiguredAccount } from './operator-sign-in.ts'
+import type { ConfiguredAccount } from './admin-authentication.ts'
 import { otpauthUri, stepOfCode, writeBase32 } from './totp.ts'
 
 export interface SecondFactorDependencies {

@@ -6,7 +6,7 @@ import type { AccessRecords, NodeRecordChange } from '../records/access-records.
 import { countAdmins, maxAdmins } from '../admins/account-limits.ts'
 import { isOfProvider } from '../admins/oidc/oidc-accounts.ts'
 import { authenticatedOrigin, hashSecret, type PasswordHasher } from '../admins/password-hashing.ts'
-import type { ConfiguredAccount } from '../admins/operator-sign-in.ts'
+import type { ConfiguredAccount } from '../admins/admin-authentication.ts'
 import { isWellKnownPassword } from '../admins/well-known-passwords.ts'
 
 export interface AccountDependencies {

@@ -8,7 +8,7 @@ import type { AccessRecords } from '../records/access-records.ts'
 import type { GatewayConfig } from '../gateways/gateway-config.ts'
 import type { BridgeConfig } from '../bridges/bridge-config.ts'
 import type { ListenerManager } from '../listeners/listener-manager.ts'
-import type { LiveConfig } from '../configuration/live-config.ts'
+import type { ConfigManager } from '../configuration/config-manager.ts'
 import type { Monitoring } from './monitoring.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 import { backupOperations, type NodeBackups } from './backup.ts'
@@ -18,7 +18,7 @@ import { brokerOperations } from './brokers.ts'
 import { clientOperations } from './clients.ts'
 import { configurationOperations } from './configuration.ts'
 import type { ShutdownRequests } from './control.ts'
-import { insightOperations } from './insight.ts'
+import { diagnosticsOperations } from './diagnostics.ts'
 import { liveOperations } from './live.ts'
 import { listenerOperations } from './listeners.ts'
 import { clientRuleOperations } from './client-rules.ts'
@@ -52,7 +52,7 @@ export interface NodeDependencies {
   readonly gateways: GatewayConfig
   /** Maximum connections of the machine. */
   readonly room: number
-  readonly configuration: LiveConfig
+  readonly configuration: ConfigManager
   readonly observation: Monitoring
   readonly hiddenPresets: ShadowedCredentials
   /** The store of the main thread. */
@@ -71,7 +71,7 @@ export function operationsOf(
     clients: clientOperations(dependencies.supervisor, dependencies.nodeName),
     publishing: publishingOperations(dependencies.supervisor),
     retained: retainedOperations(dependencies.supervisor, dependencies.ownStore),
-    insight: insightOperations(dependencies.supervisor, dependencies.counters, dependencies.ownStore),
+    insight: diagnosticsOperations(dependencies.supervisor, dependencies.counters, dependencies.ownStore),
     ...dependencies.observation.operations,
   }
   return {

@@ -15,12 +15,12 @@ import type { Caller } from '../../contract/index.ts'
 import type { BridgeOperations, BridgeProblem, NewBridgeSettings } from '../../management/index.ts'
 import { type ConfigRefusal, refuseFaults, refuseProblem } from '../configuration/config-refusals.ts'
 import type { BridgeConfig } from '../bridges/bridge-config.ts'
-import type { LiveConfig } from '../configuration/live-config.ts'
+import type { ConfigManager } from '../configuration/config-manager.ts'
 
 export interface BridgeFacts {
   /** Absolute. */
   readonly dataDirectory: string
-  readonly configuration: LiveConfig
+  readonly configuration: ConfigManager
   readonly bridges: Pick<BridgeConfig, 'reports'>
 }
 
@@ -49,7 +49,7 @@ export function bridgeOperations({ dataDirectory, configuration, bridges }: Brid
 
 /** Writes one change of a bridge. `changeOf` is called after earlier changes were applied. */
 async function write(
-  configuration: LiveConfig,
+  configuration: ConfigManager,
   { bridge, caller: { name, by, address } }: { readonly bridge: string; readonly caller: Caller },
   change: (config: GodwitConfig) => ConfigObject | ConfigRefusal,
 ): Promise<BridgeProblem | undefined> {

@@ -11,12 +11,12 @@ import type { ConfigurationOperations, ConfigurationOutcome, ListedSetting } fro
 import { textOfVersion, versionDifferences } from '../configuration/config-history.ts'
 import { requestName } from '../configuration/config-layers.ts'
 import { changesFileName } from '../configuration/read-configuration.ts'
-import type { ConfigOutcome, LiveConfig } from '../configuration/live-config.ts'
+import type { ConfigOutcome, ConfigManager } from '../configuration/config-manager.ts'
 import { hostsOfPort, isLoopbackAddress, type ListenerAddress } from '../listeners/listener-addresses.ts'
 import { listenerCertificates } from '../listeners/listener-certificates.ts'
 
 export function configurationOperations(
-  live: LiveConfig,
+  live: ConfigManager,
   listeners: () => readonly ListenerAddress[],
 ): ConfigurationOperations {
   return {
@@ -46,7 +46,7 @@ export function configurationOperations(
 
 function listedSetting(
   { place, isDefault, ...setting }: DescribedSetting,
-  live: Pick<LiveConfig, 'isPinned'>,
+  live: Pick<ConfigManager, 'isPinned'>,
 ): ListedSetting {
   if (live.isPinned(setting.path)) return { ...setting, source: 'command-line', place: '--set' }
   if (place === undefined || isDefault) return { ...setting, source: 'default', place: undefined }

@@ -2,13 +2,13 @@
 
 import type { DelayedOperations, DelayedRow } from '../../management/index.ts'
 import type { Store } from '../../storage/index.ts'
-import type { LiveConfig } from '../configuration/live-config.ts'
+import type { ConfigManager } from '../configuration/config-manager.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 import { SettingWriter } from './setting-writer.ts'
 
 export interface DelayedFacts {
   readonly nodeName: string
-  readonly configuration: LiveConfig
+  readonly configuration: ConfigManager
   readonly supervisor: ShardSupervisor
   readonly store: Pick<Store, 'read'>
 }

@@ -9,7 +9,7 @@ import type {
   ShardUnavailable,
 } from '../../management/index.ts'
 import type { GatewayPlan, GatewayReport } from '../../shard/index.ts'
-import type { LiveConfig } from '../configuration/live-config.ts'
+import type { ConfigManager } from '../configuration/config-manager.ts'
 import { type GatewayConfig, gatewayTypes, protocolNameOf, statusOf } from '../gateways/gateway-config.ts'
 import type { AuthenticationSettings } from '../gateways/gateway-authentication.ts'
 import { type Gateway as ConfiguredGateway, type GatewaySocket, socketsOf } from '../gateways/gateway-sockets.ts'
@@ -22,7 +22,7 @@ import { SettingWriter } from './setting-writer.ts'
 const answerTimeMs = 2_000
 
 export interface GatewayFacts {
-  readonly configuration: LiveConfig
+  readonly configuration: ConfigManager
   readonly supervisor: ShardQueries
   readonly gateways: GatewayConfig
   readonly accessRecords: AccessRecords

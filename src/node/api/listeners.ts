@@ -1,6 +1,6 @@
 import { type ListenerOperations, mqttUpgradePath } from '../../management/index.ts'
 import { isSocketPath } from '../../transports/index.ts'
-import type { LiveConfig } from '../configuration/live-config.ts'
+import type { ConfigManager } from '../configuration/config-manager.ts'
 import type { ListenerManager } from '../listeners/listener-manager.ts'
 
 export interface ListenerFacts {
@@ -8,7 +8,7 @@ export interface ListenerFacts {
   readonly listeners: ListenerManager
   /** Maximum connections of the machine. */
   readonly room: number
-  readonly configuration: Pick<LiveConfig, 'config'>
+  readonly configuration: Pick<ConfigManager, 'config'>
 }
 
 export function listenerOperations({ nodeName, listeners, room, configuration }: ListenerFacts): ListenerOperations {

@@ -5,11 +5,11 @@ import { largestUsers, ownHeap, readMemoryTable } from '../../shard/index.ts'
 import { histogramRows } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
 import { residentBytes } from '../data-dir/machine-limits.ts'
-import { lookIntervalMs, MemoryWatch, mib } from '../observe/memory-monitor.ts'
+import { lookIntervalMs, MemoryMonitor, mib } from '../observe/memory-monitor.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 import type { MemoryPlan } from '../shards/shard-plan.ts'
 
-export interface MemoryGround {
+export interface MemoryDependencies {
   readonly memory: MemoryPlan
   readonly meters: SharedArrayBuffer
   readonly alarms: Alarms
@@ -21,20 +21,20 @@ const mostNamed = 3
 const bytesPerMib = 1_048_576
 
 export interface MemoryObservation {
-  readonly watch: Pick<MemoryWatch, 'level' | 'limitBytes'>
+  readonly watch: Pick<MemoryMonitor, 'level' | 'limitBytes'>
   /** Memory for clients, by use. */
   held(): Record<MemoryUse, number>
   start(): void
   stop(): void
 }
 
-export function watchMemory({ memory, meters, alarms, supervisor }: MemoryGround): MemoryObservation {
+export function monitorMemory({ memory, meters, alarms, supervisor }: MemoryDependencies): MemoryObservation {
   const rows = histogramRows(meters)
   const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
   const held = (): Record<MemoryUse, number> => readMemoryTable(memory.table)
   let ownCollect: (() => void) | undefined
   let timer: NodeJS.Timeout | undefined
-  const watch = new MemoryWatch({
+  const watch = new MemoryMonitor({
     limitBytes: memory.limitBytes,
     maxHeapBytes: memory.maxHeapMb * bytesPerMib,
     read: () => ({
@@ -59,7 +59,7 @@ export function watchMemory({ memory, meters, alarms, supervisor }: MemoryGround
 }
 
 async function largestOf(
-  supervisor: MemoryGround['supervisor'],
+  supervisor: MemoryDependencies['supervisor'],
   shards: readonly number[],
   held: Readonly<Record<MemoryUse, number>>,
 ): Promise<string> {

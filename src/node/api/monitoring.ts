@@ -14,7 +14,7 @@ import { OverloadMonitor } from '../observe/overload-monitor.ts'
 import type { Log } from '../../telemetry/index.ts'
 import { ResourceMonitor, type ShownCertificate } from '../observe/resource-monitor.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
-import { watchMemory } from './memory-monitoring.ts'
+import { monitorMemory } from './memory-monitoring.ts'
 import type { MemoryPlan } from '../shards/shard-plan.ts'
 import { Traces } from '../observe/traces.ts'
 
@@ -56,7 +56,7 @@ export function observeNode(dependencies: MonitoringDependencies): Monitoring {
   const resources = new ResourceMonitor({ ...dependencies, shownCertificates: () => certificatesOf(dependencies) })
   const descriptors = new DescriptorMonitor(dependencies)
   const overload = new OverloadMonitor(meters, alarms)
-  const memory = watchMemory(dependencies)
+  const memory = monitorMemory(dependencies)
   return {
     operations: {
       metrics: metricOperations({ ...dependencies, gauges, history, resources, descriptors, memory }),

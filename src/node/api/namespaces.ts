@@ -11,7 +11,7 @@ import type {
   Requester,
 } from '../../management/index.ts'
 import { parseTopicFilter } from '../../protocol/index.ts'
-import type { AccessRecordKey, NamespaceRecord, OperatorRecordKey } from '../../records/index.ts'
+import type { AccessRecordKey, NamespaceRecord, AdminRecordKey } from '../../records/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import type { AccessRecords, NodeRecordChange } from '../records/access-records.ts'
 import { maxNamespaces, type NamespaceLimitsInForce } from '../records/namespace-limits.ts'
@@ -191,8 +191,8 @@ function isInUse({ accessRecords: records, configuration }: NamespaceDependencie
 }
 
 /** Everything stored of it, except the namespace itself: deleted together or not at all. */
-function keysOf(records: AccessRecords, namespace: string): (AccessRecordKey | OperatorRecordKey)[] {
-  const keys: (AccessRecordKey | OperatorRecordKey)[] = []
+function keysOf(records: AccessRecords, namespace: string): (AccessRecordKey | AdminRecordKey)[] {
+  const keys: (AccessRecordKey | AdminRecordKey)[] = []
   for (const by of ['username', 'clientid'] as const)
     for (const { kind, id } of records.list(`credential ${by}`, namespace)) keys.push({ kind, namespace, by, id })
   for (const { kind, username } of records.list('scram', namespace)) keys.push({ kind, namespace, username })

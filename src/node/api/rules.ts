@@ -50,7 +50,7 @@ import {
   type SourceTypeName,
   sourceTypes,
 } from '../../sinks/index.ts'
-import type { LiveConfig } from '../configuration/live-config.ts'
+import type { ConfigManager } from '../configuration/config-manager.ts'
 import { derivedResources, keyOfDerived } from '../rules/derived-rules.ts'
 import { probeService } from '../rules/probe-service.ts'
 import { problemOfSql } from '../rules/rule-config.ts'
@@ -61,7 +61,7 @@ import { queryShard, type ShardQueries } from './query-shard.ts'
 export interface RuleFacts {
   readonly nodeName: string
   readonly dataDirectory: string
-  readonly configuration: LiveConfig
+  readonly configuration: ConfigManager
   readonly supervisor: ShardQueries
   readonly bridges: Pick<BridgeConfig, 'reports'>
 }

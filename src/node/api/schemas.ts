@@ -2,11 +2,11 @@
 
 import type { SchemaOperations } from '../../management/index.ts'
 import { compileRule } from '../../rules/index.ts'
-import type { LiveConfig } from '../configuration/live-config.ts'
+import type { ConfigManager } from '../configuration/config-manager.ts'
 import { SettingWriter } from './setting-writer.ts'
 
 /** Carries out what the API asks about schemas. */
-export function schemaOperations(configuration: LiveConfig): SchemaOperations {
+export function schemaOperations(configuration: ConfigManager): SchemaOperations {
   const writer = new SettingWriter(configuration)
   return {
     schemas: () =>

@@ -4,13 +4,13 @@
 import { fromPlain, mask, toPlain, valueAt } from '../../config/index.ts'
 import type { Caller } from '../../contract/index.ts'
 import type { RuleProblem } from '../../management/index.ts'
-import type { LiveConfig } from '../configuration/live-config.ts'
+import type { ConfigManager } from '../configuration/config-manager.ts'
 
 /** Writes one named item. */
 export class SettingWriter {
-  readonly #configuration: LiveConfig
+  readonly #configuration: ConfigManager
 
-  constructor(configuration: LiveConfig) {
+  constructor(configuration: ConfigManager) {
     this.#configuration = configuration
   }
 

@@ -7,7 +7,7 @@ import type {
   TopicSettingOperations,
 } from '../../management/index.ts'
 import { topicCountNames, type TopicMetricsReport } from '../../shard/index.ts'
-import type { LiveConfig } from '../configuration/live-config.ts'
+import type { ConfigManager } from '../configuration/config-manager.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 import { queryShard } from './query-shard.ts'
 import { SettingWriter } from './setting-writer.ts'
@@ -16,7 +16,7 @@ import { SettingWriter } from './setting-writer.ts'
 const scrapeTimeoutMs = 1_000
 
 /** Implements the operations for rewritten topics and automatic subscriptions. */
-export function topicSettingOperations(configuration: LiveConfig): TopicSettingOperations {
+export function topicSettingOperations(configuration: ConfigManager): TopicSettingOperations {
   const writer = new SettingWriter(configuration)
   return {
     rewrites: () => configuration.config.core.topicRewrites ?? [],
@@ -38,7 +38,7 @@ export function topicMetricsOperations({
   configuration,
   supervisor,
 }: {
-  readonly configuration: LiveConfig
+  readonly configuration: ConfigManager
   readonly supervisor: Pick<ShardSupervisor, 'size' | 'ask'>
 }): TopicMetricsOperations {
   const writer = new SettingWriter(configuration)

@@ -26,7 +26,7 @@ import type {
   ImportRequest,
   TableChange,
 } from '../../management/index.ts'
-import type { LiveConfig } from '../configuration/live-config.ts'
+import type { ConfigManager } from '../configuration/config-manager.ts'
 import type { Store } from '../../storage/index.ts'
 import { problemOfListenerFiles } from '../listeners/listener-addresses.ts'
 import { problemOfBridges } from '../bridges/bridge-config.ts'
@@ -39,12 +39,12 @@ import { previewChanges, wellKnownAccounts } from './preview-changes.ts'
 import { ImportPreview } from './import-preview.ts'
 import { importTables, type TableDependencies } from './import-tables.ts'
 import { piecesOf } from './open-file.ts'
-import { AdminCheck } from './operator-check.ts'
+import { AdminCheck } from './admin-check.ts'
 
 export interface ImportDependencies extends TableDependencies {
   readonly dataDirectory: string
   readonly store: Pick<Store, 'read'>
-  readonly configuration: LiveConfig
+  readonly configuration: ConfigManager
   readonly version: string
 }
 
@@ -268,7 +268,7 @@ interface ConfigurationForHere {
 
 /** On a hardened node a well-known password must not be restored, not even for loopback. The current one stays. */
 function withoutWellKnownPassword(
-  { config }: LiveConfig,
+  { config }: ConfigManager,
   { kept, warnings }: ConfigurationForHere,
 ): ConfigurationForHere {
   const { http_server: section } = kept
@@ -285,7 +285,7 @@ function isGroup(value: PlainValue | undefined): value is Readonly<Record<string
 }
 
 /** Removes settings of the machine, and those that `--set` has here. */
-function withoutOwn(live: LiveConfig, configuration: Readonly<Record<string, PlainValue>>): ConfigurationForHere {
+function withoutOwn(live: ConfigManager, configuration: Readonly<Record<string, PlainValue>>): ConfigurationForHere {
   const passed: string[] = []
   const walk = (value: PlainValue, path: readonly string[]): PlainValue | undefined => {
     const isOwn = path[0] === 'node' || (path[0] === 'log' && path[1] === 'dir')

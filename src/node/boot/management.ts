@@ -22,18 +22,18 @@ import {
 import type { Logger } from '../../telemetry/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
-import { controlSocketName, prepareSocketPlace } from '../data-dir/socket-place.ts'
+import { controlSocketName, prepareSocketPath } from '../data-dir/socket-path.ts'
 import { hostsOfApi, hostsOfPort, isLoopbackAddress } from '../listeners/listener-addresses.ts'
 import { accountOperations } from '../api/accounts.ts'
 import { apiTokens } from '../admins/api-tokens.ts'
 import { PasswordHasher } from '../admins/password-hashing.ts'
-import { RecentSignIns } from '../admins/recent-sign-ins.ts'
+import { RecentLogins } from '../admins/recent-logins.ts'
 import { secondFactors } from '../admins/second-factor.ts'
 import { admitOidcUser } from '../admins/oidc/oidc-accounts.ts'
 import { OidcProviders } from '../admins/oidc/oidc-providers.ts'
 import { oidcSignIn } from '../admins/oidc/oidc-sign-in.ts'
 import { adminLogins } from '../admins/logins.ts'
-import { adminAuthentication, type ConfiguredAccount } from '../admins/operator-sign-in.ts'
+import { adminAuthentication, type ConfiguredAccount } from '../admins/admin-authentication.ts'
 import { passwordRisk, generateAdminPassword, type NewPassword, configuredAccountOf } from '../admins/default-admin.ts'
 import { type HttpAddress, type HttpPlace, HttpEndpoint } from '../api/http-endpoint.ts'
 
@@ -179,7 +179,7 @@ class AdminAccounts {
   readonly #logins: Logins
   readonly #secondFactors: SecondFactors
   readonly #singleSignOn: SingleSignOn
-  readonly #recent = new RecentSignIns()
+  readonly #recent = new RecentLogins()
   readonly #dependencies: ManagementDependencies
   #own: ConfiguredAccount
   /** `auth_type = jwt`: the account of `http_server` is refused. */
@@ -293,7 +293,7 @@ async function serveSocket(
 ): Promise<() => Promise<void>> {
   const { log, dataDirectory } = dependencies
   try {
-    const place = await prepareSocketPlace(dataDirectory, controlSocketName)
+    const place = await prepareSocketPath(dataDirectory, controlSocketName)
     const listening = await server.listen({ path: place.path })
     if (!('problem' in listening)) {
       return async () => {

@@ -18,14 +18,20 @@ import { type DirectoryLock, lockDirectory } from '../data-dir/directory-lock.ts
 import { hostsOfApi, type ListenerAddress, resolveListeners } from '../listeners/listener-addresses.ts'
 import { exposureWarnings } from './exposure-warnings.ts'
 import type { ConfigConsumer } from '../configuration/config-consumers.ts'
-import type { ConfigOutcome, LiveConfig } from '../configuration/live-config.ts'
+import type { ConfigOutcome, ConfigManager } from '../configuration/config-manager.ts'
 import type { ConfigurationSources } from '../configuration/read-configuration.ts'
 import { brokerIdOf, type BridgeConfig, planBridges } from '../bridges/bridge-config.ts'
 import { openDashboardListener } from '../listeners/dashboard-listener.ts'
 import { listenersConsumer, type ListenerManager } from '../listeners/listener-manager.ts'
 import { ShadowedCredentials } from '../records/shadowed-credentials.ts'
-import { createLiveConfig } from './live-config.ts'
-import { type Foundation, liveBridges, liveGateways, liveListeners, liveRules } from './live-parts.ts'
+import { createConfigManager } from './create-config-manager.ts'
+import {
+  type PreparedParts,
+  createBridgeConfig,
+  createGatewayConfig,
+  createListenerManager,
+  createRuleConfig,
+} from './config-parts.ts'
 import { logTargetsOf, problemOfLog, logLevelOf } from '../observe/log-config.ts'
 import { NamespaceLimitsInForce } from '../records/namespace-limits.ts'
 import { settleNodeName } from '../data-dir/node-name.ts'
@@ -86,7 +92,7 @@ export interface RunningNode {
   /** Backups. */
   readonly backup: BackupOperations
   /** Changes the configuration while the node runs. */
-  readonly configuration: LiveConfig
+  readonly configuration: ConfigManager
   /** Reads the configuration files again on request, and records the request. */
   reloadConfiguration(): Promise<ConfigOutcome>
   /** Disconnects clients with 0x8B, closes the store, releases the data directory. At most 10 seconds. */
@@ -146,7 +152,7 @@ async function startInDirectory(options: NodeOptions, directory: string, lock: D
 
 async function startOnLog(
   options: NodeOptions,
-  dependencies: Pick<Foundation, 'directory' | 'lock' | 'log'>,
+  dependencies: Pick<PreparedParts, 'directory' | 'lock' | 'log'>,
 ): Promise<NodeStart> {
   const { config } = options
   const name = await settleNodeName(dependencies.directory, config.node.name)
@@ -198,7 +204,7 @@ async function openLog({ log }: GodwitConfig, dataDirectory: string): Promise<Lo
   }
 }
 
-async function startOnStore(options: NodeOptions, foundation: Foundation): Promise<NodeStart> {
+async function startOnStore(options: NodeOptions, foundation: PreparedParts): Promise<NodeStart> {
   const { config } = options
   const { directory, alarms } = foundation
   try {
@@ -210,11 +216,11 @@ async function startOnStore(options: NodeOptions, foundation: Foundation): Promi
   }
 }
 
-async function startShards(options: NodeOptions, foundation: Foundation, store: NodeStore): Promise<NodeStart> {
+async function startShards(options: NodeOptions, foundation: PreparedParts, store: NodeStore): Promise<NodeStart> {
   const { config } = options
   const { log, alarms, directory, name } = foundation
   const clock = clockBaseMs(await readClock(store.client))
-  const live = liveListeners(config, foundation, () => supervisor)
+  const live = createListenerManager(config, foundation, () => supervisor)
   const plan = await planShards({ ...partsOfShards(foundation), listeners: live.dealt, clockBaseMs: clock, config })
   const { starts, counters, meters, memory, room, descriptorRoom } = plan
   const namespaceLimits = new NamespaceLimitsInForce(config, plan.namespaceTable, starts.length)
@@ -223,9 +229,9 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   alarms.listen((what, alarm) => sysTopics.noteAlarm(what, alarm))
   const supervisor = supervisorOf({ options, foundation, store, starts, maxHeapMb: memory.maxHeapMb, giveUp })
   alarms.listen((what, alarm) => runRulesForAlarm(supervisor, what, alarm))
-  const bridges = liveBridges(foundation, supervisor)
-  const rules = liveRules(foundation, supervisor)
-  const gateways = liveGateways(config, foundation, supervisor)
+  const bridges = createBridgeConfig(foundation, supervisor)
+  const rules = createRuleConfig(foundation, supervisor)
+  const gateways = createGatewayConfig(config, foundation, supervisor)
   const audit = openAuditLog(directory, log, config.maxAuditBytes)
   const shared = { nodeName: name, dataDirectory: directory, counters, supervisor, log, bridges, gateways, audit }
   const observation = observeNode({ ...shared, meters, memory, descriptorRoom, alarms, live })
@@ -281,12 +287,12 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
 }
 
 /** Places of files for the management API. */
-function placesOf({ installation }: NodeOptions, { dashboard }: Foundation) {
+function placesOf({ installation }: NodeOptions, { dashboard }: PreparedParts) {
   return { installationRoot: installation.root, dashboardSocket: dashboard.path }
 }
 
 /** Parts that every shard gets. */
-function partsOfShards({ bridges, rules, gateways, accessSecret, name: nodeName, directory, access }: Foundation) {
+function partsOfShards({ bridges, rules, gateways, accessSecret, name: nodeName, directory, access }: PreparedParts) {
   return { bridges, brokerName: brokerIdOf(accessSecret), rules, gateways, nodeName, directory, access }
 }
 
@@ -365,7 +371,7 @@ function sysTopicsOf(
 
 interface SupervisorDependencies {
   readonly options: NodeOptions
-  readonly foundation: Foundation
+  readonly foundation: PreparedParts
   readonly store: NodeStore
   readonly starts: readonly ShardStart[]
   readonly maxHeapMb: number
@@ -399,7 +405,7 @@ function supervisorOf({
 
 function configurationOf(
   { config, sources }: NodeOptions,
-  { directory, accessSecret: secret, log, dashboard }: Foundation,
+  { directory, accessSecret: secret, log, dashboard }: PreparedParts,
   parts: {
     readonly supervisor: ShardSupervisor
     readonly sysTopics: SysTopics
@@ -409,7 +415,7 @@ function configurationOf(
     readonly gateways: GatewayConfig
     readonly hiddenPresets: ShadowedCredentials
   },
-): Promise<LiveConfig> {
+): Promise<ConfigManager> {
   const consumers = [
     listenersConsumer(parts.listeners, (config) => dashboard.addTo(config)),
     parts.bridges,
@@ -417,7 +423,7 @@ function configurationOf(
     parts.gateways,
     parts.hiddenPresets,
   ]
-  return createLiveConfig({ ...parts, config, sources, dataDirectory: directory, secret, log, consumers })
+  return createConfigManager({ ...parts, config, sources, dataDirectory: directory, secret, log, consumers })
 }
 
 const nothingToClose = async (): Promise<void> => {}

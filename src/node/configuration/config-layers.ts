@@ -21,7 +21,7 @@ import type { AllowedPaths } from './allowed-paths.ts'
 import { includeReader, includeTarget, namedFileReader } from './config-files.ts'
 
 /** Origin of the configuration, which is fixed at the start. */
-export interface ConfigGround {
+export interface ConfigDependencies {
   /** File for a complete configuration from the API. Absolute. It may not exist yet. */
   readonly file: string
   /** File for changes of the API. Absolute. */
@@ -60,7 +60,7 @@ export const nothingChanged: ConfigObject = emptyObject({ file: requestName, lin
 
 /** Returns the values of the text, or all errors. */
 export function readDocument(
-  { environment }: Pick<ConfigGround, 'environment'>,
+  { environment }: Pick<ConfigDependencies, 'environment'>,
   {
     text,
     file,
@@ -111,7 +111,7 @@ function watchedEnvironment(asked: Set<string>): Environment {
  * does not allow is an error.
  */
 export function loadLayers(
-  dependencies: ConfigGround,
+  dependencies: ConfigDependencies,
   layers: ConfigLayers,
   options: {
     readonly origin: TextOrigin

@@ -15,7 +15,7 @@ import { AllowedPaths } from './allowed-paths.ts'
 import { readConfigFile } from './config-files.ts'
 import {
   type ConfigDocument,
-  type ConfigGround,
+  type ConfigDependencies,
   type ConfigLayers,
   loadLayers,
   nothingChanged,
@@ -37,7 +37,7 @@ export interface ConfigurationRequest {
 
 /** Everything that is needed to change the configuration later. */
 export interface ConfigurationSources {
-  readonly dependencies: ConfigGround
+  readonly dependencies: ConfigDependencies
   readonly layers: ConfigLayers
   readonly paths: AllowedPaths
 }
@@ -71,7 +71,7 @@ export function readConfiguration(request: ConfigurationRequest): ConfigurationR
   const second = readFileIf(file, request, paths)
   if (!('document' in second)) return second
   const changesFile = join(directory, changesFileName)
-  const dependencies: ConfigGround = {
+  const dependencies: ConfigDependencies = {
     file: resolve(request.file ?? own),
     changesFile,
     overrides: request.overrides,

@@ -2,13 +2,13 @@
 
 import { hoconLimits } from '../../config/index.ts'
 import type { AllowedPaths } from './allowed-paths.ts'
-import { type ConfigDocument, type ConfigGround, readDocument, writeSettings } from './config-layers.ts'
+import { type ConfigDocument, type ConfigDependencies, readDocument, writeSettings } from './config-layers.ts'
 import { type ConfigRefusal, refuseFaults } from './config-refusals.ts'
 
 /** Returns the text, or the value of `data` if it is a document with only that key. */
 export function readSentText(
   text: string,
-  sent: { readonly dependencies: ConfigGround; readonly paths: AllowedPaths },
+  sent: { readonly dependencies: ConfigDependencies; readonly paths: AllowedPaths },
 ): ConfigDocument | ConfigRefusal {
   if (text.length > hoconLimits.textCharacters) {
     return {

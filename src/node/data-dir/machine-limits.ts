@@ -9,7 +9,7 @@ const reservedDescriptors = 600
 const smallestPageBytes = 4_096
 
 /** Maximum connections within the open-file limit of this process. Infinite if the limit is unknown. */
-export async function roomForConnections(): Promise<number> {
+export async function maxConnectionsFor(): Promise<number> {
   const limit = await openFileLimit()
   return limit - Math.min(reservedDescriptors, Math.ceil(limit / 2))
 }

@@ -5,16 +5,16 @@
 import { createServer } from 'node:net'
 import type { GodwitConfig } from '../../config/index.ts'
 import type { Log } from '../../telemetry/index.ts'
-import { dashboardSocketName, prepareSocketPlace, type SocketPlace } from '../data-dir/socket-place.ts'
+import { dashboardSocketName, prepareSocketPath, type SocketPath } from '../data-dir/socket-path.ts'
 import { hostsOfApi, isLoopbackAddress, type ListenerAddress } from './listener-addresses.ts'
 
 /** One per node. */
 export class DashboardListener {
-  readonly #place: SocketPlace | undefined
+  readonly #place: SocketPath | undefined
   /** As at the start: it determines the address of ports without a host. */
   readonly #node: GodwitConfig['node']
 
-  constructor(place: SocketPlace | undefined, node: GodwitConfig['node']) {
+  constructor(place: SocketPath | undefined, node: GodwitConfig['node']) {
     this.#place = place
     this.#node = node
   }
@@ -57,7 +57,7 @@ export async function openDashboardListener(
   { node, log }: Surroundings,
 ): Promise<DashboardListener> {
   try {
-    const place = await prepareSocketPlace(dataDirectory, dashboardSocketName)
+    const place = await prepareSocketPath(dataDirectory, dashboardSocketName)
     await tryToListen(place.path)
     return new DashboardListener(place, node)
   } catch (error) {

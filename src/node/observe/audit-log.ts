@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { AuditEntry, AuditOperations, AuditQuery } from '../../management/index.ts'
 import type { Log } from '../../telemetry/index.ts'
-import type { ConfigOutcome, LiveConfig } from '../configuration/live-config.ts'
+import type { ConfigOutcome, ConfigManager } from '../configuration/config-manager.ts'
 
 export interface AuditLog extends AuditOperations {
   /** audit.max_size, of both files together. */
@@ -189,7 +189,7 @@ const bySignal = { name: '', by: 'signal', address: '' } as const
 
 /** Logs SIGHUP like a request of the API. */
 export async function reloadWithAudit(
-  configuration: Pick<LiveConfig, 'reload'>,
+  configuration: Pick<ConfigManager, 'reload'>,
   audit: Pick<AuditOperations, 'note'>,
 ): Promise<ConfigOutcome> {
   const atMs = Date.now()

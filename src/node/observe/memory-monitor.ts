@@ -28,28 +28,28 @@ export interface MemoryReading {
   readonly heapBytes: readonly number[]
 }
 
-export interface MemoryNews {
+export interface MemoryChange {
   readonly level: MemoryLevel
   /** Number of consecutive earlier `hard` levels. */
   readonly step: number
   readonly collects: boolean
 }
 
-export interface MemoryWatchOptions {
+export interface MemoryMonitorOptions {
   readonly limitBytes: number
   /** At which V8 ends a shard. */
   readonly maxHeapBytes: number
   read(): MemoryReading
   /** Sends to all shards. */
-  tell(news: MemoryNews): void
+  tell(news: MemoryChange): void
   /** Returns the largest uses and their clients, as text. */
   largest(): Promise<string>
   readonly alarms: Pick<Alarms, 'raise' | 'over'>
   readonly nowMs?: () => number
 }
 
-export class MemoryWatch {
-  readonly #options: MemoryWatchOptions
+export class MemoryMonitor {
+  readonly #options: MemoryMonitorOptions
   readonly #nowMs: () => number
   #level: MemoryLevel = 'normal'
   #step = 0
@@ -57,7 +57,7 @@ export class MemoryWatch {
   #toldAtMs = -Infinity
   #announced: Promise<unknown> = Promise.resolve()
 
-  constructor(options: MemoryWatchOptions) {
+  constructor(options: MemoryMonitorOptions) {
     this.#options = options
     this.#nowMs = options.nowMs ?? (() => performance.now())
   }

@@ -20,16 +20,16 @@ import type {
   CredentialRecord,
   GatewayUserRecord,
   NamespaceRecord,
-  OperatorRecord,
-  OperatorRecordKey,
+  AdminRecord,
+  AdminRecordKey,
   RuleRecord,
   StoredChange,
 } from '../../records/index.ts'
 import { accessKinds, adminKinds, StorageFailure, type Store } from '../../storage/index.ts'
 
 /** All kinds of records. */
-export type NodeRecord = AccessRecord | OperatorRecord
-export type NodeRecordKey = AccessRecordKey | OperatorRecordKey
+export type NodeRecord = AccessRecord | AdminRecord
+export type NodeRecordKey = AccessRecordKey | AdminRecordKey
 
 export interface NodeRecordChange {
   readonly put: readonly NodeRecord[]
@@ -64,7 +64,7 @@ export async function openAccessRecords(world: AccessRecordsDependencies): Promi
 export type AccessListName =
   | `credential ${CredentialRecord['by']}`
   | `rule ${RuleRecord['about']}`
-  | Extract<NodeRecord['kind'], 'scram' | 'psk' | 'ban' | OperatorRecord['kind']>
+  | Extract<NodeRecord['kind'], 'scram' | 'psk' | 'ban' | AdminRecord['kind']>
 
 /** The records of a list. */
 export type RecordIn<Name extends AccessListName> = Extract<
@@ -223,7 +223,7 @@ function within(name: AccessListName, namespace: string | undefined): string {
 
 function isForShards<Known extends { readonly kind: NodeRecord['kind'] }>(
   known: Known,
-): known is Exclude<Known, { kind: OperatorRecord['kind'] }> {
+): known is Exclude<Known, { kind: AdminRecord['kind'] }> {
   return known.kind !== 'account' && known.kind !== 'api-key' && known.kind !== 'namespace'
 }
 

@@ -4,7 +4,7 @@ import { emptyObject, fromPlain, type GodwitConfig, putValue } from '../../confi
 import type { ResourceKind } from '../../management/index.ts'
 import { compileTemplate } from '../../rules/index.ts'
 import { type ActionSettings, type ConnectorSettings, type SinkTypeName, sinkTypes } from '../../sinks/index.ts'
-import type { LiveConfig } from '../configuration/live-config.ts'
+import type { ConfigManager } from '../configuration/config-manager.ts'
 import { probeSource, type SourceType, sourceTypeNames } from './probe-source.ts'
 
 /** Timeout of the service. */
@@ -20,7 +20,7 @@ export interface Probed {
 
 /** Undefined: success. */
 export async function probeService(
-  { configuration, dataDirectory }: { readonly configuration: LiveConfig; readonly dataDirectory: string },
+  { configuration, dataDirectory }: { readonly configuration: ConfigManager; readonly dataDirectory: string },
   probed: Probed,
 ): Promise<string | undefined> {
   const { kind, type, settings } = probed
@@ -49,7 +49,7 @@ export async function probeService(
 }
 
 async function probeAsSource(
-  configuration: LiveConfig,
+  configuration: ConfigManager,
   { kind, settings }: Probed,
   type: SourceType,
 ): Promise<string | undefined> {

@@ -16,7 +16,7 @@ import {
 import { createCounterTable, createHistogramTable } from '../../telemetry/index.ts'
 import { createDescriptorCounter } from '../../transports/index.ts'
 import { createConnectionSlots } from './connection-slots.ts'
-import { memoryLimitOf, roomForConnections } from '../data-dir/machine-limits.ts'
+import { memoryLimitOf, maxConnectionsFor } from '../data-dir/machine-limits.ts'
 import { clientEventsTopic } from '../observe/sys-topics.ts'
 import { logLevelOf } from '../observe/log-config.ts'
 
@@ -90,7 +90,7 @@ export async function planShards(surroundings: ShardPlanInput): Promise<ShardPla
   const shards = shardsOf(config)
   const counters = createCounterTable(shards)
   const meters = createHistogramTable(shards)
-  const room = await roomForConnections()
+  const room = await maxConnectionsFor()
   const memory = planMemory(config, shards)
   const maxUnsentBytes = config.maxUnsentBytesTotal ?? memory.limitBytes / 8
   const maxUnfinishedBytes = config.maxUnfinishedBytesTotal ?? memory.limitBytes / 8

@@ -7,7 +7,7 @@ const msPerSecond = 1_000
 
 export interface DatagramLimits {
   /** Counts one more client in this second. Returns false if the limit is reached. */
-  hasRoom(): boolean
+  hasSpace(): boolean
   readonly connections: ConnectionLimit
 }
 
@@ -36,7 +36,7 @@ export function datagramLimitsOf(
     return true
   }
   return {
-    hasRoom: () => connections.reasonToRefuse === undefined && (maxConnectionRate === Infinity || takeToken()),
+    hasSpace: () => connections.reasonToRefuse === undefined && (maxConnectionRate === Infinity || takeToken()),
     connections,
   }
 }

@@ -162,7 +162,7 @@ export class GatewayManager {
       nowMs: () => this.#dependencies.nowMs(),
       random: Math.random,
       send: (bytes, peer) => sendTo(gateway.socket, bytes, peer),
-      hasRoom: () => limits.hasRoom(),
+      hasSpace: () => limits.hasSpace(),
       // All datagrams of a DTLS socket are received and sent by one shard.
       place: assignment.dtls === undefined ? { own, shards } : { own: 0, shards: 1 },
       forward: (shard, bytes, peer) => {

@@ -4,7 +4,7 @@
 import { type Connection, namespacedName, resolveNamespace } from '../../core/index.ts'
 import { counterCells, type Counters, type Log } from '../../telemetry/index.ts'
 import { reasonCodes, returnCodeFor, type ConnectPacket, type Packet } from '../../protocol/index.ts'
-import { FirstPacket } from './beginning.ts'
+import { FirstPacket } from './first-packet.ts'
 import { encodePacket } from '../io/encode-sends.ts'
 import type { ShardListener, ShardStart } from '../messages/messages.ts'
 import type { ClientOutput } from '../io/client-output.ts'

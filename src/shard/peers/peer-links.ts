@@ -9,7 +9,7 @@ import { Link, type LinkOwner, type LinkPort, type RelayedStream, type RelayOrig
 import type { TopicTable } from '../../protocol/index.ts'
 import type { ByteStream } from '../../transports/index.ts'
 import type { ShardListener } from '../messages/messages.ts'
-import type { ShardDependencies } from '../runtime/shard-world.ts'
+import type { ShardDependencies } from '../runtime/shard-dependencies.ts'
 import { isClockDue } from '../runtime/turn-limits.ts'
 
 /** Messages of another shard between two reads of the clock. */

@@ -210,7 +210,7 @@ export class DtlsServer {
     entry.pending = undefined
     entry.open = association
     if (replaced !== undefined) this.#drop(replaced)
-    if (!this.#hasRoom()) {
+    if (!this.#hasSpace()) {
       association.end()
       this.#drop(association)
       this.#dependencies.onRefused(association.peer, 'the listener has as many associations as it may have')
@@ -221,7 +221,7 @@ export class DtlsServer {
   }
 
   /** The association that was silent longest is ended, if it was silent long enough. */
-  #hasRoom(): boolean {
+  #hasSpace(): boolean {
     if (this.#open.size < this.#settings.maxSessions) return true
     const [quietest] = this.#open
     if (quietest === undefined || this.#dependencies.nowMs() - quietest[1] < minQuietMs) return false

@@ -85,7 +85,7 @@ export class GatewayHost {
       nowMs: () => this.#world.host.nowMs,
       random: () => stage.random.fraction(),
       send: (bytes, peer) => this.#network.sendToDevice(bytes, peer),
-      hasRoom: () => true,
+      hasSpace: () => true,
       openMqtt: (_, callbacks) => this.#open(callbacks, ifAlive),
       wakeAt: (timeMs) => {
         stage.cancel(wake)

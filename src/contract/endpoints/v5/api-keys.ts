@@ -2,7 +2,7 @@
 
 import { noContent, endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
-import { namespaceOrNull, roleOfProgram, sameAsRole, scopes } from './roles.ts'
+import { namespaceOrNull, roleOfApiKey, sameAsRole, scopes } from './roles.ts'
 
 const name = Type.String({ pattern: '^[A-Za-z][A-Za-z0-9-_]*$', maxLength: 256 })
 const desc = Type.String({ maxLength: 1_024 })
@@ -18,15 +18,15 @@ const record = {
   expired_at: expiredAt,
   expired: Type.Boolean({ description: 'It has ended.' }),
   created_at: Type.String({ description: 'RFC 3339.' }),
-  role: roleOfProgram,
+  role: roleOfApiKey,
   scopes,
   namespace: namespaceOrNull,
 }
 const params = Type.Object({ name: Type.String() })
 const change = {
   expired_at: Type.Optional(expiredAt),
-  role: Type.Optional(roleOfProgram),
-  tags: Type.Optional(sameAsRole(roleOfProgram)),
+  role: Type.Optional(roleOfApiKey),
+  tags: Type.Optional(sameAsRole(roleOfApiKey)),
   namespace: Type.Optional(namespaceOrNull),
 }
 

@@ -2,12 +2,12 @@
 
 import { answer, noContent, endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
-import { namespaceOrNull, roleOfPerson } from './roles.ts'
+import { namespaceOrNull, roleOfUser } from './roles.ts'
 
 const loginReply = {
   code: Type.Literal(0),
   token: Type.String({ description: 'For `Authorization: Bearer`.' }),
-  role: roleOfPerson,
+  role: roleOfUser,
   namespace: namespaceOrNull,
   version: Type.String({ description: 'Of the broker.' }),
   license: Type.Object({ edition: Type.Literal('opensource') }),

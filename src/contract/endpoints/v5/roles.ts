@@ -4,19 +4,19 @@ import { Type } from '../../schema.ts'
 
 const namespaceName = '[A-Za-z0-9][A-Za-z0-9_.-]{0,127}'
 
-export const roleOfPerson = Type.String({
+export const roleOfUser = Type.String({
   pattern: `^(ns:${namespaceName}::)?(administrator|viewer)$`,
   description:
     '`administrator` or `viewer`; `ns:<namespace>::administrator`, `ns:<namespace>::viewer` of one namespace.',
 })
 
-export const roleOfProgram = Type.String({
+export const roleOfApiKey = Type.String({
   pattern: `^((ns:${namespaceName}::)?(administrator|viewer|publisher))$`,
   description: 'As of a person; also `publisher`, which may publish and nothing else.',
 })
 
 /** The name in version 4. */
-export function sameAsRole<Schema extends typeof roleOfPerson>(schema: Schema): Schema {
+export function sameAsRole<Schema extends typeof roleOfUser>(schema: Schema): Schema {
   return { ...schema, description: 'The same as `role`.' }
 }
 

@@ -2,11 +2,11 @@
 
 import { noContent, endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
-import { namespaceOrNull, roleOfPerson, sameAsRole, scopes } from './roles.ts'
+import { namespaceOrNull, roleOfUser, sameAsRole, scopes } from './roles.ts'
 
 const record = {
   username: Type.String(),
-  role: roleOfPerson,
+  role: roleOfUser,
   description: Type.String(),
   backend: Type.Union([Type.Literal('local'), Type.Literal('oidc')]),
   mfa: Type.Union([Type.Literal('none'), Type.Literal('totp')]),
@@ -34,8 +34,8 @@ export const userEndpoints = {
     body: Type.Object({
       username: Type.String({ minLength: 1, maxLength: 256 }),
       password,
-      role: Type.Optional(roleOfPerson),
-      tags: Type.Optional(sameAsRole(roleOfPerson)),
+      role: Type.Optional(roleOfUser),
+      tags: Type.Optional(sameAsRole(roleOfUser)),
       namespace: Type.Optional(namespaceOrNull),
       description: Type.Optional(description),
     }),
@@ -49,8 +49,8 @@ export const userEndpoints = {
     summary: 'Changes role or description of an account; absent members stay.',
     params,
     body: Type.Object({
-      role: Type.Optional(roleOfPerson),
-      tags: Type.Optional(sameAsRole(roleOfPerson)),
+      role: Type.Optional(roleOfUser),
+      tags: Type.Optional(sameAsRole(roleOfUser)),
       namespace: Type.Optional(namespaceOrNull),
       description: Type.Optional(description),
     }),

@@ -7,7 +7,7 @@
 //                                         subscribers     shards 1, 2
 
 import type { TopicFilter } from '../../../protocol/index.ts'
-import { type DealtRecord, forSubscribers } from '../../../records/index.ts'
+import { type RedistributedRecord, forSubscribers } from '../../../records/index.ts'
 import type { PeerNumber } from '../../model/peer-messages.ts'
 import type { CommitBarrier } from '../../model/commit-barrier.ts'
 
@@ -29,7 +29,7 @@ export class SharedAssignments {
     this.#others = others
   }
 
-  static restored(records: readonly DealtRecord[]): SharedAssignments {
+  static restored(records: readonly RedistributedRecord[]): SharedAssignments {
     const dealings = new SharedAssignments()
     for (const { filter, to } of records) {
       if (filter === forSubscribers) dealings.toSubscribersOf.push(to)
@@ -56,7 +56,7 @@ export class SharedAssignments {
     return [...new Set([...this.entries()].map(([, { to }]) => to))].filter((to) => to !== own)
   }
 
-  toRecords(): DealtRecord[] {
+  toRecords(): RedistributedRecord[] {
     const shared = [...this.entries()].map(([filter, { to }]) => ({ filter: filter as string, to }))
     return [...shared, ...this.toSubscribersOf.map((to) => ({ filter: forSubscribers, to }))]
   }

@@ -4,7 +4,7 @@ import type { ClientFilter, ClientView, SubscriptionView } from '../../../core/i
 import { parseTopicFilter, type QoS } from '../../../protocol/index.ts'
 import { type ApiError, ApiError as RefusalValue, refuseFor, shortened } from '../../api-error.ts'
 import type { Handlers } from '../../handler.ts'
-import { shardUnavailableError } from '../../lists/answer-list.ts'
+import { shardUnavailableError } from '../../lists/reply-with-list.ts'
 import { boundsOf, clientFilterOf } from '../../lists/client-query.ts'
 import { clientRecord } from '../../lists/client-record.ts'
 import { findGateway } from '../../lists/find-gateway.ts'

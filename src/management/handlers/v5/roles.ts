@@ -2,7 +2,7 @@
 
 import type { Role } from '../../../contract/index.ts'
 import { type ApiError, refuseFor, ApiError as RefusalValue } from '../../api-error.ts'
-import { saidRole } from '../../said-role.ts'
+import { requestedRole } from '../../requested-role.ts'
 
 export interface RoleAssignment<Known extends Role = Role> {
   readonly role: Known
@@ -26,7 +26,7 @@ export function readRoleAssignment<Known extends Role>(
   },
   before: RoleAssignment<Known>,
 ): RoleAssignment<Known> | ApiError {
-  const said = saidRole(told)
+  const said = requestedRole(told)
   if (said instanceof RefusalValue) return said
   if (said === undefined) {
     return told.namespace === undefined ? before : { ...before, namespace: told.namespace ?? undefined }

@@ -1,11 +1,11 @@
 // Accounts of users that sign in by OpenID Connect. They have no password here: the hash is empty, which no password has.
 
 import type { SignedIn } from '../../../management/index.ts'
-import type { AccountRecord, KeptPassword } from '../../../records/index.ts'
+import type { AccountRecord, StoredPassword } from '../../../records/index.ts'
 import type { Log } from '../../../telemetry/index.ts'
 import type { AccessRecords } from '../../records/access-records.ts'
 import { countAdmins, maxAdmins } from '../account-limits.ts'
-import { callerOf } from '../operator-sign-in.ts'
+import { callerOf } from '../admin-authentication.ts'
 import type { OidcUser } from './oidc-sign-in.ts'
 
 export interface OidcAccountDependencies {
@@ -21,7 +21,7 @@ export function isOfProvider({ password }: Pick<AccountRecord, 'password'>): boo
 }
 
 /** A new object each time: logins compare it. */
-function noPassword(): KeptPassword {
+function noPassword(): StoredPassword {
   return { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt: new Uint8Array(), hash: new Uint8Array() }
 }
 

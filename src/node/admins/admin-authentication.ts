@@ -3,10 +3,10 @@
 
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Accounts, SignedIn } from '../../management/index.ts'
-import type { AccountRecord, ApiKeyRecord, KeptPassword } from '../../records/index.ts'
+import type { AccountRecord, ApiKeyRecord, StoredPassword } from '../../records/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
 import type { PasswordHasher } from './password-hashing.ts'
-import type { RecentSignIns } from './recent-sign-ins.ts'
+import type { RecentLogins } from './recent-logins.ts'
 import { isWellKnownPassword } from './well-known-passwords.ts'
 
 /** The account of `http_server`. */
@@ -19,7 +19,7 @@ export interface ConfiguredAccount {
 export interface AuthenticationDependencies {
   readonly records: Pick<AccessRecords, 'find'>
   readonly work: PasswordHasher
-  readonly recent: RecentSignIns
+  readonly recent: RecentLogins
   readonly own: ConfiguredAccount
   /** Well-known passwords are refused, unless they are in the configuration. */
   readonly isHardened: boolean
@@ -73,7 +73,7 @@ export function adminAuthentication(dependencies: AuthenticationDependencies): A
   }
 }
 
-function passwordOf(record: AccountRecord | ApiKeyRecord | undefined): KeptPassword | undefined {
+function passwordOf(record: AccountRecord | ApiKeyRecord | undefined): StoredPassword | undefined {
   return record?.kind === 'account' ? record.password : record?.secret
 }
 

@@ -7,7 +7,7 @@ const rememberedMs = 12 * 3_600_000
 /** Maximum pairs; the oldest is dropped first. */
 const maxPairs = 4_096
 
-export class RecentSignIns {
+export class RecentLogins {
   /** Wall clock of the last success, oldest first. */
   readonly #signedInAtMs = new Map<string, number>()
 

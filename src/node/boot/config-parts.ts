@@ -16,7 +16,7 @@ import { shardsOf } from '../shards/shard-plan.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
 /** Parts that are ready before the shards are started. */
-export interface Foundation {
+export interface PreparedParts {
   readonly directory: string
   readonly lock: DirectoryLock
   readonly log: Logger
@@ -32,9 +32,9 @@ export interface Foundation {
   readonly dashboard: DashboardListener
 }
 
-export function liveListeners(
+export function createListenerManager(
   config: GodwitConfig,
-  { listeners: addresses, dashboard, log }: Foundation,
+  { listeners: addresses, dashboard, log }: PreparedParts,
   supervisor: () => ShardSupervisor,
 ): ListenerManager {
   return new ListenerManager({
@@ -50,8 +50,8 @@ export function liveListeners(
   })
 }
 
-export function liveBridges(
-  { accessSecret: secret, bridges: plans }: Foundation,
+export function createBridgeConfig(
+  { accessSecret: secret, bridges: plans }: PreparedParts,
   supervisor: ShardSupervisor,
 ): BridgeConfig {
   const bridges = new BridgeConfig({
@@ -70,9 +70,9 @@ export function liveBridges(
   return bridges
 }
 
-export function liveGateways(
+export function createGatewayConfig(
   config: GodwitConfig,
-  { gateways: plan, gatewayPlanner: planner }: Foundation,
+  { gateways: plan, gatewayPlanner: planner }: PreparedParts,
   supervisor: ShardSupervisor,
 ): GatewayConfig {
   return new GatewayConfig({
@@ -84,7 +84,7 @@ export function liveGateways(
   })
 }
 
-export function liveRules({ rules: plan, name }: Foundation, supervisor: ShardSupervisor): RuleConfig {
+export function createRuleConfig({ rules: plan, name }: PreparedParts, supervisor: ShardSupervisor): RuleConfig {
   return new RuleConfig({
     plan,
     nodeName: name,

@@ -4,7 +4,7 @@
 import { type ApiError, refuse } from './api-error.ts'
 
 /** Returns the role in the body, undefined if there is none, or a refusal if the two names have different values. */
-export function saidRole<Said extends string>({
+export function requestedRole<Said extends string>({
   role,
   tags,
 }: {

@@ -41,7 +41,7 @@ import {
   refuseUntilRestart,
 } from './config-refusals.ts'
 import {
-  type ConfigGround,
+  type ConfigDependencies,
   type ConfigLayers,
   loadLayers,
   nothingChanged,
@@ -85,8 +85,8 @@ export interface PreviewedChange {
   readonly needsRestart: readonly Difference[]
 }
 
-export interface LiveConfigOptions {
-  readonly dependencies: ConfigGround
+export interface ConfigManagerOptions {
+  readonly dependencies: ConfigDependencies
   readonly layers: ConfigLayers
   /** The result of `layers`, which is applied. */
   readonly config: GodwitConfig
@@ -111,8 +111,8 @@ interface Act {
   readonly writesFile: boolean
 }
 
-export class LiveConfig {
-  readonly #options: LiveConfigOptions
+export class ConfigManager {
+  readonly #options: ConfigManagerOptions
   #owners: readonly ConfigConsumer[]
   #layers: ConfigLayers
   /** The configuration of the layers. */
@@ -121,7 +121,7 @@ export class LiveConfig {
   #running: GodwitConfig
   #last: Promise<unknown>
 
-  constructor(options: LiveConfigOptions) {
+  constructor(options: ConfigManagerOptions) {
     this.#options = options
     this.#owners = options.owners
     this.#layers = options.layers

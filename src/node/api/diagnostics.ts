@@ -14,7 +14,7 @@ import type { Store } from '../../storage/index.ts'
 import { readCounters } from '../../telemetry/index.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
-export function insightOperations(
+export function diagnosticsOperations(
   supervisor: ShardSupervisor,
   counters: SharedArrayBuffer,
   store: Pick<Store, 'read'>,

@@ -17,7 +17,7 @@ export const controlSocketName = 'ctl.sock'
 const maxSocketPathBytes = 100
 const folderPrefix = join(tmpdir(), 'godwit-ctl-')
 
-export interface SocketPlace {
+export interface SocketPath {
   /** Path for listening. */
   readonly path: string
   /** Deletes what was created, after listening has ended. */
@@ -28,7 +28,7 @@ export interface SocketPlace {
 export const dashboardSocketName = 'dashboard.sock'
 
 /** Prepares a socket of this data directory. Rejects for errors of the file system. */
-export async function prepareSocketPlace(dataDirectory: string, name: string): Promise<SocketPlace> {
+export async function prepareSocketPath(dataDirectory: string, name: string): Promise<SocketPath> {
   const entry = join(dataDirectory, name)
   await removeStale(entry)
   if (Buffer.byteLength(entry) <= maxSocketPathBytes) return { path: entry, remove: () => removeStale(entry) }

@@ -9,7 +9,7 @@ import { AllowedPaths } from '../configuration/allowed-paths.ts'
 import { ConfigHistory } from '../configuration/config-history.ts'
 import { nothingChanged } from '../configuration/config-layers.ts'
 import type { ConfigConsumer } from '../configuration/config-consumers.ts'
-import { LiveConfig } from '../configuration/live-config.ts'
+import { ConfigManager } from '../configuration/config-manager.ts'
 import type { ConfigurationSources } from '../configuration/read-configuration.ts'
 import { logConsumer, logLevelOf } from '../observe/log-config.ts'
 import { passwordRisk, wellKnownPasswordText } from '../admins/default-admin.ts'
@@ -17,7 +17,7 @@ import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 import { connectionLimitsOf } from '../shards/shard-plan.ts'
 import type { SysTopics } from '../observe/sys-topics.ts'
 
-export interface LiveConfigDependencies {
+export interface ConfigManagerDependencies {
   readonly config: GodwitConfig
   /** undefined: the node was started with a configuration from elsewhere, in tests. */
   readonly sources: ConfigurationSources | undefined
@@ -31,16 +31,16 @@ export interface LiveConfigDependencies {
   readonly consumers: readonly ConfigConsumer[]
 }
 
-/** `LiveConfig` itself reads them with each change. */
+/** `ConfigManager` itself reads them with each change. */
 const allowedDirectoriesOwner: ConfigConsumer = {
   owns: (key) => key === 'node.allowed_directories',
   apply: async () => undefined,
 }
 
-export async function createLiveConfig(dependencies: LiveConfigDependencies): Promise<LiveConfig> {
+export async function createConfigManager(dependencies: ConfigManagerDependencies): Promise<ConfigManager> {
   const { config, dataDirectory, secret, sysTopics, log, consumers } = dependencies
   const sources = dependencies.sources ?? sourcesOf(config, dataDirectory)
-  return new LiveConfig({
+  return new ConfigManager({
     ...sources,
     config,
     history: await ConfigHistory.open(dataDirectory, secret),
@@ -102,7 +102,10 @@ const shardSections = [
 ]
 
 /** Always called: files of rules and keys may have changed, too. */
-function shardsConsumer({ secret, supervisor }: Pick<LiveConfigDependencies, 'secret' | 'supervisor'>): ConfigConsumer {
+function shardsConsumer({
+  secret,
+  supervisor,
+}: Pick<ConfigManagerDependencies, 'secret' | 'supervisor'>): ConfigConsumer {
   return {
     owns: (key) => shardSections.some((section) => key.startsWith(section)),
     isAlwaysApplied: true,

@@ -5,13 +5,13 @@ import { generateKeyPairSync, scryptSync } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { signToken } from '../../src/access/index.ts'
 import { loadConfig } from '../../src/config/index.ts'
-import type { AccountRecord, ApiKeyRecord, KeptPassword } from '../../src/records/index.ts'
+import type { AccountRecord, ApiKeyRecord, StoredPassword } from '../../src/records/index.ts'
 import { openMemoryStore } from '../../src/storage/index.ts'
 import { type AccessRecords, openAccessRecords } from '../../src/node/records/access-records.ts'
 import { apiTokens } from '../../src/node/admins/api-tokens.ts'
 import { authenticatedOrigin, hashSecret, PasswordHasher } from '../../src/node/admins/password-hashing.ts'
-import { RecentSignIns } from '../../src/node/admins/recent-sign-ins.ts'
-import { adminAuthentication, type AuthenticationDependencies } from '../../src/node/admins/operator-sign-in.ts'
+import { RecentLogins } from '../../src/node/admins/recent-logins.ts'
+import { adminAuthentication, type AuthenticationDependencies } from '../../src/node/admins/admin-authentication.ts'
 
 test('what a token lets its bearer do is what its claim role says, and nothing where that is no role', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
@@ -53,7 +53,7 @@ const here = '192.0.2.1'
 
 /** Says how often a password of a person was worked out. */
 class CountingWork extends PasswordHasher {
-  readonly asked: (KeptPassword | undefined)[] = []
+  readonly asked: (StoredPassword | undefined)[] = []
 
   override isPassword(...asked: Parameters<PasswordHasher['isPassword']>): Promise<boolean> {
     this.asked.push(asked[1])
@@ -70,7 +70,7 @@ interface Stage {
 async function stage(more: Partial<AuthenticationDependencies> = {}): Promise<Stage> {
   const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
   const work = new CountingWork()
-  const recent = new RecentSignIns()
+  const recent = new RecentLogins()
   const ground = { records, work, recent, own, isHardened: true, refusesOwn: false, nowMs: () => 1_000, ...more }
   const accounts = adminAuthentication(ground)
   return { records, work, signIn: async (name, password) => byOf(await accounts.signIn(name, password, here)) }
@@ -107,7 +107,7 @@ test('passwords of people are kept so that a guess is dear, and equal ones look 
   assert.equal(await work.isPassword('a long passwort', one, here), false)
   const salt = Buffer.from('NaCl')
   const hash = scryptSync('a long password', salt, 32, { N: 1_024, r: 8, p: 1 })
-  const scrypt: KeptPassword = { algorithm: 'scrypt', memory: 1_024, passes: 8, lanes: 1, salt, hash }
+  const scrypt: StoredPassword = { algorithm: 'scrypt', memory: 1_024, passes: 8, lanes: 1, salt, hash }
   assert.equal(await work.isPassword('a long password', scrypt, here), true, 'of a Node that had no argon2')
   assert.equal(await work.isPassword('a long passwort', scrypt, here), false)
 })
@@ -175,7 +175,7 @@ test('behind however many wrong guesses of its own address a right password is r
   const work = new PasswordHasher()
   const salt = Buffer.from('NaCl')
   const hash = scryptSync('right', salt, 32, { N: 16, r: 1, p: 1 })
-  const cheap: KeptPassword = { algorithm: 'scrypt', memory: 16, passes: 1, lanes: 1, salt, hash }
+  const cheap: StoredPassword = { algorithm: 'scrypt', memory: 16, passes: 1, lanes: 1, salt, hash }
   const guesses = Array.from({ length: 500 }, (_, number) => work.isPassword(`guess ${number}`, cheap, here))
   assert.equal(await work.isPassword('right', cheap, here), true)
   assert.ok((await Promise.all(guesses)).every((isRight) => !isRight))
@@ -193,7 +193,7 @@ test('an account with a session waits for no guess but the one that is checked',
 })
 
 /** A password whose derivation costs nothing that a test would notice. */
-function cheapPassword(password: string): KeptPassword {
+function cheapPassword(password: string): StoredPassword {
   const salt = Buffer.from('NaCl')
   const hash = scryptSync(password, salt, 32, { N: 16, r: 1, p: 1 })
   return { algorithm: 'scrypt', memory: 16, passes: 1, lanes: 1, salt, hash }
@@ -274,7 +274,7 @@ test('attack: guesses whose clients have left are not worked on, and neither is 
 })
 
 test('pairs of address and name are remembered for twelve hours, and 4,096 of them', () => {
-  const recent = new RecentSignIns()
+  const recent = new RecentLogins()
   recent.note(here, 'ann', 0)
   assert.ok(recent.has(here, 'ann', 43_199_999))
   assert.ok(!recent.has(here, 'ann', 43_200_000))

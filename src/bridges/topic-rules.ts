@@ -19,12 +19,12 @@ export interface Part {
 
 class CachedParts implements TopicRoute {
   readonly isTopicRoute = true
-  readonly rules: RuleBook
+  readonly rules: TopicRules
   /** Version of the open topics, which are accepted without a rule. */
   readonly version: number
   readonly parts: readonly Part[]
 
-  constructor(rules: RuleBook, version: number, parts: readonly Part[]) {
+  constructor(rules: TopicRules, version: number, parts: readonly Part[]) {
     this.rules = rules
     this.version = version
     this.parts = parts
@@ -53,7 +53,7 @@ interface Rule {
 const openRule: Rule = { mapping: unchanged, qos: undefined, retain: undefined, isForOwnTopics: false, place: 0 }
 
 /** The rules of one direction at one time. */
-export class RuleBook {
+export class TopicRules {
   readonly #rules: readonly Rule[]
   readonly #topics: TopicTable
   readonly #maxTopicLevels: number
@@ -98,7 +98,7 @@ export class RuleBook {
 type Where = { readonly topics: TopicTable; readonly maxTopicLevels: number }
 
 /** All matching rules apply. `slots`: of each rule. */
-export function forwardBook(rules: readonly ForwardRule[], where: Where, slots: readonly number[]): RuleBook {
+export function forwardTopicRules(rules: readonly ForwardRule[], where: Where, slots: readonly number[]): TopicRules {
   const made = rules.map((rule, index) => {
     const mapping = mappingOfForward(rule)
     return {
@@ -109,15 +109,15 @@ export function forwardBook(rules: readonly ForwardRule[], where: Where, slots: 
       place: slots[index] ?? 0,
     }
   })
-  return new RuleBook(made, { ...where, isFirstOnly: false })
+  return new TopicRules(made, { ...where, isFirstOnly: false })
 }
 
 /** The first matching rule applies, otherwise `open`. */
-export function subscriptionBook(
+export function subscriptionTopicRules(
   rules: readonly SubscriptionRule[],
   where: Where,
   open: OpenTopics | undefined,
-): RuleBook {
+): TopicRules {
   const made = rules.map((rule) => {
     const mapping = mappingOfSubscription(rule)
     return {
@@ -128,7 +128,7 @@ export function subscriptionBook(
       place: 0,
     }
   })
-  return new RuleBook(made, { ...where, isFirstOnly: true, open })
+  return new TopicRules(made, { ...where, isFirstOnly: true, open })
 }
 
 function isForOwnTopics({ filter, target, prefix }: ReturnType<typeof mappingOfForward>): boolean {
