@@ -1,4 +1,4 @@
-// Takes posts apart again, see link-buffer-writer.ts. Both ends are this program: what does not fit is a mistake of ours.
+// Reads the records of a link buffer, see link-buffer-writer.ts. Both ends are this program, so an invalid record is an internal error.
 
 import { failedAssertion } from '../protocol/index.ts'
 import { linkBufferHeaderBytes, recordHeaderBytes } from './link-buffer-writer.ts'
@@ -6,14 +6,14 @@ import { linkBufferHeaderBytes, recordHeaderBytes } from './link-buffer-writer.t
 const noBytes = Buffer.alloc(0)
 
 export class LinkBufferReader {
-  /** The post that is being read, whole: what is kept of it keeps all of it alive. */
+  /** The whole link buffer that is being read: a view of a part keeps all of it in memory. */
   chunk: Buffer = noBytes
   at = 0
-  /** Where the record ends that is being read. */
+  /** End of the record that is being read. */
   recordEnd = 0
   #end = 0
 
-  /** Bytes of the post that is being read. */
+  /** Bytes of the link buffer that is being read. */
   get bufferBytes(): number {
     return this.#end
   }
@@ -33,7 +33,7 @@ export class LinkBufferReader {
     this.#end = end
   }
 
-  /** Lets go of the post. */
+  /** Releases the link buffer. */
   close(): void {
     this.chunk = noBytes
     this.at = 0
@@ -41,7 +41,7 @@ export class LinkBufferReader {
     this.#end = 0
   }
 
-  /** The kind of the next record, whose body is `chunk[at, recordEnd)` from now on. */
+  /** Returns the kind of the next record, whose body is `chunk[at, recordEnd)` from now on. */
   begin(): number {
     const { chunk, at } = this
     if (at + recordHeaderBytes > this.#end)
@@ -55,7 +55,7 @@ export class LinkBufferReader {
     return chunk[at]
   }
 
-  /** The next record begins behind this one, whether all of it was read or not. */
+  /** Moves to the next record, whether all of this one was read or not. */
   endRecord(): void {
     this.at = this.recordEnd
   }
@@ -72,20 +72,20 @@ export class LinkBufferReader {
     return this.chunk.readDoubleLE(this.#advance(8))
   }
 
-  /** UTF-8 with four bytes of length in front. */
+  /** UTF-8 after four bytes of length. */
   text(): string {
     const bytes = this.uint32()
     const start = this.#advance(bytes)
     return this.chunk.toString('utf8', start, start + bytes)
   }
 
-  /** A view of the post. */
+  /** A view of the link buffer. */
   bytes(count: number): Buffer {
     const start = this.#advance(count)
     return this.chunk.subarray(start, start + count)
   }
 
-  /** A view of what is left of the record. */
+  /** A view of the rest of the record. */
   rest(): Buffer {
     return this.bytes(this.recordEnd - this.at)
   }

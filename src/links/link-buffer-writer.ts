@@ -1,23 +1,23 @@
-// What goes to a peer within one turn, one behind the other in one piece of memory:
+// Collects the records for a peer within one turn, one after the other in one piece of memory:
 //
-//   post:    | bytes in use | record | record | ...
+//   buffer:  | bytes in use | record | record | ...
 //   record:  | kind | bytes of the body | body |
 //
-// A post that is nearly full is handed over as it is and its memory is the receiver's; a small one is copied into a piece
-// of just its size, so that a few bytes do not cost a whole piece.
+// The memory of a nearly full link buffer is transferred to the receiver. A small one is copied into memory of its size, so
+// that a few bytes do not cost a whole buffer.
 
-/** A post is cut here: small enough to be passed on early and to be held by one that has a part of it, large enough to be rare. */
+/** Maximum size of a link buffer: small enough to be sent early and to be held for a part of it, large enough to be rare. */
 export const linkBufferBytes = 65_536
-/** Up to here copying costs less than new memory. */
+/** Up to this size, a copy costs less than new memory. */
 const copiedUpToBytes = 16_384
 
 export const linkBufferHeaderBytes = 4
 export const recordHeaderBytes = 5
 
 export class LinkBufferWriter {
-  /** Where the next byte goes. */
+  /** Offset of the next byte. */
   at = linkBufferHeaderBytes
-  /** Bytes of all posts so far. */
+  /** Bytes of all link buffers so far. */
   sentBytes = 0
   #buffer: Buffer = Buffer.allocUnsafeSlow(linkBufferBytes)
   #recordAt = 0
@@ -32,8 +32,8 @@ export class LinkBufferWriter {
   }
 
   /**
-   * Begins a record whose body takes `bytes` at most: fill the buffer that is given back from `at` on, moving `at` along, then
-   * say `end`. A record is never divided: one that is larger than a post has a post of its own.
+   * Starts a record with a body of at most `bytes`. The caller writes into the returned buffer from `at` on, moves `at`,
+   * and calls `end`. A record is never divided: one that is larger than a link buffer gets a buffer of its own.
    */
   begin(kind: number, bytes: number): Buffer {
     const needed = recordHeaderBytes + bytes
@@ -49,7 +49,7 @@ export class LinkBufferWriter {
     writeUint32(this.#buffer, this.#recordAt + 1, this.at - this.#recordAt - recordHeaderBytes)
   }
 
-  /** Hands over what there is. */
+  /** Returns the collected link buffer. */
   flush(): void {
     if (this.isEmpty) return
     const used = this.at
@@ -57,7 +57,7 @@ export class LinkBufferWriter {
     writeUint32(buffer, 0, used)
     this.sentBytes += used
     this.at = linkBufferHeaderBytes
-    // `allocUnsafeSlow` has memory of its own: the buffer is all of it.
+    // `allocUnsafeSlow` uses no shared pool: the buffer can be transferred.
     const memory = buffer.buffer as ArrayBuffer
     if (used <= copiedUpToBytes) return this.#send(memory.slice(0, used))
     this.#buffer = Buffer.allocUnsafeSlow(linkBufferBytes)

@@ -1,9 +1,9 @@
-// One end of a way between two shards, as a link sees it: posts go, posts come, it ends.
+// One end of the channel between two shards, as a link uses it: it sends link buffers, receives them, and closes.
 
 export interface LinkPort {
-  /** What the other end has posted, in order. Set before the first one can come; never called after `onClose`. */
+  /** Receives the link buffers of the other end, in order. Set before the first one can arrive; never called after `onClose`. */
   onBuffer: (send: ArrayBuffer) => void
-  /** The other end is gone, or this one was closed. Called once, behind everything that had been posted. */
+  /** The other end is gone, or this one was closed. Called once, after everything that was sent. */
   onClose: () => void
   /** Transfers the memory: this end must not read it afterwards. Without effect if the other end is closed. */
   send(send: ArrayBuffer): void

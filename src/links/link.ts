@@ -1,11 +1,11 @@
 // A link: all messages between two shards, in order. Messages of one turn are collected in a link buffer, which is sent at
-// the end of the turn. Received records are taken one by one, so that the shard can stop in between.
+// the end of the turn. Received records are handled one by one, so that the shard can stop in between.
 //
-//   send, relay --> PostWriter --(end of the turn)--> port ~~> port --> inbox --takeNext--> owner
-//                        <----------------- taken n ------------------------'
+//   send, relay --> PublishWriter --(end of the turn)--> port ~~> port --> inbox --takeNext--> owner
+//                        <-------------------- taken n -----------------------'
 //
-// Nothing is refused and nothing is lost while both ends live. Beyond `congestedFromBytes` that the other end has not
-// taken in, the link is congested: the shard stops reading from clients until half of it is taken.
+// Nothing is refused or lost while both ends live. If the peer has more than `congestedFromBytes` of unhandled data, the link
+// is congested: the shard pauses reading from clients until half of it is handled.
 
 import type { Message, PeerSender, PeerMessage, PeerNumber } from '../core/index.ts'
 import { assert, failedAssertion, type TopicTable } from '../protocol/index.ts'
@@ -27,10 +27,10 @@ import { recordKinds } from './record-kinds.ts'
 import { RelayAcceptor, type RelayAcceptorLink } from './relay-acceptor.ts'
 import { RelayedStream, type RelayedStreamLink, type RelayOrigin } from './relayed-stream.ts'
 
-/** Posted to a peer and not taken in by it: beyond this, connections that feed the link are paused. */
+/** Sent to a peer and not handled by it: beyond this, connections that feed the link are paused. */
 export const congestedFromBytes = 4_194_304
 const relievedAtBytes = congestedFromBytes / 2
-/** So much is taken in before it is told. */
+/** Bytes that are handled before they are reported. */
 const creditFromBytes = congestedFromBytes / 8
 
 const uint32Bytes = 4
@@ -39,18 +39,18 @@ const idBytes = 4
 export interface LinkOwner {
   readonly topics: TopicTable
   notePeerMessage(link: Link, message: PeerMessage): void
-  /** A plain message (`PeerLine.pass`), however it was said. */
+  /** A plain message (`PeerSender.sendPlain`), in either encoding. */
   notePlainMessage(link: Link, message: Message): void
-  /** A client whose socket the peer has. What it has said so far comes with the next `takeNext`. */
+  /** A client whose socket the peer has. The data that it has sent so far follows with the next `takeNext`. */
   noteRelayed(link: Link, stream: RelayedStream, origin: RelayOrigin): void
   noteCongested(link: Link, isCongested: boolean): void
-  /** There is something to be taken in: say `takeNext` until it says no. */
+  /** Records were received: call `takeNext` until it returns false. */
   noteInput(link: Link): void
-  /** Something waits for `flush`. Said again only after it. */
+  /** Data waits for `flush`. Called again only after `flush`. */
   noteDirty(link: Link): void
-  /** The peer stops: it will say nothing more, except of relays. */
+  /** The peer stops: it sends nothing more, except for relays. */
   noteFinalNotice(link: Link): void
-  /** The peer is gone, all that it had said has been taken in, and its relays are over. The last word of the link. */
+  /** The peer is gone, all its records are handled, and its relays have ended. The last call of the link. */
   noteClosed(link: Link): void
 }
 
@@ -64,22 +64,22 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   readonly #reader = new LinkBufferReader()
   readonly #publishReader: PublishReader
   #isDirty = false
-  /** Posts that have come; `#inboxRead` of them have been opened. */
+  /** Received link buffers; `#inboxRead` of them have been opened. */
   #inbox: ArrayBuffer[] = []
   #inboxRead = 0
   #found: PartialRetainedResponse | undefined
   #isInRun = false
   #portIsClosed = false
   #isOver = false
-  /** Of what we have posted: what the peer has taken in. */
+  /** Sent bytes that the peer has handled. */
   #confirmedBytes = 0
-  /** Of what has come: taken in and not told yet. */
+  /** Received bytes that are handled and not reported yet. */
   #uncreditedBytes = 0
   #lastRelay = 0
-  /** Sockets of ours whose sessions the peer has, by a number of ours. */
+  /** Sockets of this shard whose sessions the peer has, by a number of this shard. */
   readonly #relayedSockets = new Map<number, RelayAcceptor>()
   #waitingForSpace: RelayAcceptor[] = []
-  /** Sessions of ours whose sockets the peer has, by a number of the peer's. */
+  /** Sessions of this shard whose sockets the peer has, by a number of the peer. */
   readonly #streams = new Map<number, RelayedStream>()
 
   constructor(peer: PeerNumber, port: LinkPort, owner: LinkOwner) {
@@ -99,12 +99,12 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     }
   }
 
-  /** Sockets of ours that are carried to the peer. */
+  /** Sockets of this shard that are relayed to the peer. */
   get relayedSockets(): number {
     return this.#relayedSockets.size
   }
 
-  /** The bytes of its messages are read until `flush`: they may not change before. */
+  /** The bytes of its messages are read until `flush`: they must not change before. */
   send(message: PeerMessage): void {
     this.#markDirty()
     if (message.kind === 'publish') return this.#publishWriter.publish(message)
@@ -112,24 +112,24 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     writeRare(this.#writer, this.#publishWriter, message)
   }
 
-  /** As `send` of what `plainPublish` makes of it. */
+  /** The same as `send` with the result of `plainPublish`. */
   sendPlain(message: Message): void {
     this.#markDirty()
     this.#publishWriter.sendPlain(message)
   }
 
-  /** See `PeerLine`. */
+  /** See `PeerSender`. */
   sendRun(first: Message, end: number): void {
     this.#markDirty()
     this.#publishWriter.sendRun(first, end)
   }
 
-  /** What was said so far has been copied: its chunks may be used again. Does not hand it over. */
+  /** Copies what was sent so far, so that its chunks can be reused. Does not send it. */
   settle(): void {
     this.#publishWriter.endRun()
   }
 
-  /** Carries a connection to the peer from here on, with what its client has sent already. */
+  /** Relays a connection to the peer from now on, with the data that its client has sent already. */
   relay(stream: ByteStream, listener: number, begun: readonly Buffer[]): void {
     const relay = (this.#lastRelay = (this.#lastRelay + 1) >>> 0)
     const { remoteAddress, remotePort, credentials } = stream
@@ -141,7 +141,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     for (const chunk of begun) this.#writeBytes(recordKinds.relayData, relay, chunk)
   }
 
-  /** Hands over what has been said since the last time. */
+  /** Sends everything since the last call. */
   flush(): void {
     if (!this.#isDirty) return
     this.#isDirty = false
@@ -150,7 +150,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     this.#lookAtCongestion()
   }
 
-  /** Takes in one thing that has come: a message, or a record of a relay. False: there is nothing more. */
+  /** Handles one received message or record of a relay. Returns false if there is none. */
   readNext(): boolean {
     if (this.#isOver) return false
     if (this.#isInRun) return this.#readFromRun()
@@ -162,20 +162,20 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     return true
   }
 
-  /** Nothing more will be said, except of relays. */
+  /** Announces that this end sends nothing more, except for relays. */
   sendFinalNotice(): void {
     this.#beginRecord()
     this.#writer.begin(recordKinds.farewell, 0)
     this.#writer.end()
   }
 
-  /** Lets go of the peer, as if it had died. What was said before still reaches it. */
+  /** Closes the link as if the peer had failed. Sent data still reaches it. */
   close(): void {
     this.flush()
     this.#port.close()
   }
 
-  // The socket's side of relays.
+  // Relays on the shard with the socket.
 
   relayData(relay: number, chunk: Buffer): boolean {
     this.#beginRecord()
@@ -197,7 +197,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     this.#waitingForSpace.push(acceptor)
   }
 
-  // The session's side.
+  // Relays on the shard with the session.
 
   relayWrite(relay: number, bytes: Buffer): void {
     this.#beginRecord()
@@ -256,7 +256,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
         return this.#streamOf(reader.uint32()).receive(reader.rest())
       case recordKinds.relaySent:
         return this.#streamOf(reader.uint32()).noteSent(reader.uint32())
-      // The socket may be gone, and that on its way to the peer.
+      // The socket may have closed, and the report be on its way to the peer.
       case recordKinds.relayWrite:
         return this.#relayedSockets.get(reader.uint32())?.write(reader.rest())
       case recordKinds.relayCredit:
@@ -303,7 +303,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     stream.noteClosed(error === undefined ? undefined : new Error(error))
   }
 
-  /** False: there is no post to be opened. */
+  /** Returns false if there is no link buffer to open. */
   #openNext(): boolean {
     const reader = this.#reader
     if (reader.bufferBytes > 0) {
@@ -317,7 +317,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
       return false
     }
     reader.open(this.#inbox[this.#inboxRead])
-    // Opened posts are let go at once, not when the last one of the inbox is.
+    // Link buffers are released at once, not with the last one of the inbox.
     this.#inbox[this.#inboxRead++] = nothing
     return !reader.isAtEnd || this.#openNext()
   }

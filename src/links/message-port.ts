@@ -1,4 +1,4 @@
-// A port of a `MessageChannel` as the end of a link. A post is transferred and not copied: the receiver reads the very
+// A port of a `MessageChannel` as the end of a link. A link buffer is transferred and not copied: the receiver reads the same
 // memory that the sender wrote. The port closes by itself when the thread at its other end is gone.
 
 import type { MessagePort } from 'node:worker_threads'
@@ -7,7 +7,7 @@ import type { LinkPort } from './link-port.ts'
 const ignore = (): void => {}
 
 class MessagePortEnd implements LinkPort {
-  onBuffer: (post: ArrayBuffer) => void = ignore
+  onBuffer: (buffer: ArrayBuffer) => void = ignore
   onClose: () => void = ignore
   readonly #port: MessagePort
   #isClosed = false

@@ -1,5 +1,5 @@
-// Peer messages that do not come by the million, as records: a structured clone each. What was found among retained
-// messages is a header and then a record for each message.
+// Peer messages that are not frequent, as records: a structured clone each. A response with retained messages is a header
+// and then a record for each message.
 
 import { deserialize, serialize } from 'node:v8'
 import type { Message, PeerCommitted, PeerMessage, PeerPublish } from '../core/index.ts'
@@ -56,7 +56,7 @@ function writeRetainedFound(writer: LinkBufferWriter, publishes: PublishWriter, 
   }
 }
 
-/** An answer whose messages are still coming, one record each. */
+/** A response whose messages are still arriving, one record each. */
 export class PartialRetainedResponse {
   readonly #header: RetainedResponseHeader
   readonly #messages: Message[] = []
@@ -88,7 +88,7 @@ export function writeClone(writer: LinkBufferWriter, kind: number, value: unknow
   writer.end()
 }
 
-/** Nothing of it refers to the post. */
+/** No part of it refers to the link buffer. */
 export function readClone(reader: LinkBufferReader): unknown {
   return deserialize(reader.rest())
 }

@@ -1,5 +1,5 @@
-// Messages out of a post, see publish-writer.ts. Their frames stay where they are: a message that is passed on is copied once
-// more, from the post into the buffer of its receiver.
+// Reads messages from a link buffer, see publish-writer.ts. Their frames are not copied: a forwarded message is copied once
+// more, from the link buffer into the buffer of its receiver.
 
 import { Message, messageFromPublish, never, type PeerPublish } from '../core/index.ts'
 import {
@@ -16,7 +16,7 @@ import {
 import type { LinkBufferReader } from './link-buffer-reader.ts'
 import { singleFlags, plainFlags, publishFlags, type MessageDetails } from './publish-writer.ts'
 
-/** What the publisher's shard has let pass is not measured a second time. */
+/** The publisher's shard has checked the limits: they are not checked again. */
 const noLimits = {
   maxPacketBytes: Infinity,
   maxPropertyBytes: Infinity,
@@ -56,7 +56,7 @@ export class PublishReader implements PublishContext {
     return (this.#lastTopic = this.#topics.intern(chunk, start, end))
   }
 
-  /** Behind the header of a run: its messages are `next` from here on, up to the end of the record. */
+  /** Called after the header of a run: `next` returns its messages up to the end of the record. */
   beginRun(): void {
     this.#flags = this.#readSource()
     this.version = (this.#flags & publishFlags.hasProperties) === 0 ? 4 : 5
@@ -67,12 +67,12 @@ export class PublishReader implements PublishContext {
     return this.#readPlain()
   }
 
-  /** Those of the run are plain ones, see `PeerLine`. */
+  /** Whether the messages of the run are plain ones, see `PeerSender`. */
   get isPlain(): boolean {
     return (this.#flags & flagsOfSend) === plainFlags
   }
 
-  /** With what was said of the run. */
+  /** With the header of the run. */
   asPublish(message: Message): PeerPublish {
     const flags = this.#flags
     return {
@@ -88,7 +88,7 @@ export class PublishReader implements PublishContext {
     }
   }
 
-  /** The record that is one message. */
+  /** Reads the record of a single message. */
   single(): PeerPublish {
     const { flags, more, message } = this.message()
     return {
@@ -104,7 +104,7 @@ export class PublishReader implements PublishContext {
     }
   }
 
-  /** What `PublishWriter.message` has written. */
+  /** Reads what `PublishWriter.message` has written. */
   message(): SingleMessage {
     const reader = this.#reader
     const flags = this.#readSource()
@@ -189,7 +189,7 @@ export class PublishReader implements PublishContext {
     return flags
   }
 
-  /** Moves the reader behind the frame; returns where its body begins. */
+  /** Moves the reader past the frame; returns the offset of its body. */
   #beginFrame(): number {
     const reader = this.#reader
     const { chunk, at, recordEnd } = reader

@@ -1,11 +1,11 @@
-// Messages on their way into a post. The frame that came from the publisher is copied as it is, so that the receiver can
-// pass it on as it is. Frames that lie one behind the other in the publisher's chunk and go the same way are a *run*: one
-// header for all of them, and one copy.
+// Writes messages into a link buffer. The frame of the publisher is copied unchanged, so that the receiver can forward it
+// unchanged. Adjacent frames of one chunk of the publisher that go to the same peer are a *run*: they have one header and
+// one copy.
 //
 //   run:    | flags | publisher, time | frame | frame | frame | ...
-//   alone:  | flags | publisher, time | more flags | expiry? | more? | frame |
+//   single: | flags | publisher, time | more flags | expiry? | more? | frame |
 //
-// Publisher and time stand there only where they differ from those of the record before.
+// Publisher and time are written only if they differ from those of the previous record.
 
 import { isAllFrame, never, type Message, type PeerPublish } from '../core/index.ts'
 import { measurePublish, writePublish, type PublishFields } from '../protocol/index.ts'
@@ -21,38 +21,38 @@ export const publishFlags = {
   sameSource: 16,
 } as const
 
-/** What is said of a plain message, see `PeerLine`; and whether it has properties. */
+/** Flags of a plain message, see `PeerSender`, and whether it has properties. */
 export const plainFlags = publishFlags.isForSubscribers
 
-/** Of a message that travels alone. `more`: see `MoreOfMessage`. */
+/** Flags of a single message. `more`: see `MessageDetails`. */
 export const singleFlags = { hasExpiry: 1, hasMore: 2 } as const
 
-/** What few publications have. */
+/** Details that few publications have. */
 export type PublishDetails = Pick<PeerPublish, 'groups' | 'tried' | 'exactlyOnce' | 'isRepeat'>
 
-/** In a record of its own, as JSON. */
+/** Details in a record of their own, as JSON. */
 export interface MessageDetails extends Partial<PublishDetails> {
   readonly publisherUsername: string | undefined
   readonly isByOwnRight: boolean
   readonly publisherMountpoint: string
 }
 
-/** A run is cut here, so that posts are filled. */
+/** Maximum size of a run, so that link buffers are filled. */
 const longestRunBytes = linkBufferBytes / 2
 const noBytes = Buffer.alloc(0)
-/** Stands for the id of the receiver's connection, which is written in its place. */
+/** Placeholder for the number of the receiver's connection, which is written in its place. */
 const anyPacketId = 1
 
 export class PublishWriter {
   readonly #writer: LinkBufferWriter
-  /** The run that is gathering: `#chunk[#start, #end)`; there is none while these are equal. */
+  /** The open run: `#chunk[#start, #end)`; none if these are equal. */
   #chunk: Buffer = noBytes
   #start = 0
   #end = 0
   #flags = 0
   #publisher = ''
   #publishedAtMs = 0
-  /** What the last record said of its source. */
+  /** Publisher and time of the previous record. */
   #lastPublisher = ''
   #lastPublishedAtMs = 0
 
@@ -60,7 +60,7 @@ export class PublishWriter {
     this.#writer = writer
   }
 
-  /** The bytes of the message may be used again once `endRun` was said, and not before. */
+  /** The bytes of the message must not be reused before `endRun`. */
   publish(publish: PeerPublish): void {
     const { message } = publish
     const isCommon = publish.groups === undefined && publish.isRepeat !== true && publish.exactlyOnce === undefined
@@ -68,19 +68,19 @@ export class PublishWriter {
     else this.#publishAlone(publish)
   }
 
-  /** As `publish` of what `plainPublish` makes of it. */
+  /** The same as `publish` with the result of `plainPublish`. */
   sendPlain(message: Message): void {
     this.endRun()
     this.message(recordKinds.publishAlone, message, { flags: plainFlags, more: undefined })
   }
 
-  /** See `PeerLine`. */
+  /** See `PeerSender`. */
   sendRun(first: Message, end: number): void {
     this.#startRun(first, first.frameShape === 5 ? plainFlags | publishFlags.hasProperties : plainFlags)
     this.#end = end
   }
 
-  /** To be said before anything else is written, and at the end. */
+  /** Ends the open run. Called before any other record is written, and at the end. */
   endRun(): void {
     const bytes = this.#end - this.#start
     if (bytes === 0) return
@@ -93,7 +93,7 @@ export class PublishWriter {
     this.#end = 0
   }
 
-  /** Of the run: as if it were a message. */
+  /** Writes the flags of the run as those of a message. */
   get publisher(): string {
     return this.#publisher
   }
@@ -137,7 +137,7 @@ export class PublishWriter {
     this.message(recordKinds.publishAlone, publish.message, { flags: flagsOf(publish), more })
   }
 
-  /** One message in a record of its own. Say `endRun` first. */
+  /** Writes one message as a record of its own. Call `endRun` first. */
   message(kind: number, message: Message, how: { flags: number; more: PublishDetails | undefined }): void {
     const { flags } = how
     const more = moreText(message, how.more)
@@ -166,7 +166,7 @@ export class PublishWriter {
   ): Buffer {
     const { publisher, publishedAtMs } = source
     const writer = this.#writer
-    // Three bytes of UTF-8 for each code unit are the most that there can be.
+    // UTF-8 needs at most three bytes for each code unit.
     const target = writer.begin(kind, 1 + 4 + 3 * publisher.length + 8 + bytes)
     const isSame = publisher === this.#lastPublisher && publishedAtMs === this.#lastPublishedAtMs
     target[writer.at++] = isSame ? flags | publishFlags.sameSource : flags
@@ -195,7 +195,7 @@ function flagsOf({ hasSubscribers, isRetained, isAwaited }: PeerPublish): number
   )
 }
 
-/** A message without a frame of its own travels as one of 5.0, which can say everything. */
+/** A message without a frame is encoded as MQTT 5.0, which has all properties. */
 function fieldsOf(message: Message): PublishFields {
   return {
     topic: message.topic,
@@ -214,7 +214,7 @@ function fieldsOf(message: Message): PublishFields {
   }
 }
 
-/** Four bytes of length, then UTF-8; returns the offset behind it. */
+/** Writes four bytes of length, then UTF-8; returns the offset after it. */
 function writeText(target: Buffer, at: number, text: string): number {
   const bytes = target.write(text, at + 4)
   writeUint32(target, at, bytes)

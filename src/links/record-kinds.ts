@@ -1,27 +1,27 @@
 // The records of a link, by their first byte.
 
 export const recordKinds = {
-  /** Messages with everything in common but their frames, see publish-writer.ts. */
+  /** Messages that differ in their frames only, see publish-writer.ts. */
   publishRun: 1,
-  /** One message with all that may come with it. */
+  /** One message with all its details. */
   publishAlone: 2,
-  /** `committed` without refusals: comes with every batch. */
+  /** `committed` without refusals: sent with every batch. */
   committed: 3,
-  /** The head of a `retained-found`, and each of its messages behind it. */
+  /** The header of a `retained-found`, and each of its messages after it. */
   retainedFound: 4,
   retainedMessage: 7,
   /** Every other peer message, as a structured clone. */
   rare: 5,
-  /** So many bytes of posts have been taken in since the last time. */
+  /** The number of bytes of link buffers that were handled since the last report. */
   taken: 6,
-  /** The shard stops, and has said all. */
+  /** The shard stops, and sends no further messages. */
   farewell: 8,
   /** From the shard with the socket to the shard with the session, each with the number of the relay. */
   relayOpen: 10,
   relayData: 11,
   relaySent: 12,
   relayClosed: 13,
-  /** And back. */
+  /** From the shard with the session to the shard with the socket. */
   relayWrite: 20,
   relayCredit: 21,
   relayEnd: 22,

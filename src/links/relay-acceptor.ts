@@ -1,12 +1,12 @@
-// A socket of this shard whose client has its session at another one: bytes are carried there and back as they are. See
-// relayed-stream.ts for the play.
+// A socket of this shard whose client has its session on another shard: bytes are forwarded unchanged in both directions. See
+// relayed-stream.ts for the messages.
 
 import type { ByteStream } from '../transports/index.ts'
 import { relayWindowBytes, unconfirmedBytes } from './relayed-stream.ts'
 
-/** The link's part in a relay, at the end where the socket is. */
+/** The link as a relay uses it, on the shard with the socket. */
 export interface RelayAcceptorLink {
-  /** False: enough waits on the link for now. */
+  /** False: the link is congested. */
   relayData(relay: number, chunk: Buffer): boolean
   relaySent(relay: number, bytes: number): void
   relayClosed(relay: number, error: Error | undefined): void
@@ -14,7 +14,7 @@ export interface RelayAcceptorLink {
   waitForSpace(acceptor: RelayAcceptor): void
 }
 
-/** So much has left before it is told. */
+/** Bytes that are sent to the client before the other shard is told. */
 const tellSentFromBytes = unconfirmedBytes / 2
 
 export class RelayAcceptor {
@@ -24,13 +24,13 @@ export class RelayAcceptor {
   #uncreditedBytes: number
   #isPaused: boolean
   #waitsForRoom: boolean
-  /** Writes that the socket has not done. */
+  /** Writes that the socket has not completed. */
   #writesInProgress: number
-  /** Bytes that it was given and that have not been told. */
+  /** Bytes that the socket has sent and that are not reported yet. */
   #unreportedBytes: number
   readonly #sent: () => void
 
-  /** `untakenBytes`: how much of the client's has gone to the other end already. */
+  /** `untakenBytes`: bytes of the client that were already sent to the other shard. */
   constructor(side: RelayAcceptorLink, relay: number, stream: ByteStream, uncreditedBytes: number) {
     this.#side = side
     this.#relay = relay
@@ -46,7 +46,7 @@ export class RelayAcceptor {
   }
 
   write(bytes: Buffer): void {
-    // A socket that takes nothing keeps one post alive and not one for each write.
+    // A socket that does not send keeps one link buffer in memory, and not one for each write.
     const own = this.#writesInProgress === 0 ? bytes : Buffer.from(bytes)
     this.#writesInProgress++
     this.#unreportedBytes += bytes.length

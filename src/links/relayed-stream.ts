@@ -1,27 +1,27 @@
-// The connection of a client whose socket another shard has: a byte stream like any other for the shard that has the
-// session.
+// The connection of a client whose socket belongs to another shard. For the shard with the session it is a byte stream like
+// any other.
 //
-//   shard with the socket (RelayDoor)            shard with the session (RelayedStream)
-//        |----- open, data, data ... --------------->|   at most `relayWindowBytes` that were not taken
-//        |<---- taken n ------------------------------|
-//        |<---- write --------------------------------|   done at once, up to `unconfirmedBytes` of them
-//        |----- sent n ------------------------------>|   not for each: told when it is much
+//   shard with the socket (RelayAcceptor)        shard with the session (RelayedStream)
+//        |----- open, data, data ... --------------->|   at most `relayWindowBytes` of unread data
+//        |<---- taken n ------------------------------|   n bytes were read
+//        |<---- write --------------------------------|   completes at once, up to `unconfirmedBytes`
+//        |----- sent n ------------------------------>|   for many writes together
 //        |<---- end or destroy -----------------------|
-//        |----- closed: the last word -------------->|
+//        |----- closed: the last message ------------>|
 
 import type { ByteStream, StreamCredentials } from '../transports/index.ts'
 
-/** Bytes of one client that may wait at the session's shard: it is not read from beyond. */
+/** Maximum unread bytes of one client at the shard of its session; then reading from its socket pauses. */
 export const relayWindowBytes = 131_072
-/** So much is taken before it is told. */
+/** Bytes that are read before they are reported. */
 const creditFromBytes = relayWindowBytes / 2
 /**
- * Bytes for one client that the other shard need not have confirmed: a write beyond them is done when it has. So what a
- * client that does not read may cost there is known, and a small message costs no way back.
+ * Maximum unconfirmed bytes for one client. A write beyond it completes when the other shard has confirmed it. So the
+ * memory of a client that does not read is bounded, and a small message needs no confirmation.
  */
 export const unconfirmedBytes = 32_768
 
-/** The link's part in a relay, at the end where the session is. */
+/** The link as a relay uses it, on the shard with the session. */
 export interface RelayedStreamLink {
   relayWrite(relay: number, bytes: Buffer): void
   relayCredit(relay: number, bytes: number): void
@@ -29,9 +29,9 @@ export interface RelayedStreamLink {
   relayDestroy(relay: number): void
 }
 
-/** Where a relayed client comes from. */
+/** The origin of a relayed client. */
 export interface RelayOrigin {
-  /** Which of the node's listeners it came through, by its number: the same at every shard. */
+  /** The number of its listener, which is the same on every shard. */
   readonly listener: number
   readonly remoteAddress: string
   readonly remotePort: number
@@ -48,15 +48,15 @@ export class RelayedStream implements ByteStream {
   onClose: (error?: Error) => void
   readonly #home: RelayedStreamLink
   readonly #relay: number
-  /** Of writes that wait for the other end to confirm what it was given. */
+  /** Callbacks of writes that wait for a confirmation. */
   #done: (() => void)[]
   #unsentBytes: number
   #isPaused: boolean
-  /** What came while the reader stood still, copied: a post is not kept for a part of it. */
+  /** Copies of data that was received while reading was paused: a link buffer is not kept for a part of it. */
   #held: Buffer[]
   #handingIsPlanned: boolean
   #uncreditedBytes: number
-  /** `gone`: the other end has closed, but not all that came has been taken, or the reader stands still. */
+  /** `gone`: the other end has closed, but received data is unread, or reading is paused. */
   #state: 'open' | 'ending' | 'gone' | 'closed'
 
   constructor(home: RelayedStreamLink, relay: number, origin: RelayOrigin) {
@@ -77,7 +77,7 @@ export class RelayedStream implements ByteStream {
   }
 
   write(buffer: Buffer, done: () => void): void {
-    // Too late to be sent. The answer still comes later and never from within the call, as it always does.
+    // Too late to be sent. The callback still runs later and never within the call, as always.
     if (this.#state !== 'open') return process.nextTick(done)
     this.#home.relayWrite(this.#relay, buffer)
     this.#unsentBytes += buffer.length
@@ -105,27 +105,27 @@ export class RelayedStream implements ByteStream {
     this.#finish()
   }
 
-  /** Bytes have come. */
+  /** Data was received. */
   receive(chunk: Buffer): void {
     if (this.#state !== 'open') return
     if (this.#isPaused || this.#held.length > 0) this.#held.push(Buffer.from(chunk))
     else this.#hand(chunk)
   }
 
-  /** So many bytes of what was written have left. */
+  /** This number of written bytes was sent. */
   noteSent(bytes: number): void {
     this.#unsentBytes -= bytes
     if (this.#unsentBytes <= unconfirmedBytes) this.#endWrites()
   }
 
-  /** The other end is gone: the socket has closed, or the shard has died that had it. */
+  /** The other end is gone: the socket has closed, or its shard has failed. */
   noteClosed(error: Error | undefined): void {
     if (this.#state === 'closed' || this.#state === 'gone') return
     const isOpen = this.#state === 'open'
     if (isOpen) this.#state = 'gone'
     this.#endWrites()
-    // What the client said before it left is still to be heard, as it would be from a socket: a reader that stands still
-    // may have some of it, taken and not looked at.
+    // Data that the client sent before it closed is still delivered, as from a socket: a paused reader may have read some of
+    // it without handling it.
     if (isOpen && error === undefined && (this.#isPaused || this.#held.length > 0)) return
     this.#close(error)
   }
@@ -146,7 +146,7 @@ export class RelayedStream implements ByteStream {
     this.onData(chunk)
   }
 
-  /** Later, and never from within the call that lets the reader go on. */
+  /** Runs later, and never within the call that resumes reading. */
   #planHanding(): void {
     if (this.#handingIsPlanned) return
     this.#handingIsPlanned = true
@@ -163,7 +163,7 @@ export class RelayedStream implements ByteStream {
     if (this.#state === 'gone' && !this.#isPaused && this.#held.length === 0) this.#close(undefined)
   }
 
-  /** Nothing is read any more. */
+  /** Stops reading for good. */
   #finish(): void {
     this.onData = ignore
     this.#held = []
