@@ -96,6 +96,12 @@ export const pages: readonly PageNames[] = [
     names: { searchbox: ['Search retained'], table: ['Retained messages'] },
     rowActions: ['Show', 'Delete'],
   },
+  { route: '#/delayed', heading: 'Delayed messages', names: { table: ['Delayed messages'], navigation: ['Pages'] } },
+  {
+    route: '#/topic-metrics',
+    heading: 'Topic metrics',
+    names: { table: ['Topic metrics'], button: ['Add topic'] },
+  },
   {
     route: '#/websocket',
     heading: 'WebSocket client',
@@ -123,8 +129,14 @@ export const pages: readonly PageNames[] = [
   {
     route: '#/rules',
     heading: 'Rules and integrations',
-    names: { tab: ['Rules', 'Connections to services'], button: ['Add rule', 'Convert old rule SQL'] },
+    names: { tab: ['Rules', 'Connections to services', 'Sources'], button: ['Add rule', 'Convert old rule SQL'] },
   },
+  {
+    route: '#/rules?tab=sources',
+    heading: 'Rules and integrations',
+    names: { table: ['Sources'], button: ['Add source'] },
+  },
+  { route: '#/schemas', heading: 'Schemas', names: { table: ['Schemas'], button: ['Add schema'] } },
   { route: '#/gateways', heading: 'Gateways', names: { table: ['Gateways'] } },
   { route: '#/nodes', heading: 'Nodes', names: { table: ['Nodes'] }, rowActions: ['Restart broker', 'Stop broker'] },
   { route: '#/alarms', heading: 'Alarms', names: { tab: ['Active', 'History'] } },
@@ -264,6 +276,20 @@ export const dialogs: readonly DialogNames[] = [
     dialog: 'Convert old rule SQL',
     labels: ['Old SQL', 'New SQL'],
     buttons: [],
+  },
+  {
+    route: '#/schemas',
+    button: 'Add schema',
+    dialog: 'Add schema',
+    labels: ['Name', 'Type', 'Source', 'Description'],
+    buttons: ['Save', 'Cancel'],
+  },
+  {
+    route: '#/topic-metrics',
+    button: 'Add topic',
+    dialog: 'Add topic',
+    labels: ['Topic'],
+    buttons: ['Save', 'Cancel'],
   },
   {
     route: '#/accounts',

@@ -2,7 +2,10 @@
 
 import type { Messages } from '../state/messages.ts'
 
+import { deIntegration } from './de-integration.ts'
+
 export const de: Messages = {
+  ...deIntegration,
   about: 'Über',
   access: 'Zugriff',
   accessControl: 'Zugriffskontrolle',

@@ -1,6 +1,9 @@
 // The words of the page in English. The keys are those of de.ts; a test compares them.
 
+import { enIntegration } from './en-integration.ts'
+
 export const en = {
+  ...enIntegration,
   about: 'About',
   access: 'Access',
   accessControl: 'Access control',

@@ -3,6 +3,7 @@ import { Page } from '../parts/page.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { t } from '../state/messages.ts'
 import { Services } from './services.tsx'
+import { Sources } from './sources.tsx'
 import { SqlRules } from './sql-rules.tsx'
 
 export default function RulesAndIntegrations(): JSX.Element {
@@ -13,6 +14,7 @@ export default function RulesAndIntegrations(): JSX.Element {
         tabs={[
           { key: 'rules', title: t('rules'), render: () => <SqlRules /> },
           { key: 'services', title: t('connectionsToServices'), render: () => <Services /> },
+          { key: 'sources', title: t('sources'), render: () => <Sources /> },
         ]}
       />
     </Page>

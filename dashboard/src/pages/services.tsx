@@ -3,17 +3,14 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { Toolbar } from '../parts/fields.tsx'
-import { JsonDialog } from '../parts/json-dialog.tsx'
 import { FailureNotice } from '../parts/page.tsx'
-import { SwitchCell } from '../parts/switch-cell.tsx'
 import { type Column, DataTable, type RowAction } from '../parts/table.tsx'
 import { api, type CallOptions, may, type Result } from '../state/api.ts'
-import { formatSeconds, visible } from '../state/format.ts'
+import { formatSeconds } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, type Query, useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
 import { tellResult } from '../state/results.ts'
-import { SectionDialog } from './section-dialog.tsx'
+import { commonActions, commonColumns, idOf, type Kind, type Named, ServiceDialog } from './service-parts.tsx'
 import { DeadLetters } from './dead-letters.tsx'
 
 type Replies<Name extends keyof typeof api> = Extract<
@@ -23,22 +20,6 @@ type Replies<Name extends keyof typeof api> = Extract<
 type Connector = Replies<'get_connectors'>[number]
 type Counters = Replies<'get_action_metrics'>['metrics']
 type Action = Replies<'get_actions'>[number] & { readonly counters: Counters | undefined }
-
-/** Either kind, for what is done with both in the same way. */
-type Kind = 'connector' | 'action'
-type Named = Pick<Connector, 'type' | 'name'>
-
-const idOf = ({ type, name }: Named): string => `${type}:${name}`
-
-const newSettings: Readonly<Record<Kind, unknown>> = {
-  connector: { type: 'http', name: 'service', url: 'http://127.0.0.1:8080' },
-  action: {
-    type: 'http',
-    name: 'post',
-    connector: 'service',
-    parameters: { path: '/', method: 'post', body: '${payload}' },
-  },
-}
 
 async function actionsWithCounters(options: CallOptions): Promise<Result<readonly Action[]>> {
   const found = await api.get_actions({}, options)
@@ -152,37 +133,6 @@ function Actions({ found, canChange, onEdit, onLetters, onChanged }: ActionsProp
   )
 }
 
-function commonColumns<Row extends Connector>(
-  kind: Kind,
-  canChange: boolean,
-  onChanged: () => void,
-): readonly Column<Row>[] {
-  const turn = async (row: Row, isOn: boolean): Promise<void> => {
-    const params = { id: idOf(row), enable: isOn ? 'true' : 'false' } as const
-    const result = await (kind === 'connector' ? api.enable_connector({ params }) : api.enable_action({ params }))
-    tellResult(`${t(isOn ? 'turnOn' : 'turnOff')} ${idOf(row)}`, result)
-    onChanged()
-  }
-  return [
-    { key: 'name', title: t('name'), value: idOf },
-    {
-      key: 'enable',
-      title: t('enabled'),
-      value: ({ enable }) => enable,
-      render: (row) => (
-        <SwitchCell
-          name={idOf(row)}
-          isOn={row.enable}
-          isDisabled={!canChange}
-          onChange={(isOn) => void turn(row, isOn)}
-        />
-      ),
-    },
-    { key: 'state', title: t('state'), value: ({ status }) => status },
-    { key: 'reason', title: t('reason'), value: (row) => row.status_reason },
-  ]
-}
-
 function counterColumns(): readonly Column<Action>[] {
   return [
     counter('queuing', t('waiting')),
@@ -200,65 +150,6 @@ function counterColumns(): readonly Column<Action>[] {
     counter('dead_letters', t('deadLetters')),
     { key: 'last_error', title: t('lastError'), value: ({ counters }) => counters?.last_error },
   ]
-}
-
-function commonActions<Row extends Connector>(
-  kind: Kind,
-  onEdit: (row: Row) => void,
-  onChanged: () => void,
-): readonly RowAction<Row>[] {
-  const remove = (row: Row): void =>
-    askBefore({
-      title: t('deleteTitle', { name: visible(idOf(row)) }),
-      text: t(kind === 'action' ? 'deleteActionText' : 'deleteConnectorText'),
-      act: t('delete'),
-      run: async () => {
-        const params = { id: idOf(row) }
-        const result = await (kind === 'connector' ? api.remove_connector({ params }) : api.remove_action({ params }))
-        tellResult(t('deleteTitle', { name: idOf(row) }), result)
-        onChanged()
-        return true
-      },
-    })
-  return [
-    { word: t('edit'), run: onEdit },
-    { word: t('delete'), isDangerous: true, run: remove },
-  ]
-}
-
-interface ServiceDialogProps {
-  readonly kind: Kind
-  /** undefined: a new one. */
-  readonly known: Named | undefined
-  readonly onClose: () => void
-  readonly onDone: () => void
-}
-
-function ServiceDialog({ kind, known, onClose, onDone }: ServiceDialogProps): JSX.Element {
-  const addTitle = t(kind === 'connector' ? 'addConnector' : 'addAction')
-  const save = (value: Readonly<Record<string, unknown>>): Promise<Result<unknown>> => {
-    const body = value as Named & Readonly<Record<string, unknown>>
-    if (known === undefined) return kind === 'connector' ? api.add_connector({ body }) : api.add_action({ body })
-    const params = { id: idOf(known) }
-    return kind === 'connector' ? api.change_connector({ params, body }) : api.change_action({ params, body })
-  }
-  const common = { onClose, onDone, onSave: save }
-  if (known === undefined) return <JsonDialog {...common} title={addTitle} act={addTitle} value={newSettings[kind]} />
-  return (
-    <SectionDialog
-      {...common}
-      title={t('editTitle', { name: visible(idOf(known)) })}
-      act={`${t('edit')} ${idOf(known)}`}
-      path={[kind === 'connector' ? 'connectors' : 'actions', known.type, known.name]}
-      value={settingsOf(known)}
-    />
-  )
-}
-
-/** What the API takes back: without what it tells of the state. */
-function settingsOf(known: Named): Readonly<Record<string, unknown>> {
-  const told = new Set(['type', 'name', 'status', 'status_reason', 'node_status', 'counters'])
-  return Object.fromEntries(Object.entries(known).filter(([key]) => !told.has(key)))
 }
 
 function counter(key: keyof Counters, title: string): Column<Action> {

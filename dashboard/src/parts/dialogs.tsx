@@ -82,11 +82,14 @@ interface FormDialogProps {
   /** Returns why it failed; undefined: it is done. */
   readonly onSave: () => Promise<string | undefined>
   readonly saveWord?: string
+  /** Nothing can be saved: it only shows. */
+  readonly isReadOnly?: boolean
   readonly children: ComponentChildren
 }
 
 /** A form in a dialog, with `Save` and `Cancel`. */
-export function FormDialog({ title, onClose, onSave, saveWord, children }: FormDialogProps): JSX.Element {
+export function FormDialog(props: FormDialogProps): JSX.Element {
+  const { title, onClose, onSave, saveWord, isReadOnly = false, children } = props
   const [problem, setProblem] = useState<string>()
   const [isBusy, setBusy] = useState(false)
   const save = async (event: Event): Promise<void> => {
@@ -108,11 +111,13 @@ export function FormDialog({ title, onClose, onSave, saveWord, children }: FormD
         )}
         <div class="dialog-buttons">
           <button type="button" onClick={onClose}>
-            {t('cancel')}
+            {t(isReadOnly ? 'close' : 'cancel')}
           </button>
-          <button type="submit" class="primary" disabled={isBusy}>
-            {saveWord ?? t('save')}
-          </button>
+          {!isReadOnly && (
+            <button type="submit" class="primary" disabled={isBusy}>
+              {saveWord ?? t('save')}
+            </button>
+          )}
         </div>
       </form>
     </Dialog>

@@ -62,6 +62,20 @@ const allPages: readonly PageEntry[] = [
     load: () => import('../pages/retained.tsx'),
   },
   {
+    path: 'delayed',
+    title: 'delayedMessages',
+    group: 'groupClients',
+    needs: 'list_delayed_messages',
+    load: () => import('../pages/delayed.tsx'),
+  },
+  {
+    path: 'topic-metrics',
+    title: 'topicMetrics',
+    group: 'groupClients',
+    needs: 'get_topic_metrics',
+    load: () => import('../pages/topic-metrics.tsx'),
+  },
+  {
     path: 'websocket',
     title: 'webSocketClient',
     group: 'groupClients',
@@ -96,6 +110,13 @@ const allPages: readonly PageEntry[] = [
     group: 'groupIntegration',
     needs: 'get_rules',
     load: () => import('../pages/rules.tsx'),
+  },
+  {
+    path: 'schemas',
+    title: 'schemas',
+    group: 'groupIntegration',
+    needs: 'get_schemas',
+    load: () => import('../pages/schemas.tsx'),
   },
   {
     path: 'gateways',

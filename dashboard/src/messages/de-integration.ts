@@ -1,0 +1,27 @@
+// Words of the pages for sources, schemas, delayed messages and topic metrics in German.
+
+export const deIntegration = {
+  addSchema: 'Schema hinzufügen',
+  addSource: 'Quelle hinzufügen',
+  addTopic: 'Topic hinzufügen',
+  delayedMessages: 'Verzögerte Nachrichten',
+  delayedTitle: 'Verzögerte Nachricht {topic}',
+  deleteDelayedText: 'Sie wird nicht veröffentlicht.',
+  deleteSchemaText: 'Regeln, die es nennen, müssen vorher geändert werden.',
+  deleteSourceText: 'Regeln empfangen nichts mehr von ihr.',
+  deleteTopicMetricsText: 'Seine Nachrichten werden nicht mehr gezählt.',
+  dueAt: 'Fällig um',
+  inPerSecond: 'Eingang je Sekunde',
+  noDelayed: 'Keine verzögerten Nachrichten.',
+  noSchemas: 'Keine Schemas.',
+  noSources: 'Keine Quellen.',
+  noTopicMetrics: 'Keine Topics, deren Nachrichten gezählt werden.',
+  outPerSecond: 'Ausgang je Sekunde',
+  remaining: 'Verbleibend',
+  reset: 'Zurücksetzen',
+  schemas: 'Schemas',
+  source: 'Quelltext',
+  sources: 'Quellen',
+  topicMetrics: 'Topic-Zähler',
+  withoutWildcards: 'Ohne Platzhalter.',
+}

@@ -1,0 +1,27 @@
+// Words of the pages for sources, schemas, delayed messages and topic metrics in English.
+
+export const enIntegration = {
+  addSchema: 'Add schema',
+  addSource: 'Add source',
+  addTopic: 'Add topic',
+  delayedMessages: 'Delayed messages',
+  delayedTitle: 'Delayed message {topic}',
+  deleteDelayedText: 'It will not be published.',
+  deleteSchemaText: 'Rules that name it must be changed before.',
+  deleteSourceText: 'Rules receive nothing from it any more.',
+  deleteTopicMetricsText: 'Its messages are not counted any more.',
+  dueAt: 'Due at',
+  inPerSecond: 'In per second',
+  noDelayed: 'No delayed messages.',
+  noSchemas: 'No schemas.',
+  noSources: 'No sources.',
+  noTopicMetrics: 'No topics whose messages are counted.',
+  outPerSecond: 'Out per second',
+  remaining: 'Remaining',
+  reset: 'Reset',
+  schemas: 'Schemas',
+  source: 'Source',
+  sources: 'Sources',
+  topicMetrics: 'Topic metrics',
+  withoutWildcards: 'Without wildcards.',
+}

@@ -1,0 +1,130 @@
+// Messages to `$delayed/{seconds}/topic` that are not published yet.
+
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { Dialog } from '../parts/dialogs.tsx'
+import { FailureNotice, Page } from '../parts/page.tsx'
+import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
+import { PayloadView } from '../parts/payload.tsx'
+import { type Column, DataTable, maxExportRows, type RowAction } from '../parts/table.tsx'
+import { Time } from '../parts/values.tsx'
+import { api, may } from '../state/api.ts'
+import { formatBytes, formatSeconds, visible } from '../state/format.ts'
+import { t } from '../state/messages.ts'
+import { listMs, useQuery } from '../state/query.ts'
+import { askBefore } from '../state/questions.ts'
+import { tellResult } from '../state/results.ts'
+
+type Row = Extract<Awaited<ReturnType<typeof api.list_delayed_messages>>, { reply: unknown }>['reply']['data'][number]
+
+export default function Delayed(): JSX.Element {
+  const [shown, setShown] = useState<Row>()
+  const query = { page: pageNumber(), limit: rowsPerPage() }
+  const found = useQuery(
+    `delayed ${JSON.stringify(query)}`,
+    (options) => api.list_delayed_messages({ query }, options),
+    listMs,
+  )
+  return (
+    <Page title={t('delayedMessages')} isLive={true}>
+      <FailureNotice failure={found.failure} onRetry={found.reload} />
+      <DataTable
+        caption={t('delayedMessages')}
+        rows={found.reply?.data}
+        rowKey={({ msgid }) => msgid}
+        rowName={({ topic }) => topic}
+        isLoading={found.isLoading}
+        empty={t('noDelayed')}
+        all={allMessages}
+        columns={delayedColumns()}
+        actions={[
+          { word: t('show'), run: setShown },
+          ...(may('delete_delayed_message') ? [deletion(found.reload)] : []),
+        ]}
+      />
+      <NumberedPager meta={found.reply?.meta} />
+      {shown !== undefined && <ShownMessage row={shown} onClose={() => setShown(undefined)} />}
+    </Page>
+  )
+}
+
+async function allMessages(): Promise<readonly Row[]> {
+  const result = await api.list_delayed_messages({ query: { limit: maxExportRows } })
+  return 'reply' in result ? result.reply.data : []
+}
+
+function delayedColumns(): readonly Column<Row>[] {
+  return [
+    { key: 'topic', title: t('topic'), value: ({ topic }) => topic },
+    { key: 'qos', title: t('qos'), value: ({ qos }) => qos, isNumber: true },
+    {
+      key: 'payload_bytes',
+      title: t('size'),
+      value: (row) => row.payload_bytes,
+      render: (row) => formatBytes(row.payload_bytes),
+      isNumber: true,
+    },
+    { key: 'from_clientid', title: t('publisher'), value: (row) => row.from_clientid },
+    {
+      key: 'publish_at',
+      title: t('publishedAt'),
+      value: (row) => row.publish_at,
+      render: (row) => <Time ms={Date.parse(row.publish_at)} />,
+    },
+    {
+      key: 'expected_at',
+      title: t('dueAt'),
+      value: (row) => row.expected_at,
+      render: (row) => <Time ms={Date.parse(row.expected_at)} />,
+    },
+    {
+      key: 'delayed_remaining',
+      title: t('remaining'),
+      value: (row) => row.delayed_remaining,
+      render: (row) => formatSeconds(row.delayed_remaining),
+      isNumber: true,
+    },
+    { key: 'node', title: t('nodeName'), value: ({ node }) => node },
+  ]
+}
+
+function deletion(onDone: () => void): RowAction<Row> {
+  return {
+    word: t('delete'),
+    isDangerous: true,
+    run: ({ topic, node, msgid }) => {
+      const title = t('deleteTitle', { name: visible(topic) })
+      askBefore({
+        title,
+        text: t('deleteDelayedText'),
+        act: t('delete'),
+        run: async () => {
+          tellResult(title, await api.delete_delayed_message({ params: { node, msgid } }))
+          onDone()
+          return true
+        },
+      })
+    },
+  }
+}
+
+function ShownMessage({ row, onClose }: { readonly row: Row; readonly onClose: () => void }): JSX.Element {
+  const { node, msgid, topic } = row
+  const params = { node, msgid }
+  const found = useQuery(`delayed message ${msgid}`, (options) => api.get_delayed_message({ params }, options))
+  return (
+    <Dialog title={t('delayedTitle', { topic: visible(topic) })} onClose={onClose}>
+      <FailureNotice failure={found.failure} onRetry={found.reload} />
+      {found.reply === undefined ? (
+        found.failure === undefined && <p aria-busy="true">{t('loading')}</p>
+      ) : (
+        <PayloadView base64={found.reply.payload} />
+      )}
+      <div class="dialog-buttons">
+        <button type="button" onClick={onClose}>
+          {t('close')}
+        </button>
+      </div>
+    </Dialog>
+  )
+}

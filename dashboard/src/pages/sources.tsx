@@ -1,0 +1,80 @@
+// Sources: what rules receive from services, with its counters.
+
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { Toolbar } from '../parts/fields.tsx'
+import { FailureNotice } from '../parts/page.tsx'
+import { type Column, DataTable, type RowAction } from '../parts/table.tsx'
+import { api, type CallOptions, may, type Result } from '../state/api.ts'
+import { t } from '../state/messages.ts'
+import { listMs, useQuery } from '../state/query.ts'
+import { tellResult } from '../state/results.ts'
+import { queryValue } from '../state/router.ts'
+import { commonActions, commonColumns, idOf, type Named, ServiceDialog } from './service-parts.tsx'
+
+type Replies<Name extends keyof typeof api> = Extract<
+  Awaited<ReturnType<(typeof api)[Name]>>,
+  { reply: unknown }
+>['reply']
+type Counters = Replies<'get_source_metrics'>['metrics']
+type Source = Replies<'get_sources'>[number] & { readonly counters: Counters | undefined }
+
+async function sourcesWithCounters(options: CallOptions): Promise<Result<readonly Source[]>> {
+  const found = await api.get_sources({}, options)
+  if ('failure' in found) return found
+  const metrics = await Promise.all(
+    found.reply.map((source) => api.get_source_metrics({ params: { id: idOf(source) } }, options)),
+  )
+  return {
+    reply: found.reply.map((source, at) => {
+      const answer = metrics[at]
+      return { ...source, counters: answer !== undefined && 'reply' in answer ? answer.reply.metrics : undefined }
+    }),
+  }
+}
+
+export function Sources(): JSX.Element {
+  const [edited, setEdited] = useState<{ readonly known: Named | undefined }>()
+  const found = useQuery(`sources ${queryValue('namespace')}`, sourcesWithCounters, listMs)
+  const canChange = may('change_source')
+  const restart = async (source: Source): Promise<void> => {
+    const id = idOf(source)
+    tellResult(t('restartTitle', { name: id }), await api.control_source({ params: { id, operation: 'restart' } }))
+    found.reload()
+  }
+  const again: RowAction<Source> = { word: t('restart'), run: (source) => void restart(source) }
+  return (
+    <>
+      {canChange && (
+        <Toolbar>
+          <button type="button" onClick={() => setEdited({ known: undefined })}>
+            {t('addSource')}
+          </button>
+        </Toolbar>
+      )}
+      <FailureNotice failure={found.failure} onRetry={found.reload} />
+      <DataTable
+        caption={t('sources')}
+        rows={found.reply}
+        rowKey={idOf}
+        isLoading={found.isLoading}
+        empty={t('noSources')}
+        columns={[...commonColumns<Source>('source', canChange, found.reload), ...counterColumns()]}
+        actions={
+          canChange ? [...commonActions<Source>('source', (known) => setEdited({ known }), found.reload), again] : []
+        }
+      />
+      {edited !== undefined && (
+        <ServiceDialog kind="source" known={edited.known} onClose={() => setEdited(undefined)} onDone={found.reload} />
+      )}
+    </>
+  )
+}
+
+function counterColumns(): readonly Column<Source>[] {
+  return [
+    { key: 'received', title: t('received'), value: ({ counters }) => counters?.received, isNumber: true },
+    { key: 'dropped', title: t('dropped'), value: ({ counters }) => counters?.dropped, isNumber: true },
+    { key: 'last_error', title: t('lastError'), value: ({ counters }) => counters?.last_error },
+  ]
+}
