@@ -7,9 +7,9 @@ import type { ScenarioEnd } from './run-scenario.ts'
 import { realMemoryStore } from './real-record-store.ts'
 import { World } from './world.ts'
 
-const seedsPerTest = 100
-const seedsOnLevel = 20
-const ordinarySeeds = 80
+const seedsPerTest = 50
+const seedsOnLevel = 10
+const ordinarySeeds = 40
 
 describe('what waits for a persistent session reaches its next connections in order, whenever it reconnects', () => {
   for (const from of [1, 101]) {
