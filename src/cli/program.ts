@@ -230,16 +230,20 @@ function addCtl(godwit: Command, program: Program, terminal: Terminal, run: Run)
   for (const command of ctlCommands) {
     const [first = '', second] = command.name.split(' ')
     if (second === undefined) {
-      addCtlCommand(ctl.command(first), command, program, terminal, run)
+      addCtlCommand(ctl.command(first), command, { program, terminal, run })
       continue
     }
     const group = groups.get(first) ?? ctl.command(first).description(ctlGroups[first] ?? '')
     groups.set(first, group)
-    addCtlCommand(group.command(second), command, program, terminal, run)
+    addCtlCommand(group.command(second), command, { program, terminal, run })
   }
 }
 
-function addCtlCommand(added: Command, command: CtlCommand, program: Program, terminal: Terminal, run: Run): void {
+function addCtlCommand(
+  added: Command,
+  command: CtlCommand,
+  { program, terminal, run }: { readonly program: Program; readonly terminal: Terminal; readonly run: Run },
+): void {
   added.description(command.description)
   for (const word of command.arguments ?? []) added.argument(word)
   for (const { flags, description } of command.options ?? []) added.option(flags, description)

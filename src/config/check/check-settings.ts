@@ -138,14 +138,19 @@ class SettingsChecker {
         this.#refuse(part.at, key, `more than ${hoconLimits.namedGroups} names`, 'keep fewer in one configuration')
         break
       }
-      const found = this.#checkNamed(node, name, part, prefix, isWarned)
+      const found = this.#checkNamed(node, name, part, { prefix, isWarned })
       if (found !== undefined) named.set(name, found)
     }
     const isSetItself = value !== undefined && (value.entries.size === 0 || value.entries.size > named.size)
     return { ...values, isSet: value !== undefined, isSetItself, named }
   }
 
-  #checkNamed(node: Section, name: string, value: ConfigValue, prefix: string, isWarned: boolean): unknown {
+  #checkNamed(
+    node: Section,
+    name: string,
+    value: ConfigValue,
+    { prefix, isWarned }: { readonly prefix: string; readonly isWarned: boolean },
+  ): unknown {
     const { named } = node
     // Null does not delete an entry of another layer of the configuration.
     if (named?.kind === 'section' && value.kind === 'null') return undefined

@@ -32,8 +32,7 @@ export function waitForAuthorization(
   state: BrokerState,
   connection: Connection,
   open: Open,
-  packet: Packet,
-  wanted: readonly AuthorizationQuery[],
+  { packet, wanted }: { readonly packet: Packet; readonly wanted: readonly AuthorizationQuery[] },
 ): void {
   if (open.waiting?.packet !== packet) open.waiting = { packet, questions: new Set(), requested: new Set() }
   const { questions, requested } = open.waiting

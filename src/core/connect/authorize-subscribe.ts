@@ -43,7 +43,7 @@ export function deniedFilters(
     if (state.rules.triggers.wanted.authorization) recordAll(state, connection, open, { packet, denied })
     return denied
   }
-  waitForAuthorization(state, connection, open, packet, unknown)
+  waitForAuthorization(state, connection, open, { packet, wanted: unknown })
   return undefined
 }
 

@@ -193,7 +193,8 @@ function permissionFor(
     state.counts.publishesReceived--
     session.counts.received--
     const { qos, retain } = packet
-    waitForAuthorization(state, connection, open, packet, [{ action: 'publish', topic: topic.name, qos, retain }])
+    const wanted = [{ action: 'publish', topic: topic.name, qos, retain }] as const
+    waitForAuthorization(state, connection, open, { packet, wanted })
     return undefined
   }
   if (state.rules.triggers.wanted.authorization)

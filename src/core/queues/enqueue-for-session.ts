@@ -219,7 +219,7 @@ export function sendFirst(
   const mayExpire = when === 'after-waiting' && !delivery.wasSent
   const isExpired = mayExpire && message.expiresAtMs <= state.nowMs
   const refusal = isExpired ? 'expired' : fits(state, connection, message, delivery) ? undefined : 'too-large'
-  if (refusal !== undefined) return abandon(state, session, delivery, message, refusal)
+  if (refusal !== undefined) return abandon(state, session, delivery, { message, reason: refusal })
   copyOut(message, state.payloads.buffers)
   holdDelivery(state, session, delivery, message)
   const { outgoing } = session
@@ -239,8 +239,7 @@ export function abandon(
   state: BrokerState,
   session: Session,
   delivery: SessionDelivery,
-  message: Message,
-  reason: DropReason,
+  { message, reason }: { readonly message: Message; readonly reason: DropReason },
 ): void {
   state.counts.countDrop(session, message, reason)
   removeDelivery(state, session, delivery)

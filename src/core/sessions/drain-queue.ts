@@ -89,7 +89,7 @@ function dropDenied(state: BrokerState, session: Session, delivery: SessionDeliv
   const hasMoved =
     mayMove && (reassignToMember(state, session, delivery) || reassignToPeer(state, delivery, true) !== undefined)
   if (hasMoved) removeDelivery(state, session, delivery)
-  else abandon(state, session, delivery, message, 'not-allowed')
+  else abandon(state, session, delivery, { message, reason: 'not-allowed' })
   return true
 }
 
@@ -146,7 +146,7 @@ function resendOne(state: BrokerState, session: Session, connection: Connection,
     const { message } = delivery
     if (fits(state, connection, message, delivery)) transmit(state, session, connection, delivery, message)
     // [MQTT5-3.1.2-25] The client reconnected with a smaller Maximum Packet Size.
-    else abandon(state, session, delivery, message, 'too-large')
+    else abandon(state, session, delivery, { message, reason: 'too-large' })
   }
 }
 
