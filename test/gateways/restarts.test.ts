@@ -4,8 +4,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { MqttSnGateway, PredefinedTopics } from '../../src/gateways/index.ts'
+import { PublishPacket, type TopicName, TopicTable } from '../../src/protocol/index.ts'
 import { GatewayStage } from './gateway-stage.ts'
 
+const topics = new TopicTable(16)
 const peer = { address: '192.0.2.7', port: 4_000 }
 
 class Stage extends GatewayStage {
@@ -53,6 +55,14 @@ class Stage extends GatewayStage {
     return stage
   }
 
+  /** A message of QoS 0. */
+  deliver(topic: string, text: string): void {
+    const options = { qos: 0, retain: false, dup: false } as const
+    const packet = new PublishPacket(topics.named(topic as TopicName), options, Buffer.from(text))
+    packet.frameEnd = text.length
+    this.connections.at(-1)?.callbacks.handlePacket(packet)
+  }
+
   wait(ms: number): void {
     this.nowMs += ms
     this.gateway.tick()
@@ -74,6 +84,55 @@ describe('[F1] MQTT-SN', () => {
     second.receive(0x04, 0x04, 1, 0, 60, 'dev')
     second.acceptAll()
     assert.deepEqual([...second.kept], [])
+  })
+
+  test('topic ids end with a clean session at the same address, too', () => {
+    const stage = new Stage()
+    stage.connected()
+    stage.receive(0x04, 0x04, 1, 0, 60, 'dev')
+    stage.acceptAll()
+    assert.deepEqual([...stage.kept.keys()], [])
+  })
+
+  test('messages of QoS 0 that wait for a client that sleeps come after the restart, in order, and once', () => {
+    const stage = new Stage()
+    stage.connected()
+    stage.deliver('aa', 'awake')
+    stage.receive(0x18, 0, 60)
+    for (const text of ['one', 'two', 'three']) stage.deliver('aa', text)
+    const second = stage.next()
+    second.acceptAll()
+    second.deliver('aa', 'four')
+    const third = second.next()
+    third.acceptAll()
+    third.receive(0x16, 'dev')
+    assert.deepEqual(
+      third.taken().map((hex) => Buffer.from(hex, 'hex').toString('utf8', 7)),
+      ['one', 'two', 'three', 'four'],
+    )
+    assert.deepEqual(
+      [...third.kept.keys()].filter((name) => name.includes('\0q')),
+      [],
+    )
+  })
+
+  test('of messages of QoS 0 nothing is kept when their client starts a clean session, disconnects or is lost', () => {
+    for (const end of [
+      (stage: Stage) => stage.receive(0x04, 0x04, 1, 0, 60, 'dev'),
+      (stage: Stage) => stage.receive(0x18),
+      (stage: Stage) => stage.wait(100_000),
+    ]) {
+      const stage = new Stage()
+      stage.connected()
+      stage.receive(0x18, 0, 60)
+      stage.deliver('aa', 'one')
+      assert.equal([...stage.kept.keys()].filter((name) => name.includes('\0q')).length, 1)
+      end(stage)
+      assert.deepEqual(
+        [...stage.kept.keys()].filter((name) => name.includes('\0q')),
+        [],
+      )
+    }
   })
 
   test('of a clean session nothing is kept', () => {

@@ -86,7 +86,10 @@ export function viewOf(session: Session, settings: CoreSettings): ClientView {
 
 /** A copy, because the gateway changes its object. */
 function gatewayClientOf(connection: Connection | undefined): GatewayClient | undefined {
-  return connection?.gatewayClient === undefined ? undefined : { ...connection.gatewayClient }
+  if (connection?.gatewayClient === undefined) return undefined
+  // As it is now.
+  const { isSleeping, protocolVersion, endpointName, lifetimeSeconds } = connection.gatewayClient
+  return { isSleeping, protocolVersion, endpointName, lifetimeSeconds }
 }
 
 export function waitingOf(session: Session): number {

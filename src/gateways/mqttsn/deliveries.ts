@@ -8,6 +8,7 @@
 // connection, and keeps the others in the session.
 
 import type { AckType, PacketId, PublishPacket, QoS } from '../../protocol/index.ts'
+import type { KeptMessage, KeptMessages } from './kept-messages.ts'
 import { returnCodes, shortTopicId, topicKinds, type SnRequest, type TopicKind } from './packets.ts'
 import type { SnClientDependencies } from './sn-client-dependencies.ts'
 import type { TopicIds } from './topic-ids.ts'
@@ -55,6 +56,8 @@ interface Registration {
 export interface DeliveryDependencies {
   readonly topicIds: TopicIds
   acknowledge(type: AckType, packetId: PacketId): void
+  /** Undefined: its messages end with its connection. */
+  readonly kept: KeptMessages | undefined
 }
 
 type Gateway = Pick<SnClientDependencies, 'settings' | 'codec' | 'counters' | 'nowMs' | 'send'>
@@ -103,13 +106,27 @@ export class Deliveries {
     this.#waiting.push(delivery)
     this.#waitingBytes += payload.length
     if (qos === 0) this.#waitingQos0++
+    if (qos === 0 && this.#isPaused) this.#dependencies.kept?.keep(delivery)
     this.flush()
+  }
+
+  /** Messages of QoS 0 that waited before the restart, oldest first, by their numbers. */
+  restore(messages: ReadonlyMap<number, KeptMessage>): void {
+    for (const [number, { topic, retain, payload: text }] of messages) {
+      const payload = Buffer.from(text, 'base64')
+      const delivery: Delivery = { topic, qos: 0, retain, packetId: 0, payload, dup: false }
+      this.#dependencies.kept?.noteRestored(number, delivery)
+      this.#waiting.push(delivery)
+      this.#waitingBytes += payload.length
+      this.#waitingQos0++
+    }
   }
 
   /** The client sleeps: nothing is sent, and unacknowledged packets are repeated when it wakes. */
   pause(): void {
     this.#isPaused = true
     this.#registrations.clear()
+    for (const delivery of this.#waiting) if (delivery.qos === 0) this.#dependencies.kept?.keep(delivery)
     for (const release of this.#releases.values()) release.attempts = 0
     const unanswered = this.#unanswered
     if (unanswered === undefined) return
@@ -242,7 +259,10 @@ export class Deliveries {
 
   #removed(delivery: Delivery): void {
     this.#waitingBytes -= delivery.payload.length
-    if (delivery.qos === 0) this.#waitingQos0--
+    if (delivery.qos === 0) {
+      this.#waitingQos0--
+      this.#dependencies.kept?.forget(delivery)
+    }
   }
 
   #trySend(delivery: Delivery): boolean {

@@ -2,8 +2,10 @@
 //
 //   <client id> NUL t <id>   the name of a topic id
 //   <client id> NUL s        it sleeps: until when, its address, and its will
+//   <client id> NUL q <n>    a message of QoS 0 that waits while it sleeps
 
 import type { GatewayDependencies, PeerAddress } from '../gateway.ts'
+import { type KeptMessage, KeptMessages } from './kept-messages.ts'
 import type { SnFlags, SnRequest } from './packets.ts'
 import type { PredefinedTopics, TopicIdStore } from './topic-ids.ts'
 import { TopicIds } from './topic-ids.ts'
@@ -11,6 +13,7 @@ import { TopicIds } from './topic-ids.ts'
 const separator = '\0'
 const sleepMark = 's'
 const topicMark = 't'
+const messageMark = 'q'
 
 export interface KeptWill {
   readonly topic: string
@@ -35,6 +38,12 @@ export function keepSleep({ keep }: Keeping, clientId: string, sleep: KeptSleep 
   keep(`${clientId}${separator}${sleepMark}`, sleep === undefined ? undefined : JSON.stringify(sleep))
 }
 
+export function messageStore({ keep }: Keeping, clientId: string): KeptMessages {
+  return new KeptMessages((number, message) =>
+    keep(`${clientId}${separator}${messageMark}${number}`, message === undefined ? undefined : JSON.stringify(message)),
+  )
+}
+
 export function topicIdStore(dependencies: Keeping, clientId: string): TopicIdStore {
   return {
     keep: (id, name) => dependencies.keep(`${clientId}${separator}${topicMark}${id}`, name),
@@ -49,21 +58,31 @@ export function forgetTopicIds({ keep }: Keeping, clientId: string, { ids }: Top
 export interface KeptSessions {
   readonly topicIds: ReadonlyMap<string, TopicIds>
   readonly sleeping: readonly KeptSleep[]
+  /** By client ID and number, oldest first. */
+  readonly messages: ReadonlyMap<string, ReadonlyMap<number, KeptMessage>>
 }
 
 export function readKeptSessions(kept: ReadonlyMap<string, string>, predefined: PredefinedTopics): KeptSessions {
   const topicIds = new Map<string, TopicIds>()
   const sleeping: KeptSleep[] = []
+  const messages = new Map<string, [number, KeptMessage][]>()
   for (const [name, value] of kept) {
     const at = name.lastIndexOf(separator)
     const clientId = name.slice(0, at)
     const mark = name.slice(at + 1)
     if (mark === sleepMark) sleeping.push(JSON.parse(value) as KeptSleep)
-    else if (mark.startsWith(topicMark)) {
+    else if (mark.startsWith(messageMark)) {
+      const list = messages.get(clientId) ?? []
+      messages.set(clientId, list)
+      list.push([Number(mark.slice(messageMark.length)), JSON.parse(value) as KeptMessage])
+    } else if (mark.startsWith(topicMark)) {
       const ids = topicIds.get(clientId) ?? new TopicIds(predefined)
       topicIds.set(clientId, ids)
       ids.restore(Number(mark.slice(topicMark.length)), value)
     }
   }
-  return { topicIds, sleeping }
+  const inOrder = [...messages].map(
+    ([clientId, list]) => [clientId, new Map(list.toSorted(([one], [other]) => one - other))] as const,
+  )
+  return { topicIds, sleeping, messages: new Map(inOrder) }
 }

@@ -18,7 +18,7 @@ import {
   peerKey,
   publishFieldsOf,
 } from '../gateway.ts'
-import { forgetTopicIds, keepSleep, readKeptSessions, topicIdStore } from './kept-sessions.ts'
+import { forgetTopicIds, keepSleep, messageStore, readKeptSessions, topicIdStore } from './kept-sessions.ts'
 import { returnCodes, shortTopicName, topicKinds, type SnRequest } from './packets.ts'
 import { readPacket, unwrapForwarded } from './read-packet.ts'
 import { type SnCodec, sn1Codec } from './sn-codec.ts'
@@ -41,6 +41,9 @@ const maxKeptTopicIds = 100_000
 /** Client ID for messages of QoS -1: contract F3. */
 const connectionlessClientId = 'NegQoS-Client'
 const maxEarlyMessages = 1_000
+
+/** All clients of 1.2 share it. */
+const codec1 = sn1Codec(readPacket)
 
 interface Peer extends PeerAddress {
   readonly key: string
@@ -140,7 +143,7 @@ export class MqttSnGateway implements DatagramGateway {
   }
 
   restore(kept: ReadonlyMap<string, string>): void {
-    const { topicIds, sleeping } = readKeptSessions(kept, this.#settings.predefined)
+    const { topicIds, sleeping, messages } = readKeptSessions(kept, this.#settings.predefined)
     for (const [clientId, ids] of topicIds) this.#keepTopicIds(clientId, ids)
     for (const { connect, peer, node, lostAtMs, will } of sleeping) {
       const ids = this.#keptTopicIds.get(connect.clientId)
@@ -148,7 +151,8 @@ export class MqttSnGateway implements DatagramGateway {
       if (ids !== undefined) ids.store = topicIdStore(this.#dependencies, connect.clientId)
       this.#dependencies.addresses.takeClient(peer.address)
       const nodeBytes = node === undefined ? undefined : Buffer.from(node, 'hex')
-      const asleep = { lostAtMs, will, topicIds: ids }
+      const waiting = messages.get(connect.clientId) ?? new Map()
+      const asleep = { lostAtMs, will, topicIds: ids, messages: waiting }
       this.#begin({ connect, codec: codecOf(connect, false), asleep }, peerOf(peer, nodeBytes))
     }
   }
@@ -236,6 +240,7 @@ export class MqttSnGateway implements DatagramGateway {
       },
       keepSleep: (sleep) => this.#keepSleep(request.clientId, connected.peer, sleep),
       whenKept: (done) => this.#dependencies.whenKept(done),
+      messages: messageStore(this.#dependencies, request.clientId),
       forgetTopicIds: (topicIds) => {
         if (topicIds.store !== undefined) forgetTopicIds(this.#dependencies, request.clientId, topicIds)
       },
@@ -350,7 +355,7 @@ interface Beginning {
 
 /** `isAssigned`: the broker has chosen the client ID. */
 function codecOf(connect: SnRequest & { type: 'connect' }, isAssigned: boolean): SnCodec {
-  return connect.options === undefined ? sn1Codec(readPacket) : new Sn2Codec(connect, isAssigned)
+  return connect.options === undefined ? codec1 : new Sn2Codec(connect, isAssigned)
 }
 
 function received1(request: SnRequest | undefined): Received | undefined {

@@ -2,6 +2,7 @@
 
 import type { GatewayClient } from '../../core/index.ts'
 import type { GatewayCounters, MqttConnection, MqttConnectionCallbacks } from '../gateway.ts'
+import type { KeptMessage, KeptMessages } from './kept-messages.ts'
 import type { KeptSleep } from './kept-sessions.ts'
 import type { SnRequest } from './packets.ts'
 import type { SnCodec } from './sn-codec.ts'
@@ -24,6 +25,8 @@ export interface SnClientDependencies {
   /** Stores the sleep across restarts; undefined: it does not sleep. */
   keepSleep(sleep: Pick<KeptSleep, 'connect' | 'lostAtMs' | 'will'> | undefined): void
   whenKept(done: () => void): void
+  /** Stores messages of QoS 0 that wait while it sleeps. */
+  readonly messages: KeptMessages
   /** The broker has accepted it with this client ID. */
   noteConnected(): void
   /** The session of these has ended. */
@@ -35,4 +38,5 @@ export interface SnClientDependencies {
 /** Stored state of a sleeping client. */
 export interface RestoredSleep extends Pick<KeptSleep, 'lostAtMs' | 'will'> {
   readonly topicIds: TopicIds | undefined
+  readonly messages: ReadonlyMap<number, KeptMessage>
 }

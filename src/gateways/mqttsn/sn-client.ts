@@ -15,13 +15,13 @@ import {
 import { type MqttConnection, type MqttConnectionCallbacks, publishFieldsOf } from '../gateway.ts'
 import { AsleepNotice } from './asleep-notice.ts'
 import { ClientRequests, outcomeOf } from './client-requests.ts'
-import type { GatewayClient } from '../../core/index.ts'
 import { connectPacketOf, isRepeated, lostAfterMs } from './connect-packet.ts'
 import { Deliveries } from './deliveries.ts'
 import { returnCodes, type SnRequest } from './packets.ts'
 import type { ConnectRequest, RestoredSleep, SnClientDependencies, SnClientState } from './sn-client-dependencies.ts'
 import { SnWill } from './sn-will.ts'
 import { TopicIds } from './topic-ids.ts'
+import { ShownClient } from './shown-client.ts'
 import type { SnOutcome } from './sn-codec.ts'
 import { problemOfSn2Connect, willOfSn2Connect } from './v2/sn2-connect.ts'
 import { writeBare, writeResponse } from './write-packet.ts'
@@ -56,18 +56,12 @@ export class SnClient {
   /** Its end does not end its session: stored state remains. */
   #isKept = false
 
-  /** For lists of clients. */
-  readonly #shown: GatewayClient = Object.defineProperties(
-    {},
-    {
-      isSleeping: { enumerable: true, get: () => this.#state === 'asleep' || this.#state === 'awake' },
-      protocolVersion: { enumerable: true, get: () => this.#dependencies.codec.version },
-    },
-  )
+  readonly #shown: ShownClient
 
   /** `asleep`: it was asleep before the restart, and still is. */
   constructor(connect: ConnectRequest, dependencies: SnClientDependencies, asleep?: RestoredSleep) {
     this.#dependencies = dependencies
+    this.#shown = new ShownClient(dependencies.codec.version, () => this.#state)
     this.#connect = connect
     this.#topicIds = new TopicIds(dependencies.settings.predefined)
     this.#deliveries = this.#newDeliveries()
@@ -171,9 +165,10 @@ export class SnClient {
     this.lose()
   }
 
-  #sleepOn({ topicIds, will, lostAtMs }: RestoredSleep): void {
+  #sleepOn({ topicIds, will, lostAtMs, messages }: RestoredSleep): void {
     if (topicIds !== undefined) this.#topicIds = topicIds
     this.#deliveries = this.#newDeliveries()
+    this.#deliveries.restore(messages)
     this.#deliveries.pause()
     this.#will.restore(will)
     this.#lostAtMs = lostAtMs ?? Infinity
@@ -222,7 +217,7 @@ export class SnClient {
   #startOver(request: ConnectRequest): void {
     this.#mqtt?.end(goodbye)
     this.#mqtt = undefined
-    this.#forgetSleep()
+    this.#forgetAll()
     this.#connect = request
     this.#will.clear()
     if (request.flags.cleanSession || this.startsClean) {
@@ -298,7 +293,7 @@ export class SnClient {
     mqtt?.end(goodbye)
     this.#lostAtMs = Infinity
     this.#nextPingAtMs = Infinity
-    if (!this.#isKept) this.#forgetSleep()
+    if (!this.#isKept) this.#forgetAll()
     this.#dependencies.noteEnded()
   }
 
@@ -480,6 +475,11 @@ export class SnClient {
     this.#sleepIsKept = false
   }
 
+  #forgetAll(): void {
+    this.#forgetSleep()
+    this.#dependencies.messages.forgetAll()
+  }
+
   #expectWithin(durationSeconds: number): void {
     this.#lostAtMs = this.#dependencies.nowMs() + lostAfterMs(durationSeconds, this.#dependencies.codec.version)
   }
@@ -494,6 +494,7 @@ export class SnClient {
     return new Deliveries(this.#dependencies, {
       topicIds: this.#topicIds,
       acknowledge: (type, packetId) => this.#mqtt?.acknowledge(type, packetId),
+      kept: this.isCleanSession ? undefined : this.#dependencies.messages,
     })
   }
 }
