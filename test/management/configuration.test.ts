@@ -344,7 +344,7 @@ async function isLetIn(
 }
 
 describe('the history of configurations', () => {
-  test('says who has changed what, shows versions without secrets, and leads back to each of the last 20', async (t) => {
+  test('shows author and content of each change without secrets, and restores each of the last 20 versions', async (t) => {
     const folder = await temporaryFolder(t)
     const config = join(folder, 'my.conf')
     await writeFile(config, 'mqtt.max_mqueue_len = 5\nauth.password.alice = hunter2\n')

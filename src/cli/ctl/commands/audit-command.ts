@@ -1,4 +1,4 @@
-// Who has changed what.
+// Lists the changes by administrators.
 
 import { type CtlCommand, shown } from '../ctl-command.ts'
 
@@ -8,15 +8,15 @@ const usualLimit = 50
 export const auditCommands: readonly CtlCommand[] = [
   {
     name: 'audit',
-    description: 'who has changed what, when and from where, the newest first',
+    description: 'changes by administrators: account, operation, time and address, newest first',
     options: [
       { flags: '--who <name>', description: 'account, application id, or `local` for ctl' },
-      { flags: '--operation <name>', description: 'which operation, as `ctl api list` names it' },
+      { flags: '--operation <name>', description: 'operation, as in `ctl api list`' },
       { flags: '--outcome <outcome>', description: 'done, refused or failed' },
       { flags: '--via <way>', description: 'v4, v5, ctl or signal' },
       { flags: '--since <time>', description: 'RFC 3339, such as 2026-11-21T17:00:00Z' },
       { flags: '--until <time>', description: 'RFC 3339' },
-      { flags: '--page <number>', description: 'which page, from 1' },
+      { flags: '--page <number>', description: 'page number, from 1' },
       { flags: '--limit <rows>', description: `rows of a page; ${usualLimit} unless told` },
     ],
     run: ({ client, options }) => {

@@ -1,4 +1,4 @@
-// What clients may do and who is kept out, as it is stored. Both hold at once.
+// Stored access rules and bans. Changes apply at once.
 
 import { allPages } from '../all-pages.ts'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, type Row, shown } from '../ctl-command.ts'
@@ -19,14 +19,14 @@ export const ruleCommands: readonly CtlCommand[] = [
   },
   {
     name: 'acl del',
-    description: 'take away what is stored about a topic filter',
+    description: 'delete the stored rules about a topic filter',
     arguments: ['<filter>'],
     options: whose,
     run: removeRule,
   },
   {
     name: 'ban list',
-    description: 'who is kept out',
+    description: 'list bans',
     run: ({ client }) =>
       shown(
         allPages((query) => client.list_banned({ query })),
@@ -38,8 +38,8 @@ export const ruleCommands: readonly CtlCommand[] = [
     description: 'ban a clientid, a username or a peerhost; connected clients are disconnected',
     arguments: ['<as>', '<who>'],
     options: [
-      { flags: '--seconds <number>', description: 'for so long (default: 300)' },
-      { flags: '--for-ever', description: 'until it is taken away' },
+      { flags: '--seconds <number>', description: 'duration in seconds (default: 300)' },
+      { flags: '--for-ever', description: 'until it is deleted' },
       { flags: '--reason <text>', description: 'why' },
     ],
     run: addBan,
