@@ -10,8 +10,11 @@ import type { SsoBegun } from '../../src/management/index.ts'
 import { admitOidcUser, isOfProvider } from '../../src/node/admins/oidc/oidc-accounts.ts'
 import { OidcProvider } from '../../src/node/admins/oidc/oidc-provider.ts'
 import { oidcSignIn, userOf } from '../../src/node/admins/oidc/oidc-sign-in.ts'
-import { hashSecret } from '../../src/node/admins/password-hashing.ts'
+import { hashSecret, PasswordHasher } from '../../src/node/admins/password-hashing.ts'
 import { openAccessRecords } from '../../src/node/records/access-records.ts'
+import { readAccount3, writeAdminKey, writeAdminValue } from '../../src/storage/admin-record-bytes.ts'
+import { ByteReader } from '../../src/storage/byte-reader.ts'
+import { ByteWriter } from '../../src/storage/byte-writer.ts'
 import { openMemoryStore } from '../../src/storage/index.ts'
 
 const issuer = 'https://login.example/plant'
@@ -345,6 +348,23 @@ const faultsOf = (text: string): readonly string[] => {
   const loaded = loadConfig({ text: `dashboard.oidc { ${text} }`, file: 'test.conf', overrides: [] })
   return 'faults' in loaded ? loaded.faults.map(({ key, message }) => `${key}: ${message}`) : []
 }
+
+test('an account without a password is stored as such, and no password opens it', async () => {
+  const { begin, end, records } = await broker()
+  assert.ok('name' in (await end(await begin())))
+  const account = records.find({ kind: 'account', name: 'ann' })
+  assert.ok(account !== undefined)
+  const [key, value] = [new ByteWriter(64), new ByteWriter(64)]
+  writeAdminKey(key, account)
+  writeAdminValue(value, account)
+  const read = readAccount3(
+    Buffer.from(key.bytes.subarray(0, key.length)),
+    new ByteReader(Buffer.from(value.bytes.subarray(0, value.length))),
+  )
+  assert.ok(read.kind === 'account' && isOfProvider(read))
+  const hasher = new PasswordHasher()
+  for (const password of ['', 'any']) assert.equal(await hasher.isPassword(password, read.password, 'here'), false)
+})
 
 test('settings that do not fit together are named', () => {
   const rest = 'client_id = a, redirect_uri = "https://b.example/dashboard/"'

@@ -66,7 +66,7 @@ function AccountList(): JSX.Element {
         actions={[
           {
             word: t('requireSecondFactor'),
-            isShown: ({ mfa }) => mfa === 'none',
+            isShown: ({ mfa, backend }) => mfa === 'none' && backend === 'local',
             run: ({ username }) => changeSecondFactor(true, username, found.reload),
           },
           {
