@@ -84,10 +84,10 @@ describe('the watch over memory', () => {
     const watched = new Watched()
     watched.percent = 95
     watched.pass(2)
-    watched.percent = 82
+    watched.percent = 88
     watched.pass(2)
     assert.equal(watched.watch.level, 'hard')
-    watched.percent = 78
+    watched.percent = 80
     watched.pass(1)
     assert.equal(watched.watch.level, 'soft')
     watched.percent = 72
@@ -109,7 +109,7 @@ describe('the watch over memory', () => {
 
   test('a heap of one shard that is nearly full counts as the whole process', () => {
     const watched = new Watched()
-    watched.heapPercent = 86
+    watched.heapPercent = 91
     watched.pass(0.25)
     assert.equal(watched.watch.level, 'hard')
   })

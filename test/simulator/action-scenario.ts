@@ -75,7 +75,6 @@ class Teller {
   readonly #listener: Client
   readonly #published: { readonly text: string; readonly by: number; readonly publication: Publication }[] = []
   readonly #delayed: { readonly text: string; readonly dueAtMs: number; readonly publication: Publication }[] = []
-  readonly #deathsAtMs: number[] = []
   #number = 0
   /** What a spool did not take: the rule counts it. */
   readonly #dropped = new Set<string>()
@@ -153,7 +152,6 @@ class Teller {
 
   #die(death: 'kill' | 'power-loss'): void {
     this.deaths++
-    this.#deathsAtMs.push(this.#world.nowMs)
     this.#life++
     for (const delivery of this.#deliveries) delivery.stop()
     for (const stream of this.#streams) stream.destroy()
@@ -288,11 +286,6 @@ class Teller {
     return thenable as unknown as Promise<Value>
   }
 
-  /** A death while the message goes to other shards may bring it again: see docs/LIMITATIONS.md. */
-  #mayRepeat(dueAtMs: number, atMs: number): boolean {
-    return this.#options.shards > 1 && this.#deathsAtMs.some((deathAtMs) => deathAtMs >= dueAtMs && deathAtMs <= atMs)
-  }
-
   #check(): void {
     const { stage } = this.#world
     const firstAt = new Map<string, number>()
@@ -317,8 +310,7 @@ class Teller {
       if (delayed === undefined) stage.fail(`${payload} was not delayed`)
       else if (atMs < delayed.dueAtMs)
         stage.fail(`the delayed message ${payload} came ${delayed.dueAtMs - atMs} ms early`)
-      if (this.heard.has(payload) && !this.#mayRepeat(delayed?.dueAtMs ?? 0, atMs))
-        stage.fail(`the delayed message ${payload} came twice`)
+      if (this.heard.has(payload)) stage.fail(`the delayed message ${payload} came twice`)
       this.heard.set(payload, atMs)
     }
     for (const { text, publication } of this.#delayed)

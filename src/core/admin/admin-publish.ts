@@ -113,7 +113,7 @@ function routeToSubscribers(
   const before = countsOf(state)
   const matchedHere = deliverLocally(state, message, publisher)
   const dealtBefore = countSharedDeliveries(state)
-  const matched = matchedHere + routeToPeers(state, message, publisher, 0, true)
+  const matched = matchedHere + routeToPeers(state, message, publisher, 0, { awaitsRetained: true })
   if (state.rules.matched !== undefined) runMatchedRules(state, message, routeMessage)
   if (matched === 0 && state.rules.triggers.wanted['message-dropped'])
     state.rules.triggers.addMessageDropped(message, 'no-subscribers', state.nowMs)

@@ -46,6 +46,11 @@ export function delayedPublisher(clientId: string): string {
   return `${mark}${delayedMark} ${clientId}`
 }
 
+/** Returns the name of a delayed message among shards. Unlike the name of a session, it contains no space. */
+export function peerNameOfDelayed(name: string): string {
+  return name.slice(0, name.indexOf(' '))
+}
+
 /** Returns the ID of a delayed message in the API. */
 export function delayedIdIn(name: string): string {
   return name.slice(mark.length, name.indexOf(delayedMark))

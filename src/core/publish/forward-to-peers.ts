@@ -39,6 +39,8 @@ export interface ForwardOrigin {
    * acknowledgement for that.
    */
   readonly awaitsRetained?: boolean
+  /** Of a message that this shard may publish again after a restart, as a new one: peers that have it know this name. */
+  readonly onceKey?: PeerPublish['exactlyOnce']
 }
 
 /** What one peer receives of a message. */
@@ -278,7 +280,8 @@ function deduplicationKeyFor(
   { peer, isKept }: PeerDelivery,
   origin: ForwardOrigin,
 ): PeerPublish['exactlyOnce'] {
-  const { publisher, packetId } = origin
+  const { publisher, packetId, onceKey } = origin
+  if (onceKey !== undefined) return isKept ? onceKey : undefined
   if (publisher === undefined || packetId === 0 || (!isKept && publisher.stored === undefined)) return undefined
   recordForwarded(publisher, packetId, peer)
   return { publisher: peerNameOf(state, publisher), packetId }

@@ -7,23 +7,25 @@ import type { RetainedOrigin, Message } from '../model/message.ts'
 import { isSourceTopic } from '../model/source-topics.ts'
 import { ownerOf } from '../model/peer-messages.ts'
 import type { Session } from '../state/sessions/session.ts'
-import { forwardToPeers } from './forward-to-peers.ts'
+import { forwardToPeers, type ForwardOrigin } from './forward-to-peers.ts'
 import { deliverLocally } from './deliver-locally.ts'
 import { runMatchedRules, runTriggeredRules } from './run-rules.ts'
 import { setRetained } from '../retained/retained-messages.ts'
 
 /**
  * Returns the number of receivers; 0 if there is no subscriber on any shard. `publisher`: undefined if it is not a
- * client of this shard. `packetId`: of a QoS 2 message of a client, else 0.
+ * client of this shard. `packetId`: of a QoS 2 message of a client, else 0. `onceKey`: see `ForwardOrigin`.
  */
 export function routeMessage(
   state: BrokerState,
   message: Message,
   publisher: Session | undefined,
   packetId: PacketId,
+  onceKey?: ForwardOrigin['onceKey'],
 ): number {
   if (isSourceTopic(message.topic.name)) return runSourceRules(state, message)
-  const matched = deliverLocally(state, message, publisher) + routeToPeers(state, message, publisher, packetId)
+  const matched =
+    deliverLocally(state, message, publisher) + routeToPeers(state, message, publisher, packetId, { onceKey })
   if (state.rules.matched !== undefined) runMatchedRules(state, message, routeMessage)
   if (matched === 0 && state.rules.triggers.wanted['message-dropped'])
     state.rules.triggers.addMessageDropped(message, 'no-subscribers', state.nowMs)
@@ -53,19 +55,14 @@ export function routeToPeers(
   message: Message,
   publisher: Session | undefined,
   packetId: PacketId,
-  awaitsRetained = false,
+  more: Pick<ForwardOrigin, 'awaitsRetained' | 'onceKey'> = {},
 ): number {
   let matched = 0
   const { peerTable } = state
   if (peerTable !== undefined) {
     const plan = state.router.planFor(message.topic)
     if (message.retain || plan.hasPeers)
-      matched += forwardToPeers(
-        state,
-        peerTable,
-        { message, plan },
-        { publisher, packetId, isAgain: false, awaitsRetained },
-      )
+      matched += forwardToPeers(state, peerTable, { message, plan }, { publisher, packetId, isAgain: false, ...more })
   }
   if (message.retain && isOwn(state, message))
     retainForTopic(state, message, localOrigin(peerTable ?? state.retained, state.shard.own))

@@ -24,7 +24,7 @@ import { delayMessage, hasMaxDelayed, readDelay, takeDelayed } from '../publish/
 import { routeMessage } from '../publish/route-message.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
 import { releaseWill } from '../outgoing/will-bytes.ts'
-import { deleteWill, storeUntilCommitted } from './stored-wills.ts'
+import { deleteWill, onceKeyOf, storeUntilCommitted } from './stored-wills.ts'
 
 /** [MQTT-3.1.2-10] [MQTT5-3.1.2-10] Deletes the will without publishing it. */
 export function dropWill(state: BrokerState, session: Session): void {
@@ -126,7 +126,8 @@ function publishLoaded(state: BrokerState, { name, session }: DueWill, message: 
 function tellOthersAgain(state: BrokerState, peerTable: PeerTable, name: string, message: Message): void {
   if (!mayStillBePublished(state, message, undefined)) return state.counts.countDrop(undefined, message, 'not-allowed')
   const plan = state.router.planFor(message.topic)
-  forwardToPeers(state, peerTable, { message, plan }, { publisher: undefined, packetId: 0, isAgain: false })
+  const onceKey = onceKeyOf(name, message)
+  forwardToPeers(state, peerTable, { message, plan }, { publisher: undefined, packetId: 0, isAgain: false, onceKey })
   storeUntilCommitted(state, name, message)
 }
 
@@ -140,7 +141,7 @@ function publishWillMessage(state: BrokerState, name: string, message: Message, 
   const timed = isDelayed ? message : withExpiryFrom(message, state.nowMs)
   if (timed.topic.isDelayed && state.settings.delaysMessages) return delayWill(state, timed)
   // [MQTT5-3.8.3-3] The will is the client's own message: with No Local it is not queued for the client.
-  routeMessage(state, timed, session, 0)
+  routeMessage(state, timed, session, 0, onceKeyOf(name, timed))
   storeUntilCommitted(state, name, timed)
 }
 

@@ -9,14 +9,24 @@
 // `publish-will.ts` reads it again.
 //
 // If this shard fails or stops while a will is pending, it publishes the will to its peers again after the restart. Its own
-// sessions have the will already. A peer that had committed it may get it twice.
+// sessions have the will already. A peer that had committed it may get it twice. A QoS 2 delayed message (`delay-message.ts`) has a
+// name, by which peers recognise it until its record is deleted.
 
 import type { BrokerState } from '../state/broker-state.ts'
 import type { PendingWill } from '../state/will-state.ts'
 import { fromStored, toStored, type Message } from '../model/message.ts'
 import { messageSize } from '../model/message-size.ts'
 import type { WillRecord } from '../../records/index.ts'
-import { clientIdIn, isInternalName, reserveInternalName } from '../namespaces/internal-session-names.ts'
+import {
+  clientIdIn,
+  isDelayedName,
+  isInternalName,
+  peerNameOfDelayed,
+  reserveInternalName,
+} from '../namespaces/internal-session-names.ts'
+import { CommitBarrier } from '../model/commit-barrier.ts'
+import type { PeerPublish } from '../model/peer-messages.ts'
+import { sendRelease } from '../peers/qos2-forwarding.ts'
 import { countWill, pendingWillBytes } from '../outgoing/will-bytes.ts'
 import { SessionWill } from '../state/sessions/session-will.ts'
 import { parseTopicName } from '../../protocol/index.ts'
@@ -95,10 +105,35 @@ export function storeUntilCommitted(state: BrokerState, name: string, message: M
   renamePendingWill(state, name)
   const owed = { name, message }
   recordPendingWill(state, owed)
+  const onceKey = onceKeyOf(name, message)
   barrier.whenComplete(() => {
-    if (state.wills.pending.get(owed.name) === owed) deleteWill(state, owed.name)
+    if (state.wills.pending.get(owed.name) !== owed) return
+    deleteWill(state, owed.name)
+    if (onceKey !== undefined) releaseWhenDeleted(state, onceKey)
   })
   barrier.arrive()
+}
+
+/** A unique name stands for one message, which needs one identifier only. */
+const onlyPacketId = 1
+
+/**
+ * Returns the name by which peers recognise a QoS 2 delayed message that this shard publishes again after a failure;
+ * undefined for others.
+ */
+export function onceKeyOf(name: string, { qos }: Message): PeerPublish['exactlyOnce'] {
+  if (qos !== 2 || !isDelayedName(name)) return undefined
+  return { publisher: peerNameOfDelayed(name), packetId: onlyPacketId }
+}
+
+/** As long as the record may come back after a failure, peers must know the message. */
+function releaseWhenDeleted(state: BrokerState, onceKey: NonNullable<PeerPublish['exactlyOnce']>): void {
+  const { peerTable } = state
+  if (peerTable === undefined) return
+  const isDeleted = new CommitBarrier()
+  state.storage.barriersByBatch.push({ batch: state.batches.openBatch.number, barrier: isDeleted })
+  const release = { kind: 'release', ...onceKey } as const
+  sendRelease(state, release, { peers: peerTable.peers, behind: [isDeleted], barrier: new CommitBarrier() })
 }
 
 /** The session was deleted, and with it all records of its client. */

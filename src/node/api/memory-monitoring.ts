@@ -44,7 +44,7 @@ export function monitorMemory({ memory, meters, alarms, supervisor }: MemoryDepe
     tell: (news) => {
       for (const shard of shards) supervisor.send(shard, { kind: 'memory', ...news })
       if (!news.collects) return
-      ownCollect ??= ownHeap().collectInSteps
+      ownCollect ??= ownHeap().collect
       ownCollect()
     },
     largest: () => largestOf(supervisor, shards, held()),

@@ -7,9 +7,6 @@
 //
 // A normal collection makes the heap small, but V8 keeps the pages. A collection of last resort returns them to the system. It visits
 // the whole heap several times, so it follows the normal one, and runs only if little is left.
-//
-// While memory is short, a busy thread collects in small steps between its other work: it pauses for about a tenth of the time of
-// a collection in one piece (8 instead of 45 ms with 150 MB in use).
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -25,8 +22,6 @@ export interface GcDependencies {
   forget(): void
   /** Collects garbage; the thread pauses. */
   collect(): void
-  /** Starts to collect garbage in small steps, between other work. */
-  collectInSteps(): void
   /** Collects several times and returns free memory to the system. */
   release(): void
   nowMs(): number
@@ -47,14 +42,8 @@ const maxBytesToRelease = 100_663_296
 /** With more in use, one visit takes too long. */
 const maxBytesToCollect = 536_870_912
 
-/** While memory is short, pages are released amid traffic only if not more than this is in use: about 20 ms. */
-const maxBytesToReleaseBusy = 33_554_432
-/** While memory is short, a pause is followed by this multiple of its duration without one. */
-const workPerPause = 9
-/** While memory is short, the shortest time from one collection to the next. */
-const busyIntervalMs = 1_000
-/** While memory is short, the time from one collection of the young generation to the next. */
-const youngIntervalMs = 100
+/** While memory is short, a collection is followed by this multiple of its duration without one. */
+const workPerCollection = 9
 
 type Step = 'collect' | 'release'
 
@@ -95,14 +84,11 @@ export class IdleGc {
     const beganAtMs = this.#dependencies.nowMs()
     if (beganAtMs < this.#collectsNextAtMs) return
     this.#dependencies.forget()
-    if (this.#dependencies.usedBytes() > maxBytesToReleaseBusy) {
-      this.#dependencies.collectInSteps()
-      this.#collectsNextAtMs = beganAtMs + busyIntervalMs
-      return
-    }
-    this.#release()
+    this.#dependencies.collect()
+    if (this.#dependencies.usedBytes() <= maxBytesToRelease) this.#dependencies.release()
     const endedAtMs = this.#dependencies.nowMs()
-    this.#collectsNextAtMs = endedAtMs + Math.max(busyIntervalMs, (endedAtMs - beganAtMs) * workPerPause)
+    this.#collectsNextAtMs = endedAtMs + (endedAtMs - beganAtMs) * workPerCollection
+    this.#isTidy()
   }
 
   #collect(): void {
@@ -132,15 +118,7 @@ export function trafficIn(counter: (name: CounterName) => number): number {
 }
 
 /** Of `gc()`, see V8's src/extensions/gc-extension. */
-type Collect = (
-  options: { type: 'major'; execution: 'sync'; flavor: 'regular' | 'last-resort' } | { type: 'minor' },
-) => void
-
-/**
- * V8 starts to mark in steps when memory outside the heap has grown by more than 64 MiB since the last collection. A buffer of this
- * size that is never written to takes no memory of the system.
- */
-const bytesThatStartMarking = 75_497_472
+type Collect = (options?: { type: 'major'; execution: 'sync'; flavor: 'regular' | 'last-resort' }) => void
 
 /** The longest delay that V8 accepts, in ms. It starts again with each collection of the whole heap. */
 const longestReducerDelayMs = 2_147_483_647
@@ -151,40 +129,16 @@ const longestReducerDelayMs = 2_147_483_647
  * (`--memory-reducer-gc-count=0`): when disabled, it counts as done after eight seconds. From then on V8 lets the heap
  * grow by a third at a time, and collects all of it about ten times as often.
  */
-export function startIdleGc(within: Pick<GcDependencies, 'traffic' | 'forget'>): HeapManager {
+export function startIdleGc(within: Pick<GcDependencies, 'traffic' | 'forget'>): IdleGc {
   setFlagsFromString(`--gc-memory-reducer-start-delay-ms=${longestReducerDelayMs}`)
-  const heap = ownHeap()
-  const tidy = new IdleGc({ ...heap, ...within })
+  const tidy = new IdleGc({ ...ownHeap(), ...within })
   for (const checkMs of firstChecksMs) setTimeout(() => tidy.look(), checkMs).unref()
   setInterval(() => tidy.look(), checkIntervalMs).unref()
-  let youngTimer: NodeJS.Timeout | undefined
-  return {
-    collectNow: () => tidy.collectNow(),
-    setShort(isShort) {
-      if (isShort) youngTimer ??= setInterval(heap.collectYoung, youngIntervalMs).unref()
-      else {
-        clearInterval(youngTimer)
-        youngTimer = undefined
-      }
-    },
-  }
-}
-
-/** The heap of a shard while memory is short. */
-export interface HeapManager {
-  collectNow(): void
-  /**
-   * Memory is short, or not any more. While it is, the young generation is collected ten times per second, about 2 ms each: V8 does not see
-   * that the buffers of packets take memory until there are 64 MiB of them.
-   */
-  setShort(isShort: boolean): void
+  return tidy
 }
 
 /** Of this thread's own heap. */
-export function ownHeap(): Omit<GcDependencies, 'traffic' | 'forget'> & {
-  /** Collects the young generation only. */
-  collectYoung(): void
-} {
+export function ownHeap(): Omit<GcDependencies, 'traffic' | 'forget'> {
   // Only a context created while the flag is set has the function. The flag applies to all threads, so it stays set.
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as Collect
@@ -196,11 +150,6 @@ export function ownHeap(): Omit<GcDependencies, 'traffic' | 'forget'> & {
     nowMs: () => performance.now(),
     usedBytes: () => getHeapStatistics().used_heap_size,
     collect: () => collect({ type: 'major', execution: 'sync', flavor: 'regular' }),
-    collectInSteps: () => {
-      // Nothing keeps it: it goes with the collection that it causes.
-      new ArrayBuffer(bytesThatStartMarking)
-    },
     release: () => collect({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
-    collectYoung: () => collect({ type: 'minor' }),
   }
 }
