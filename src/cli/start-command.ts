@@ -43,7 +43,7 @@ interface StartContext {
   readonly service: ServiceManager
 }
 
-/** Runs until a signal, a wish or a breakdown. Gives the exit code; when it resolves nothing runs any more. */
+/** Runs until a signal, a request or a failure. Gives the exit code; when it resolves nothing runs any more. */
 export async function startCommand(options: StartOptions, program: Program, terminal: Terminal): Promise<number> {
   const configured = configure(options, program)
   if ('problems' in configured) {

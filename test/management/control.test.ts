@@ -63,7 +63,7 @@ test('a viewer cannot stop the broker, and the log names the administrator that 
     assert.deepEqual([refused.status, refused.json.code], [403, 103])
   }
   await broker.ask('/api/v4/ctrl/stop', { method: 'POST' })
-  await broker.process.until(/shutdown requested.*"wish":"stop","by":"admin","address":"127\.0\.0\.1"/)
+  await broker.process.until(/shutdown requested.*"request":"stop","by":"admin","address":"127\.0\.0\.1"/)
   assert.equal(await broker.process.ended, 0)
 })
 

@@ -94,6 +94,9 @@ export async function planShards(surroundings: ShardPlanInput): Promise<ShardPla
   const memory = planMemory(config, shards)
   const maxUnsentBytes = config.maxUnsentBytesTotal ?? memory.limitBytes / 8
   const maxUnfinishedBytes = config.maxUnfinishedBytesTotal ?? memory.limitBytes / 8
+  // One of each for all shards: the limits are those of the node.
+  const connectionSlots = createConnectionSlots(shards)
+  const fileConnectionSlots = createConnectionSlots(shards)
   const descriptorRoom = createDescriptorCounter()
   const namespaceTable = config.namespaces === undefined ? undefined : createNamespaceTable(shards)
   const starts = Array.from({ length: shards }, (_, shardNumber): ShardStart => ({
@@ -119,9 +122,9 @@ export async function planShards(surroundings: ShardPlanInput): Promise<ShardPla
     maxUnfinishedBytesTotal: Math.floor(maxUnfinishedBytes / shards),
     memoryTable: memory.table,
     memoryPartBytes: Math.floor(memory.limitBytes / shards),
-    connectionSlots: createConnectionSlots(shards),
+    connectionSlots,
     maxFileConnections: room,
-    fileConnectionSlots: createConnectionSlots(shards),
+    fileConnectionSlots,
     descriptorRoom,
     counters,
     histograms: meters,
