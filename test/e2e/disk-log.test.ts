@@ -5,13 +5,14 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import mqtt from 'mqtt'
+import { shardOf } from '../../src/core/index.ts'
 import { startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
 import { type Scope, temporaryFolder } from './godwit-process.ts'
 
 const options = 'resource_opts={batch_size=10,retry_interval=50ms,health_check_interval=100ms}'
 
-async function connect(t: Scope, { port }: BrokerWithApi): Promise<mqtt.MqttClient> {
-  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { reconnectPeriod: 0 })
+async function connect(t: Scope, { port }: BrokerWithApi, clientId = ''): Promise<mqtt.MqttClient> {
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { reconnectPeriod: 0, clientId })
   client.on('error', () => {})
   t.after(() => client.end(true))
   return client
@@ -32,6 +33,13 @@ async function linesIn(folder: string): Promise<readonly string[]> {
   return texts.flatMap((text) => text.split('\n').slice(0, -1))
 }
 
+/** Two clients of each of two shards. */
+const clientIds = [0, 1].flatMap((shard) =>
+  Array.from({ length: 20 }, (_, number) => `publisher-${number}`)
+    .filter((clientId) => shardOf(clientId, 2) === shard)
+    .slice(0, 2),
+)
+
 const rule = (action: string, columns = '*'): string =>
   `rule_engine.rules.all={sql="SELECT ${columns} FROM \\"in/#\\"",actions=["${action}"]}`
 
@@ -45,7 +53,7 @@ test('what is acknowledged is a line of a file, also after the broker was killed
   const broker = await startBrokerWithApi(t, { set })
   const acknowledged = new Set<number>()
   const publishFrom = async (at: BrokerWithApi, first: number, count: number): Promise<void> => {
-    const clients = await Promise.all([connect(t, at), connect(t, at), connect(t, at), connect(t, at)])
+    const clients = await Promise.all(clientIds.map((clientId) => connect(t, at, clientId)))
     const sent = Array.from({ length: count }, async (_, index) => {
       const number = first + index
       await clients[index % clients.length].publishAsync('in/a', JSON.stringify({ number }), { qos: 1 })
