@@ -1,6 +1,5 @@
 #!/usr/bin/env node
-// The command `godwit`. Plain JavaScript of long ago, so that even an old Node gets as far as the sentence that says
-// which one is needed.
+// The command `godwit`. It uses only JavaScript that old versions of Node can parse, so that they print which version is needed.
 
 import { existsSync, readdirSync, statSync } from 'fs'
 import os from 'os'
@@ -10,30 +9,32 @@ import v8 from 'v8'
 
 const neededMajor = 24
 /**
- * What the C library of most systems (glibc) is told, or a broker keeps for good what a rush has left. The first two in
- * bytes: what is larger comes from the system by itself and goes back with its end, and so much that is free may stay at
- * the end of each of its heaps; both are raised up to 32 and 64 MiB otherwise as soon as something large has been given back.
- * The first must be below 64 KiB, the size of a read of a socket: reads on the heap, with small blocks between them that stay,
- * kept up to 330 MiB of a burst of 900 payloads of 1 MB (262144), and the peak was 60 MiB higher. It costs 1 to 4 % of throughput.
- * And a heap for each processor, as no more threads run at once: eight would be made for each, and what one thread has
- * freed serves no other. See mallopt(3).
+ * Settings of malloc in glibc, without which a broker keeps the memory of a burst. See mallopt(3).
+ *
+ * - Threshold of mmap, in bytes: larger blocks are returned to the system when they are freed. It must be below 64 KiB, the size of a
+ *   read from a socket. With 262144, reads on the heap kept up to 330 MiB after a burst of 900 payloads of 1 MB, and the peak was
+ *   60 MiB higher. It costs 1 to 4 % of throughput.
+ * - Threshold of trim, in bytes: free memory that stays at the end of each arena. Without settings, glibc raises both thresholds (to
+ *   32 and 64 MiB) when a large block is freed.
+ * - Arenas: one for each processor, because no more threads run at once. By default there are eight for each, and memory that a thread
+ *   has freed is used only by threads with the same arena.
  */
-const memoryGivenBack = {
+const mallocSettings = {
   MALLOC_MMAP_THRESHOLD_: '32768',
   MALLOC_TRIM_THRESHOLD_: '1048576',
   MALLOC_ARENA_MAX: String(processors()),
 }
 /**
- * V8's own threads compile and collect beside ours, and Node has four of them whatever the machine. A shard that shares its
- * processor with all four waits for them to have had their turns, 20 ms and more: one processor is left to ours.
+ * V8 compiles and collects garbage on helper threads, by default four on any machine. A shard that shares its processor with all
+ * four waits 20 ms and more for them, so one processor is left to the shards.
  */
 const mostHelperThreads = 4
 const major = Number(process.versions.node.split('.')[0])
 
 /**
- * V8's own tidying is put off for good: see `keepHeapTidy` in src/shard/runtime/idle-gc.ts. Told here as well, because it is planned with the
- * first collection of a heap, for eight seconds later, and that of the main thread comes while its modules are read. Where
- * all threads share a processor every message waits for it: 1.3 ms at the 99th percentile instead of 0.3.
+ * Delays V8's memory reducer: see `startIdleGc` in src/shard/runtime/idle-gc.ts. It is set here as well, because the reducer is scheduled
+ * at the first collection of a heap, which in the main thread happens while modules are loaded. If all threads share a processor,
+ * each message waits for it: 1.3 ms at the 99th percentile instead of 0.3 ms.
  */
 if (major >= neededMajor) v8.setFlagsFromString('--gc-memory-reducer-start-delay-ms=2147483647')
 
@@ -46,11 +47,11 @@ if (major < neededMajor) {
       '; in a checkout "npm start" and "npx godwit" bring their own after "npm ci"',
   )
   process.exitCode = 1
-} else if (wantsItsMemoryBack()) {
+} else if (needsMallocSettings()) {
   process.execve(
     process.execPath,
     [process.execPath].concat(helperThreads(), process.execArgv, process.argv.slice(1)),
-    Object.assign({}, process.env, memoryGivenBack),
+    Object.assign({}, process.env, mallocSettings),
   )
 } else {
   const program = isBuiltNewest() ? import('../dist/cli/main.js') : import('../src/cli/main.ts')
@@ -61,17 +62,17 @@ if (major < neededMajor) {
 }
 
 /**
- * The C library reads them before a program's first line: a broker begins once more, in the same process and with the same
- * number, which takes some 40 ms. Whoever sets one of them knows better, and has none of this.
+ * glibc reads the settings before the program starts, so the broker executes itself again, in the same process and with the same
+ * process ID. That takes about 40 ms. If the environment has one of the settings, none is changed.
  */
-function wantsItsMemoryBack() {
+function needsMallocSettings() {
   return (
     process.platform === 'linux' &&
     process.argv[2] === 'start' &&
     typeof process.execve === 'function' &&
-    // The way to a parent in Node would be closed with it.
+    // The channel to a parent process in Node would be closed.
     !process.connected &&
-    Object.keys(memoryGivenBack).every(function (name) {
+    Object.keys(mallocSettings).every(function (name) {
       return process.env[name] === undefined
     }) &&
     existsSync(process.execPath)
@@ -79,8 +80,8 @@ function wantsItsMemoryBack() {
 }
 
 /**
- * A package has no sources. A checkout runs what was built from them until one of them is newer: then it runs the sources as they
- * are, so nothing has to be built during development. Looking takes some 10 ms.
+ * A package has no sources. A checkout runs the bundle unless a source is newer, so that no build is needed during development. The
+ * check takes about 10 ms.
  */
 function isBuiltNewest() {
   const sources = fileURLToPath(new URL('../src', import.meta.url))
@@ -89,7 +90,7 @@ function isBuiltNewest() {
   return built !== undefined && !isNewer(sources, built.mtimeMs)
 }
 
-/** Whether a folder or anything in it was changed after that time. A folder changes with the names in it. */
+/** Returns whether a folder or a file in it was changed after that time. Adding or removing a file changes its folder. */
 function isNewer(folder, timeMs) {
   return (
     statSync(folder).mtimeMs > timeMs ||
@@ -100,13 +101,13 @@ function isNewer(folder, timeMs) {
   )
 }
 
-/** As an option of Node. One that somebody has given himself stands behind it, and counts. */
+/** As options of Node. An option on the command line comes later and takes precedence. */
 function helperThreads() {
-  const isSaid = (process.env.NODE_OPTIONS || '').includes('--v8-pool-size')
-  return isSaid ? [] : ['--v8-pool-size=' + Math.max(1, Math.min(processors() - 1, mostHelperThreads))]
+  const isSet = (process.env.NODE_OPTIONS || '').includes('--v8-pool-size')
+  return isSet ? [] : ['--v8-pool-size=' + Math.max(1, Math.min(processors() - 1, mostHelperThreads))]
 }
 
-/** Those that this process may use; an old Node counts all. */
+/** Number of processors that this process may use; old versions of Node return all. */
 function processors() {
   return typeof os.availableParallelism === 'function' ? os.availableParallelism() : os.cpus().length
 }

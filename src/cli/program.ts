@@ -61,7 +61,7 @@ function addStart(
       '--config <file>',
       'configuration file (default: $GODWIT_CONFIG, then godwit.conf in the data directory, /etc/godwit/godwit.conf, the defaults)',
     )
-    .option('--data <directory>', 'data directory: what must survive a restart (default: $GODWIT_DATA)', named)
+    .option('--data <directory>', 'data directory, which holds all that must survive a restart (default: $GODWIT_DATA)', named)
     .option('--set <key=value>', 'override a setting by its dotted key; may be repeated', gather, [])
     .action((options: { config?: string; data?: string; set: string[] }) =>
       start({ ...placesOf(options, environment), set: options.set }),
@@ -225,7 +225,7 @@ function completedCommands(command: Command, path: readonly string[]): Completed
 
 /** The commands of `ctl` are data: one is `words of its name`, the first of two words is a group. */
 function addCtl(godwit: Command, program: Program, terminal: Terminal, run: Run): void {
-  const ctl = godwit.command('ctl').description('look at a running broker, and tell it what to do')
+  const ctl = godwit.command('ctl').description('inspect and control a running broker')
   const groups = new Map<string, Command>()
   for (const command of ctlCommands) {
     const [first = '', second] = command.name.split(' ')
@@ -252,18 +252,18 @@ function addCtlCommand(
     added
       .option(
         '--data <directory>',
-        'data directory of the broker, which is asked over the socket in it (default: $GODWIT_DATA)',
+        'data directory of the broker, which has its control socket (default: $GODWIT_DATA)',
         named,
       )
       .option(
         '--config <file>',
         'configuration of the broker, which names its data directory (default: $GODWIT_CONFIG)',
       )
-      .option('--url <url>', 'ask a broker over HTTP: http://host:port')
-      .option('--username <name>', 'of an account there, or the id of an application')
-      .option('--password-stdin', 'read the password from stdin; without it a terminal is asked')
+      .option('--url <url>', 'use the HTTP API of a broker: http://host:port')
+      .option('--username <name>', 'user name of an account, or ID of an API key')
+      .option('--password-stdin', 'read the password from stdin (default: ask on the terminal)')
       .option('--token-stdin', 'sign in with a JSON Web Token, read from stdin')
-      .option('--namespace <name>', 'what is of that namespace, where it is about one')
+      .option('--namespace <name>', 'only this namespace, where a command has to do with one')
   }
   added.action(() => {
     const options = added.opts<Record<string, string | true | undefined>>()

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
+import type { Locator } from 'playwright-core'
 import { startBrokerWithApi } from '../management/api.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
@@ -28,11 +29,11 @@ test('the topic explorer shows messages as a tree, by arrows, and publishes', as
   const changes = messages.getByRole('region', { name: /^Changes since/ })
   await changes.getByText('- "degrees": 20', { exact: false }).waitFor()
   await changes.getByText('+ "degrees": 21', { exact: false }).waitFor()
-  await messages.getByRole('img', { name: 'Values over time: degrees 21' }).waitFor()
+  await described(messages, 'Values over time', 'degrees 21')
   // A message that is chosen stays while others come.
   await messages.getByRole('listitem').getByRole('button').first().click()
   await client.publishAsync('plant/hall/<b>1', '{"degrees": 22}', { qos: 1 })
-  await messages.getByRole('img', { name: 'Values over time: degrees 22' }).waitFor()
+  await described(messages, 'Values over time', 'degrees 22')
   await messages.getByRole('region', { name: 'Payload' }).getByText('"degrees": 20').waitFor()
   await messages.getByRole('button', { name: 'Show the newest' }).click()
   await messages.getByRole('region', { name: 'Payload' }).getByText('"degrees": 22').waitFor()
@@ -50,3 +51,9 @@ test('the topic explorer shows messages as a tree, by arrows, and publishes', as
   await page.getByRole('button', { name: 'Start', exact: true }).waitFor()
   assertQuiet(opened)
 })
+
+/** Waits until the plot with this name has this description, which screen readers read. */
+async function described(within: Locator, name: string, description: string): Promise<void> {
+  const id = await within.getByRole('img', { name, exact: true }).getAttribute('aria-describedby')
+  await within.page().locator(`[id="${id}"]`).filter({ hasText: description }).waitFor({ state: 'attached' })
+}

@@ -3,12 +3,12 @@
 import { randomBytes } from 'node:crypto'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
 
-const viewerOption = { flags: '--viewer', description: 'may look, and change nothing' }
+const viewerOption = { flags: '--viewer', description: 'read only' }
 
 export const accountCommands: readonly CtlCommand[] = [
   {
     name: 'admins list',
-    description: 'people who may use the management API',
+    description: 'accounts of the management API',
     run: ({ client }) => shown(client.list_users(), ({ data }) => ({ rows: data })),
   },
   {
@@ -33,7 +33,7 @@ export const accountCommands: readonly CtlCommand[] = [
   },
   {
     name: 'admins mfa-reset',
-    description: 'let the password of an account be enough again, where the device with its codes is lost',
+    description: 'remove the second factor of an account, if the device with its codes is lost',
     arguments: ['<name>'],
     run: ({ client, words: [username = ''] }) =>
       doneAs(client.remove_mfa({ params: { username } }), `${username} needs no one-time code`),
@@ -47,7 +47,7 @@ export const accountCommands: readonly CtlCommand[] = [
   },
   {
     name: 'api-key list',
-    description: 'programs that may use the management API',
+    description: 'API keys: programs that may use the management API',
     run: ({ client }) => shown(client.list_apps(), ({ data }) => ({ rows: data })),
   },
   {
@@ -59,7 +59,7 @@ export const accountCommands: readonly CtlCommand[] = [
   },
   {
     name: 'api-key add',
-    description: 'let a program use the management API; prints its secret, which is told once',
+    description: 'create an API key; prints its secret, which is shown only once',
     arguments: ['<id>'],
     options: [viewerOption],
     run: ({ client, words: [appId = ''], options }) => {
@@ -72,7 +72,7 @@ export const accountCommands: readonly CtlCommand[] = [
   },
   {
     name: 'api-key del',
-    description: 'let a program use the management API no more',
+    description: 'delete an API key',
     arguments: ['<id>'],
     run: ({ client, words: [appId = ''] }) =>
       doneAs(client.delete_app({ params: { app_id: appId } }), `${appId} is taken away`),

@@ -7,10 +7,10 @@ const columns = ['node', 'name', 'message', 'activated_at', 'deactivated_at']
 export const alarmCommands: readonly CtlCommand[] = [
   {
     name: 'alarms',
-    description: 'alarms that hold',
+    description: 'active alarms',
     options: [
       { flags: '--all', description: 'those that are over too' },
-      { flags: '--end <name>', description: 'end this one: it has been seen to' },
+      { flags: '--end <name>', description: 'deactivate this alarm' },
     ],
     run: ({ client, options: { all, end } }) => {
       if (typeof end === 'string') return doneAs(client.deactivate_alarm({ body: { name: end } }), `${end} is over`)

@@ -6,7 +6,7 @@ import { settingsOption, withJson } from './rule-engine-commands.ts'
 export const bridgeCommands: readonly CtlCommand[] = [
   {
     name: 'bridges list',
-    description: 'bridges to other brokers, and how they are; lag: seconds of the oldest message that is still to go',
+    description: 'bridges to other brokers and their status; lag: age of the oldest message that waits, in seconds',
     run: ({ client }) =>
       shown(client.get_mqtt_bridges(), ({ data }) => ({
         rows: data.bridge.nodes.map(({ status, ...node }) => ({
@@ -61,7 +61,7 @@ export const bridgeCommands: readonly CtlCommand[] = [
   },
   {
     name: 'bridges delete',
-    description: 'delete a bridge and what waits in its queue',
+    description: 'delete a bridge and its queue',
     arguments: ['<name>'],
     run: ({ client, words: [bridge = ''] }) =>
       doneAs(client.delete_mqtt_bridge({ params: { bridge_name: bridge } }), `${bridge} is deleted`),

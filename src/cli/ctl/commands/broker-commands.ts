@@ -5,7 +5,7 @@ import { type CtlCommand, doneAs } from '../ctl-command.ts'
 export const brokerCommands: readonly CtlCommand[] = [
   {
     name: 'stop',
-    description: 'stop the broker: clients are told, the store is closed',
+    description: 'stop the broker: disconnects clients and closes the store',
     run: ({ client }) => doneAs(client.ctrl_broker({ params: { action: 'stop' } }), 'stopping'),
   },
   {

@@ -9,7 +9,7 @@ const columns = ['clientid', 'username', 'conn_state', 'ip_address', 'proto_ver'
 export const clientCommands: readonly CtlCommand[] = [
   {
     name: 'clients list',
-    description: 'clients that are connected or have a session; filters as KEY=VALUE: username=a conn_state=connected',
+    description: 'connected clients and sessions; filters as KEY=VALUE: username=a conn_state=connected',
     arguments: ['[filters...]'],
     run: ({ client, words }) => {
       const filters = queryFrom('list_clients', words)
@@ -19,7 +19,7 @@ export const clientCommands: readonly CtlCommand[] = [
   },
   {
     name: 'clients show',
-    description: 'all that is known of a client',
+    description: 'everything about a client',
     arguments: ['<client>'],
     run: ({ client, words: [clientid = ''] }) =>
       shown(client.lookup_client({ params: { clientid } }), ({ data: [found] }): Outcome => {
@@ -50,7 +50,7 @@ export const clientCommands: readonly CtlCommand[] = [
       return shown(client.list_subscriptions(filters), ({ data }) => ({ rows: data, columns: shows }))
     },
   },
-  { name: 'topics tree', description: 'all that is subscribed to, level by level', run: showTree },
+  { name: 'topics tree', description: 'subscriptions as a tree of topic levels', run: showTree },
   {
     name: 'topics list',
     description: 'topics with subscriptions',

@@ -4,18 +4,18 @@ import { readFile } from 'node:fs/promises'
 import type { ApiClient } from '../../../contract/index.ts'
 import { type CtlCall, type CtlCommand, type Outcome, type Row, shown } from '../ctl-command.ts'
 
-const dryRunOption = { flags: '--dry-run', description: 'change nothing, and show what would change' }
+const dryRunOption = { flags: '--dry-run', description: 'change nothing, show what would change' }
 const yesOption = { flags: '--yes', description: 'do not ask' }
 
 export const configurationCommands: readonly CtlCommand[] = [
   {
     name: 'reload',
-    description: 'read the configuration file and what it names again, as SIGHUP does',
+    description: 'reload the configuration file and the files that it names, as SIGHUP does',
     run: ({ client }) => shown(client.reload_configuration(), showReload),
   },
   {
     name: 'config show',
-    description: 'the configuration as it holds, or a section of it; secrets are masked',
+    description: 'the current configuration, or a section of it; secrets are masked',
     arguments: ['[section]'],
     run: ({ client, words: [section] }) => {
       const asked =
@@ -44,7 +44,7 @@ export const configurationCommands: readonly CtlCommand[] = [
   },
   {
     name: 'config unset',
-    description: 'give settings their defaults again, or take an entry such as bridges.mqtt.NAME away',
+    description: 'reset settings to their defaults, or remove an entry such as bridges.mqtt.NAME',
     arguments: ['<key...>'],
     options: [dryRunOption],
     run: ({ client, words, options }) =>
@@ -59,7 +59,7 @@ export const configurationCommands: readonly CtlCommand[] = [
   },
   {
     name: 'config replace',
-    description: 'put the configuration in a file in the place of all settings. Shows the difference and asks',
+    description: 'replace all settings by those of a file. Shows the difference and asks',
     arguments: ['<file>'],
     options: [dryRunOption, yesOption],
     run: (call) => updateConfiguration(call, { merge: false }),
@@ -85,7 +85,7 @@ export const configurationCommands: readonly CtlCommand[] = [
   },
   {
     name: 'config rollback',
-    description: 'make everything as it was in a configuration of the history',
+    description: 'restore a configuration of the history',
     arguments: ['<number>'],
     run: ({ client, words: [number = ''] }) => shown(client.rollback_configuration({ params: { number } }), showChange),
   },

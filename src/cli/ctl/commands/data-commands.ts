@@ -11,7 +11,7 @@ import { ProgressLines } from '../progress-lines.ts'
 export const dataCommands: readonly CtlCommand[] = [
   {
     name: 'data export',
-    description: 'make an archive of all that the broker keeps, in its backup directory',
+    description: 'export an archive of the configuration and all stored data to the backup directory',
     options: [
       { flags: '--table-sets <names>', description: 'only these, such as builtin_authn,banned' },
       { flags: '--root-keys <names>', description: 'only these sections of the configuration, such as mqtt,listeners' },
@@ -20,14 +20,14 @@ export const dataCommands: readonly CtlCommand[] = [
   },
   {
     name: 'data import',
-    description: 'restore an archive: what is missing is added, what is otherwise is replaced, nothing is taken away',
+    description: 'restore an archive: adds and replaces entries, deletes none',
     arguments: ['<file>'],
     options: [
       {
         flags: '--allow-security-profile-mismatch',
         description: 'also an archive of a broker with the profile legacy on one with the profile hardened',
       },
-      { flags: '--dry-run', description: 'change nothing, and tell what would be' },
+      { flags: '--dry-run', description: 'change nothing, show what would change' },
       { flags: '--parts <names>', description: 'only these, such as configuration,builtin_authn,banned' },
     ],
     run: importData,
@@ -43,7 +43,7 @@ export const dataCommands: readonly CtlCommand[] = [
   },
   {
     name: 'data verify',
-    description: 'look whether an archive is whole, and tell what is in it',
+    description: 'check an archive and show its contents',
     arguments: ['<file>'],
     run: verifyData,
   },
@@ -55,7 +55,7 @@ export const dataCommands: readonly CtlCommand[] = [
   },
   {
     name: 'data convert',
-    description: 'make an archive of the JSON file that EMQX 4 exports, as far as what is in it exists here',
+    description: 'convert an export of EMQX 4 to an archive; names what has no counterpart',
     arguments: ['<file>'],
     options: [{ flags: '--output <folder>', description: 'where the archive is put; else it is put here' }],
     isLocal: true,
@@ -66,7 +66,7 @@ export const dataCommands: readonly CtlCommand[] = [
   },
   {
     name: 'data delete',
-    description: 'take an archive out of the backup directory',
+    description: 'delete an archive from the backup directory',
     arguments: ['<file>'],
     run: ({ client, words: [filename = ''] }) =>
       doneAs(client.delete_backup_file({ params: { filename } }), `${filename} is deleted`),

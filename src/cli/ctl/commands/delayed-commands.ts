@@ -5,7 +5,7 @@ import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
 export const delayedCommands: readonly CtlCommand[] = [
   {
     name: 'delayed list',
-    description: 'messages that are published later',
+    description: 'delayed messages',
     options: [
       { flags: '--page <number>', description: 'from 1 on' },
       { flags: '--limit <number>', description: 'rows of a page' },
@@ -26,14 +26,14 @@ export const delayedCommands: readonly CtlCommand[] = [
   },
   {
     name: 'delayed show',
-    description: 'a message that is published later',
+    description: 'a delayed message with its payload',
     arguments: ['<node>', '<msgid>'],
     run: ({ client, words: [node = '', msgid = ''] }) =>
       shown(client.get_delayed_message({ params: { node, msgid } }), (thing) => ({ thing })),
   },
   {
     name: 'delayed delete',
-    description: 'delete a message that is published later',
+    description: 'delete a delayed message',
     arguments: ['<node>', '<msgid>'],
     run: ({ client, words: [node = '', msgid = ''] }) =>
       doneAs(client.delete_delayed_message({ params: { node, msgid } }), `${msgid} is deleted`),

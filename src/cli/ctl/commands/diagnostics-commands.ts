@@ -18,18 +18,18 @@ export const diagnosticsCommands: readonly CtlCommand[] = [
   },
   {
     name: 'dropped',
-    description: 'messages that were dropped lately; filters as KEY=VALUE: reason=queue-full clientid=a topic=b/#',
+    description: 'recently dropped messages; filters as KEY=VALUE: reason=queue-full clientid=a topic=b/#',
     arguments: ['[filters...]'],
     options: [
-      { flags: '--limit <rows>', description: 'messages that are looked at, the newest first (default: 1000)' },
+      { flags: '--limit <rows>', description: 'number of messages to search, newest first (default: 1000)' },
       { flags: '--since <time>', description: 'not before: 30s, 10m, 2h, 1d ago, or a time such as 2026-01-31T12:00' },
     ],
     run: listDropped,
   },
   {
     name: 'slow',
-    description: 'clients that are behind, the slowest first, with the oldest message that they have not taken',
-    options: [{ flags: '--threshold <milliseconds>', description: 'behind by so much at least (default: 500)' }],
+    description: 'clients that receive slowly, slowest first, with their oldest message',
+    options: [{ flags: '--threshold <milliseconds>', description: 'minimum delay in ms (default: 500)' }],
     run: ({ client, options: { threshold } }) => {
       if (threshold !== undefined && !/^\d{1,8}$/.test(String(threshold)))
         return { usage: '--threshold: give a number' }

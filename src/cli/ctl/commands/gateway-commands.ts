@@ -25,7 +25,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
   },
   {
     name: 'gateways enable',
-    description: 'let a gateway run',
+    description: 'start a gateway',
     arguments: ['<name>'],
     run: ({ client, words: [name = ''] }) =>
       doneAs(client.enable_gateway({ params: { name, enable: 'true' } }), `${name} is enabled`),
@@ -59,7 +59,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
   },
   {
     name: 'gateways add-listener',
-    description: 'open a further listener of a gateway, such as coap:udp:plant',
+    description: 'add a listener to a gateway, such as coap:udp:plant',
     arguments: ['<id>'],
     options: [{ flags: '--settings <json>', description: 'its settings: {"bind": "127.0.0.1:5683"}' }],
     run: ({ client, words: [id = ''], options: { settings } }) => {
@@ -111,7 +111,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
   },
   {
     name: 'gateways read',
-    description: 'read a path of a device of LwM2M; `gateways lookup` shows the answer',
+    description: 'read a path of an LwM2M device; `gateways lookup` shows the answer',
     arguments: ['<client>', '<path>'],
     run: ({ client, words: [clientid = '', path = ''] }) =>
       doneAs(client.read_lwm2m({ params: { clientid }, query: { path } }), `${path} will be read`),
@@ -125,9 +125,9 @@ export const gatewayCommands: readonly CtlCommand[] = [
   },
   {
     name: 'gateways observe',
-    description: 'observe a path of a device of LwM2M, or end that',
+    description: 'observe a path of an LwM2M device, or stop observing it',
     arguments: ['<client>', '<path>'],
-    options: [{ flags: '--off', description: 'end it' }],
+    options: [{ flags: '--off', description: 'stop observing' }],
     run: ({ client, words: [clientid = '', path = ''], options }) => {
       const enable = options.off !== true
       const text = `${path} will ${enable ? '' : 'not '}be observed`

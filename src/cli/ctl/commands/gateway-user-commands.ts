@@ -17,7 +17,7 @@ export const gatewayUserCommands: readonly CtlCommand[] = [
   },
   {
     name: 'gateways set-authentication',
-    description: 'give a gateway or a listener an authentication of its own, or change it',
+    description: 'set or change the authentication of a gateway or of a listener',
     arguments: ['<of>'],
     options: [{ flags: '--settings <json>', description: `its settings: ${example}` }],
     run: async ({ client, words: [of = ''], options: { settings } }): Promise<Outcome> => {
@@ -51,7 +51,7 @@ export const gatewayUserCommands: readonly CtlCommand[] = [
     name: 'gateways add-user',
     description: 'store a user of a gateway or of a listener; the password is read from the terminal or from stdin',
     arguments: ['<of>', '<user>'],
-    options: [{ flags: '--superuser', description: 'nothing is denied to it' }],
+    options: [{ flags: '--superuser', description: 'access rules do not apply to this user' }],
     run: async ({ client, secrets, words: [of = '', user = ''], options }): Promise<Outcome> => {
       const given = await secrets.next(`password of ${user}`)
       if ('usage' in given) return given
@@ -61,7 +61,7 @@ export const gatewayUserCommands: readonly CtlCommand[] = [
   },
   {
     name: 'gateways update-user',
-    description: 'another password for a user of a gateway or of a listener',
+    description: 'change the password of a user of a gateway or of a listener',
     arguments: ['<of>', '<user>'],
     run: async ({ client, secrets, words: [of = '', user = ''] }): Promise<Outcome> => {
       const given = await secrets.next(`password of ${user}`)

@@ -5,7 +5,7 @@ import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
 export const namespaceCommands: readonly CtlCommand[] = [
   {
     name: 'namespaces list',
-    description: 'namespaces that were made, or that a listener or an account names',
+    description: 'namespaces that were created, or that a listener or an account names',
     run: ({ client }) =>
       shown(client.get_namespaces(), ({ data }) => ({
         rows: data.map(({ limits, ...row }) => ({ ...row, ...limits })),
@@ -25,7 +25,7 @@ export const namespaceCommands: readonly CtlCommand[] = [
   },
   {
     name: 'namespaces limit',
-    description: 'change what a namespace may have: a number, "infinity", or "default" for what the configuration says',
+    description: 'change the limits of a namespace: a number, "infinity", or "default" for the value of the configuration',
     arguments: ['<name>'],
     options: [
       { flags: '--max-clients <number>', description: 'clients connected at one time' },
@@ -48,14 +48,14 @@ export const namespaceCommands: readonly CtlCommand[] = [
   },
   {
     name: 'namespaces add',
-    description: 'make a namespace known',
+    description: 'create a namespace',
     arguments: ['<name>'],
     run: ({ client, words: [namespace = ''] }) =>
       doneAs(client.add_namespace({ body: { namespace } }), `${namespace} is made`),
   },
   {
     name: 'namespaces del',
-    description: 'take a namespace away, with its clients, sessions, retained messages, credentials, rules and bans',
+    description: 'delete a namespace with its clients, sessions, retained messages, credentials, rules and bans',
     arguments: ['<name>'],
     run: ({ client, words: [namespace = ''] }) =>
       doneAs(client.remove_namespace({ params: { namespace } }), `${namespace} is taken away`),

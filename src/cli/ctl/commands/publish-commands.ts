@@ -6,21 +6,21 @@ import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../c
 export const publishCommands: readonly CtlCommand[] = [
   {
     name: 'publish',
-    description: 'publish a message; done when it is safe',
+    description: 'publish a message; returns when it is stored',
     arguments: ['<topic>'],
     options: [
       { flags: '-m, --message <text>', description: 'what the message says' },
       { flags: '--file <file>', description: 'the file that holds what the message says' },
       { flags: '-q, --qos <level>', description: '0, 1 or 2 (default: 0)' },
-      { flags: '-r, --retain', description: 'the broker keeps it for those who subscribe later' },
-      { flags: '--client <id>', description: 'in the name of this client' },
-      { flags: '--receipt', description: 'tell what became of it' },
+      { flags: '-r, --retain', description: 'retain the message' },
+      { flags: '--client <id>', description: 'publish as this client' },
+      { flags: '--receipt', description: 'show to which clients it went' },
     ],
     run: publish,
   },
   {
     name: 'subscribe',
-    description: 'subscribe a client that is connected',
+    description: 'subscribe a connected client to a topic filter',
     arguments: ['<client>', '<filter>'],
     options: [{ flags: '-q, --qos <level>', description: '0, 1 or 2 (default: 0)' }],
     run: ({ client, words: [clientid = '', topic = ''], options }) => {
@@ -31,21 +31,21 @@ export const publishCommands: readonly CtlCommand[] = [
   },
   {
     name: 'unsubscribe',
-    description: 'take a subscription of a client that is connected away',
+    description: 'remove a subscription of a connected client',
     arguments: ['<client>', '<filter>'],
     run: ({ client, words: [clientid = '', topic = ''] }) =>
       doneAs(client.mqtt_unsubscribe({ body: { clientid, topic } }), `${clientid} has ${topic} no more`),
   },
   {
     name: 'retained list',
-    description: 'messages that are retained at topics of a filter, at most 10,000',
+    description: 'retained messages whose topics match a filter, at most 10,000',
     arguments: ['[filter]'],
     run: ({ client, words: [topic = '#'] }) =>
       shown(client.list_retained({ query: { topic, limit: maxRetainedRows } }), ({ data }) => ({ rows: data })),
   },
   {
     name: 'retained delete',
-    description: 'take the retained message of a topic away',
+    description: 'delete the retained message of a topic',
     arguments: ['<topic>'],
     run: ({ client, words: [topic = ''] }) =>
       doneAs(

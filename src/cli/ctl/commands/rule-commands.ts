@@ -19,7 +19,7 @@ export const ruleCommands: readonly CtlCommand[] = [
   },
   {
     name: 'acl del',
-    description: 'delete the stored rules about a topic filter',
+    description: 'delete the stored rules of a topic filter',
     arguments: ['<filter>'],
     options: whose,
     run: removeRule,

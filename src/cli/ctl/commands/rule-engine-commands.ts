@@ -46,13 +46,13 @@ export const ruleEngineCommands: readonly CtlCommand[] = [
   },
   {
     name: 'rules delete',
-    description: 'delete a rule; what it has stored for actions is sent',
+    description: 'delete a rule; messages that wait for its actions are sent',
     arguments: ['<id>'],
     run: ({ client, words: [id = ''] }) => doneAs(client.remove_rule({ params: { id } }), `${id} is deleted`),
   },
   {
     name: 'rules enable',
-    description: 'let a rule run, or with --off not run',
+    description: 'enable a rule, or disable it with --off',
     arguments: ['<id>'],
     options: [{ flags: '--off', description: 'the rule does not run' }],
     run: (call) => enableRule(call),
@@ -178,7 +178,7 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
       name: `${kind} delete`,
       description: `delete a ${one} that nothing uses`,
       arguments: ['<id>'],
-      ...(kind === 'actions' && { options: [{ flags: '--force', description: 'discard what is stored for it' }] }),
+      ...(kind === 'actions' && { options: [{ flags: '--force', description: 'discard the messages that wait for it' }] }),
       run: ({ client, words: [id = ''], options }) => {
         const params = { id }
         const force = options['force'] === true
@@ -193,7 +193,7 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
 }
 
 function actionCommands(): CtlCommand[] {
-  const letter = { flags: '--letter <id>', description: 'only this one' }
+  const letter = { flags: '--letter <id>', description: 'only the dead letter with this ID' }
   return [
     ...(['start', 'stop', 'restart'] as const).map((operation) => ({
       name: `connectors ${operation}`,
@@ -218,7 +218,7 @@ function actionCommands(): CtlCommand[] {
     },
     {
       name: 'actions dead-letters',
-      description: 'messages that the service has refused',
+      description: 'dead letters: messages that the service refused',
       arguments: ['<id>'],
       run: ({ client, words: [id = ''] }) =>
         shown(client.get_dead_letters({ params: { id } }), ({ data }) => ({

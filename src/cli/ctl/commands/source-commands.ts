@@ -6,7 +6,7 @@ import { settingsOption, withJson } from './rule-engine-commands.ts'
 export const sourceCommands: readonly CtlCommand[] = [
   {
     name: 'sources list',
-    description: 'sources of rules, and how they are',
+    description: 'sources of rules and their status',
     run: ({ client }) =>
       shown(client.get_sources(), (all) => ({
         rows: all.map((each) => ({ ...each, id: `${each.type}:${each.name}` })),
@@ -32,7 +32,7 @@ export const sourceCommands: readonly CtlCommand[] = [
   },
   {
     name: 'sources probe',
-    description: 'ask the service of a source whether it is there; nothing is received',
+    description: 'check that the service of a source can be reached; nothing is received',
     arguments: ['<type>'],
     options: [settingsOption],
     run: ({ client, words: [type = ''], options }) =>

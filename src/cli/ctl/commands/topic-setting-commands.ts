@@ -5,19 +5,19 @@ import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
 export const topicSettingCommands: readonly CtlCommand[] = [
   {
     name: 'rewrite list',
-    description: 'rules by which topics of clients are replaced',
+    description: 'topic rewrite rules',
     run: ({ client }) =>
       shown(client.get_topic_rewrite(), (rows) => ({ rows, columns: ['action', 'source_topic', 're', 'dest_topic'] })),
   },
   {
     name: 'auto-subscribe list',
-    description: 'subscriptions that clients are given when they connect',
+    description: 'subscriptions that clients get when they connect',
     run: ({ client }) =>
       shown(client.get_auto_subscribe(), (rows) => ({ rows, columns: ['topic', 'qos', 'rh', 'rap', 'nl'] })),
   },
   {
     name: 'topic-metrics list',
-    description: 'messages of the topics that are counted',
+    description: 'counted topics and their messages',
     run: ({ client }) =>
       shown(client.get_topic_metrics(), (all) => ({
         rows: all.map(({ topic, metrics }) => ({
@@ -33,7 +33,7 @@ export const topicSettingCommands: readonly CtlCommand[] = [
   },
   {
     name: 'topic-metrics show',
-    description: 'all numbers of a topic that is counted',
+    description: 'counters and rates of a counted topic',
     arguments: ['<topic>'],
     run: ({ client, words: [topic = ''] }) =>
       shown(client.get_metrics_of_topic({ params: { topic } }), (document) => {
@@ -50,7 +50,7 @@ export const topicSettingCommands: readonly CtlCommand[] = [
   },
   {
     name: 'topic-metrics reset',
-    description: 'count from 0 again, one topic or all',
+    description: 'reset the counters of one topic or of all',
     arguments: ['[topic]'],
     run: ({ client, words: [topic] }) =>
       doneAs(
@@ -60,7 +60,7 @@ export const topicSettingCommands: readonly CtlCommand[] = [
   },
   {
     name: 'topic-metrics delete',
-    description: 'count the messages of a topic no longer',
+    description: 'stop counting the messages of a topic',
     arguments: ['<topic>'],
     run: ({ client, words: [topic = ''] }) =>
       doneAs(client.delete_topic_metrics({ params: { topic } }), `messages of ${topic} are no longer counted`),

@@ -10,7 +10,7 @@ export const traceCommands: readonly CtlCommand[] = [
   },
   {
     name: 'trace start',
-    description: 'begin to write what a clientid, a topic or an ip_address has to do with to a file',
+    description: 'start a trace: write the events of a clientid, a topic or an ip_address to a file',
     arguments: ['<name>', '<type>', '<value>'],
     options: [{ flags: '--seconds <number>', description: 'until it ends (default: 600)' }],
     run: startTrace,
