@@ -61,7 +61,11 @@ function addStart(
       '--config <file>',
       'configuration file (default: $GODWIT_CONFIG, then godwit.conf in the data directory, /etc/godwit/godwit.conf, the defaults)',
     )
-    .option('--data <directory>', 'data directory, which holds all that must survive a restart (default: $GODWIT_DATA)', named)
+    .option(
+      '--data <directory>',
+      'data directory, which holds all that must survive a restart (default: $GODWIT_DATA)',
+      named,
+    )
     .option('--set <key=value>', 'override a setting by its dotted key; may be repeated', gather, [])
     .action((options: { config?: string; data?: string; set: string[] }) =>
       start({ ...placesOf(options, environment), set: options.set }),

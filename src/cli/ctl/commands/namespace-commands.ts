@@ -25,7 +25,8 @@ export const namespaceCommands: readonly CtlCommand[] = [
   },
   {
     name: 'namespaces limit',
-    description: 'change the limits of a namespace: a number, "infinity", or "default" for the value of the configuration',
+    description:
+      'change the limits of a namespace: a number, "infinity", or "default" for the value of the configuration',
     arguments: ['<name>'],
     options: [
       { flags: '--max-clients <number>', description: 'clients connected at one time' },

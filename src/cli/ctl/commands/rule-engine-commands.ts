@@ -178,7 +178,9 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
       name: `${kind} delete`,
       description: `delete a ${one} that nothing uses`,
       arguments: ['<id>'],
-      ...(kind === 'actions' && { options: [{ flags: '--force', description: 'discard the messages that wait for it' }] }),
+      ...(kind === 'actions' && {
+        options: [{ flags: '--force', description: 'discard the messages that wait for it' }],
+      }),
       run: ({ client, words: [id = ''], options }) => {
         const params = { id }
         const force = options['force'] === true
