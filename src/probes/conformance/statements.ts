@@ -162,6 +162,8 @@ export const statements: readonly CheckedStatement[] = [
       const client = await open()
       await client.connect({ clientId: name, will: { topic: `${name}/will`, payload: 'gone' } })
       client.disconnect()
+      // A connection with the same client ID that comes before the DISCONNECT was read ends the older one with its will.
+      await client.expectClose()
       const last = await connected(name)
       last.send(publishFrame({ version: last.version, topic: `${name}/end`, payload: 'end' }))
       const message = await watcher.expectMessage()
