@@ -17,6 +17,8 @@ export interface CheckedArchive {
   readonly meta: ArchiveMeta
   /** HOCON. undefined: it has none. */
   readonly configuration: string | undefined
+  /** The namespace whose configuration it is, by the name of the member. */
+  readonly configurationNamespace: string | undefined
   /** What stood in the data directory, by the name that the configuration calls it by. */
   readonly files: ReadonlyMap<string, Buffer>
   /** Records by table that the archive has. */
@@ -53,6 +55,7 @@ class ArchiveChecker {
   #filesBytes = 0
   #meta: ArchiveMeta | undefined
   #configuration: string | undefined
+  #configurationNamespace: string | undefined
 
   constructor(options: CheckOptions) {
     this.#options = options
@@ -72,7 +75,10 @@ class ArchiveChecker {
   async #checkContent(member: ArchiveMember, hash: Hash): Promise<void> {
     const table = tableOfMember(member.name)
     if (table !== undefined) return this.#checkTable(table, member, hash)
-    if (isConfiguration(member.name)) {
+    const place = placeOfConfiguration(member.name)
+    if (place !== undefined) {
+      if (this.#configuration !== undefined) throw new InvalidArchive('it has two configurations')
+      this.#configurationNamespace = place.namespace
       const content = await gather(member, archiveLimits.configurationBytes)
       this.#configuration = content.toString('utf8')
       hash.update(content)
@@ -119,9 +125,13 @@ class ArchiveChecker {
     const meta = this.#meta ?? noMeta
     if (meta.product === ownProduct) this.#compare(meta)
     else if (this.#meta === undefined && this.#members.length === 0) throw new InvalidArchive('it is empty')
+    const configurationNamespace = this.#configurationNamespace
+    // META.hocon of another product does not say it.
+    const saysNamespace = meta === noMeta || meta.product === ownProduct || configurationNamespace === undefined
     return {
-      meta,
+      meta: saysNamespace ? meta : { ...meta, namespace: configurationNamespace },
       configuration: this.#configuration,
+      configurationNamespace,
       files: this.#files,
       counts: this.#counts,
       members: this.#members,
@@ -170,8 +180,10 @@ export function recordIn(
 }
 
 /** At the top, or of a namespace. */
-function isConfiguration(name: string): boolean {
-  return name === configurationMember || /^ns\/[A-Za-z0-9][A-Za-z0-9._-]{0,127}\/cluster\.hocon$/.test(name)
+function placeOfConfiguration(name: string): { readonly namespace: string | undefined } | undefined {
+  if (name === configurationMember) return { namespace: undefined }
+  const [, namespace] = /^ns\/([A-Za-z0-9][A-Za-z0-9._-]{0,127})\/cluster\.hocon$/.exec(name) ?? []
+  return namespace === undefined ? undefined : { namespace }
 }
 
 async function* hashPieces(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {

@@ -5,7 +5,8 @@
 import assert from 'node:assert/strict'
 import { copyFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
+import { gunzipSync } from 'node:zlib'
 import mqtt from 'mqtt'
 import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 import { HttpService } from './http-service.ts'
@@ -59,4 +60,133 @@ test('rules, connectors, actions and settings of topics are in archives: export,
   const [counted] = (await to.ask('/api/v5/mqtt/topic_metrics')).json
   assert.deepEqual([counted.topic, counted.metrics['messages.qos1.in.count']], ['in/x', 1])
   assert.deepEqual([service.received[0].body, service.received[0].headers.authorization], ['restored', 'Bearer hidden'])
+})
+
+const password = 'a long password'
+const namespaced = ['node.shards=1', 'namespaces.enable=true', 'namespaces.username="${namespace}/*"']
+
+/** A broker with administrators of two namespaces. */
+async function startWithNamespaces(t: TestContext): Promise<BrokerWithApi> {
+  const broker = await startBrokerWithApi(t, { set: namespaced })
+  for (const namespace of ['plant', 'shop']) {
+    const body = { username: `${namespace}-admin`, password, role: `ns:${namespace}::administrator` }
+    assert.equal((await post(broker, 'users', body)).status, 200)
+  }
+  return broker
+}
+
+const plant = `plant-admin:${password}`
+const shop = `shop-admin:${password}`
+
+/** A connector, an action with a fallback, a source and a rule of a namespace. */
+async function makeAll(broker: BrokerWithApi, as: string, url: string): Promise<void> {
+  const headers = { authorization: `Bearer hidden of ${as.split('-')[0]}` }
+  const spare = { type: 'http', connector: 'local', parameters: { path: '/spare', body: '${payload}' } }
+  for (const [path, body] of [
+    ['connectors', { type: 'http', name: 'local', url, headers }],
+    ['actions', { ...spare, name: 'spare' }],
+    ['actions', { ...spare, name: 'hook', parameters: { path: '/hook', body: '${payload}' } }],
+    ['connectors', { type: 'mqtt', name: 'far', server: '127.0.0.1:1', enable: false }],
+    ['sources', { type: 'mqtt', name: 'in', connector: 'far', parameters: { topic: 'a' }, enable: false }],
+    ['rules', { ...rule, actions: [{ action: 'http:hook', fallbacks: ['http:spare'] }] }],
+  ] as const)
+    assert.equal((await broker.ask(`/api/v5/${path}`, { method: 'POST', body, as })).status, 201, path)
+}
+
+/** Copies an archive into the folder of a namespace at another broker. */
+function copyArchive(from: BrokerWithApi, to: BrokerWithApi, filename: string, namespace = 'plant'): void {
+  const folder = join(to.dataDirectory, 'backup', 'ns', namespace)
+  mkdirSync(folder, { recursive: true })
+  copyFileSync(join(from.dataDirectory, 'backup', 'ns', 'plant', filename), join(folder, filename))
+}
+
+test('an archive of a namespace has its rules, connectors, actions and sources, and changes nothing of others', async (t) => {
+  const service = await HttpService.start(t)
+  const url = `http://127.0.0.1:${service.port}`
+  const from = await startWithNamespaces(t)
+  await makeAll(from, plant, url)
+  await makeAll(from, shop, url)
+  const made = await from.ask('/api/v5/data/export', { method: 'POST', body: {}, as: plant })
+  assert.equal(made.status, 200, made.text)
+  const { filename } = made.json
+  const content = await fetch(`${from.url}/api/v5/data/files/${filename}`, {
+    headers: { authorization: `Basic ${Buffer.from(plant).toString('base64')}` },
+  })
+  const archived = gunzipSync(Buffer.from(await content.arrayBuffer())).toString('latin1')
+  assert.match(archived, /Bearer hidden of plant/)
+  assert.doesNotMatch(archived, /hidden of shop|@plant/)
+  const same = await from.ask('/api/v5/data/diff', { method: 'POST', body: { first: filename }, as: plant })
+  assert.deepEqual(same.json.data.configuration, [], same.text)
+
+  const to = await startWithNamespaces(t)
+  await makeAll(to, shop, url)
+  const views = async (as: string): Promise<string[]> =>
+    Promise.all(
+      ['connectors', 'actions', 'sources'].map(async (kind) => (await to.ask(`/api/v5/${kind}`, { as })).text),
+    )
+  const before = await to.ask('/api/v4/configuration')
+  copyArchive(from, to, filename)
+  const preview = await to.ask('/api/v5/data/import', { method: 'POST', body: { filename, dry_run: true }, as: plant })
+  assert.equal(preview.status, 200, preview.text)
+  assert.match(preview.text, /"connectors\.http\.local\.url"/)
+  assert.doesNotMatch(preview.text, /hidden|@plant/)
+  assert.equal((await to.ask('/api/v4/configuration')).text, before.text)
+  const imported = await to.ask('/api/v5/data/import', { method: 'POST', body: { filename }, as: plant })
+  assert.equal(imported.status, 200, imported.text)
+
+  const restored = (await to.ask('/api/v5/rules/all', { as: plant })).json
+  assert.deepEqual([restored.sql, restored.actions], [rule.sql, [{ action: 'http:hook', fallbacks: ['http:spare'] }]])
+  assert.deepEqual((await to.ask('/api/v5/rules')).json.data, [])
+  assert.deepEqual((await to.ask('/api/v5/sources', { as: plant })).json[0].connector, 'far')
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${to.port}`, { clientId: 'c', username: 'plant/c' })
+  t.after(() => client.end(true))
+  await client.publishAsync('in/x', 'restored', { qos: 1 })
+  await service.until((received) => received.length === 1)
+  const [hooked] = service.received
+  assert.deepEqual(
+    [hooked.path, hooked.body, hooked.headers.authorization],
+    ['/hook', 'restored', 'Bearer hidden of plant'],
+  )
+  // Of the other namespace nothing has changed, and a second import finds nothing to change.
+  assert.equal((await to.ask('/api/v5/rules/all', { as: shop })).json.actions[0].action, 'http:hook')
+  const shops = await views(shop)
+  const again = await to.ask('/api/v5/data/import', { method: 'POST', body: { filename, dry_run: true }, as: plant })
+  assert.deepEqual(again.json.data.configuration, [], again.text)
+  await to.ask('/api/v5/rules/all', { method: 'DELETE', as: plant })
+  const other = await to.ask('/api/v5/data/diff', { method: 'POST', body: { first: filename }, as: plant })
+  assert.ok(
+    other.json.data.configuration.some(({ key }: { key: string }) => key === 'rule_engine.rules.all.sql'),
+    other.text,
+  )
+  // A global administrator restores it as well, into this namespace only.
+  copyArchive(from, to, filename, 'shop')
+  const strange = await to.ask('/api/v5/data/import', { method: 'POST', body: { filename }, as: shop })
+  assert.deepEqual([strange.status, strange.json.reason], [403, 'FORBIDDEN'], strange.text)
+  const body = { filename }
+  assert.equal((await to.ask('/api/v5/data/import?namespace=shop', { method: 'POST', body })).status, 403)
+  assert.equal((await to.ask('/api/v5/data/import?namespace=plant', { method: 'POST', body })).status, 200)
+  assert.equal((await to.ask('/api/v5/rules/all', { as: plant })).json.sql, rule.sql)
+  assert.deepEqual(await views(shop), shops)
+})
+
+test('an archive of a namespace brings files of the machine only for a global administrator', async (t) => {
+  const from = await startWithNamespaces(t)
+  const log = { type: 'disk_log', name: 'log', filepath: 'plant.log' }
+  assert.equal((await post(from, 'connectors?namespace=plant', log)).status, 201)
+  const { filename } = (await from.ask('/api/v5/data/export', { method: 'POST', body: {}, as: plant })).json
+  const ask = (broker: BrokerWithApi, as?: string) =>
+    broker.ask(`/api/v5/data/import${as === undefined ? '?namespace=plant' : ''}`, {
+      method: 'POST',
+      body: { filename },
+      ...(as !== undefined && { as }),
+    })
+  assert.equal((await ask(from, plant)).status, 200, 'unchanged here')
+  const to = await startWithNamespaces(t)
+  copyArchive(from, to, filename)
+  const refused = await ask(to, plant)
+  assert.deepEqual([refused.status, refused.json.reason], [403, 'FORBIDDEN'], refused.text)
+  assert.match(refused.text, /connectors\.disk_log\.log: disk_log writes to files/)
+  assert.deepEqual((await to.ask('/api/v5/connectors', { as: plant })).json, [])
+  assert.equal((await ask(to)).status, 200)
+  assert.equal((await to.ask('/api/v5/connectors', { as: plant })).json[0].name, 'log')
 })

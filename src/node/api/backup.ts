@@ -34,6 +34,7 @@ import { accountSetsIn, checkFile, type CheckPlan } from '../backup/check-file.t
 import { Comparison, configurationDifferences, plainConfigurationOf } from '../backup/compare.ts'
 import {
   archivedConfiguration,
+  archivedNamespace,
   type ExportDependencies,
   exportArchive,
   type ExportPlan,
@@ -47,6 +48,7 @@ import {
   profileOf,
   refusalOf,
 } from '../backup/import-archive.ts'
+import { scopedKey } from '../backup/namespace-configuration.ts'
 import { TooLarge, writableOf } from '../backup/open-file.ts'
 import { ScanBudget } from '../records/record-scan.ts'
 
@@ -278,7 +280,9 @@ class BackupOperator {
       if ('symbol' in ofSecond) return ofSecond
       if (comparison.hasMoreInFirst) await checkFile(one, take('takeFirstAgain'))
       const { held } = this.#dependencies.configuration.config
-      const isSecret = (key: string): boolean => held.get(key)?.isSecret === true
+      const { namespace } = scope
+      const isSecret = (key: string): boolean =>
+        held.get(namespace === undefined ? key : scopedKey(key, namespace))?.isSecret === true
       const configuration = configurationDifferences(plainConfigurationOf(ofFirst), ofSecond.configuration, isSecret)
       return { tables: comparison.tables, configuration }
     })
@@ -301,7 +305,8 @@ class BackupOperator {
       }
     }
     // What an export of a namespace would contain, without data of the whole broker.
-    if (scope.namespace !== undefined) return { configuration: {} }
+    if (scope.namespace !== undefined)
+      return { configuration: archivedNamespace(this.#exportGround(), scope.namespace) }
     const moment = takeBrokerSnapshot(this.#dependencies)
     const budget = new ScanBudget()
     for (const table of tableNames) {

@@ -4,11 +4,7 @@
 import { type Caller } from '../../contract/index.ts'
 import { scopedName, splitScopedName } from '../../core/index.ts'
 import type { NodeDeadLetter, Resource, RuleOperations, RuleProblem, RuleSettings } from '../../management/index.ts'
-
-/** Types that write to files of this machine. */
-const typesOfFiles: ReadonlySet<string> = new Set(['disk_log', 'sqlite'])
-/** Ends of keys whose values are names of files. */
-const fileKey = /file$|^filepath$/
+import { mapActionNames, refusalOfFiles } from '../rules/namespaced-resources.ts'
 
 /** `sqlOfNamespace`: tests of SQL that have no values of others and no environment. */
 export function scopedRuleOperations(
@@ -28,7 +24,7 @@ export function scopedRuleOperations(
         return id === undefined ? [] : [{ ...rule, id, actions: rule.actions.map((action) => scope.shown(action)) }]
       }),
     putRule: async (id, settings, by) => {
-      const actions = settings?.actions?.map((action) => withNames(action, (name) => scope.name(name)))
+      const actions = settings?.actions?.map((action) => mapActionNames(action, (name) => scope.name(name)))
       const scoped: RuleSettings | undefined =
         settings === undefined || actions === undefined ? settings : { ...settings, actions }
       return scope.problem(await whole.putRule(scope.name(id), scoped, by))
@@ -38,13 +34,13 @@ export function scopedRuleOperations(
     resetRule: (id) => whole.resetRule(scope.name(id)),
     resources: (kind) => whole.resources(kind).flatMap((resource) => scope.resource(resource)),
     putResource: async (kind, { type, name }, settings, by) => {
-      const refusal = settings === undefined ? undefined : refusalOf(type, settings, by)
+      const refusal = settings === undefined ? undefined : refusalFor(type, settings, by)
       if (refusal !== undefined) return { problem: refusal, isAbout: 'settings' }
       const scoped = settings === undefined ? undefined : scope.settings(settings)
       return scope.problem(await whole.putResource(kind, { type, name: scope.name(name) }, scoped, by))
     },
     probe: async (kind, { type, name }, settings, by) => {
-      const refusal = refusalOf(type, settings, by)
+      const refusal = refusalFor(type, settings, by)
       if (refusal !== undefined) return refusal
       const problem = await whole.probe(kind, { type, name: scope.name(name) }, scope.settings(settings), by)
       return problem === undefined ? undefined : scope.text(problem)
@@ -91,7 +87,7 @@ class Scope {
     )
 
   shown(action: unknown): unknown {
-    return this.#namespace === undefined ? action : withNames(action, (name) => splitScopedName(name).name)
+    return this.#namespace === undefined ? action : mapActionNames(action, (name) => splitScopedName(name).name)
   }
 
   settings(settings: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
@@ -120,31 +116,7 @@ class Scope {
   }
 }
 
-/** Changes the names of actions of the configuration in an action of a rule and its fallbacks. */
-function withNames(action: unknown, nameOf: (name: string) => string): unknown {
-  if (typeof action === 'string') return nameOf(action)
-  if (typeof action !== 'object' || action === null || !('action' in action)) return action
-  const { fallbacks } = action as { readonly fallbacks?: unknown }
-  const changed = Array.isArray(fallbacks) ? fallbacks.map((fallback) => withNames(fallback, nameOf)) : fallbacks
-  return { ...action, action: withNames(action.action, nameOf), fallbacks: changed }
-}
-
 /** An account that is kept to a namespace has no files of this machine. A global administrator gives them. */
-function refusalOf(type: string, settings: unknown, by: Pick<Caller, 'namespace'>): string | undefined {
-  if (by.namespace === undefined) return undefined
-  if (typesOfFiles.has(type))
-    return `${type} writes to files of the broker: a global administrator can make it for a namespace`
-  const key = fileKeyIn(settings)
-  if (key === undefined) return undefined
-  return `${key} names a file of the broker: a global administrator can set it for a namespace`
-}
-
-function fileKeyIn(settings: unknown): string | undefined {
-  if (typeof settings !== 'object' || settings === null) return undefined
-  for (const [key, value] of Object.entries(settings)) {
-    if (fileKey.test(key) && value !== '' && value !== 'none' && value !== null) return key
-    const found = fileKeyIn(value)
-    if (found !== undefined) return found
-  }
-  return undefined
+function refusalFor(type: string, settings: unknown, { namespace }: Pick<Caller, 'namespace'>): string | undefined {
+  return namespace === undefined ? undefined : refusalOfFiles(type, settings)
 }

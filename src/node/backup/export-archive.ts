@@ -20,6 +20,7 @@ import type { AccessRecords } from '../records/access-records.ts'
 import { ReadingInterrupted, type Store } from '../../storage/index.ts'
 import { gatherFiles, type GatheredFiles } from './archived-files.ts'
 import { archiveSuffix, type BackupFolder } from './backup-folder.ts'
+import { configurationOfNamespace } from './namespace-configuration.ts'
 import { takeBrokerSnapshot } from './snapshot.ts'
 import { writableOf } from './open-file.ts'
 import { TableSpool } from './table-spool.ts'
@@ -174,10 +175,20 @@ export function archivedConfiguration(
   return gatherFiles(Object.fromEntries(wanted), { dataDirectory, folder })
 }
 
+/** The configuration of a namespace for its archive, without files: it has none of its own. */
+export function archivedNamespace(
+  { configuration }: Pick<ExportDependencies, 'configuration'>,
+  namespace: string,
+  rootKeys?: readonly string[],
+): PlainValue {
+  return configurationOfNamespace(configuration().written, namespace, rootKeys)
+}
+
 function configurationMembers(dependencies: ExportDependencies, plan: ExportPlan): Marked[] {
   if (plan.namespace !== undefined) {
-    // The configuration contains nothing of a namespace.
-    return [smallMember(`ns/${plan.namespace}/${configurationMember}`, Buffer.from('{}\n'))]
+    const own = archivedNamespace(dependencies, plan.namespace, plan.rootKeys)
+    const text = Buffer.from(`${JSON.stringify(own, null, 2)}\n`)
+    return [smallMember(`ns/${plan.namespace}/${configurationMember}`, text)]
   }
   if (plan.rootKeys?.length === 0) return []
   const { configuration, files } = archivedConfiguration(dependencies, plan)

@@ -17,7 +17,7 @@ import {
   tableNames,
   tableSets,
 } from '../../backup/index.ts'
-import { type ConfigObject, formatConfigError, fromPlain, type PlainValue } from '../../config/index.ts'
+import { type ConfigObject, formatConfigError, fromPlain, type PlainValue, toPlain } from '../../config/index.ts'
 import type {
   BackupRefusal,
   BackupScope,
@@ -37,6 +37,13 @@ import { accountSetsIn, checkFile, configurationOf, maxLineBytes, type OpenArchi
 import { isWellKnownPassword } from '../admins/well-known-passwords.ts'
 import { previewChanges, wellKnownAccounts } from './preview-changes.ts'
 import { ImportPreview } from './import-preview.ts'
+import {
+  configurationOfNamespace,
+  ownChange,
+  refusalOfNamespaceFiles,
+  scopedConfiguration,
+  withoutScope,
+} from './namespace-configuration.ts'
 import { importTables, type TableDependencies } from './import-tables.ts'
 import { piecesOf } from './open-file.ts'
 import { AdminCheck } from './admin-check.ts'
@@ -133,9 +140,11 @@ export function refusalOf(
     const message = `the archive is of ${wholeOrPart(meta.namespace)}, and is not carried out for ${wholeOrPart(scope.namespace)}`
     return refusal(scope.namespace === undefined ? 'BAD_REQUEST' : 'FORBIDDEN', message)
   }
-  if (scope.namespace !== undefined && hasMoreThanOfNamespace(checked)) {
-    const message = 'the archive holds more than a namespace has in one: only who is kept to none may carry that out'
-    return refusal('FORBIDDEN', message)
+  if (scope.namespace !== undefined)
+    return refusalInNamespace(configuration, { ...scope, namespace: scope.namespace }, checked)
+  if (checked.configurationNamespace !== undefined) {
+    const whose = wholeOrPart(checked.configurationNamespace)
+    return refusal('BAD_REQUEST', `the archive is of the whole broker, and its configuration is of ${whose}`)
   }
   const hasAccounts = tables.some((table) => accountTables.includes(table))
   const hasConfiguration = request.parts === undefined || request.parts.includes('configuration')
@@ -152,8 +161,26 @@ export function refusalOf(
 }
 
 /** A caller of a namespace may have edited the archive. */
-function hasMoreThanOfNamespace({ counts, files, configuration = '' }: CheckedArchive): boolean {
-  return counts.size > 0 || files.size > 0 || !/^(\{\s*\})?$/.test(configuration.trim())
+function refusalInNamespace(
+  { written }: Pick<ConfigManager, 'written'>,
+  { namespace, by }: BackupScope & { readonly namespace: string },
+  checked: CheckedArchive,
+): BackupRefusal | undefined {
+  const { counts, files, configuration, configurationNamespace } = checked
+  const isOther = configuration !== undefined && configurationNamespace !== namespace
+  if (counts.size > 0 || files.size > 0 || isOther) {
+    const message =
+      'an archive of a namespace contains only its configuration, and no tables and files: a global administrator can import this one'
+    return refusal('FORBIDDEN', message)
+  }
+  const read = configurationOf(checked)
+  if ('problem' in read) return refusal('BAD_REQUEST', read.problem)
+  const { plain = {} } = read
+  const scoped = scopedConfiguration(plain, namespace)
+  if ('problem' in scoped) return refusal('FORBIDDEN', scoped.problem)
+  if (by.namespace === undefined) return undefined
+  const refused = refusalOfNamespaceFiles(plain, configurationOfNamespace(toPlain(written.values), namespace))
+  return refused === undefined ? undefined : refusal('FORBIDDEN', refused)
 }
 
 function wholeOrPart(namespace: string | undefined): string {
@@ -185,7 +212,7 @@ export function problemOfConfiguration(
   if ('symbol' in read) return read
   const { settings, texts } = read
   const previewed = dependencies.configuration.foresee(settings, { texts, passesOverFiles: true })
-  return 'live' in previewed ? undefined : refuseConfiguration(previewed.message)
+  return 'live' in previewed ? undefined : refuseConfiguration(previewed.message, checked)
 }
 
 interface Prepared {
@@ -212,10 +239,10 @@ function prepareConfiguration(
     return { settings: undefined, placed: files, changes: [], warnings: [], ownName: before.http.username }
   }
   const previewed = dependencies.configuration.foresee(settings, { texts })
-  if (!('live' in previewed)) return refuseConfiguration(previewed.message)
+  if (!('live' in previewed)) return refuseConfiguration(previewed.message, checked)
   const unfit =
     problemOfListenerFiles(previewed.config, before, placed) ?? problemOfBridges(previewed.config, before, placed)
-  if (unfit !== undefined) return refuseConfiguration(unfit)
+  if (unfit !== undefined) return refuseConfiguration(unfit, checked)
   const credentials = checked.counts.get('credentials') ?? 0
   const expected = previewChanges({
     before,
@@ -228,11 +255,18 @@ function prepareConfiguration(
     ...previewed.needsRestart.map(({ key, old, new: now }) => ({ key, old, new: now, needsRestart: true })),
   ]
   const ownName = previewed.config.http.username
-  return { settings, placed: files, changes, warnings: [...warnings, ...expected], ownName }
+  const { namespace } = checked.meta
+  const shown = namespace === undefined ? changes : changes.map((change) => ownChange(change, namespace))
+  return { settings, placed: files, changes: shown, warnings: [...warnings, ...expected], ownName }
 }
 
-function refuseConfiguration(message: string): BackupRefusal {
-  return refusal('BAD_REQUEST', `the configuration of the archive cannot be taken here: ${message}`)
+function refuseConfiguration(message: string, checked: CheckedArchive): BackupRefusal {
+  return refusal('BAD_REQUEST', `the configuration of the archive cannot be taken here: ${ownText(message, checked)}`)
+}
+
+/** A namespace does not know its name at the end of others. */
+function ownText(text: string, { meta: { namespace } }: Pick<CheckedArchive, 'meta'>): string {
+  return namespace === undefined ? text : withoutScope(text, namespace)
 }
 
 interface ReadConfiguration extends Pick<Prepared, 'placed' | 'warnings'> {
@@ -249,7 +283,10 @@ function readConfiguration(
   const read = configurationOf(checked)
   if ('problem' in read) return refusal('BAD_REQUEST', read.problem)
   const { plain = {} } = read
-  const { configuration, placed, missing } = placeFiles(plain, { ...dependencies, files: checked.files })
+  const { namespace } = checked.meta
+  const inBroker = namespace === undefined ? { scoped: plain } : scopedConfiguration(plain, namespace)
+  if ('problem' in inBroker) return refusal('FORBIDDEN', inBroker.problem)
+  const { configuration, placed, missing } = placeFiles(inBroker.scoped, { ...dependencies, files: checked.files })
   if (missing.length > 0) {
     return refusal('BAD_REQUEST', `the configuration names files that are not in the archive: ${missing.join(', ')}`)
   }
@@ -258,7 +295,7 @@ function readConfiguration(
   const made = fromPlain(kept, 'cluster.hocon')
   if ('faults' in made) return refusal('BAD_REQUEST', made.faults.map(formatConfigError).join('\n'))
   const texts = new Map([...placed].map(([path, content]) => [path, content.toString('utf8')]))
-  return { settings: made.value, placed, texts, warnings }
+  return { settings: made.value, placed, texts, warnings: warnings.map((warning) => ownText(warning, checked)) }
 }
 
 interface ConfigurationForHere {
@@ -327,7 +364,7 @@ async function carryOut(
   try {
     await writePlaced(prepared.placed)
     const failure = await changeConfiguration(dependencies, plan, prepared)
-    if (failure !== undefined) failures['configuration'] = failure
+    if (failure !== undefined) failures['configuration'] = ownText(failure, found.checked)
   } catch (error) {
     failures['files'] = (error as Error).message
   }

@@ -1,0 +1,36 @@
+// What an item of a namespace (a rule, connector, action or source) may name: actions by their own names, and no files
+// of this machine unless a global administrator says so.
+
+/** Types that write to files of this machine. */
+const typesOfFiles: ReadonlySet<string> = new Set(['disk_log', 'sqlite'])
+/** Ends of keys whose values are names of files. */
+const fileKey = /file$|^filepath$/
+
+/** Changes the names of actions of the configuration in an action of a rule and its fallbacks. */
+export function mapActionNames(action: unknown, nameOf: (name: string) => string): unknown {
+  if (typeof action === 'string') return nameOf(action)
+  if (typeof action !== 'object' || action === null || !('action' in action)) return action
+  const { fallbacks } = action as { readonly fallbacks?: unknown }
+  const named = { ...action, action: mapActionNames(action.action, nameOf) }
+  if (!Array.isArray(fallbacks)) return named
+  return { ...named, fallbacks: fallbacks.map((fallback) => mapActionNames(fallback, nameOf)) }
+}
+
+/** Returns why an account that is kept to a namespace must not create this; a global administrator can. */
+export function refusalOfFiles(type: string, settings: unknown): string | undefined {
+  if (typesOfFiles.has(type))
+    return `${type} writes to files of the broker: a global administrator can make it for a namespace`
+  const key = fileKeyIn(settings)
+  if (key === undefined) return undefined
+  return `${key} names a file of the broker: a global administrator can set it for a namespace`
+}
+
+function fileKeyIn(settings: unknown): string | undefined {
+  if (typeof settings !== 'object' || settings === null) return undefined
+  for (const [key, value] of Object.entries(settings)) {
+    if (fileKey.test(key) && value !== '' && value !== 'none' && value !== null) return key
+    const found = fileKeyIn(value)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
