@@ -12,6 +12,7 @@ export { type ConvertedMembers, membersOf } from './converted-tables.ts'
 export { convertAclFile } from './mosquitto/acl-file.ts'
 export { convertConfiguration } from './mosquitto/configuration.ts'
 export { convertDatabase } from './mosquitto/database.ts'
+export type { ImportedSession } from './mosquitto/sessions.ts'
 export { convertPasswordFile } from './mosquitto/password-file.ts'
 export {
   accountTables,

@@ -1,4 +1,5 @@
-// `godwit import mosquitto`: what another broker has, as files that this one reads. No broker has to run.
+// `godwit import mosquitto`: what another broker has, as files that this one reads, and its sessions, which are written to the
+// data directory. No broker has to run.
 
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
@@ -7,10 +8,12 @@ import {
   convertConfiguration,
   convertDatabase,
   convertPasswordFile,
+  type ImportedSession,
   InvalidArchive,
   membersOf,
 } from '../backup/index.ts'
-import type { CredentialRecord, RetainedRecord } from '../records/index.ts'
+import { importSessions, type SessionsImport } from '../node/index.ts'
+import type { CredentialRecord } from '../records/index.ts'
 import { writeConverted } from './ctl/convert-export.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
@@ -19,30 +22,33 @@ export interface ImportArguments {
   readonly output: string
   /** In place of the one that the configuration names. */
   readonly database?: string | undefined
+  /** Which gets the sessions. Undefined: they are not taken over. */
+  readonly data?: string | undefined
 }
 
 /** Of each file: it is read whole. */
 const maxBytes = 536_870_912
 
 /** Gives the exit code. */
-export async function importMosquitto(
-  { conf, output, database }: ImportArguments,
-  terminal: Terminal,
-): Promise<number> {
-  const folder = resolve(output)
+export async function importMosquitto(words: ImportArguments, terminal: Terminal): Promise<number> {
+  const { conf, database } = words
+  const folder = resolve(words.output)
   try {
     const { value, skipped } = convertConfiguration(await textOf(conf), { aclFile: join(folder, 'acl.conf') })
     const named = (file: string): string => resolve(dirname(conf), file)
     const credentials = await credentialsIn(value.passwordFile, named)
     const rules = value.aclFile === undefined ? undefined : convertAclFile(await textOf(named(value.aclFile)))
-    const retained = await retainedIn(database ?? value.databaseFile, named)
-    const left = [...skipped, ...credentials.skipped, ...(rules?.skipped ?? []), ...retained.skipped]
+    const found = await databaseIn(database ?? value.databaseFile, named, value.sessionSource)
+    const left = [...skipped, ...credentials.skipped, ...(rules?.skipped ?? []), ...found.skipped]
     await mkdir(folder, { recursive: true, mode: 0o700 })
     await writeFile(join(folder, 'godwit.conf'), value.text, { flag: 'wx', mode: 0o600 })
     if (rules !== undefined) await writeFile(join(folder, 'acl.conf'), rules.value, { flag: 'wx', mode: 0o600 })
-    const members = membersOf({ credentials: credentials.value, 'retained-messages': retained.value }, left)
+    const { retained, sessions } = found.value
+    const members = membersOf({ credentials: credentials.value, 'retained-messages': [...retained] }, left)
     const archive = members.size === 0 ? undefined : await writeConverted(members, folder)
-    terminal.say(`${[...left.map((line) => `not taken over: ${line}`), ...nextSteps(folder, archive)].join('\n')}\n`)
+    const imported = await takeOver(sessions, words.data)
+    const told = [...left.map((line) => `not taken over: ${line}`), ...imported]
+    terminal.say(`${[...told, ...nextSteps({ folder, data: words.data, archive })].join('\n')}\n`)
     return exitCodes.done
   } catch (error) {
     if (error instanceof FileProblem || error instanceof InvalidArchive) return terminal.fail(error.message)
@@ -54,11 +60,51 @@ export async function importMosquitto(
   }
 }
 
-function nextSteps(folder: string, archive: string | undefined): string[] {
+/** Returns what became of the sessions. */
+async function takeOver(sessions: readonly ImportedSession[], data: string | undefined): Promise<string[]> {
+  if (sessions.length === 0) return []
+  if (data === undefined) {
+    const [subscriptions, queued] = [sum(sessions, 'subscriptions'), sum(sessions, 'queued')]
+    return [
+      `not taken over: ${sessions.length} sessions with ${subscriptions} subscriptions and ${queued} queued messages: name the data directory with --data, and another folder with --output`,
+    ]
+  }
+  const done = await importSessions(resolve(data), sessions)
+  if ('problem' in done) throw new FileProblem(done.problem)
+  return sentencesOf(done)
+}
+
+function sum(sessions: readonly ImportedSession[], what: 'subscriptions' | 'queued'): number {
+  return sessions.reduce((total, session) => total + session[what].length, 0)
+}
+
+function sentencesOf({
+  directory,
+  sessions,
+  subscriptions,
+  queued,
+  existing,
+  existingNamed,
+  alarms,
+}: SessionsImport): string[] {
+  const taken = `${sessions} sessions with ${subscriptions} subscriptions and ${queued} queued messages are in ${directory}`
+  const names = existingNamed.map((clientId) => JSON.stringify(clientId)).join(', ')
+  const kept = `not taken over: ${existing} sessions that are there already (${names}): they were not changed`
+  return [...alarms, ...(existing === 0 ? [] : [kept]), taken]
+}
+
+interface Written {
+  readonly folder: string
+  readonly data: string | undefined
+  readonly archive: string | undefined
+}
+
+function nextSteps({ folder, data, archive }: Written): string[] {
   const file = join(folder, 'godwit.conf')
-  const start = `Check ${file} with "godwit config check ${file}", then: godwit start --config ${file}`
+  const place = data === undefined ? '' : ` --data ${resolve(data)}`
+  const start = `Check ${file} with "godwit config check ${file}", then: godwit start --config ${file}${place}`
   if (archive === undefined) return [start]
-  return [start, `and, when it runs: godwit ctl data import ${archive} --allow-security-profile-mismatch`]
+  return [start, `and, when it runs: godwit ctl data import ${archive} --allow-security-profile-mismatch${place}`]
 }
 
 interface Read<RecordType> {
@@ -74,12 +120,16 @@ async function credentialsIn(
   return convertPasswordFile(await textOf(named(file)), Date.now())
 }
 
-async function retainedIn(file: string | undefined, named: (file: string) => string): Promise<Read<RetainedRecord>> {
-  if (file === undefined) return { value: [], skipped: [] }
+async function databaseIn(
+  file: string | undefined,
+  named: (file: string) => string,
+  source: Parameters<typeof convertDatabase>[2],
+): Promise<ReturnType<typeof convertDatabase>> {
+  if (file === undefined) return { value: { retained: [], sessions: [] }, skipped: [] }
   const path = named(file)
   const bytes = await bytesOf(path)
   try {
-    return convertDatabase(bytes, Date.now())
+    return convertDatabase(bytes, Date.now(), source)
   } catch (error) {
     if (error instanceof InvalidArchive) throw new FileProblem(`${path}: ${error.message}`)
     throw error

@@ -42,7 +42,7 @@ function commandLine(program: Program, terminal: Terminal, run: Run, words: read
   addInit(godwit, program, terminal, run)
   addConfig(godwit, terminal, run)
   addCtl(godwit, program, terminal, run)
-  addImport(godwit, terminal, run)
+  addImport(godwit, program, terminal, run)
   addProbes(godwit, terminal, run)
   addCompletion(godwit, terminal, run)
   addMan(godwit, program, terminal, run)
@@ -136,17 +136,27 @@ function addConfig(godwit: Command, terminal: Terminal, run: Run): void {
     .action(() => run(async () => (await configCommands()).configSchema(terminal)))
 }
 
-function addImport(godwit: Command, terminal: Terminal, run: Run): void {
+function addImport(godwit: Command, { environment = {} }: Program, terminal: Terminal, run: Run): void {
   godwit
     .command('import')
     .description('make files for this broker from those of another one')
     .command('mosquitto')
-    .description('configuration, password file, ACL file and retained messages of mosquitto 1.4 to 2.0')
+    .description('configuration, password file, ACL file, retained messages and sessions of mosquitto 1.4 to 2.0')
     .option('--conf <file>', 'its configuration, which names the other files', '/etc/mosquitto/mosquitto.conf')
     .option('--database <file>', 'its database (default: the one of its configuration); stop mosquitto before')
     .option('--output <directory>', 'where godwit.conf, acl.conf and the archive are written', './from-mosquitto')
+    .option(
+      '--data <directory>',
+      'data directory of a broker that does not run, which gets the sessions (default: $GODWIT_DATA; without: none)',
+      named,
+    )
     .action((words: ImportArguments) =>
-      run(async () => (await import('./import-command.ts')).importMosquitto(words, terminal)),
+      run(async () =>
+        (await import('./import-command.ts')).importMosquitto(
+          { ...words, data: placesOf(words, environment).data },
+          terminal,
+        ),
+      ),
     )
 }
 

@@ -3,6 +3,7 @@
 export { type Account, defaultDataDirectory, type Installation } from './data-dir/data-directory.ts'
 export type { ListenerAddress } from './listeners/listener-addresses.ts'
 export { startNode, type NodeOptions, type NodeStart, type RunningNode } from './boot/start-node.ts'
+export { importSessions, type SessionsImport } from './backup/import-sessions.ts'
 export { startProblems } from './boot/start-problems.ts'
 export type { RestartPolicy } from './shards/supervised-shard.ts'
 export { shardsOf } from './shards/shard-plan.ts'

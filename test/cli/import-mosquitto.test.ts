@@ -171,11 +171,11 @@ test('a database that is none, of another format, or not whole is refused in a s
     Buffer.alloc(4),
     Buffer.from([0, 0, 0, 6]),
   ])
-  assert.deepEqual(convertDatabase(header, 0), { value: [], skipped: [] })
+  assert.deepEqual(convertDatabase(header, 0), { value: { retained: [], sessions: [] }, skipped: [] })
   assert.throws(() => convertDatabase(Buffer.from('nothing'), 0), /it is no database of mosquitto/)
-  const older = Buffer.from(header)
-  older[22] = 3
-  assert.throws(() => convertDatabase(older, 0), /format 3/)
+  const newer = Buffer.from(header)
+  newer[22] = 7
+  assert.throws(() => convertDatabase(newer, 0), /format 7/)
   const cut = Buffer.concat([header, Buffer.from([0, 0, 0, 2, 0, 0, 0, 99, 1])])
   assert.throws(() => convertDatabase(cut, 0), /last chunk is not whole/)
 })

@@ -28,6 +28,8 @@ import { maskedPaths, settingsIn, storedAt } from '../../src/node/configuration/
 import { versionDifferences } from '../../src/node/configuration/config-history.ts'
 import { parseProxyHeader } from '../../src/transports/proxy-header.ts'
 import { checkToken, readTokenKeys } from '../../src/access/index.ts'
+import { convertDatabase } from '../../src/backup/index.ts'
+import { databaseOf } from '../backup/mosquitto-files.ts'
 import { folder, tarOf } from '../backup/crafted.ts'
 import { generateKeyPairSync } from 'node:crypto'
 
@@ -342,7 +344,24 @@ const files: readonly CostlyInput[] = [
   })),
 ]
 
+/** Each session has a subscription and a message that waits. */
+const databases: readonly CostlyInput[] = [2, 6].map((format) => ({
+  name: `a database of mosquitto of format ${format}`,
+  prepare: (count) => {
+    const ids = Array.from({ length: count }, (_, index) => index)
+    const file = databaseOf(format, {
+      messages: ids.map((id) => ({ id, topic: `a/${id}`, payload: 'x' })),
+      clients: ids.map((id) => ({ clientId: `c${id}` })),
+      queued: ids.map((id) => ({ clientId: `c${id}`, id })),
+      subscriptions: ids.map((id) => ({ clientId: `c${id}`, filter: `a/${id}` })),
+      retained: ids,
+    })
+    return () => convertDatabase(file, 0)
+  },
+}))
+
 export const costlyInputs: readonly CostlyInput[] = [
+  ...databases,
   ...Object.entries(texts).map(([name, write]): CostlyInput => ({
     name: `a configuration: ${name}`,
     ...([...ofNames].some((word) => name.startsWith(word)) ? { maxCount: hoconLimits.namedGroups } : {}),

@@ -1,6 +1,7 @@
 // mosquitto.conf as settings of ours: listeners, limits and where the other files are. What has no counterpart is named.
 
 import type { Converted } from './converted.ts'
+import type { SessionSource } from './sessions.ts'
 
 export interface ConvertedConfiguration {
   /** A configuration file. */
@@ -10,6 +11,7 @@ export interface ConvertedConfiguration {
   readonly aclFile: string | undefined
   /** Undefined: nothing is persistent. */
   readonly databaseFile: string | undefined
+  readonly sessionSource: SessionSource
 }
 
 interface MosquittoListener {
@@ -76,9 +78,15 @@ class ConfigurationReading {
   readonly #broker = new Map<string, string>()
   readonly #lines: string[] = []
   readonly #skipped: string[] = []
+  /** Client IDs of bridges at this broker; '': they have the ones that mosquitto makes. */
+  readonly #bridgeClientIds = new Set<string>()
+  #hasPlugin = false
 
   read(word: string, value: string, line: number): void {
     const current = this.#listeners.at(-1)
+    if (word === 'connection') this.#bridgeClientIds.add('')
+    if (word === 'local_clientid') this.#bridgeClientIds.add(value)
+    if (word === 'plugin' || word === 'auth_plugin') this.#hasPlugin = true
     if (word === 'listener') {
       const [port = '', host] = value.split(/\s+/)
       if (!isPort(port)) return this.#skip(line, word, 'only TCP ports can be taken over')
@@ -103,7 +111,27 @@ class ConfigurationReading {
     if (files.aclFile !== undefined) lines.push(`auth.acl.file = ${JSON.stringify(aclFile)}`, 'auth.no_match = deny')
     else lines.push('auth.no_match = allow')
     const text = `# Made from mosquitto.conf by "godwit import mosquitto".\n${lines.join('\n')}\n`
-    return { value: { text, ...files, databaseFile: this.#databaseFile() }, skipped: this.#skipped }
+    const databaseFile = this.#databaseFile()
+    return { value: { text, ...files, databaseFile, sessionSource: this.#sessionSource() }, skipped: this.#skipped }
+  }
+
+  #sessionSource(): SessionSource {
+    const own = { port: Number(this.#broker.get('port') ?? 1_883), options: this.#defaultOptions }
+    const listeners = [own, ...this.#listeners]
+    const mountpoints = listeners.flatMap(({ port, options }): [number, string][] => {
+      const mountpoint = options.get('mount_point')
+      return mountpoint === undefined ? [] : [[port, mountpoint]]
+    })
+    const bridgeClientIds = new Set(this.#bridgeClientIds)
+    const hasBridges = bridgeClientIds.delete('')
+    return {
+      mountpoints: new Map(mountpoints),
+      verifiesUsernames:
+        this.#hasPlugin ||
+        this.#broker.has('password_file') ||
+        listeners.some(({ options }) => options.has('psk_file') || options.has('use_identity_as_username')),
+      isBridge: (clientId) => bridgeClientIds.has(clientId) || (hasBridges && clientId.startsWith('local.')),
+    }
   }
 
   #readNumber(word: string, value: string, line: number): void {

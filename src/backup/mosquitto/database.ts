@@ -1,127 +1,119 @@
-// mosquitto.db of mosquitto 1.4 to 2.0 (formats 5 and 6): retained messages are taken over; sessions are counted.
-//
-//   magic (15 bytes) | checksum | version | chunk ...      chunk: type | length | content, all numbers of these big-endian
-//
-// Numbers that mosquitto wrote as they lay in its memory (message ids, times) are read as little-endian.
+// mosquitto.db of mosquitto 1.4 to 2.0: retained messages, and persistent sessions with what waits for them.
 
-import { type MessageProperties, parseTopicName } from '../../protocol/index.ts'
-import type { RetainedRecord } from '../../records/index.ts'
+import { parseTopicName } from '../../protocol/index.ts'
+import type { RetainedRecord, StoredMessage } from '../../records/index.ts'
 import { InvalidArchive } from '../invalid-archive.ts'
 import type { Converted } from './converted.ts'
-import { messagePropertiesIn } from './message-properties.ts'
+import {
+  chunksIn,
+  type ClientChunk,
+  type MessageChunk,
+  type QueuedChunk,
+  type SubscriptionChunk,
+} from './database-chunks.ts'
+import { LeftOut } from './left-out.ts'
+import { type ImportedSession, SessionDrafts, type SessionSource } from './sessions.ts'
 
-const magic = Buffer.from('\0\u00b5\0mosquitto db\0', 'latin1').subarray(0, 15)
-const headerBytes = 23
-const chunkHeaderBytes = 8
-const chunkTypes = { message: 2, queued: 3, retained: 4, subscription: 5, client: 6 } as const
-/** In front of its texts. */
-const messageHeadBytes = 32
+export interface ConvertedDatabase {
+  readonly retained: readonly RetainedRecord[]
+  readonly sessions: readonly ImportedSession[]
+}
+
+/** All of them are in memory at once. */
+const maxChunks = 4_000_000
+
+/** What a database does not say, if there is no configuration. */
+export const plainSource: SessionSource = { mountpoints: new Map(), verifiesUsernames: false, isBridge: () => false }
 
 /** Throws InvalidArchive where it is no such file, or a chunk is not whole. */
-export function convertDatabase(bytes: Buffer, nowMs: number): Converted<RetainedRecord[]> {
-  checkHeader(bytes)
-  const messages = new Map<bigint, RetainedRecord['message'] | string>()
-  const retained: bigint[] = []
-  const counts = { queued: 0, subscription: 0, client: 0 }
-  for (const { type, content } of chunksIn(bytes)) {
-    if (type === chunkTypes.message) messages.set(...messageIn(content, nowMs))
-    else if (type === chunkTypes.retained) retained.push(content.readBigUInt64LE(0))
-    else if (type === chunkTypes.queued) counts.queued += 1
-    else if (type === chunkTypes.subscription) counts.subscription += 1
-    else if (type === chunkTypes.client) counts.client += 1
+export function convertDatabase(
+  bytes: Buffer,
+  nowMs: number,
+  source: SessionSource = plainSource,
+): Converted<ConvertedDatabase> {
+  const leftOut = new LeftOut()
+  const messages = new Map<bigint, StoredMessage | 'unusable'>()
+  const retainedIds: bigint[] = []
+  const clients: ClientChunk[] = []
+  const queued: QueuedChunk[] = []
+  const subscriptions: SubscriptionChunk[] = []
+  let count = 0
+  for (const chunk of chunksIn(bytes)) {
+    if (++count > maxChunks)
+      throw new InvalidArchive(`it has more than ${maxChunks} messages, sessions and subscriptions`)
+    if (chunk.chunk === 'message') messages.set(chunk.id, storedMessage(chunk, nowMs, leftOut))
+    else if (chunk.chunk === 'retained') retainedIds.push(chunk.messageId)
+    else if (chunk.chunk === 'client') clients.push(chunk)
+    else if (chunk.chunk === 'queued') queued.push(chunk)
+    else subscriptions.push(chunk)
   }
-  const skipped = sessionsInWords(counts)
-  const value = retained.flatMap((id): RetainedRecord[] => {
-    const message = messages.get(id)
-    if (typeof message === 'object') return [{ kind: 'retained', message }]
-    if (message !== undefined) skipped.push(message)
-    return []
-  })
-  return { value, skipped }
-}
-
-function checkHeader(bytes: Buffer): void {
-  if (bytes.length < headerBytes || !bytes.subarray(0, magic.length).equals(magic))
-    throw new InvalidArchive('it is no database of mosquitto')
-  const version = bytes.readUInt32BE(headerBytes - 4)
-  if (version !== 5 && version !== 6)
-    throw new InvalidArchive(`it is of format ${version}, and only 5 and 6 are read: start mosquitto 2.0 with it once`)
-}
-
-function* chunksIn(bytes: Buffer): Generator<{ readonly type: number; readonly content: Buffer }> {
-  let at = headerBytes
-  while (at < bytes.length) {
-    if (at + chunkHeaderBytes > bytes.length) throw new InvalidArchive('its last chunk is not whole')
-    const end = at + chunkHeaderBytes + bytes.readUInt32BE(at + 4)
-    if (end > bytes.length) throw new InvalidArchive('its last chunk is not whole: mosquitto was writing it')
-    yield { type: bytes.readUInt32BE(at), content: bytes.subarray(at + chunkHeaderBytes, end) }
-    at = end
+  const retained = retainedIn(retainedIds, messages, leftOut)
+  const drafts = new SessionDrafts(source, { nowMs, leftOut })
+  for (const chunk of clients) drafts.addClient(chunk)
+  for (const chunk of subscriptions) drafts.addSubscription(chunk)
+  for (const chunk of queued) {
+    const message = messages.get(chunk.messageId)
+    // mosquitto keeps no message that has expired; the reference to it may still be there.
+    if (message === undefined) leftOut.add('queued messages have expired or are missing', chunk.clientId)
+    else if (message !== 'unusable') drafts.addMessage(chunk, message)
   }
-}
-
-/**
- *   id 8 | expiry 8 | payload length 4 | source mid 2 | source id length 2 | user name length 2 | topic length 2
- *   | port 2 | qos 1 | retain 1 | source id | user name | topic | payload | properties
- */
-function messageIn(content: Buffer, nowMs: number): [bigint, RetainedRecord['message'] | string] {
-  if (content.length < messageHeadBytes) throw new InvalidArchive('a message in it is not whole')
-  const id = content.readBigUInt64LE(0)
-  const expirySeconds = Number(content.readBigInt64LE(8))
-  const payloadBytes = content.readUInt32BE(16)
-  const [sourceBytes, userBytes, topicBytes] = [22, 24, 26].map((at) => content.readUInt16BE(at)) as [
-    number,
-    number,
-    number,
-  ]
-  const qos = content.readUInt8(30)
-  const topicAt = messageHeadBytes + sourceBytes + userBytes
-  const payloadAt = topicAt + topicBytes
-  const propertiesAt = payloadAt + payloadBytes
-  if (propertiesAt > content.length || qos > 2) throw new InvalidArchive('a message in it is not whole')
-  const topic = content.toString('utf8', topicAt, payloadAt)
-  if (topic.startsWith('$')) return [id, `the retained message of ${topic} is the broker's own`]
-  if (parseTopicName(topic) === undefined)
-    return [id, `a retained message has no valid topic: ${JSON.stringify(topic.slice(0, 100))}`]
-  const expiresAtMs = expirySeconds > 0 ? expirySeconds * 1_000 : undefined
-  if (expiresAtMs !== undefined && expiresAtMs <= nowMs) return [id, `the retained message of ${topic} has expired`]
-  const seconds = expiresAtMs === undefined ? undefined : Math.ceil((expiresAtMs - nowMs) / 1_000)
-  const properties = propertiesOf(content.subarray(propertiesAt), seconds)
-  return [
-    id,
-    {
-      topic,
-      payload: Buffer.from(content.subarray(payloadAt, propertiesAt)),
-      qos: qos as 0 | 1 | 2,
-      retain: true,
-      properties,
-      publisher: content.toString('utf8', messageHeadBytes, messageHeadBytes + sourceBytes),
-      publisherUsername: userBytes === 0 ? undefined : content.toString('utf8', topicAt - userBytes, topicAt),
-      isByOwnRight: false,
-      publisherMountpoint: '',
-      isRepeat: false,
-      publishedAtMs: nowMs,
-      expiresAtMs,
+  for (const message of drafts.release()) if (message.retain) retain(retained, message)
+  return {
+    value: {
+      retained: [...retained.values()].map((message) => ({ kind: 'retained', message })),
+      sessions: drafts.sessions(),
     },
-  ]
+    skipped: leftOut.sentences(),
+  }
 }
 
-function propertiesOf(bytes: Buffer, expirySeconds: number | undefined): MessageProperties | undefined {
-  const read = messagePropertiesIn(bytes)
-  const all = expirySeconds === undefined ? read : { ...read, messageExpiryIntervalSeconds: expirySeconds }
-  return Object.keys(all).length === 0 ? undefined : all
+function retainedIn(
+  ids: readonly bigint[],
+  messages: ReadonlyMap<bigint, StoredMessage | 'unusable'>,
+  leftOut: LeftOut,
+): Map<string, StoredMessage> {
+  const retained = new Map<string, StoredMessage>()
+  for (const id of ids) {
+    const message = messages.get(id)
+    if (message === undefined) leftOut.add('retained messages have expired or are missing', String(id))
+    else if (message === 'unusable') continue
+    else if (message.topic.startsWith('$')) leftOut.add('retained messages are of the broker itself', message.topic)
+    else retained.set(message.topic, { ...message, retain: true })
+  }
+  return retained
 }
 
-function sessionsInWords({
-  client,
-  subscription,
-  queued,
-}: {
-  client: number
-  subscription: number
-  queued: number
-}): string[] {
-  if (client === 0) return []
-  return [
-    `${client} sessions with ${subscription} subscriptions and ${queued} queued messages: clients get a session when they connect and subscribe; let them connect to mosquitto once more to take what is queued`,
-  ]
+/** [MQTT-3.3.1-10] A retained message without payload ends the one before it. */
+function retain(retained: Map<string, StoredMessage>, message: StoredMessage): void {
+  if (message.payload.length === 0) retained.delete(message.topic)
+  else retained.set(message.topic, message)
+}
+
+function storedMessage(chunk: MessageChunk, nowMs: number, leftOut: LeftOut): StoredMessage | 'unusable' {
+  const { topic, publisher, publisherUsername, payload, qos, retain: isRetained } = chunk
+  if (parseTopicName(topic) === undefined) {
+    leftOut.add('messages have no valid topic', topic)
+    return 'unusable'
+  }
+  const expiresAtMs = chunk.expiresAtSeconds > 0 ? chunk.expiresAtSeconds * 1_000 : undefined
+  if (expiresAtMs !== undefined && expiresAtMs <= nowMs) {
+    leftOut.add('messages have expired', topic)
+    return 'unusable'
+  }
+  const seconds = expiresAtMs === undefined ? undefined : Math.ceil((expiresAtMs - nowMs) / 1_000)
+  const properties = { ...chunk.properties, ...(seconds !== undefined && { messageExpiryIntervalSeconds: seconds }) }
+  return {
+    topic,
+    payload,
+    qos: qos as 0 | 1 | 2,
+    retain: isRetained,
+    properties: Object.keys(properties).length === 0 ? undefined : properties,
+    publisher,
+    publisherUsername: publisherUsername === '' ? undefined : publisherUsername,
+    isByOwnRight: false,
+    publisherMountpoint: '',
+    isRepeat: false,
+    publishedAtMs: nowMs,
+    expiresAtMs,
+  }
 }

@@ -15,7 +15,7 @@ export interface NodeStore {
 }
 
 /** Shards are numbered from 0: no shard has this number. */
-const mainThreadNumber = 255
+export const mainThreadNumber = 255
 
 export interface NodeStoreOptions {
   readonly dataDirectory: string

@@ -1,0 +1,129 @@
+// Sessions that Debian's mosquitto kept, taken over into a data directory: its clients come to Godwit and find what waits.
+
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import mqtt from 'mqtt'
+import {
+  type Broker,
+  runGodwit,
+  type Scope,
+  startBroker,
+  temporaryFolder,
+  WatchedProcess,
+} from '../e2e/godwit-process.ts'
+import { startMosquitto } from './mosquitto-server.ts'
+
+const password = 'secret'
+
+/** Runs `mosquitto_sub -c` until it has so many messages, and returns them with QoS and retain flag. */
+async function take(t: Scope, broker: Broker, words: readonly string[], count: number): Promise<string[]> {
+  const address = ['-h', '127.0.0.1', '-p', `${broker.port}`, '-c', '-F', 'got %t %q %r %p', '-C', `${count}`]
+  const child = new WatchedProcess('stdbuf', ['-oL', 'mosquitto_sub', ...address, ...words])
+  t.after(() => child.stop('SIGKILL'))
+  assert.equal(await child.ended, 0, child.errors)
+  return child.output.split('\n').filter((line) => line.startsWith('got '))
+}
+
+for (const shards of [1, 2]) {
+  test(`sessions of mosquitto go on at a broker with ${shards} shards, each message once and in order`, async (t) => {
+    const { process: mosquitto, port, folder } = await startMosquitto(t)
+    const url = `mqtt://127.0.0.1:${port}`
+    for (const [clientId, protocolVersion] of [
+      ['old', 4],
+      ['recent', 5],
+    ] as const) {
+      const properties = protocolVersion === 5 ? { properties: { sessionExpiryInterval: 3_600 } } : {}
+      const client = await mqtt.connectAsync(url, { clientId, protocolVersion, clean: false, ...properties })
+      await client.subscribeAsync(`${clientId}/#`, { qos: 2 })
+      await client.endAsync()
+    }
+    const publisher = await mqtt.connectAsync(url)
+    for (let number = 1; number <= 300; number++)
+      for (const clientId of ['old', 'recent'])
+        await publisher.publishAsync(`${clientId}/${number}`, `${number}`, { qos: number % 2 === 0 ? 2 : 1 })
+    await publisher.endAsync()
+    assert.equal(await mosquitto.stop('SIGTERM'), 0)
+
+    const data = join(await temporaryFolder(t), 'data')
+    const words = ['import', 'mosquitto', '--conf', join(folder, 'mosquitto.conf'), '--data', data, '--output']
+    const imported = runGodwit(t, [...words, join(folder, 'first')])
+    assert.equal(await imported.ended, 0, imported.errors)
+    assert.match(imported.output, /^2 sessions with 2 subscriptions and 600 queued messages are in /m)
+    const repeated = runGodwit(t, [...words, join(folder, 'second')])
+    assert.equal(await repeated.ended, 0, repeated.errors)
+    assert.match(
+      repeated.output,
+      /not taken over: 2 sessions that are there already \("\w+", "\w+"\): they were not changed/,
+    )
+    assert.match(repeated.output, /^0 sessions with 0 subscriptions and 0 queued messages are in /m)
+
+    const broker = await startBroker(t, { dataDirectory: data, set: [`node.shards=${shards}`] })
+    const running = runGodwit(t, [...words, join(folder, 'third')])
+    assert.notEqual(await running.ended, 0)
+    assert.match(running.errors, /a node is running there already/)
+    for (const [clientId, version] of [
+      ['old', 'mqttv311'],
+      ['recent', 'mqttv5'],
+    ] as const) {
+      const session = ['-i', clientId, '-V', version, '-q', '2', '-t', `${clientId}/#`]
+      const got = await take(t, broker, version === 'mqttv5' ? [...session, '-x', '3600'] : session, 300)
+      // mosquitto_sub shows a message of QoS 2 when it is released, so each QoS has an order of its own.
+      const all = Array.from({ length: 300 }, (_, index) => index + 1)
+      for (const [qos, rest] of [
+        [1, 1],
+        [2, 0],
+      ] as const)
+        assert.deepEqual(
+          got.filter((line) => line.split(' ')[2] === `${qos}`),
+          all.filter((number) => number % 2 === rest).map((number) => `got ${clientId}/${number} ${qos} 0 ${number}`),
+        )
+      assert.equal(got.length, 300)
+    }
+    // The subscription goes on, and nothing of the queue is left.
+    const at = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`)
+    await at.publishAsync('old/last', 'afterwards', { qos: 1 })
+    await at.endAsync()
+    assert.deepEqual(await take(t, broker, ['-i', 'old', '-q', '2', '-t', 'old/#'], 1), ['got old/last 1 0 afterwards'])
+  })
+}
+
+test('a session is for the user that had it, and rules decide what of its queue is delivered', async (t) => {
+  const folder = await temporaryFolder(t)
+  for (const name of ['anna', 'bert']) {
+    const create = name === 'anna' ? ['-c'] : []
+    const made = new WatchedProcess('mosquitto_passwd', ['-b', ...create, join(folder, 'passwords'), name, password])
+    assert.equal(await made.ended, 0, made.errors)
+  }
+  const { process: mosquitto, port } = await startMosquitto(t, [`password_file ${join(folder, 'passwords')}`], {
+    kept: folder,
+  })
+  const url = `mqtt://127.0.0.1:${port}`
+  const anna = await mqtt.connectAsync(url, { clientId: 'c', clean: false, username: 'anna', password })
+  await anna.subscribeAsync(['open/#', 'private/#'], { qos: 1 })
+  await anna.endAsync()
+  const publisher = await mqtt.connectAsync(url, { username: 'bert', password })
+  for (const topic of ['private/1', 'open/1', 'private/2', 'open/2'])
+    await publisher.publishAsync(topic, 'waits', { qos: 1 })
+  await publisher.endAsync()
+  await mosquitto.stop('SIGTERM')
+
+  const data = join(folder, 'data')
+  const words = ['import', 'mosquitto', '--conf', join(folder, 'mosquitto.conf'), '--output', join(folder, 'out')]
+  const imported = runGodwit(t, [...words, '--data', data])
+  assert.equal(await imported.ended, 0, imported.errors)
+  const rules = join(folder, 'rules.conf')
+  await writeFile(rules, '{deny, all, subscribe, ["private/#"]}.\n{allow, all}.\n')
+  const broker = await startBroker(t, {
+    dataDirectory: data,
+    set: [`auth.acl.file=${JSON.stringify(rules)}`, 'auth.password.anna=secret', 'auth.password.bert=secret'],
+  })
+  const at = `mqtt://127.0.0.1:${broker.port}`
+  await assert.rejects(
+    mqtt.connectAsync(at, { clientId: 'c', clean: false, username: 'bert', password, reconnectPeriod: 0 }),
+    /[Ii]dentifier rejected/,
+  )
+  const got = await take(t, broker, ['-i', 'c', '-u', 'anna', '-P', password, '-q', '1', '-t', 'open/#'], 2)
+  assert.deepEqual(got, ['got open/1 1 0 waits', 'got open/2 1 0 waits'])
+})
