@@ -1,6 +1,8 @@
 // Words of the pages for sources, schemas, delayed messages and topic metrics in German.
 
 export const deIntegration = {
+  addListener: 'Listener hinzufügen',
+  addListenerTitle: 'Listener zu {name} hinzufügen',
   addSchema: 'Schema hinzufügen',
   addSource: 'Quelle hinzufügen',
   addTopic: 'Topic hinzufügen',
@@ -12,6 +14,7 @@ export const deIntegration = {
   deleteTopicMetricsText: 'Seine Nachrichten werden nicht mehr gezählt.',
   dueAt: 'Fällig um',
   inPerSecond: 'Eingang je Sekunde',
+  moreSettings: 'Weitere Einstellungen',
   noDelayed: 'Keine verzögerten Nachrichten.',
   noSchemas: 'Keine Schemas.',
   noSources: 'Keine Quellen.',
@@ -20,6 +23,8 @@ export const deIntegration = {
   remaining: 'Verbleibend',
   reset: 'Zurücksetzen',
   schemas: 'Schemas',
+  seeMarkedFields: 'Siehe die markierten Felder.',
+  serviceAnswers: 'Der Dienst antwortet.',
   source: 'Quelltext',
   sources: 'Quellen',
   topicMetrics: 'Topic-Zähler',

@@ -1,6 +1,8 @@
 // Words of the pages for sources, schemas, delayed messages and topic metrics in English.
 
 export const enIntegration = {
+  addListener: 'Add listener',
+  addListenerTitle: 'Add listener to {name}',
   addSchema: 'Add schema',
   addSource: 'Add source',
   addTopic: 'Add topic',
@@ -12,6 +14,7 @@ export const enIntegration = {
   deleteTopicMetricsText: 'Its messages are not counted any more.',
   dueAt: 'Due at',
   inPerSecond: 'In per second',
+  moreSettings: 'More settings',
   noDelayed: 'No delayed messages.',
   noSchemas: 'No schemas.',
   noSources: 'No sources.',
@@ -20,6 +23,8 @@ export const enIntegration = {
   remaining: 'Remaining',
   reset: 'Reset',
   schemas: 'Schemas',
+  seeMarkedFields: 'See the marked fields.',
+  serviceAnswers: 'The service answers.',
   source: 'Source',
   sources: 'Sources',
   topicMetrics: 'Topic metrics',

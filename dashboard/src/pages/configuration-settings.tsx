@@ -33,7 +33,9 @@ export function ConfigurationSettings(): JSX.Element {
   }
   const changed = settings?.filter(({ key }) => edited.has(key)) ?? []
   const apply = async (): Promise<string | undefined> => {
-    const data = settingsObject(changed.map(({ key, path }) => ({ path, text: edited.get(key) ?? '' })))
+    const data = settingsObject(
+      changed.map((setting) => ({ path: setting.path, text: edited.get(setting.key) ?? '', setting })),
+    )
     const result = await api.set_broker_configuration({ body: { data } })
     if ('failure' in result) return textOf(result.failure)
     setOutcome(result.reply.data)

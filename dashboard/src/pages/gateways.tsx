@@ -10,6 +10,7 @@ import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { tellResult } from '../state/results.ts'
+import { NewEntryDialog } from './new-entry-dialog.tsx'
 import { SectionDialog } from './section-dialog.tsx'
 
 type Gateway = Extract<Awaited<ReturnType<typeof api.get_gateways>>, { reply: unknown }>['reply'][number]
@@ -21,6 +22,7 @@ interface Edited {
 
 export default function Gateways(): JSX.Element {
   const [edited, setEdited] = useState<Edited>()
+  const [extended, setExtended] = useState<string>()
   const found = useQuery('gateways', (options) => api.get_gateways({}, options), listMs)
   const canChange = may('change_gateway')
   const turn = async (name: string, isOn: boolean): Promise<void> => {
@@ -43,7 +45,14 @@ export default function Gateways(): JSX.Element {
         isLoading={found.isLoading}
         empty={t('noGateways')}
         columns={gatewayColumns(canChange, turn)}
-        actions={canChange ? [{ word: t('edit'), run: (gateway) => void edit(gateway) }] : []}
+        actions={
+          canChange
+            ? [
+                { word: t('edit'), run: (gateway) => void edit(gateway) },
+                { word: t('addListener'), run: ({ name }) => setExtended(name) },
+              ]
+            : []
+        }
       />
       {edited !== undefined && (
         <SectionDialog
@@ -56,7 +65,29 @@ export default function Gateways(): JSX.Element {
           onSave={(body) => api.change_gateway({ params: { name: edited.name }, body })}
         />
       )}
+      {extended !== undefined && (
+        <NewListener gateway={extended} onClose={() => setExtended(undefined)} onDone={found.reload} />
+      )}
     </Page>
+  )
+}
+
+interface ListenerProps {
+  readonly gateway: string
+  readonly onClose: () => void
+  readonly onDone: () => void
+}
+
+function NewListener({ gateway, onClose, onDone }: ListenerProps): JSX.Element {
+  return (
+    <NewEntryDialog
+      title={t('addListenerTitle', { name: visible(gateway) })}
+      section={['gateway', gateway, 'listeners']}
+      example={{ type: gateway === 'stomp' ? 'tcp' : 'udp', name: 'default' }}
+      onClose={onClose}
+      onDone={onDone}
+      onAdd={(body) => api.add_gateway_listener({ params: { name: gateway }, body })}
+    />
   )
 }
 

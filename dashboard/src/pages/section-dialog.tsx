@@ -11,6 +11,7 @@ import { t } from '../state/messages.ts'
 import { useQuery } from '../state/query.ts'
 import { tellDone } from '../state/results.ts'
 import { type Setting, SettingField } from './setting-field.tsx'
+import { settingProblems } from './setting-problems.ts'
 import { settingsObject } from './setting-values.ts'
 
 interface SectionDialogProps {
@@ -50,21 +51,31 @@ type FormProps = Omit<SectionDialogProps, 'value' | 'onSave'> & { readonly onJso
 
 function SectionForm({ title, act, path, onClose, onDone, onJson }: FormProps): JSX.Element {
   const [edited, setEdited] = useState<ReadonlyMap<string, string>>(new Map())
+  const [problems, setProblems] = useState<ReadonlyMap<string, string>>(new Map())
   const found = useQuery('settings', (options) => api.get_configuration_schema({}, options))
   const settings = found.reply?.data.filter((setting) => path.every((name, at) => setting.path[at] === name))
+  const labelOf = (setting: Setting): string => setting.path.slice(path.length).join('.')
   const edit = ({ key, value }: Setting, text: string): void => {
     const next = new Map(edited)
     if (text === value) next.delete(key)
     else next.set(key, text)
     setEdited(next)
   }
+  /** Returns what belongs to no field. */
+  const tellProblems = (message: string): string => {
+    const found = settingProblems(message, settings?.map(labelOf) ?? [], path)
+    setProblems(found.byKey)
+    return [...found.rest, ...(found.byKey.size > 0 ? [t('seeMarkedFields')] : [])].join('\n')
+  }
   const save = async (): Promise<string | undefined> => {
     const changed = settings?.filter(({ key }) => edited.has(key)) ?? []
     // A secret that is not touched is not sent, and stays.
-    const data = settingsObject(changed.map((one) => ({ path: one.path, text: edited.get(one.key) ?? '' })))
+    const data = settingsObject(
+      changed.map((setting) => ({ path: setting.path, text: edited.get(setting.key) ?? '', setting })),
+    )
     if (changed.length > 0) {
       const result = await api.set_broker_configuration({ body: { data } })
-      if ('failure' in result) return textOf(result.failure)
+      if ('failure' in result) return tellProblems(textOf(result.failure))
     }
     tellDone(act)
     onDone()
@@ -85,7 +96,8 @@ function SectionForm({ title, act, path, onClose, onDone, onJson }: FormProps): 
           setting={setting}
           edited={edited.get(setting.key)}
           onEdit={edit}
-          label={setting.path.slice(path.length).join('.')}
+          label={labelOf(setting)}
+          problem={problems.get(labelOf(setting))}
         />
       ))}
       {settings?.length === 0 && <p class="empty">{t('noSettings')}</p>}

@@ -1,14 +1,15 @@
 // What connectors, actions and sources have in common: columns, acts of a row, and the dialog with their settings.
 
 import type { JSX } from 'preact'
-import { JsonDialog } from '../parts/json-dialog.tsx'
 import { SwitchCell } from '../parts/switch-cell.tsx'
 import type { Column, RowAction } from '../parts/table.tsx'
-import { api, type Result } from '../state/api.ts'
+import { api } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { askBefore } from '../state/questions.ts'
+import { useQuery } from '../state/query.ts'
 import { tellResult } from '../state/results.ts'
+import { type NewEntry, NewEntryDialog } from './new-entry-dialog.tsx'
 import { SectionDialog } from './section-dialog.tsx'
 
 export type Kind = 'connector' | 'action' | 'source'
@@ -29,6 +30,7 @@ export const idOf = ({ type, name }: Named): string => `${type}:${name}`
 const calls = {
   connector: {
     add: api.add_connector,
+    probe: api.probe_connector,
     change: api.change_connector,
     enable: api.enable_connector,
     remove: api.remove_connector,
@@ -37,6 +39,7 @@ const calls = {
   },
   action: {
     add: api.add_action,
+    probe: api.probe_action,
     change: api.change_action,
     enable: api.enable_action,
     remove: api.remove_action,
@@ -45,6 +48,7 @@ const calls = {
   },
   source: {
     add: api.add_source,
+    probe: api.probe_source,
     change: api.change_source,
     enable: api.enable_source,
     remove: api.remove_source,
@@ -53,7 +57,7 @@ const calls = {
   },
 } as const
 
-const newSettings: Readonly<Record<Kind, unknown>> = {
+const newSettings: Readonly<Record<Kind, NewEntry>> = {
   connector: { type: 'http', name: 'service', url: 'http://127.0.0.1:8080' },
   action: {
     type: 'http',
@@ -135,23 +139,40 @@ interface ServiceDialogProps {
 }
 
 /** Adds one, or changes its settings. */
-export function ServiceDialog({ kind, known, onClose, onDone }: ServiceDialogProps): JSX.Element {
-  const addTitle = t(calls[kind].addition)
-  const save = (value: Readonly<Record<string, unknown>>): Promise<Result<unknown>> => {
-    const body = value as Named & Readonly<Record<string, unknown>>
-    if (known === undefined) return calls[kind].add({ body })
-    const params = { id: idOf(known) }
-    return calls[kind].change({ params, body })
-  }
-  const common = { onClose, onDone, onSave: save }
-  if (known === undefined) return <JsonDialog {...common} title={addTitle} act={addTitle} value={newSettings[kind]} />
+export function ServiceDialog({ known, ...props }: ServiceDialogProps): JSX.Element {
+  return known === undefined ? <NewService {...props} /> : <KnownService {...props} known={known} />
+}
+
+function NewService({ kind, onClose, onDone }: Omit<ServiceDialogProps, 'known'>): JSX.Element {
+  const { add, probe, addition } = calls[kind]
+  const connectors = useQuery('connectors', (options) => api.get_connectors({}, options))
+  const namesOf = (type: string): readonly string[] =>
+    (connectors.reply ?? []).filter((connector) => connector.type === type).map(({ name }) => name)
+  return (
+    <NewEntryDialog
+      title={t(addition)}
+      section={[`${kind}s`]}
+      example={newSettings[kind]}
+      onClose={onClose}
+      onDone={onDone}
+      onAdd={(body) => add({ body })}
+      onTest={(body) => probe({ body })}
+      connectors={namesOf}
+    />
+  )
+}
+
+function KnownService(props: ServiceDialogProps & { readonly known: Named }): JSX.Element {
+  const { kind, known, onClose, onDone } = props
   return (
     <SectionDialog
-      {...common}
       title={t('editTitle', { name: visible(idOf(known)) })}
       act={`${t('edit')} ${idOf(known)}`}
       path={[`${kind}s`, known.type, known.name]}
       value={settingsOf(known)}
+      onClose={onClose}
+      onDone={onDone}
+      onSave={(body) => calls[kind].change({ params: { id: idOf(known) }, body })}
     />
   )
 }

@@ -4,7 +4,7 @@ import type { JSX } from 'preact'
 import { useId } from '../parts/fields.tsx'
 import { Name } from '../parts/values.tsx'
 import { type api, may } from '../state/api.ts'
-import { formatNumber } from '../state/format.ts'
+import { formatNumber, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 
 export type Setting = Extract<
@@ -12,8 +12,7 @@ export type Setting = Extract<
   { reply: unknown }
 >['reply']['data'][number]
 
-/** What the API writes in place of a secret. */
-const hiddenValue = '******'
+const maxLines = 6
 
 interface FieldProps {
   readonly setting: Setting
@@ -21,53 +20,104 @@ interface FieldProps {
   readonly edited: string | undefined
   readonly onEdit: (setting: Setting, text: string) => void
   readonly label?: string
+  /** Of something that does not exist yet: the field is empty, and its default is shown in it. */
+  readonly isNew?: boolean
+  /** The values that there are, where the broker knows them and the schema does not. */
+  readonly choices?: readonly string[] | undefined
+  /** Why the broker refuses the value. */
+  readonly problem?: string | undefined
 }
 
 /** Labelled by the dotted key, or by `label`. */
-export function SettingField({ setting, edited, onEdit, label }: FieldProps): JSX.Element {
+export function SettingField(props: FieldProps): JSX.Element {
+  const { setting, edited, label, isNew = false, problem } = props
   const id = useId()
-  const { key, values, value, description } = setting
-  const whyNot = reasonAgainst(setting)
-  // A secret is not shown: the field is empty, and stays so unless another one is typed.
-  const isHidden = setting.secret && value === hiddenValue
-  const text = edited ?? (isHidden ? '' : value)
-  // The types of the library know no input whose kind is chosen at run time.
-  const kind: Record<string, string> = { type: setting.secret ? 'password' : 'text' }
-  const common = {
-    id,
-    value: text,
-    disabled: whyNot !== undefined,
-    'aria-describedby': `${id}-about`,
-  }
+  const whyNot = isNew ? undefined : reasonAgainst(setting)
   return (
     <div class={edited === undefined ? 'setting' : 'setting is-edited'}>
       <label for={id} class="mono">
-        {label ?? key}
+        {label ?? setting.key}
       </label>
-      {values === undefined || !values.includes(value) ? (
-        <input
-          {...common}
-          {...kind}
-          autocomplete="off"
-          spellcheck={false}
-          placeholder={isHidden ? hiddenValue : undefined}
-          onInput={({ currentTarget: { value: typed } }) => onEdit(setting, isHidden && typed === '' ? value : typed)}
-        />
-      ) : (
-        <select {...common} onChange={(event) => onEdit(setting, event.currentTarget.value)}>
-          {values.map((one) => (
-            <option key={one} value={one}>
-              {one}
-            </option>
-          ))}
-        </select>
+      <Control
+        {...props}
+        common={{
+          id,
+          disabled: whyNot !== undefined,
+          required: isNew && setting.required,
+          'aria-invalid': problem === undefined ? undefined : 'true',
+          'aria-describedby': problem === undefined ? `${id}-about` : `${id}-problem ${id}-about`,
+        }}
+      />
+      {problem !== undefined && (
+        <small id={`${id}-problem`} class="problem">
+          {visible(problem)}
+        </small>
       )}
       <small id={`${id}-about`}>
-        <Name text={`${description} ${limitsOf(setting)}`} />
+        <Name text={`${setting.description} ${limitsOf(setting)}`} />
         {whyNot !== undefined && <strong> {whyNot}</strong>}
       </small>
     </div>
   )
+}
+
+interface Common {
+  readonly id: string
+  readonly disabled: boolean
+  readonly required: boolean
+  readonly 'aria-invalid': 'true' | undefined
+  readonly 'aria-describedby': string
+}
+
+function Control({ setting, edited, onEdit, isNew = false, ...props }: FieldProps & { readonly common: Common }) {
+  const { common } = props
+  const { secret, lines, required } = setting
+  const value = readable(setting)
+  const edit = (text: string): void => onEdit(setting, text === value ? setting.value : text)
+  const values = setting.values?.includes(value) === true ? setting.values : undefined
+  const choices = values ?? (props.choices === undefined ? undefined : ['', ...props.choices])
+  if (choices !== undefined) {
+    return (
+      <select
+        {...common}
+        value={edited ?? (values === undefined ? '' : value)}
+        onChange={(event) => edit(event.currentTarget.value)}
+      >
+        {choices.map((one) => (
+          <option key={one} value={one}>
+            {one}
+          </option>
+        ))}
+      </select>
+    )
+  }
+  // A secret is not shown: the field is empty, and stays so unless another one is typed.
+  const isEmpty = secret || isNew
+  const shown = {
+    ...common,
+    value: edited ?? (isEmpty ? '' : value),
+    autocomplete: 'off',
+    spellcheck: false,
+    placeholder: isEmpty && !required ? value : undefined,
+  }
+  const input = (typed: string): void => edit(isEmpty && typed === '' ? value : typed)
+  if (lines && !secret) {
+    const rows = Math.min(maxLines, shown.value.split('\n').length + 1)
+    return <textarea {...shown} rows={rows} onInput={(event) => input(event.currentTarget.value)} />
+  }
+  // The types of the library know no input whose kind is chosen at run time.
+  const kind: Record<string, string> = { type: secret ? 'password' : 'text' }
+  return <input {...shown} {...kind} onInput={(event) => input(event.currentTarget.value)} />
+}
+
+/** A text of several lines stands in quotes in a file, and is shown without them. */
+function readable({ value, lines }: Setting): string {
+  if (!lines || !value.startsWith('"')) return value
+  try {
+    return String(JSON.parse(value))
+  } catch {
+    return value
+  }
 }
 
 /** Default, limits, when it takes hold and where it stands. */

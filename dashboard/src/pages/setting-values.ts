@@ -4,6 +4,8 @@ export interface EditedSetting {
   readonly path: readonly string[]
   /** As in a configuration file. */
   readonly text: string
+  /** What the schema says of it. */
+  readonly setting?: { readonly type: string; readonly lines: boolean }
 }
 
 interface Section {
@@ -13,19 +15,19 @@ interface Section {
 /** Sections within sections. Objects without a prototype: a name among the keys may be anything. */
 export function settingsObject(edited: readonly EditedSetting[]): Record<string, unknown> {
   const whole: Section = Object.create(null) as Section
-  for (const { path, text } of edited) {
+  for (const { path, text, setting } of edited) {
     let place = whole
     for (const name of path.slice(0, -1)) place = (place[name] ??= Object.create(null) as Section) as Section
     const last = path.at(-1)
-    if (last !== undefined) place[last] = settingValue(text)
+    if (last !== undefined) place[last] = setting?.lines === true ? text : settingValue(text, setting?.type)
   }
   return whole
 }
 
-/** Lists and quoted texts are read; everything else is text, which the broker reads by the type of the setting. */
-export function settingValue(written: string): unknown {
+/** Lists, objects and quoted texts are read, of settings that are texts only the last; everything else is text, which the broker reads by the type of the setting. */
+export function settingValue(written: string, type = ''): unknown {
   const text = written.trim()
-  if (!/^["[{]/.test(text)) return text
+  if (!(type.startsWith('text') ? /^"/ : /^["[{]/).test(text)) return text
   try {
     return JSON.parse(text)
   } catch {

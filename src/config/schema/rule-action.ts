@@ -159,6 +159,7 @@ export function linesOfText(maxBytes: number): SettingType<string> {
       return /[^\P{Cc}\t\r\n]/u.test(found) ? { problem: 'the text holds a control character' } : { value: found }
     },
     show: (text) => JSON.stringify(text),
+    hasLines: true,
   }
 }
 

@@ -17,6 +17,8 @@ export interface SettingType<T> {
   read(value: ConfigValue): ReadValue<T>
   /** Returns the value as in a configuration; reading it gives the same value. */
   show(value: T): string
+  /** Whether a value may have several lines. */
+  readonly hasLines?: boolean | undefined
   /** Returns paths of files and directories in a value; absent: there are none. */
   pathsIn?(value: T): readonly NamedPath[]
 }
@@ -162,6 +164,7 @@ export function optional<T>(
         : read
     },
     show: (value) => (value === undefined ? word : type.show(value)),
+    hasLines: type.hasLines,
     pathsIn: (value) => (value === undefined ? [] : (type.pathsIn?.(value) ?? [])),
   }
 }

@@ -24,6 +24,8 @@ export interface Setting<T> {
   readonly isSecret: boolean
   /** Only the configuration file and `--set` may change it, not the API. */
   readonly isLocal: boolean
+  /** A new entry of the named section needs it: without it, the entry is refused. */
+  readonly isRequired: boolean
   /** Why the setting has no effect: see `ignored-settings.ts`; undefined: it has an effect. */
   readonly ignored: string | undefined
 }
@@ -74,6 +76,7 @@ interface SettingWords {
   readonly defaultWords?: string
   readonly isSecret?: boolean
   readonly isLocal?: boolean
+  readonly isRequired?: boolean
 }
 
 /** One setting: its type, default and description. */
@@ -88,6 +91,7 @@ export function setting<T>(type: SettingType<T>, defaultValue: T, words: Setting
     takes: words.takes ?? 'at-restart',
     isSecret: words.isSecret ?? false,
     isLocal: words.isLocal ?? false,
+    isRequired: words.isRequired ?? false,
     ignored: undefined,
   }
 }

@@ -17,12 +17,16 @@ export interface DescribedSetting {
   readonly values: readonly string[] | undefined
   readonly min: number | undefined
   readonly max: number | undefined
+  /** Whether a value may have several lines. */
+  readonly hasLines: boolean
   /** As in a file, or as text. */
   readonly default: string
   readonly description: string
   readonly takes: AppliesOn
   readonly hasEffect: boolean
   readonly isSecret: boolean
+  /** A new entry needs it. */
+  readonly isRequired: boolean
   /** Only the configuration file and `--set` may change it. */
   readonly isLocal: boolean
   readonly isDefault: boolean
@@ -40,27 +44,65 @@ export function describeSettings({ held, places }: GodwitConfig): readonly Descr
   })
 }
 
+/** Maximum names in a path of `describeNewEntries`. */
+const maxPathNames = 10
+
+/**
+ * Describes a new entry of the named sections in `path` or directly below it, in the order of the reference: `['connectors']` has
+ * `connectors.http.<name>.url`. Settings without effect and entries within entries are left out. Undefined: there is no such section.
+ */
+export function describeNewEntries(path: readonly string[]): readonly DescribedSetting[] | undefined {
+  let node: SchemaNode | undefined = root
+  for (const name of path.slice(0, maxPathNames)) {
+    node = node?.kind === 'section' && Object.hasOwn(node.entries, name) ? node.entries[name] : undefined
+  }
+  if (node?.kind !== 'section' || path.length > maxPathNames) return undefined
+  const sections: readonly (readonly [readonly string[], SchemaNode])[] = [
+    [path, node],
+    ...Object.entries(node.entries).map(([name, entry]) => [[...path, name], entry] as const),
+  ]
+  const found = sections.flatMap(([at, section]) => {
+    if (section.kind !== 'section' || section.named === undefined) return []
+    return [...settingsBelow(section.named, [...at, `<${section.placeholder}>`])]
+  })
+  return found.length === 0 ? undefined : found
+}
+
+function* settingsBelow(node: SchemaNode, path: readonly string[]): Generator<DescribedSetting> {
+  if (node.ignored !== undefined) return
+  if (node.kind === 'section') {
+    for (const [name, entry] of Object.entries(node.entries)) yield* settingsBelow(entry, [...path, name])
+    return
+  }
+  const { takes, isSecret, isLocal, type } = node
+  const text = type.show(node.default)
+  const held = { path, text, isDefault: true, isSecret, isLocal, paths: [], takes, hasEffect: true }
+  yield describeSetting(path.join('.'), held, node, undefined)
+}
+
 function describeSetting(
   key: string,
   setting: HeldSetting,
   node: Setting<unknown>,
   place: Position | undefined,
 ): DescribedSetting {
-  const { path, takes, hasEffect, isSecret, isLocal, isDefault } = setting
+  const { path, takes, hasEffect, isLocal, isDefault } = setting
   const preset = node.isSecret && node.default !== undefined ? mask : node.type.show(node.default)
   return {
     key,
     path,
     type: typeText(node),
     ...boundsOf(node.type.jsonSchema),
+    hasLines: node.type.hasLines ?? false,
     default: node.defaultWords ?? preset,
     description: node.description,
     takes,
     hasEffect,
-    isSecret,
+    isSecret: node.isSecret,
+    isRequired: node.isRequired,
     isLocal,
     isDefault,
-    value: isSecret && !isDefault ? mask : setting.text,
+    value: setting.isSecret && !isDefault ? mask : setting.text,
     place,
   }
 }

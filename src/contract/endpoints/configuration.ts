@@ -65,11 +65,13 @@ const listedSetting = Type.Object({
   values: Type.Optional(Type.Array(Type.String(), { description: 'Of a choice.' })),
   min: Type.Optional(Type.Number()),
   max: Type.Optional(Type.Number()),
+  lines: Type.Boolean({ description: 'Whether a value may have several lines.' }),
   default: Type.String({ description: 'As in a file, or in words.' }),
   description: Type.String(),
   takes_hold: Type.Union([Type.Literal('at-once'), Type.Literal('on-next-connect'), Type.Literal('at-restart')]),
   without_engine: Type.Boolean({ description: 'The setting is accepted without effect.' }),
   secret: Type.Boolean(),
+  required: Type.Boolean({ description: 'Without it, a new entry of the section is refused.' }),
   local: Type.Boolean({ description: 'Only the configuration file and `--set` may change it.' }),
   value: Type.String({ description: 'As in a file; secrets are masked.' }),
   source: Type.Union([
@@ -208,6 +210,15 @@ export const configurationEndpoints = {
     method: 'GET',
     path: '/configuration_schema',
     summary: 'Every setting with its definition, its value, and where that is from.',
+    query: Type.Object({
+      new: Type.Optional(
+        Type.String({
+          description:
+            'A section with named entries in it or below it, such as `connectors`, `actions`, `sources` or `gateway.stomp.listeners`: only the settings of a new entry, with `<name>` in its place.',
+        }),
+      ),
+    }),
+    failures: ['invalidParameter'],
     reply: answer(Type.Array(listedSetting)),
     access: 'read',
   }),

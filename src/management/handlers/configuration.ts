@@ -33,7 +33,12 @@ export function configurationHandlers(
       if (isDry) return replyOf(await configuration.tryText(body, { merges }))
       return replyOf(await (merges ? configuration.mergeText(body, caller) : configuration.replaceText(body, caller)))
     },
-    get_configuration_schema: () => ({ code: 0, data: configuration.settings().map(settingRow) }),
+    get_configuration_schema: ({ query: { new: section } }) => {
+      const settings = section === undefined ? configuration.settings() : configuration.settingsOfNew(section)
+      if (settings !== undefined) return { code: 0, data: settings.map(settingRow) }
+      const words = 'has no named entries; sections that have some are connectors, actions, sources and listeners'
+      return refuse('invalidParameter', `new: the section ${JSON.stringify(shortened(section ?? ''))} ${words}`)
+    },
     check_configuration: ({ body }) => {
       const found = configuration.previewText(body)
       if ('isDone' in found) return refusalOf(found)
@@ -258,7 +263,7 @@ const refusals = {
 type SchemaRow = ReplyOf<Endpoints['get_configuration_schema']>['data'][number]
 
 function settingRow(setting: ListedSetting): SchemaRow {
-  const { values, min, max, place, takes, hasEffect, isSecret, isLocal, path, ...plain } = setting
+  const { values, min, max, place, takes, hasEffect, isSecret, isRequired, isLocal, hasLines, path, ...plain } = setting
   return {
     ...plain,
     path: [...path],
@@ -266,9 +271,11 @@ function settingRow(setting: ListedSetting): SchemaRow {
     ...(min === undefined ? {} : { min }),
     ...(max === undefined ? {} : { max }),
     ...(place === undefined ? {} : { place }),
+    lines: hasLines,
     takes_hold: takes,
     without_engine: !hasEffect,
     secret: isSecret,
+    required: isRequired,
     local: isLocal,
   }
 }

@@ -2,6 +2,7 @@ import { basename } from 'node:path'
 import {
   type DescribedSetting,
   describeAsObject,
+  describeNewEntries,
   describeSettings,
   formatConfigError,
   fromPlain,
@@ -32,6 +33,8 @@ export function configurationOperations(
     mergeText: async (text, by) => outcomeOf(await live.mergeText(text, by)),
     tryText: async (text, how) => outcomeOf(await live.tryText(text, how)),
     settings: () => describeSettings(live.config).map((setting) => listedSetting(setting, live)),
+    settingsOfNew: (section) =>
+      describeNewEntries(section.split('.'))?.map((setting) => listedSetting(setting, { isPinned: () => false })),
     previewText: (text) => live.previewText(text),
     replaceText: async (text, by) => outcomeOf(await live.replaceText(text, by)),
     reload: async (by) => outcomeOf(await live.reload(by)),

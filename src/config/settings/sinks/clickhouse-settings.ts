@@ -15,7 +15,10 @@ import {
 
 const clickhouseConnector = section('One ClickHouse.', {
   ...connectorSettings,
-  url: setting(maybeText, undefined, { description: 'Address of its HTTP interface, such as http://127.0.0.1:8123.' }),
+  url: setting(maybeText, undefined, {
+    description: 'Address of its HTTP interface, such as http://127.0.0.1:8123.',
+    isRequired: true,
+  }),
   database: setting(maybeText, undefined, { description: 'Name of the database.' }),
   username: setting(maybeText, undefined, { description: 'User name.' }),
   password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
@@ -30,6 +33,7 @@ const clickhouseAction = section('One kind of row.', {
     sql: setting(template, '', {
       description:
         'SQL with ${...} for values: INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value}). Values are written as literals and never become SQL.',
+      isRequired: true,
     }),
   }),
   resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),

@@ -28,6 +28,7 @@ export const sqlAction = section('One kind of row.', {
     sql: setting(template, '', {
       description:
         'SQL with ${...} for values: INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value}). Values are bound and never become SQL.',
+      isRequired: true,
     }),
   }),
   resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),

@@ -15,6 +15,7 @@ const diskLogConnector = section('One file, and the older ones beside it.', {
   filepath: setting(optional(path('data-directory', { isWritten: true }), 'none'), undefined, {
     description:
       'The file, such as exports/readings.jsonl. Shards after the first have files of their own: readings-shard1.jsonl.',
+    isRequired: true,
   }),
   max_file_size: setting(size({ minBytes: kilobyte, maxBytes: terabyte }), 10 * megabyte, {
     description: 'The file is put aside and a new one begun before it grows beyond this.',

@@ -17,7 +17,7 @@ import {
 
 const elasticsearchConnector = section('One Elasticsearch or OpenSearch.', {
   ...connectorSettings,
-  server: setting(maybeText, undefined, { description: 'Address, such as 127.0.0.1:9200.' }),
+  server: setting(maybeText, undefined, { description: 'Address, such as 127.0.0.1:9200.', isRequired: true }),
   authentication: section('Credentials.', {
     username: setting(maybeText, undefined, { description: 'User name.' }),
     password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
@@ -34,7 +34,7 @@ const elasticsearchAction = section('One kind of document.', {
     action: setting(choice(['create', 'update', 'delete']), 'create', {
       description: 'What is done with the document.',
     }),
-    index: setting(anyText, '', { description: 'Index, such as readings.' }),
+    index: setting(anyText, '', { description: 'Index, such as readings.', isRequired: true }),
     id: setting(maybeText, undefined, {
       description: 'ID of the document. With an ID, a document that is sent twice is one document.',
       defaultWords: 'given by the service',

@@ -19,7 +19,7 @@ import {
 
 export const httpConnector = section('One HTTP service.', {
   ...connectorSettings,
-  url: setting(maybeText, undefined, { description: 'Address, such as http://127.0.0.1:8080/base.' }),
+  url: setting(maybeText, undefined, { description: 'Address, such as http://127.0.0.1:8080/base.', isRequired: true }),
   headers: setting(textMap, new Map(), { description: 'Headers of each request.', isSecret: true }),
   connect_timeout: connectTimeout,
   pool_size: poolSize,

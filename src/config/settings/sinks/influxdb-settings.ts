@@ -16,7 +16,7 @@ import {
 
 const influxdbConnector = section('One InfluxDB.', {
   ...connectorSettings,
-  server: setting(maybeText, undefined, { description: 'Address, such as 127.0.0.1:8086.' }),
+  server: setting(maybeText, undefined, { description: 'Address, such as 127.0.0.1:8086.', isRequired: true }),
   parameters: section('Database, and credentials.', {
     influxdb_type: setting(choice(['influxdb_api_v1', 'influxdb_api_v2']), 'influxdb_api_v2', {
       description: 'Version of the API.',
@@ -39,6 +39,7 @@ const influxdbAction = section('One kind of point.', {
     write_syntax: setting(template, '', {
       description:
         'Lines of the line protocol with ${...} for values: readings,client=${clientid} value=${payload.value},count=${payload.count}i ${timestamp}.',
+      isRequired: true,
     }),
     precision: setting(choice(['ns', 'us', 'ms', 's']), 'ms', { description: 'Unit of the time in write_syntax.' }),
   }),

@@ -26,6 +26,7 @@ const kafkaConnector = section('One Kafka cluster.', {
   ...connectorSettings,
   bootstrap_hosts: setting(maybeText, undefined, {
     description: 'Brokers that are asked for the others, separated by commas, such as 10.0.0.1:9092,10.0.0.2:9092.',
+    isRequired: true,
   }),
   authentication: sectionOrNone('SASL. The word none: without it.', {
     mechanism: setting(choice(['none', 'plain', 'scram_sha_256', 'scram_sha_512']), 'none', {
@@ -45,7 +46,7 @@ const kafkaConnector = section('One Kafka cluster.', {
 const kafkaAction = section('Records for one topic.', {
   ...actionSettings,
   parameters: section('The record. Texts of `message` are templates with ${...}.', {
-    topic: setting(anyText, '', { description: 'Topic of Kafka.' }),
+    topic: setting(anyText, '', { description: 'Topic of Kafka.', isRequired: true }),
     message: section('One record.', {
       key: setting(template, '${clientid}', {
         description: 'Key. Records with the same key go to the same partition and keep their order. Empty: no key.',
@@ -83,7 +84,7 @@ const kafkaAction = section('Records for one topic.', {
 const kafkaSource = section('Records of one topic. Rules name the source $bridges/kafka_consumer:NAME.', {
   ...sourceSettings,
   parameters: section('What is read.', {
-    topic: setting(maybeText, undefined, { description: 'Topic of Kafka.' }),
+    topic: setting(maybeText, undefined, { description: 'Topic of Kafka.', isRequired: true }),
     group_id: setting(maybeText, undefined, {
       description: 'Consumer group. Kafka remembers for it what rules have had.',
       defaultWords: 'godwit- and the name of the source',

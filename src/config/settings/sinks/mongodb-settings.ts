@@ -30,7 +30,7 @@ const mongodbConnector = section('One database of MongoDB.', {
     w_mode: ofEmqx,
     r_mode: ofEmqx,
   }),
-  database: setting(maybeText, undefined, { description: 'Name of the database.' }),
+  database: setting(maybeText, undefined, { description: 'Name of the database.', isRequired: true }),
   username: setting(maybeText, undefined, { description: 'User name.' }),
   password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
   auth_source: setting(anyText, 'admin', { description: 'Database that has the user.' }),
@@ -45,7 +45,7 @@ const mongodbConnector = section('One database of MongoDB.', {
 const mongodbAction = section('One kind of document.', {
   ...actionSettings,
   parameters: section('The document.', {
-    collection: setting(template, '', { description: 'Collection, a template such as readings.' }),
+    collection: setting(template, '', { description: 'Collection, a template such as readings.', isRequired: true }),
     payload_template: setting(optional(template, 'none'), undefined, {
       description: 'The document as JSON, a template.',
       defaultWords: 'all columns as JSON',

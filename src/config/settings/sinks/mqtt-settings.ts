@@ -20,7 +20,10 @@ const maxKeepAliveMs = 65_535_000
 /** Also of what `rules.repub` of NanoMQ makes. */
 export const mqttConnector = section('One MQTT broker.', {
   ...serverSettings,
-  server: setting(maybeText, undefined, { description: 'Address of the broker, such as 127.0.0.1:1883.' }),
+  server: setting(maybeText, undefined, {
+    description: 'Address of the broker, such as 127.0.0.1:1883.',
+    isRequired: true,
+  }),
   proto_ver: setting(choice(['v5', 'v4', 'v3', '5', '4', '3']), 'v5', {
     description: 'MQTT version: v3 is 3.1, v4 is 3.1.1, v5 is 5.0.',
   }),
@@ -55,7 +58,7 @@ export const mqttAction = section('One kind of message.', {
 const mqttSource = section('A subscription at a remote broker. Rules name it $bridges/mqtt:NAME.', {
   ...sourceSettings,
   parameters: section('The subscription.', {
-    topic: setting(maybeText, undefined, { description: 'Topic filter, such as plant/#.' }),
+    topic: setting(maybeText, undefined, { description: 'Topic filter, such as plant/#.', isRequired: true }),
     qos: setting(choice(['0', '1', '2']), '1', { description: 'Maximum QoS.' }),
   }),
 })

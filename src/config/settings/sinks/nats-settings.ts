@@ -16,6 +16,7 @@ const natsConnector = section('One server or cluster of NATS.', {
   ...serverSettings,
   server: setting(maybeText, undefined, {
     description: 'Address of the server, such as 127.0.0.1:4222. Several of a cluster are separated by commas.',
+    isRequired: true,
   }),
   token: setting(maybeText, undefined, { description: 'Token, in place of user name and password.', isSecret: true }),
 })
@@ -23,7 +24,10 @@ const natsConnector = section('One server or cluster of NATS.', {
 const natsAction = section('One kind of message.', {
   ...actionSettings,
   parameters: section('The message.', {
-    subject: setting(template, '', { description: 'Subject, a template such as readings.${clientid}.' }),
+    subject: setting(template, '', {
+      description: 'Subject, a template such as readings.${clientid}.',
+      isRequired: true,
+    }),
     payload: setting(optional(template, 'none'), undefined, {
       description: 'Payload, a template.',
       defaultWords: 'all columns as JSON',

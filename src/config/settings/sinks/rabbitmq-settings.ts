@@ -19,7 +19,10 @@ const maxHeartbeatMs = 3_600_000
 
 const rabbitmqConnector = section('One RabbitMQ server.', {
   ...serverSettings,
-  server: setting(maybeText, undefined, { description: 'Address of the server, such as 127.0.0.1 or 127.0.0.1:5672.' }),
+  server: setting(maybeText, undefined, {
+    description: 'Address of the server, such as 127.0.0.1 or 127.0.0.1:5672.',
+    isRequired: true,
+  }),
   port: setting(optional(integer({ min: 1, max: 65_535 }), 'none'), undefined, {
     description: 'Port, where `server` has none.',
     defaultWords: '5672, with TLS 5671',
@@ -58,7 +61,7 @@ const rabbitmqAction = section('One kind of message.', {
 const rabbitmqSource = section('Messages of one queue. Rules name the source $bridges/rabbitmq:NAME.', {
   ...sourceSettings,
   parameters: section('What is read.', {
-    queue: setting(maybeText, undefined, { description: 'Queue. It must exist.' }),
+    queue: setting(maybeText, undefined, { description: 'Queue. It must exist.', isRequired: true }),
     prefetch: setting(integer({ min: 1, max: 1_000 }), 100, {
       description: 'Messages that RabbitMQ may send before the first of them is acknowledged.',
     }),

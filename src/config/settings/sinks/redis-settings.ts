@@ -35,6 +35,7 @@ const redisAction = section('One kind of command.', {
   parameters: section('The command.', {
     command_template: setting(listOf(template, 1_024), [], {
       description: 'The words of the command. Each is a template: [SET, "${topic}", "${payload}"].',
+      isRequired: true,
     }),
   }),
   resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),

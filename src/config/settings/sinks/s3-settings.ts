@@ -23,11 +23,18 @@ const column = text({ form: { pattern: /^[^${},"\s]+$/, name: 'a path such as pa
 
 const s3Connector = section('One S3, or a service like it.', {
   ...connectorSettings,
-  host: setting(maybeText, undefined, { description: 'Host, such as s3.eu-central-1.amazonaws.com.' }),
+  host: setting(maybeText, undefined, {
+    description: 'Host, such as s3.eu-central-1.amazonaws.com.',
+    isRequired: true,
+  }),
   port: setting(integer({ min: 1, max: 65_535 }), 443, { description: 'Port. With 443, set ssl.enable.' }),
   region: setting(text(), 'us-east-1', { description: 'Region that requests are signed for.' }),
-  access_key_id: setting(maybeText, undefined, { description: 'ID of the access key.' }),
-  secret_access_key: setting(maybeText, undefined, { description: 'The access key.', isSecret: true }),
+  access_key_id: setting(maybeText, undefined, { description: 'ID of the access key.', isRequired: true }),
+  secret_access_key: setting(maybeText, undefined, {
+    description: 'The access key.',
+    isSecret: true,
+    isRequired: true,
+  }),
   connect_timeout: connectTimeout,
   pool_size: poolSize,
   ssl: clientCertificates,
@@ -39,10 +46,11 @@ const s3Action = section('One kind of object.', {
     mode: setting(choice(['direct', 'aggregated']), 'direct', {
       description: 'direct: each result is an object. aggregated: an object has many results, one on each line.',
     }),
-    bucket: setting(anyText, '', { description: 'Bucket. With mode direct a template.' }),
+    bucket: setting(anyText, '', { description: 'Bucket. With mode direct a template.', isRequired: true }),
     key: setting(anyText, '', {
       description:
         'Key of the object, a template. With mode aggregated it has ${sequence}, and may have ${action}, ${node}, ${datetime.rfc3339utc}, ${datetime.unix} and ${container.type}.',
+      isRequired: true,
     }),
     content: setting(optional(template, 'none'), undefined, {
       description: 'Content of an object, a template. Of mode direct.',

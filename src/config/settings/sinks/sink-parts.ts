@@ -52,7 +52,7 @@ export const poolSize = setting(integer({ min: 1, max: 1_024 }), 8, { descriptio
 /** For services with an address. */
 export const serverSettings = {
   ...connectorSettings,
-  server: setting(maybeText, undefined, { description: 'Address, such as 127.0.0.1:5432.' }),
+  server: setting(maybeText, undefined, { description: 'Address, such as 127.0.0.1:5432.', isRequired: true }),
   username: setting(maybeText, undefined, { description: 'User name.' }),
   password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
   connect_timeout: connectTimeout,
@@ -65,7 +65,10 @@ export const actionSettings = {
     description: 'Whether the action sends. A disabled action stores what its rules bring.',
   }),
   description: setting(anyText, '', { description: 'For administrators.' }),
-  connector: setting(maybeText, undefined, { description: 'Name of the connector, which has the type of the action.' }),
+  connector: setting(maybeText, undefined, {
+    description: 'Name of the connector, which has the type of the action.',
+    isRequired: true,
+  }),
 }
 
 export const sourceSettings = {
@@ -73,7 +76,7 @@ export const sourceSettings = {
   resource_opts: section('Settings of EMQX.', { health_check_interval: ofEmqx, ...ignoredResourceOptions }),
   enable: setting(boolean, true, { description: 'Whether the source receives.' }),
   description: setting(anyText, '', { description: 'For administrators.' }),
-  connector: setting(maybeText, undefined, { description: 'Name of the connector.' }),
+  connector: setting(maybeText, undefined, { description: 'Name of the connector.', isRequired: true }),
 }
 
 const resourceOptionEntries = {

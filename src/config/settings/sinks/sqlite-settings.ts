@@ -10,6 +10,7 @@ export const sqliteConnector = section('One SQLite file.', {
   ...connectorSettings,
   path: setting(optional(path('data-directory', { isWritten: true }), 'none'), undefined, {
     description: 'The file, such as exports/readings.db. All shards write to it.',
+    isRequired: true,
   }),
 })
 
@@ -20,6 +21,7 @@ export const sqliteAction = section('One kind of row.', {
     sql: setting(template, '', {
       description:
         'SQL with ${...} for values: INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value}). Values are bound and never become SQL.',
+      isRequired: true,
     }),
     create_table: setting(optional(template, 'none'), undefined, {
       description: 'CREATE TABLE IF NOT EXISTS ..., executed before the first row.',

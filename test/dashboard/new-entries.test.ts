@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Locator } from 'playwright-core'
+import { connectAsync } from 'mqtt'
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { settingProblems } from '../../dashboard/src/pages/setting-problems.ts'
+import { settingValue } from '../../dashboard/src/pages/setting-values.ts'
+import { startBrokerWithApi } from '../management/api.ts'
+import { assertQuiet, openAt } from './browser.ts'
+
+const field = (dialog: Locator, key: string): Locator => dialog.getByLabel(key, { exact: true })
+const button = (within: Locator, name: string): Locator => within.getByRole('button', { name, exact: true })
+
+async function problemAt(dialog: Locator, key: string): Promise<string> {
+  const marked = field(dialog, key)
+  const [id] = ((await marked.getAttribute('aria-describedby')) ?? '').split(' ')
+  assert.equal(await marked.getAttribute('aria-invalid'), 'true')
+  return (await dialog.locator(`[id="${id}"]`).textContent()) ?? ''
+}
+
+test('a connector and an action are made in fields; what the broker refuses is said at the field; a test stores nothing', async (t) => {
+  const stored = Promise.withResolvers<string>()
+  const service = createServer((request, response) => {
+    let body = ''
+    request.setEncoding('utf8').on('data', (text: string) => (body += text))
+    request.on('end', () => {
+      if (request.method === 'PUT') stored.resolve(body)
+      response.end()
+    })
+  })
+  service.listen(0, '127.0.0.1')
+  await once(service, 'listening')
+  t.after(() => service.close())
+  const { port } = service.address() as AddressInfo
+  const broker = await startBrokerWithApi(t)
+  const opened = await openAt(t, broker, '#/rules?tab=services')
+  const { page } = opened
+  await page.getByRole('button', { name: 'Add connector', exact: true }).click()
+  const connector = page.getByRole('dialog', { name: 'Add connector', exact: true })
+  await field(connector, 'Type').selectOption('http')
+  await field(connector, 'Name').fill('web')
+  const labels = await connector.locator('label.mono').allTextContents()
+  assert.equal(labels[0], 'url', 'the required setting is the first')
+  assert.equal(await field(connector, 'headers').getAttribute('type'), 'password')
+  await field(connector, 'url').fill('nonsense')
+  await button(connector, 'Test').click()
+  await connector.getByRole('alert', { name: 'Result of the test' }).waitFor()
+  assert.match(await problemAt(connector, 'url'), /write http:\/\/host:port/)
+  await button(connector, 'Save').click()
+  await connector.getByText(/connectors\.http\.web\.url/).waitFor()
+  assert.match(await problemAt(connector, 'url'), /connectors\.http\.web\.url/)
+  await field(connector, 'url').fill(`http://127.0.0.1:${port}`)
+  await button(connector, 'Test').click()
+  await connector.getByRole('status', { name: 'Result of the test' }).getByText('The service answers.').waitFor()
+  assert.deepEqual((await broker.ask('/api/v5/connectors')).json, [])
+  await connector.getByText('More settings', { exact: true }).click()
+  await field(connector, 'description').fill('of the plant')
+  await button(connector, 'Save').click()
+  await connector.waitFor({ state: 'detached' })
+  const { json } = await broker.ask('/api/v5/connectors/http:web')
+  assert.deepEqual([json.url, json.description], [`http://127.0.0.1:${port}`, 'of the plant'])
+
+  await page.getByRole('button', { name: 'Add action', exact: true }).click()
+  const action = page.getByRole('dialog', { name: 'Add action', exact: true })
+  await field(action, 'Type').selectOption('http')
+  await field(action, 'Name').fill('post')
+  await field(action, 'connector').selectOption('web')
+  await field(action, 'parameters.method').selectOption('put')
+  await field(action, 'parameters.body').fill('{"value":\n"${payload}"}')
+  await button(action, 'Save').click()
+  await action.waitFor({ state: 'detached' })
+  const rule = { id: 'all', sql: 'SELECT * FROM "t"', actions: ['http:post'] }
+  assert.equal((await broker.ask('/api/v5/rules', { method: 'POST', body: rule })).status, 201)
+  const client = await connectAsync({ port: broker.port, reconnectPeriod: 0 })
+  t.after(() => client.endAsync(true))
+  await client.publishAsync('t', 'warm', { qos: 1 })
+  assert.equal(await stored.promise, '{"value":\n"warm"}')
+  assertQuiet(opened)
+})
+
+test('a source of another type is made in fields, and JSON begins with what was filled in', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const connector = { type: 'mqtt', name: 'plant', server: '127.0.0.1:1', enable: false }
+  assert.equal((await broker.ask('/api/v5/connectors', { method: 'POST', body: connector })).status, 201)
+  const opened = await openAt(t, broker, '#/rules?tab=sources')
+  const { page } = opened
+  await page.getByRole('button', { name: 'Add source', exact: true }).click()
+  const dialog = page.getByRole('dialog', { name: 'Add source', exact: true })
+  await field(dialog, 'Type').selectOption('kafka_consumer')
+  await field(dialog, 'parameters.group_id').waitFor()
+  assert.deepEqual(await field(dialog, 'connector').locator('option').allTextContents(), [''])
+  await field(dialog, 'Type').selectOption('mqtt')
+  await field(dialog, 'Name').fill('incoming')
+  await field(dialog, 'connector').selectOption('plant')
+  await field(dialog, 'parameters.topic').fill('plant/#')
+  await button(dialog, 'As JSON').click()
+  assert.deepEqual(JSON.parse(await dialog.getByLabel('Settings').inputValue()), {
+    type: 'mqtt',
+    name: 'incoming',
+    connector: 'plant',
+    parameters: { topic: 'plant/#' },
+  })
+  await button(dialog, 'As a form').click()
+  await button(dialog, 'Save').click()
+  await page.getByRole('table', { name: 'Sources' }).getByText('mqtt:incoming').waitFor()
+  assert.equal((await broker.ask('/api/v5/sources/mqtt:incoming')).json.parameters.topic, 'plant/#')
+  assertQuiet(opened)
+})
+
+test('a listener is added to a gateway, which then runs', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const opened = await openAt(t, broker, '#/gateways')
+  const { page } = opened
+  const row = page.getByRole('row', { name: /stomp/ })
+  await row.getByText('Without a listener').waitFor()
+  await row.getByRole('button', { name: 'Add listener stomp', exact: true }).click()
+  const dialog = page.getByRole('dialog', { name: 'Add listener to stomp', exact: true })
+  await field(dialog, 'Type').selectOption('tcp')
+  await field(dialog, 'Name').fill('floor')
+  await field(dialog, 'bind').fill('127.0.0.1:0')
+  await field(dialog, 'max_connections').fill('no number')
+  await button(dialog, 'Save').click()
+  await dialog.getByRole('alert').getByText('See the marked fields.').waitFor()
+  assert.match(await problemAt(dialog, 'max_connections'), /whole number/)
+  await field(dialog, 'max_connections').fill('7')
+  await button(dialog, 'Save').click()
+  await row.getByText('Running').waitFor()
+  const [listener] = (await broker.ask('/api/v5/gateways/stomp/listeners')).json
+  assert.deepEqual([listener.id, listener.max_connections, listener.running], ['stomp:tcp:floor', 7, true])
+  assertQuiet(opened)
+})
+
+test('a refusal belongs to the field whose key it names, the longest one, and else to none', () => {
+  const keys = ['url', 'parameters', 'parameters.topic', 'ssl.keyfile']
+  const place = ['actions', 'mqtt', 'a.b']
+  const found = settingProblems(
+    [
+      'actions.mqtt.a.b.parameters.topic: "x" is wrong',
+      'request: actions.mqtt.probe.url: is missing',
+      'ssl.keyfile: there is no such file',
+      'actions.mqtt.a.b.urls: unknown',
+      'the disk is full',
+    ].join('\n'),
+    keys,
+    place,
+  )
+  assert.deepEqual([...found.byKey.keys()].toSorted(), ['parameters.topic', 'ssl.keyfile', 'url'])
+  assert.deepEqual(found.rest, ['actions.mqtt.a.b.urls: unknown', 'the disk is full'])
+})
+
+test('a text that looks like JSON stays a text where the setting is one', () => {
+  const template = '{"value": "${payload.value}"}'
+  assert.equal(settingValue(template, 'text, or none'), template)
+  assert.deepEqual(settingValue('["a", "b"]', 'a list, each item text'), ['a', 'b'])
+  assert.equal(settingValue('"quoted"', 'text'), 'quoted')
+})

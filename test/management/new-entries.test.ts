@@ -1,0 +1,101 @@
+// What the schema says of entries that do not exist yet, held against what the broker takes.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
+
+interface Row {
+  readonly path: readonly string[]
+  readonly required: boolean
+  readonly without_engine: boolean
+}
+
+interface Entries {
+  [key: string]: unknown
+}
+
+/** By the last part of the key; all others are texts. */
+const values: Readonly<Record<string, unknown>> = {
+  url: 'http://127.0.0.1:1',
+  server: '127.0.0.1:1',
+  bootstrap_hosts: '127.0.0.1:1',
+  host: '127.0.0.1',
+  sql: 'INSERT INTO readings (topic) VALUES (${topic})',
+  write_syntax: 'readings value=${payload.value}',
+  command_template: ['PING'],
+  bucket: 'readings',
+  path: 'exports/new-entries.db',
+  filepath: 'exports/new-entries.jsonl',
+  value: '1',
+}
+
+/** One of several settings is needed: the schema marks none of them. */
+const alternatives: Readonly<Record<string, Entries>> = {
+  'connectors influxdb': { parameters: { bucket: 'readings', org: 'plant', token: 'a-secret-word' } },
+  'connectors mongodb': { parameters: { server: '127.0.0.1:1' } },
+  'actions rabbitmq': { parameters: { routing_key: 'readings' } },
+  'sources nats': { parameters: { subject: 'readings' } },
+}
+
+async function rowsOf(broker: BrokerWithApi, section: string): Promise<readonly Row[]> {
+  const { status, json, text } = await broker.ask(`/api/v5/configuration_schema?new=${section}`)
+  assert.equal(status, 200, text)
+  return json.data
+}
+
+/** An entry with the required settings of its type, without one of them. */
+function entryOf(type: string, required: readonly (readonly string[])[], missing?: readonly string[]): Entries {
+  const entry: Entries = { type, name: 'new' }
+  for (const path of required.filter((one) => one !== missing)) {
+    const [first = '', second] = path
+    const last = path.at(-1) ?? ''
+    const value = last === 'connector' ? 'new' : (values[last] ?? 'readings')
+    if (second === undefined) entry[first] = value
+    else entry[first] = { ...(entry[first] as Entries | undefined), [second]: value }
+  }
+  return entry
+}
+
+function merged(entry: Entries, more: Entries = {}): Entries {
+  const parameters = { ...(entry['parameters'] as Entries | undefined), ...(more['parameters'] as Entries | undefined) }
+  return Object.keys(parameters).length === 0 ? entry : { ...entry, parameters }
+}
+
+test('an entry with the settings that the schema calls required is taken, and without any of them it is refused', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  let refused = 0
+  for (const section of ['connectors', 'actions', 'sources']) {
+    const rows = await rowsOf(broker, section)
+    assert.ok(rows.every((row) => !row.without_engine))
+    for (const type of new Set(rows.map(({ path }) => path[1] ?? ''))) {
+      const required = rows.filter((row) => row.path[1] === type && row.required).map(({ path }) => path.slice(3))
+      assert.notDeepEqual(required, [], `${section} ${type}`)
+      const more = alternatives[`${section} ${type}`]
+      for (const missing of required) {
+        const body = merged(entryOf(type, required, missing), more)
+        const { status, text } = await broker.ask(`/api/v5/${section}_probe`, { method: 'POST', body })
+        assert.equal(status, 400, `${section} ${type} without ${missing.join('.')}: ${text}`)
+        assert.match(text, new RegExp(missing.at(-1) ?? ''), `${section} ${type}: the refusal names the setting`)
+        refused += 1
+      }
+      const body = merged({ ...entryOf(type, required), enable: false }, more)
+      const { status, text } = await broker.ask(`/api/v5/${section}`, { method: 'POST', body })
+      assert.equal(status, 201, `${section} ${type}: ${text}`)
+    }
+  }
+  assert.ok(refused > 50, `${refused} refusals`)
+})
+
+test('listeners of gateways are described before they exist, and a section without entries is refused', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const rows = await rowsOf(broker, 'gateway.stomp.listeners')
+  assert.deepEqual([...new Set(rows.map(({ path }) => path.slice(0, 5).join('.')))].slice(0, 2), [
+    'gateway.stomp.listeners.tcp.<name>',
+    'gateway.stomp.listeners.ssl.<name>',
+  ])
+  for (const section of ['mqtt', 'nothing', 'connectors.http.url', '__proto__', 'a.'.repeat(5_000)]) {
+    const { status, text } = await broker.ask(`/api/v5/configuration_schema?new=${section}`)
+    assert.equal(status, 400, section.slice(0, 20))
+    assert.match(text, /has no named entries/)
+  }
+})
