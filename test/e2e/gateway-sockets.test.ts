@@ -60,6 +60,17 @@ test('[F8] devices on many ports are served by all shards, and sleeping ones are
   assert.equal(gateway.listeners[0].running, true)
 })
 
+test('[F7, F8] one shard opens a DTLS socket, also beside a UDP socket of the same name', async (t) => {
+  const dtlsPort = await freeUdpPort()
+  const socket = 'gateway.mqttsn.listeners.dtls.default'
+  const key = '7369787465656e2d627974652d6b6579'
+  const secure = [`${socket}.bind="127.0.0.1:${dtlsPort}"`, `${socket}.dtls_options.psk=["meter:${key}"]`]
+  const { broker } = await start(t, ['node.shards=3', ...secure])
+  const [gateway] = (await broker.ask('/api/v5/gateways?status=running')).json
+  const states = gateway.listeners.map(({ type, running }: { type: string; running: boolean }) => `${type} ${running}`)
+  assert.deepEqual(states.toSorted(), ['dtls true', 'udp true'])
+})
+
 test('[F3] SEARCHGW is answered in a multicast group', async (t) => {
   const group = '239.255.18.84'
   const { port } = await start(t, ['node.shards=2', `gateway.mqttsn.multicast="${group}"`])

@@ -96,7 +96,7 @@ function listenerOf(
   }: { readonly planned: GatewayPlan; readonly ofType: readonly GatewayReport[]; readonly settings: Settings },
 ): GatewayListener {
   const open = planned.find((one) => one.listener.kind === kind && one.listener.name === name)
-  const reported = ofType.filter((one) => one.name === name)
+  const reported = ofType.filter((one) => one.kind === kind && one.name === name)
   const own = settingsAt(settings, ['listeners', kind, name])
   return {
     type: kind,

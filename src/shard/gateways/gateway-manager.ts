@@ -128,12 +128,14 @@ export class GatewayManager {
     const numbers = new Set(plan.map(({ listener }) => listener.number))
     const gone = [...this.#running.values()].filter(({ assignment }) => !numbers.has(assignment.listener.number))
     await Promise.all(gone.map((gateway) => this.#close(gateway)))
-    for (const assignment of plan) if (!this.#running.has(assignment.listener.number)) await this.#open(assignment)
+    const opened = plan.filter((assignment) => this.#isLocal(assignment))
+    for (const assignment of opened) if (!this.#running.has(assignment.listener.number)) await this.#open(assignment)
   }
 
   reports(): readonly GatewayReport[] {
     return [...this.#running.values()].map(({ assignment, protocol, dependencies, socket }) => ({
       type: assignment.type,
+      kind: assignment.listener.kind,
       name: assignment.listener.name,
       isOpen: socket !== undefined,
       clients: protocol.clients,
@@ -152,6 +154,11 @@ export class GatewayManager {
 
   async stop(): Promise<void> {
     await Promise.all([...this.#running.values()].map((gateway) => this.#close(gateway)))
+  }
+
+  /** A DTLS socket belongs to one shard. */
+  #isLocal({ listener: { onlyOnShard = this.#dependencies.own } }: GatewayAssignment): boolean {
+    return onlyOnShard === this.#dependencies.own
   }
 
   async #open(assignment: GatewayAssignment): Promise<void> {

@@ -34,6 +34,7 @@ export type GatewayPlan = readonly GatewayAssignment[]
 /** State of one socket on a shard. */
 export interface GatewayReport {
   readonly type: GatewayType
+  readonly kind: ShardListener['kind']
   /** As in the configuration: `default`. */
   readonly name: string
   readonly isOpen: boolean

@@ -11,7 +11,7 @@ import { Cookies } from './cookies.ts'
 import type { DtlsCredentials } from './dtls-credentials.ts'
 import { type HandshakeMessage, parseFragments, writeWholeMessage } from './handshake-fragments.ts'
 import { type ClientHello, messageTypes, parseClientHello, writeHelloVerifyRequest } from './handshake-messages.ts'
-import { contentTypes, type DtlsRecord, dtls10, parseRecords, writeRecord } from './records.ts'
+import { contentTypes, type DtlsRecord, parseRecords, writeRecord } from './records.ts'
 import { SessionCache } from './session-cache.ts'
 
 const connectionIdBytes = 8
@@ -310,11 +310,18 @@ function helloIn({ type, body }: DtlsRecord): ReceivedHello | undefined {
   }
 }
 
-/** In a record with the sequence number of the request [RFC6347-4.2.1]. */
-function verifyRequest(cookie: Buffer, { messageSequence }: HandshakeMessage, { sequence }: DtlsRecord): Buffer {
+/**
+ * In a record with the sequence number of the request [RFC6347-4.2.1], and with its version: tinydtls drops records of 1.0, and
+ * OpenSSL says 1.0 itself.
+ */
+function verifyRequest(
+  cookie: Buffer,
+  { messageSequence }: HandshakeMessage,
+  { sequence, version }: DtlsRecord,
+): Buffer {
   const body = writeHelloVerifyRequest(cookie)
   const message = writeWholeMessage({ type: messageTypes.helloVerifyRequest, messageSequence, body })
-  return writeRecord({ type: contentTypes.handshake, version: dtls10, epoch: 0, sequence }, message)
+  return writeRecord({ type: contentTypes.handshake, version, epoch: 0, sequence }, message)
 }
 
 function keyOf({ address, port }: DtlsPeer): string {

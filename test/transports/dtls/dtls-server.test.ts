@@ -19,6 +19,18 @@ test('[F7] an unauthenticated client gets a cookie, no larger than three times w
   assert.deepEqual([world.server.handshakes, world.wakesAtMs], [0, Infinity])
 })
 
+test('[F7] the cookie comes in a record of the version that the client used: tinydtls reads no other', () => {
+  for (const version of [0xfefd, 0xfeff]) {
+    const world = new DtlsWorld()
+    const client = world.client()
+    client.start()
+    const [hello] = client.outbox
+    hello.writeUInt16BE(version, 1)
+    world.server.handleDatagram(hello, peer)
+    assert.equal(world.sent[0].datagram.readUInt16BE(1), version)
+  }
+})
+
 test('[F7] a cookie counts at the address that it was sent to, and for two minutes at most', () => {
   const world = new DtlsWorld()
   const client = world.client()
