@@ -17,7 +17,9 @@ const configuration = (cluster: KafkaCluster, parameters: string): readonly stri
 test('Kafka gets every record, with key, value and headers, and those of one key in order', async (t) => {
   const cluster = await KafkaCluster.start(t)
   const message = 'message={key="${payload.number}",value="${payload}",headers={from="${topic}"}}'
-  const { broker, client } = await startWith(t, configuration(cluster, `${message},compression=zstd`))
+  const further =
+    'kafka_headers="${payload}",kafka_ext_headers=[{kafka_ext_header_key="of ${topic}",kafka_ext_header_value="${payload.number}"}]'
+  const { broker, client } = await startWith(t, configuration(cluster, `${message},${further},compression=zstd`))
   for (let round = 0; round < 5; round++) await publishAll(client, 0, 40)
   await until(broker, action, async () => (await cluster.read('readings')).length >= 200)
   const records = await cluster.read('readings')
@@ -32,7 +34,11 @@ test('Kafka gets every record, with key, value and headers, and those of one key
   for (const [key, all] of partitionsOfKey)
     assert.equal(new Set(all.map(({ partition }) => partition)).size, 1, `the key ${key} is in one partition`)
   assert.ok(new Set(records.map(({ partition }) => partition)).size > 1, 'the keys are in several partitions')
-  assert.deepEqual(records[0].headers, ['from', 'readings/1'])
+  const { number } = JSON.parse(records[0].value) as { number: number }
+  const columns = Object.entries(JSON.parse(records[0].value) as Record<string, unknown>)
+    .flat()
+    .map(String)
+  assert.deepEqual(records[0].headers, [...columns, 'from', 'readings/1', 'of readings/1', String(number)])
 })
 
 test('records wait while Kafka is unreachable or silent, and all arrive; one that is too large is quarantined', async (t) => {

@@ -30,18 +30,18 @@ const text = `connectors {
 actions {
   http.a { connector = a, parameters { method = post, path = "/x", headers { content-type = "application/json" }, body = "\${payload}", max_retries = 2 }, resource_opts { batch_size = 1, batch_time = 0ms, inflight_window = 100, request_ttl = 45s, max_buffer_bytes = 256MB, health_check_interval = 15s, query_mode = async, worker_pool_size = 4 } }
   mqtt.a { connector = a, parameters { topic = "x/\${topic}", qos = "\${qos}", retain = "\${flags.retain}", payload = "\${payload}" } }
-  pgsql.a { connector = a, parameters { sql = "INSERT INTO t(a) VALUES (\${payload})" } }
+  pgsql.a { connector = a, parameters { sql = "INSERT INTO t(a) VALUES (\${payload})", undefined_vars_as_null = false } }
   timescale.a { connector = a, parameters { sql = "INSERT INTO t(a) VALUES (\${payload})" } }
   mysql.a { connector = a, parameters { sql = "INSERT INTO t(a) VALUES (\${payload})" } }
-  kafka_producer.a { connector = a, parameters { topic = t, message { key = "\${.clientid}", value = "\${.}", timestamp = "\${.timestamp}" }, required_acks = all_isr, compression = no_compression, max_batch_bytes = 896KB, max_linger_time = 0ms, partition_strategy = random, buffer { mode = memory, per_partition_limit = 2GB }, kafka_header_value_encode_mode = none, max_inflight = 10, query_mode = async, sync_query_timeout = 5s, partition_count_refresh_interval = 60s } }
+  kafka_producer.a { connector = a, parameters { topic = t, message { key = "\${.clientid}", value = "\${.}", timestamp = "\${.timestamp}" }, required_acks = all_isr, compression = no_compression, max_batch_bytes = 896KB, max_linger_time = 0ms, partition_strategy = random, buffer { mode = memory, per_partition_limit = 2GB }, kafka_headers = "\${pub_props}", kafka_ext_headers = [{ kafka_ext_header_key = "\${clientid}", kafka_ext_header_value = v }], kafka_header_value_encode_mode = none, max_inflight = 10, query_mode = async, sync_query_timeout = 5s, partition_count_refresh_interval = 60s } }
   influxdb.a { connector = a, parameters { write_syntax = "m,t=\${topic} v=\${payload}", precision = ms } }
   redis.a { connector = a, parameters { command_template = ["SET", "\${clientid}", "\${payload}"] } }
   disk_log.a { connector = a, parameters { template = "\${payload}" } }
-  s3.a { connector = a, parameters { bucket = bucket, key = "\${clientid}", content = "\${payload}", mode = direct } }
+  s3.a { connector = a, parameters { bucket = bucket, key = "\${clientid}", content = "\${payload}", mode = direct, acl = public_read } }
   s3.b { connector = a, parameters { bucket = bucket, key = "\${action}/\${node}/\${datetime.rfc3339utc}/\${sequence}", mode = aggregated, container { type = csv, column_order = [timestamp] }, aggregation { time_interval = 1h, max_records = 10000 } } }
   rabbitmq.a { connector = a, parameters { exchange = e, routing_key = k, delivery_mode = persistent, payload_template = "\${payload}", wait_for_publish_confirmations = true, publish_confirmation_timeout = 30s } }
   mongodb.a { connector = a, parameters { collection = c, payload_template = "\${.}" } }
-  clickhouse.a { connector = a, parameters { sql = "INSERT INTO t(a) VALUES ('\${payload}')" } }
+  clickhouse.a { connector = a, parameters { sql = "INSERT INTO t(a) VALUES ('\${payload}')", batch_value_separator = ", ", undefined_vars_as_null = true } }
   elasticsearch.a { connector = a, parameters { action = create, index = i, id = "\${id}", doc = "\${.}" } }
   nats.a { connector = a, parameters { subject = "a.b", payload = "\${payload}" } }
   prometheus_remote_write.a { connector = a, parameters { metric = m, labels { a = "\${clientid}" }, value = "\${payload}", timestamp = "\${timestamp}" } }

@@ -72,7 +72,10 @@ export const ignoredSettings: Readonly<Record<string, string>> = {
   'actions.kafka_producer.<name>.parameters.max_inflight': 'use `resource_opts.inflight_window`',
   'actions.kafka_producer.<name>.parameters.partition_strategy': ofPartitions,
   'actions.kafka_producer.<name>.parameters.partition_count_refresh_interval': ofLibrary,
-  'actions.kafka_producer.<name>.parameters.kafka_header_value_encode_mode': 'headers are texts',
+  'actions.kafka_producer.<name>.parameters.kafka_header_value_encode_mode':
+    'headers are texts; other values are written as JSON',
+  'actions.clickhouse.<name>.parameters.batch_value_separator': 'rows of a batch are joined by commas',
+  'actions.*.<name>.parameters.undefined_vars_as_null': 'a value that does not exist is always NULL',
   'actions.kafka_producer.<name>.parameters.query_mode': stored,
   'actions.kafka_producer.<name>.parameters.sync_query_timeout': 'use `resource_opts.request_timeout`',
   'actions.kafka_producer.<name>.parameters.buffer': stored,

@@ -16,6 +16,7 @@ import {
   type Template,
   type WriteOutcome,
 } from '../sink.ts'
+import { headersRenderer, problemOfHeaders } from './kafka-headers.ts'
 import {
   kafkaErrorType,
   openKafkaProducer,
@@ -48,19 +49,19 @@ const done: WriteOutcome = { outcome: 'done' }
 
 export const kafkaProducerSinkType: SinkType<KafkaAction, KafkaConnector> = {
   problemOfConnector: problemOfKafka,
-  problemOfAction({ parameters: { topic } }) {
-    return problemOfTopic(topic)
+  problemOfAction(action, compile) {
+    return problemOfTopic(action.parameters.topic) ?? problemOfHeaders(action, compile)
   },
-  renderer({ parameters: { message } }, compile, allColumns) {
+  renderer({ parameters }, compile, allColumns) {
+    const { message } = parameters
     const key = compile(message.key)
     const value = message.value === undefined ? undefined : compile(message.value)
-    const headers = [...message.headers].map(([name, text]) => ({ name, text: compile(text) }))
+    const headersOf = headersRenderer(parameters, compile)
     return (data) => {
       const attributes: (readonly [string, string])[] = []
       const keyText = renderKey(key, data)
       if (keyText !== '') attributes.push([keyAttribute, textOf(keyText, 'the key')])
-      for (const { name, text } of headers)
-        attributes.push([headerAttribute + name, textOf(text.render(data), `the header ${name}`)])
+      for (const [name, text] of headersOf(data)) attributes.push([headerAttribute + name, text])
       return { payload: bytesOfText(value === undefined ? allColumns(data) : value.render(data)), attributes }
     }
   },
@@ -203,10 +204,11 @@ export class KafkaProducerSink implements Sink {
 }
 
 function recordOf({ payload, attributes }: SpoolEntry): KafkaRecord {
-  const headers: Record<string, string> = {}
-  for (const [name, value] of attributes) {
-    if (name.startsWith(headerAttribute)) headers[name.slice(headerAttribute.length)] = value
-  }
+  const headers = Object.fromEntries(
+    attributes.flatMap(([name, value]) =>
+      name.startsWith(headerAttribute) ? [[name.slice(headerAttribute.length), value]] : [],
+    ),
+  )
   return { key: attributes.find(([name]) => name === keyAttribute)?.[1], value: payload, headers }
 }
 

@@ -164,7 +164,10 @@ class S3Sink implements Sink {
 
   async #put({ bucket, key, body, contentType }: S3Object): Promise<WriteOutcome> {
     const path = `/${bucket}/${encodeKey(key)}`
-    return outcomeOf(await this.#send('PUT', { path, query: '', body, headers: { 'content-type': contentType } }))
+    const { acl } = this.#parameters
+    const amzHeaders = acl === undefined ? undefined : { 'x-amz-acl': acl.replaceAll('_', '-') }
+    const headers = { 'content-type': contentType }
+    return outcomeOf(await this.#send('PUT', { path, query: '', body, headers, amzHeaders }))
   }
 
   /** Whether the bucket is there and the key of the user is good. Users that may write may not be allowed to list. */
@@ -189,14 +192,17 @@ class S3Sink implements Sink {
       query,
       body,
       headers,
+      amzHeaders = {},
     }: {
       readonly path: string
       readonly query: string
       readonly body: Buffer
       readonly headers: Readonly<Record<string, string>>
+      readonly amzHeaders?: Readonly<Record<string, string>> | undefined
     },
   ): Promise<HttpResult> {
-    const signed = signRequest({ method, host: this.#hostHeader, path, query, body }, this.#credentials, Date.now())
+    const unsigned = { method, host: this.#hostHeader, path, query, body, amzHeaders }
+    const signed = signRequest(unsigned, this.#credentials, Date.now())
     const sentBody = method === 'GET' ? {} : { body }
     const target = query === '' ? path : `${path}?${query}`
     return this.#client.send({ method, path: target, headers: { ...headers, ...signed }, ...sentBody })

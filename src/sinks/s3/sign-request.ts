@@ -16,6 +16,8 @@ export interface UnsignedRequest {
   /** Encoded, sorted by name; '': none. */
   readonly query: string
   readonly body: Buffer
+  /** Further headers whose names begin with `x-amz-`, in small letters: the service wants them signed. */
+  readonly amzHeaders?: Readonly<Record<string, string>>
 }
 
 const algorithm = 'AWS4-HMAC-SHA256'
@@ -26,7 +28,9 @@ export function signRequest(request: UnsignedRequest, credentials: Credentials, 
   const time = new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '')
   const date = time.slice(0, 8)
   const bodyHash = sha256(request.body)
-  const headers = { host: request.host, 'x-amz-content-sha256': bodyHash, 'x-amz-date': time }
+  const amzHeaders = { ...request.amzHeaders, 'x-amz-content-sha256': bodyHash, 'x-amz-date': time }
+  const sorted = Object.entries(amzHeaders).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const headers = { host: request.host, ...Object.fromEntries(sorted) }
   const names = Object.keys(headers).join(';')
   const headerLines = Object.entries(headers).map(([name, value]) => `${name}:${value}\n`)
   const canonical = [request.method, request.path, request.query, headerLines.join(''), names, bodyHash].join('\n')
@@ -38,7 +42,7 @@ export function signRequest(request: UnsignedRequest, credentials: Credentials, 
   )
   const signature = createHmac('sha256', key).update(toSign).digest('hex')
   const authorization = `${algorithm} Credential=${credentials.accessKeyId}/${scope}, SignedHeaders=${names}, Signature=${signature}`
-  return { 'x-amz-content-sha256': bodyHash, 'x-amz-date': time, authorization }
+  return { ...amzHeaders, authorization }
 }
 
 function sha256(data: Buffer | string): string {

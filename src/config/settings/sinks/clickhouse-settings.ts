@@ -8,6 +8,7 @@ import {
   connectTimeout,
   maybeText,
   namedSinks,
+  ofEmqx,
   poolSize,
   resourceOptionsWith,
   template,
@@ -35,6 +36,8 @@ const clickhouseAction = section('One kind of row.', {
         'SQL with ${...} for values: INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value}). Values are written as literals and never become SQL.',
       isRequired: true,
     }),
+    batch_value_separator: ofEmqx,
+    undefined_vars_as_null: ofEmqx,
   }),
   resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),
 })

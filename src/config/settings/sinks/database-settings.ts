@@ -30,6 +30,7 @@ export const sqlAction = section('One kind of row.', {
         'SQL with ${...} for values: INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value}). Values are bound and never become SQL.',
       isRequired: true,
     }),
+    undefined_vars_as_null: ofEmqx,
   }),
   resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),
 })

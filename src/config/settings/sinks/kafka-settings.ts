@@ -1,7 +1,7 @@
 // connectors.kafka_producer, actions.kafka_producer: records for topics of Kafka. connectors.kafka_consumer,
 // sources.kafka_consumer: records for rules.
 
-import { textMap } from '../../schema/collections.ts'
+import { listOf, record, textMap } from '../../schema/collections.ts'
 import { size } from '../../schema/quantities.ts'
 import { openSection, section, sectionOrNone, setting } from '../../schema/setting.ts'
 import { choice, integer, optional } from '../../schema/setting-type.ts'
@@ -43,6 +43,12 @@ const kafkaConnector = section('One Kafka cluster.', {
   ssl: clientCertificates,
 })
 
+const maxExtendedHeaders = 100
+const extendedHeader = record('a header', { kafka_ext_header_key: anyText, kafka_ext_header_value: anyText }, [
+  'kafka_ext_header_key',
+  'kafka_ext_header_value',
+])
+
 const kafkaAction = section('Records for one topic.', {
   ...actionSettings,
   parameters: section('The record. Texts of `message` are templates with ${...}.', {
@@ -57,6 +63,13 @@ const kafkaAction = section('Records for one topic.', {
       }),
       headers: setting(textMap, new Map(), { description: 'Headers.' }),
       timestamp: ofEmqx,
+    }),
+    kafka_headers: setting(optional(template, 'none'), undefined, {
+      description:
+        'Further headers: a placeholder for a column that is an object of names and values, or a list of {key, value}, such as ${user_properties}.',
+    }),
+    kafka_ext_headers: setting(listOf(extendedHeader, maxExtendedHeaders), [], {
+      description: 'Further headers: a list of {kafka_ext_header_key, kafka_ext_header_value}. Both are templates.',
     }),
     required_acks: setting(choice(['all_isr', 'leader_only']), 'all_isr', {
       description: 'Replicas that must have a record: all that are in sync, or the leader of the partition.',

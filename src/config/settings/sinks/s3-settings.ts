@@ -56,6 +56,24 @@ const s3Action = section('One kind of object.', {
       description: 'Content of an object, a template. Of mode direct.',
       defaultWords: 'all columns as JSON',
     }),
+    acl: setting(
+      optional(
+        choice([
+          'private',
+          'public_read',
+          'public_read_write',
+          'authenticated_read',
+          'bucket_owner_read',
+          'bucket_owner_full_control',
+        ]),
+        'none',
+      ),
+      undefined,
+      {
+        description: 'Who else may read or replace the object: sent as x-amz-acl.',
+        defaultWords: 'as the bucket says',
+      },
+    ),
     container: section('Of mode aggregated: what an object looks like.', {
       type: setting(choice(['json_lines', 'csv']), 'json_lines', {
         description: 'json_lines: all columns as JSON on each line. csv: a header and rows.',

@@ -1,0 +1,84 @@
+// Headers of records for Kafka: what a column, pairs of templates and fixed names give.
+
+/* oxlint-disable no-template-curly-in-string -- templates of actions */
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { compileTemplate, decodeJson, plainValue, type RuleMap } from '../../src/rules/index.ts'
+import type { CompileTemplate } from '../../src/sinks/index.ts'
+import { kafkaProducerSinkType, type KafkaAction } from '../../src/sinks/kafka/kafka-producer-sink.ts'
+
+const compile: CompileTemplate = (text) => {
+  const template = compileTemplate(text)
+  return {
+    parts: template.parts,
+    render: (data) => template.render(data as RuleMap),
+    values: (data) => template.values(data as RuleMap).map(plainValue),
+  }
+}
+
+function actionWith(parameters: object): KafkaAction {
+  const message = { key: '', value: 'x', headers: new Map([['from', '${topic}']]) }
+  return { parameters: { topic: 't', message, kafka_ext_headers: [], ...parameters } } as unknown as KafkaAction
+}
+
+function headersOf(parameters: object, data: object): readonly (readonly [string, string])[] {
+  const render = kafkaProducerSinkType.renderer(actionWith(parameters), compile, () => '')
+  return render(decodeJson(JSON.stringify({ topic: 'a/b', ...data })) as RuleMap).attributes
+}
+
+const column = { kafka_headers: '${given}' }
+
+test('a column gives headers, and templates give further ones', () => {
+  const pair = new Map([
+    ['kafka_ext_header_key', 'of ${clientid}'],
+    ['kafka_ext_header_value', '${topic}'],
+  ])
+  const data = { given: { a: 'b', number: 1, __proto: { x: [true] } }, clientid: 'c' }
+  assert.deepEqual(headersOf({ ...column, kafka_ext_headers: [pair] }, data), [
+    ['header a', 'b'],
+    ['header number', '1'],
+    ['header __proto', '{"x":[true]}'],
+    ['header from', 'a/b'],
+    ['header of c', 'a/b'],
+  ])
+})
+
+test('the column may be a list of pairs, a text of JSON, or absent', () => {
+  const pairs = [
+    ['header a', '1'],
+    ['header a', 'two'],
+    ['header from', 'a/b'],
+  ]
+  const list = [
+    { key: 'a', value: 1 },
+    { key: 'a', value: 'two' },
+  ]
+  assert.deepEqual(headersOf(column, { given: list }), pairs)
+  assert.deepEqual(headersOf(column, { given: JSON.stringify(list) }), pairs)
+  for (const given of [undefined, null, '', {}, []])
+    assert.deepEqual(headersOf(column, { given }), [['header from', 'a/b']])
+})
+
+test('a column of another form is an error of the action', () => {
+  const many = Object.fromEntries(Array.from({ length: 256 }, (_, number) => [`h${number}`, '']))
+  for (const [given, error] of [
+    [7, /no object and no list/],
+    ['text', /no valid JSON|not valid JSON/],
+    [['a'], /item of the list is no object/],
+    [[{ key: 1, value: 'x' }], /key of an item is no text/],
+    [{ 'a\n': 'x' }, /name of a header has a control character/],
+    [{ a: 'x'.repeat(65_536) }, /the header a is longer/],
+    [many, /257 headers, and may have 256/],
+  ] as const)
+    assert.throws(() => headersOf(column, { given }), { name: 'TypeError', message: error })
+})
+
+const problemOf = (kafka_headers: string | undefined) =>
+  kafkaProducerSinkType.problemOfAction(actionWith({ kafka_headers }), compile)
+
+test('kafka_headers is one placeholder', () => {
+  for (const good of [undefined, '', '${a.b}']) assert.equal(problemOf(good), undefined)
+  for (const bad of ['a', '${a}${b}', 'x ${a}'])
+    assert.match(problemOf(bad) ?? '', /^parameters\.kafka_headers: write one/)
+})
