@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { maxSmallPayloadBytes, Message, never } from '../../src/core/model/message.ts'
-import { SmallRetained } from '../../src/core/model/retained-message.ts'
-import { parseTopicName, Topic } from '../../src/protocol/index.ts'
+import { SmallRetained, StoredRetained } from '../../src/core/model/retained-message.ts'
+import { parseTopicName, type QoS, Topic } from '../../src/protocol/index.ts'
 
 function published(payload: Buffer, topic = 'räume/1'): Message {
   const name = parseTopicName(topic)
@@ -57,4 +57,34 @@ test('topic, properties and what is known of the publisher of a small retained m
   ] as const)
     assert.deepEqual(back[key], message[key], key)
   assert.equal(back.isOwned, true)
+})
+
+test('QoS, flags and every time of publication come back exactly', () => {
+  const times = [0, 1, 2 ** 30 - 1, 2 ** 30, 1_732_650_000_123, 1_732_650_000_123.25, 8_640_000_000_000_000]
+  for (const publishedAtMs of times)
+    for (const qos of [0, 1, 2] satisfies QoS[])
+      for (const [retain, isByOwnRight] of [
+        [false, true],
+        [true, false],
+        [true, true],
+      ] as const) {
+        const payload = Buffer.from('on')
+        const message = new Message(published(payload).topic, {
+          qos,
+          retain,
+          properties: undefined,
+          publisher: '',
+          publishedAtMs,
+          expiresAtMs: never,
+          chunk: payload,
+          payloadStart: 0,
+          payloadEnd: payload.length,
+        })
+        message.isByOwnRight = isByOwnRight
+        for (const kept of [new SmallRetained(message), new StoredRetained(message)])
+          assert.deepEqual(
+            [kept.publishedAtMs, kept.qos, kept.retain, kept.isByOwnRight],
+            [publishedAtMs, qos, retain, isByOwnRight],
+          )
+      }
 })

@@ -8,29 +8,54 @@ import { Topic, type MessageProperties, type QoS, type TopicName } from '../../p
 import { copyRetainedFields, Message, never, type RetainedOrigin } from './message.ts'
 import { messageSize } from './message-size.ts'
 
+/**
+ * A number that is not a small integer of V8 takes 16 further bytes in each object, so a time is two: `2 ** 30` ms and the rest.
+ * The first one has the flags as well.
+ */
+const timeUnit = 2 ** 30
+const flagValues = 16
+const flags = { qos: 0x03, isByOwnRight: 0x04, retain: 0x08 } as const
+
 /** What is needed to list a retained message, to expire it, and to decide which client may receive it. */
 class RetainedMetadata {
   readonly topicName: TopicName
-  readonly qos: QoS
   readonly publisher: string
   readonly publisherUsername: string | undefined
-  readonly isByOwnRight: boolean
   readonly publisherMountpoint: string
-  readonly publishedAtMs: number
-  /** Undefined: never. A number that is not a small integer of V8 takes 16 further bytes in each object. */
+  /** Time of publication in units, multiplied by `flagValues`, with the flags. */
+  readonly #unitsAndFlags: number
+  readonly #restMs: number
+  /** Undefined: never. */
   readonly #expiresAtMs: number | undefined
   readonly retainedOrigin: RetainedOrigin | undefined
 
   constructor(message: Message) {
     this.topicName = message.topic.name
-    this.qos = message.qos
     this.publisher = message.publisher
     this.publisherUsername = message.publisherUsername
-    this.isByOwnRight = message.isByOwnRight
     this.publisherMountpoint = message.publisherMountpoint
-    this.publishedAtMs = message.publishedAtMs
+    const units = Math.floor(message.publishedAtMs / timeUnit)
+    const own = (message.isByOwnRight ? flags.isByOwnRight : 0) | (message.retain ? flags.retain : 0)
+    this.#unitsAndFlags = units * flagValues + (message.qos | own)
+    this.#restMs = message.publishedAtMs - units * timeUnit
     this.#expiresAtMs = message.expiresAtMs === never ? undefined : message.expiresAtMs
     this.retainedOrigin = message.retainedOrigin
+  }
+
+  get qos(): QoS {
+    return (this.#unitsAndFlags & flags.qos) as QoS
+  }
+
+  get isByOwnRight(): boolean {
+    return (this.#unitsAndFlags & flags.isByOwnRight) !== 0
+  }
+
+  get retain(): boolean {
+    return (this.#unitsAndFlags & flags.retain) !== 0
+  }
+
+  get publishedAtMs(): number {
+    return Math.floor(this.#unitsAndFlags / flagValues) * timeUnit + this.#restMs
   }
 
   get expiresAtMs(): number {
@@ -59,7 +84,6 @@ export class StoredRetained extends RetainedMetadata {
 /** In memory with as few objects as possible: buffers for the payload and the topic took 0.8 KiB. */
 export class SmallRetained extends RetainedMetadata {
   readonly properties: MessageProperties | undefined
-  readonly retain: boolean
   /** Each character is a byte. */
   readonly #payload: string
 
@@ -67,7 +91,6 @@ export class SmallRetained extends RetainedMetadata {
   constructor(message: Message) {
     super(message)
     this.properties = message.properties
-    this.retain = message.retain
     this.#payload = message.chunk.toString('latin1', message.payloadStart, message.frameEnd)
   }
 
