@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { shareBrokerWithApi } from '../management/api.ts'
 import { assertQuiet, openAt } from './browser.ts'
-import { allRoutes } from './routes.ts'
+import { allDialogs, allRoutes } from './routes.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -34,6 +34,30 @@ describe('axe finds nothing', () => {
         await page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor()
         await page.waitForFunction(() => document.querySelector('[aria-busy="true"]') === null)
         assert.deepEqual(await faultsOf(page), [], route)
+      }
+      assertQuiet(opened)
+    })
+  }
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`in any dialog, ${colorScheme}, and on a phone none scrolls sideways`, async (t) => {
+      const opened = await openAt(t, await broker(), '#/overview', { colorScheme, width: 320 })
+      const { page } = opened
+      const dialog = page.locator('dialog[open]')
+      for (const { route, button } of allDialogs) {
+        // From a page without buttons of these names.
+        await page.goto(page.url().replace(/#.*/, '#/overview'))
+        await page.getByRole('heading', { level: 1, name: 'Overview', exact: true }).waitFor()
+        await page.goto(page.url().replace(/#.*/, route))
+        await page.getByRole('button', { name: button, exact: true }).click()
+        await dialog.waitFor()
+        await page.waitForFunction(() => document.querySelector('[aria-busy="true"]') === null)
+        for (const more of await dialog.getByText('More settings', { exact: true }).all()) await more.click()
+        assert.deepEqual(await faultsOf(page), [], `${route} ${button}`)
+        const isWide = await dialog.evaluate(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+        assert.equal(isWide, false, `${route} ${button}`)
+        await page.keyboard.press('Escape')
+        await dialog.waitFor({ state: 'detached' })
       }
       assertQuiet(opened)
     })

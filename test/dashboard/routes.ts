@@ -37,3 +37,24 @@ export const allRoutes: readonly { readonly route: string; readonly heading: str
   { route: '#/namespaces', heading: 'Namespaces' },
   { route: '#/about', heading: 'About' },
 ]
+
+/** Dialogs that a broker without clients and data can open, by the exact names of their buttons. */
+export const allDialogs: readonly { readonly route: string; readonly button: string }[] = [
+  { route: '#/topic-metrics', button: 'Add topic' },
+  { route: '#/access', button: 'Add' },
+  { route: '#/access?tab=clients', button: 'Add' },
+  { route: '#/access?tab=rules', button: 'Add' },
+  { route: '#/access?tab=bans', button: 'Add' },
+  { route: '#/accounts', button: 'Add account' },
+  { route: '#/accounts?tab=keys', button: 'Add API key' },
+  { route: '#/rules', button: 'Add rule' },
+  { route: '#/rules', button: 'Convert old rule SQL' },
+  { route: '#/rules?tab=services', button: 'Add connector' },
+  { route: '#/rules?tab=services', button: 'Add action' },
+  { route: '#/rules?tab=sources', button: 'Add source' },
+  { route: '#/schemas', button: 'Add schema' },
+  { route: '#/gateways', button: 'Edit stomp' },
+  { route: '#/gateways', button: 'Add listener stomp' },
+  { route: '#/trace', button: 'Add trace' },
+  { route: '#/namespaces', button: 'Add namespace' },
+]

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import type { Scope } from '../e2e/godwit-process.ts'
 import { administrator, type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
-import { allRoutes } from './routes.ts'
+import { allDialogs, allRoutes } from './routes.ts'
 
 const folder = process.argv[2] ?? 'dist/screenshots'
 const views = [
@@ -74,6 +74,17 @@ async function takeView(broker: BrokerWithApi, browser: Browser, view: (typeof v
     if (route === '#/topics') await watchTopics(page)
     const file = route.replace('#/', '').replaceAll(/[^a-z0-9]+/gi, '-')
     await page.screenshot({ path: join(folder, `${file}-${name}.png`), fullPage: true })
+  }
+  for (const { route, button } of allDialogs) {
+    await page.goto(`${broker.url}/dashboard/#/overview`)
+    await page.getByRole('heading', { level: 1, name: 'Overview', exact: true }).waitFor()
+    await page.goto(`${broker.url}/dashboard/${route}`)
+    await page.getByRole('button', { name: button, exact: true }).click()
+    await page.locator('dialog[open]').waitFor()
+    await page.waitForFunction(() => document.querySelector('[aria-busy="true"]') === null)
+    const file = `dialog ${route} ${button}`.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
+    await page.screenshot({ path: join(folder, `${file}-${name}.png`) })
+    await page.keyboard.press('Escape')
   }
   await context.close()
 }

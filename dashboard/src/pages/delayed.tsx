@@ -9,11 +9,12 @@ import { PayloadView } from '../parts/payload.tsx'
 import { type Column, DataTable, maxExportRows, type RowAction } from '../parts/table.tsx'
 import { Time } from '../parts/values.tsx'
 import { api, may } from '../state/api.ts'
-import { formatBytes, formatSeconds, visible } from '../state/format.ts'
+import { formatSeconds, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { askBefore } from '../state/questions.ts'
 import { tellResult } from '../state/results.ts'
+import { messageColumns } from './message-columns.tsx'
 
 type Row = Extract<Awaited<ReturnType<typeof api.list_delayed_messages>>, { reply: unknown }>['reply']['data'][number]
 
@@ -55,16 +56,7 @@ async function allMessages(): Promise<readonly Row[]> {
 
 function delayedColumns(): readonly Column<Row>[] {
   return [
-    { key: 'topic', title: t('topic'), value: ({ topic }) => topic },
-    { key: 'qos', title: t('qos'), value: ({ qos }) => qos, isNumber: true },
-    {
-      key: 'payload_bytes',
-      title: t('size'),
-      value: (row) => row.payload_bytes,
-      render: (row) => formatBytes(row.payload_bytes),
-      isNumber: true,
-    },
-    { key: 'from_clientid', title: t('publisher'), value: (row) => row.from_clientid },
+    ...messageColumns<Row>(),
     {
       key: 'publish_at',
       title: t('publishedAt'),

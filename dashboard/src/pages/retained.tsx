@@ -8,12 +8,13 @@ import { type Column, DataTable, maxExportRows } from '../parts/table.tsx'
 import { PayloadView } from '../parts/payload.tsx'
 import { LocalTime } from '../parts/values.tsx'
 import { api, may } from '../state/api.ts'
-import { formatBytes, visible } from '../state/format.ts'
+import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { askBefore } from '../state/questions.ts'
 import { tellResult } from '../state/results.ts'
 import { queryValue } from '../state/router.ts'
+import { messageColumns } from './message-columns.tsx'
 
 export default function Retained(): JSX.Element {
   const [shown, setShown] = useState<string>()
@@ -71,16 +72,7 @@ type Row = Extract<Awaited<ReturnType<typeof api.list_retained>>, { reply: unkno
 
 function retainedColumns(): readonly Column<Row>[] {
   return [
-    { key: 'topic', title: t('topic'), value: ({ topic }) => topic },
-    { key: 'qos', title: t('qos'), value: ({ qos }) => qos, isNumber: true },
-    {
-      key: 'payload_bytes',
-      title: t('size'),
-      value: (row) => row.payload_bytes,
-      render: (row) => formatBytes(row.payload_bytes),
-      isNumber: true,
-    },
-    { key: 'from_clientid', title: t('publisher'), value: (row) => row.from_clientid },
+    ...messageColumns<Row>(),
     {
       key: 'publish_at',
       title: t('publishedAt'),

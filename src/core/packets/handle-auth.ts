@@ -76,16 +76,7 @@ export function handleAuthBeforeConnack(
     waitsUntilMs: undefined,
     parked: [],
   })
-  const data = packet.properties?.authenticationData
-  state.outputs.requests.push({
-    kind: 'authenticate',
-    question,
-    connection,
-    clientId,
-    method,
-    data,
-    isReauthentication: false,
-  })
+  requestAuthentication(state, packet, { question, connection, clientId, method, isReauthentication: false })
 }
 
 /** Handles AUTH of a connected client: the start of a re-authentication, or its next step. */
@@ -104,17 +95,19 @@ export function handleAuth(state: BrokerState, connection: Connection, open: Ope
   const question = state.requests.add({ for: 'reauthentication', connection })
   open.reauthentication = { question, steps }
   state.deadlines.set('reauthentication', connection, state.nowMs + state.settings.idleTimeoutMs)
-  const data = packet.properties?.authenticationData
   const { clientId } = open.session
-  state.outputs.requests.push({
-    kind: 'authenticate',
-    question,
-    connection,
-    clientId,
-    method,
-    data,
-    isReauthentication: true,
-  })
+  requestAuthentication(state, packet, { question, connection, clientId, method, isReauthentication: true })
+}
+
+type AuthenticateRequest = Extract<BrokerState['outputs']['requests'][number], { readonly kind: 'authenticate' }>
+
+/** Passes the data of AUTH to the authenticator of the method. */
+function requestAuthentication(
+  state: BrokerState,
+  { properties }: AuthPacket,
+  request: Omit<AuthenticateRequest, 'kind' | 'data'>,
+): void {
+  state.outputs.requests.push({ kind: 'authenticate', ...request, data: properties?.authenticationData })
 }
 
 export function handleReauthenticationResult(
