@@ -76,7 +76,7 @@ describe('a ban', () => {
     assert.equal(bans.find(client, 1), undefined)
   })
 
-  test('that comes or goes changes who may be here, and other records do not', () => {
+  test('that is added or removed changes which clients may connect, and other records do not', () => {
     const bans = new Bans(defaultFlappingSettings)
     const username = { kind: 'scram', username: 'u' } as const
     assert.equal(bans.applyRecords({ put: [ban('clientid', 'c')], delete: [] }), true)
@@ -240,7 +240,7 @@ describe('a client that comes and goes', () => {
     assert.ok(comeAndGo(bans, 'first', 2_003))
   })
 
-  test('is kept out with many others in bounded memory: who has been longest comes in again', () => {
+  test('is banned with many others in bounded memory: the oldest ban is removed first', () => {
     const bans = new Bans({ ...settings, maxCount: 1 })
     for (let index = 0; index <= 10_000; index++) assert.ok(comeAndGo(bans, `c${index}`, index))
     const isOut = (clientId: string): boolean => bans.find({ ...client, clientId }, 4_000) !== undefined

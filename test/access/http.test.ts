@@ -294,7 +294,7 @@ test('a superuser stays one, whatever the service says', async (context) => {
   assert.equal(service.asked.length, 0)
 })
 
-test('who has left is not asked about any more', async (context) => {
+test('a client that has disconnected is not asked about any more', async (context) => {
   const service = await HttpService.start(context)
   const held = service.holdFirst()
   const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 1 })

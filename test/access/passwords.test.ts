@@ -56,14 +56,14 @@ test('a damaged hash matches no password', () => {
   assert.equal(isPassword(Buffer.from('secret'), record), false)
 })
 
-test('who is known by user name needs the password of that user name', () => {
+test('a client that is known by user name needs the password of that user name', () => {
   const stage = stageWith(credential('username', 'alice', 'secret'))
   assert.equal(outcome(stage, { username: 'alice', password: 'secret' }), 'in')
   assert.equal(outcome(stage, { username: 'alice', password: 'Secret' }), badUserNameOrPassword)
   assert.equal(outcome(stage, { username: 'alice' }), badUserNameOrPassword)
 })
 
-test('who is known by client id needs the password of that client id, with or without a user name', () => {
+test('a client that is known by client ID needs the password of that client ID, with or without a user name', () => {
   const stage = stageWith(credential('clientid', 'pump-7', 'secret'))
   assert.equal(outcome(stage, { clientId: 'pump-7', password: 'secret' }), 'in')
   assert.equal(outcome(stage, { clientId: 'pump-7', username: 'anyone', password: 'secret' }), 'in')
@@ -86,7 +86,7 @@ function usernameOf(stage: AccessStage, options: AskOptions): string | undefined
   return decision.allowed === true ? decision.identity?.username : undefined
 }
 
-test('who knows the password of a client id alone is not a user who has another one', () => {
+test('the password of a client ID does not authenticate a user that has another password', () => {
   const stage = stageWith(credential('clientid', 'pump-7', 'one'), credential('username', 'alice', 'two'))
   const client = { clientId: 'pump-7', username: 'alice' }
   assert.equal(outcome(stage, { ...client, password: 'one' }), 'in')
@@ -216,7 +216,7 @@ test('a credential of a namespace is for clients of that one, and hides what oth
   assert.equal(by('plant\0c', 'alice', 'without namespace'), 'in')
 })
 
-test('who is let in to a namespace is known there by its own client id', () => {
+test('a client of a namespace is known there by its own client ID', () => {
   const decision = stageWith().decision({ clientId: 'plant\0c', isLoopback: true })
   assert.ok(decision.allowed === true)
   assert.deepEqual([decision.identity?.namespace, decision.identity?.clientId], ['plant', 'c'])

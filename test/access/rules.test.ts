@@ -237,7 +237,7 @@ describe('stored rules', () => {
 })
 
 describe('settings', () => {
-  test('[bad-input 24] that change the rules change the answers of those who are there', () => {
+  test('[bad-input 24] that change the rules change the permissions of connected clients', () => {
     const world = stage('{allow, all}.')
     assert.equal(publishes(world, someone, 'a'), 'allow')
     const before = world.rules.epoch
@@ -421,7 +421,7 @@ describe('a retained message', () => {
 })
 
 describe('a session whose client is away', () => {
-  test('is not denied what it waits for: who comes for it is looked at then', () => {
+  test('is not denied in advance: the permission is checked when the message is delivered', () => {
     const world = stage('{deny, all}.')
     assert.equal(receives(world, client('c1', { peerAddress: '' }), 'a'), true)
   })

@@ -109,7 +109,7 @@ test('the keys that RFC 7677 comes to are those that are kept', () => {
   assert.equal(Buffer.from(serverKey).toString('base64'), 'wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=')
 })
 
-test('who knows the password is let in by either hash, and is shown that the broker knows it too', () => {
+test('a client with the right password is authenticated with either hash, and the broker proves that it knows the password too', () => {
   for (const [hash, algorithm] of [
     ['sha256', 'SCRAM-SHA-256'],
     ['sha512', 'SCRAM-SHA-512'],
@@ -126,7 +126,7 @@ test('names with commas and equals signs, and passwords beyond ASCII, are unders
   assert.deepEqual(talk.run(typed), { outcome: 'in', isServerRight: true })
 })
 
-test('who is let in is called as the method says, and may be a superuser', () => {
+test('an authenticated client has the user name of the method, and may be a superuser', () => {
   const talk = new Talk(stage(user({ isSuperuser: true })))
   const client = new ScramClient(alice)
   const decision = talk.auth(client.final(textOf(talk.connect(client.first))).message)
@@ -258,7 +258,7 @@ test('[MQTT5-4.12.0-1] the method is not offered if no user has credentials for 
   assert.equal(outcomeOf(new Talk(without).connect('n,,n=alice,r=x')), badAuthenticationMethod)
 })
 
-test('[MQTT5-4.12.1-1] who is in shows again who it is, and can not become another', () => {
+test('[MQTT5-4.12.1-1] a connected client re-authenticates, and cannot change its identity', () => {
   const access = stage(user(), user({ username: 'bob' }))
   const talk = new Talk(access)
   assert.equal(talk.run(alice).outcome, 'in')

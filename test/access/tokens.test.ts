@@ -295,7 +295,7 @@ test('a client may stay until its token ends, unless it is said otherwise', asyn
   assert.equal(staying.allowed === true && staying.identity?.expiresAtMs, undefined)
 })
 
-test('what a token says about topics goes to those who decide about topics, and nonsense about them refuses it', async () => {
+test('the topics in a token are given to the access rules, and a token with invalid topics is refused', async () => {
   const stage = stageFor(pem(ec))
   const decision = await ask(stage, token('ES256', { ...fresh, acl: { pub: ['a/#'], sub: [], all: [] } }))
   assert.ok(decision.allowed === true && decision.identity?.grants !== undefined)

@@ -24,7 +24,7 @@ function nameOf(settings: Partial<AccessSettings>, options: AskOptions): unknown
   return decision.allowed === true ? decision.identity?.username : outcomeOf(decision)
 }
 
-test('who came with a certificate is in under the name that the certificate has, whatever it calls itself', () => {
+test('a client with a certificate has the user name of the certificate, whatever CONNECT contains', () => {
   const chain = ['certificate', 'password'] as const
   const arrival = { certificate }
   for (const [certificateName, expected] of [
@@ -52,7 +52,7 @@ test('what the listener takes for the user name counts before what the chain wou
   assert.equal(nameOf({ chain: ['certificate'] }, { arrival, username: 'admin' }), 'by-listener')
 })
 
-test('who came with a key that both sides know is in under its identity', () => {
+test('a client with a pre-shared key has the identity of the key', () => {
   const arrival = { pskIdentity: 'meter-1' }
   assert.equal(nameOf({ chain: ['psk'] }, { arrival, username: 'admin' }), 'meter-1')
 })

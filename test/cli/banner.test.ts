@@ -31,7 +31,7 @@ const address = (host: string, isLoopback: boolean): ListenerAddress => ({
   isLoopback,
 })
 
-test('the banner says who, where and with what, and what to set where only this machine reaches it', () => {
+test('the banner names the version, the listeners and the configuration, and the setting for access from other machines', () => {
   const text = banner({ ...facts, listeners: [address('127.0.0.1', true)] })
   assert.match(text, /^Godwit 1\.2\.3, node godwit@here, profile hardened\n/)
   assert.match(text, / \/data\n/)

@@ -232,7 +232,7 @@ async function comes(t: TestContext, port: number, who: { clientId: string; isBr
   return connack[2] === 1
 }
 
-test('mosquitto knows after a restart also who says before 5.0 that it is a bridge', async (t) => {
+test('mosquitto recognizes a bridge with a protocol before 5.0 after a restart', async (t) => {
   const clients = [
     { clientId: 'bridge', isBridge: true },
     { clientId: 'plain', isBridge: false },

@@ -71,7 +71,7 @@ test('a named wss listener has the certificate of the ssl listener of the same n
   assert.deepEqual(files.slice(2), ['plant c3', 'office c'])
 })
 
-test('who asks for client certificates at ssl asks for them at a wss listener that has its certificate', () => {
+test('client certificates that ssl requires are required at a wss listener with the same certificate', () => {
   const verifying = `${ssl}, verify_peer = true, fail_if_no_peer_cert = true, cacertfile = a, crlfile = r }`
   const { tls } = listenerOf('wss', `${verifying}\nlisteners.wss { bind = 8084, verify_peer = false }`)
   assert.deepEqual([tls.verifyPeer, tls.failIfNoPeerCertificate, tls.caFile, tls.crlFile], [true, true, 'a', 'r'])

@@ -236,7 +236,7 @@ describe('re-authentication', () => {
     assert.deepEqual(endOf(wire), { codes: [reasonCodes.notAuthorized], isOpen: false })
   })
 
-  test('[MQTT5-4.12.1-2] who has shown in time who it is stays', () => {
+  test('[MQTT5-4.12.1-2] a client that re-authenticates in time stays connected', () => {
     const world = runicWorld()
     const wire = inside(world)
     auth(world, wire, 'rune', { reasonCode: reasonCodes.reAuthenticate })
@@ -244,7 +244,7 @@ describe('re-authentication', () => {
     assert.equal(wire.isOpen, true)
   })
 
-  test('[MQTT5-4.12.1-1] from then on the client is who it has shown to be, for as long as that holds', () => {
+  test('[MQTT5-4.12.1-1] from then on the client has the new expiry of its authentication', () => {
     const world = runicWorld()
     const wire = inside(world, { clientId: 'me' })
     const identity = {

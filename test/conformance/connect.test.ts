@@ -269,7 +269,7 @@ for (const version of versions) {
       assert.match(new RawEnd(world).send(connectBytes(version, { payload: [text('ten chars.')] })), /^20..0000/)
     })
 
-    test('[MQTT-3.1.4-2] [MQTT5-3.1.4-3] who comes with the id of a connected client takes its place', () => {
+    test('[MQTT-3.1.4-2] [MQTT5-3.1.4-3] a connection with the client ID of a connected client takes over its session', () => {
       const world = new World()
       const first = world.connect('me', { version, ...durable })
       const ended: string[] = []
@@ -391,7 +391,7 @@ for (const version of versions) {
       assert.equal(client.hasOpenConnection, false)
     })
 
-    test('[MQTT-3.1.2-24] [MQTT5-3.1.2-22] who is in the midst of a packet is not silent as long as more of it comes', () => {
+    test('[MQTT-3.1.2-24] [MQTT5-3.1.2-22] a client within a packet is not idle while more of the packet arrives', () => {
       const world = new World()
       const listener = world.subscriber('a')
       const client = world.connect('me', { version, keepAliveSeconds: 10 })

@@ -179,7 +179,7 @@ describe('the maximum packet size of a client', () => {
     for (const answer of answers) assert.ok(answer.length > 0 && answer.length <= 12, answer)
   })
 
-  test('[MQTT5-3.1.2-29] who wants no problem information gets none, but all that belongs to messages', () => {
+  test('[MQTT5-3.1.2-29] a client without Request Problem Information gets no reason strings, but all properties of messages', () => {
     const world = new World()
     const wire = connectedWire(world, 5, { properties: { requestProblemInformation: false } })
     wire.sendBytes(subscribeBytes(5, 'a', { options: 2 }))

@@ -115,7 +115,7 @@ describe('Receive Maximum', () => {
     assert.deepEqual(wire.of('publish').map(payloadOf), ['1', 'QoS 0'])
   })
 
-  test('[MQTT5-3.3.4-9] [MQTT5-4.9.0-1] [MQTT5-4.9.0-2] who comes back with a smaller one gets no more at once than that', () => {
+  test('[MQTT5-3.3.4-9] [MQTT5-4.9.0-1] [MQTT5-4.9.0-2] a client that reconnects with a smaller one gets no more messages at once than that', () => {
     const world = new World()
     const wire = kept(world, 5, 10)
     wire.sendBytes(subscribeBytes(5, 'a', { options: 2 }))

@@ -66,7 +66,7 @@ describe('sessions of MQTT 5.0', () => {
     assert.equal(world.view.client('me'), undefined)
   })
 
-  test('[MQTT5-3.14.2-2] who asked for one and was given none may say so again in DISCONNECT: its will is not published', () => {
+  test('[MQTT5-3.14.2-2] a client that requested one and got none may repeat it in DISCONNECT: its will is not published', () => {
     const world = new World({ settings: { maxSessionExpirySeconds: 0 } })
     const mourner = world.subscriber('wills')
     const options = { cleanStart: true, will: { topic: 'wills', payload: 'gone' } }
@@ -206,7 +206,7 @@ describe('CONNACK of MQTT 5.0', () => {
     assert.equal(client.hasOpenConnection, true)
   })
 
-  test('[MQTT5-3.1.2-28] response information is for those who ask for it', () => {
+  test('[MQTT5-3.1.2-28] response information is sent only to clients that request it', () => {
     const world = new World()
     const information = (asked: boolean | undefined): string | undefined =>
       world.connect('me', asked === undefined ? {} : { properties: { requestResponseInformation: asked } }).connack

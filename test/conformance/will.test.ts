@@ -68,7 +68,7 @@ for (const version of versions) {
       assert.equal(world.records().filter(({ kind }) => kind === 'will').length, 0)
     })
 
-    test('[MQTT-3.1.2-12] [MQTT5-3.1.2-8] who has left no will gets none published', () => {
+    test('[MQTT-3.1.2-12] [MQTT5-3.1.2-8] nothing is published for a client without a will', () => {
       const world = new World()
       const listener = world.subscriber('#')
       world.connect('plain', { version }).drop()

@@ -340,7 +340,7 @@ describe('mqtt.max_awaiting_rel', () => {
 })
 
 describe('mqtt.idle_timeout', () => {
-  test('who says nothing at all is closed after it, without a word', () => {
+  test('a connection without any packet is closed after it without a response', () => {
     const world = new World({ settings: { idleTimeoutMs: 5_000 } })
     const wire = world.wire()
     world.passMs(4_999)

@@ -144,7 +144,7 @@ describe('while the level is hard', () => {
     assert.equal(few.isConnected, true)
   })
 
-  test('who sends much is not read from until the next look, and all of it is heard', () => {
+  test('a client that sends much is not read until the next check, and no message is lost', () => {
     const world = new World()
     const reader = world.subscriber('a')
     const [loud, quiet] = [world.connect('loud'), world.connect('quiet')]

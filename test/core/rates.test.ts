@@ -25,7 +25,7 @@ describe('listeners.*.messages_rate', () => {
     })
   }
 
-  test('who has said nothing for long may say no more at once than others', () => {
+  test('a client that was silent for long may not publish more at once than others', () => {
     const world = limitedWorld({ messagesPerSecond: 10 })
     const listener = world.subscriber('a')
     const client = world.connect('author', { keepAliveSeconds: 0 })
@@ -34,7 +34,7 @@ describe('listeners.*.messages_rate', () => {
     assert.ok(listener.payloads.length <= 12, `${listener.payloads.length} came at once`)
   })
 
-  test('who stays below it is never stopped', () => {
+  test('a client below the limit is never stopped', () => {
     const world = limitedWorld({ messagesPerSecond: 10 })
     const listener = world.subscriber('a')
     const client = world.connect('author')

@@ -252,7 +252,7 @@ describe('the limits of a namespace', () => {
     assert.equal(table.counts('plant').retainedMessages, 2)
   })
 
-  test('on messages a second are shared by its clients, who lose nothing', () => {
+  test('on messages per second are shared by its clients, which lose no message', () => {
     const { world } = limited({ messagesPerSecond: 10 })
     const listener = join(world, 'plant/listener')
     listener.subscribe('#', { qos: 1 })

@@ -195,7 +195,7 @@ describe('retained messages for a wide filter', () => {
     assert.equal(client.messages.length, 501)
   })
 
-  test('who subscribes again in the middle is given them from the beginning, and not those of before as well', () => {
+  test('a client that subscribes again meanwhile gets them from the beginning, and none of the earlier ones twice', () => {
     const world = remembering(500)
     const client = world.connect('slow')
     client.acknowledges = false
@@ -224,7 +224,7 @@ describe('retained messages for a wide filter', () => {
     assert.equal(client.messages.length, 500)
   })
 
-  test('who unsubscribes, or goes, in the middle is given no more', () => {
+  test('a client that unsubscribes or disconnects meanwhile gets no more', () => {
     const world = remembering(500)
     const client = world.connect('slow')
     client.acknowledges = false

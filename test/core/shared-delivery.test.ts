@@ -193,7 +193,7 @@ describe('a shared group', () => {
     assert.deepEqual(late.payloads, [])
   })
 
-  test('who leaves the group by UNSUBSCRIBE gets no further share', () => {
+  test('a client that leaves the group by UNSUBSCRIBE gets no further messages', () => {
     const world = new World()
     const leaving = member(world, 'leaving')
     const staying = member(world, 'staying')

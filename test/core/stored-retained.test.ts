@@ -73,7 +73,7 @@ describe('a large retained message', () => {
     assert.equal(recordStore.reads, 1)
   })
 
-  test('is not read at the start, and is there for who subscribes', () => {
+  test('is not read at the start, and is sent to new subscribers', () => {
     const { told, recordStore } = world()
     told.publish('a', large, retained)
     told.publish('b', 'small', retained)
@@ -86,7 +86,7 @@ describe('a large retained message', () => {
     assert.equal(told.heldBytes('retained'), 0)
   })
 
-  test('is read once for all who want it at the same time, and is cached after that', () => {
+  test('is read once for all subscribers at the same time, and is cached after that', () => {
     const { told, recordStore } = world()
     told.publish('a', large, retained)
     told.disk.holdReads()
@@ -125,7 +125,7 @@ describe('a large retained message', () => {
     assert.equal(told.heldBytes('retained'), 0)
   })
 
-  test('is not given to who may not have it by the time when it is read', () => {
+  test('is not sent to a client that lost its permission while it was read', () => {
     const recordStore = new CountingRecordStore()
     const { world: told, rulebook } = worldWith([], { shards: 1, recordStore, settings })
     told.publish('a', large, retained)

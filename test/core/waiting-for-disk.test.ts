@@ -124,7 +124,7 @@ for (const shards of [1, 3]) {
   })
 }
 
-test('who breaks the protocol is told so at once, also while answers of other shards are awaited', () => {
+test('a client that violates the protocol is disconnected at once, also while responses of other shards are awaited', () => {
   const world = new World({ shards: 3 })
   const listener = subscribedTo(world, 'a')
   const author = world.connect(idAwayFrom(world, listener))

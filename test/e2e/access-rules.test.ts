@@ -155,7 +155,7 @@ describe('with an acl.conf', () => {
     }
   })
 
-  test('[bad-input 31] who comes from this machine has no more right than others', async (t) => {
+  test('[bad-input 31] a client on this machine has no more permissions than others', async (t) => {
     const broker = await brokerWith(t, '{allow, {ipaddr, "192.0.2.0/24"}, pubsub, ["#"]}.')
     const client = await connected(t, broker, { clientId: 'admin', username: 'admin', password: 'public' }).catch(
       () => undefined,
@@ -165,7 +165,7 @@ describe('with an acl.conf', () => {
     assert.deepEqual(await subscribed(client, '#', '$SYS/#'), [notAuthorized, notAuthorized])
   })
 
-  test('deny_action disconnect ends the connection of who does what it may not', async (t) => {
+  test('deny_action = disconnect closes the connection of a client without permission', async (t) => {
     const broker = await brokerWith(t, acl, 'auth.deny_action=disconnect')
     const client = await connected(t, broker, { clientId: 'c' })
     const closed = once(client as unknown as EventEmitter, 'close')
@@ -254,7 +254,7 @@ test('a client that comes and goes too often is kept out for a while, and others
 })
 
 describe('SIGHUP', () => {
-  test('[bad-input 24] brings changed rules to those who are connected and subscribed already', async (t) => {
+  test('[bad-input 24] applies changed rules to clients that are connected and subscribed already', async (t) => {
     const folder = await temporaryFolder(t)
     const file = join(folder, 'acl.conf')
     await writeFile(file, '{allow, all, pubsub, ["news/#", "done"]}.')

@@ -54,7 +54,7 @@ async function secureClient(t: TestContext, broker: Broker, options: IClientOpti
 
 const serialSeen = (client: MqttClient): string => (client.stream as TLSSocket).getPeerCertificate().serialNumber
 
-test('SIGHUP takes a renewed certificate, and those who are connected stay', async (t) => {
+test('SIGHUP loads a renewed certificate, and connected clients stay', async (t) => {
   const folder = await temporaryFolder(t)
   await write(folder, server)
   const broker = await startBroker(t, { set: settingsIn(folder) })

@@ -83,7 +83,7 @@ test('the messages of one publisher arrive in their order on every shard, each o
   for (const list of await Promise.all(lists)) assert.deepEqual(list, expected)
 })
 
-test('[MQTT5-3.1.4-3] who connects again with the same id takes over, by whichever shard they come in', async (t) => {
+test('[MQTT5-3.1.4-3] a connection with the same client ID takes over, on any shard', async (t) => {
   const broker = await sharedBroker()
   let present = await connected(t, broker, { clientId: 'the-only-one' })
   for (let time = 0; time < manyTimes; time++) {

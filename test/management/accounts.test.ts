@@ -79,7 +79,7 @@ test('a viewer looks and changes nothing but its own password', async () => {
   assert.deepEqual(codeOf(nobody), [404, 105])
 })
 
-test('a password is changed by who knows the old one, and not where the configuration says it', async () => {
+test('a password is changed with the old one, and not if it is in the configuration', async () => {
   const broker = await sharedBroker()
   await broker.ask('/api/v4/users', { method: 'POST', body: { username: 'ann', password: 'a long password' } })
   const change = async (name: string, old: string, password: string): Promise<[number, number]> => {

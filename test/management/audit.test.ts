@@ -18,7 +18,7 @@ async function rows(broker: BrokerWithApi, query = ''): Promise<Row[]> {
   return json.data
 }
 
-test('every change is noted with who, what, from where and what came of it, over a restart', async (t) => {
+test('every change is recorded with account, operation, address and result, and kept over a restart', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
   const password = 'a long password of ann'
   await broker.ask('/api/v5/users', { method: 'POST', body: { username: 'ann', password, role: 'viewer' } })

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
 import { startBrokerWithApi } from './api.ts'
 
-test('the broker and its node say what they are, to those who may ask', async (t) => {
+test('the broker and its node describe themselves to authorized accounts', async (t) => {
   const broker = await startBrokerWithApi(t)
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => client.endAsync())
@@ -26,7 +26,7 @@ test('the broker and its node say what they are, to those who may ask', async (t
   }
 })
 
-test('who does not say who they are gets 104, a wrong password 103, and both no paths', async (t) => {
+test('a request without credentials gets 104, a wrong password 103, and neither learns paths', async (t) => {
   const broker = await startBrokerWithApi(t)
   for (const path of ['/api/v4/brokers', '/api/v4/nowhere', '/nowhere']) {
     const nobody = await broker.ask(path, { as: null })

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { startBrokerWithApi } from './api.ts'
 import { askSocket } from './http.ts'
 
-test('who may read the data directory asks without a password, and may change things', async (t) => {
+test('a process that may read the data directory needs no password, also for changes', async (t) => {
   const broker = await startBrokerWithApi(t)
   const socket = join(broker.dataDirectory, 'ctl.sock')
   assert.equal(lstatSync(socket).mode & 0o777, 0o600)

@@ -180,7 +180,7 @@ describe('GET /clients/:clientid/timeline', () => {
 })
 
 describe('GET /explain', () => {
-  test('says who a client is, which rule decides where it is written, and who would hear it', async (t) => {
+  test('shows the identity of a client, the rule that decides with its place, and the subscribers', async (t) => {
     const rules = await aclFile(t, ['{deny, {user, "eve"}, publish, ["a/#"]}.', '', '{allow, all}.'])
     const broker = await startBrokerWithApi(t, {
       set: ['node.shards=2', 'auth.no_match=deny', `auth.acl.file="${rules}"`, 'mqtt.max_awaiting_rel=7'],

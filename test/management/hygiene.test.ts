@@ -68,7 +68,7 @@ test('paths of older brokers are 404 and say what to use; a trailing slash chang
   assert.equal(await statusOf(broker, written('GET /API/v4/brokers')), 404)
 })
 
-test('what cannot be decoded is refused after it is known who asks', async () => {
+test('an undecodable request is refused after authentication', async () => {
   const broker = await sharedBroker()
   for (const path of ['/api/v4/apps/%zz', '/api/v4/apps/%', '/api/v4/apps/%ff']) {
     assert.equal(await statusOf(broker, written(`GET ${path}`)), 400, path)

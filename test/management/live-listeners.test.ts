@@ -165,7 +165,7 @@ function commonNameAt(port: number): Promise<unknown> {
   })
 }
 
-test('who is on the way in when its listener is closed does not arrive', async (t) => {
+test('a connection that is being accepted when its listener is closed is closed', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
   await updated(
     broker,

@@ -122,7 +122,7 @@ function notebook(): Notebook {
 }
 
 describe('a sign-in that failed', () => {
-  test('is told with who came from where, and of many the number only', () => {
+  test('is reported with account and address, and beyond a limit by number only', () => {
     const { lines, clock, failures } = notebook()
     for (let time = 0; time < 1_000; time++) failures.note({ name: 'admin', address: here })
     assert.equal(lines.length, 5)

@@ -25,7 +25,7 @@ const bearer = (token: string): { as: null; headers: Record<string, string> } =>
   headers: { authorization: `Bearer ${token}` },
 })
 
-test('who logs in gets a token that opens both versions, until it is logged out', async (t) => {
+test('a login returns a token for both versions, valid until logout', async (t) => {
   const broker = await startBrokerWithApi(t)
   const login = await logIn(broker)
   assert.equal(login.status, 200, login.text)

@@ -372,7 +372,7 @@ describe('the administrator of a namespace and archives', () => {
 })
 
 describe('namespaces themselves', () => {
-  test('are made, listed and taken away with what is stored of them, by who is kept to none', async (t) => {
+  test('are created, listed and deleted with their data by an account that is bound to none', async (t) => {
     const broker = await startBrokerWithApi(t, { set: [...alone, 'listeners.tcp.namespace=hall'] })
     await makeUsers(broker)
     const path = '/api/v5/namespaces'

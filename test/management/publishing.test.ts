@@ -64,7 +64,7 @@ function assertReply(name: keyof typeof publishingEndpoints, { status, json }: A
 const sharedBroker = shareBrokerWithApi()
 
 describe('POST /mqtt/publish', () => {
-  test('brings the message, with every property, to those who subscribe', async (t) => {
+  test('delivers the message with every property to the subscribers', async (t) => {
     const broker = await sharedBroker()
     const { hear } = await listen(t, broker, { protocolVersion: 5, filters: ['a/#'] })
     const answer = await post(broker, 'publish', {

@@ -21,7 +21,7 @@ test('the first requests run, the next wait for their turn in order, and the res
   assert.equal(await fourth?.admitted, true)
 })
 
-test('who leaves while it waits takes no place', async () => {
+test('a request that ends while it waits does not count', async () => {
   const gate = new RequestLimiter(1, 2)
   const [first, second, third] = Array.from({ length: 3 }, () => gate.enter())
   second?.release()

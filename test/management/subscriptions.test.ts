@@ -105,7 +105,7 @@ test('a filter of subscriptions that is none is refused with 108', async (t) => 
   }
 })
 
-test('the topic tree is told level by level from the root, with who subscribes where', async (t) => {
+test('the topic tree is listed level by level from the root, with the subscribers of each level', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
   assert.deepEqual((await broker.ask('/api/v4/topic-tree')).json, { code: 0, data: [[{ topic: '', cld_cnt: 0 }]] })
   const ann = await connect(t, broker, 'ann')

@@ -89,7 +89,7 @@ test('the account of http_server, its role, and the account of the request canno
   assert.deepEqual(said(kept), [400, 106, 'NOT_ALLOWED'])
 })
 
-test('a password is changed by who knows the old one', async (t) => {
+test('a password is changed with the old one', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
   await broker.ask('/api/v5/users', post({ username: 'ann', password: 'a long password' }))
   const change = async (name: string, old: string, password: string): Promise<Said> =>

@@ -199,7 +199,7 @@ const viewer: AccountRecord = {
   createdAtMs: 1,
 }
 
-test('who may use the management API stands in the same book, and no shard hears of it', async () => {
+test('accounts of the management API are in the same store, and no shard is told of them', async () => {
   const { disk, told, records } = await stage()
   await records.change({ put: [viewer, ban('pump')], delete: [] })
   await records.change({ put: [], delete: [{ kind: 'api-key', id: 'a' }] })

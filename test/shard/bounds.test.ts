@@ -92,7 +92,7 @@ test('when all readers together hold too much, those that do not read get nothin
   for (const client of stalled) assert.equal(client.payloads.at(-1), 'after')
 })
 
-test('who asks and does not read the answers is not read from either, until it reads', async (context) => {
+test('a client that does not read its responses is not read either, until it reads', async (context) => {
   const maxUnsentBytes = 65_536
   const stage = new ShardStage(context, { core: { maxUnsentBytes } })
   const client = await stage.client('client')

@@ -57,7 +57,7 @@ test('a timeline has so many entries, and text that is not endless', () => {
   assert.equal(timelines.of('me').at(-1)?.text.length, 256)
 })
 
-test('so many clients have a timeline: who had no news for longest is forgotten', () => {
+test('the number of timelines is limited: the one without events for longest is removed', () => {
   const timelines = new ClientTimeline(limits)
   for (const clientId of ['a', 'b', 'c']) timelines.note(connected(clientId), 1)
   timelines.note(ended('a'), 2)

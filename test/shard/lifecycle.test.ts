@@ -27,7 +27,7 @@ test('[MQTT-3.1.2-2] an unknown protocol level is answered with return code 1', 
   assert.deepEqual([endOf(client), reasonOf(client)], [{ isClosed: true, types: ['connack'] }, 1])
 })
 
-test('[MQTT-3.1.0-1] who says anything else before CONNECT is closed without a word', async (context) => {
+test('[MQTT-3.1.0-1] a connection whose first packet is not CONNECT is closed without a response', async (context) => {
   const stage = new ShardStage(context)
   for (const bytes of [[0xc0, 0], [0x30, 3, 0, 1, 97], [0xff], [0x00]]) {
     const client = stage.unauthenticated(4)
@@ -81,7 +81,7 @@ test('anonymous clients are accepted on loopback listeners by default', async (c
   }
 })
 
-test('who opens a connection and says nothing is closed after a while', async (context) => {
+test('a connection without CONNECT is closed after a time', async (context) => {
   const stage = new ShardStage(context, { core: { idleTimeoutMs: 5_000 } })
   const silent = stage.unauthenticated()
   await stage.passMs(4_900)

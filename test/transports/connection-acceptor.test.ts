@@ -132,7 +132,7 @@ describe('a rate of connections', () => {
     assert.deepEqual(waits(rate, 1_000, 4), [0, 2_000, 4_000, undefined])
   })
 
-  test('makes who comes too fast wait, unread, in the order of coming', async (t) => {
+  test('makes connections above the rate wait, unread, in order of arrival', async (t) => {
     const moments: number[] = [0, 20, 40]
     const rate = new ConnectionRate(1_000)
     rate.waitMsAt = () => moments.shift()
@@ -147,7 +147,7 @@ describe('a rate of connections', () => {
     assert.deepEqual(order, ['a', 'b', 'c'])
   })
 
-  test('refuses who would have to wait too long, and its place in the budget is free', async (t) => {
+  test('refuses a connection that would wait too long, and frees its place in the budget', async (t) => {
     const rate = new ConnectionRate(1)
     rate.waitMsAt = () => undefined
     const limits = new ConnectionLimit(1)
@@ -193,7 +193,7 @@ describe('a rate of connections', () => {
     assert.equal(stage.arrivals.left, 0)
   })
 
-  test('makes who waits longer than by any one the wait of all its rates', async (t) => {
+  test('makes a connection wait for the slowest of its rates', async (t) => {
     const [slow, fast] = [new ConnectionRate(1), new ConnectionRate(1_000)]
     slow.waitMsAt = () => 60_000
     const asked = new Happenings<string>()
@@ -210,7 +210,7 @@ describe('a rate of connections', () => {
     assert.equal(stage.arrivals.left, 0)
   })
 
-  test('counts those who wait, so that there are not more of them than connections', async (t) => {
+  test('counts waiting connections against the maximum of connections', async (t) => {
     const rate = new ConnectionRate(1)
     rate.waitMsAt = () => 60_000
     const limits = new ConnectionLimit(1)
@@ -255,7 +255,7 @@ describe('a listener behind a proxy', () => {
     assert.deepEqual([stream.remoteAddress, stream.remotePort], ['127.0.0.1', client.localPort])
   })
 
-  test('turns away who begins with something else, also a client that is in a hurry', async (t) => {
+  test('refuses a connection that begins with something else, also if more data follows at once', async (t) => {
     const limits = new ConnectionLimit(1)
     const stage = await open(t, { proxyProtocol, limits })
     await closed(await stage.client('\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00'))
@@ -276,13 +276,13 @@ describe('a listener behind a proxy', () => {
     assert.equal(stage.refusals.left, 0)
   })
 
-  test('turns away who says nothing for too long', async (t) => {
+  test('refuses a connection that sends nothing for too long', async (t) => {
     const stage = await open(t, { proxyProtocol: { ...proxyProtocol, timeoutMs: 1 } })
     await closed(await stage.client('PROXY TCP4 1'))
     assert.match(await stage.refusals.next(), /did not come in time/)
   })
 
-  test('forgets who leaves before the header is there', async (t) => {
+  test('removes a connection that is closed before the header is complete', async (t) => {
     const limits = new ConnectionLimit(1)
     const stage = await open(t, { proxyProtocol, limits })
     const client = await stage.client('PROXY TCP4 1')

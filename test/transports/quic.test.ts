@@ -352,7 +352,7 @@ test('a thread that holds all it may, or can open no more, turns further ones aw
   assert.equal(await stage.refusals.next(), 'no-room')
 })
 
-test('who comes too fast, or from an address that may not, is closed and told, and takes no place', async (t) => {
+test('a connection above the rate, or from a denied address, is closed with a reason, and does not count', async (t) => {
   const limits = new ConnectionLimit(10)
   const rate = new ConnectionRate(1)
   rate.waitMsAt = () => undefined

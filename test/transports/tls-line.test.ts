@@ -158,7 +158,7 @@ describe('the time of a handshake', () => {
     assert.match(await acceptor.stage.refusals.next(), /too long/)
   })
 
-  test('begins when the broker begins it: who has said its part and waits in line loses none', async (t) => {
+  test('begins when the broker starts it: a waiting client that has sent its first bytes loses none', async (t) => {
     const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 2_000 })
     const [first, second, honest] = [await acceptor.silent(), await acceptor.dripping(), await acceptor.honest()]
     await acceptor.sweep(3)
@@ -171,7 +171,7 @@ describe('the time of a handshake', () => {
     await honest.isIn
   })
 
-  test('runs in line as well for who has said nothing', async (t) => {
+  test('is also limited for a client that has sent nothing', async (t) => {
     const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 2_000 })
     const [, waiting] = [await acceptor.silent(), await acceptor.silent()]
     await acceptor.sweep(2)
@@ -180,7 +180,7 @@ describe('the time of a handshake', () => {
     assert.ok(waiting.raw.destroyed)
   })
 
-  test('is four times as long in line for who has begun to speak, and no longer', async (t) => {
+  test('is four times as long in the queue for a client that has begun to send, and no longer', async (t) => {
     const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 2_000 })
     await acceptor.silent()
     await acceptor.dripping()
@@ -227,7 +227,7 @@ describe('a place at the gate', () => {
     assert.ok(raw.destroyed)
   })
 
-  test('is lost the later, the longer those take who come through', async (t) => {
+  test('times out the later, the longer successful handshakes take', async (t) => {
     const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 10_000 })
     await acceptor.serve(20)
     await acceptor.serve(40, 2)

@@ -23,7 +23,7 @@ const keyOnly: TlsStageOptions = { identity: undefined, psk }
 
 for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
   describe(`a pre-shared key over ${version}`, () => {
-    test('opens a listener that has no certificate, and says who the client is', async (t) => {
+    test('opens a listener without a certificate, and gives the identity of the client', async (t) => {
       const stage = await new TlsStage(t, keyOnly).listen()
       const { client, stream } = await stage.pairUp(withKey(version))
       assert.deepEqual(stream.credentials, { certificate: undefined, pskIdentity: 'plant-7' })

@@ -112,7 +112,7 @@ describe('a TLS listener', () => {
     await closed
   })
 
-  test('turns away who does not speak TLS', async (t) => {
+  test('refuses a client that does not use TLS', async (t) => {
     const stage = await new TlsStage(t).listen()
     const plain = await stage.knock()
     plain.write('\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00')
@@ -138,7 +138,7 @@ describe('a TLS listener', () => {
     await gone
   })
 
-  test('[bad-input 20] has a bound to handshakes under way: who comes later waits, unread, and is served in its turn', async (t) => {
+  test('[bad-input 20] limits concurrent handshakes: later connections wait, unread, and are served in order', async (t) => {
     const stage = await new TlsStage(t, { maxHandshakes: 1 }).listen()
     const silent = await stage.knock()
     const { client, stream } = await (async () => {
@@ -204,7 +204,7 @@ describe('a TLS listener', () => {
 })
 
 describe('a client certificate', () => {
-  test('says who the client is', async (t) => {
+  test('gives the identity of the client', async (t) => {
     const stage = await new TlsStage(t, verifying).listen()
     const { stream } = await stage.pairUp(withCertificate(device))
     const { raw } = new X509Certificate(device.certificate)

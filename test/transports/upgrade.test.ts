@@ -53,7 +53,7 @@ test('mqtt is selected, mqttv3.1 where nothing better is offered, and others are
   for (const offers of ['chat', 'MQTT', 'mqtt-v5', 'mqttx']) assert.equal(statusOf({ offers }), 400, offers)
 })
 
-test('who offers no subprotocol is refused unless the listener lets it in, and then none is selected', async (t) => {
+test('a client without a subprotocol is refused unless the listener allows it, and then none is selected', async (t) => {
   const none = { 'Sec-WebSocket-Protocol': undefined }
   const strict = await openWebSocketStage(t)
   const refused = await (await strict.peer()).request(upgradeRequest(path, none))

@@ -1,4 +1,4 @@
-// namespaces: separate sets of clients.
+// Settings of `namespaces`: separate sets of clients.
 
 import { listOf } from '../schema/collections.ts'
 import { namespacePattern } from '../schema/namespace.ts'
@@ -14,7 +14,7 @@ export const namespaces = section(
     enable: setting(boolean, false, { description: 'Whether clients belong to namespaces.' }),
     from: setting(listOf(choice(['listener', 'username', 'certificate']), 3), ['listener', 'username', 'certificate'], {
       description:
-        'Sources of the namespace of a client, in order; the first that names one decides: listeners.*.namespace, its user name by namespaces.username, its certificate by namespaces.certificate.',
+        'Where the namespace of a client comes from, in order of precedence: listeners.*.namespace, its user name by namespaces.username, its certificate by namespaces.certificate.',
     }),
     username: setting(optional(namespacePattern, 'none'), undefined, {
       description:

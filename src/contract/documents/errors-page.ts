@@ -1,4 +1,4 @@
-// The page of all result codes, with the operations that return them.
+// Generates docs/errors.md: all result codes, with the operations that return them.
 
 import type { Endpoint } from '../endpoint.ts'
 import { type ReasonName, reasons } from '../reasons.ts'
@@ -6,8 +6,8 @@ import { type ResultCodeName, resultCodes } from '../result-codes.ts'
 
 /** Codes that no operation returns, and why. */
 export const unusedCodes: Partial<Record<ResultCodeName, string>> = {
-  pluginEnabled: 'There are no plug-ins to switch on.',
-  pluginClosed: 'There are no plug-ins to switch off.',
+  pluginEnabled: 'The broker has no plug-ins to enable.',
+  pluginClosed: 'The broker has no plug-ins to disable.',
 }
 
 /** Codes that any operation may return, and when. */
@@ -15,14 +15,13 @@ const everywhere: Partial<Record<ResultCodeName, string>> = {
   success: 'Whenever all went well.',
   rpcError: 'A shard is restarting: retry. Also for an action or a section that does not exist (404).',
   unknownError:
-    'A path that is not there (404), a method that a path does not have (404, 405), or a mistake of the broker (500).',
-  wrongCredentials: 'At sign-in; with status 403 where the account may look and change nothing.',
-  emptyCredentials: 'At sign-in: without the header, or with an empty name or password.',
+    'An unknown path (404), a method that the path does not support (404, 405), or an internal error (500).',
+  wrongCredentials: 'At sign-in; with status 403 if the account may only read.',
+  emptyCredentials: 'At sign-in, if the header is missing, or the name or the password is empty.',
   tokenExpired: 'At sign-in with a token.',
-  missingParameter: 'Where a key that must be in the body or in the query is not.',
-  invalidParameter:
-    'Where a value in path, query or body is not what the operation takes; also for a body that is too long.',
-  notJson: 'Where an operation takes JSON and the body is something else.',
+  missingParameter: 'If a required key is missing in the body or in the query.',
+  invalidParameter: 'If a value in the path, the query or the body is invalid, or the body is too long.',
+  notJson: 'If the operation expects JSON and the body is not JSON.',
 }
 
 /** Returns the text of docs/errors.md. */

@@ -1,8 +1,8 @@
-// Values as ClickHouse reads them in SQL.
+// Encodes values as SQL literals of ClickHouse.
 
 import type { SqlValue } from '../sql/sql-entry.ts'
 
-/** The bytes of the literal as characters of Latin-1, so that bytes that are no text stay as they are. */
+/** Returns the bytes of the literal as Latin-1 characters, so that binary data is unchanged. */
 export function clickhouseLiteral(value: SqlValue | undefined): string {
   if (value === undefined || value === null) return 'NULL'
   if (typeof value === 'boolean') return value ? '1' : '0'

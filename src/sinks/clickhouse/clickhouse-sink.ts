@@ -1,4 +1,4 @@
-// Rows for ClickHouse, over HTTP. It has no bound values there: what a template inserts is written as a literal.
+// Inserts rows into ClickHouse over HTTP. This interface has no bound parameters here, so template values are written as literals.
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { problemOfBase } from '../http/http-settings-check.ts'
@@ -13,8 +13,8 @@ type ClickhouseConnector = NamedValue<ConnectorsConfig['clickhouse']>
 type ClickhouseAction = NamedValue<ActionsConfig['clickhouse']>
 
 /**
- * Codes of errors that are about the row: text, numbers, dates and other values that cannot be read, converted or stored, and
- * constraints that they break. Everything else (a missing table, memory, a server that is read-only) may be otherwise later.
+ * Error codes that concern the row: values that cannot be parsed, converted or stored, and violated constraints. All other
+ * errors (a missing table, lack of memory, a read-only server) may go away, so the row is sent again.
  */
 const refusingCodes = new Set([
   6, 26, 27, 33, 38, 41, 43, 53, 62, 69, 70, 72, 117, 130, 131, 190, 321, 349, 407, 469, 691,
@@ -52,7 +52,7 @@ class ClickhouseSink implements Sink {
     return writeByHalves(batch.map(readStatement), async (statements) => {
       const text = insertOf(statements)
       if (text !== undefined) return this.#run(text)
-      // Statements that are not rows of one INSERT go one by one.
+      // Statements that cannot be combined into one INSERT are sent one by one.
       const outcomes: WriteOutcome[] = []
       for (const statement of statements) outcomes.push(await this.#run(textOf(statement)))
       return outcomes
@@ -72,7 +72,7 @@ class ClickhouseSink implements Sink {
   }
 }
 
-/** The status says little: the code in the text tells what is wrong. */
+/** Classifies an error by the code in its text, because the HTTP status is not specific. */
 function outcomeOfClickhouse(result: HttpResult): WriteOutcome {
   const outcome = outcomeOf(result)
   if (outcome.outcome === 'done' || 'failure' in result) return outcome
@@ -83,7 +83,7 @@ function outcomeOfClickhouse(result: HttpResult): WriteOutcome {
 
 const beforeRows = /^\s*insert\s+into\s[^']*?\svalues\s*(?=\()/i
 
-/** Rows of one statement; undefined: they are not. Bytes are characters of Latin-1. */
+/** Combines the rows into one statement; undefined if they differ in their statement. Bytes are Latin-1 characters. */
 function insertOf(statements: readonly SqlStatement[]): string | undefined {
   const [first] = statements
   if (first === undefined || statements.length === 1) return first === undefined ? undefined : textOf(first)

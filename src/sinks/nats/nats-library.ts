@@ -1,4 +1,4 @@
-// The libraries for NATS behind an interface of a few functions. A connection that fails is not used again: another is opened.
+// A small interface to the NATS client libraries. A failed connection is not reused: a new one is opened.
 
 import { lookup } from 'node:dns/promises'
 import type * as JetStreamLibrary from '@nats-io/jetstream'
@@ -17,30 +17,30 @@ export interface NatsSettings {
   readonly tls: { readonly [option: string]: unknown } | undefined
   readonly connectTimeoutMs: number
   readonly requestTimeoutMs: number
-  /** Messages are stored in streams, which confirm each. */
+  /** True: messages go to JetStream streams, which acknowledge each of them. */
   readonly usesJetStream: boolean
 }
 
 export interface NatsMessage {
   readonly subject: string
   readonly payload: Buffer
-  /** A stream recognises by it what it has already. */
+  /** Identifies the message, so that a stream discards duplicates (header Nats-Msg-Id). */
   readonly id: string
 }
 
 export interface NatsPublisher {
   readonly isOpen: boolean
-  /** One outcome for each message. Never rejects. */
+  /** Returns one outcome per message. Never rejects. */
   publish(messages: readonly NatsMessage[]): Promise<readonly WriteOutcome[]>
-  /** Rejects where the server does not answer, or has no JetStream. */
+  /** Rejects if the server does not answer, or does not have JetStream. */
   check(): Promise<void>
-  /** What is under way fails. */
+  /** Closes the connection. Unfinished calls fail. */
   close(): void
 }
 
 const done: WriteOutcome = { outcome: 'done' }
 
-/** Statuses of JetStream: from here on the server is not able to store now. */
+/** JetStream status codes from this one on mean that the server cannot store messages at the moment. */
 const firstPassingStatus = 500
 
 export async function openNats(settings: NatsSettings): Promise<NatsPublisher> {
@@ -55,7 +55,7 @@ export async function openNats(settings: NatsSettings): Promise<NatsPublisher> {
 
 interface Connected {
   readonly connection: NatsConnection
-  /** Undefined: without JetStream. */
+  /** Undefined: JetStream is not used. */
   readonly streams: typeof JetStreamLibrary | undefined
 }
 
@@ -68,23 +68,23 @@ async function connectTo(settings: NatsSettings): Promise<Connected> {
   return { connection: await connect(optionsOf(settings)), streams }
 }
 
-/** What NATS says of a message. */
+/** A message from NATS with its metadata. */
 export interface NatsReceived {
   readonly subject: string
   readonly payload: Buffer
   readonly headers: readonly (readonly [name: string, text: string])[]
-  /** Of JetStream. */
+  /** Sequence number in the JetStream stream. */
   readonly stored:
     | { readonly stream: string; readonly sequence: number; readonly deliveries: number; readonly storedAtMs: number }
     | undefined
 }
 
 export interface NatsCallbacks {
-  /** True: the message was taken; false: it never will be. */
+  /** True: the message was stored; false: it will never be accepted. */
   take(message: NatsReceived): Promise<boolean>
-  /** Core NATS: a message came while too many wait. */
+  /** Core NATS: a message was dropped, because too many messages were waiting. */
   noteDropped(message: NatsReceived): void
-  /** No more messages come. */
+  /** Ends the subscription. */
   noteFailed(error: unknown): void
 }
 
@@ -101,12 +101,12 @@ export interface NatsConsumer {
   close(): Promise<void>
 }
 
-/** Two pings without an answer end the connection. */
+/** The connection is closed after two unanswered pings. */
 const pingIntervalMs = 10_000
 const maxPingsWithoutAnswer = 2
-/** The server is silent no longer than half of it. */
+/** The server sends something at least every half of this time. */
 const pullExpiresMs = 10_000
-/** How long JetStream waits for an acknowledgement before it sends a message again. */
+/** JetStream redelivers a message that is not acknowledged within this time. */
 const ackWaitMs = 10_000
 const nanosecondsPerMs = 1_000_000
 
@@ -175,7 +175,7 @@ async function subscribe({ connection, subscription, callbacks, fail, requestTim
       else take(receivedMessage(message)).catch(fail)
     },
   })
-  // The server has the subscription, or has refused it, before it answers.
+  // The server accepts or refuses the subscription before it answers this ping.
   await withTimeout(connection.flush(), requestTimeoutMs)
 }
 
@@ -195,7 +195,7 @@ async function consumeStream(streams: typeof JetStreamLibrary, consumption: Cons
   void failSilent(messages, fail)
 }
 
-/** The connection may be open while nothing comes through. */
+/** Detects a consumer that receives nothing although the connection is open. */
 async function failSilent(messages: JetStreamLibrary.ConsumerMessages, fail: (error: unknown) => void): Promise<void> {
   for await (const { type } of messages.status()) {
     if (type === 'heartbeats_missed') fail(new Error('NATS sends no heartbeats for the consumer'))
@@ -204,7 +204,7 @@ async function failSilent(messages: JetStreamLibrary.ConsumerMessages, fail: (er
   }
 }
 
-/** Creates the consumer, if there is none of that name. */
+/** Creates the consumer unless it exists. */
 async function ensureConsumer(
   { AckPolicy, DeliverPolicy }: typeof JetStreamLibrary,
   manager: JetStreamManager,
@@ -229,13 +229,13 @@ async function ensureConsumer(
   return { stream, name }
 }
 
-/** Rules may wait for a full queue: the server is told that the message is under way. */
+/** Rules may have to wait for a full queue. The server is told that the message is being processed. */
 async function takeStored(message: JsMsg, callbacks: NatsCallbacks): Promise<void> {
   const beats = setInterval(() => message.working(), ackWaitMs / 3)
   try {
     const isTaken = await callbacks.take(storedMessage(message))
     if (isTaken) message.ack()
-    // Without a reason: older servers do not understand one.
+    // No reason is sent: older servers do not understand it.
     else message.term()
   } finally {
     clearInterval(beats)
@@ -259,7 +259,7 @@ function headerPairs(headers: MsgHdrs | undefined): readonly (readonly [name: st
   return (headers?.keys() ?? []).map((name) => [name, headers?.values(name).join(', ') ?? ''] as const)
 }
 
-/** Rejects where the server does not answer, or has no such stream. */
+/** Rejects if the server does not answer, or does not have the stream. */
 export async function checkNatsSubscription(settings: NatsSettings, subscription: NatsSubscription): Promise<void> {
   const { connection, streams } = await connectTo(settings)
   try {
@@ -274,7 +274,7 @@ export async function checkNatsSubscription(settings: NatsSettings, subscription
   }
 }
 
-/** The library looks names up by itself. */
+/** The library resolves host names itself. */
 async function refuseForbidden({ servers }: NatsSettings): Promise<void> {
   for (const { host } of servers) {
     const addresses = await lookup(host, { all: true })
@@ -296,7 +296,7 @@ function optionsOf(settings: NatsSettings): ConnectionOptions {
     ...(username === undefined ? {} : { user: username }),
     ...(password === undefined ? {} : { pass: password }),
     ...(token === undefined ? {} : { token }),
-    // Null: without TLS. Undefined would let the server decide.
+    // Null: TLS is not used. Undefined would let the server decide.
     tls: tls ?? null,
   }
 }
@@ -313,7 +313,7 @@ class Publisher implements NatsPublisher {
   readonly #connection: NatsConnection
   readonly #client: JetStreamClient | undefined
   readonly #requestTimeoutMs: number
-  /** Subjects that the server does not let us publish to, since they were published to last. */
+  /** Error messages of subjects to which publishing was refused since the last publish call. */
   readonly #denied = new Map<string, string>()
   #isClosed = false
 
@@ -334,7 +334,7 @@ class Publisher implements NatsPublisher {
     if (client !== undefined) return await Promise.all(messages.map((message) => this.#store(client, message)))
     const outcomes = messages.map((message) => this.#publish(message))
     try {
-      // The server has read everything before it answers.
+      // The server processes all earlier messages before it answers this ping.
       await withTimeout(this.#connection.flush(), this.#requestTimeoutMs)
     } catch (error) {
       this.close()
@@ -349,7 +349,7 @@ class Publisher implements NatsPublisher {
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    // What has not left has no receiver: the spool sends it again.
+    // Messages that were not sent have no outcome at the server: the spool sends them again.
     this.#connection.close().catch(() => {})
   }
 
@@ -376,7 +376,7 @@ class Publisher implements NatsPublisher {
     }
   }
 
-  /** The server says later, and of no message, that it did not take one. */
+  /** The server reports a refused publish later, without naming the message. */
   async #watch(): Promise<void> {
     for await (const status of this.#connection.status()) {
       if (status.type !== 'error' || nameOf(status.error) !== 'PermissionViolationError') continue
@@ -386,7 +386,7 @@ class Publisher implements NatsPublisher {
   }
 }
 
-/** Errors are told apart by their names, so that nothing of the library is needed before it is loaded. */
+/** Errors are distinguished by name, so that the library need not be loaded for this. */
 function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : ''
 }
@@ -396,7 +396,7 @@ function outcomeOfError(error: unknown): WriteOutcome {
   const name = nameOf(error)
   if (name === 'InvalidArgumentError' || name === 'InvalidSubjectError' || name === 'PermissionViolationError')
     return { outcome: 'refused', why }
-  // A stream that does not take the message; with 5xx it cannot take any now.
+  // The stream refuses this message; with a 5xx code it cannot store any message at the moment.
   if (name === 'JetStreamApiError' || name === 'StreamNotFoundError') {
     const { status } = error as Error & { readonly status: number }
     return status < firstPassingStatus ? { outcome: 'refused', why } : { outcome: 'retry', why }

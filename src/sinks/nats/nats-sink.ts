@@ -1,5 +1,5 @@
-// Messages for subjects of NATS: with core NATS, where the server has them when it answers a ping behind them, or with JetStream, where
-// a stream confirms each when it has stored it.
+// Sends messages to NATS subjects. With core NATS, a message counts as delivered when the server answers a ping that was sent
+// after it. With JetStream, the stream acknowledges each message when it is stored.
 
 import { randomUUID } from 'node:crypto'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
@@ -55,19 +55,19 @@ export const natsSinkType: SinkType<NatsAction, NatsConnector> = {
     new NatsSink(() => openNats(natsSettings(connector, { usesJetStream: parameters.jetstream, requestTimeoutMs }))),
 }
 
-/** Exported for tests. */
+/** Builds the message of one result. Exported for tests. */
 export function subjectOf(subject: string): string {
   const isSubject = /^[^\s.*>]+(?:\.[^\s.*>]+)*$/.test(subject)
   if (!isSubject) throw new TypeError(`the subject ${JSON.stringify(subject)} has an empty part, a space or a wildcard`)
   return subject
 }
 
-/** The addresses of a cluster. */
+/** Addresses of the servers of a cluster. */
 export function serversOf({ server = '' }: NatsConnector): readonly string[] {
   return server === '' ? [] : server.split(',').map((one) => one.trim())
 }
 
-/** How the connector is reached. */
+/** Connection settings of the connector. */
 export function natsSettings(
   connector: NatsConnector,
   { usesJetStream, requestTimeoutMs }: Pick<NatsSettings, 'usesJetStream' | 'requestTimeoutMs'>,

@@ -1,5 +1,5 @@
-// Messages of a subject of NATS. JetStream sends a message again until it is acknowledged, which happens when what rules make
-// of it is stored. Core NATS sends each message once.
+// Receives messages of a NATS subject. JetStream redelivers a message until it is acknowledged. The source acknowledges it when
+// the results of the rules are stored. Core NATS sends each message once.
 
 import type { ConnectorsConfig, SourcesConfig } from '../../config/index.ts'
 import type { NamedValue } from '../sink.ts'

@@ -8,7 +8,7 @@ import { ctlDone, ctlRefused } from './ctl.ts'
 
 const sharedBroker = shareBrokerWithApi()
 
-test('a message of words or of a file reaches those who subscribe, and the receipt says so', async (t) => {
+test('a message from the command line or from a file reaches the subscribers, and the output has their number', async (t) => {
   const broker = await sharedBroker()
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => client.endAsync())

@@ -8,7 +8,7 @@ import { SeveralCores } from './several-cores.ts'
 const stored = { expirySeconds: 3_600 } as const
 
 describe('a link that is congested', () => {
-  test('stops those who publish for its shard, of any QoS, until it takes more', () => {
+  test('stops publishers with messages for its shard, of any QoS, until it accepts more', () => {
     const cores = new SeveralCores()
     const reader = cores.client(1, 'reader')
     const [author, other] = [cores.client(0, 'author'), cores.client(0, 'other')]

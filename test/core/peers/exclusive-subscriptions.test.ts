@@ -17,7 +17,7 @@ function several(options: SeveralCoresOptions = {}): SeveralCores {
 }
 
 describe('an exclusive subscription', () => {
-  test('is given to one of those who ask for it at the same time, on whichever shards', () => {
+  test('is granted to one of the clients that request it at the same time, on any shards', () => {
     for (let seed = 1; seed <= 60; seed++) {
       const cores = several({ seed })
       const clients = [0, 1, 2, 0].map((shard, number) => cores.client(shard, `c${number}-`))

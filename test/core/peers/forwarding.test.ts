@@ -87,7 +87,7 @@ describe('a publication on one of three shards', () => {
 })
 
 describe('what a shard has not confirmed when it dies', () => {
-  test('is sent again, and who may have heard it is told so', () => {
+  test('is sent again, with DUP to clients that may have received it', () => {
     const cores = new SeveralCores()
     const listener = cores.client(1, 'listener', stored)
     const author = cores.client(0, 'author')

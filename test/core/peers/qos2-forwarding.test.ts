@@ -311,7 +311,7 @@ function topicOf(shard: number): string {
   return topic
 }
 
-test('QoS 2 that comes again after a crash is for those who subscribed when it came first (seed 896640)', () => {
+test('a QoS 2 message that is repeated after a crash goes to those that subscribed at its first arrival (seed 896640)', () => {
   const cores = new SeveralCores()
   const early = reader(cores, 2, 'early', 'a')
   const publisher = author(cores, 0)

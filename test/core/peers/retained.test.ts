@@ -234,7 +234,7 @@ describe('the shard that keeps what a topic remembers', () => {
     assert.deepEqual(reader.payloads, ['new'])
   })
 
-  test('waits for what was published before, but not for ever: who was to send it may have died', () => {
+  test('waits for messages that were published before, with a time limit, as their shard may have failed', () => {
     const { cores, topic, reader } = wantsWhatIsHeld()
     cores.pass(999)
     assert.deepEqual([reader.subscribed.get(topic), reader.payloads], [2, []])

@@ -188,7 +188,7 @@ test('a plan from the cache is always the plan that the subscriptions come to no
   )
 })
 
-test('who subscribes to a topic after the last has left it is found', () => {
+test('a subscriber that subscribes to a topic after its last one has left is found', () => {
   const routes = routesOf(['a/b', one, {}])
   const topic = topicOf('a/b')
   assert.equal(routes.planFor(topic).recipients.length, 1)
@@ -257,7 +257,7 @@ test('a change elsewhere leaves the plan of a topic as it is', () => {
   assert.notEqual(routes.planFor(topic), plan)
 })
 
-test('who joins or leaves a group that goes on is seen through the group itself', () => {
+test('a member that joins or leaves an existing group is found through the group', () => {
   const routes = routesOf(['$share/workers/a/#', one, {}])
   const topic = topicOf('a/b')
   const [group] = routes.planFor(topic).groups
