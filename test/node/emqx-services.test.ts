@@ -8,46 +8,46 @@ import { planRules } from '../../src/node/rules/rule-config.ts'
 import { sinkTypes } from '../../src/sinks/index.ts'
 
 const text = `connectors {
-  http.a { url = "http://127.0.0.1:9/x", headers { a = b }, connect_timeout = 15s, pool_size = 8, ssl { enable = false } , pool_type = random, enable_pipelining = 100, resource_opts { health_check_interval = 15s, start_timeout = 5s, start_after_created = true } }
+  http.a { created_at = 1700000000000, last_modified_at = 1700000000000, url = "http://127.0.0.1:9/x", headers { a = b }, connect_timeout = 15s, pool_size = 8, ssl { enable = false } , pool_type = random, enable_pipelining = 100, resource_opts { health_check_interval = 15s, start_timeout = 5s, start_after_created = true } }
   mqtt.a { server = "127.0.0.1:1883", proto_ver = v5, clientid_prefix = x, username = u, password = p, keepalive = 300s, ssl { enable = false }, pool_size = 8, clean_start = true, retry_interval = 15s, bridge_mode = false, max_inflight = 32 }
   pgsql.a { server = "127.0.0.1:5432", database = d, username = u, password = p, ssl { enable = false, verify = verify_none }, pool_size = 8, auto_reconnect = true, disable_prepared_statements = false }
   timescale.a { server = "127.0.0.1:5432", database = d, username = u, password = p }
   mysql.a { server = "127.0.0.1:3306", database = d, username = u, password = p }
-  kafka_producer.a { bootstrap_hosts = "127.0.0.1:9092", authentication = none, ssl { enable = false }, min_metadata_refresh_interval = 3s, metadata_request_timeout = 5s, socket_opts { sndbuf = 1MB } }
+  kafka_producer.a { bootstrap_hosts = "127.0.0.1:9092", authentication = none, ssl { enable = false }, min_metadata_refresh_interval = 3s, metadata_request_timeout = 5s, socket_opts { sndbuf = 1MB }, allow_auto_topic_creation = false }
   kafka_producer.b { bootstrap_hosts = "127.0.0.1:9092", authentication { mechanism = plain, username = u, password = p } }
   influxdb.a { server = "127.0.0.1:8086", parameters { influxdb_type = influxdb_api_v1, database = d, username = u, password = p } }
   influxdb.b { server = "127.0.0.1:8086", parameters { influxdb_type = influxdb_api_v2, bucket = bucket, org = o, token = t } }
   redis.a { parameters { redis_type = single, server = "127.0.0.1:6379", username = u, password = p, database = 0 } }
   disk_log.a { filepath = "x.log", max_file_size = 10MB, max_file_number = 3 }
-  s3.a { host = "s3.example.com", port = 443, access_key_id = x, secret_access_key = y }
+  s3.a { host = "s3.example.com", port = 443, access_key_id = x, secret_access_key = y, url_expire_time = 1h, transport_options { connect_timeout = 15s, pool_size = 8 } }
   rabbitmq.a { server = "127.0.0.1", port = 5672, username = guest, password = guest, virtual_host = "/", heartbeat = 30s, timeout = 5s, pool_size = 8 }
   mongodb.a { parameters { mongo_type = single, server = "127.0.0.1:27017", w_mode = unsafe }, database = d, username = u, password = p, srv_record = false, use_legacy_protocol = auto, pool_size = 8 }
   clickhouse.a { url = "http://127.0.0.1:8123", database = d, username = u, password = p, connect_timeout = 15s, pool_size = 8 }
-  elasticsearch.a { server = "127.0.0.1:9200", authentication { username = u, password = p } }
+  elasticsearch.a { server = "127.0.0.1:9200", authentication { username = u, password = p }, pool_type = random, enable_pipelining = 100 }
   nats.a { server = "127.0.0.1:4222", token = t }
   prometheus_remote_write.a { url = "http://127.0.0.1:9/api/v1/write", headers { a = b } }
 }
 actions {
-  http.a { connector = a, parameters { method = post, path = "/x", headers { content-type = "application/json" }, body = "\${payload}", max_retries = 2 }, resource_opts { batch_size = 1, batch_time = 0ms, inflight_window = 100, request_ttl = 45s, max_buffer_bytes = 256MB, health_check_interval = 15s, query_mode = async, worker_pool_size = 4 } }
+  http.a { created_at = 1700000000000, last_modified_at = 1700000000000, connector = a, parameters { method = post, path = "/x", headers { content-type = "application/json" }, body = "\${payload}", max_retries = 2 }, resource_opts { batch_size = 1, batch_time = 0ms, inflight_window = 100, request_ttl = 45s, max_buffer_bytes = 256MB, health_check_interval = 15s, query_mode = async, worker_pool_size = 4, health_check_interval_jitter = 0ms, resume_interval = 1s, buffer_mode = memory_only, buffer_seg_bytes = 10MB } }
   mqtt.a { connector = a, parameters { topic = "x/\${topic}", qos = "\${qos}", retain = "\${flags.retain}", payload = "\${payload}" } }
   pgsql.a { connector = a, parameters { sql = "INSERT INTO t(a) VALUES (\${payload})", undefined_vars_as_null = false } }
   timescale.a { connector = a, parameters { sql = "INSERT INTO t(a) VALUES (\${payload})" } }
   mysql.a { connector = a, parameters { sql = "INSERT INTO t(a) VALUES (\${payload})" } }
-  kafka_producer.a { connector = a, parameters { topic = t, message { key = "\${.clientid}", value = "\${.}", timestamp = "\${.timestamp}" }, required_acks = all_isr, compression = no_compression, max_batch_bytes = 896KB, max_linger_time = 0ms, partition_strategy = random, buffer { mode = memory, per_partition_limit = 2GB }, kafka_headers = "\${pub_props}", kafka_ext_headers = [{ kafka_ext_header_key = "\${clientid}", kafka_ext_header_value = v }], kafka_header_value_encode_mode = none, max_inflight = 10, query_mode = async, sync_query_timeout = 5s, partition_count_refresh_interval = 60s } }
+  kafka_producer.a { connector = a, parameters { topic = t, message { key = "\${.clientid}", value = "\${.}", timestamp = "\${.timestamp}" }, required_acks = all_isr, compression = no_compression, max_batch_bytes = 896KB, max_linger_time = 0ms, partition_strategy = random, buffer { mode = memory, per_partition_limit = 2GB }, kafka_headers = "\${pub_props}", kafka_ext_headers = [{ kafka_ext_header_key = "\${clientid}", kafka_ext_header_value = v }], kafka_header_value_encode_mode = none, max_inflight = 10, query_mode = async, sync_query_timeout = 5s, partition_count_refresh_interval = 60s, partitions_limit = all_partitions, disable_topic_check = false } }
   influxdb.a { connector = a, parameters { write_syntax = "m,t=\${topic} v=\${payload}", precision = ms } }
   redis.a { connector = a, parameters { command_template = ["SET", "\${clientid}", "\${payload}"] } }
   disk_log.a { connector = a, parameters { template = "\${payload}" } }
-  s3.a { connector = a, parameters { bucket = bucket, key = "\${clientid}", content = "\${payload}", mode = direct, acl = public_read } }
+  s3.a { connector = a, parameters { bucket = bucket, key = "\${clientid}", content = "\${payload}", mode = direct, acl = public_read, min_part_size = 5MB, max_part_size = 5GB } }
   s3.b { connector = a, parameters { bucket = bucket, key = "\${action}/\${node}/\${datetime.rfc3339utc}/\${sequence}", mode = aggregated, container { type = csv, column_order = [timestamp] }, aggregation { time_interval = 1h, max_records = 10000 } } }
   rabbitmq.a { connector = a, parameters { exchange = e, routing_key = k, delivery_mode = persistent, payload_template = "\${payload}", wait_for_publish_confirmations = true, publish_confirmation_timeout = 30s } }
   mongodb.a { connector = a, parameters { collection = c, payload_template = "\${.}" } }
   clickhouse.a { connector = a, parameters { sql = "INSERT INTO t(a) VALUES ('\${payload}')", batch_value_separator = ", ", undefined_vars_as_null = true } }
-  elasticsearch.a { connector = a, parameters { action = create, index = i, id = "\${id}", doc = "\${.}" } }
+  elasticsearch.a { connector = a, parameters { action = create, index = i, id = "\${id}", doc = "\${.}", max_retries = 2 } }
   nats.a { connector = a, parameters { subject = "a.b", payload = "\${payload}" } }
   prometheus_remote_write.a { connector = a, parameters { metric = m, labels { a = "\${clientid}" }, value = "\${payload}", timestamp = "\${timestamp}" } }
 }
 sources {
-  mqtt.a { connector = a, parameters { topic = "t/#", qos = 1 }, resource_opts { health_check_interval = 15s }, tags = [] }
+  mqtt.a { created_at = 1700000000000, connector = a, parameters { topic = "t/#", qos = 1 }, resource_opts { health_check_interval = 15s }, tags = [] }
 }
 rule_engine { ignore_sys_message = true, jq_function_default_timeout = 10s, rules.a { sql = "SELECT * FROM \\"t/#\\"", actions = ["http:a", {function = republish, args { topic = "z", qos = 1, retain = false, payload = "\${payload}", mqtt_properties { "Message-Expiry-Interval" = 5 }, user_properties = "\${user_properties}", direct_dispatch = false }}, {function = console}], enable = true, description = x } }
 `

@@ -13,6 +13,7 @@ const ofLibrary = 'the library of the service does this itself'
 const reconnects = 'an action always connects again'
 const ofPartitions = 'records with a key go to the partition of the key, others of a batch go together'
 const ofHealth = 'the health is that of the actions; see `resource_opts.health_check_interval` of the action'
+const ofHistory = 'the history of the configuration has the times of changes'
 const noGateway = 'Godwit has no such gateway'
 
 /** Reasons by key. `*` stands for one level, `<name>` for any name. A section includes everything in it. */
@@ -42,9 +43,19 @@ export const ignoredSettings: Readonly<Record<string, string>> = {
   'webhook.ssl.fail_if_no_peer_cert': listenersOnly,
   'connectors.*.<name>.tags': 'connectors and actions have no tags',
   'actions.*.<name>.tags': 'connectors and actions have no tags',
+  'connectors.*.<name>.created_at': ofHistory,
+  'connectors.*.<name>.last_modified_at': ofHistory,
+  'actions.*.<name>.created_at': ofHistory,
+  'actions.*.<name>.last_modified_at': ofHistory,
+  'sources.*.<name>.created_at': ofHistory,
+  'sources.*.<name>.last_modified_at': ofHistory,
   'connectors.*.<name>.resource_opts': ofHealth,
   'connectors.http.<name>.pool_type': ofWorkers,
   'connectors.http.<name>.enable_pipelining': 'a connection has one request at a time',
+  'connectors.elasticsearch.<name>.pool_type': ofWorkers,
+  'connectors.elasticsearch.<name>.enable_pipelining': 'a connection has one request at a time',
+  'connectors.s3.<name>.url_expire_time': 'no signed URLs are made',
+  'connectors.s3.<name>.transport_options': 'use `connect_timeout`, `pool_size` and `ssl`',
   'connectors.http.<name>.max_inactive': 'idle connections are kept until the service closes them',
   'connectors.mqtt.<name>.pool_size': ofWorkers,
   'connectors.mqtt.<name>.clean_start': 'actions keep messages on disk, and sources have persistent sessions',
@@ -65,12 +76,19 @@ export const ignoredSettings: Readonly<Record<string, string>> = {
   'connectors.*.<name>.min_metadata_refresh_interval': ofLibrary,
   'connectors.*.<name>.metadata_request_timeout': 'use `connect_timeout`',
   'connectors.*.<name>.health_check_topic': 'the topic of the action is checked',
+  'connectors.*.<name>.allow_auto_topic_creation': 'the cluster decides whether it creates topics',
   'connectors.*.<name>.socket_opts': ofLibrary,
   'actions.kafka_producer.<name>.parameters.message.timestamp': 'a record has the time at which it is sent',
   'actions.kafka_producer.<name>.parameters.max_linger_time': 'use `resource_opts.batch_time`',
   'actions.kafka_producer.<name>.parameters.max_linger_bytes': 'use `parameters.max_batch_bytes`',
   'actions.kafka_producer.<name>.parameters.max_inflight': 'use `resource_opts.inflight_window`',
   'actions.kafka_producer.<name>.parameters.partition_strategy': ofPartitions,
+  'actions.kafka_producer.<name>.parameters.partitions_limit': ofPartitions,
+  'actions.kafka_producer.<name>.parameters.disable_topic_check':
+    'a topic that is missing is shown and keeps no start back',
+  'actions.elasticsearch.<name>.parameters.max_retries': 'use `resource_opts.max_retries`',
+  'actions.s3.<name>.parameters.min_part_size': 'an object is sent in one piece',
+  'actions.s3.<name>.parameters.max_part_size': 'an object is sent in one piece',
   'actions.kafka_producer.<name>.parameters.partition_count_refresh_interval': ofLibrary,
   'actions.kafka_producer.<name>.parameters.kafka_header_value_encode_mode':
     'headers are texts; other values are written as JSON',
@@ -91,6 +109,10 @@ export const ignoredSettings: Readonly<Record<string, string>> = {
   'actions.*.<name>.resource_opts.health_check_timeout': 'use `request_timeout`',
   'actions.*.<name>.resource_opts.start_timeout': 'use `connect_timeout` of the connector',
   'actions.*.<name>.resource_opts.start_after_created': 'use `enable`',
+  'actions.*.<name>.resource_opts.health_check_interval_jitter': 'each shard checks for itself',
+  'actions.*.<name>.resource_opts.resume_interval': 'use `retry_interval`',
+  'actions.*.<name>.resource_opts.buffer_mode': stored,
+  'actions.*.<name>.resource_opts.buffer_seg_bytes': stored,
   'sources.rabbitmq.<name>.parameters.no_ack': 'a message is always acknowledged when what rules make of it is stored',
   'sources.rabbitmq.<name>.parameters.wait_for_publish_confirmations': 'a source publishes nothing to RabbitMQ',
   'preset.session': 'sessions are created by clients',

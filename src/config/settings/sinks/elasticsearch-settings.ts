@@ -10,6 +10,7 @@ import {
   connectTimeout,
   maybeText,
   namedSinks,
+  ofEmqx,
   poolSize,
   resourceOptionsWith,
   template,
@@ -25,6 +26,8 @@ const elasticsearchConnector = section('One Elasticsearch or OpenSearch.', {
   }),
   connect_timeout: connectTimeout,
   pool_size: poolSize,
+  pool_type: ofEmqx,
+  enable_pipelining: ofEmqx,
   ssl: clientCertificates,
 })
 
@@ -46,6 +49,7 @@ const elasticsearchAction = section('One kind of document.', {
     overwrite: setting(boolean, true, {
       description: 'Of create: whether a document that has the ID already is replaced. Otherwise it stays.',
     }),
+    max_retries: ofEmqx,
     doc_as_upsert: setting(boolean, false, { description: 'Of update: whether a missing document is created.' }),
   }),
   resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),

@@ -39,6 +39,7 @@ const kafkaConnector = section('One Kafka cluster.', {
   min_metadata_refresh_interval: ofEmqx,
   metadata_request_timeout: ofEmqx,
   health_check_topic: ofEmqx,
+  allow_auto_topic_creation: ofEmqx,
   socket_opts: openSection('Settings of EMQX.'),
   ssl: clientCertificates,
 })
@@ -85,6 +86,8 @@ const kafkaAction = section('Records for one topic.', {
     max_linger_bytes: ofEmqx,
     max_inflight: ofEmqx,
     partition_strategy: ofEmqx,
+    partitions_limit: ofEmqx,
+    disable_topic_check: ofEmqx,
     partition_count_refresh_interval: ofEmqx,
     kafka_header_value_encode_mode: ofEmqx,
     query_mode: ofEmqx,

@@ -2,7 +2,7 @@
 
 import { listOf } from '../../schema/collections.ts'
 import { duration } from '../../schema/quantities.ts'
-import { section, setting } from '../../schema/setting.ts'
+import { openSection, section, setting } from '../../schema/setting.ts'
 import { choice, integer, optional, text } from '../../schema/setting-type.ts'
 import { clientCertificates } from '../bridges.ts'
 import {
@@ -12,6 +12,7 @@ import {
   connectTimeout,
   maybeText,
   namedSinks,
+  ofEmqx,
   poolSize,
   resourceOptions,
   template,
@@ -37,6 +38,8 @@ const s3Connector = section('One S3, or a service like it.', {
   }),
   connect_timeout: connectTimeout,
   pool_size: poolSize,
+  url_expire_time: ofEmqx,
+  transport_options: openSection('Settings of EMQX.'),
   ssl: clientCertificates,
 })
 
@@ -74,6 +77,8 @@ const s3Action = section('One kind of object.', {
         defaultWords: 'as the bucket says',
       },
     ),
+    min_part_size: ofEmqx,
+    max_part_size: ofEmqx,
     container: section('Of mode aggregated: what an object looks like.', {
       type: setting(choice(['json_lines', 'csv']), 'json_lines', {
         description: 'json_lines: all columns as JSON on each line. csv: a header and rows.',

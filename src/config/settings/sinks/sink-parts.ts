@@ -34,10 +34,16 @@ const ignoredResourceOptions = {
   health_check_timeout: ofEmqx,
   start_timeout: ofEmqx,
   start_after_created: ofEmqx,
+  health_check_interval_jitter: ofEmqx,
+  resume_interval: ofEmqx,
+  buffer_mode: ofEmqx,
+  buffer_seg_bytes: ofEmqx,
 }
 
 export const connectorSettings = {
   tags: setting(listOf(anyText), [], { description: 'A setting of EMQX.' }),
+  created_at: ofEmqx,
+  last_modified_at: ofEmqx,
   resource_opts: section('Settings of EMQX.', { health_check_interval: ofEmqx, ...ignoredResourceOptions }),
   enable: setting(boolean, true, { description: 'Whether the connector is used.' }),
   description: setting(anyText, '', { description: 'For administrators.' }),
@@ -61,6 +67,8 @@ export const serverSettings = {
 
 export const actionSettings = {
   tags: setting(listOf(anyText), [], { description: 'A setting of EMQX.' }),
+  created_at: ofEmqx,
+  last_modified_at: ofEmqx,
   enable: setting(boolean, true, {
     description: 'Whether the action sends. A disabled action stores what its rules bring.',
   }),
@@ -73,6 +81,8 @@ export const actionSettings = {
 
 export const sourceSettings = {
   tags: setting(listOf(anyText), [], { description: 'A setting of EMQX.' }),
+  created_at: ofEmqx,
+  last_modified_at: ofEmqx,
   resource_opts: section('Settings of EMQX.', { health_check_interval: ofEmqx, ...ignoredResourceOptions }),
   enable: setting(boolean, true, { description: 'Whether the source receives.' }),
   description: setting(anyText, '', { description: 'For administrators.' }),
