@@ -1,9 +1,10 @@
 // Gateways over DTLS and TLS with the clients of libcoap and OpenSSL (F2, F4, F7).
 
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
@@ -48,6 +49,64 @@ for (const library of ['openssl', 'gnutls']) {
     const words = ['-v', '6', '-u', 'sensor-1', '-k', 'sixteen-byte-key', '-m', 'put', '-e', '21.5', url]
     await start(t, `coap-client-${library}`, words).until(/2\.04/)
     assert.equal(await received, 'plant/1 21.5')
+  })
+}
+
+/** libcoap's client with a certificate, and the broker that it knows by another of the same authority. */
+async function startCertified(t: Scope) {
+  const authority = new Authority('Plant')
+  const folder = await temporaryFolder(t)
+  const names = {
+    ca: 'ca.pem',
+    cert: 'cert.pem',
+    key: 'key.pem',
+    deviceCert: 'device-cert.pem',
+    deviceKey: 'device-key.pem',
+  }
+  const own = authority.issue('gateway', { hostNames: ['127.0.0.1'] })
+  const device = authority.issue('device-7')
+  const files = Object.fromEntries(
+    Object.entries(names).map(([name, file]) => [name, join(folder, file)]),
+  ) as typeof names
+  await writeFile(files.ca, authority.certificate)
+  await writeFile(files.cert, own.certificate)
+  await writeFile(files.key, own.key)
+  await writeFile(files.deviceCert, device.certificate)
+  await writeFile(files.deviceKey, device.key)
+  const options = [
+    `certfile=${files.cert}`,
+    `keyfile=${files.key}`,
+    `cacertfile=${files.ca}`,
+    'verify=verify_peer',
+    'fail_if_no_peer_cert=true',
+  ]
+  const { port, mqttPort } = await startSecure(
+    t,
+    'coap',
+    options.map((option) => `dtls_options.${option}`),
+  )
+  const words = ['-C', files.ca, '-c', files.deviceCert, '-j', files.deviceKey, '-v', '6']
+  return { folder, words, url: `coaps://127.0.0.1:${port}/ps`, mqttPort }
+}
+
+for (const library of ['openssl', 'gnutls']) {
+  test(`[F4, F7] libcoap's client with ${library} and certificates: blocks both ways, Observe, lost packets`, async (t) => {
+    const { folder, words, url, mqttPort } = await startCertified(t)
+    const publisher = await connectAsync(`mqtt://127.0.0.1:${mqttPort}`)
+    t.after(() => publisher.end(true))
+    const body = randomBytes(3_000).toString('hex')
+    await writeFile(join(folder, 'body'), body)
+    const stored = ['-b', '512', '-l', '10%', '-m', 'put', '-f', join(folder, 'body'), `${url}/big?c=writer&retain=1`]
+    await start(t, `coap-client-${library}`, [...words, ...stored]).ended
+    const back = ['-l', '10%', '-m', 'get', '-o', join(folder, 'back'), `${url}/big?c=reader`]
+    await start(t, `coap-client-${library}`, [...words, ...back]).ended
+    assert.equal(await readFile(join(folder, 'back'), 'utf8'), body)
+    await publisher.publishAsync('watched', 'retained;', { qos: 1, retain: true })
+    const watched = ['-s', '60', '-m', 'get', `${url}/watched?c=observer`]
+    const observer = start(t, `coap-client-${library}`, [...words, ...watched])
+    await observer.until(/retained;/)
+    await publisher.publishAsync('watched', 'live;', { qos: 1 })
+    await observer.until(/live;/)
   })
 }
 
