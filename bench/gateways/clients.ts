@@ -1,6 +1,7 @@
-// How much memory a connected client of MQTT-SN takes: all of them behind one forwarder, each with a wireless node of its own.
+// How much memory a connected client of a gateway takes. MQTT-SN: all of them behind one forwarder, each with a wireless node of its own.
+// CoAP: all of them with a connection, from few addresses.
 //
-//   node bench/gateways/clients.ts [clients]
+//   node bench/gateways/clients.ts [clients] [mqttsn | coap]
 //
 // The broker is a process of its own; its resident memory is read before and after, each time once it has been idle for a while.
 
@@ -16,8 +17,7 @@ import { fileURLToPath } from 'node:url'
 const clients = Number(process.argv[2] ?? 100_000)
 const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 const port = 28_840
-const socketKey = 'gateway.mqttsn.listeners.udp.default'
-/** CONNECTs that wait for their CONNACK: what the kernel drops is sent again. */
+/** CONNECTs that wait for their answer: what the kernel drops is sent again. */
 const window = 256
 const againMs = 2_000
 const idleMs = 15_000
@@ -36,29 +36,70 @@ function connectOf(client: number): Buffer {
   return Buffer.concat([head, name])
 }
 
-async function connectAll(): Promise<void> {
+/** POST /mqtt/connection: the message ID is that of the client, within its address. */
+function connectionOf(client: number): Buffer {
+  const query = Buffer.from(`clientid=meter-${client}`)
+  const head = Buffer.from([0x40, 2, client >> 8, client & 255, 0xb4, ...Buffer.from('mqtt'), 0x0a])
+  return Buffer.concat([head, Buffer.from('connection'), Buffer.of(0x4d, query.length - 13), query])
+}
+
+interface Protocol {
+  readonly name: string
+  readonly listener: string
+  readonly settings: readonly string[]
+  /** Clients of one address. */
+  readonly perAddress: number
+  connect(client: number): Buffer
+  /** The number of the client within its address; undefined: it was refused. */
+  accepted(answer: Buffer): number | undefined
+}
+
+const protocols: Readonly<Record<string, Protocol>> = {
+  mqttsn: {
+    name: 'MQTT-SN',
+    listener: 'gateway.mqttsn.listeners.udp.default',
+    settings: [],
+    perAddress: clients,
+    connect: connectOf,
+    accepted: (answer) => (answer[8] === 5 && answer[9] === 0 ? answer.readUInt32BE(3) : undefined),
+  },
+  coap: {
+    name: 'CoAP',
+    listener: 'gateway.coap.listeners.udp.default',
+    settings: ['gateway.coap.heartbeat=4h'],
+    // A message ID is known for four minutes.
+    perAddress: 50_000,
+    connect: connectionOf,
+    accepted: (answer) => (answer[1] === 0x41 ? answer.readUInt16BE(2) : undefined),
+  },
+}
+
+async function connectAll(protocol: Protocol, first: number): Promise<void> {
   const socket = createSocket('udp4')
   socket.connect(port, '127.0.0.1')
   await once(socket, 'connect')
   const open = new Set<number>()
-  let next = 0
-  let connected = 0
+  const end = Math.min(clients, first + protocol.perAddress)
+  let next = first
+  let connected = first
   const { promise: done, resolve, reject } = Promise.withResolvers<void>()
   const send = (): void => {
-    while (open.size < window && next < clients) {
+    while (open.size < window && next < end) {
       open.add(next)
-      socket.send(connectOf(next++))
+      socket.send(protocol.connect(next++))
     }
   }
   socket.on('message', (bytes) => {
-    if (bytes[8] !== 5 || bytes[9] !== 0) return reject(new Error(`no CONNACK that accepts: ${bytes.toString('hex')}`))
-    if (!open.delete(bytes.readUInt32BE(3))) return
+    const accepted = protocol.accepted(bytes)
+    if (accepted === undefined) return reject(new Error(`not accepted: ${bytes.toString('hex')}`))
+    const client = [...open].find((one) => one === accepted || one % 65_536 === accepted)
+    if (client === undefined || !open.delete(client)) return
     connected++
-    if (connected === clients) resolve()
+    if (connected === end) resolve()
     send()
   })
   const again = setInterval(() => {
-    for (const client of open) socket.send(connectOf(client))
+    for (const client of open) socket.send(protocol.connect(client))
   }, againMs)
   socket.on('error', reject)
   send()
@@ -70,14 +111,19 @@ async function connectAll(): Promise<void> {
   }
 }
 
+const protocol = protocols[process.argv[3] ?? 'mqttsn']
+if (protocol === undefined)
+  throw new Error(`no such gateway: ${process.argv[3]}; known: ${Object.keys(protocols).join(', ')}`)
+const { listener } = protocol
 const folder = await mkdtemp(join(tmpdir(), 'godwit-bench-'))
 const set = [
   'node.shards=1',
   'listeners.tcp.bind=127.0.0.1:28843',
   'http_server.port=28842',
-  `${socketKey}.bind=127.0.0.1:${port}`,
-  `${socketKey}.max_connections=1000000`,
-  `${socketKey}.max_conn_rate="999999/s"`,
+  ...protocol.settings,
+  `${listener}.bind=127.0.0.1:${port}`,
+  `${listener}.max_connections=1000000`,
+  `${listener}.max_conn_rate="999999/s"`,
 ]
 const words = ['start', '--data', folder, ...set.flatMap((one) => ['--set', one])]
 const broker = spawn(process.execPath, [program, ...words], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -92,11 +138,14 @@ try {
   const pid = broker.pid ?? 0
   await pause(idleMs)
   const before = await residentKib(pid)
-  await Promise.race([connectAll(), ended])
+  for (let first = 0; first < clients; first += protocol.perAddress)
+    await Promise.race([connectAll(protocol, first), ended])
   await pause(idleMs)
   const after = await residentKib(pid)
   const each = ((after - before) * bytesPerKib) / clients
-  console.log(`${clients} clients of MQTT-SN: ${before} KiB before, ${after} KiB after, ${each.toFixed(0)} bytes each`)
+  console.log(
+    `${clients} clients of ${protocol.name}: ${before} KiB before, ${after} KiB after, ${each.toFixed(0)} bytes each`,
+  )
 } finally {
   broker.kill('SIGKILL')
   await isOver

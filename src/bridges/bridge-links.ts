@@ -45,8 +45,8 @@ function createLink(
   owner: LinkCallbacks,
   stream: ByteStream,
   dependencies: BridgeDependencies,
-  how: { version: ProtocolVersion; limits: PacketLimits; ownsChunks: boolean },
+  { version, limits, ownsChunks }: { version: ProtocolVersion; limits: PacketLimits; ownsChunks: boolean },
 ): PacketLink {
-  const topics = new TopicTable(maxCachedTopics)
-  return new PacketLink(owner, stream, { ...how, topics, later: (work) => dependencies.later(work) })
+  const decoder = { role: 'client', version, topics: new TopicTable(maxCachedTopics), ...limits } as const
+  return new PacketLink(owner, stream, { decoder, ownsChunks, later: (work) => dependencies.later(work) })
 }

@@ -14,15 +14,16 @@ import {
   type AckType,
   type ControlPacket,
   type Packet,
+  type PacketDecoderOptions,
   type PacketId,
-  type PacketLimits,
   type ProtocolVersion,
   type PublishFields,
-  type TopicTable,
 } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 
 const firstBufferBytes = 16_384
+/** Of a link whose other end keeps written buffers: as many bytes as it last wrote, and at least these. */
+const minBufferBytes = 256
 /** Larger buffers are not reused. */
 const maxReusedBytes = 262_144
 const ackBytes = 4
@@ -41,10 +42,14 @@ export interface LinkCallbacks {
   handleWritten(link: PacketLink): void
 }
 
-export interface LinkOptions {
+/** One object may be shared by many links. */
+export interface LinkDecoderOptions extends PacketDecoderOptions {
+  readonly role: 'client'
   readonly version: ProtocolVersion
-  readonly limits: PacketLimits
-  readonly topics: TopicTable
+}
+
+export interface LinkOptions {
+  readonly decoder: LinkDecoderOptions
   readonly later: (work: () => void) => void
   /**
    * If true, received chunks belong to this link, so unread bytes may stay in them, and written buffers are reused
@@ -68,20 +73,17 @@ export class PacketLink {
   #freeBuffer: Buffer | undefined
   #used = 0
   #writingBytes = 0
+  #lastWrittenBytes = 0
   /** Acknowledgements in the collected packets, and in the write in progress. */
   #answers = 0
   #writingAnswers = 0
   #flushIsPlanned = false
 
-  constructor(
-    callbacks: LinkCallbacks,
-    stream: ByteStream,
-    { version, limits, topics, later, ownsChunks }: LinkOptions,
-  ) {
-    this.version = version
+  constructor(callbacks: LinkCallbacks, stream: ByteStream, { decoder, later, ownsChunks }: LinkOptions) {
+    this.version = decoder.version
     this.#callbacks = callbacks
     this.#stream = stream
-    this.#decoder = new PacketDecoder({ role: 'client', version, topics, ...limits })
+    this.#decoder = new PacketDecoder(decoder)
     this.#later = later
     this.#ownsChunks = ownsChunks
     stream.onData = (chunk) => this.#take(chunk)
@@ -197,9 +199,9 @@ export class PacketLink {
   #firstBuffer(bytes: number): Buffer {
     const freeBuffer = this.#freeBuffer
     this.#freeBuffer = undefined
-    return freeBuffer !== undefined && bytes <= freeBuffer.length
-      ? freeBuffer
-      : Buffer.allocUnsafeSlow(Math.max(firstBufferBytes, bytes))
+    if (freeBuffer !== undefined && bytes <= freeBuffer.length) return freeBuffer
+    if (this.#ownsChunks) return Buffer.allocUnsafeSlow(Math.max(firstBufferBytes, bytes))
+    return Buffer.allocUnsafe(Math.max(minBufferBytes, Math.min(this.#lastWrittenBytes, firstBufferBytes), bytes))
   }
 
   #flushLater(): void {
@@ -214,6 +216,7 @@ export class PacketLink {
     const bytes = this.#takeBuffer()
     if (bytes === undefined) return
     this.#writingBytes = bytes.length
+    this.#lastWrittenBytes = bytes.length
     this.#writingAnswers = this.#answers
     this.#answers = 0
     this.#stream.write(bytes, () => {

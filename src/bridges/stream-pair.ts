@@ -5,6 +5,7 @@ import type { ByteStream, GatewayClientTraits, StreamCredentials } from '../tran
 interface PendingWrite {
   readonly bytes: Buffer
   readonly done: () => void
+  next: PendingWrite | undefined
 }
 
 type Later = (work: () => void) => void
@@ -40,12 +41,14 @@ class PairedStream implements ByteStream {
   onClose: (error?: Error) => void = ignore
   readonly #later: Later
   #other: PairedStream | undefined
-  /** Received and not read yet. A write is done when it was read, so there is at most one, and possibly a last one. */
-  #arrived: PendingWrite[] = []
+  /**
+   * Received and not read yet. A write is done when it was read, so there is at most one, and possibly a last one: too few for an array,
+   * which would take more memory than the stream.
+   */
+  #arrived: PendingWrite | undefined
   #isPaused = false
   /** `ending`: this end reads no more, and its written bytes are on the way to the other. */
   #state: 'open' | 'ending' | 'closed' = 'open'
-  readonly #deliver = (): void => this.#deliverArrived()
 
   constructor(later: Later, { address, port, gatewayClient, credentials }: StreamPeer) {
     this.credentials = credentials
@@ -61,7 +64,7 @@ class PairedStream implements ByteStream {
 
   write(bytes: Buffer, done: () => void): void {
     if (this.#state !== 'open' || this.#other === undefined) return this.#later(done)
-    this.#other.#arrive({ bytes, done })
+    this.#other.#arrive({ bytes, done, next: undefined })
   }
 
   pause(): void {
@@ -71,7 +74,7 @@ class PairedStream implements ByteStream {
   resume(): void {
     if (!this.#isPaused) return
     this.#isPaused = false
-    this.#later(this.#deliver)
+    this.#deliverLater()
   }
 
   end(): void {
@@ -79,7 +82,7 @@ class PairedStream implements ByteStream {
     this.#state = 'ending'
     this.onData = ignore
     this.#dropArrived()
-    if (this.#other !== undefined) this.#later(this.#other.#deliver)
+    if (this.#other !== undefined) this.#other.#deliverLater()
   }
 
   destroy(): void {
@@ -91,26 +94,33 @@ class PairedStream implements ByteStream {
   }
 
   #arrive(written: PendingWrite): void {
-    if (this.#state === 'open') this.#arrived.push(written)
-    else this.#later(written.done)
-    this.#later(this.#deliver)
+    if (this.#state !== 'open') this.#later(written.done)
+    else if (this.#arrived === undefined) this.#arrived = written
+    else lastOf(this.#arrived).next = written
+    this.#deliverLater()
+  }
+
+  /** The function is created when it is needed: most streams are idle. */
+  #deliverLater(): void {
+    this.#later(() => this.#deliverArrived())
   }
 
   #deliverArrived(): void {
     while (!this.#isPaused && this.#state === 'open') {
-      const next = this.#arrived.shift()
-      if (next === undefined) break
-      this.onData(next.bytes)
-      next.done()
+      const first = this.#arrived
+      if (first === undefined) break
+      this.#arrived = first.next
+      this.onData(first.bytes)
+      first.done()
     }
-    const isRead = this.#arrived.length === 0 || this.#state !== 'open'
+    const isRead = this.#arrived === undefined || this.#state !== 'open'
     if (isRead && this.#other !== undefined && this.#other.#state === 'ending') this.#closeBoth()
   }
 
   #dropArrived(): void {
-    const dropped = this.#arrived
-    this.#arrived = []
-    for (const { done } of dropped) this.#later(done)
+    let dropped = this.#arrived
+    this.#arrived = undefined
+    for (; dropped !== undefined; dropped = dropped.next) this.#later(dropped.done)
   }
 
   #closeBoth(): void {
@@ -125,4 +135,10 @@ class PairedStream implements ByteStream {
     this.#dropArrived()
     this.onClose()
   }
+}
+
+function lastOf(write: PendingWrite): PendingWrite {
+  let last = write
+  while (last.next !== undefined) last = last.next
+  return last
 }

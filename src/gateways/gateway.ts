@@ -43,6 +43,10 @@ export function peerKey({ address, port, secure }: PeerAddress): string {
   return secure === undefined ? `${address}|${port}` : `${address}|${port}|${secure.id}`
 }
 
+export function isSamePeer(one: PeerAddress | undefined, other: PeerAddress): boolean {
+  return one?.address === other.address && one.port === other.port && one.secure?.id === other.secure?.id
+}
+
 /** The peer as it is stored across a restart, which ends its association: the device returns with the same identity. */
 export function keptPeer({ address, port, secure }: PeerAddress): PeerAddress {
   if (secure === undefined) return { address, port }

@@ -231,6 +231,28 @@ describe('[F3] a client', () => {
     assert.deepEqual(stage.taken(), ['030501'])
     assert.equal(stage.connections.length, 0)
   })
+
+  test('that has another id than the one before at its address ends that one, with its will, and has topic ids of its own', () => {
+    const stage = new Stage()
+    stage.receive(0x04, 0x08, 1, 0, 60, 'dev')
+    stage.receive(0x07, 0x00, 'gone')
+    stage.receive(0x09, 'bye')
+    stage.acceptAll()
+    stage.receive(0x0a, 0, 0, 0, 1, 'only/of/dev')
+    stage.taken()
+    stage.receive(0x04, 0x00, 1, 0, 60, 'next')
+    stage.acceptAll()
+    assert.deepEqual(stage.taken(), ['030500'])
+    assert.deepEqual(
+      stage.connections.map(({ published }) =>
+        published.map(({ topic, chunk }) => `${topic?.name} ${chunk.toString()}`),
+      ),
+      [['gone bye'], []],
+    )
+    assert.equal(stage.gateway.clients, 1)
+    stage.receive(0x0c, 0x00, 0, 1, 0, 0, 'x')
+    assert.deepEqual(stage.taken(), ['070d0001000002'], 'unknown topic id')
+  })
 })
 
 class ResumingStage extends Stage {

@@ -10,18 +10,20 @@ import {
   reasonCodes,
   type TopicFilter,
   type TopicName,
-  TopicTable,
+  type TopicTable,
 } from '../../protocol/index.ts'
 import {
   type GatewayDependencies,
   maxUnsentBytes,
+  isSamePeer,
   type MqttConnection,
+  type MqttConnectionCallbacks,
   type PeerAddress,
-  peerKey,
   publishFieldsOf,
 } from '../gateway.ts'
 import { isLoopback } from '../address-limits.ts'
 import { type Observation, Observations } from './observations.ts'
+import { RetainedReads } from './retained-reads.ts'
 import type { CoapSettings } from './settings.ts'
 
 /** Compares secrets in constant time. */
@@ -52,10 +54,9 @@ const maxPending = 256
 const receiveMaximum = 64
 const msPerSecond = 1_000
 const lostAfter = 1.5
-/** Maximum time for a retained message from another shard. */
-const retainedWaitMs = 500
-
 export interface CoapClientOwner {
+  /** Topics of all clients. */
+  readonly topics: TopicTable
   readonly settings: CoapSettings
   readonly dependencies: GatewayDependencies
   notify(client: CoapClient, observation: Observation, packet: PublishPacket, settled: () => void): void
@@ -64,7 +65,8 @@ export interface CoapClientOwner {
   schedule(client: CoapClient): void
 }
 
-export class CoapClient {
+/** Most clients are idle, and there are many: what only a busy one needs is created when it is needed. */
+export class CoapClient implements MqttConnectionCallbacks {
   readonly credentials: CoapCredentials
   /** Token of its connection; undefined: it sends requests without one. */
   readonly token: string | undefined
@@ -74,15 +76,13 @@ export class CoapClient {
   readonly firstAddress: string
   readonly #owner: CoapClientOwner
   readonly #mqtt: MqttConnection
-  readonly #topics = new TopicTable(16)
   #state: 'connecting' | 'open' | 'ended' = 'connecting'
-  readonly #whenOpen: Answered[] = []
-  readonly #pending = new Map<number, Answered>()
-  readonly #observations = new Observations()
-  readonly #retainedReads = new Map<string, (packet: PublishPacket | undefined) => void>()
-  readonly #readTimeouts: { atMs: number; topic: string }[] = []
+  #whenOpen: Answered[] | undefined
+  #pending: Map<number, Answered> | undefined
+  #observations: Observations | undefined
+  #retainedReads: RetainedReads | undefined
   #nextPacketId = 1
-  #verifiedPeer: string | undefined
+  #verifiedPeer: PeerAddress | undefined
   #heardAtMs: number
   #nextPingAtMs: number
   #pingIntervalMs: number
@@ -100,10 +100,7 @@ export class CoapClient {
     this.#heardAtMs = nowMs
     this.#pingIntervalMs = owner.settings.heartbeatMs / 2
     this.#nextPingAtMs = nowMs + this.#pingIntervalMs
-    this.#mqtt = owner.dependencies.openMqtt(peer, {
-      handlePacket: (packet) => this.#handlePacket(packet),
-      handleClosed: () => this.#end(reasonCodes.unspecifiedError),
-    })
+    this.#mqtt = owner.dependencies.openMqtt(peer, this)
     this.#connect()
   }
 
@@ -112,7 +109,7 @@ export class CoapClient {
   }
 
   get dueAtMs(): number {
-    return Math.min(this.#lostAtMs, this.#nextPingAtMs, this.#readTimeouts[0]?.atMs ?? Infinity)
+    return Math.min(this.#lostAtMs, this.#nextPingAtMs, this.#retainedReads?.dueAtMs ?? Infinity)
   }
 
   hasToken(token: string | undefined): boolean {
@@ -124,16 +121,16 @@ export class CoapClient {
   }
 
   observationOf(token: Buffer): Observation | undefined {
-    return this.#observations.withToken(token)
+    return this.#observations?.withToken(token)
   }
 
   /** It has received a packet, so its address is not forged. */
   noteVerified(): void {
-    this.#verifiedPeer = peerKey(this.peer)
+    this.#verifiedPeer = this.peer
   }
 
   get isVerified(): boolean {
-    return this.#verifiedPeer === peerKey(this.peer) || isLoopback(this.peer.address)
+    return isSamePeer(this.#verifiedPeer, this.peer) || isLoopback(this.peer.address)
   }
 
   noteHeard(peer: PeerAddress): void {
@@ -144,8 +141,8 @@ export class CoapClient {
   /** Calls back when the broker has accepted or refused it. */
   whenOpen(answered: Answered): void {
     if (this.#state === 'open') answered(reasonCodes.success)
-    else if (this.#state === 'ended' || this.#whenOpen.length >= maxPending) answered(reasonCodes.serverBusy)
-    else this.#whenOpen.push(answered)
+    else if (this.#state === 'ended' || (this.#whenOpen?.length ?? 0) >= maxPending) answered(reasonCodes.serverBusy)
+    else (this.#whenOpen ??= []).push(answered)
   }
 
   publish(
@@ -155,8 +152,8 @@ export class CoapClient {
     const { topic, payload, qos, retain, expirySeconds } = message
     const packetId = qos === 0 ? 0 : this.#takePacketId()
     if (packetId === undefined || this.#mqtt.unsentBytes > maxUnsentBytes) return answered(reasonCodes.serverBusy)
-    if (qos > 0) this.#pending.set(packetId, answered)
-    const named = this.#topics.named(topic)
+    if (qos > 0) this.#expect(packetId, answered)
+    const named = this.#owner.topics.named(topic)
     this.#mqtt.publish(publishFieldsOf({ topic: named, payload, qos, retain, packetId, expirySeconds }))
     if (qos === 0) answered(reasonCodes.success)
   }
@@ -172,10 +169,14 @@ export class CoapClient {
     if (known !== undefined && known.filter !== request.filter) this.cancel(known)
     const packetId = this.#takePacketId()
     if (packetId === undefined) return false
-    const observation = this.#observations.add(request, token, this.#owner.dependencies.nowMs())
+    const observation = (this.#observations ??= new Observations()).add(
+      request,
+      token,
+      this.#owner.dependencies.nowMs(),
+    )
     if (observation === undefined) return false
-    this.#pending.set(packetId, (reasonCode) => {
-      if (reasonCode >= reasonCodes.unspecifiedError) this.#observations.delete(observation)
+    this.#expect(packetId, (reasonCode) => {
+      if (reasonCode >= reasonCodes.unspecifiedError) this.#observations?.delete(observation)
       answered(reasonCode, observation)
     })
     this.#mqtt.send({
@@ -189,35 +190,34 @@ export class CoapClient {
 
   cancel(observation: Observation): void {
     const { filter } = observation
-    if (!this.#observations.delete(observation)) return
+    if (this.#observations?.delete(observation) !== true) return
     const packetId = this.#takePacketId()
     if (packetId === undefined || this.#state === 'ended') return
-    this.#pending.set(packetId, () => {})
+    this.#expect(packetId, () => {})
     this.#mqtt.send({ type: 'unsubscribe', packetId, filters: [filter], properties: undefined })
   }
 
   /** Reads the retained message of a topic, through a subscription that ends at once. False: not possible now. */
   readRetained(topic: TopicName, answered: (packet: PublishPacket | undefined, reasonCode: number) => void): boolean {
     const packetId = this.#takePacketId()
-    if (packetId === undefined || this.#retainedReads.has(topic)) return false
+    const reads = (this.#retainedReads ??= new RetainedReads())
+    if (packetId === undefined || reads.has(topic)) return false
     const filter = topic as unknown as TopicFilter
-    this.#retainedReads.set(topic, (packet) => {
-      this.#retainedReads.delete(topic)
+    reads.add(topic, this.#owner.dependencies.nowMs(), (packet) => {
       const unsubscribeId = this.#takePacketId()
-      if (unsubscribeId !== undefined && this.#state === 'open' && !this.#observations.isSubscribed(filter)) {
-        this.#pending.set(unsubscribeId, () => {})
+      if (unsubscribeId !== undefined && this.#state === 'open' && this.#observations?.isSubscribed(filter) !== true) {
+        this.#expect(unsubscribeId, () => {})
         this.#mqtt.send({ type: 'unsubscribe', packetId: unsubscribeId, filters: [filter], properties: undefined })
       }
       answered(packet, reasonCodes.success)
     })
-    this.#pending.set(packetId, (reasonCode) => {
+    this.#expect(packetId, (reasonCode) => {
       if (reasonCode < reasonCodes.unspecifiedError) return
-      this.#retainedReads.delete(topic)
+      reads.delete(topic)
       answered(undefined, reasonCode)
     })
     const request = { filter, qos: 0, noLocal: false, retainAsPublished: true, retainHandling: 0 } as const
     this.#mqtt.send({ type: 'subscribe', packetId, subscriptions: [request], properties: undefined })
-    this.#readTimeouts.push({ atMs: this.#owner.dependencies.nowMs() + retainedWaitMs, topic })
     this.#owner.schedule(this)
     return true
   }
@@ -225,10 +225,7 @@ export class CoapClient {
   tick(): void {
     const nowMs = this.#owner.dependencies.nowMs()
     if (nowMs >= this.#lostAtMs) return this.end(this.token === undefined ? 'normal' : 'lost')
-    while ((this.#readTimeouts[0]?.atMs ?? Infinity) <= nowMs) {
-      const { topic } = this.#readTimeouts.shift() ?? { topic: '' }
-      this.#retainedReads.get(topic)?.(undefined)
-    }
+    this.#retainedReads?.endDue(nowMs)
     if (nowMs < this.#nextPingAtMs) return
     this.#nextPingAtMs = nowMs + this.#pingIntervalMs
     this.#mqtt.send({ type: 'pingreq' })
@@ -244,7 +241,7 @@ export class CoapClient {
   get #lostAtMs(): number {
     const { heartbeatMs, idleTimeoutMs } = this.#owner.settings
     if (this.token !== undefined) return this.#heardAtMs + heartbeatMs * lostAfter
-    return this.#observations.size > 0 ? Infinity : this.#heardAtMs + idleTimeoutMs
+    return (this.#observations?.size ?? 0) > 0 ? Infinity : this.#heardAtMs + idleTimeoutMs
   }
 
   #connect(): void {
@@ -263,7 +260,11 @@ export class CoapClient {
     })
   }
 
-  #handlePacket(packet: Packet): void {
+  handleClosed(): void {
+    this.#end(reasonCodes.unspecifiedError)
+  }
+
+  handlePacket(packet: Packet): void {
     switch (packet.type) {
       case 'connack':
         return this.#handleConnack(packet)
@@ -292,8 +293,7 @@ export class CoapClient {
     const seconds = properties?.serverKeepAliveSeconds
     if (seconds !== undefined) this.#pingIntervalMs = seconds === 0 ? Infinity : (seconds * msPerSecond) / 2
     if (reasonCode === reasonCodes.success) this.#state = 'open'
-    const waiting = this.#whenOpen.splice(0)
-    for (const answered of waiting) answered(reasonCode)
+    for (const answered of this.#takeWaiting()) answered(reasonCode)
     if (reasonCode !== reasonCodes.success) this.#end(reasonCode)
   }
 
@@ -304,10 +304,9 @@ export class CoapClient {
       else if (packet.qos === 2) this.#mqtt.acknowledge('pubrec', packet.packetId)
     }
     const name = packet.topic?.name ?? ''
-    const reading = this.#retainedReads.get(name)
-    if (reading !== undefined && packet.retain) reading(packet)
+    if (packet.retain) this.#retainedReads?.end(name, packet)
     const ids = packet.properties?.subscriptionIdentifiers ?? []
-    const observations = ids.flatMap((id) => this.#observations.of(id))
+    const observations = ids.flatMap((id) => this.#observations?.of(id) ?? [])
     let open = observations.length
     if (open === 0) return settled()
     const done = (): void => {
@@ -317,24 +316,35 @@ export class CoapClient {
   }
 
   #answer(packetId: number, reasonCode: number): void {
-    const answered = this.#pending.get(packetId)
-    this.#pending.delete(packetId)
+    const answered = this.#pending?.get(packetId)
+    this.#pending?.delete(packetId)
     answered?.(reasonCode)
   }
 
   #takePacketId(): number | undefined {
-    if (this.#pending.size >= maxPending) return undefined
+    if ((this.#pending?.size ?? 0) >= maxPending) return undefined
     do this.#nextPacketId = this.#nextPacketId >= 0xffff ? 1 : this.#nextPacketId + 1
-    while (this.#pending.has(this.#nextPacketId))
+    while (this.#pending?.has(this.#nextPacketId) === true)
     return this.#nextPacketId
+  }
+
+  #expect(packetId: number, answered: Answered): void {
+    this.#pending ??= new Map()
+    this.#pending.set(packetId, answered)
+  }
+
+  #takeWaiting(): readonly Answered[] {
+    const waiting = this.#whenOpen ?? []
+    this.#whenOpen = undefined
+    return waiting
   }
 
   #end(reasonCode: number): void {
     if (this.#state === 'ended') return
     this.#state = 'ended'
-    for (const answered of [...this.#whenOpen.splice(0), ...this.#pending.values()]) answered(reasonCode)
-    this.#pending.clear()
-    this.#observations.clear()
+    for (const answered of [...this.#takeWaiting(), ...(this.#pending?.values() ?? [])]) answered(reasonCode)
+    this.#pending = undefined
+    this.#observations = undefined
     this.#owner.noteEnded(this)
   }
 }

@@ -15,6 +15,7 @@ import {
   type PublishPacket,
   reasonCodes,
   type TopicFilter,
+  TopicTable,
 } from '../../protocol/index.ts'
 import { fillTemplate } from '../client-info.ts'
 import { isLoopback } from '../address-limits.ts'
@@ -59,6 +60,7 @@ const dayMs = 86_400_000
 const maxAmplification = 3
 const minAnswerBytes = 64
 const linkFormat = 40
+const maxCachedTopics = 1_024
 const responseHeadBytes = 24
 
 interface Response {
@@ -77,6 +79,7 @@ interface Exchange {
 export class CoapGateway implements DatagramGateway, CoapClientOwner {
   readonly settings: CoapSettings
   readonly dependencies: GatewayDependencies
+  readonly topics = new TopicTable(maxCachedTopics)
   readonly #exchanges: Exchanges
   readonly #requests: DeviceRequests
   readonly #blocks: BlockTransfers

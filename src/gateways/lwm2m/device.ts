@@ -8,7 +8,7 @@ import {
   parseTopicName,
   type PublishPacket,
   reasonCodes,
-  TopicTable,
+  type TopicTable,
 } from '../../protocol/index.ts'
 import type { GatewayClient } from '../../core/index.ts'
 import { fillTemplate } from '../client-info.ts'
@@ -34,7 +34,6 @@ const maxKeepAliveSeconds = 65_535
 /** Maximum unacknowledged messages of the broker to a device. Further ones wait in its queue. */
 const receiveMaximum = 64
 const maxObservations = 256
-const cachedTopics = 16
 /** Maximum stored responses for the API. */
 const maxAnswers = 64
 
@@ -42,6 +41,8 @@ export interface DeviceOwner {
   readonly settings: Lwm2mSettings
   readonly dependencies: GatewayDependencies
   readonly requests: DeviceRequests
+  /** Topics of all devices. */
+  readonly topics: TopicTable
   /** Its `dueAtMs` has changed. */
   schedule(device: Device): void
   noteEnded(device: Device): void
@@ -52,7 +53,7 @@ interface Observation {
   readonly token: Buffer
 }
 
-export class Device {
+export class Device implements MqttConnectionCallbacks, GatewayClient {
   readonly #owner: DeviceOwner
   /** Of its registration: `/rd/<location>`. */
   readonly location: string
@@ -62,7 +63,6 @@ export class Device {
   #registration: Registration
   #state: 'connecting' | 'open' | 'ended' = 'connecting'
   readonly #mqtt: MqttConnection
-  readonly #topics = new TopicTable(cachedTopics)
   #whenConnected: ((reasonCode: number) => void) | undefined
   /** It was registered before the restart, so its registration is not published again. */
   readonly #isRestored: boolean
@@ -79,14 +79,6 @@ export class Device {
   /** Its end does not end its registration: stored state remains. */
   #isKept = false
 
-  /** For lists of clients. */
-  readonly #shown: GatewayClient = Object.defineProperties(
-    {},
-    {
-      endpointName: { enumerable: true, get: () => this.#registration.endpointName },
-      lifetimeSeconds: { enumerable: true, get: () => this.#registration.lifetimeSeconds },
-    },
-  )
   /** `data` of the last response to each command, by path and type. */
   readonly #answers = new Map<string, Readonly<Record<string, unknown>>>()
 
@@ -113,12 +105,16 @@ export class Device {
     this.#nextPingMs = this.#heardAtMs + this.#pingIntervalMs
     // It was not heard since the broker started: it may sleep.
     if (this.#isRestored && registration.isQueueMode) this.#heardAtMs = -Infinity
-    const callbacks: MqttConnectionCallbacks = {
-      handlePacket: (packet) => this.#handlePacket(packet),
-      handleClosed: () => this.#end(reasonCodes.unspecifiedError),
-    }
-    this.#mqtt = owner.dependencies.openMqtt(place.peer, callbacks, this.#shown)
+    this.#mqtt = owner.dependencies.openMqtt(place.peer, this, this)
     this.#connect()
+  }
+
+  get endpointName(): string {
+    return this.#registration.endpointName
+  }
+
+  get lifetimeSeconds(): number {
+    return this.#registration.lifetimeSeconds
   }
 
   get registration(): Registration {
@@ -279,7 +275,11 @@ export class Device {
     })
   }
 
-  #handlePacket(packet: Packet): void {
+  handleClosed(): void {
+    this.#end(reasonCodes.unspecifiedError)
+  }
+
+  handlePacket(packet: Packet): void {
     switch (packet.type) {
       case 'connack':
         return this.#handleConnack(packet)
@@ -345,7 +345,9 @@ export class Device {
     }
     const payload = Buffer.from(JSON.stringify(document))
     const packetId = qos === 0 ? 0 : this.#takePacketId()
-    this.#mqtt.publish(publishFieldsOf({ topic: this.#topics.named(topic), payload, qos, retain: false, packetId }))
+    this.#mqtt.publish(
+      publishFieldsOf({ topic: this.#owner.topics.named(topic), payload, qos, retain: false, packetId }),
+    )
   }
 
   #takePacketId(): PacketId {

@@ -6,7 +6,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { Deadlines } from '../../core/index.ts'
-import { reasonCodes } from '../../protocol/index.ts'
+import { reasonCodes, TopicTable } from '../../protocol/index.ts'
 import { BlockTransfers } from '../coap/block-transfers.ts'
 import { Exchanges } from '../coap/exchanges.ts'
 import {
@@ -42,6 +42,7 @@ const defaultLifetimeSeconds = 86_400
 const maxBodyBytes = 65_536
 const maxBlockBytes = 1_024
 const maxEndpointNameBytes = 512
+const maxCachedTopics = 1_024
 const versions: ReadonlySet<string> = new Set(['1', '1.0', '1.1'])
 const defaultVersion = '1.0'
 
@@ -60,6 +61,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
   readonly settings: Lwm2mSettings
   readonly dependencies: GatewayDependencies
   readonly requests: DeviceRequests
+  readonly topics = new TopicTable(maxCachedTopics)
   readonly #exchanges: Exchanges
   readonly #blocks = new BlockTransfers(maxBodyBytes, maxBlockBytes)
   /** By location. */

@@ -8,7 +8,6 @@ import {
   parseTopicName,
   type QoS,
   reasonCodes,
-  TopicTable,
 } from '../../protocol/index.ts'
 import { maxUnsentBytes, type MqttConnection, publishFieldsOf } from '../gateway.ts'
 import {
@@ -29,34 +28,37 @@ import { sn2ReasonCodes } from './v2/sn2-packet-types.ts'
 
 /** Maximum publications of the client without a response of the broker. */
 const maxPublications = 256
-const cachedTopics = 64
 const defaultOptions = { noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
 /** The client uses the predefined ID. */
 const aliasExists = { returnCode: returnCodes.accepted, reasonCode: sn2ReasonCodes.topicAliasExists }
 
-export interface ClientRequestDependencies {
-  readonly gateway: Pick<SnClientDependencies, 'settings' | 'codec' | 'counters' | 'nowMs' | 'send'>
-  topicIds(): TopicIds
+/** Of its client. They change. */
+export interface RequestingClient {
+  readonly topicIds: TopicIds
   /** Undefined: not connected. */
-  mqtt(): MqttConnection | undefined
+  readonly mqtt: MqttConnection | undefined
 }
 
-export class ClientRequests {
-  readonly #dependencies: ClientRequestDependencies
-  readonly #topics = new TopicTable(cachedTopics)
-  /** Unanswered publications, by message ID. */
-  readonly #publications = new Map<number, Publication>()
-  readonly #released = new ReleasedPublications()
-  readonly #subscriptions = new Map<number, number>()
+type Gateway = Pick<SnClientDependencies, 'settings' | 'codec' | 'counters' | 'nowMs' | 'send' | 'topics'>
 
-  constructor(dependencies: ClientRequestDependencies) {
-    this.#dependencies = dependencies
+export class ClientRequests {
+  readonly #gateway: Gateway
+  readonly #client: RequestingClient
+  /** Unanswered publications, by message ID. Each of these is created when it is needed: many clients send QoS 0 only. */
+  #publications: Map<number, Publication> | undefined
+  #released: ReleasedPublications | undefined
+  /** Topic IDs of unanswered subscriptions, by message ID. */
+  #subscriptions: Map<number, number> | undefined
+
+  constructor(gateway: Gateway, client: RequestingClient) {
+    this.#gateway = gateway
+    this.#client = client
   }
 
   /** The connection to the broker was replaced: there will be no responses. */
   forget(): void {
-    this.#publications.clear()
-    this.#subscriptions.clear()
+    this.#publications = undefined
+    this.#subscriptions = undefined
   }
 
   /** Returns false if it is no request to the broker. */
@@ -66,43 +68,44 @@ export class ClientRequests {
     else if (request.type === 'subscribe') this.#handleSubscribe(request)
     else if (request.type === 'unsubscribe') this.#handleUnsubscribe(request)
     // Also of one that is not known here: the session of the client may hold its id.
-    else if (request.type === 'pubrel') this.#dependencies.mqtt()?.acknowledge('pubrel', request.messageId)
+    else if (request.type === 'pubrel') this.#client.mqtt?.acknowledge('pubrel', request.messageId)
     else return false
     return true
   }
 
   get #codec(): SnCodec {
-    return this.#dependencies.gateway.codec
+    return this.#gateway.codec
   }
 
   #send(bytes: Buffer | undefined): void {
-    if (bytes !== undefined) this.#dependencies.gateway.send(bytes)
+    if (bytes !== undefined) this.#gateway.send(bytes)
   }
 
   handleAnswer({ type, packetId, reasonCode }: AckPacket): void {
-    const publication = this.#publications.get(packetId)
+    const publication = this.#publications?.get(packetId)
     // PUBREL of a message that was taken by the connection before.
     if (type === 'pubcomp' && publication === undefined) return this.#send(this.#codec.ack('pubcomp', packetId))
     if (publication === undefined) return
     const { topicId } = publication
     if (type !== 'pubcomp' && reasonCode >= reasonCodes.unspecifiedError) {
-      this.#publications.delete(packetId)
+      this.#publications?.delete(packetId)
       const qos = type === 'puback' ? 1 : 2
       return this.#send(this.#codec.refusePublish({ qos, topicId, messageId: packetId, ...outcomeOf(reasonCode) }))
     }
     if (type === 'puback') {
-      this.#publications.delete(packetId)
+      this.#publications?.delete(packetId)
       return this.#send(this.#codec.puback(topicId, packetId))
     }
     if (type === 'pubrec') return this.#send(this.#codec.ack('pubrec', packetId))
-    this.#publications.delete(packetId)
-    this.#released.add(packetId, publication, this.#dependencies.gateway.nowMs())
+    this.#publications?.delete(packetId)
+    this.#released ??= new ReleasedPublications()
+    this.#released.add(packetId, publication, this.#gateway.nowMs())
     this.#send(this.#codec.ack('pubcomp', packetId))
   }
 
   handleSuback(messageId: number, reasonCode: number): void {
-    const topicId = this.#subscriptions.get(messageId)
-    this.#subscriptions.delete(messageId)
+    const topicId = this.#subscriptions?.get(messageId)
+    this.#subscriptions?.delete(messageId)
     if (topicId === undefined) return
     if (reasonCode >= reasonCodes.unspecifiedError)
       return this.#send(this.#codec.suback(0, 0, messageId, outcomeOf(reasonCode)))
@@ -112,10 +115,10 @@ export class ClientRequests {
   #handleRegister(messageId: number, name: string): void {
     const refuse = (returnCode: SnReturnCode): void => this.#send(this.#codec.regack(0, messageId, { returnCode }))
     if (parseTopicName(name) === undefined) return refuse(returnCodes.notSupported)
-    const { settings } = this.#dependencies.gateway
+    const { settings } = this.#gateway
     const predefined = this.#codec.version === 2 ? settings.predefined.idOf(name) : undefined
     if (predefined !== undefined) return this.#send(this.#codec.regack(predefined, messageId, aliasExists))
-    const topicIds = this.#dependencies.topicIds()
+    const { topicIds } = this.#client
     const topicId = topicIds.register(name)
     if (topicId === undefined) return refuse(returnCodes.congestion)
     topicIds.setKnown(name)
@@ -132,33 +135,34 @@ export class ClientRequests {
     if (text === undefined) return refuse(returnCodes.invalidTopicId)
     const name = parseTopicName(text)
     if (name === undefined) return refuse(returnCodes.notSupported)
-    const mqtt = this.#dependencies.mqtt()
+    const { mqtt } = this.#client
     if (mqtt === undefined) return
     if (mqtt.unsentBytes > maxUnsentBytes) {
-      this.#dependencies.gateway.counters.dropped['queue-full']++
+      this.#gateway.counters.dropped['queue-full']++
       return qos === 0 ? undefined : refuse(returnCodes.congestion)
     }
     if (qos > 0) {
       if (messageId === 0) return refuse(returnCodes.notSupported)
       // The original is in progress: its response answers the duplicate as well.
-      if (this.#publications.has(messageId) && qos === 1) return
-      if (!this.#publications.has(messageId) && this.#publications.size >= maxPublications)
-        return refuse(returnCodes.congestion)
+      this.#publications ??= new Map()
+      const isInProgress = this.#publications.has(messageId)
+      if (isInProgress && qos === 1) return
+      if (!isInProgress && this.#publications.size >= maxPublications) return refuse(returnCodes.congestion)
       const publication = { topicId, fingerprint: qos === 2 ? fingerprintOf(payload) : '' }
-      if (qos === 2 && this.#released.has(messageId, publication, this.#dependencies.gateway.nowMs()))
+      if (qos === 2 && this.#released?.has(messageId, publication, this.#gateway.nowMs()) === true)
         return this.#send(this.#codec.ack('pubrec', messageId))
       this.#publications.set(messageId, publication)
     }
-    const topic = this.#topics.named(name)
+    const topic = this.#gateway.topics.named(name)
     const isAgain = flags.dup && qos > 0
     const packetId = qos === 0 ? 0 : messageId
     mqtt.publish(publishFieldsOf({ topic, payload, qos, retain: flags.retain, dup: isAgain, packetId }))
   }
 
   #topicNameOf({ topicKind }: SnFlags, topicId: number): string | undefined {
-    if (topicKind === topicKinds.predefined) return this.#dependencies.gateway.settings.predefined.nameOf(topicId)
+    if (topicKind === topicKinds.predefined) return this.#gateway.settings.predefined.nameOf(topicId)
     if (topicKind === topicKinds.short) return shortTopicName(topicId)
-    return this.#dependencies.topicIds().nameOf(topicId)
+    return this.#client.topicIds.nameOf(topicId)
   }
 
   #handleSubscribe(request: SnRequest & { type: 'subscribe' }): void {
@@ -171,10 +175,11 @@ export class ClientRequests {
     if (filter === undefined) return refuse(returnCodes.notSupported)
     const id = this.#idForSubscriber(flags, topicId, text)
     if (id === undefined) return refuse(returnCodes.congestion)
+    this.#subscriptions ??= new Map()
     this.#subscriptions.set(messageId, id)
     const qos: QoS = flags.qos === -1 ? 0 : flags.qos
     const subscriptions = [{ filter, qos, ...options }]
-    this.#dependencies.mqtt()?.send({ type: 'subscribe', packetId: messageId, subscriptions, properties: undefined })
+    this.#client.mqtt?.send({ type: 'subscribe', packetId: messageId, subscriptions, properties: undefined })
   }
 
   #filterTextOf({ flags, topic, topicId, isAlias = false }: SnSubscription): string | undefined {
@@ -185,12 +190,12 @@ export class ClientRequests {
   #idForSubscriber({ topicKind }: SnFlags, topicId: number, text: string): number | undefined {
     const { version, hasShortNames } = this.#codec
     // [2.0, 3.8.4-3] There, a predefined one is not told.
-    const isPredefined = version === 2 && this.#dependencies.gateway.settings.predefined.idOf(text) !== undefined
+    const isPredefined = version === 2 && this.#gateway.settings.predefined.idOf(text) !== undefined
     if (topicKind === topicKinds.predefined) return isPredefined ? 0 : topicId
     if (isPredefined || topicKind === topicKinds.short || hasWildcard(text) || text.startsWith('$share/')) return 0
     if (hasShortNames && shortTopicId(text) !== undefined) return 0
-    const id = this.#dependencies.topicIds().register(text)
-    if (id !== undefined) this.#dependencies.topicIds().setKnown(text)
+    const id = this.#client.topicIds.register(text)
+    if (id !== undefined) this.#client.topicIds.setKnown(text)
     return id
   }
 
@@ -199,9 +204,7 @@ export class ClientRequests {
     const text = this.#filterTextOf(request)
     const filter = text === undefined ? undefined : parseTopicFilter(text)
     if (filter === undefined || messageId === 0) return this.#send(this.#codec.ack('unsuback', messageId))
-    this.#dependencies
-      .mqtt()
-      ?.send({ type: 'unsubscribe', packetId: messageId, filters: [filter], properties: undefined })
+    this.#client.mqtt?.send({ type: 'unsubscribe', packetId: messageId, filters: [filter], properties: undefined })
   }
 }
 

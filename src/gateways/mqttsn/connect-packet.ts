@@ -2,7 +2,10 @@
 
 import type { ConnectPacket, Will } from '../../protocol/index.ts'
 import { type ClientInfoOverride, fillTemplate } from '../client-info.ts'
-import type { SnRequest } from './packets.ts'
+import { returnCodes, type SnRequest } from './packets.ts'
+import type { SnOutcome } from './sn-codec.ts'
+import type { PredefinedTopics } from './topic-ids.ts'
+import { problemOfSn2Connect } from './v2/sn2-connect.ts'
 
 /** Above this duration the tolerance is a tenth, otherwise a half [6.14, table of tolerances]. */
 const shortDurationSeconds = 60
@@ -50,6 +53,17 @@ export function connectPacketOf(
     },
     isBridge: false,
   }
+}
+
+/** Returns why CONNECT is refused before the broker sees it. */
+export function refusalOf(
+  connect: SnRequest & { type: 'connect' },
+  predefined: PredefinedTopics,
+): SnOutcome | undefined {
+  const { protocolId, clientId, options } = connect
+  const reasonCode = problemOfSn2Connect(connect, predefined)
+  const isValid = options === undefined ? protocolId === 1 && clientId !== '' : reasonCode === undefined
+  return isValid ? undefined : { returnCode: returnCodes.notSupported, reasonCode }
 }
 
 /** CONNACK may have been lost: it is the same CONNECT. */

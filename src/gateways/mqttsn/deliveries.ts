@@ -52,25 +52,26 @@ interface Registration {
   dueAtMs: number
 }
 
-/** Of its client. */
-export interface DeliveryDependencies {
+/** Of its client. They change. */
+export interface DeliveryClient {
   readonly topicIds: TopicIds
   acknowledge(type: AckType, packetId: PacketId): void
   /** Undefined: its messages end with its connection. */
-  readonly kept: KeptMessages | undefined
+  readonly keptMessages: KeptMessages | undefined
 }
 
 type Gateway = Pick<SnClientDependencies, 'settings' | 'codec' | 'counters' | 'nowMs' | 'send'>
 
 export class Deliveries {
-  readonly #dependencies: DeliveryDependencies & Gateway
+  readonly #gateway: Gateway
+  readonly #client: DeliveryClient
   #waiting: Delivery[] = []
   #waitingBytes = 0
   #waitingQos0 = 0
   #unanswered: Unanswered | undefined
   readonly #releases = new Map<PacketId, Release>()
   /** QoS 2 messages that were dropped here: the gateway answers PUBREL of the broker itself. */
-  readonly #dropped = new Set<PacketId>()
+  #dropped: Set<PacketId> | undefined
   /** Topics with a pending REGISTER. */
   readonly #registrations = new Map<string, Registration>()
   /** Names to register without a message. */
@@ -78,10 +79,9 @@ export class Deliveries {
   #isPaused = false
   #nextMessageId = 0xffff
 
-  constructor(gateway: Gateway, client: DeliveryDependencies) {
-    const { settings, codec, counters } = gateway
-    const nowMs = (): number => gateway.nowMs()
-    this.#dependencies = { settings, codec, counters, nowMs, send: (bytes) => gateway.send(bytes), ...client }
+  constructor(gateway: Gateway, client: DeliveryClient) {
+    this.#gateway = gateway
+    this.#client = client
   }
 
   /** Nothing is waiting or unacknowledged. */
@@ -106,7 +106,7 @@ export class Deliveries {
     this.#waiting.push(delivery)
     this.#waitingBytes += payload.length
     if (qos === 0) this.#waitingQos0++
-    if (qos === 0 && this.#isPaused) this.#dependencies.kept?.keep(delivery)
+    if (qos === 0 && this.#isPaused) this.#client.keptMessages?.keep(delivery)
     this.flush()
   }
 
@@ -115,7 +115,7 @@ export class Deliveries {
     for (const [number, { topic, retain, payload: text }] of messages) {
       const payload = Buffer.from(text, 'base64')
       const delivery: Delivery = { topic, qos: 0, retain, packetId: 0, payload, dup: false }
-      this.#dependencies.kept?.noteRestored(number, delivery)
+      this.#client.keptMessages?.noteRestored(number, delivery)
       this.#waiting.push(delivery)
       this.#waitingBytes += payload.length
       this.#waitingQos0++
@@ -126,7 +126,7 @@ export class Deliveries {
   pause(): void {
     this.#isPaused = true
     this.#registrations.clear()
-    for (const delivery of this.#waiting) if (delivery.qos === 0) this.#dependencies.kept?.keep(delivery)
+    for (const delivery of this.#waiting) if (delivery.qos === 0) this.#client.keptMessages?.keep(delivery)
     for (const release of this.#releases.values()) release.attempts = 0
     const unanswered = this.#unanswered
     if (unanswered === undefined) return
@@ -145,7 +145,7 @@ export class Deliveries {
 
   /** Registers all topic IDs of the session, a few at a time. */
   registerAll(): void {
-    this.#toRegister = this.#dependencies.topicIds.unknownNames()
+    this.#toRegister = this.#client.topicIds.unknownNames()
     this.#registerNext()
   }
 
@@ -174,18 +174,18 @@ export class Deliveries {
   }
 
   #handleRegack({ messageId, topicId, returnCode }: SnRequest & { type: 'regack' }): void {
-    const topic = this.#dependencies.topicIds.nameOf(topicId)
+    const topic = this.#client.topicIds.nameOf(topicId)
     const registration = topic === undefined ? undefined : this.#registrations.get(topic)
     if (topic === undefined || registration === undefined || registration.messageId !== messageId) return
     this.#registrations.delete(topic)
-    if (returnCode === returnCodes.accepted) this.#dependencies.topicIds.setKnown(topic)
+    if (returnCode === returnCodes.accepted) this.#client.topicIds.setKnown(topic)
     else this.#dropTopic(topic)
     this.#registerNext()
     this.flush()
   }
 
   #handlePuback({ topicId, messageId, returnCode }: SnRequest & { type: 'puback' }): void {
-    const { topicIds } = this.#dependencies
+    const { topicIds } = this.#client
     // For QoS 0 it has no message ID.
     if (returnCode === returnCodes.invalidTopicId) topicIds.setUnknown(topicId)
     const unanswered = this.#unanswered
@@ -206,27 +206,27 @@ export class Deliveries {
     const unanswered = this.#unanswered
     if (unanswered?.delivery.qos !== 2 || unanswered.delivery.packetId !== messageId) return
     this.#unanswered = undefined
-    this.#dependencies.acknowledge('pubrec', messageId)
+    this.#client.acknowledge('pubrec', messageId)
   }
 
   /** PUBREL of the broker: the client has sent PUBREC, now or before it connected. */
   handlePubrel(packetId: PacketId): void {
-    if (this.#dropped.delete(packetId)) return this.#dependencies.acknowledge('pubcomp', packetId)
-    const bytes = this.#dependencies.codec.ack('pubrel', packetId)
+    if (this.#dropped?.delete(packetId) === true) return this.#client.acknowledge('pubcomp', packetId)
+    const bytes = this.#gateway.codec.ack('pubrel', packetId)
     this.#releases.set(packetId, { bytes, attempts: 0, dueAtMs: this.#retryAtMs() })
-    if (!this.#isPaused) this.#dependencies.send(bytes)
+    if (!this.#isPaused) this.#gateway.send(bytes)
   }
 
   #handlePubcomp(messageId: number): void {
     if (!this.#releases.delete(messageId)) return
-    this.#dependencies.acknowledge('pubcomp', messageId)
+    this.#client.acknowledge('pubcomp', messageId)
     this.flush()
   }
 
   /** Returns false if the maximum of repetitions is reached: the client is lost. */
   tick(): boolean {
-    const { settings, codec, counters } = this.#dependencies
-    const nowMs = this.#dependencies.nowMs()
+    const { settings, codec, counters } = this.#gateway
+    const nowMs = this.#gateway.nowMs()
     if (this.#isPaused) return true
     const sent = this.#unanswered === undefined ? [] : [this.#unanswered]
     for (const one of [...sent, ...this.#releases.values()]) {
@@ -240,7 +240,7 @@ export class Deliveries {
       registration.attempts++
       registration.dueAtMs = this.#retryAtMs()
       counters.retransmitted++
-      this.#dependencies.send(codec.register(registration.topicId, registration.messageId, topic))
+      this.#gateway.send(codec.register(registration.topicId, registration.messageId, topic))
     }
     return true
   }
@@ -254,14 +254,14 @@ export class Deliveries {
     if (oldest === -1) return
     const [dropped] = this.#waiting.splice(oldest, 1)
     if (dropped !== undefined) this.#removed(dropped)
-    this.#dependencies.counters.dropped['queue-full']++
+    this.#gateway.counters.dropped['queue-full']++
   }
 
   #removed(delivery: Delivery): void {
     this.#waitingBytes -= delivery.payload.length
     if (delivery.qos === 0) {
       this.#waitingQos0--
-      this.#dependencies.kept?.forget(delivery)
+      this.#client.keptMessages?.forget(delivery)
     }
   }
 
@@ -276,13 +276,13 @@ export class Deliveries {
     }
     const messageId = delivery.qos === 0 ? 0 : delivery.packetId
     const { dup, qos, retain, payload } = delivery
-    const bytes = this.#dependencies.codec.publish({ dup, qos, retain, topicKind, topicId, messageId, payload })
+    const bytes = this.#gateway.codec.publish({ dup, qos, retain, topicKind, topicId, messageId, payload })
     if (bytes === undefined) {
-      this.#dependencies.counters.dropped['too-large']++
+      this.#gateway.counters.dropped['too-large']++
       this.#settle(delivery)
       return true
     }
-    this.#dependencies.send(bytes)
+    this.#gateway.send(bytes)
     if (qos > 0) {
       this.#unanswered = { delivery, topicId, bytes, attempts: 0, dueAtMs: this.#retryAtMs() }
     }
@@ -291,7 +291,7 @@ export class Deliveries {
 
   /** No topic ID is left for its topic. */
   #refuseUnnamed(delivery: Delivery): boolean {
-    this.#dependencies.counters.dropped['not-registered']++
+    this.#gateway.counters.dropped['not-registered']++
     this.#settle(delivery)
     return true
   }
@@ -299,7 +299,8 @@ export class Deliveries {
   #topicIdOf(
     topic: string,
   ): { readonly topicId: number; readonly topicKind: TopicKind; readonly isKnown: boolean } | undefined {
-    const { settings, codec, topicIds } = this.#dependencies
+    const { settings, codec } = this.#gateway
+    const { topicIds } = this.#client
     const predefined = settings.predefined.idOf(topic)
     if (predefined !== undefined) return { topicId: predefined, topicKind: topicKinds.predefined, isKnown: true }
     const short = codec.hasShortNames ? shortTopicId(topic) : undefined
@@ -314,15 +315,15 @@ export class Deliveries {
     const messageId = this.#nextMessageId
     this.#nextMessageId = messageId <= 0x8000 ? 0xffff : messageId - 1
     this.#registrations.set(topic, { topicId, messageId, attempts: 0, dueAtMs: this.#retryAtMs() })
-    this.#dependencies.send(this.#dependencies.codec.register(topicId, messageId, topic))
+    this.#gateway.send(this.#gateway.codec.register(topicId, messageId, topic))
   }
 
   #registerNext(): void {
     while (!this.#isPaused && this.#registrations.size < maxRegistrationsAhead) {
       const topic = this.#toRegister.shift()
       if (topic === undefined) return
-      const topicId = this.#dependencies.topicIds.register(topic)
-      if (topicId !== undefined && !this.#dependencies.topicIds.isKnown(topic)) this.#register(topic, topicId)
+      const topicId = this.#client.topicIds.register(topic)
+      if (topicId !== undefined && !this.#client.topicIds.isKnown(topic)) this.#register(topic, topicId)
     }
   }
 
@@ -331,31 +332,32 @@ export class Deliveries {
     this.#waiting = this.#waiting.filter((delivery) => delivery.topic !== topic)
     for (const delivery of dropped) {
       this.#removed(delivery)
-      this.#dependencies.counters.dropped['not-registered']++
+      this.#gateway.counters.dropped['not-registered']++
       this.#settle(delivery)
     }
   }
 
   /** The broker need not send it again. */
   #settle({ qos, packetId }: Delivery): void {
-    if (qos === 1) this.#dependencies.acknowledge('puback', packetId)
+    if (qos === 1) this.#client.acknowledge('puback', packetId)
     else if (qos === 2) {
+      this.#dropped ??= new Set()
       this.#dropped.add(packetId)
-      this.#dependencies.acknowledge('pubrec', packetId)
+      this.#client.acknowledge('pubrec', packetId)
     }
   }
 
   #resend(one: Unanswered | Release): void {
     one.attempts++
     one.dueAtMs = this.#retryAtMs()
-    this.#dependencies.counters.retransmitted++
+    this.#gateway.counters.retransmitted++
     // DUP is the first bit of the flags of PUBLISH, after length and type [5.3.4].
     const flagsAt = one.bytes[0] === 1 ? 4 : 2
     if ('delivery' in one) one.bytes[flagsAt] = (one.bytes[flagsAt] ?? 0) | dupFlag
-    this.#dependencies.send(one.bytes)
+    this.#gateway.send(one.bytes)
   }
 
   #retryAtMs(): number {
-    return this.#dependencies.nowMs() + this.#dependencies.settings.retryIntervalMs
+    return this.#gateway.nowMs() + this.#gateway.settings.retryIntervalMs
   }
 }

@@ -18,8 +18,9 @@ import {
   peerKey,
   publishFieldsOf,
 } from '../gateway.ts'
-import { forgetTopicIds, keepSleep, messageStore, readKeptSessions, topicIdStore } from './kept-sessions.ts'
-import { returnCodes, shortTopicName, topicKinds, type SnRequest } from './packets.ts'
+import { ConnectedClient, type ConnectedClientOwner, type Peer } from './connected-client.ts'
+import { forgetTopicIds, keepSleep, readKeptSessions, topicIdStore } from './kept-sessions.ts'
+import { returnCodes, shortTopicName, topicKinds, type SnRequest, type WirelessNode } from './packets.ts'
 import { readPacket, unwrapForwarded } from './read-packet.ts'
 import { type SnCodec, sn1Codec } from './sn-codec.ts'
 import { Sn2Codec, writeSn2Connack, writeSn2Disconnect, writeSn2Gwinfo } from './v2/sn2-codec.ts'
@@ -28,7 +29,7 @@ import { isPublishWithoutSession, isSn2Connect, staysWithItsShard } from './v2/s
 import { readSn2Packet } from './v2/sn2-reader.ts'
 import { ownerOfName, ownName, Routes } from '../shard-place.ts'
 import type { MqttSnSettings } from './settings.ts'
-import { SnClient } from './sn-client.ts'
+import type { SnClient } from './sn-client.ts'
 import type { RestoredSleep, SnClientDependencies } from './sn-client-dependencies.ts'
 import type { TopicIds } from './topic-ids.ts'
 import { wrapForwarded, writeBare, writeConnack, writeGwinfo, writeTopicAck } from './write-packet.ts'
@@ -41,21 +42,10 @@ const maxKeptTopicIds = 100_000
 /** Client ID for messages of QoS -1: contract F3. */
 const connectionlessClientId = 'NegQoS-Client'
 const maxEarlyMessages = 1_000
+const maxCachedTopics = 1_024
 
 /** All clients of 1.2 share it. */
 const codec1 = sn1Codec(readPacket)
-
-interface Peer extends PeerAddress {
-  readonly key: string
-  /** The wireless node behind a forwarder; undefined: none. */
-  readonly node: Buffer | undefined
-}
-
-interface Connected {
-  readonly client: SnClient
-  readonly codec: SnCodec
-  peer: Peer
-}
 
 /** By the version in which it came. */
 interface Received {
@@ -66,18 +56,30 @@ interface Received {
 export class MqttSnGateway implements DatagramGateway {
   readonly #settings: MqttSnSettings
   readonly #dependencies: GatewayDependencies
-  readonly #byPeer = new Map<string, Connected>()
-  readonly #byClientId = new Map<string, Connected>()
+  readonly #byPeer = new Map<string, ConnectedClient>()
+  readonly #byClientId = new Map<string, ConnectedClient>()
   readonly #routes = new Routes()
   readonly #toldAtMs = new Map<string, number>()
   readonly #keptTopicIds = new Map<string, TopicIds>()
-  readonly #topics = new TopicTable(1_024)
   #connectionless: ConnectionlessPublisher | undefined
   readonly #deadlines = new Deadlines<'client', SnClient>()
+
+  /** For all clients. */
+  readonly #owner: ConnectedClientOwner
 
   constructor(settings: MqttSnSettings, dependencies: GatewayDependencies) {
     this.#settings = settings
     this.#dependencies = dependencies
+    this.#owner = {
+      settings,
+      dependencies,
+      topics: new TopicTable(maxCachedTopics),
+      send: (bytes, peer) => this.#send(bytes, peer),
+      planFor: (client) => this.#planFor(client),
+      keepSleep: (connected, sleep) => this.#keepSleep(connected, sleep),
+      noteConnected: (connected) => this.#noteConnected(connected),
+      noteEnded: (connected) => this.#noteEnded(connected),
+    }
   }
 
   get clients(): number {
@@ -106,8 +108,8 @@ export class MqttSnGateway implements DatagramGateway {
     if (request.type === 'publish' && request.flags.qos === -1)
       return this.#publishConnectionless(request, peer, version)
     const known = this.#byPeer.get(peer.key)
-    const isOfAnother =
-      request.type === 'pingreq' && (request.clientId ?? known?.client.clientId) !== known?.client.clientId
+    const isNamed = request.type === 'pingreq' || request.type === 'connect'
+    const isOfAnother = isNamed && (request.clientId ?? known?.client.clientId) !== known?.client.clientId
     if (known !== undefined && !isOfAnother && version === known.codec.version) return known.client.handle(request)
     // Another device is behind this address now, or its software is a new one.
     if (known !== undefined && request.type === 'connect') known.client.lose()
@@ -150,10 +152,10 @@ export class MqttSnGateway implements DatagramGateway {
       this.#keptTopicIds.delete(connect.clientId)
       if (ids !== undefined) ids.store = topicIdStore(this.#dependencies, connect.clientId)
       this.#dependencies.addresses.takeClient(peer.address)
-      const nodeBytes = node === undefined ? undefined : Buffer.from(node, 'hex')
+      const wireless = node === undefined ? undefined : (Buffer.from(node, 'hex').toString('latin1') as WirelessNode)
       const waiting = messages.get(connect.clientId) ?? new Map()
       const asleep = { lostAtMs, will, topicIds: ids, messages: waiting }
-      this.#begin({ connect, codec: codecOf(connect, false), asleep }, peerOf(peer, nodeBytes))
+      this.#begin({ connect, codec: codecOf(connect, false), asleep }, peerOf(peer, wireless))
     }
   }
 
@@ -222,43 +224,17 @@ export class MqttSnGateway implements DatagramGateway {
     this.#begin({ connect, codec: codecOf(connect, isAssigned) }, peer)
   }
 
-  #begin({ connect: request, codec, asleep }: Beginning, peer: Peer): void {
-    const connected: { client?: SnClient; codec: SnCodec; peer: Peer; isEnded: boolean } = {
-      codec,
-      peer,
-      isEnded: false,
-    }
-    const dependencies: SnClientDependencies = {
-      settings: this.#settings,
-      codec,
-      counters: this.#dependencies.counters,
-      nowMs: () => this.#dependencies.nowMs(),
-      send: (bytes) => this.#send(bytes, connected.peer),
-      openMqtt: (callbacks, shown) => this.#dependencies.openMqtt(connected.peer, callbacks, shown),
-      schedule: () => {
-        if (connected.client !== undefined) this.#planFor(connected.client)
-      },
-      keepSleep: (sleep) => this.#keepSleep(request.clientId, connected.peer, sleep),
-      whenKept: (done) => this.#dependencies.whenKept(done),
-      messages: messageStore(this.#dependencies, request.clientId),
-      forgetTopicIds: (topicIds) => {
-        if (topicIds.store !== undefined) forgetTopicIds(this.#dependencies, request.clientId, topicIds)
-      },
-      noteConnected: () => this.#noteConnected(connected as Connected),
-      noteEnded: () => {
-        connected.isEnded = true
-        this.#noteEnded(connected)
-      },
-    }
-    const client = new SnClient(request, dependencies, asleep)
-    connected.client = client
+  #begin(beginning: Beginning, peer: Peer): void {
+    const connected = new ConnectedClient(this.#owner, peer, beginning)
+    const { client } = connected
+    client.begin(beginning.asleep)
     if (connected.isEnded) return
-    this.#byPeer.set(peer.key, connected as Connected)
-    if (asleep !== undefined) this.#byClientId.set(client.clientId, connected as Connected)
+    this.#byPeer.set(peer.key, connected)
+    if (beginning.asleep !== undefined) this.#byClientId.set(client.clientId, connected)
     this.#planFor(client)
   }
 
-  #noteConnected(connected: Connected): void {
+  #noteConnected(connected: ConnectedClient): void {
     const { client } = connected
     const before = this.#byClientId.get(client.clientId)
     const kept = before !== undefined && before !== connected ? before.client.topicIds : undefined
@@ -271,9 +247,8 @@ export class MqttSnGateway implements DatagramGateway {
     this.#byClientId.set(client.clientId, connected)
   }
 
-  #noteEnded({ client, peer }: { readonly client?: SnClient; readonly peer: Peer }): void {
+  #noteEnded({ client, peer }: ConnectedClient): void {
     this.#dependencies.addresses.releaseClient(peer.address)
-    if (client === undefined) return
     this.#deadlines.cancel('client', client)
     if (this.#byPeer.get(peer.key)?.client === client) this.#byPeer.delete(peer.key)
     if (this.#byClientId.get(client.clientId)?.client !== client) return
@@ -291,13 +266,14 @@ export class MqttSnGateway implements DatagramGateway {
     this.#keptTopicIds.set(clientId, topicIds)
   }
 
-  #keepSleep(clientId: string, peer: Peer, sleep: Parameters<SnClientDependencies['keepSleep']>[0]) {
-    const place = { peer: keptPeer(peer), node: peer.node?.toString('hex') }
-    keepSleep(this.#dependencies, clientId, sleep === undefined ? undefined : { ...sleep, ...place })
+  #keepSleep({ client, peer }: ConnectedClient, sleep: Parameters<SnClientDependencies['keepSleep']>[0]): void {
+    const node = peer.node === undefined ? undefined : Buffer.from(peer.node, 'latin1').toString('hex')
+    const place = { peer: keptPeer(peer), node }
+    keepSleep(this.#dependencies, client.clientId, sleep === undefined ? undefined : { ...sleep, ...place })
   }
 
   /** A sleeping client wakes with another port, because its NAT entry has expired. */
-  #move(connected: Connected, peer: Peer, request: SnRequest): void {
+  #move(connected: ConnectedClient, peer: Peer, request: SnRequest): void {
     this.#byPeer.delete(connected.peer.key)
     connected.peer = peer
     this.#byPeer.set(peer.key, connected)
@@ -322,7 +298,7 @@ export class MqttSnGateway implements DatagramGateway {
     this.#connectionless ??= new ConnectionlessPublisher(this.#settings, this.#dependencies, peer, () => {
       this.#connectionless = undefined
     })
-    const topic = this.#topics.named(name)
+    const topic = this.#owner.topics.named(name)
     const isTaken = this.#connectionless.publish({ topic, payload, qos: 0, retain: flags.retain, packetId: 0 })
     if (!isTaken) this.#countDropped('queue-full')
   }
@@ -362,10 +338,10 @@ function received1(request: SnRequest | undefined): Received | undefined {
   return request === undefined ? undefined : { request, version: 1 }
 }
 
-function peerOf(from: PeerAddress, node: Buffer | undefined): Peer {
+function peerOf(from: PeerAddress, node: WirelessNode | undefined): Peer {
   const { address, port, secure } = from
-  const suffix = node === undefined ? '' : `/${node.toString('hex')}`
-  return { address, port, secure, key: `${peerKey(from)}${suffix}`, node }
+  const key = peerKey(from)
+  return { address, port, secure, key: node === undefined ? key : `${key}/${node}`, node }
 }
 
 /** Publishes QoS -1 messages as a client of its own, with the access rules of that client. */

@@ -58,6 +58,12 @@ export interface SubscriptionOptions {
   readonly retainHandling: 0 | 1 | 2
 }
 
+/**
+ * The wireless node behind a forwarder: a character for each byte. A buffer of four bytes takes ten times the memory, and would keep that of
+ * the datagram in which it came.
+ */
+export type WirelessNode = string & { readonly brand: 'wireless-node' }
+
 /** What CONNECT of 2.0 says beyond that of 1.2. */
 export interface ConnectOptions {
   readonly messageId: number

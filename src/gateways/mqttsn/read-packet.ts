@@ -1,6 +1,6 @@
 // Decodes a datagram of MQTT-SN 1.2 [5.2]: length, type, body. Returns undefined for an invalid one, which is dropped.
 
-import { packetTypes, type SnFlags, type SnQoS, type SnRequest, type TopicKind } from './packets.ts'
+import { packetTypes, type SnFlags, type SnQoS, type SnRequest, type TopicKind, type WirelessNode } from './packets.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 /** First byte of a length with three bytes. */
@@ -10,7 +10,7 @@ const maxWirelessNodeBytes = 64
 /** A packet from a forwarder [5.4.20], and its node. */
 export interface ForwardedPacket {
   /** Undefined: no forwarder. */
-  readonly node: Buffer | undefined
+  readonly node: WirelessNode | undefined
   readonly bytes: Buffer
 }
 
@@ -20,7 +20,7 @@ export function unwrapForwarded(datagram: Buffer): ForwardedPacket | undefined {
     return { node: undefined, bytes: datagram }
   const headBytes = datagram[0] ?? 0
   if (headBytes < 4 || headBytes > datagram.length || headBytes - 3 > maxWirelessNodeBytes) return undefined
-  return { node: datagram.subarray(3, headBytes), bytes: datagram.subarray(headBytes) }
+  return { node: datagram.toString('latin1', 3, headBytes) as WirelessNode, bytes: datagram.subarray(headBytes) }
 }
 
 export function readPacket(datagram: Buffer): SnRequest | undefined {
@@ -75,7 +75,14 @@ function readBody(type: number, body: Buffer): SnRequest | undefined {
   }
 }
 
+/** One object for each octet: nothing is created for a datagram, and clients share them. */
+const flagsOfOctet = Array.from({ length: 256 }, (_, octet) => decodeFlags(octet))
+
 function readFlags(octet: number): SnFlags {
+  return flagsOfOctet[octet] ?? decodeFlags(octet)
+}
+
+function decodeFlags(octet: number): SnFlags {
   const qos = (octet >> 5) & 3
   return {
     dup: (octet & 0x80) !== 0,

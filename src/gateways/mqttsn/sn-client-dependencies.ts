@@ -1,6 +1,7 @@
 // Dependencies of one MQTT-SN client.
 
 import type { GatewayClient } from '../../core/index.ts'
+import type { TopicTable } from '../../protocol/index.ts'
 import type { GatewayCounters, MqttConnection, MqttConnectionCallbacks } from '../gateway.ts'
 import type { KeptMessage, KeptMessages } from './kept-messages.ts'
 import type { KeptSleep } from './kept-sessions.ts'
@@ -17,9 +18,11 @@ export interface SnClientDependencies {
   /** Of its version. */
   readonly codec: SnCodec
   readonly counters: GatewayCounters
+  /** Topics of all clients. */
+  readonly topics: TopicTable
   nowMs(): number
   send(bytes: Buffer): void
-  openMqtt(callbacks: MqttConnectionCallbacks, client: GatewayClient): MqttConnection
+  openMqtt(client: MqttConnectionCallbacks & GatewayClient): MqttConnection
   /** Its `dueAtMs` has changed. */
   schedule(): void
   /** Stores the sleep across restarts; undefined: it does not sleep. */
@@ -27,6 +30,8 @@ export interface SnClientDependencies {
   whenKept(done: () => void): void
   /** Stores messages of QoS 0 that wait while it sleeps. */
   readonly messages: KeptMessages
+  /** Its session or its connection has ended. */
+  forgetMessages(): void
   /** The broker has accepted it with this client ID. */
   noteConnected(): void
   /** The session of these has ended. */

@@ -5,71 +5,65 @@
 //                                                                        └─DISCONNECT(s)────┘ ▼
 //                                                                                            awake ─> PINGRESP ─> asleep
 
+import type { GatewayClient } from '../../core/index.ts'
 import {
+  type AckType,
   type ConnackPacket,
   type Packet,
-  parseTopicName,
+  type PacketId,
   type PublishPacket,
   reasonCodes,
 } from '../../protocol/index.ts'
 import { type MqttConnection, type MqttConnectionCallbacks, publishFieldsOf } from '../gateway.ts'
 import { AsleepNotice } from './asleep-notice.ts'
-import { ClientRequests, outcomeOf } from './client-requests.ts'
-import { connectPacketOf, isRepeated, lostAfterMs } from './connect-packet.ts'
-import { Deliveries } from './deliveries.ts'
+import { ClientClock } from './client-clock.ts'
+import { ClientRequests, outcomeOf, type RequestingClient } from './client-requests.ts'
+import { connectPacketOf, isRepeated, refusalOf } from './connect-packet.ts'
+import { Deliveries, type DeliveryClient } from './deliveries.ts'
+import type { KeptMessages } from './kept-messages.ts'
 import { returnCodes, type SnRequest } from './packets.ts'
 import type { ConnectRequest, RestoredSleep, SnClientDependencies, SnClientState } from './sn-client-dependencies.ts'
-import { SnWill } from './sn-will.ts'
+import { SnWill, type WillUpdate } from './sn-will.ts'
 import { TopicIds } from './topic-ids.ts'
-import { ShownClient } from './shown-client.ts'
 import type { SnOutcome } from './sn-codec.ts'
-import { problemOfSn2Connect, willOfSn2Connect } from './v2/sn2-connect.ts'
+import { willOfSn2Connect } from './v2/sn2-connect.ts'
 import { writeBare, writeResponse } from './write-packet.ts'
-
-const msPerSecond = 1_000
 
 const goodbye = { type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties: undefined } as const
 
-export class SnClient {
+/** Most clients are idle, and there are many: what only a busy one needs is created when it is needed. */
+export class SnClient implements MqttConnectionCallbacks, GatewayClient, DeliveryClient, RequestingClient {
   readonly #dependencies: SnClientDependencies
   #state: SnClientState = 'connecting'
   #connect: ConnectRequest
   #topicIds: TopicIds
-  #deliveries: Deliveries
+  /** Undefined: nothing to deliver yet. See `#openDeliveries`. */
+  #deliveries: Deliveries | undefined
   #mqtt: MqttConnection | undefined
   readonly #will = new SnWill()
   /** The response after the broker has accepted a connection that replaces an earlier one. */
   #replacing: 'willtopicresp' | 'willmsgresp' | 'restored' | undefined
-  /** Time at which it is lost without another packet. */
-  #lostAtMs = Infinity
-  #nextPingAtMs = Infinity
-  /** Of the connection to the broker, independent of the duration of a sleep. */
-  #keepAliveSeconds = 0
+  readonly #clock: ClientClock
   /** It has sent a packet since it was accepted. */
   #hasSpoken = false
-  readonly #requests: ClientRequests
+  #requests: ClientRequests | undefined
   #isAwaitingQueueEnd = false
   #isSessionPresent = false
-  readonly #asleepNotice = new AsleepNotice()
+  #asleepNotice: AsleepNotice | undefined
   /** Its sleep is stored. */
   #sleepIsKept = false
   /** Its end does not end its session: stored state remains. */
   #isKept = false
 
-  readonly #shown: ShownClient
-
-  /** `asleep`: it was asleep before the restart, and still is. */
-  constructor(connect: ConnectRequest, dependencies: SnClientDependencies, asleep?: RestoredSleep) {
+  constructor(connect: ConnectRequest, dependencies: SnClientDependencies) {
     this.#dependencies = dependencies
-    this.#shown = new ShownClient(dependencies.codec.version, () => this.#state)
+    this.#clock = new ClientClock(dependencies.codec.version)
     this.#connect = connect
     this.#topicIds = new TopicIds(dependencies.settings.predefined)
-    this.#deliveries = this.#newDeliveries()
-    this.#requests = new ClientRequests({
-      gateway: dependencies,
-      topicIds: () => this.#topicIds,
-      mqtt: () => this.#mqtt,
-    })
+  }
+
+  /** `asleep`: it was asleep before the restart, and still is. */
+  begin(asleep: RestoredSleep | undefined): void {
     if (asleep === undefined) this.#begin()
     else this.#sleepOn(asleep)
   }
@@ -95,17 +89,39 @@ export class SnClient {
     return this.#topicIds
   }
 
+  get mqtt(): MqttConnection | undefined {
+    return this.#mqtt
+  }
+
+  get keptMessages(): KeptMessages | undefined {
+    return this.isCleanSession ? undefined : this.#dependencies.messages
+  }
+
+  acknowledge(type: AckType, packetId: PacketId): void {
+    this.#mqtt?.acknowledge(type, packetId)
+  }
+
+  // For lists of clients
+
+  get protocolVersion(): 1 | 2 {
+    return this.#dependencies.codec.version
+  }
+
+  get isSleeping(): boolean {
+    return this.#state === 'asleep' || this.#state === 'awake'
+  }
+
   /** When `tick` must be called. */
   get dueAtMs(): number {
     if (this.#state === 'ended') return Infinity
-    return Math.min(this.#lostAtMs, this.#nextPingAtMs, this.#deliveries.dueAtMs)
+    return Math.min(this.#clock.dueAtMs, this.#deliveries?.dueAtMs ?? Infinity)
   }
 
   /** Takes over topic IDs of the session, which the client may have lost. */
   adoptTopicIds(topicIds: TopicIds): void {
     this.#topicIds = topicIds
     topicIds.setAllUnknown()
-    this.#deliveries = this.#newDeliveries()
+    this.#deliveries = undefined
   }
 
   handle(request: SnRequest): void {
@@ -124,8 +140,11 @@ export class SnClient {
         return this.#handlePing(request.clientId)
       default:
         if (this.#state === 'active' || this.#state === 'awake') this.#handleWhileConnected(request)
-        else if (this.#state === 'asleep' && this.#asleepNotice.isDueFor(request, this.#dependencies.nowMs()))
-          this.#send(this.#dependencies.codec.disconnect())
+        else if (this.#state === 'asleep') {
+          this.#asleepNotice ??= new AsleepNotice()
+          const isDue = this.#asleepNotice.isDueFor(request, this.#dependencies.nowMs())
+          if (isDue) this.#send(this.#dependencies.codec.disconnect())
+        }
     }
   }
 
@@ -135,12 +154,12 @@ export class SnClient {
 
   tick(): void {
     const nowMs = this.#dependencies.nowMs()
-    const isAnswered = this.#deliveries.tick()
-    if (nowMs >= this.#lostAtMs || (!isAnswered && this.#state !== 'awake')) return this.lose()
+    const isAnswered = this.#deliveries?.tick() ?? true
+    if (nowMs >= this.#clock.lostAtMs || (!isAnswered && this.#state !== 'awake')) return this.lose()
     if (!isAnswered) this.#sleepAgain()
-    if (nowMs >= this.#nextPingAtMs) {
+    if (nowMs >= this.#clock.nextPingAtMs) {
       this.#mqtt?.send({ type: 'pingreq' })
-      this.#planPing()
+      this.#clock.planPing(nowMs)
     }
     this.#dependencies.schedule()
   }
@@ -149,7 +168,7 @@ export class SnClient {
   lose(): void {
     const properties = { sessionExpiryIntervalSeconds: 0 }
     if (this.isCleanSession) return this.#end({ ...goodbye, reasonCode: reasonCodes.disconnectWithWill, properties })
-    const isConnected = this.#state === 'active' || this.#state === 'asleep' || this.#state === 'awake'
+    const isConnected = this.#state === 'active' || this.isSleeping
     const will = isConnected ? this.#will.toPublication() : undefined
     if (will !== undefined) this.#mqtt?.publish(publishFieldsOf(will))
     this.#end(goodbye)
@@ -157,7 +176,7 @@ export class SnClient {
 
   /** The broker or the gateway stops. A sleeping client stays asleep. */
   close(): void {
-    if (!this.isCleanSession && (this.#state === 'asleep' || this.#state === 'awake')) {
+    if (!this.isCleanSession && this.isSleeping) {
       this.#isKept = true
       return this.#end(goodbye)
     }
@@ -167,25 +186,22 @@ export class SnClient {
 
   #sleepOn({ topicIds, will, lostAtMs, messages }: RestoredSleep): void {
     if (topicIds !== undefined) this.#topicIds = topicIds
-    this.#deliveries = this.#newDeliveries()
-    this.#deliveries.restore(messages)
-    this.#deliveries.pause()
     this.#will.restore(will)
-    this.#lostAtMs = lostAtMs ?? Infinity
+    this.#clock.lostAtMs = lostAtMs ?? Infinity
     this.#sleepIsKept = true
     this.#state = 'asleep'
+    if (messages.size > 0) this.#openDeliveries().restore(messages)
     this.#replacing = 'restored'
     this.#openMqtt()
   }
 
   #begin(): void {
-    const { flags, protocolId, clientId, options } = this.#connect
+    const { flags, options } = this.#connect
     const { predefined } = this.#dependencies.settings
-    const problem = problemOfSn2Connect(this.#connect, predefined)
-    if (problem !== undefined || (options === undefined && (protocolId !== 1 || clientId === '')))
-      return this.#refuse({ returnCode: returnCodes.notSupported, reasonCode: problem })
+    const refused = refusalOf(this.#connect, predefined)
+    if (refused !== undefined) return this.#refuse(refused)
     if (options !== undefined) this.#will.restore(willOfSn2Connect(options, predefined))
-    this.#lostAtMs = this.#dependencies.nowMs() + this.#dependencies.settings.idleTimeoutMs
+    this.#clock.lostAtMs = this.#dependencies.nowMs() + this.#dependencies.settings.idleTimeoutMs
     if (!flags.will || options !== undefined) return this.#openMqtt()
     this.#state = 'will-topic'
     this.#dependencies.send(writeBare('willtopicreq'))
@@ -193,7 +209,6 @@ export class SnClient {
   }
 
   #handleConnect(request: ConnectRequest): void {
-    if (request.clientId !== this.clientId) return this.#startOver(request)
     switch (this.#state) {
       case 'will-topic':
         return this.#dependencies.send(writeBare('willtopicreq'))
@@ -224,8 +239,8 @@ export class SnClient {
       this.#dependencies.forgetTopicIds(this.#topicIds)
       this.#topicIds = new TopicIds(this.#dependencies.settings.predefined)
     }
-    this.#deliveries = this.#newDeliveries()
-    this.#requests.forget()
+    this.#deliveries = undefined
+    this.#requests?.forget()
     this.#state = 'connecting'
     this.#begin()
   }
@@ -239,7 +254,7 @@ export class SnClient {
     this.#forgetSleep()
     this.#expectWithin(request.durationSeconds)
     this.#send(this.#dependencies.codec.connack({ returnCode: 0 }, true))
-    this.#deliveries.resume()
+    this.#deliveries?.resume()
     this.#dependencies.schedule()
   }
 
@@ -259,17 +274,9 @@ export class SnClient {
 
   #openMqtt(): void {
     if (this.#replacing === undefined) this.#state = 'connecting'
-    const callbacks: MqttConnectionCallbacks = {
-      handlePacket: (packet) => {
-        if (mqtt === this.#mqtt) this.#handlePacket(packet)
-      },
-      handleClosed: () => {
-        if (mqtt === this.#mqtt) this.#handleClosed()
-      },
-    }
-    const mqtt = this.#dependencies.openMqtt(callbacks, this.#shown)
+    const mqtt = this.#dependencies.openMqtt(this)
     this.#mqtt = mqtt
-    this.#keepAliveSeconds = this.#connect.durationSeconds
+    this.#clock.keepAliveSeconds = this.#connect.durationSeconds
     mqtt.send(
       connectPacketOf(this.#connect, {
         override: this.#dependencies.settings.override,
@@ -291,15 +298,15 @@ export class SnClient {
     const mqtt = this.#mqtt
     this.#mqtt = undefined
     mqtt?.end(goodbye)
-    this.#lostAtMs = Infinity
-    this.#nextPingAtMs = Infinity
+    this.#clock.stop()
     if (!this.#isKept) this.#forgetAll()
     this.#dependencies.noteEnded()
   }
 
   // The broker's side
 
-  #handlePacket(packet: Packet): void {
+  handlePacket(packet: Packet): void {
+    if (this.#mqtt === undefined) return // The broker has refused it.
     switch (packet.type) {
       case 'connack':
         return this.#handleConnack(packet)
@@ -308,18 +315,18 @@ export class SnClient {
       case 'puback':
       case 'pubrec':
       case 'pubcomp':
-        return this.#requests.handleAnswer(packet)
+        return this.#openRequests().handleAnswer(packet)
       case 'pubrel':
-        this.#deliveries.handlePubrel(packet.packetId)
+        this.#openDeliveries().handlePubrel(packet.packetId)
         return this.#dependencies.schedule()
       case 'suback':
-        return this.#requests.handleSuback(packet.packetId, packet.reasonCodes[0] ?? reasonCodes.unspecifiedError)
+        return this.#requests?.handleSuback(packet.packetId, packet.reasonCodes[0] ?? reasonCodes.unspecifiedError)
       case 'unsuback':
         return this.#send(this.#dependencies.codec.ack('unsuback', packet.packetId))
       case 'pingresp':
         return this.#handleQueueEnd()
       case 'disconnect':
-        return this.#handleClosed(packet.reasonCode)
+        return this.#endClosed(packet.reasonCode)
       default:
         return undefined
     }
@@ -327,12 +334,12 @@ export class SnClient {
 
   #handleConnack({ reasonCode, properties, sessionPresent }: ConnackPacket): void {
     if (reasonCode !== reasonCodes.success) {
+      if (this.#replacing !== undefined) return this.#endClosed()
       this.#mqtt = undefined
-      if (this.#replacing !== undefined) return this.#handleClosed()
       return this.#refuse(outcomeOf(reasonCode))
     }
-    this.#keepAliveSeconds = properties?.serverKeepAliveSeconds ?? this.#keepAliveSeconds
-    this.#planPing()
+    this.#clock.keepAliveSeconds = properties?.serverKeepAliveSeconds ?? this.#clock.keepAliveSeconds
+    this.#clock.planPing(this.#dependencies.nowMs())
     if (this.#replacing !== undefined) {
       if (this.#replacing !== 'restored') this.#dependencies.send(writeResponse(this.#replacing, returnCodes.accepted))
       this.#replacing = undefined
@@ -344,12 +351,16 @@ export class SnClient {
     this.#dependencies.noteConnected()
     this.#isSessionPresent = sessionPresent
     this.#send(this.#dependencies.codec.connack({ returnCode: 0 }, sessionPresent))
-    if (this.#dependencies.settings.resumesTopics) this.#deliveries.registerAll()
+    if (this.#dependencies.settings.resumesTopics) this.#openDeliveries().registerAll()
     this.#dependencies.schedule()
   }
 
+  handleClosed(): void {
+    if (this.#mqtt !== undefined) this.#endClosed()
+  }
+
   /** Another client has taken over the client ID, or an administrator has disconnected it. */
-  #handleClosed(reasonCode?: number): void {
+  #endClosed(reasonCode?: number): void {
     this.#mqtt = undefined
     if (this.#state === 'connecting') return this.#refuse({ returnCode: returnCodes.notSupported })
     this.#send(this.#dependencies.codec.disconnect(reasonCode))
@@ -359,7 +370,7 @@ export class SnClient {
   #handleDelivery(packet: PublishPacket): void {
     if (packet.topic === undefined) return
     this.#isAwaitingQueueEnd = false
-    this.#deliveries.add(packet, packet.topic.name)
+    this.#openDeliveries().add(packet, packet.topic.name)
     this.#endWakingIfQuiet()
     this.#dependencies.schedule()
   }
@@ -367,9 +378,8 @@ export class SnClient {
   // The client's side
 
   #handleWhileConnected(request: SnRequest): void {
-    if (request.type === 'willtopicupd') return this.#changeWillTopic(request)
-    if (request.type === 'willmsgupd') return this.#changeWillMessage(request.message)
-    if (!this.#requests.handle(request) && this.#deliveries.handle(request)) this.#afterAnswer()
+    if (request.type === 'willtopicupd' || request.type === 'willmsgupd') return this.#changeWill(request)
+    if (!this.#openRequests().handle(request) && this.#openDeliveries().handle(request)) this.#afterAnswer()
   }
 
   #afterAnswer(): void {
@@ -378,25 +388,14 @@ export class SnClient {
   }
 
   /** [6.4] The new will needs a new connection; the session stays. */
-  #changeWillTopic({ topic, flags }: SnRequest & { type: 'willtopicupd' }): void {
-    if (topic !== undefined && parseTopicName(topic) === undefined)
-      return this.#dependencies.send(writeResponse('willtopicresp', returnCodes.notSupported))
-    this.#will.setTopic(topic, flags)
-    this.#replaceMqtt('willtopicresp')
-  }
-
-  #changeWillMessage(message: Buffer): void {
-    if (!this.#will.hasTopic) return this.#dependencies.send(writeResponse('willmsgresp', returnCodes.notSupported))
-    this.#will.setMessage(message)
-    this.#replaceMqtt('willmsgresp')
-  }
-
-  #replaceMqtt(answer: 'willtopicresp' | 'willmsgresp'): void {
+  #changeWill(request: WillUpdate): void {
+    const answer = request.type === 'willtopicupd' ? 'willtopicresp' : 'willmsgresp'
+    if (!this.#will.change(request)) return this.#dependencies.send(writeResponse(answer, returnCodes.notSupported))
     this.#mqtt?.end(goodbye)
     this.#replacing = answer
     this.#isAwaitingQueueEnd = false
-    this.#deliveries = this.#newDeliveries()
-    this.#requests.forget()
+    this.#deliveries = undefined
+    this.#requests?.forget()
     this.#openMqtt()
   }
 
@@ -404,7 +403,7 @@ export class SnClient {
 
   #handleDisconnect(request: SnRequest & { type: 'disconnect' }): void {
     const { durationSeconds = 0, forgetsTopicIds = false, hasFailed = false, sessionExpirySeconds } = request
-    const maySleep = this.#state === 'active' || this.#state === 'asleep' || this.#state === 'awake'
+    const maySleep = this.#state === 'active' || this.isSleeping
     if (forgetsTopicIds && maySleep) this.#topicIds.setAllUnknown()
     if (durationSeconds > 0 && maySleep) return this.#fallAsleep(durationSeconds)
     this.#send(this.#dependencies.codec.disconnectAnswer())
@@ -417,7 +416,7 @@ export class SnClient {
   #fallAsleep(durationSeconds: number): void {
     this.#connect = { ...this.#connect, durationSeconds }
     this.#state = 'asleep'
-    this.#deliveries.pause()
+    this.#deliveries?.pause()
     this.#expectWithin(durationSeconds)
     this.#keepSleep()
     const answer = (): void => this.#send(this.#dependencies.codec.sleepAnswer())
@@ -427,20 +426,19 @@ export class SnClient {
   }
 
   #handlePing(clientId: string | undefined): void {
-    const isAsleep = this.#state === 'asleep' || this.#state === 'awake'
-    if (this.#state === 'active' || (isAsleep && clientId === undefined))
+    if (this.#state === 'active' || (this.isSleeping && clientId === undefined))
       return this.#send(this.#dependencies.codec.pingresp())
-    if (!isAsleep) return
+    if (!this.isSleeping) return
     this.#state = 'awake'
     this.#expectWithin(this.#connect.durationSeconds)
     this.#keepSleep() // It may have come from a new port.
-    this.#deliveries.resume()
+    this.#deliveries?.resume()
     this.#afterAnswer()
   }
 
   /** Messages in the session come before the answer to a ping of the gateway. */
   #endWakingIfQuiet(): void {
-    if (this.#state !== 'awake' || !this.#deliveries.isEmpty || this.#isAwaitingQueueEnd) return
+    if (this.#state !== 'awake' || !this.#isDelivered || this.#isAwaitingQueueEnd) return
     this.#isAwaitingQueueEnd = true
     this.#mqtt?.send({ type: 'pingreq' })
   }
@@ -448,7 +446,7 @@ export class SnClient {
   #handleQueueEnd(): void {
     if (!this.#isAwaitingQueueEnd) return
     this.#isAwaitingQueueEnd = false
-    if (this.#state !== 'awake' || !this.#deliveries.isEmpty) return
+    if (this.#state !== 'awake' || !this.#isDelivered) return
     this.#send(this.#dependencies.codec.pingresp())
     this.#expectWithin(this.#connect.durationSeconds)
     this.#sleepAgain()
@@ -458,7 +456,7 @@ export class SnClient {
   #sleepAgain(): void {
     this.#state = 'asleep'
     this.#isAwaitingQueueEnd = false
-    this.#deliveries.pause()
+    this.#deliveries?.pause()
     this.#keepSleep()
     this.#dependencies.schedule()
   }
@@ -466,7 +464,7 @@ export class SnClient {
   #keepSleep(): void {
     if (this.isCleanSession) return
     this.#sleepIsKept = true
-    const lostAtMs = this.#lostAtMs === Infinity ? null : this.#lostAtMs
+    const lostAtMs = this.#clock.lostAtMs === Infinity ? null : this.#clock.lostAtMs
     this.#dependencies.keepSleep({ connect: this.#connect, lostAtMs, will: this.#will.kept })
   }
 
@@ -477,24 +475,25 @@ export class SnClient {
 
   #forgetAll(): void {
     this.#forgetSleep()
-    this.#dependencies.messages.forgetAll()
+    this.#dependencies.forgetMessages()
   }
 
   #expectWithin(durationSeconds: number): void {
-    this.#lostAtMs = this.#dependencies.nowMs() + lostAfterMs(durationSeconds, this.#dependencies.codec.version)
+    this.#clock.expectWithin(durationSeconds, this.#dependencies.nowMs())
   }
 
-  /** The broker monitors the keep alive of its side, too. */
-  #planPing(): void {
-    const seconds = this.#keepAliveSeconds
-    this.#nextPingAtMs = seconds === 0 ? Infinity : this.#dependencies.nowMs() + (seconds * msPerSecond) / 2
+  get #isDelivered(): boolean {
+    return this.#deliveries?.isEmpty ?? true
   }
 
-  #newDeliveries(): Deliveries {
-    return new Deliveries(this.#dependencies, {
-      topicIds: this.#topicIds,
-      acknowledge: (type, packetId) => this.#mqtt?.acknowledge(type, packetId),
-      kept: this.isCleanSession ? undefined : this.#dependencies.messages,
-    })
+  #openDeliveries(): Deliveries {
+    if (this.#deliveries !== undefined) return this.#deliveries
+    const deliveries = new Deliveries(this.#dependencies, this)
+    if (this.#state === 'asleep') deliveries.pause()
+    return (this.#deliveries = deliveries)
+  }
+
+  #openRequests(): ClientRequests {
+    return (this.#requests ??= new ClientRequests(this.#dependencies, this))
   }
 }

@@ -3,11 +3,13 @@
 import { parseTopicName, TopicTable, type Will } from '../../protocol/index.ts'
 import type { GatewayPublication } from '../gateway.ts'
 import type { KeptWill } from './kept-sessions.ts'
-import type { SnFlags } from './packets.ts'
+import type { SnFlags, SnRequest } from './packets.ts'
 
 /** The last packet of its connection: no other one is answered after it. */
 const lastPacketId = 0xffff
 const none = Buffer.alloc(0)
+
+export type WillUpdate = SnRequest & { type: 'willtopicupd' | 'willmsgupd' }
 
 export class SnWill {
   #topic: { readonly name: string; readonly flags: SnFlags } | undefined
@@ -21,6 +23,17 @@ export class SnWill {
   setTopic(name: string | undefined, flags: SnFlags): void {
     this.#topic = name === undefined ? undefined : { name, flags }
     if (name === undefined) this.#message = undefined
+  }
+
+  /** Returns false if the change is not possible. */
+  change(update: WillUpdate): boolean {
+    if (update.type === 'willmsgupd') {
+      if (this.hasTopic) this.setMessage(update.message)
+      return this.hasTopic
+    }
+    if (update.topic !== undefined && parseTopicName(update.topic) === undefined) return false
+    this.setTopic(update.topic, update.flags)
+    return true
   }
 
   setMessage(message: Buffer): void {

@@ -30,14 +30,20 @@ export interface TopicIdStore {
   whenKept(done: () => void): void
 }
 
+interface RegisteredTopic {
+  readonly id: number
+  readonly name: string
+  /** The client knows the ID. */
+  isKnown: boolean
+}
+
 export class TopicIds {
   /** Undefined: they end with the connection. */
   store: TopicIdStore | undefined
   readonly #predefined: PredefinedTopics
-  readonly #names = new Map<number, string>()
-  readonly #ids = new Map<string, number>()
-  /** Names whose ID the client knows. */
-  readonly #known = new Set<string>()
+  /** Undefined until the first registration: most clients use predefined IDs or few names. */
+  #byId: Map<number, RegisteredTopic> | undefined
+  #byName: Map<string, RegisteredTopic> | undefined
   #next = firstId
 
   constructor(predefined: PredefinedTopics) {
@@ -45,25 +51,25 @@ export class TopicIds {
   }
 
   nameOf(id: number): string | undefined {
-    return this.#names.get(id)
+    return this.#byId?.get(id)?.name
   }
 
   /** Returns the ID of the name, and assigns one if needed. Undefined: the limit is reached. */
   register(name: string): number | undefined {
-    const known = this.#ids.get(name)
-    if (known !== undefined) return known
-    if (this.#ids.size >= maxTopicIds) return undefined
-    while (this.#names.has(this.#next) || this.#predefined.nameOf(this.#next) !== undefined) this.#advance()
+    const known = this.#byName?.get(name)
+    if (known !== undefined) return known.id
+    if ((this.#byName?.size ?? 0) >= maxTopicIds) return undefined
+    while (this.#byId?.has(this.#next) === true || this.#predefined.nameOf(this.#next) !== undefined) this.#advance()
     const id = this.#next
     this.#advance()
-    this.#set(id, name)
+    this.#add(id, name)
     this.store?.keep(id, name)
     return id
   }
 
   /** Restores a stored ID. */
   restore(id: number, name: string): void {
-    this.#set(id, name)
+    this.#add(id, name)
   }
 
   /** Calls back when all assigned IDs are durable, if they are stored. */
@@ -73,36 +79,40 @@ export class TopicIds {
   }
 
   get ids(): readonly number[] {
-    return [...this.#names.keys()]
+    return [...(this.#byId?.keys() ?? [])]
   }
 
-  #set(id: number, name: string): void {
-    this.#names.set(id, name)
-    this.#ids.set(name, id)
+  #add(id: number, name: string): void {
+    const topic: RegisteredTopic = { id, name, isKnown: false }
+    this.#byId ??= new Map()
+    this.#byName ??= new Map()
+    this.#byId.set(id, topic)
+    this.#byName.set(name, topic)
   }
 
-  /** The client knows this ID. */
+  /** The client knows the ID of this registered name. */
   setKnown(name: string): void {
-    this.#known.add(name)
+    const topic = this.#byName?.get(name)
+    if (topic !== undefined) topic.isKnown = true
   }
 
   isKnown(name: string): boolean {
-    return this.#known.has(name)
+    return this.#byName?.get(name)?.isKnown === true
   }
 
   /** The client does not know the ID: it is registered again. */
   setUnknown(id: number): void {
-    const name = this.#names.get(id)
-    if (name !== undefined) this.#known.delete(name)
+    const topic = this.#byId?.get(id)
+    if (topic !== undefined) topic.isKnown = false
   }
 
   unknownNames(): string[] {
-    return [...this.#ids.keys()].filter((name) => !this.#known.has(name))
+    return [...(this.#byName?.values() ?? [])].flatMap(({ name, isKnown }) => (isKnown ? [] : [name]))
   }
 
   /** A client that has reconnected may have lost them. */
   setAllUnknown(): void {
-    this.#known.clear()
+    for (const topic of this.#byName?.values() ?? []) topic.isKnown = false
   }
 
   #advance(): void {

@@ -1,6 +1,6 @@
 // Encodes packets of MQTT-SN 1.2 [5.4] of a gateway.
 
-import { packetTypes, type SnQoS, type TopicKind } from './packets.ts'
+import { packetTypes, type SnQoS, type TopicKind, type WirelessNode } from './packets.ts'
 
 /** Longer ones have a length of three bytes [5.2.1]. */
 const maxShortBytes = 255
@@ -87,6 +87,11 @@ export function writePublish(fields: SnPublishFields): Buffer | undefined {
 }
 
 /** Encapsulates a packet for a forwarder [5.4.20]. */
-export function wrapForwarded(node: Buffer, bytes: Buffer): Buffer {
-  return Buffer.concat([Buffer.of(node.length + 3, packetTypes.forward, 0), node, bytes])
+export function wrapForwarded(node: WirelessNode, bytes: Buffer): Buffer {
+  const head = node.length + 3
+  const wrapped = Buffer.allocUnsafe(head + bytes.length)
+  wrapped.set([head, packetTypes.forward, 0])
+  wrapped.write(node, 3, 'latin1')
+  wrapped.set(bytes, head)
+  return wrapped
 }

@@ -4,7 +4,8 @@
 //
 //   device <──datagrams, bytes──> GatewayProtocol <──PacketLink──> stream pair <──> a client of this or another shard
 
-import { createStreamPair, PacketLink } from '../../bridges/index.ts'
+import { createStreamPair } from '../../bridges/index.ts'
+import type { GatewayClient } from '../../core/index.ts'
 import {
   AddressLimits,
   CoapGateway,
@@ -28,7 +29,7 @@ import {
   isSearch,
   writeAdvertise,
 } from '../../gateways/index.ts'
-import { type PacketLimits, type QoS, TopicTable } from '../../protocol/index.ts'
+import { type QoS, TopicTable } from '../../protocol/index.ts'
 import type { AlarmName, Log } from '../../telemetry/index.ts'
 import { type ByteStream, type ConnectionLimit, openUdp, type UdpSocket } from '../../transports/index.ts'
 import type { GatewayAssignment, GatewayPlan, GatewayReport, GatewayType } from '../messages/gateway-plan.ts'
@@ -36,18 +37,11 @@ import type { ShardListener } from '../messages/messages.ts'
 import type { OpenListener } from '../listeners/open-listener.ts'
 import { DeadlineTimer } from '../runtime/deadline-timer.ts'
 import { DatagramLinks, type OpenRelay, receiveDatagrams } from './datagram-links.ts'
-import { datagramLimitsOf } from './datagram-limits.ts'
+import { type DatagramLimits, datagramLimitsOf } from './datagram-limits.ts'
 import { type DtlsSocket, openDtls } from './dtls-socket.ts'
+import { GatewayConnection, gatewayLinkOptions } from './gateway-connection.ts'
 import { connectGatewayStream } from './gateway-stream.ts'
 
-const maxPacketBytes = 268_435_460
-/** Packets of the own core need no limit: they may be longer in 5.0 than the original. */
-const ownLimits: PacketLimits = {
-  maxPacketBytes,
-  maxPropertyBytes: maxPacketBytes,
-  maxTopicLevels: 65_535,
-  maxTopicBytes: 65_535,
-}
 const maxCachedTopics = 1_024
 /** Interval of retries for a socket that could not be opened. */
 const retryMs = 5_000
@@ -97,7 +91,10 @@ export class GatewayManager {
   readonly #running = new Map<number, RunningGateway>()
   readonly #links: DatagramLinks
   #plan: GatewayPlan = []
-  readonly #topics = new TopicTable(maxCachedTopics)
+  readonly #runGuarded = (work: () => void): void => this.#guarded(work)
+  readonly #linkOptions = gatewayLinkOptions(new TopicTable(maxCachedTopics), (work) =>
+    process.nextTick(this.#runGuarded, work),
+  )
 
   constructor(dependencies: GatewayManagerDependencies) {
     this.#dependencies = dependencies
@@ -176,12 +173,7 @@ export class GatewayManager {
         if (!this.#links.send(shard, assignment.datagramNumber, bytes, peer))
           dependencies.counters.dropped['queue-full']++
       },
-      openMqtt: (peer, callbacks, gatewayClient) =>
-        this.#openMqtt(
-          assignment.listener,
-          { ...peer, gatewayClient, credentials: peer.secure?.credentials, limit: limits.connections },
-          callbacks,
-        ),
+      openMqtt: (peer, callbacks, client) => this.#openMqtt(assignment, callbacks, { limits, peer, client }),
       wakeAt: (timeMs) => timer.setFor(timeMs, () => this.#dependencies.nowMs()),
       addresses: new AddressLimits(assignment.addresses, this.#dependencies.own),
       keep: (name, value) => this.#dependencies.keep(`${prefixOf(assignment)}${name}`, value),
@@ -244,7 +236,7 @@ export class GatewayManager {
 
   #socketOf({ protocol, assignment, dependencies }: RunningGateway, onFault: (error: Error) => void) {
     const { listener, dtls, receiveBufferBytes, sendBufferBytes } = assignment
-    const guarded = (work: () => void): void => this.#guarded(work)
+    const guarded = this.#runGuarded
     if (!('handleDatagram' in protocol)) {
       return this.#dependencies.openListener(listener, (stream) =>
         guarded(() => connectGatewayStream(stream, (opened) => protocol.accept(opened), guarded)),
@@ -334,51 +326,19 @@ export class GatewayManager {
   }
 
   #openMqtt(
-    listener: ShardListener,
-    { limit, ...peer }: Parameters<typeof createStreamPair>[1] & { readonly limit: ConnectionLimit },
+    { listener }: GatewayAssignment,
     callbacks: MqttConnectionCallbacks,
+    { limits, peer, client }: { limits: DatagramLimits; peer: PeerAddress; client: GatewayClient | undefined },
   ): MqttConnection {
-    const later = (work: () => void): void => process.nextTick(() => this.#guarded(work))
-    const [ours, theirs] = createStreamPair(later, peer)
+    const { address, port, secure } = peer
+    const traits = { address, port, gatewayClient: client, credentials: secure?.credentials }
+    const [ours, theirs] = createStreamPair(this.#linkOptions.later, traits)
     // A connection of a stream listener was counted when it was accepted.
     const isDatagram = listener.kind === 'udp' || listener.kind === 'dtls'
-    let isCounted = isDatagram && limit.acquire() === undefined
-    const uncount = (): void => {
-      if (isCounted) limit.release()
-      isCounted = false
-    }
-    const link = new PacketLink(
-      {
-        handleBytes: () => {},
-        handlePacket: (_, packet) => callbacks.handlePacket(packet),
-        handleRead: () => {},
-        handleMalformed: (_, error) => {
-          throw error
-        },
-        handleClosed: () => {
-          uncount()
-          callbacks.handleClosed()
-        },
-        handleWritten: () => callbacks.handleWritten?.(),
-      },
-      ours,
-      { version: 5, limits: ownLimits, topics: this.#topics, later, ownsChunks: false },
-    )
+    const limit = isDatagram && limits.connections.acquire() === undefined ? limits.connections : undefined
+    const connection = new GatewayConnection(ours, callbacks, { limit, link: this.#linkOptions })
     this.#dependencies.accept(theirs, listener)
-    return {
-      send: (packet) => link.send(packet),
-      acknowledge: (type, packetId) => link.acknowledge(type, packetId),
-      publish: (fields) => void link.publish(fields, maxPacketBytes),
-      get unsentBytes() {
-        return link.unsentBytes
-      },
-      pause: () => link.pauseReading(),
-      resume: () => link.release(),
-      end: (goodbye) => {
-        uncount()
-        link.end(goodbye)
-      },
-    }
+    return connection
   }
 
   #guarded(work: () => void): void {

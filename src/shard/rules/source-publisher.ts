@@ -101,9 +101,7 @@ export class SourcePublisher {
       },
       ours,
       {
-        version: 5,
-        limits: dependencies.limits(),
-        topics,
+        decoder: { role: 'client', version: 5, topics, ...dependencies.limits() },
         later: (work) => void setImmediate(() => dependencies.guarded(work)),
         ownsChunks: false,
       },

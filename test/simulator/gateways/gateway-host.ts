@@ -146,9 +146,7 @@ export class GatewayHost {
       },
       stream,
       {
-        version: 5,
-        limits,
-        topics: this.#topics,
+        decoder: { role: 'client', version: 5, topics: this.#topics, ...limits },
         later: (work) => void stage.after(0, ifAlive(work)),
         ownsChunks: false,
       },

@@ -1,0 +1,37 @@
+// Times of one MQTT-SN client: when it is lost without another packet, and when the broker must hear of it.
+
+import { lostAfterMs } from './connect-packet.ts'
+
+const msPerSecond = 1_000
+
+export class ClientClock {
+  lostAtMs = Infinity
+  nextPingAtMs = Infinity
+  /** Of the connection to the broker, independent of the duration of a sleep. */
+  keepAliveSeconds = 0
+  readonly #version: 1 | 2
+
+  constructor(version: 1 | 2) {
+    this.#version = version
+  }
+
+  get dueAtMs(): number {
+    return Math.min(this.lostAtMs, this.nextPingAtMs)
+  }
+
+  /** A packet has come. */
+  expectWithin(durationSeconds: number, nowMs: number): void {
+    this.lostAtMs = nowMs + lostAfterMs(durationSeconds, this.#version)
+  }
+
+  /** The broker monitors the keep alive of its side, too. */
+  planPing(nowMs: number): void {
+    const seconds = this.keepAliveSeconds
+    this.nextPingAtMs = seconds === 0 ? Infinity : nowMs + (seconds * msPerSecond) / 2
+  }
+
+  stop(): void {
+    this.lostAtMs = Infinity
+    this.nextPingAtMs = Infinity
+  }
+}

@@ -1,0 +1,109 @@
+// What an MQTT-SN client has of its gateway: one object for each client, with its present address.
+
+import type { TopicTable } from '../../protocol/index.ts'
+import type { GatewayCounters, GatewayDependencies, MqttConnection, PeerAddress } from '../gateway.ts'
+import type { KeptMessages } from './kept-messages.ts'
+import { forgetTopicIds, messageStore } from './kept-sessions.ts'
+import type { WirelessNode } from './packets.ts'
+import type { MqttSnSettings } from './settings.ts'
+import { SnClient } from './sn-client.ts'
+import type { ConnectRequest, SnClientDependencies } from './sn-client-dependencies.ts'
+import type { SnCodec } from './sn-codec.ts'
+import type { TopicIds } from './topic-ids.ts'
+
+/** Source of a datagram: a device, or a wireless node behind a forwarder. */
+export interface Peer extends PeerAddress {
+  readonly key: string
+  /** Undefined: no forwarder. */
+  readonly node: WirelessNode | undefined
+}
+
+/** Of the gateway; all clients share it. */
+export interface ConnectedClientOwner {
+  readonly settings: MqttSnSettings
+  readonly topics: TopicTable
+  readonly dependencies: GatewayDependencies
+  send(bytes: Buffer, peer: Peer): void
+  /** The `dueAtMs` of the client has changed. */
+  planFor(client: SnClient): void
+  keepSleep(connected: ConnectedClient, sleep: Parameters<SnClientDependencies['keepSleep']>[0]): void
+  noteConnected(connected: ConnectedClient): void
+  noteEnded(connected: ConnectedClient): void
+}
+
+export class ConnectedClient implements SnClientDependencies {
+  readonly codec: SnCodec
+  peer: Peer
+  readonly client: SnClient
+  isEnded = false
+  readonly #owner: ConnectedClientOwner
+  #messages: KeptMessages | undefined
+
+  constructor(
+    owner: ConnectedClientOwner,
+    peer: Peer,
+    { connect, codec }: { connect: ConnectRequest; codec: SnCodec },
+  ) {
+    this.#owner = owner
+    this.codec = codec
+    this.peer = peer
+    this.client = new SnClient(connect, this)
+  }
+
+  get settings(): MqttSnSettings {
+    return this.#owner.settings
+  }
+
+  get counters(): GatewayCounters {
+    return this.#owner.dependencies.counters
+  }
+
+  get topics(): TopicTable {
+    return this.#owner.topics
+  }
+
+  nowMs(): number {
+    return this.#owner.dependencies.nowMs()
+  }
+
+  send(bytes: Buffer): void {
+    this.#owner.send(bytes, this.peer)
+  }
+
+  openMqtt(client: SnClient): MqttConnection {
+    return this.#owner.dependencies.openMqtt(this.peer, client, client)
+  }
+
+  schedule(): void {
+    this.#owner.planFor(this.client)
+  }
+
+  keepSleep(sleep: Parameters<SnClientDependencies['keepSleep']>[0]): void {
+    this.#owner.keepSleep(this, sleep)
+  }
+
+  whenKept(done: () => void): void {
+    this.#owner.dependencies.whenKept(done)
+  }
+
+  get messages(): KeptMessages {
+    return (this.#messages ??= messageStore(this.#owner.dependencies, this.client.clientId))
+  }
+
+  forgetMessages(): void {
+    this.#messages?.forgetAll()
+  }
+
+  noteConnected(): void {
+    this.#owner.noteConnected(this)
+  }
+
+  forgetTopicIds(topicIds: TopicIds): void {
+    if (topicIds.store !== undefined) forgetTopicIds(this.#owner.dependencies, this.client.clientId, topicIds)
+  }
+
+  noteEnded(): void {
+    this.isEnded = true
+    this.#owner.noteEnded(this)
+  }
+}

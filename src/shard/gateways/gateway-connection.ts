@@ -1,0 +1,99 @@
+// The connection of one gateway client to the broker. A shard has very many of them, most of them idle: one object each, without functions
+// of its own, and with options that all share.
+
+import { type LinkCallbacks, type LinkOptions, PacketLink } from '../../bridges/index.ts'
+import type { MqttConnection, MqttConnectionCallbacks } from '../../gateways/index.ts'
+import type {
+  AckType,
+  ControlPacket,
+  Packet,
+  PacketId,
+  ProtocolError,
+  PublishFields,
+  TopicTable,
+} from '../../protocol/index.ts'
+import type { ByteStream, ConnectionLimit } from '../../transports/index.ts'
+
+const maxPacketBytes = 268_435_460
+
+/** Packets of the own core need no limit: they may be longer in 5.0 than the original. */
+export function gatewayLinkOptions(topics: TopicTable, later: LinkOptions['later']): LinkOptions {
+  const limits = { maxPacketBytes, maxPropertyBytes: maxPacketBytes, maxTopicLevels: 65_535, maxTopicBytes: 65_535 }
+  return { decoder: { role: 'client', version: 5, topics, ...limits }, later, ownsChunks: false }
+}
+
+export class GatewayConnection implements MqttConnection, LinkCallbacks {
+  readonly #callbacks: MqttConnectionCallbacks
+  readonly #link: PacketLink
+  /** Counts it. Undefined: it is counted elsewhere, or not any more. */
+  #limit: ConnectionLimit | undefined
+
+  constructor(
+    stream: ByteStream,
+    callbacks: MqttConnectionCallbacks,
+    { limit, link }: { readonly limit: ConnectionLimit | undefined; readonly link: LinkOptions },
+  ) {
+    this.#callbacks = callbacks
+    this.#limit = limit
+    this.#link = new PacketLink(this, stream, link)
+  }
+
+  // What the gateway does
+
+  get unsentBytes(): number {
+    return this.#link.unsentBytes
+  }
+
+  send(packet: ControlPacket): void {
+    this.#link.send(packet)
+  }
+
+  acknowledge(type: AckType, packetId: PacketId): void {
+    this.#link.acknowledge(type, packetId)
+  }
+
+  publish(fields: PublishFields): void {
+    this.#link.publish(fields, maxPacketBytes)
+  }
+
+  pause(): void {
+    this.#link.pauseReading()
+  }
+
+  resume(): void {
+    this.#link.release()
+  }
+
+  end(goodbye: ControlPacket | undefined): void {
+    this.#uncount()
+    this.#link.end(goodbye)
+  }
+
+  // What the link reports
+
+  handleBytes(): void {}
+
+  handlePacket(_link: PacketLink, packet: Packet): void {
+    this.#callbacks.handlePacket(packet)
+  }
+
+  handleRead(): void {}
+
+  handleMalformed(_link: PacketLink, error: ProtocolError): void {
+    throw error
+  }
+
+  handleClosed(): void {
+    this.#uncount()
+    this.#callbacks.handleClosed()
+  }
+
+  handleWritten(): void {
+    this.#callbacks.handleWritten?.()
+  }
+
+  #uncount(): void {
+    this.#limit?.release()
+    this.#limit = undefined
+  }
+}
