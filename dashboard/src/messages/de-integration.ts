@@ -14,6 +14,7 @@ export const deIntegration = {
   deleteTopicMetricsText: 'Seine Nachrichten werden nicht mehr gezählt.',
   dueAt: 'Fällig um',
   inPerSecond: 'Eingang je Sekunde',
+  isRequired: 'Erforderlich.',
   moreSettings: 'Weitere Einstellungen',
   noDelayed: 'Keine verzögerten Nachrichten.',
   noSchemas: 'Keine Schemas.',

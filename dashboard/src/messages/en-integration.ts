@@ -14,6 +14,7 @@ export const enIntegration = {
   deleteTopicMetricsText: 'Its messages are not counted any more.',
   dueAt: 'Due at',
   inPerSecond: 'In per second',
+  isRequired: 'Required.',
   moreSettings: 'More settings',
   noDelayed: 'No delayed messages.',
   noSchemas: 'No schemas.',

@@ -125,7 +125,7 @@ function limitsOf({ type, min, max, default: preset, takes_hold: takesHold, plac
   const bounds = min === undefined || max === undefined ? '' : ` (${formatNumber(min)} – ${formatNumber(max)})`
   const parts = [
     `${type}${bounds}.`,
-    t('defaultIs', { value: preset }),
+    setting.required ? t('isRequired') : t('defaultIs', { value: preset }),
     t(takesHold === 'at-once' ? 'takesAtOnce' : takesHold === 'at-restart' ? 'takesAtRestart' : 'takesOnConnect'),
     ...(place === undefined ? [] : [t('writtenAt', { place })]),
     ...(setting.without_engine ? [t('withoutEngine')] : []),
