@@ -210,7 +210,7 @@ export class GatewayManager {
 
   async #openSocket(gateway: RunningGateway): Promise<void> {
     const { listener } = gateway.assignment
-    const name: AlarmName = `gateway:${gateway.assignment.type}:${listener.name}`
+    const name: AlarmName = `gateway:${gateway.assignment.type}:${listener.kind}:${listener.name}`
     const where = `${listener.kind} ${listener.host}:${listener.port}`
     const retryLater = (error: Error): void => {
       gateway.socket = undefined
