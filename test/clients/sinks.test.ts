@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import mysql from 'mysql2/promise'
 import pg from 'pg'
 import { createClient } from 'redis'
@@ -24,6 +25,8 @@ interface SqlKind {
   start(t: Scope): Promise<DatabaseServer>
   /** Beside the server. */
   readonly connector: string
+  /** Replaces the text of a number that the table has. */
+  readonly replacesText: string
   /** The same in the section `rules` of NanoMQ. */
   readonly section: string
   query(port: number): Query
@@ -35,6 +38,7 @@ const sqlKinds: readonly SqlKind[] = [
     type: 'pgsql',
     start: (t) => DatabaseServer.postgresql(t),
     connector: 'username=godwit,database=postgres',
+    replacesText: 'ON CONFLICT (number) DO UPDATE SET text = EXCLUDED.text',
     section: 'postgresql',
     query: (port) => async (text) => {
       const client = new pg.Client({ host: '127.0.0.1', port, user: 'godwit', database: 'postgres' })
@@ -50,6 +54,7 @@ const sqlKinds: readonly SqlKind[] = [
     type: 'mysql',
     start: (t) => DatabaseServer.mariadb(t),
     connector: 'username=godwit,password=secret,database=plant',
+    replacesText: 'ON DUPLICATE KEY UPDATE text = VALUES(text)',
     section: 'mysql',
     query: (port) => async (text) => {
       const settings = { host: '127.0.0.1', port, user: 'godwit', password: 'secret', database: 'plant' }
@@ -87,6 +92,30 @@ for (const kind of sqlKinds) {
     const [row] = await query('SELECT text FROM readings WHERE number = 7')
     assert.equal(row?.['text'], "it's 7; --")
     await until(broker, action, async () => (await deadLettersOf(broker, action)).length === 1)
+  })
+}
+
+for (const { name, type, connector, replacesText, ...kind } of sqlKinds) {
+  test(`${name} has the last of the values that one batch has for a row`, async (t) => {
+    const server = await kind.start(t)
+    await server.start()
+    const query = kind.query(server.port)
+    await query('CREATE TABLE readings (number integer PRIMARY KEY, text text)')
+    await server.kill()
+    const action = `${type}:rows`
+    const upsert = `INSERT INTO readings (number, text) VALUES (\${payload.number} % 5, '\${payload.text}') ${replacesText}`
+    const { broker, client } = await startWith(t, [
+      `connectors.${type}.db={server="127.0.0.1:${server.port}",${connector}}`,
+      `actions.${type}.rows={connector=db,parameters.sql="${upsert}",${resourceOptions}}`,
+      ruleTo(action),
+    ])
+    await publishAll(client, 0, 50)
+    await server.start()
+    const last = Array.from({ length: 5 }, (_, number) => ({ number, text: `it's ${number + 45}; --` }))
+    await until(broker, action, async () =>
+      isDeepStrictEqual(await query('SELECT number, text FROM readings ORDER BY number'), last),
+    )
+    assert.deepEqual(await deadLettersOf(broker, action), [])
   })
 }
 

@@ -10,6 +10,9 @@ import { type SqlConnection, writeBatch } from './write-batch.ts'
 /** Classes of SQLSTATE: data that is wrong, and constraints that it breaks. */
 const refusingClasses = ['22', '23']
 
+/** `cardinality_violation`: ON CONFLICT DO UPDATE would change a row twice in one statement. */
+const conflictOfRows = '21000'
+
 export interface SqlPool {
   connect(): Promise<SqlConnection>
   /** Rejects where the database does not answer. */
@@ -56,6 +59,7 @@ class SqlSink implements Sink {
         connect: async () => (await this.#pool.get()).connect(),
         isRefusal: (error) =>
           refusingClasses.includes(driver.stateOf(error).slice(0, 2)) || driver.isRefusal?.(error) === true,
+        isConflictOfRows: (error) => driver.stateOf(error) === conflictOfRows,
         textOf,
       },
       batch,

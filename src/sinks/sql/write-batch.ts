@@ -1,7 +1,8 @@
-// A batch goes in one transaction. Where the database refuses one of its rows each is written alone, so that one bad row is
-// the only one that is refused.
+// Writes a batch in one transaction, with the rows of equal INSERT statements combined. If the database refuses one of the rows,
+// each row is written alone, so that only the bad row is refused.
 
 import type { SpoolEntry, WriteOutcome } from '../sink.ts'
+import { combineRows } from './combine-rows.ts'
 import { readStatement, type SqlStatement } from './sql-entry.ts'
 
 /** One connection, taken from the pool for one batch. */
@@ -16,8 +17,10 @@ export interface SqlConnection {
 
 export interface SqlDatabase {
   connect(): Promise<SqlConnection>
-  /** The database takes this row at no time; anything else may be otherwise later. */
+  /** True: the database will never accept this row; false: it may accept it later. */
   isRefusal(error: unknown): boolean
+  /** Two rows of one statement concern the same row of the table; in statements of their own they do not. */
+  isConflictOfRows(error: unknown): boolean
   textOf(error: unknown): string
 }
 
@@ -50,15 +53,19 @@ async function writeTogether(
   statements: readonly SqlStatement[],
 ): Promise<readonly WriteOutcome[]> {
   if (statements.length === 1) return writeEach(database, connection, statements)
+  const combined = combineRows(statements)
+  const needsTransaction = combined.length > 1
   try {
-    await connection.begin()
-    for (const statement of statements) await connection.run(statement)
-    await connection.commit()
+    if (needsTransaction) await connection.begin()
+    for (const statement of combined) await connection.run(statement)
+    if (needsTransaction) await connection.commit()
     return statements.map(() => done)
   } catch (error) {
     const why = database.textOf(error)
-    if (!database.isRefusal(error)) return statements.map(() => ({ outcome: 'retry', why }))
+    const isOfOneRow = database.isRefusal(error) || database.isConflictOfRows(error)
+    if (!isOfOneRow) return statements.map(() => ({ outcome: 'retry', why }))
   }
+  if (!needsTransaction) return writeEach(database, connection, statements)
   try {
     await connection.rollback()
   } catch (error) {

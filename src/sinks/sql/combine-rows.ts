@@ -1,0 +1,111 @@
+// Combines consecutive INSERT statements that differ only in their values into one statement with several rows: one round trip
+// instead of one per row.
+
+import type { SqlStatement, SqlValue } from './sql-entry.ts'
+
+/** The protocols of PostgreSQL and MySQL have 16 bits for the number of bound values. */
+const maxValues = 65_535
+const maxRows = 1_024
+
+/** An INSERT with one row: `INSERT INTO t (a, b) VALUES` + `(` + values + `)` + `ON CONFLICT DO NOTHING`. */
+interface SingleRowInsert {
+  /** Everything before the row. */
+  readonly head: string
+  /** The row with its parentheses: one text more than there are values. */
+  readonly row: readonly string[]
+  /** Everything behind the row. */
+  readonly tail: string
+}
+
+/**
+ * Returns statements with the same effect, in the same order. The number of rows of a statement is a power of two, so that
+ * databases see few different texts: each is prepared once.
+ */
+export function combineRows(statements: readonly SqlStatement[]): readonly SqlStatement[] {
+  const combined: SqlStatement[] = []
+  let from = 0
+  while (from < statements.length) {
+    let end = from + 1
+    while (end < statements.length && hasSameTexts(statements[from], statements[end])) end++
+    combined.push(...combineEqual(statements.slice(from, end)))
+    from = end
+  }
+  return combined
+}
+
+function hasSameTexts({ texts: one }: SqlStatement, { texts: other }: SqlStatement): boolean {
+  return one.length === other.length && one.every((text, at) => text === other[at])
+}
+
+/** The statements have the same texts. */
+function combineEqual(statements: readonly SqlStatement[]): readonly SqlStatement[] {
+  const [{ texts, values }] = statements
+  const insert = statements.length === 1 ? undefined : readInsert(texts)
+  if (insert === undefined) return statements
+  const limit = Math.min(maxRows, Math.floor(maxValues / Math.max(1, values.length)))
+  const combined: SqlStatement[] = []
+  let from = 0
+  while (from < statements.length) {
+    const rows = 2 ** Math.floor(Math.log2(Math.min(limit, statements.length - from)))
+    combined.push(withRows(insert, statements.slice(from, from + rows)))
+    from += rows
+  }
+  return combined
+}
+
+function withRows({ head, row, tail }: SingleRowInsert, statements: readonly SqlStatement[]): SqlStatement {
+  const texts = [head]
+  const values: SqlValue[] = []
+  for (const [at, { values: rowValues }] of statements.entries()) {
+    texts[texts.length - 1] += `${at === 0 ? '' : ', '}${row[0]}`
+    texts.push(...row.slice(1))
+    values.push(...rowValues)
+  }
+  texts[texts.length - 1] += tail
+  return { texts, values }
+}
+
+/**
+ * Comments, several statements and escapes are not read. Subqueries are not combined: each of the rows would see the table
+ * without the rows before it.
+ */
+const notCombined = /--|\/\*|[;\\$]|\b(?:select|table)\b/i
+const headPattern = /^\s*INSERT\b.*?\bVALUES\s*(?=\()/is
+
+/** Undefined: the statement is something else than an INSERT of one row whose values are all in the row. */
+export function readInsert(texts: readonly string[]): SingleRowInsert | undefined {
+  const [first = ''] = texts
+  if (texts.some((text) => notCombined.test(text))) return undefined
+  const head = headPattern.exec(first)?.[0]
+  if (head === undefined) return undefined
+  const inner = [first.slice(head.length), ...texts.slice(1)]
+  let depth = 0
+  for (const [at, text] of inner.entries()) {
+    const end = endOfRow(text, depth)
+    if (end === undefined) return undefined
+    depth = end.depth
+    if (depth > 0) continue
+    const tail = text.slice(end.at)
+    // Values behind the row would have to be the same in all rows. A comma begins another row.
+    if (at < inner.length - 1 || tail.trimStart().startsWith(',')) return undefined
+    return { head, row: [...inner.slice(0, at), text.slice(0, end.at)], tail }
+  }
+  return undefined
+}
+
+/**
+ * Follows the parentheses of `text`. Returns where the row ends, with depth 0, or the depth at the end of the text; undefined
+ * if a quoted text does not end within it.
+ */
+function endOfRow(text: string, depth: number): { readonly at: number; readonly depth: number } | undefined {
+  let quote = ''
+  for (let at = 0; at < text.length; at++) {
+    const character = text.charAt(at)
+    if (quote !== '') {
+      if (character === quote) quote = ''
+    } else if (character === "'" || character === '"' || character === '`') quote = character
+    else if (character === '(') depth++
+    else if (character === ')' && --depth === 0) return { at: at + 1, depth }
+  }
+  return quote === '' ? { at: text.length, depth } : undefined
+}
