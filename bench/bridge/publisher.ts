@@ -40,8 +40,12 @@ export interface Publisher {
 }
 
 /** At most `window` unacknowledged at a time, `most` in all. */
-export async function publisher(port: number, { window, most }: { window: number; most: number }): Promise<Publisher> {
-  const socket = await client(port, 'publisher')
+export async function publisher(
+  port: number,
+  { window, most }: { window: number; most: number },
+  clientId = 'publisher',
+): Promise<Publisher> {
+  const socket = await client(port, clientId)
   const { bytes, frameBytes, size } = publishRing({ version: 4, topic, qos: 1, payload }, window)
   let limit = most
   let sent = 0

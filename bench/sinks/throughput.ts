@@ -1,0 +1,189 @@
+// How many results a second does an action deliver, from the first message of twenty publishers to the last result at the service: into
+// PostgreSQL in batches, and to an HTTP service with one POST per message? Beside it, what the client library does alone against
+// the same service.
+//
+//   node bench/sinks/throughput.ts [--rows 300000] [--posts 100000] [--runs 3] [--only postgresql|http]
+//
+// The broker has processor 0, the service and the publisher have processor 1.
+
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { request as httpRequest, Agent } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { isMainThread, parentPort, Worker } from 'node:worker_threads'
+import pg from 'pg'
+import { DatabaseServer } from '../../test/clients/database-server.ts'
+import { publisher } from '../bridge/publisher.ts'
+import { godwit, pinSelf, startBroker } from '../load/brokers.ts'
+import { median, number, printTable } from '../load/table.ts'
+
+const { values: options } = parseArgs({
+  options: {
+    rows: { type: 'string', default: '300000' },
+    posts: { type: 'string', default: '100000' },
+    runs: { type: 'string', default: '3' },
+    only: { type: 'string' },
+  },
+})
+
+/** An action keeps the order of each publisher: what one has published is sent one after the other. */
+const publishers = 20
+const windowOfEach = 50
+const batchRows = 1_000
+const httpConnections = 8
+const requestsAtATime = 100
+const payload = 'x'.repeat(64)
+const insert = 'INSERT INTO readings (topic, text) VALUES (${topic}, ${payload})'
+const rule = (action: string): string =>
+  `'rule_engine.rules.all={sql="SELECT topic, payload FROM \\"load/#\\"",actions=["${action}"]}'`
+
+/** Publishes `count` messages, and returns results per second until `delivered` counts them all. */
+async function deliveredPerSecond(
+  settings: readonly string[],
+  count: number,
+  delivered: () => Promise<number>,
+): Promise<{ readonly published: number; readonly delivered: number }> {
+  const broker = await startBroker(godwit(['http_server.port=0', ...settings]))
+  try {
+    const startedAtMs = performance.now()
+    const share = { window: windowOfEach, most: count / publishers }
+    const each = await Promise.all(
+      Array.from({ length: publishers }, (_, at) => publisher(broker.port, share, `publisher-${at}`)),
+    )
+    let publishedAtMs = NaN
+    const done = Promise.all(each.map((one) => one.done)).then(() => (publishedAtMs = performance.now()))
+    const limitMs = startedAtMs + 300_000
+    while ((await delivered()) < count) {
+      if (performance.now() > limitMs) throw new Error(`${await delivered()} of ${count} were delivered in time`)
+      await pause(20)
+    }
+    const seconds = (performance.now() - startedAtMs) / 1_000
+    await done
+    return { published: (count / (publishedAtMs - startedAtMs)) * 1_000, delivered: count / seconds }
+  } finally {
+    await broker.stop()
+  }
+}
+
+async function postgresql(runs: number, count: number): Promise<readonly string[]> {
+  const ends: (() => unknown)[] = []
+  const server = await DatabaseServer.postgresql({ after: (work) => ends.push(work) })
+  await server.start()
+  const client = new pg.Client({ host: '127.0.0.1', port: server.port, user: 'godwit', database: 'postgres' })
+  await client.connect()
+  try {
+    const [own, broker, accepted]: [number[], number[], number[]] = [[], [], []]
+    for (let run = 0; run < runs; run++) {
+      await client.query('DROP TABLE IF EXISTS readings; CREATE TABLE readings (topic text, text text)')
+      own.push(await ownRowsPerSecond(client, count))
+      await client.query('TRUNCATE readings')
+      const parameters = `parameters.sql="${insert}",resource_opts={batch_size=${batchRows},batch_time=20ms}`
+      const { delivered, published } = await deliveredPerSecond(
+        [
+          `'connectors.pgsql.db={server="127.0.0.1:${server.port}",username=godwit,database=postgres}'`,
+          `'actions.pgsql.rows={connector=db,${parameters}}'`,
+          rule('pgsql:rows'),
+        ],
+        count,
+        async () => Number((await client.query('SELECT count(*) AS count FROM readings')).rows[0].count),
+      )
+      broker.push(delivered)
+      accepted.push(published)
+    }
+    return ['PostgreSQL, rows/s', ...[median(own), median(broker), median(accepted)].map((value) => number(value))]
+  } finally {
+    await client.end()
+    for (const end of ends.toReversed()) await end()
+  }
+}
+
+/** The library alone, with statements of 512 rows as the action makes them. */
+async function ownRowsPerSecond(client: pg.Client, count: number): Promise<number> {
+  const rows = 512
+  const places = Array.from({ length: rows }, (_, row) => `($${row * 2 + 1}, $${row * 2 + 2})`).join(', ')
+  const values = Array.from({ length: rows * 2 }, (_, at) => (at % 2 === 0 ? 'load/bridge' : payload))
+  const startedAtMs = performance.now()
+  let written = 0
+  while (written < count) {
+    await client.query(`INSERT INTO readings (topic, text) VALUES ${places}`, values)
+    written += rows
+  }
+  return (written / (performance.now() - startedAtMs)) * 1_000
+}
+
+async function http(runs: number, count: number): Promise<readonly string[]> {
+  const service = new Worker(new URL(import.meta.url))
+  const [port] = (await once(service, 'message')) as [number]
+  const counted = async (): Promise<number> => {
+    service.postMessage('count')
+    const [posts] = (await once(service, 'message')) as [number]
+    return posts
+  }
+  try {
+    const [own, broker, accepted]: [number[], number[], number[]] = [[], [], []]
+    for (let run = 0; run < runs; run++) {
+      own.push(await ownPostsPerSecond(port, count))
+      const before = await counted()
+      const options = `resource_opts={inflight_window=${requestsAtATime}}`
+      const { delivered, published } = await deliveredPerSecond(
+        [
+          `'connectors.http.service={url="http://127.0.0.1:${port}",pool_size=${httpConnections}}'`,
+          `'actions.http.posts={connector=service,parameters={path="/",method=post,body="\${payload}"},${options}}'`,
+          rule('http:posts'),
+        ],
+        count,
+        async () => (await counted()) - before,
+      )
+      broker.push(delivered)
+      accepted.push(published)
+    }
+    return ['HTTP, POST/s', ...[median(own), median(broker), median(accepted)].map((value) => number(value))]
+  } finally {
+    await service.terminate()
+  }
+}
+
+/** `node:http` alone, with as many connections. */
+async function ownPostsPerSecond(port: number, count: number): Promise<number> {
+  const agent = new Agent({ keepAlive: true, maxSockets: httpConnections })
+  const post = async (): Promise<void> => {
+    const request = httpRequest({ host: '127.0.0.1', port, agent, method: 'POST' })
+    request.end(payload)
+    const [response] = await once(request, 'response')
+    response.resume()
+    await once(response, 'end')
+  }
+  const startedAtMs = performance.now()
+  let begun = 0
+  const inTurn = async (): Promise<void> => {
+    while (begun++ < count) await post()
+  }
+  await Promise.all(Array.from({ length: httpConnections }, inTurn))
+  agent.destroy()
+  return (count / (performance.now() - startedAtMs)) * 1_000
+}
+
+/** The HTTP service, in a worker thread: counts its requests. */
+async function serve(port: NonNullable<typeof parentPort>): Promise<void> {
+  let posts = 0
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => {
+      posts++
+      response.writeHead(204).end()
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  port.on('message', () => port.postMessage(posts))
+  port.postMessage((server.address() as AddressInfo).port)
+}
+
+if (isMainThread) {
+  pinSelf()
+  const runs = Number(options.runs)
+  const rows: (readonly string[])[] = []
+  if (options.only !== 'http') rows.push(await postgresql(runs, Number(options.rows)))
+  if (options.only !== 'postgresql') rows.push(await http(runs, Number(options.posts)))
+  printTable(['median of the runs', 'library alone', 'action', 'accepted from the publisher'], rows)
+} else if (parentPort !== null) await serve(parentPort)

@@ -1,0 +1,134 @@
+// What holds for the clients of every gateway as for MQTT clients: bans, client IDs, namespaces, shared subscriptions. By
+// section F1 of the gateway contract.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Agent, type CoapRequestParams, request } from 'coap'
+import mqtt from 'mqtt'
+import { freeUdpPort } from '../gateways/free-udp-port.ts'
+import { SnDevice } from '../gateways/sn-device.ts'
+import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import type { Scope } from './godwit-process.ts'
+
+interface Gateways {
+  readonly broker: BrokerWithApi
+  readonly snPort: number
+  readonly coapPort: number
+}
+
+async function startGateways(t: Scope, more: readonly string[] = []): Promise<Gateways> {
+  const [snPort, coapPort] = [await freeUdpPort(), await freeUdpPort()]
+  const binds = [
+    `gateway.mqttsn.listeners.udp.default.bind="127.0.0.1:${snPort}"`,
+    `gateway.coap.listeners.udp.default.bind="127.0.0.1:${coapPort}"`,
+  ]
+  return { broker: await startBrokerWithApi(t, { set: ['node.shards=2', ...binds, ...more] }), snPort, coapPort }
+}
+
+/** The code of the response. */
+function coap(t: Scope, port: number, params: CoapRequestParams): Promise<string> {
+  const agent = new Agent({ type: 'udp4' })
+  t.after(() => agent.close())
+  return new Promise((resolve, reject) => {
+    const asked = request({ hostname: '127.0.0.1', port, agent, confirmable: true, ...params })
+    asked.on('response', ({ code }) => resolve(code))
+    asked.on('error', reject)
+    asked.end()
+  })
+}
+
+async function mqttClient(t: Scope, { port }: BrokerWithApi, options: mqtt.IClientOptions): Promise<mqtt.MqttClient> {
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, {
+    protocolVersion: 5,
+    reconnectPeriod: 0,
+    ...options,
+  })
+  client.on('error', () => {})
+  t.after(() => client.end(true))
+  return client
+}
+
+/** Topics of the messages that came, up to the one that ends with `/end`. */
+function topicsUntilEnd(client: mqtt.MqttClient): Promise<readonly string[]> {
+  const topics: string[] = []
+  return new Promise((resolve) =>
+    client.on('message', (topic) => {
+      topics.push(topic)
+      if (topic.endsWith('/end')) resolve(topics)
+    }),
+  )
+}
+
+test('[F1] a banned client ID is refused over MQTT-SN and CoAP', async (t) => {
+  const { broker, snPort, coapPort } = await startGateways(t)
+  const body = { as: 'clientid', who: 'device-1' }
+  assert.equal((await broker.ask('/api/v4/banned', { method: 'POST', body })).status, 200)
+  const device = await SnDevice.at(t, snPort)
+  device.connect('device-1')
+  assert.equal((await device.expect('connack'))[0], 3)
+  await device.connected('device-2')
+  const connection = (clientId: string): CoapRequestParams => ({
+    method: 'POST',
+    pathname: '/mqtt/connection',
+    query: `clientid=${clientId}`,
+  })
+  assert.equal(await coap(t, coapPort, connection('device-1')), '4.03')
+  assert.equal(await coap(t, coapPort, connection('device-3')), '2.01')
+})
+
+test('[F1] an MQTT client with the client ID of a device takes over its session, and the device is told', async (t) => {
+  const { broker, snPort } = await startGateways(t)
+  const device = await SnDevice.at(t, snPort)
+  await device.connected('meter')
+  const client = await mqttClient(t, broker, { clientId: 'meter' })
+  await device.expect('disconnect')
+  const { data } = (await broker.ask('/api/v4/clients?clientid=meter')).json
+  assert.deepEqual(
+    data.map(({ proto_name: name }: { proto_name: string }) => name),
+    ['MQTT'],
+  )
+  const closed = new Promise<void>((resolve) => client.once('close', () => resolve()))
+  const other = await SnDevice.at(t, snPort)
+  await other.connected('meter')
+  await closed
+})
+
+test('[F1] a device and an MQTT client share a subscription: each message goes to one of them', async (t) => {
+  const { broker, snPort } = await startGateways(t)
+  const device = await SnDevice.at(t, snPort)
+  await device.connected('meter')
+  await device.register('jobs')
+  await device.subscribe('$share/pool/jobs', { flags: 0 })
+  const client = await mqttClient(t, broker, { clientId: 'worker' })
+  const taken: string[] = []
+  const last = new Promise<void>((resolve) =>
+    client.on('message', (topic, payload) => {
+      if (topic === 'end') resolve()
+      else taken.push(payload.toString())
+    }),
+  )
+  await client.subscribeAsync({ '$share/pool/jobs': { qos: 1 }, end: { qos: 1 } })
+  const jobs = Array.from({ length: 10 }, (_, number) => `job ${number}`)
+  for (const job of jobs) await client.publishAsync('jobs', job, { qos: 1 })
+  await client.publishAsync('end', '', { qos: 1 })
+  await last
+  assert.ok(taken.length > 0 && taken.length < jobs.length, `${taken.length} of ${jobs.length} came to the MQTT client`)
+  while (taken.length < jobs.length) taken.push((await device.expect('publish')).subarray(5).toString())
+  assert.deepEqual(taken.toSorted(), jobs)
+})
+
+test('[F1] a device of a listener with a namespace belongs to it', async (t) => {
+  const namespaces = ['namespaces.enable=true', 'namespaces.username="${namespace}/*"']
+  const listener = 'gateway.mqttsn.listeners.udp.default.namespace=plant'
+  const { broker, snPort } = await startGateways(t, [...namespaces, listener])
+  const inside = await mqttClient(t, broker, { clientId: 'inside', username: 'plant/reader' })
+  const outside = await mqttClient(t, broker, { clientId: 'outside' })
+  await Promise.all([inside, outside].map((client) => client.subscribeAsync('#', { qos: 1 })))
+  const heard = [inside, outside].map(topicsUntilEnd)
+  const device = await SnDevice.at(t, snPort)
+  await device.connected('meter')
+  device.publish(0x20, await device.register('values/a'), 9, '1')
+  assert.equal((await device.expect('puback'))[4], 0)
+  await Promise.all([inside, outside].map((client) => client.publishAsync('own/end', '', { qos: 1 })))
+  assert.deepEqual(await Promise.all(heard), [['values/a', 'own/end'], ['own/end']])
+})
