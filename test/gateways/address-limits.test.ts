@@ -1,0 +1,42 @@
+// How many answers the addresses get that have not shown themselves. By section F8 of the gateway contract.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { AddressLimits, createAddressTable } from '../../src/gateways/address-limits.ts'
+
+/** The number of answers that are allowed if each address asks once. */
+function allowed(limits: readonly AddressLimits[], addresses: number, nowMs: number): number {
+  let count = 0
+  for (let address = 0; address < addresses; address++) {
+    const name = `198.51.${address >> 8}.${address & 255}`
+    if (limits[address % limits.length].takeAnswer(name, nowMs)) count++
+  }
+  return count
+}
+
+describe('[F8] answers to unverified addresses', () => {
+  test('are 10 per second for one address, also from different shards', () => {
+    const table = createAddressTable(2)
+    const shards = [new AddressLimits(table, 0), new AddressLimits(table, 1)]
+    const taken = Array.from({ length: 30 }, (_, count) => shards[count % 2].takeAnswer('192.0.2.7', 0))
+    assert.equal(taken.filter(Boolean).length, 10)
+    assert.equal(shards[0].takeAnswer('192.0.2.7', 99), false)
+    assert.equal(shards[0].takeAnswer('192.0.2.7', 100), true)
+    assert.equal(shards[1].takeAnswer('192.0.2.7', 100), false)
+  })
+
+  test('are 1,000 per second for all addresses of all shards', () => {
+    const table = createAddressTable(2)
+    const shards = [new AddressLimits(table, 0), new AddressLimits(table, 1)]
+    assert.equal(allowed(shards, 3_000, 0), 1_000)
+    assert.equal(allowed(shards, 3_000, 500), 500)
+  })
+
+  test('go on when the time in milliseconds exceeds 31 bits', () => {
+    const limits = new AddressLimits()
+    const endMs = 2 ** 31
+    for (let count = 0; count < 10; count++) assert.ok(limits.takeAnswer('192.0.2.7', endMs - 1))
+    assert.equal(limits.takeAnswer('192.0.2.7', endMs), false)
+    assert.equal(limits.takeAnswer('192.0.2.7', endMs + 100), true)
+  })
+})
