@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { cipherSuites } from '../../../src/transports/dtls/cipher-suites.ts'
 import { ReplayWindow } from '../../../src/transports/dtls/replay-window.ts'
 import { DtlsWorld } from './dtls-world.ts'
 import { identity, keyCredentials } from './dtls-socket-stage.ts'
@@ -77,6 +78,22 @@ for (const [name, suite, group] of suites) {
     })
   }
 }
+
+test('[F7] the suites are preferred in the order of the contract', () => {
+  const preferred = cipherSuites.map(({ id }) => id)
+  assert.deepEqual(preferred, [0xc02b, 0xc0ae, 0xc02f, 0xd003, 0xc0a8, 0xc0a4, 0x00a8])
+})
+
+test('[F7] a client of DTLS 1.0 gets no answer, and nothing stays', () => {
+  const world = new DtlsWorld()
+  const client = world.client()
+  client.start()
+  const [hello] = client.outbox.splice(0)
+  // The version of ClientHello, behind the headers of the record and of the handshake message.
+  hello.writeUInt16BE(0xfeff, 25)
+  world.server.handleDatagram(hello, peer)
+  assert.deepEqual([world.sent.length, world.server.handshakes], [0, 0])
+})
 
 test('[F7] no common suite: handshake_failure, and nothing stays', () => {
   const world = new DtlsWorld()
