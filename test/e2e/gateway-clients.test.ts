@@ -94,7 +94,7 @@ test('[F1] an MQTT client with the client ID of a device takes over its session,
 })
 
 test('[F1] a device and an MQTT client share a subscription: each message goes to one of them', async (t) => {
-  const { broker, snPort } = await startGateways(t)
+  const { broker, snPort } = await startGateways(t, ['node.shards=1'])
   const device = await SnDevice.at(t, snPort)
   await device.connected('meter')
   await device.register('jobs')
