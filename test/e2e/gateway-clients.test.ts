@@ -59,6 +59,10 @@ function topicsUntilEnd(client: mqtt.MqttClient): Promise<readonly string[]> {
   )
 }
 
+function connectionOf(clientId: string): CoapRequestParams {
+  return { method: 'POST', pathname: '/mqtt/connection', query: `clientid=${clientId}` }
+}
+
 test('[F1] a banned client ID is refused over MQTT-SN and CoAP', async (t) => {
   const { broker, snPort, coapPort } = await startGateways(t)
   const body = { as: 'clientid', who: 'device-1' }
@@ -67,13 +71,8 @@ test('[F1] a banned client ID is refused over MQTT-SN and CoAP', async (t) => {
   device.connect('device-1')
   assert.equal((await device.expect('connack'))[0], 3)
   await device.connected('device-2')
-  const connection = (clientId: string): CoapRequestParams => ({
-    method: 'POST',
-    pathname: '/mqtt/connection',
-    query: `clientid=${clientId}`,
-  })
-  assert.equal(await coap(t, coapPort, connection('device-1')), '4.03')
-  assert.equal(await coap(t, coapPort, connection('device-3')), '2.01')
+  assert.equal(await coap(t, coapPort, connectionOf('device-1')), '4.03')
+  assert.equal(await coap(t, coapPort, connectionOf('device-3')), '2.01')
 })
 
 test('[F1] an MQTT client with the client ID of a device takes over its session, and the device is told', async (t) => {
