@@ -4,11 +4,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Agent, type CoapRequestParams, request } from 'coap'
-import mqtt from 'mqtt'
+import type { MqttClient } from 'mqtt'
 import { freeUdpPort } from '../gateways/free-udp-port.ts'
 import { SnDevice } from '../gateways/sn-device.ts'
 import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 import type { Scope } from './godwit-process.ts'
+import { connected } from './mqtt-client.ts'
 
 interface Gateways {
   readonly broker: BrokerWithApi
@@ -37,19 +38,8 @@ function coap(t: Scope, port: number, params: CoapRequestParams): Promise<string
   })
 }
 
-async function mqttClient(t: Scope, { port }: BrokerWithApi, options: mqtt.IClientOptions): Promise<mqtt.MqttClient> {
-  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, {
-    protocolVersion: 5,
-    reconnectPeriod: 0,
-    ...options,
-  })
-  client.on('error', () => {})
-  t.after(() => client.end(true))
-  return client
-}
-
 /** Topics of the messages that came, up to the one that ends with `/end`. */
-function topicsUntilEnd(client: mqtt.MqttClient): Promise<readonly string[]> {
+function topicsUntilEnd(client: MqttClient): Promise<readonly string[]> {
   const topics: string[] = []
   return new Promise((resolve) =>
     client.on('message', (topic) => {
@@ -79,7 +69,7 @@ test('[F1] an MQTT client with the client ID of a device takes over its session,
   const { broker, snPort } = await startGateways(t)
   const device = await SnDevice.at(t, snPort)
   await device.connected('meter')
-  const client = await mqttClient(t, broker, { clientId: 'meter' })
+  const client = await connected(t, broker, { clientId: 'meter' })
   await device.expect('disconnect')
   const { data } = (await broker.ask('/api/v4/clients?clientid=meter')).json
   assert.deepEqual(
@@ -98,7 +88,7 @@ test('[F1] a device and an MQTT client share a subscription: each message goes t
   await device.connected('meter')
   await device.register('jobs')
   await device.subscribe('$share/pool/jobs', { flags: 0 })
-  const client = await mqttClient(t, broker, { clientId: 'worker' })
+  const client = await connected(t, broker, { clientId: 'worker' })
   const taken: string[] = []
   const last = new Promise<void>((resolve) =>
     client.on('message', (topic, payload) => {
@@ -120,8 +110,8 @@ test('[F1] a device of a listener with a namespace belongs to it', async (t) => 
   const namespaces = ['namespaces.enable=true', 'namespaces.username="${namespace}/*"']
   const listener = 'gateway.mqttsn.listeners.udp.default.namespace=plant'
   const { broker, snPort } = await startGateways(t, [...namespaces, listener])
-  const inside = await mqttClient(t, broker, { clientId: 'inside', username: 'plant/reader' })
-  const outside = await mqttClient(t, broker, { clientId: 'outside' })
+  const inside = await connected(t, broker, { clientId: 'inside', username: 'plant/reader' })
+  const outside = await connected(t, broker, { clientId: 'outside' })
   await Promise.all([inside, outside].map((client) => client.subscribeAsync('#', { qos: 1 })))
   const heard = [inside, outside].map(topicsUntilEnd)
   const device = await SnDevice.at(t, snPort)

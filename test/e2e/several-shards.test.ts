@@ -2,19 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
+import mqtt, { type MqttClient } from 'mqtt'
 import { type Broker, startBroker } from './godwit-process.ts'
-
-async function connected(t: TestContext, { port }: Broker, options: IClientOptions): Promise<MqttClient> {
-  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, {
-    protocolVersion: 5,
-    reconnectPeriod: 0,
-    ...options,
-  })
-  client.on('error', () => {})
-  t.after(() => client.end(true))
-  return client
-}
+import { connected } from './mqtt-client.ts'
 
 const durable = { clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
 const sleepers = Array.from({ length: 12 }, (_, number) => `sleeper-${number}`)

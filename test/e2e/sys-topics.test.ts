@@ -1,20 +1,10 @@
 // What the broker says of itself, as a client hears it.
 
 import assert from 'node:assert/strict'
-import { test, type TestContext } from 'node:test'
-import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
-import { type Broker, startBroker } from './godwit-process.ts'
-
-async function connected(t: TestContext, { port }: Broker, options: IClientOptions): Promise<MqttClient> {
-  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, {
-    protocolVersion: 5,
-    reconnectPeriod: 0,
-    ...options,
-  })
-  client.on('error', () => {})
-  t.after(() => client.end(true))
-  return client
-}
+import { test } from 'node:test'
+import type { MqttClient } from 'mqtt'
+import { startBroker } from './godwit-process.ts'
+import { connected } from './mqtt-client.ts'
 
 /** Resolves when all of the topics were heard, with what they said. */
 function heard(client: MqttClient, topics: readonly string[]): Promise<Map<string, string>> {

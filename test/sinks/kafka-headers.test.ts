@@ -4,18 +4,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { compileTemplate, decodeJson, plainValue, type RuleMap } from '../../src/rules/index.ts'
-import type { CompileTemplate } from '../../src/sinks/index.ts'
+import { decodeJson, type RuleMap } from '../../src/rules/index.ts'
+import { compileSinkTemplate } from '../../src/shard/rules/action-manager.ts'
 import { kafkaProducerSinkType, type KafkaAction } from '../../src/sinks/kafka/kafka-producer-sink.ts'
-
-const compile: CompileTemplate = (text) => {
-  const template = compileTemplate(text)
-  return {
-    parts: template.parts,
-    render: (data) => template.render(data as RuleMap),
-    values: (data) => template.values(data as RuleMap).map(plainValue),
-  }
-}
 
 function actionWith(parameters: object): KafkaAction {
   const message = { key: '', value: 'x', headers: new Map([['from', '${topic}']]) }
@@ -23,7 +14,7 @@ function actionWith(parameters: object): KafkaAction {
 }
 
 function headersOf(parameters: object, data: object): readonly (readonly [string, string])[] {
-  const render = kafkaProducerSinkType.renderer(actionWith(parameters), compile, () => '')
+  const render = kafkaProducerSinkType.renderer(actionWith(parameters), compileSinkTemplate, () => '')
   return render(decodeJson(JSON.stringify({ topic: 'a/b', ...data })) as RuleMap).attributes
 }
 
@@ -75,7 +66,7 @@ test('a column of another form is an error of the action', () => {
 })
 
 const problemOf = (kafka_headers: string | undefined) =>
-  kafkaProducerSinkType.problemOfAction(actionWith({ kafka_headers }), compile)
+  kafkaProducerSinkType.problemOfAction(actionWith({ kafka_headers }), compileSinkTemplate)
 
 test('kafka_headers is one placeholder', () => {
   for (const good of [undefined, '', '${a.b}']) assert.equal(problemOf(good), undefined)

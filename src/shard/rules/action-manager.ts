@@ -203,7 +203,7 @@ export class ActionManager implements RuleSinks {
 
   #start(assignment: ActionAssignment): RunningAction {
     const { id, type, action } = assignment
-    const render = sinkTypes[type].renderer(action, compile, (data) => valueAsJson(data as RuleMap))
+    const render = sinkTypes[type].renderer(action, compileSinkTemplate, (data) => valueAsJson(data as RuleMap))
     const clientId = this.#ownClientId(id, 'q')
     const deadClientId = this.#ownClientId(id, 'd')
     const deadLetters = new DeadLetters({ ...this.#spoolOptions(deadClientId, assignment, true), after: this.#after })
@@ -231,7 +231,7 @@ export class ActionManager implements RuleSinks {
       requestTimeoutMs: action.resource_opts.request_timeout,
       action: id,
       nodeName,
-      compile,
+      compile: compileSinkTemplate,
       dataDirectory,
       shard,
     })
@@ -455,8 +455,8 @@ export class ActionManager implements RuleSinks {
   }
 }
 
-/** Results of rules are maps of the rule language. */
-const compile: CompileTemplate = (text) => {
+/** Templates of actions over the results of rules, which are maps of the rule language. Exported for tests of sinks. */
+export const compileSinkTemplate: CompileTemplate = (text) => {
   const template = compileTemplate(text)
   return {
     parts: template.parts,
