@@ -64,6 +64,8 @@ test('users and clients of the configuration come in with their passwords', asyn
   ] as const) {
     assert.equal(await outcome(t, broker, options as IClientOptions), expected, JSON.stringify(options))
   }
+  // The log comes by a pipe of its own, after the answers to the clients: it is whole when the broker has stopped.
+  assert.equal(await broker.process.stop(), 0)
   const refusals = broker.process.errors.split('\n').filter((line) => line.includes('client refused'))
   const wrong = refusals.map((line) => JSON.parse(line)).find(({ username }) => username === 'alice')
   const { clientId, listener, address, protocol, reason, why } = wrong
