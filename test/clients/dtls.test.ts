@@ -89,16 +89,32 @@ async function startCertified(t: Scope) {
   return { folder, words, url: `coaps://127.0.0.1:${port}/ps`, mqttPort }
 }
 
-for (const library of ['openssl', 'gnutls']) {
+/**
+ * The datagrams that the client loses, counted from its ClientHello. GnuTLS in libcoap 4.3 does not send its second flight
+ * (datagrams 3 to 7) again in time when one of it is lost, and gives up after 5 s, whatever the server repeats.
+ */
+const lost = { openssl: '4,9', gnutls: '1,9' }
+
+for (const library of ['openssl', 'gnutls'] as const) {
   test(`[F4, F7] libcoap's client with ${library} and certificates: blocks both ways, Observe, lost packets`, async (t) => {
     const { folder, words, url, mqttPort } = await startCertified(t)
     const publisher = await connectAsync(`mqtt://127.0.0.1:${mqttPort}`)
     t.after(() => publisher.end(true))
     const body = randomBytes(3_000).toString('hex')
     await writeFile(join(folder, 'body'), body)
-    const stored = ['-b', '512', '-l', '10%', '-m', 'put', '-f', join(folder, 'body'), `${url}/big?c=writer&retain=1`]
+    const stored = [
+      '-b',
+      '512',
+      '-l',
+      lost[library],
+      '-m',
+      'put',
+      '-f',
+      join(folder, 'body'),
+      `${url}/big?c=writer&retain=1`,
+    ]
     await start(t, `coap-client-${library}`, [...words, ...stored]).ended
-    const back = ['-l', '10%', '-m', 'get', '-o', join(folder, 'back'), `${url}/big?c=reader`]
+    const back = ['-l', lost[library], '-m', 'get', '-o', join(folder, 'back'), `${url}/big?c=reader`]
     await start(t, `coap-client-${library}`, [...words, ...back]).ended
     assert.equal(await readFile(join(folder, 'back'), 'utf8'), body)
     await publisher.publishAsync('watched', 'retained;', { qos: 1, retain: true })
