@@ -42,7 +42,7 @@ describe('the watch over memory', () => {
 
   test('has garbage collected before it finds the level soft: what was garbage is no reason', () => {
     const watched = new Watched()
-    watched.percent = 80
+    watched.percent = 75
     assert.deepEqual(watched.pass(1), [{ level: 'normal', step: 0, collects: true }])
     watched.percent = 60
     assert.deepEqual(watched.pass(30), [])
@@ -50,7 +50,7 @@ describe('the watch over memory', () => {
 
   test('finds it soft where that did not help, and tells so each second, with a collection', async () => {
     const watched = new Watched()
-    watched.percent = 80
+    watched.percent = 75
     watched.pass(3)
     assert.equal(watched.watch.level, 'soft')
     const told = watched.pass(20)
@@ -84,13 +84,13 @@ describe('the watch over memory', () => {
     const watched = new Watched()
     watched.percent = 95
     watched.pass(2)
-    watched.percent = 88
+    watched.percent = 78
     watched.pass(2)
     assert.equal(watched.watch.level, 'hard')
-    watched.percent = 80
+    watched.percent = 72
     watched.pass(1)
     assert.equal(watched.watch.level, 'soft')
-    watched.percent = 72
+    watched.percent = 67
     watched.pass(1)
     assert.equal(watched.watch.level, 'soft')
     watched.percent = 60
@@ -109,7 +109,7 @@ describe('the watch over memory', () => {
 
   test('a heap of one shard that is nearly full counts as the whole process', () => {
     const watched = new Watched()
-    watched.heapPercent = 91
+    watched.heapPercent = 81
     watched.pass(0.25)
     assert.equal(watched.watch.level, 'hard')
   })

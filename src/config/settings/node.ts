@@ -41,8 +41,8 @@ export const node = section('This machine: who it is, where it keeps what it kno
     undefined,
     {
       description:
-        'Memory that the process may use. From 75 % on (level soft) garbage is collected, an alarm names the largest users, and the byte limits of each client are a quarter. ' +
-        'From 90 % on (level hard) new sessions and subscriptions are refused with reason code 0x97, what waits for clean sessions is dropped, oldest first, and the largest users are disconnected. ' +
+        'Memory that the process may use. From 70 % on (level soft) garbage is collected, an alarm names the largest users, and the byte limits of each client are a quarter. ' +
+        'From 80 % on (level hard) new sessions and subscriptions are refused with reason code 0x97, what waits for clean sessions is dropped, oldest first, and the largest users are disconnected. ' +
         'Persistent sessions lose nothing.',
       defaultWords: 'three quarters of the memory of the machine or of its control group, whichever is less',
     },

@@ -1,7 +1,7 @@
 // Determines the memory level of this process twenty times per second, and sends it to the shards:
 //
-//   normal --3/4 of the limit--> (collect garbage) --still--> soft --9/10--> hard
-//          <-------- below 7/10 ------------------------------      <-- below 17/20 --
+//   normal --7/10 of the limit--> (collect garbage) --still--> soft --8/10--> hard
+//          <-------- below 13/20 ------------------------------      <-- below 3/4 --
 //
 // It counts memory that the system cannot reclaim: resident memory without pages of files. The heap of each shard has its own limit, at
 // which V8 would end the thread, so its part of that counts as well. Memory contains garbage, so garbage is collected before clients are
@@ -11,7 +11,7 @@ import type { MemoryLevel } from '../../core/index.ts'
 import type { Alarms } from './alarms.ts'
 
 export const lookIntervalMs = 50
-const parts = { soft: 0.75, softEnds: 0.7, hard: 0.9, hardEnds: 0.85 } as const
+const parts = { soft: 0.7, softEnds: 0.65, hard: 0.8, hardEnds: 0.75 } as const
 /** Time for a collection and its effect: heap sizes are reported once per second. */
 const collectionMs = 2_500
 /** Interval of collections at the level `normal`. While memory is short, each message to the shards requests one. */
