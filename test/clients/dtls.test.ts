@@ -91,7 +91,7 @@ async function startCertified(t: Scope) {
 
 /**
  * The datagrams that the client loses, counted from its ClientHello. GnuTLS in libcoap 4.3 does not send its second flight
- * (datagrams 3 to 7) again in time when one of it is lost, and gives up after 5 s, whatever the server repeats.
+ * (datagrams 3 to 7) again in time when one of it is lost, and ends the attempt after 5 s, whatever the server repeats.
  */
 const lost = { openssl: '4,9', gnutls: '1,9' }
 
