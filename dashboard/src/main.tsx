@@ -1,6 +1,7 @@
 import 'uplot/dist/uPlot.min.css'
 import './styles.css'
 import { type JSX, render } from 'preact'
+import { formatTime } from './state/format.ts'
 import { session } from './state/session.ts'
 import { Shell } from './shell/shell.tsx'
 import { SignIn } from './shell/sign-in.tsx'
@@ -11,3 +12,6 @@ function App(): JSX.Element {
 
 const root = document.querySelector('#root')
 if (root !== null) render(<App />, root)
+
+// The first time that a browser writes takes it many milliseconds: not together with the first table.
+requestIdleCallback(() => formatTime(0))

@@ -66,7 +66,7 @@ async function takeOver(sessions: readonly ImportedSession[], data: string | und
   if (data === undefined) {
     const [subscriptions, queued] = [sum(sessions, 'subscriptions'), sum(sessions, 'queued')]
     return [
-      `not taken over: ${sessions.length} sessions with ${subscriptions} subscriptions and ${queued} queued messages: name the data directory with --data, and another folder with --output`,
+      `not taken over: ${contentOf(sessions.length, subscriptions, queued)}: name the data directory with --data, and another folder with --output`,
     ]
   }
   const done = await importSessions(resolve(data), sessions)
@@ -78,6 +78,15 @@ function sum(sessions: readonly ImportedSession[], what: 'subscriptions' | 'queu
   return sessions.reduce((total, session) => total + session[what].length, 0)
 }
 
+function contentOf(sessions: number, subscriptions: number, queued: number): string {
+  const [ofSessions, ofMessages] = [counted(sessions, 'session'), counted(queued, 'queued message')]
+  return `${ofSessions} with ${counted(subscriptions, 'subscription')} and ${ofMessages}`
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
+}
+
 function sentencesOf({
   directory,
   sessions,
@@ -87,9 +96,12 @@ function sentencesOf({
   existingNamed,
   alarms,
 }: SessionsImport): string[] {
-  const taken = `${sessions} sessions with ${subscriptions} subscriptions and ${queued} queued messages are in ${directory}`
+  const taken = `${contentOf(sessions, subscriptions, queued)} ${sessions === 1 ? 'is' : 'are'} in ${directory}`
   const names = existingNamed.map((clientId) => JSON.stringify(clientId)).join(', ')
-  const kept = `not taken over: ${existing} sessions that are there already (${names}): they were not changed`
+  const kept =
+    existing === 1
+      ? `not taken over: 1 session that is there already (${names}): it was not changed`
+      : `not taken over: ${existing} sessions that are there already (${names}): they were not changed`
   return [...alarms, ...(existing === 0 ? [] : [kept]), taken]
 }
 

@@ -6,6 +6,7 @@ import { addProbeOptions, benchScenarios } from './probe-options.ts'
 import { type CompletedCommand, completedShells, type CompletedShell, completionScript } from './completion.ts'
 import type { BenchArguments } from './bench-command.ts'
 import type { ConformanceArguments } from './conformance-command.ts'
+import { brokerOptions, jsonOption, optionsBehindCommand } from './ctl/broker-options.ts'
 import { ctlCommands, ctlGroups } from './ctl/commands/all.ts'
 import type { CtlCommand } from './ctl/ctl-command.ts'
 import { runCtl } from './ctl/run-ctl.ts'
@@ -14,8 +15,9 @@ import { type DescribedCommand, manPages } from './man-pages.ts'
 import type { Program, StartOptions } from './start-command.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
-/** Runs one command. `words` are the arguments behind `godwit`. Gives the exit code of the process. */
-export async function runProgram(words: readonly string[], program: Program, terminal: Terminal): Promise<number> {
+/** Runs one command. `said` are the arguments behind `godwit`. Gives the exit code of the process. */
+export async function runProgram(said: readonly string[], program: Program, terminal: Terminal): Promise<number> {
+  const words = optionsBehindCommand(said)
   let exitCode: number = exitCodes.done
   const run = async (command: () => number | Promise<number>): Promise<void> => {
     exitCode = await command()
@@ -261,23 +263,10 @@ function addCtlCommand(
   added.description(command.description)
   for (const word of command.arguments ?? []) added.argument(word)
   for (const { flags, description } of command.options ?? []) added.option(flags, description)
-  added.option('--json', 'print one JSON document')
-  if (command.isLocal !== true) {
-    added
-      .option(
-        '--data <directory>',
-        'data directory of the broker, which has its control socket (default: $GODWIT_DATA)',
-        named,
-      )
-      .option(
-        '--config <file>',
-        'configuration of the broker, which names its data directory (default: $GODWIT_CONFIG)',
-      )
-      .option('--url <url>', 'use the HTTP API of a broker: http://host:port')
-      .option('--username <name>', 'user name of an account, or ID of an API key')
-      .option('--password-stdin', 'read the password from stdin (default: ask on the terminal)')
-      .option('--token-stdin', 'sign in with a JSON Web Token, read from stdin')
-      .option('--namespace <name>', 'only this namespace, where a command has to do with one')
+  added.option(jsonOption.flags, jsonOption.description)
+  for (const { flags, description } of command.isLocal === true ? [] : brokerOptions) {
+    if (flags.startsWith('--data')) added.option(flags, description, named)
+    else added.option(flags, description)
   }
   added.action(() => {
     const options = added.opts<Record<string, string | true | undefined>>()

@@ -71,7 +71,7 @@ test('users of both kinds of hashes, rules and retained messages of mosquitto 2.
   const imported = runGodwit(t, ['import', 'mosquitto', '--conf', join(folder, 'mosquitto.conf'), '--output', output])
   assert.equal(await imported.ended, 0, imported.errors)
   assert.match(imported.output, /not taken over: mosquitto\.conf, line 8: persistent_client_expiration: set mqtt\./)
-  assert.match(imported.output, /not taken over: 1 sessions with 1 subscriptions and 1 queued messages/)
+  assert.match(imported.output, /not taken over: 1 session with 1 subscription and 1 queued message/)
   assert.doesNotMatch(imported.output, /\$[67]\$/)
   const settings = await readFile(join(output, 'godwit.conf'), 'utf8')
   assert.match(settings, /^mqtt\.max_mqueue_len = 77$/m)

@@ -107,6 +107,8 @@ describe('what an administrator does in the page happens at the broker', () => {
     const publisher = await client(t, 'publisher')
     await publisher.publishAsync('keep/this', '{"degrees": 21}', { retain: true, qos: 1 })
     const { page } = await openAt(t, broker, '#/retained?search=keep/%23')
+    await page.getByRole('button', { name: 'Copy keep/this', exact: true }).click()
+    await page.waitForFunction(async () => (await navigator.clipboard.readText()) === 'keep/this')
     await page.getByRole('button', { name: 'Show keep/this' }).click()
     await page.getByRole('region', { name: 'Payload' }).getByText('"degrees": 21').waitFor()
     await page.getByRole('button', { name: 'Close' }).click()

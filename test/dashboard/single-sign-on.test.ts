@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { Provider } from 'oidc-provider'
 import type { Page } from 'playwright-core'
+import { ctlDone } from '../cli/ctl/ctl.ts'
 import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 import { openPage } from './browser.ts'
 import { type Scope, shared } from '../e2e/godwit-process.ts'
@@ -106,6 +107,7 @@ test('a user of the provider signs in, keeps the wanted page, and acts with the 
       ['ann', 'administrator', 'oidc'],
     ],
   )
+  assert.equal(await ctlDone(broker, ['admins', 'list']), 'admin\tadministrator\tlocal\nann\tadministrator\toidc\n')
   await page.getByRole('button', { name: 'Sign out', exact: true }).click()
   await page.getByRole('heading', { level: 1, name: 'Sign in', exact: true }).waitFor()
 

@@ -132,7 +132,7 @@ export function Rules(): JSX.Element {
         columns={[
           { key: 'who', title: t('who'), value: ({ who }) => who },
           { key: 'name', title: t('name'), value: ({ name }) => name },
-          { key: 'topic', title: t('topic'), value: ({ topic }) => topic },
+          { key: 'topic', title: t('topic'), value: ({ topic }) => topic, canCopy: true },
           { key: 'action', title: t('action'), value: ({ action }) => action },
           { key: 'access', title: t('access'), value: ({ access }) => access },
         ]}

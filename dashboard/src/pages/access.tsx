@@ -139,7 +139,7 @@ function Credentials({ kind }: { readonly kind: CredentialKind }): JSX.Element {
         isLoading={found.isLoading}
         empty={t(kind.empty)}
         columns={[
-          { key: 'name', title: t(kind.label), value: ({ name }) => name },
+          { key: 'name', title: t(kind.label), value: ({ name }) => name, canCopy: true },
           {
             key: 'created_at',
             title: t('createdAt'),

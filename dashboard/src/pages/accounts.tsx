@@ -183,7 +183,7 @@ function KeyList(): JSX.Element {
         empty={t('noApiKeys')}
         columns={[
           { key: 'name', title: t('name'), value: ({ name }) => name },
-          { key: 'api_key', title: t('apiKey'), value: (row) => row.api_key },
+          { key: 'api_key', title: t('apiKey'), value: (row) => row.api_key, canCopy: true },
           { key: 'role', title: t('role'), value: ({ role }) => role },
           { key: 'enable', title: t('enabled'), value: ({ enable }) => t(enable ? 'yes' : 'no') },
           { key: 'expired_at', title: t('expires'), value: (row) => row.expired_at },

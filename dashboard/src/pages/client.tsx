@@ -151,7 +151,7 @@ function Subscriptions({ clientId }: { readonly clientId: string }): JSX.Element
         isLoading={found.isLoading}
         empty={t('noSubscriptions')}
         columns={[
-          { key: 'topic', title: t('topicFilter'), value: ({ topic }) => topic },
+          { key: 'topic', title: t('topicFilter'), value: ({ topic }) => topic, canCopy: true },
           { key: 'qos', title: t('qos'), value: ({ qos }) => qos, isNumber: true },
         ]}
         actions={
@@ -205,7 +205,13 @@ function Queue({ clientId }: { readonly clientId: string }): JSX.Element {
         empty={t('noQueue')}
         columns={[
           { key: 'state', title: t('state'), value: ({ state }) => t(queueStates[state]) },
-          { key: 'topic', title: t('topic'), value: ({ topic }) => topic ?? '–' },
+          {
+            key: 'topic',
+            title: t('topic'),
+            value: ({ topic }) => topic ?? '',
+            render: ({ topic }) => (topic === null ? '–' : <Name text={topic} />),
+            canCopy: true,
+          },
           { key: 'qos', title: t('qos'), value: ({ qos }) => qos, isNumber: true },
           { key: 'payload_bytes', title: t('bytes'), value: (row) => row.payload_bytes, isNumber: true },
           {

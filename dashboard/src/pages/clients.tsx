@@ -37,6 +37,7 @@ function filtersOfRoute(): ClientQuery {
 const columns = (): readonly Column<ClientRow>[] => [
   {
     key: 'clientid',
+    canCopy: true,
     title: t('clientId'),
     value: ({ clientid }) => clientid,
     render: ({ clientid }) => (

@@ -44,7 +44,7 @@ export function DeadLetters({ action, onClose, onChanged }: DeadLettersProps): J
           { key: 'at', title: t('time'), value: ({ at }) => at, render: ({ at }) => <LocalTime text={at} /> },
           { key: 'rule', title: t('rule'), value: ({ rule }) => rule },
           { key: 'reason', title: t('reason'), value: ({ reason }) => reason },
-          { key: 'payload', title: t('payload'), value: ({ payload }) => payload },
+          { key: 'payload', title: t('payload'), value: ({ payload }) => payload, canCopy: true },
         ]}
         actions={
           canChange

@@ -59,12 +59,13 @@ export default function Dropped(): JSX.Element {
         empty={t('noDropped')}
         columns={[
           { key: 'ts', title: t('time'), value: ({ ts }) => ts, render: ({ ts }) => <Time ms={ts} /> },
-          { key: 'topic', title: t('topic'), value: (row) => row.topic },
+          { key: 'topic', title: t('topic'), value: (row) => row.topic, canCopy: true },
           { key: 'qos', title: t('qos'), value: ({ qos }) => qos, isNumber: true },
           { key: 'reason', title: t('reason'), value: (row) => row.reason },
-          { key: 'publisher', title: t('publisher'), value: ({ publisher }) => publisher },
+          { key: 'publisher', title: t('publisher'), value: ({ publisher }) => publisher, canCopy: true },
           {
             key: 'clientid',
+            canCopy: true,
             title: t('receiver'),
             value: ({ clientid }) => clientid,
             render: ({ clientid }) => <Name text={clientid} />,

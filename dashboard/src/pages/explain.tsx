@@ -85,8 +85,8 @@ function Answer({ found }: { readonly found: Explanation }): JSX.Element {
           rowKey={({ clientid, topic }) => `${clientid} ${topic}`}
           empty={t('noReceivers')}
           columns={[
-            { key: 'clientid', title: t('clientId'), value: ({ clientid }) => clientid },
-            { key: 'topic', title: t('topicFilter'), value: ({ topic }) => topic },
+            { key: 'clientid', title: t('clientId'), value: ({ clientid }) => clientid, canCopy: true },
+            { key: 'topic', title: t('topicFilter'), value: ({ topic }) => topic, canCopy: true },
             { key: 'qos', title: t('qos'), value: ({ qos }) => qos, isNumber: true },
             { key: 'outcome', title: t('outcome'), value: ({ outcome }) => outcome },
           ]}

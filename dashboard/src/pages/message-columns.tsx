@@ -13,7 +13,7 @@ interface StoredMessage {
 
 export function messageColumns<Row extends StoredMessage>(): readonly Column<Row>[] {
   return [
-    { key: 'topic', title: t('topic'), value: ({ topic }) => topic },
+    { key: 'topic', title: t('topic'), value: ({ topic }) => topic, canCopy: true },
     { key: 'qos', title: t('qos'), value: ({ qos }) => qos, isNumber: true },
     {
       key: 'payload_bytes',
@@ -22,6 +22,6 @@ export function messageColumns<Row extends StoredMessage>(): readonly Column<Row
       render: (row) => formatBytes(row.payload_bytes),
       isNumber: true,
     },
-    { key: 'from_clientid', title: t('publisher'), value: (row) => row.from_clientid },
+    { key: 'from_clientid', title: t('publisher'), value: (row) => row.from_clientid, canCopy: true },
   ]
 }

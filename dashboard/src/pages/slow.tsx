@@ -37,6 +37,7 @@ export default function Slow(): JSX.Element {
         columns={[
           {
             key: 'clientid',
+            canCopy: true,
             title: t('clientId'),
             value: ({ clientid }) => clientid,
             render: ({ clientid }) => (
@@ -45,7 +46,7 @@ export default function Slow(): JSX.Element {
               </a>
             ),
           },
-          { key: 'topic', title: t('topic'), value: ({ topic }) => topic },
+          { key: 'topic', title: t('topic'), value: ({ topic }) => topic, canCopy: true },
           { key: 'timespan', title: t('behindMs'), value: ({ timespan }) => timespan, isNumber: true },
           { key: 'mqueue_len', title: t('waiting'), value: (row) => row.mqueue_len, isNumber: true },
           { key: 'node', title: t('nodeName'), value: ({ node }) => node },

@@ -45,6 +45,7 @@ export default function Subscriptions(): JSX.Element {
         columns={[
           {
             key: 'clientid',
+            canCopy: true,
             title: t('clientId'),
             value: ({ clientid }) => clientid,
             render: ({ clientid }) => (
@@ -53,7 +54,7 @@ export default function Subscriptions(): JSX.Element {
               </a>
             ),
           },
-          { key: 'topic', title: t('topicFilter'), value: ({ topic }) => topic },
+          { key: 'topic', title: t('topicFilter'), value: ({ topic }) => topic, canCopy: true },
           { key: 'qos', title: t('qos'), value: ({ qos }) => qos, isNumber: true },
           { key: 'node', title: t('nodeName'), value: ({ node }) => node },
         ]}

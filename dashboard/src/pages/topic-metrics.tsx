@@ -56,7 +56,7 @@ function metricColumns(): readonly Column<Row>[] {
     isNumber: true,
   })
   return [
-    { key: 'topic', title: t('topic'), value: ({ topic }) => topic },
+    { key: 'topic', title: t('topic'), value: ({ topic }) => topic, canCopy: true },
     number('messages.in.count', t('messagesIn')),
     number('messages.in.rate', t('inPerSecond'), 1),
     number('messages.out.count', t('messagesOut')),

@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { type CellValue, saveFile, writeCsv } from '../state/export.ts'
-import { Name } from './values.tsx'
+import { CopyButton, Name } from './values.tsx'
 
 export interface Column<Row> {
   readonly key: string
@@ -15,6 +15,8 @@ export interface Column<Row> {
   /** In place of the value. */
   readonly render?: (row: Row) => ComponentChildren
   readonly isNumber?: boolean
+  /** The value has a button `Copy` beside it: identifiers, topics. */
+  readonly canCopy?: boolean
 }
 
 export interface RowAction<Row> {
@@ -75,6 +77,7 @@ export function DataTable<Row>(props: TableProps<Row>): JSX.Element {
                 {columns.map((column) => (
                   <td key={column.key} class={column.isNumber === true ? 'number' : undefined}>
                     {column.render === undefined ? cellText(column.value(row)) : column.render(row)}
+                    {column.canCopy === true && <CellCopy value={column.value(row)} />}
                   </td>
                 ))}
                 {actions.length > 0 && (
@@ -168,6 +171,11 @@ function ExportButtons<Row>({ columns, rows = [], all, caption, fileName }: Tabl
       </button>
     </div>
   )
+}
+
+/** An empty value is nothing to copy. */
+function CellCopy({ value }: { readonly value: CellValue }): JSX.Element | null {
+  return typeof value !== 'string' || value === '' ? null : <CopyButton text={value} what={value} isQuiet={true} />
 }
 
 function cellText(value: CellValue): ComponentChildren {

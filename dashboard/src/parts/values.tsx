@@ -12,7 +12,14 @@ export function Name({ text }: { readonly text: string }): JSX.Element {
   return <bdi class="name">{visible(text)}</bdi>
 }
 
-export function CopyButton({ text, what }: { readonly text: string; readonly what: string }): JSX.Element {
+interface CopyProps {
+  readonly text: string
+  readonly what: string
+  /** Beside many others: without a frame. */
+  readonly isQuiet?: boolean
+}
+
+export function CopyButton({ text, what, isQuiet = false }: CopyProps): JSX.Element {
   const [isCopied, setCopied] = useState(false)
   const copy = async (): Promise<void> => {
     await navigator.clipboard.writeText(text)
@@ -20,7 +27,12 @@ export function CopyButton({ text, what }: { readonly text: string; readonly wha
     setTimeout(() => setCopied(false), copiedMs)
   }
   return (
-    <button type="button" class="small" aria-label={`${t('copy')} ${visible(what)}`} onClick={() => void copy()}>
+    <button
+      type="button"
+      class={isQuiet ? 'small quiet' : 'small'}
+      aria-label={`${t('copy')} ${visible(what)}`}
+      onClick={() => void copy()}
+    >
       {isCopied ? t('copied') : t('copy')}
     </button>
   )

@@ -10,8 +10,23 @@ export function visible(text: string): string {
   return text.replaceAll(hiddenLetters, (letter) => `\\u${(letter.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`)
 }
 
+/** Making a formatter takes the browser longer than a hundred uses of it: a table has one for each of its cells otherwise. */
+const numberFormats = new Map<string, Intl.NumberFormat>()
+const timeFormats = new Map<string, Intl.DateTimeFormat>()
+
+function kept<Format>(formats: Map<string, Format>, key: string, create: () => Format): Format {
+  let format = formats.get(key)
+  if (format === undefined) {
+    format = create()
+    formats.set(key, format)
+  }
+  return format
+}
+
 export function formatNumber(value: number, maximumFractionDigits = 0): string {
-  return new Intl.NumberFormat(language.value, { maximumFractionDigits }).format(value)
+  const locale = language.value
+  const create = (): Intl.NumberFormat => new Intl.NumberFormat(locale, { maximumFractionDigits })
+  return kept(numberFormats, `${locale} ${maximumFractionDigits}`, create).format(value)
 }
 
 const byteUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
@@ -25,11 +40,11 @@ export function formatBytes(bytes: number): string {
 export function formatTime(ms: number): string {
   const inBrowser = timeZone.value === 'browser'
   const offsetMs = timeZone.value === 'broker' ? brokerOffsetMinutes.value * 60_000 : 0
-  return new Intl.DateTimeFormat(language.value, {
-    dateStyle: 'medium',
-    timeStyle: 'medium',
-    ...(inBrowser ? {} : { timeZone: 'UTC' }),
-  }).format(ms + offsetMs)
+  const locale = language.value
+  const zone = inBrowser ? {} : { timeZone: 'UTC' }
+  const create = (): Intl.DateTimeFormat =>
+    new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium', ...zone })
+  return kept(timeFormats, `${locale} ${inBrowser}`, create).format(ms + offsetMs)
 }
 
 /** `YYYY-MM-DD HH:mm:ss` of the broker's clock; NaN where it is no such text. */

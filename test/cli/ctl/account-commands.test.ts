@@ -12,6 +12,22 @@ test('a process that can read the data directory needs no password', async (t) =
   assert.equal(JSON.parse(status.output).node_status, 'Running')
 })
 
+test('options that name the broker may stand before the command, and between its words', async (t) => {
+  const { dataDirectory } = await sharedBroker()
+  for (const words of [
+    ['--data', dataDirectory, '--json', 'status'],
+    [`--data=${dataDirectory}`, 'status', '--json'],
+  ]) {
+    const status = await runCtl(t, words)
+    assert.deepEqual([status.code, status.errors], [0, ''])
+    assert.equal(JSON.parse(status.output).node_status, 'Running')
+  }
+  const list = await runCtl(t, ['clients', '--data', dataDirectory, 'list'])
+  assert.deepEqual([list.code, list.output, list.errors], [0, '', ''])
+  const unknown = await runCtl(t, ['--data', dataDirectory, 'statsu'])
+  assert.deepEqual([unknown.code, unknown.errors.includes('Did you mean status?')], [2, true])
+})
+
 test('people come and go, with passwords from stdin', async () => {
   const broker = await sharedBroker()
   await ctlDone(broker, ['admins', 'add', 'anna', '--viewer'], { lines: ['correct-horse'] })

@@ -9,7 +9,7 @@ export const accountCommands: readonly CtlCommand[] = [
   {
     name: 'admins list',
     description: 'accounts of the management API',
-    run: ({ client }) => shown(client.list_users(), ({ data }) => ({ rows: data })),
+    run: ({ client }) => shown(client.get_users(), ({ data }) => accountTable(data)),
   },
   {
     name: 'admins add',
@@ -81,6 +81,21 @@ export const accountCommands: readonly CtlCommand[] = [
 
 function roleOf({ viewer }: CtlCall['options']): 'administrator' | 'viewer' {
   return viewer === true ? 'viewer' : 'administrator'
+}
+
+interface Account {
+  readonly username: string
+  readonly role: string
+  readonly namespace: string | null
+  readonly backend: string
+}
+
+/** The columns `namespace` and `backend` are there where an account has a namespace, or is of OpenID Connect. A document has all. */
+function accountTable(accounts: readonly Account[]): Outcome {
+  const rows = accounts.map(({ username, role, ...rest }) => ({ username, tags: role, ...rest }))
+  const ofNamespaces = accounts.some(({ namespace }) => namespace !== null) ? ['namespace'] : []
+  const ofProviders = accounts.some(({ backend }) => backend !== 'local') ? ['backend'] : []
+  return { rows, columns: ['username', 'tags', ...ofNamespaces, ...ofProviders] }
 }
 
 async function addAdmin({ client, words: [username = ''], options, secrets }: CtlCall): Promise<Outcome> {
