@@ -3,7 +3,7 @@
 import { connectAsync } from 'mqtt'
 import type { Page } from 'playwright-core'
 import type { Scope } from '../../test/e2e/godwit-process.ts'
-import { freeUdpPort } from '../../test/gateways/free-udp-port.ts'
+import { reservePort } from '../../test/e2e/reserve-port.ts'
 import { startBrokerWithApi } from '../../test/management/api.ts'
 import { type BrowserTask, traceTasks } from './browser-tasks.ts'
 import { connectClients, settingsForClients } from './clients.ts'
@@ -21,7 +21,7 @@ const topics = 500
 
 /** Prints one line for each page. */
 export async function measureLongTasks(scope: Scope, { clients, messagesPerSecond, seconds }: TaskOptions) {
-  const snPort = await freeUdpPort()
+  const snPort = await reservePort(scope)
   const broker = await startBrokerWithApi(scope, { set: settingsForClients(snPort) })
   await connectClients(scope, { port: broker.port, snPort }, clients)
   await publishAlways(scope, broker.port, messagesPerSecond)

@@ -2,33 +2,23 @@
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import mqtt from 'mqtt'
 import { convertAclFile, convertConfiguration, convertDatabase, convertPasswordFile } from '../../src/backup/index.ts'
-import { runGodwit, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { endWith, runGodwit, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 import { startBrokerWithApi } from '../management/api.ts'
 
 const run = promisify(execFile)
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
 /** A mosquitto that has a retained message of each version, a session with a queued message, two users and rules. */
 async function filesOfMosquitto(t: TestContext): Promise<string> {
   const folder = await temporaryFolder(t)
-  const port = await freePort()
+  const port = await reservePort(t)
   await run('mosquitto_passwd', ['-b', '-c', join(folder, 'pw'), 'alice', 'secret'])
   await run('mosquitto_passwd', ['-b', '-H', 'sha512', join(folder, 'pw'), 'bob', 'hidden'])
   await writeFile(
@@ -48,7 +38,7 @@ async function filesOfMosquitto(t: TestContext): Promise<string> {
   await writeFile(join(folder, 'mosquitto.conf'), `${conf.join('\n')}\n`)
   const program = existsSync('/usr/sbin/mosquitto') ? '/usr/sbin/mosquitto' : 'mosquitto'
   const mosquitto = new WatchedProcess(program, ['-c', join(folder, 'mosquitto.conf')])
-  t.after(() => mosquitto.stop('SIGKILL'))
+  endWith(t, mosquitto)
   await mosquitto.until(/running/)
   const url = `mqtt://127.0.0.1:${port}`
   const alice = { username: 'alice', password: 'secret' }

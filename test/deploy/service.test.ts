@@ -1,11 +1,14 @@
 // What lies in deploy/ for service managers and containers fits the program.
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { runGodwit, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url))
 const fileIn = (name: string): string => readFileSync(join(checkout, name), 'utf8')
@@ -30,14 +33,16 @@ test('the broker tells systemd when it serves, that it is alive, and when it sto
   const systemd = new WatchedProcess('/usr/bin/python3', ['-c', manager, socket])
   t.after(() => systemd.stop('SIGKILL'))
   await systemd.until(/listening/)
-  const ports = ['--set', 'listeners.tcp.bind="127.0.0.1:0"', '--set', 'http_server.enable=false']
+  const port = await reservePort(t)
+  const ports = ['--set', `listeners.tcp.bind="127.0.0.1:${port}"`, '--set', 'http_server.enable=false']
   const environment = { ...process.env, NOTIFY_SOCKET: socket, WATCHDOG_USEC: '400000' }
   const words = ['start', '--data', join(folder, 'data'), '--set', 'node.shards=1', ...ports]
   const godwit = runGodwit(t, words, environment)
   await systemd.until(/READY=1/)
-  assert.match(godwit.output, /listening +mqtt:/, 'ready only when clients are served')
+  // Ready only when clients are served.
+  await once(connect(port, '127.0.0.1').unref(), 'connect')
   await systemd.until(/WATCHDOG=1[^]*WATCHDOG=1/)
-  assert.doesNotMatch(systemd.output, /STOPPING/)
+  assert.doesNotMatch(systemd.soFar, /STOPPING/)
   await godwit.stop('SIGTERM')
   await systemd.until(/STOPPING=1/)
   assert.equal(await godwit.ended, 0)

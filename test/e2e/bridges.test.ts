@@ -19,6 +19,7 @@ import {
   untilConnected,
   Wire,
 } from './bridge-stage.ts'
+import { eventually } from './eventually.ts'
 
 test('messages go both ways, with the topics, levels and flags that the rules say', async (t) => {
   const { own, remote } = await pair(
@@ -46,8 +47,10 @@ test('messages go both ways, with the topics, levels and flags that the rules sa
   const late = await Listener.at(t, remote.port, 'seven')
   await late.until(['up'])
   assert.equal(late.heard[0]?.retain, true)
-  const topics = there.heard.filter(({ text }) => text === 'up').map(({ topic, qos }) => `${topic} ${qos}`)
-  assert.deepEqual(topics.toSorted(), ['eu/all/7/a/b/x 1', 'seven 2'])
+  await eventually(() => {
+    const topics = there.heard.filter(({ text }) => text === 'up').map(({ topic, qos }) => `${topic} ${qos}`)
+    assert.deepEqual(topics.toSorted(), ['eu/all/7/a/b/x 1', 'seven 2'])
+  })
 })
 
 test('three brokers in a ring of bridges of MQTT 3.1.1: everything is heard everywhere, once, and goes round no further', async (t) => {
@@ -80,8 +83,7 @@ test('three brokers in a ring of bridges of MQTT 3.1.1: everything is heard ever
       all.reduce((total, { counters }) => total + counters.dropped.loop, 0),
     ]
   }
-  while ((await totals())[1] !== texts.length) await new Promise((resolve) => setTimeout(resolve, 20))
-  assert.deepEqual(await totals(), [texts.length * 2, texts.length])
+  await eventually(async () => assert.deepEqual(await totals(), [texts.length * 2, texts.length]))
   for (const listener of listeners) assert.deepEqual(listener.texts.toSorted(), texts.toSorted())
 })
 
@@ -126,7 +128,8 @@ test('a bridge to an address that the operator denies does not connect, says why
   await untilConnected(own)
 })
 
-const isAgeKnown = ({ oldest_age: age }: { oldest_age: number | null }): boolean => age !== null
+const isAgeKnown = ({ oldest_age: age, lag }: { oldest_age: number | null; lag: number }): boolean =>
+  age !== null && age > 0 && lag > 0
 
 test('the age of the oldest message of a spool is shown also after a restart, without a connection', async (t) => {
   const wire = await Wire.to(t, undefined)
@@ -134,22 +137,18 @@ test('the age of the oldest message of a spool is shown also after a restart, wi
   const publisher = await client(t, own.port)
   await publishNumbered(publisher, 'up/waits', { qos: 1, from: 0, count: 5 })
   const before = await untilBridge(own, isAgeKnown)
-  assert.ok(before.lag > 0 && before.oldest_age > 0)
   await own.process.stop('SIGKILL')
   const again = await startAgain(t, own, oneShard)
   const after = await untilBridge(again, isAgeKnown)
   assert.ok(after.oldest_age > before.oldest_age, `${after.oldest_age} s after ${before.oldest_age} s`)
   assert.equal(after.spool_depth, 5)
-  for (;;) {
+  await eventually(async () => {
     const { text } = await again.ask('/api/v4/prometheus')
     const [, lag = '0'] = /^svc_bridge_lag_seconds\{bridge="up"\} (\S+)$/m.exec(text) ?? []
-    if (Number(lag) >= after.lag) {
-      assert.match(text, /^svc_bridge_state\{bridge="up",state="(waiting|connecting)"\} 1$/m)
-      assert.match(text, /^svc_bridge_last_error_timestamp_seconds\{bridge="up"\} \d{10}/m)
-      break
-    }
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
+    assert.ok(Number(lag) >= after.lag, `${lag} s`)
+    assert.match(text, /^svc_bridge_state\{bridge="up",state="(waiting|connecting)"\} 1$/m)
+    assert.match(text, /^svc_bridge_last_error_timestamp_seconds\{bridge="up"\} \d{10}/m)
+  })
 })
 
 test('the remote broker comes back without anything that it knew: nothing is lost', async (t) => {
@@ -188,7 +187,7 @@ test('a wire that goes dead without a word is noticed by the keep alive, and wha
   await untilBridge(own, ({ counters }) => counters.acknowledged > 20)
   wire.goDead()
   const [texts, others] = await Promise.all([first, least])
-  await untilBridge(own, ({ counters, spool_depth: depth }) => counters.connects === 2 && depth === 0)
+  await untilBridge(own, ({ counters, spool_depth: depth }) => counters.connects >= 2 && depth === 0)
   await there.until([...texts, ...others])
   const of = (topic: string) => there.heard.filter((each) => each.topic === topic).map(({ text }) => text)
   assert.deepEqual(of('up/exactly'), texts)
@@ -211,7 +210,7 @@ test('credentials that are taken away leave the messages waiting, with the reaso
   assert.match(why, /password|authori/i)
   const there = await Listener.at(t, remote.port, 'up/#')
   const texts = await publishNumbered(await client(t, own.port), 'up/waits', { qos: 1, from: 0, count: 10 })
-  assert.equal((await bridgeOf(own)).status.spool_depth, 10)
+  await untilBridge(own, ({ spool_depth: depth }) => depth === 10)
   const { name: _, status: _status, ...node } = await bridgeOf(own)
   const renewed = { up: { ...node, ...node.connector, password: 'second' } }
   const put = await own.ask('/api/v4/bridges/up', { method: 'PUT', body: renewed })

@@ -5,8 +5,8 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { Agent, type IncomingMessage, type CoapRequestParams, type ObserveReadStream, request } from 'coap'
 import { connectAsync } from 'mqtt'
-import { freeUdpPort } from '../gateways/free-udp-port.ts'
 import { type Scope, startBroker } from './godwit-process.ts'
+import { reservePort } from './reserve-port.ts'
 
 const ignore = (): void => {}
 
@@ -30,7 +30,7 @@ function client(t: Scope, port: number): (call: Call) => Promise<IncomingMessage
 }
 
 test('[F4] node-coap publishes, also in blocks, reads what is retained, and observes', async (t) => {
-  const coapPort = await freeUdpPort()
+  const coapPort = await reservePort(t)
   const set = [`gateway.coap.listeners.udp.default.bind=127.0.0.1:${coapPort}`, 'node.shards=2']
   const broker = await startBroker(t, { set })
   const subscriber = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)

@@ -1,13 +1,15 @@
 // A real shard that crashes when a test creates the file `break-now` in its data directory.
 
-import { watch } from 'node:fs'
+import { existsSync, watch } from 'node:fs'
+import { join } from 'node:path'
 import { workerData } from 'node:worker_threads'
 import type { ShardStart } from '../../src/shard/index.ts'
 
 const { dataDirectory } = workerData as ShardStart
 
 watch(dataDirectory, (_, file) => {
-  if (file === 'break-now') throw new Error('broken on purpose')
+  // The removal of the file is a change of it as well.
+  if (file === 'break-now' && existsSync(join(dataDirectory, file))) throw new Error('broken on purpose')
 })
 
 await import('../../src/shard/worker.ts')

@@ -9,7 +9,8 @@ import mqtt, { type MqttClient } from 'mqtt'
 import { loadConfig } from '../../src/config/index.ts'
 import { type NodeOptions, type RunningNode, startNode } from '../../src/node/index.ts'
 import { Authority } from '../transports/certificates.ts'
-import { godwitProgram, startBroker, temporaryFolder, WatchedProcess } from './godwit-process.ts'
+import { eventually } from './eventually.ts'
+import { atEnd, endWith, godwitProgram, startBroker, temporaryFolder, WatchedProcess } from './godwit-process.ts'
 
 async function nodeThatCanBreak(
   t: TestContext,
@@ -28,8 +29,16 @@ async function nodeThatCanBreak(
     ...options,
   })
   assert.ok('node' in started, JSON.stringify(started))
-  t.after(() => started.node.stop())
+  atEnd(t, () => started.node.stop())
   return started.node
+}
+
+/** Resolves when the log file has all of it. */
+async function logged({ dataDirectory }: RunningNode, ...patterns: readonly RegExp[]): Promise<void> {
+  await eventually(async () => {
+    const log = await readFile(join(dataDirectory, 'log', 'godwit.log'), 'utf8')
+    for (const pattern of patterns) assert.match(log, pattern)
+  })
 }
 
 /** Also after a refusal: the shard that has the session may be between two lives. */
@@ -71,9 +80,7 @@ test('a shard that breaks comes back on its port with its durable sessions and w
     })
   })
   assert.deepEqual(topics, ['kept/before', 'kept/after'])
-  const log = await readFile(join(node.dataDirectory, 'log', 'godwit.log'), 'utf8')
-  assert.match(log, /shard failed and is restarting.*broken on purpose/)
-  assert.match(log, /shard restarted/)
+  await logged(node, /shard failed and is restarting.*broken on purpose/, /shard restarted/)
 })
 
 test('a shard that breaks while the files of a listener are damaged serves the others, and that one when they are mended', async (t) => {
@@ -96,8 +103,7 @@ test('a shard that breaks while the files of a listener are damaged serves the o
   await isBack
   await rm(join(node.dataDirectory, 'break-now'))
   await client.publishAsync('still/served', 'x', { qos: 1 })
-  const log = await readFile(join(node.dataDirectory, 'log', 'godwit.log'), 'utf8')
-  assert.match(log, /"name":"listener-closed:ssl:default","message":"[^"]*cert\.pem holds no whole PEM block/)
+  await logged(node, /"name":"listener-closed:ssl:default","message":"[^"]*cert\.pem holds no whole PEM block/)
 
   await writeFile(certFile, certificate)
   const late = mqtt.connect(`mqtts://127.0.0.1:${secure}`, { ...knocking, rejectUnauthorized: false })
@@ -144,8 +150,7 @@ test('a session that crashes its shard twice is quarantined, and the others are 
     ['session', 'subscription', 'queued'],
   )
   assert.equal(Buffer.from(records[2].message.payload, 'base64').toString(), 'the message')
-  const log = await readFile(join(node.dataDirectory, 'log', 'godwit.log'), 'utf8')
-  assert.match(log, /session-set-aside.*The session of client 'poison' has ended its shard twice/)
+  await logged(node, /session-set-aside.*The session of client 'poison' has ended its shard twice/)
 })
 
 test('a record that a shard cannot load at its start is found and quarantined, and the broker starts', async (t) => {
@@ -188,9 +193,11 @@ test('a record that a shard cannot load at its start is found and quarantined, a
     clientId: 'poisoned will',
   })
   t.after(() => again.end(true))
-  const log = await readFile(join(node.dataDirectory, 'log', 'godwit.log'), 'utf8')
-  assert.match(log, /session-set-aside.*The session of client 'poisoned will' has ended its shard twice/)
-  assert.match(log, /retained-set-aside.*The retained message of topic 'poisoned\/topic' has ended its shard twice/)
+  await logged(
+    node,
+    /session-set-aside.*The session of client 'poisoned will' has ended its shard twice/,
+    /retained-set-aside.*The retained message of topic 'poisoned\/topic' has ended its shard twice/,
+  )
 })
 
 const oneShard = ['node.shards=1']
@@ -203,10 +210,12 @@ const openFileLimit = 200
 
 test('more half-open connections than descriptors: the surplus is let in and out, and a healthy client is served', async (t) => {
   const folder = await temporaryFolder(t)
-  const words = [godwitProgram, 'start', '--data', folder, '--set', 'listeners.tcp.bind=127.0.0.1:0']
+  // None of them is disconnected because it sends nothing.
+  const set = ['--set', 'listeners.tcp.bind=127.0.0.1:0', '--set', 'mqtt.idle_timeout=10m']
+  const words = [godwitProgram, 'start', '--data', folder, ...set]
   const limited = ['-c', `ulimit -n ${openFileLimit}; exec "$0" "$@"`, process.execPath, ...words]
   const godwit = new WatchedProcess('sh', limited)
-  t.after(() => godwit.stop('SIGKILL'))
+  endWith(t, godwit)
   const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
   const sockets: Socket[] = []
   t.after(() => {

@@ -6,15 +6,16 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { test, type TestContext } from 'node:test'
 import mqtt from 'mqtt'
-import { freeUdpPort } from '../gateways/free-udp-port.ts'
 import { SnDevice } from '../gateways/sn-device.ts'
 import { startBrokerWithApi } from '../management/api.ts'
+import { eventually } from './eventually.ts'
 import { endWith, godwitProgram, temporaryFolder, WatchedProcess } from './godwit-process.ts'
+import { reservePort } from './reserve-port.ts'
 
 const devices = 40
 
 async function start(t: TestContext, more: readonly string[], host = '127.0.0.1') {
-  const port = await freeUdpPort()
+  const port = await reservePort(t)
   const bind = `gateway.mqttsn.listeners.udp.default.bind="${host}:${port}"`
   return { broker: await startBrokerWithApi(t, { set: [bind, ...more] }), port }
 }
@@ -55,13 +56,15 @@ test('[F8] devices on many ports are served by all shards, and sleeping ones are
       await moved.expect('pingresp')
     }),
   )
-  const [gateway] = (await broker.ask('/api/v5/gateways?status=running')).json
-  assert.equal(gateway.current_connections, devices)
-  assert.equal(gateway.listeners[0].running, true)
+  await eventually(async () => {
+    const [gateway] = (await broker.ask('/api/v5/gateways?status=running')).json
+    assert.equal(gateway.current_connections, devices)
+    assert.equal(gateway.listeners[0].running, true)
+  })
 })
 
 test('[F7, F8] one shard opens a DTLS socket, also beside a UDP socket of the same name', async (t) => {
-  const dtlsPort = await freeUdpPort()
+  const dtlsPort = await reservePort(t)
   const socket = 'gateway.mqttsn.listeners.dtls.default'
   const key = '7369787465656e2d627974652d6b6579'
   const secure = [`${socket}.bind="127.0.0.1:${dtlsPort}"`, `${socket}.dtls_options.psk=["meter:${key}"]`]
@@ -93,18 +96,31 @@ test('[F8] a gateway receives over IPv6', async (t) => {
   assert.equal(answer.toString('hex'), '030500')
 })
 
-test('[F2] clients beyond max_conn_rate and max_connections are told about congestion', async (t) => {
-  const socket = 'gateway.mqttsn.listeners.udp.default'
-  for (const limit of [`${socket}.max_conn_rate="2/s"`, `${socket}.max_connections=2`]) {
-    const { port } = await start(t, ['node.shards=1', limit])
-    const codes: (number | undefined)[] = []
-    for (const name of ['one', 'two', 'three']) {
-      const device = await SnDevice.at(t, port)
-      device.connect(name)
-      codes.push((await device.expect('connack'))[0])
-    }
-    assert.deepEqual(codes, [0, 0, 1], limit)
+/** The code of CONNACK. */
+async function codeOf(device: SnDevice, clientId: string): Promise<number | undefined> {
+  device.connect(clientId)
+  return (await device.expect('connack'))[0]
+}
+
+test('[F2] clients beyond max_connections are told about congestion', async (t) => {
+  const { port } = await start(t, ['node.shards=1', 'gateway.mqttsn.listeners.udp.default.max_connections=2'])
+  const codes: (number | undefined)[] = []
+  for (const name of ['one', 'two', 'three']) codes.push(await codeOf(await SnDevice.at(t, port), name))
+  assert.deepEqual(codes, [0, 0, 1])
+})
+
+test('[F2] clients beyond max_conn_rate are told about congestion', async (t) => {
+  const { port } = await start(t, ['node.shards=1', 'gateway.mqttsn.listeners.udp.default.max_conn_rate="2/s"'])
+  const codes: (number | undefined)[] = []
+  const begunMs = performance.now()
+  // On a slow machine the rate allows more than two of the first three.
+  while (!codes.includes(1)) {
+    const three = await Promise.all([1, 2, 3].map(() => SnDevice.at(t, port)))
+    codes.push(...(await Promise.all(three.map((device, at) => codeOf(device, `device-${codes.length + at}`)))))
   }
+  const most = 2 + 2 * ((performance.now() - begunMs) / 1_000)
+  const accepted = codes.filter((code) => code === 0).length
+  assert.ok(accepted >= 2 && accepted <= most, `${accepted} of at most ${most} are accepted`)
 })
 
 const openFileLimit = 300
@@ -119,7 +135,7 @@ function connectOfNode(number: number): Buffer {
 
 for (const shards of [1, 2]) {
   test(`[F8] clients over UDP are more than the files that the process may open (${shards} shards)`, async (t) => {
-    const port = await freeUdpPort()
+    const port = await reservePort(t)
     const settings = [
       'listeners.tcp.bind="127.0.0.1:0"',
       'http_server.port=0',

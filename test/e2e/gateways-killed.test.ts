@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import mqtt from 'mqtt'
-import { freeUdpPort } from '../gateways/free-udp-port.ts'
 import { SnDevice } from '../gateways/sn-device.ts'
 import { UdpCoapDevice } from '../gateways/udp-coap-device.ts'
 import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { reservePort } from './reserve-port.ts'
 
 const post = 2
 
@@ -65,7 +65,7 @@ async function connectWithWill(device: SnDevice, clientId: string): Promise<void
 describe('[F1] [F3] MQTT-SN: a device that sleeps', () => {
   for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
     test(`sleeps on after ${signal}: its topic ids, its queue and its will are there`, async (t) => {
-      const place = { gateway: 'mqttsn', port: await freeUdpPort() }
+      const place = { gateway: 'mqttsn', port: await reservePort(t) }
       const broker = await start(t, place)
       const device = await SnDevice.at(t, place.port)
       await connectWithWill(device, 'meter')
@@ -112,23 +112,25 @@ describe('[F1] [F3] MQTT-SN: a device that sleeps', () => {
   }
 
   test('whose sleep has ended while the broker was away is lost, and its will is published', async (t) => {
-    const place = { gateway: 'mqttsn', port: await freeUdpPort() }
+    const place = { gateway: 'mqttsn', port: await reservePort(t) }
     const broker = await start(t, place)
+    // Whenever the will is published, it waits for the watcher, which is away.
+    const { client: watcher } = await listener(t, broker, 'wills/#', 'watcher')
+    await watcher.endAsync()
     const device = await SnDevice.at(t, place.port)
     await connectWithWill(device, 'meter')
     device.send(0x18, [0, 4])
     await device.expect('disconnect')
-    await listener(t, broker, 'wills/#', 'watcher')
     await broker.process.stop('SIGKILL')
     const again = await start(t, { ...place, dataDirectory: broker.dataDirectory })
     const wills = await listener(t, again, 'wills/#', 'watcher')
     assert.equal(await wills.next(), 'wills/meter gone')
-    assert.equal((await clientOf(again, 'meter'))?.['conn_state'], 'disconnected')
+    await until(async () => (await clientOf(again, 'meter'))?.['conn_state'] === 'disconnected')
   })
 })
 
 test('[F1] LwM2M: registrations, observations and commands that wait survive a kill', async (t) => {
-  const place = { gateway: 'lwm2m', port: await freeUdpPort() }
+  const place = { gateway: 'lwm2m', port: await reservePort(t) }
   const broker = await start(t, place)
   const meter = await UdpCoapDevice.at(t, place.port)
   meter.device.request(post, 'rd', 'ep=meter&lt=600&lwm2m=1.0&b=UQ', '</3/0>')

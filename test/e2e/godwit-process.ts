@@ -14,38 +14,62 @@ export const godwitProgram = fileURLToPath(new URL('../../bin/godwit.js', import
 /** A process whose output is kept and can be waited for. */
 export class WatchedProcess {
   readonly child: ChildProcess
+  /** Resolves when the process has ended and all that it wrote has been read. */
   readonly ended: Promise<number | null>
-  output: string
-  errors: string
-  readonly #waiting: Set<() => void>
+  #output = ''
+  #errors = ''
+  #hasEnded = false
+  readonly #waiting = new Set<() => void>()
 
   constructor(command: string, words: readonly string[], environment: NodeJS.ProcessEnv = process.env) {
     this.child = spawn(command, words, { stdio: ['pipe', 'pipe', 'pipe'], env: environment })
-    this.output = ''
-    this.errors = ''
-    this.#waiting = new Set()
     this.ended = once(this.child, 'close').then(([code]) => {
+      this.#hasEnded = true
       for (const look of this.#waiting) look()
       return code
     })
-    this.child.stdout?.on('data', (chunk) => {
-      this.output += String(chunk)
+    this.child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+      this.#output += chunk
       for (const look of this.#waiting) look()
     })
-    this.child.stderr?.on('data', (chunk) => {
-      this.errors += String(chunk)
+    this.child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+      this.#errors += chunk
       for (const look of this.#waiting) look()
     })
+  }
+
+  /** All of stdout. Throws while the process runs: what it writes comes over a pipe, later than what it answers. */
+  get output(): string {
+    this.#checkEnd('output')
+    return this.#output
+  }
+
+  /** All of stderr, as `output`. */
+  get errors(): string {
+    this.#checkEnd('errors')
+    return this.#errors
+  }
+
+  /** What has come so far, for messages of failed tests and for what `until` has found. More may be on its way. */
+  get soFar(): string {
+    return `${this.#output}\n${this.#errors}`
+  }
+
+  #checkEnd(name: string): void {
+    if (this.#hasEnded) return
+    throw new Error(
+      `the process runs, so its ${name} may lack lines: wait for a line with until(), or for the end with ended or stop()`,
+    )
   }
 
   /** Resolves with the match when stdout or stderr shows it; rejects when the process ends without. */
   until(pattern: RegExp): Promise<RegExpExecArray> {
     return new Promise((resolve, reject) => {
       const look = (): void => {
-        const found = pattern.exec(this.output) ?? pattern.exec(this.errors)
-        if (found === null && this.child.exitCode === null && this.child.signalCode === null) return
+        const found = pattern.exec(this.#output) ?? pattern.exec(this.#errors)
+        if (found === null && !this.#hasEnded) return
         this.#waiting.delete(look)
-        if (found === null) reject(new Error(`ended without ${pattern}:\n${this.output}\n${this.errors}`))
+        if (found === null) reject(new Error(`ended without ${pattern}:\n${this.soFar}`))
         else resolve(found)
       }
       this.#waiting.add(look)
@@ -72,12 +96,25 @@ export function runGodwit(t: Scope, words: readonly string[], environment?: Node
   return godwit
 }
 
-const processes = new WeakMap<Scope, WatchedProcess[]>()
+const endsOf = new WeakMap<Scope, (() => unknown)[]>()
 
-/** The process ends with the test, before its folder is removed: node runs what a test has registered in that order. */
+/**
+ * Runs `end` with the end of the test, before what was given earlier: a broker stops before its folder is removed. Node runs what a
+ * test has registered itself in the order of registration.
+ */
+export function atEnd(t: Scope, end: () => unknown): void {
+  const known = endsOf.get(t)
+  if (known !== undefined) return void known.push(end)
+  const ends = [end]
+  endsOf.set(t, ends)
+  t.after(async () => {
+    for (const each of ends.toReversed()) await each()
+  })
+}
+
+/** The process ends with the test. */
 export function endWith(t: Scope, godwit: WatchedProcess): void {
-  processes.set(t, [...(processes.get(t) ?? []), godwit])
-  t.after(() => godwit.stop('SIGKILL'))
+  atEnd(t, () => godwit.stop('SIGKILL'))
 }
 
 export interface Broker {
@@ -100,7 +137,7 @@ export async function startBroker(t: Scope, options: BrokerOptions = {}): Promis
   const set = [...ownPorts, ...(options.set ?? [])].flatMap((setting) => ['--set', setting])
   const config = options.config === undefined ? [] : ['--config', options.config]
   const godwit = runGodwit(t, ['start', '--data', dataDirectory, ...config, ...set])
-  const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
+  const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)\s/)
   return { port: Number(port), dataDirectory, process: godwit }
 }
 
@@ -117,16 +154,13 @@ export function shared<Started>(start: (scope: Scope) => Promise<Started>): () =
 /** The port of another listener than the plain one, as the broker tells it. */
 export function portOf(broker: Broker, kind: string, name = 'default'): number {
   const [, port] =
-    new RegExp(`listening +\\S+://127\\.0\\.0\\.1:(\\d+)\\S* \\(${kind}, ${name}\\)`).exec(broker.process.output) ?? []
-  if (port === undefined) throw new Error(`no listener ${kind} ${name}:\n${broker.process.output}`)
+    new RegExp(`listening +\\S+://127\\.0\\.0\\.1:(\\d+)\\S* \\(${kind}, ${name}\\)`).exec(broker.process.soFar) ?? []
+  if (port === undefined) throw new Error(`no listener ${kind} ${name}:\n${broker.process.soFar}`)
   return Number(port)
 }
 
 export async function temporaryFolder(t: Scope): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'godwit-e2e-'))
-  t.after(async () => {
-    for (const godwit of processes.get(t) ?? []) await godwit.stop('SIGKILL')
-    await rm(folder, { recursive: true, force: true })
-  })
+  atEnd(t, () => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
   return folder
 }

@@ -2,8 +2,8 @@
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Scope } from './godwit-process.ts'
+import { reservePort } from './reserve-port.ts'
 
 export interface ReceivedRequest {
   readonly method: string
@@ -26,12 +26,7 @@ export class HttpService {
 
   /** A service whose port is known, and which is not there yet. */
   static async prepare(t: Scope): Promise<HttpService> {
-    const reserved = createServer()
-    reserved.listen(0, '127.0.0.1')
-    await once(reserved, 'listening')
-    const service = new HttpService((reserved.address() as AddressInfo).port)
-    reserved.close()
-    await once(reserved, 'close')
+    const service = new HttpService(await reservePort(t))
     t.after(() => service.stop())
     return service
   }

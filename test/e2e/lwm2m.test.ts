@@ -7,18 +7,16 @@ import { test } from 'node:test'
 import mqtt from 'mqtt'
 import { CoapDevice, type Heard } from '../gateways/coap-device.ts'
 import { startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
+import { eventually } from './eventually.ts'
 import type { Scope } from './godwit-process.ts'
+import { reservePort } from './reserve-port.ts'
 
 interface Started extends BrokerWithApi {
   readonly gatewayPort: number
 }
 
 async function startGateway(t: Scope, more: readonly string[] = [], dataDirectory?: string): Promise<Started> {
-  const socket = createSocket('udp4')
-  socket.bind(0, '127.0.0.1')
-  await once(socket, 'listening')
-  const { port: gatewayPort } = socket.address()
-  socket.close()
+  const gatewayPort = await reservePort(t)
   const broker = await startBrokerWithApi(t, {
     ...(dataDirectory === undefined ? {} : { dataDirectory }),
     set: [`gateway.lwm2m.listeners.udp.default.bind=127.0.0.1:${gatewayPort}`, 'node.shards=2', ...more],
@@ -116,7 +114,7 @@ test('[F5] a device registers, is listed as LwM2M, is read and observed, and lea
 
   device.request(4, `rd/${created.location[1]}`, '', '')
   assert.equal((await next()).code, '2.02')
-  assert.equal((await broker.ask('/api/v4/clients?proto_name=LwM2M')).json.data.length, 0)
+  await eventually(async () => assert.deepEqual((await broker.ask('/api/v4/clients?proto_name=LwM2M')).json.data, []))
 })
 
 test('[F5] commands for a device in queue mode wait for it, also over a restart of the broker', async (t) => {

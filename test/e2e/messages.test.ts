@@ -1,7 +1,8 @@
 // The whole program with a real client: what people come for.
 
 import assert from 'node:assert/strict'
-import { readdir, stat } from 'node:fs/promises'
+import { statSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import mqtt, { type IClientOptions, type IConnackPacket, type IDisconnectPacket, type MqttClient } from 'mqtt'
@@ -73,8 +74,9 @@ test('what the broker keeps is readable for its own account alone', async (t) =>
   const files = await readdir(broker.dataDirectory, { recursive: true })
   assert.ok(files.some((file) => file.endsWith('CURRENT')))
   for (const file of files) {
-    const { mode } = await stat(join(broker.dataDirectory, file))
-    assert.equal(mode & 0o077, 0, file)
+    // A file of the store may have been replaced meanwhile.
+    const found = statSync(join(broker.dataDirectory, file), { throwIfNoEntry: false })
+    if (found !== undefined) assert.equal(found.mode & 0o077, 0, file)
   }
 })
 

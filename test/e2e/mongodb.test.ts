@@ -15,7 +15,7 @@ import { MongodbStub } from './mongodb-stub.ts'
 
 const action = 'mongodb:documents'
 const options =
-  'resource_opts={batch_size=20,retry_interval=100ms,max_retries=1,request_timeout=2s,health_check_interval=200ms}'
+  'resource_opts={batch_size=20,retry_interval=100ms,max_retries=1,request_timeout=20s,health_check_interval=200ms}'
 
 const configuration = (port: number, parameters: string): readonly string[] => [
   `connectors.mongodb.plant={parameters={server="127.0.0.1:${port}"},database=plant,connect_timeout=1s}`,

@@ -9,8 +9,8 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
-import { freeUdpPort } from '../gateways/free-udp-port.ts'
 import { type Scope, startBroker } from './godwit-process.ts'
+import { reservePort } from './reserve-port.ts'
 
 /** One run of a tool. */
 interface Recording {
@@ -82,7 +82,7 @@ const published = [
 ]
 
 test('[F3] mqtt-sn-tools f2ecdaa: the gateway answers as it did to the tools', async (t) => {
-  const gatewayPort = await freeUdpPort()
+  const gatewayPort = await reservePort(t)
   const predefined = '[{id=1,topic="sensors/temperature"},{id=2,topic="sensors/humidity"}]'
   const { port } = await startBroker(t, {
     set: [

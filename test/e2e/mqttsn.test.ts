@@ -1,34 +1,23 @@
 // MQTT-SN 1.2 over real sockets, by the sections of the gateway contract (F1, F3).
 
 import assert from 'node:assert/strict'
-import { createSocket } from 'node:dgram'
-import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import mqtt from 'mqtt'
 import { SnDevice } from '../gateways/sn-device.ts'
 import { startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
 import type { Scope } from './godwit-process.ts'
-
-async function freeUdpPort(): Promise<number> {
-  const socket = createSocket('udp4')
-  socket.bind(0, '127.0.0.1')
-  await once(socket, 'listening')
-  const { port } = socket.address()
-  socket.close()
-  return port
-}
+import { reservePort } from './reserve-port.ts'
 
 interface Started extends BrokerWithApi {
   readonly snPort: number
 }
 
 async function startGateway(t: Scope, more: readonly string[] = [], data?: string): Promise<Started> {
-  const snPort = await freeUdpPort()
+  const snPort = await reservePort(t)
   const broker = await startBrokerWithApi(t, {
     ...(data === undefined ? {} : { dataDirectory: data }),
     set: [
       `gateway.mqttsn.listeners.udp.default.bind=127.0.0.1:${snPort}`,
-      'gateway.mqttsn.retry_interval=1s',
       'gateway.mqttsn.predefined=[{id=5,topic="pre/defined"}]',
       ...more,
     ],
@@ -155,7 +144,7 @@ test('[F3] a will is published when the device is silent, and not when it says g
   const listener = await mqttClient(t, broker.port)
   await listener.subscribeAsync('wills/#', { qos: 1 })
   const device = await SnDevice.at(t, broker.snPort)
-  device.connect('willing', { flags: 0x0c, duration: 1 })
+  device.connect('willing', { flags: 0x0c, duration: 2 })
   await device.expect('willtopicreq')
   device.send(0x07, [0x20], 'wills/a')
   await device.expect('willmsgreq')

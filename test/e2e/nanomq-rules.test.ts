@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import mqtt from 'mqtt'
 import { startBrokerWithApi } from '../management/api.ts'
+import { eventually } from './eventually.ts'
 import { runGodwit, type Scope, startBroker, temporaryFolder } from './godwit-process.ts'
 
 async function connect(t: Scope, port: number): Promise<mqtt.MqttClient> {
@@ -19,13 +20,13 @@ async function connect(t: Scope, port: number): Promise<mqtt.MqttClient> {
 async function rowsOf(file: string, table: string, count: number): Promise<readonly Record<string, unknown>[]> {
   for (;;) {
     try {
-      const database = new DatabaseSync(file, { readOnly: true })
+      using database = new DatabaseSync(file, { readOnly: true })
       const rows = database.prepare(`SELECT * FROM ${table}`).all()
-      database.close()
       if (rows.length >= count) return rows
     } catch (error) {
-      // The file or the table is not there yet.
-      if (!(error instanceof Error && /unable to open|no such table/.test(error.message))) throw error
+      // The file or the table is not there yet, or is being made.
+      if (!(error instanceof Error && /unable to open|no such table|database is locked/.test(error.message)))
+        throw error
     }
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
@@ -54,11 +55,14 @@ test('rules.sqlite creates its tables and writes the selected fields, also from 
   const { json: actions } = await broker.ask('/api/v5/actions')
   const names = (actions as readonly { readonly name: string }[]).map(({ name }) => name)
   assert.deepEqual(names, ['$rules_0', '$rules_1', '$rules_2'])
-  const { json: one } = await broker.ask('/api/v5/actions/sqlite:$rules_0')
-  assert.equal(one.status, 'connected')
-  assert.match(one.description, /Made by rules\.sqlite\.rules\.0 of the configuration/)
-  const { json: metrics } = await broker.ask('/api/v5/actions/sqlite:$rules_0/metrics')
-  assert.equal(metrics.metrics.success, 1)
+  // A row is there before it is counted.
+  await eventually(async () => {
+    const { json: one } = await broker.ask('/api/v5/actions/sqlite:$rules_0')
+    assert.equal(one.status, 'connected')
+    assert.match(one.description, /Made by rules\.sqlite\.rules\.0 of the configuration/)
+    const { json: metrics } = await broker.ask('/api/v5/actions/sqlite:$rules_0/metrics')
+    assert.equal(metrics.metrics.success, 1)
+  })
   const removed = await broker.ask('/api/v5/actions/sqlite:$rules_0', { method: 'DELETE' })
   assert.equal(removed.status, 400)
   assert.match(removed.text, /is made by rules\.sqlite\.rules\.0: change that/)

@@ -12,7 +12,7 @@ import { runReconnectScenario } from '../crash/reconnect-scenario.ts'
 import { Authority } from '../transports/certificates.ts'
 import { type Broker, portOf, type Scope, startBroker, temporaryFolder } from './godwit-process.ts'
 
-const scenario = { messages: 1_500, messagesPerConnection: 97, receiveMaximum: 30, silenceMs: 10_000 }
+const scenario = { messages: 1_500, messagesPerConnection: 97, receiveMaximum: 30, silenceMs: 60_000 }
 
 const authority = new Authority('The test authority')
 const server = authority.issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
@@ -45,6 +45,7 @@ async function checkScenarios(broker: Broker, url: string): Promise<void> {
     if (qos === 2) assert.equal(repeated, 0)
     assert.ok(connections > 10, 'the subscriber reconnected often')
   }
+  await broker.process.stop()
   assert.doesNotMatch(broker.process.output + broker.process.errors, /queue read skipped/)
 }
 

@@ -49,7 +49,7 @@ suite('examples of docs/RULE_EXAMPLES.md', () => {
     test(title, async (t) => {
       const { port } = await rules()
       const subscriber = await connect(port, 'subscriber')
-      t.after(() => subscriber.end(true))
+      t.after(() => subscriber.endAsync())
       const heard: string[] = []
       const done = Promise.withResolvers<void>()
       subscriber.on('message', (topic, payload) => {
@@ -60,7 +60,7 @@ suite('examples of docs/RULE_EXAMPLES.md', () => {
       const firstLevels = new Set(expected.map((line) => line.split(/[/ ]/)[0]))
       await subscriber.subscribeAsync(['end', ...Array.from(firstLevels, (level) => `${level}/#`)], { qos: 1 })
       const publisher = await connect(port, 'example')
-      t.after(() => publisher.end(true))
+      t.after(() => publisher.endAsync())
       const others = new Map<string, mqtt.MqttClient>()
       for (const line of publish.trimEnd().split('\n')) {
         const [, first, rest] = /^(\S+) (.*)$/.exec(line) ?? assert.fail(line)

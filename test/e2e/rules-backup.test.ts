@@ -9,6 +9,7 @@ import { test, type TestContext } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import mqtt from 'mqtt'
 import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { eventually } from './eventually.ts'
 import { HttpService } from './http-service.ts'
 
 const rule = { id: 'all', sql: 'SELECT payload FROM "in/#"', actions: ['http:hook'], description: 'kept' }
@@ -91,6 +92,14 @@ async function makeAll(broker: BrokerWithApi, as: string, url: string): Promise<
     ['rules', { ...rule, actions: [{ action: 'http:hook', fallbacks: ['http:spare'] }] }],
   ] as const)
     assert.equal((await broker.ask(`/api/v5/${path}`, { method: 'POST', body, as })).status, 201, path)
+  // What is shown of them does not change any more.
+  await eventually(async () => {
+    const { json } = await broker.ask('/api/v5/actions', { as })
+    assert.deepEqual(
+      json.map(({ status }: { status: string }) => status),
+      ['connected', 'connected'],
+    )
+  })
 }
 
 /** Copies an archive into the folder of a namespace at another broker. */

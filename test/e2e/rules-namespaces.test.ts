@@ -7,6 +7,7 @@ import { describe, test } from 'node:test'
 import mqtt from 'mqtt'
 import { type Endpoint, endpoints } from '../../src/contract/index.ts'
 import { type Answer, type Asked, type BrokerWithApi, shareBrokerWithApi } from '../management/api.ts'
+import { eventually } from './eventually.ts'
 import { HttpService } from './http-service.ts'
 
 const password = 'a long password'
@@ -53,6 +54,11 @@ async function makeAll(
   const parameters = { path: `/${path}`, body: '${topic} ${payload}' }
   await post('actions', { type: 'http', name: 'hook', connector: 'hook', parameters })
   await post('rules', { id: 'all', sql: 'SELECT * FROM "in/#"', actions: ['http:hook'] })
+  // What is shown of it does not change any more.
+  await eventually(async () => {
+    const { json } = await broker.ask(`/api/v5/actions/http:hook${query}`, as === undefined ? {} : { as })
+    assert.equal(json.status, 'connected')
+  })
 }
 
 async function removeAll(broker: BrokerWithApi, as: string | undefined): Promise<void> {

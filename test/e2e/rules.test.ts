@@ -156,17 +156,22 @@ describe('an action over HTTP', () => {
     const service = await HttpService.prepare(t)
     const broker = await startWith(t, hook(service.port), ['node.shards=2'])
     const acknowledged = new Set<string>()
+    const first = Promise.withResolvers<void>()
     for (const clientId of ['first', 'second', 'third']) {
       const publisher = await connect(t, broker, clientId)
       publisher.on('error', () => {})
       for (let number = 0; number < 100; number++) {
         const payload = `${clientId} ${number}`
         publisher.publishAsync('in/a', payload, { qos: number % 2 === 0 ? 1 : 2 }).then(
-          () => acknowledged.add(payload),
+          () => {
+            acknowledged.add(payload)
+            first.resolve()
+          },
           () => {},
         )
       }
     }
+    await first.promise
     const last = await connect(t, broker, 'last')
     await last.publishAsync('in/a', 'last', { qos: 1 })
     await broker.process.stop('SIGKILL')

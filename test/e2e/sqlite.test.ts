@@ -21,8 +21,11 @@ const configuration = (create = `,create_table="${table}"`): readonly string[] =
   ruleTo(action),
 ]
 
+/** How long this process waits while the broker writes. */
+const lockMs = 30_000
+
 const rowsOf = (file: string): readonly Record<string, unknown>[] => {
-  const database = new DatabaseSync(file, { readOnly: true })
+  const database = new DatabaseSync(file, { readOnly: true, timeout: lockMs })
   try {
     return database.prepare('SELECT * FROM readings ORDER BY number').all()
   } finally {
@@ -70,7 +73,7 @@ test('a missing table and a locked file are shown as the reason, and the rows wa
     until(broker, action, async () => reason.test((await actionView(broker, action)).status_reason))
   await publishAll(client, 0, 10)
   await shows(/no such table: readings/)
-  const database = new DatabaseSync(file)
+  const database = new DatabaseSync(file, { timeout: lockMs })
   t.after(() => database.close())
   database.exec(`${table}; BEGIN EXCLUSIVE`)
   await publishAll(client, 10, 20)

@@ -65,6 +65,7 @@ test('clients of all shards hear what is published at the remote broker, once, a
   const { text } = await own.ask('/api/v4/prometheus')
   assert.match(text, /^svc_bridge_filters_passed_on\{bridge="up"\} \d/m)
 
+  await untilBridge(own, ({ counters }) => counters.received >= 5)
   await own.process.stop('SIGKILL')
   const again = await startAgain(t, own, twoShards)
   const archive = await Listener.at(t, again.port, 'stored', durable)

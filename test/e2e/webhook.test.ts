@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import mqtt from 'mqtt'
 import { startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
+import { eventually } from './eventually.ts'
 import type { Scope } from './godwit-process.ts'
 import { startBroker } from './godwit-process.ts'
 import { HttpService } from './http-service.ts'
@@ -34,9 +35,12 @@ test('messages of the topics that it names are sent once each, with all that Nan
   await client.publishAsync('in/a', 'it is "21"', { qos: 1 })
   await client.publishAsync('out/a', '{"t":1}', { qos: 2, retain: true })
   await service.until((received) => received.length === 2)
-  const listed = await broker.ask('/api/v5/actions')
-  const [action] = listed.json as readonly Record<string, unknown>[]
-  assert.deepEqual([action?.['type'], action?.['name'], action?.['status']], ['http', '$webhook', 'connected'])
+  const listed = await eventually(async () => {
+    const answer = await broker.ask('/api/v5/actions')
+    const [action] = answer.json as readonly Record<string, unknown>[]
+    assert.deepEqual([action?.['type'], action?.['name'], action?.['status']], ['http', '$webhook', 'connected'])
+    return answer
+  })
   const connectors = await broker.ask('/api/v5/connectors')
   assert.equal(`${listed.text}${connectors.text}`.includes('secret'), false)
   const [{ headers, path, method }] = service.received
@@ -128,6 +132,8 @@ test('clients that connect, fail to connect and disconnect are sent with the rea
     password: 'wonder',
     protocolVersion: 5,
   })
+  // Its arrival and its end may be told by different shards.
+  await service.until((received) => received.length >= 4)
   second.stream.destroy()
   await service.until((received) => received.some(({ body }) => body.includes('"reason":"abnormal"')))
   const none = 'undefined'

@@ -73,7 +73,7 @@ export async function fuzzBroker(options: FuzzOptions): Promise<FuzzOutcome> {
     return outcome
   } catch (error) {
     throw new Error(
-      `seed ${seed}, ${tally.sessions} sessions: ${(error as Error).message}\n${broker.errors.slice(-2_000)}`,
+      `seed ${seed}, ${tally.sessions} sessions: ${(error as Error).message}\n${broker.soFar.slice(-2_000)}`,
       {
         cause: error,
       },
@@ -114,8 +114,7 @@ export function residentMib({ child }: WatchedProcess): number {
 }
 
 function check(broker: WatchedProcess, { residentMib: { warm, after } }: FuzzOutcome): void {
-  const said = `${broker.output}\n${broker.errors}`
-  const bad = said.split('\n').find((line) => /shard failed|alarm|did not start|uncaught/i.test(line))
+  const bad = broker.soFar.split('\n').find((line) => /shard failed|alarm|did not start|uncaught/i.test(line))
   if (bad !== undefined) throw new Error(`the broker said: ${bad}`)
   const allowed = warm * toleratedShare + toleratedMib
   if (after > allowed) throw new Error(`memory went from ${warm.toFixed(1)} to ${after.toFixed(1)} MiB`)

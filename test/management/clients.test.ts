@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
 import { clientEndpoints, shapeOf } from '../../src/contract/index.ts'
+import { eventually } from '../e2e/eventually.ts'
 import { type Scope, shared } from '../e2e/godwit-process.ts'
 import { type Answer, type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
 
@@ -34,6 +35,8 @@ async function startWithThree(t: Scope): Promise<BrokerWithApi> {
   const asleep = await connect(t, broker, { clientId: 'sensor/asleep', username: 'ann', ...kept })
   await asleep.subscribeAsync('queue', { qos: 1 })
   await asleep.endAsync()
+  // Its session may be on another shard than its connection was.
+  await eventually(async () => assert.deepEqual(await idsOf(broker, '/clients?connected=false'), ['sensor/asleep']))
   await connect(t, broker, { clientId: 'sensor-5', username: 'ann', protocolVersion: 5, keepalive: 33 })
   const third = await connect(t, broker, { clientId: 'lamp-4', username: 'bob' })
   for (let count = 0; count < 3; count++) await third.publishAsync('queue', 'x', { qos: 1 })

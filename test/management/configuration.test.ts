@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { connect, type IConnackPacket } from 'mqtt'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 import { type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 import { dataOf, get, keysOf, post, refused } from './configuration-requests.ts'
 
@@ -297,7 +296,7 @@ describe('files of other brokers', () => {
     const config = join(folder, 'nanomq.conf')
     await writeFile(config, 'mqtt.max_mqueue_len = 5')
     const broker = await startBrokerWithApi(t, { config, set: [`node.allowed_directories=["${folder}", "/tmp"]`] })
-    const port = await freePort()
+    const port = await reservePort(t)
     const outcome = dataOf('update_config', await post(broker, '/config_update', nanomqFile(port)))
     assert.ok(keysOf(outcome.changed).includes('auth.password.client'))
     assert.deepEqual(outcome.pinned, ['listeners.tcp.bind', 'http_server.port', 'http_server.password'])
@@ -320,15 +319,6 @@ describe('files of other brokers', () => {
     assert.equal(dataOf('get_reload', await get(broker, '/reload')).msq_len, 1_024)
   })
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 async function isLetIn(
   t: TestContext,

@@ -217,6 +217,7 @@ test('ten thousand at once are created, and none of their passwords is to be see
   const all = await broker.ask('/auth_clientid')
   assert.equal(promised('list_auth_clientid', all).meta.count, 10_000)
   assert.equal(await outcomeOf(broker, { clientId: 'c9999', password: 'secret-9999' }), 0)
+  await broker.process.stop()
   for (const text of [answer.text, all.text, broker.process.output, broker.process.errors]) {
     assert.ok(!text.includes('secret-'))
   }
@@ -232,6 +233,7 @@ test('a stored password counts instead of the one in the configuration, and the 
   promised('delete_auth_username', await broker.ask('/auth_username/alice', { method: 'DELETE' }))
   promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
   assert.equal(await outcomeOf(broker, { username: 'alice', password: 'from the API' }), 0)
+  await broker.process.stop()
   const { output, errors } = broker.process
   assert.equal((output + errors).split('shadowed by a stored one').length - 1, 1)
   assert.ok(!/from the (file|API)/.test(output + errors))

@@ -4,15 +4,15 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { freeUdpPort } from '../gateways/free-udp-port.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 import { UdpCoapDevice } from '../gateways/udp-coap-device.ts'
 import { startBrokerWithApi } from './api.ts'
 
 const builtIn = { mechanism: 'password_based', backend: 'built_in_database' }
 
 test('[F2] a gateway and a listener have users of their own, which stay over a restart and are in archives', async (t) => {
-  const port = await freeUdpPort()
-  const other = await freeUdpPort()
+  const port = await reservePort(t)
+  const other = await reservePort(t)
   const set = [
     'node.shards=2',
     `gateway.coap.listeners.udp.default.bind="127.0.0.1:${port}"`,
@@ -104,7 +104,7 @@ test('[F2] a gateway and a listener have users of their own, which stay over a r
 })
 
 test('[F2] a secret of an authentication is masked, and stays when the mask is sent back', async (t) => {
-  const port = await freeUdpPort()
+  const port = await reservePort(t)
   const broker = await startBrokerWithApi(t, {
     set: [`gateway.coap.listeners.udp.default.bind="127.0.0.1:${port}"`],
   })

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { freeUdpPort } from '../gateways/free-udp-port.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 import { SnDevice } from '../gateways/sn-device.ts'
 import { startBrokerWithApi } from './api.ts'
 
@@ -31,7 +31,7 @@ test('[F2] a gateway is loaded, shown, disabled and enabled while the broker run
   assert.equal((await broker.ask('/api/v5/gateways?status=bad')).status, 400)
   assert.equal((await broker.ask('/api/v5/gateways/nothing')).status, 404)
 
-  const port = await freeUdpPort()
+  const port = await reservePort(t)
   const configuration = { gateway_id: 7, listeners: { udp: { default: { bind: `127.0.0.1:${port}` } } } }
   const loaded = await broker.ask('/api/v5/gateways/mqttsn', { method: 'PUT', body: configuration })
   assert.equal(loaded.status, 200, loaded.text)
@@ -90,8 +90,8 @@ test('a gateway is shown with its settings, can be sent back as it is shown, and
   const path = '/api/v5/gateways/coap'
   const put = (body: unknown) => broker.ask(path, { method: 'PUT', body })
   const listeners = [
-    { type: 'udp', name: 'first', bind: `127.0.0.1:${await freeUdpPort()}`, max_connections: 7 },
-    { type: 'udp', name: 'second', bind: `127.0.0.1:${await freeUdpPort()}` },
+    { type: 'udp', name: 'first', bind: `127.0.0.1:${await reservePort(t)}`, max_connections: 7 },
+    { type: 'udp', name: 'second', bind: `127.0.0.1:${await reservePort(t)}` },
   ]
   const made = await put({ heartbeat: '20s', listeners })
   assert.equal(made.status, 200, made.text)

@@ -97,7 +97,7 @@ test('a listener that is restarted sends its clients away with 0x8B, lets them i
     leaving.map(() => 0x8b),
   )
   const again = await connectAsync(url, options)
-  assert.equal((await listed(broker, 'mqtt:tcp:default')).current_conns, 1)
+  await untilConnections(broker, 'mqtt:tcp:default', 1)
   await staying.publishAsync('a', 'b', { qos: 1 })
   assert.ok(hasStayed)
   await again.endAsync()

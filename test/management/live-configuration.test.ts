@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { connect, connectAsync } from 'mqtt'
+import { eventually } from '../e2e/eventually.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { administrator, type Answer, startBrokerWithApi } from './api.ts'
 import { dataOf, get, keysOf, post, refused } from './configuration-requests.ts'
@@ -48,7 +49,7 @@ test('a change of limits and of the log holds at once, without disconnecting a c
     'log.to',
   ])
   await change('log', { file: 'other.log' })
-  assert.match(await readFile(join(dir, 'mine.log'), 'utf8'), /setting changed.*log\.dir/)
+  await eventually(async () => assert.match(await readFile(join(dir, 'mine.log'), 'utf8'), /setting changed.*log\.dir/))
   const file = join(broker.dataDirectory, 'a-file')
   await writeFile(file, '')
   const blocked = { data: { log: { dir: file } } }

@@ -7,7 +7,9 @@ import { Agent, request } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { eventually } from '../e2e/eventually.ts'
 import { runGodwit, temporaryFolder } from '../e2e/godwit-process.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 import { administrator, startBrokerWithApi } from './api.ts'
 
 interface Asked {
@@ -61,15 +63,6 @@ class OneConnection {
     const body = { data: { http_server: settings } }
     return this.ask({ method: 'POST', path: '/configuration/http_server', body, ...(as === undefined ? {} : { as }) })
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** A broker whose file says where its API is, and nothing else does. */
@@ -139,11 +132,11 @@ test('another port is open before the answer leaves by the one from before, whic
   assert.match(inUse.json.message, /http_server\.port: port \d+ on 127\.0\.0\.1 is in use by another program/)
   assert.equal((await operator.ask({ path: '/brokers' })).status, 200, 'and nothing of it holds')
 
-  const port = await freePort()
+  const port = await reservePort(t)
   assert.equal((await operator.change({ port })).status, 200)
   const moved = new URL(`http://127.0.0.1:${port}`)
   assert.equal((await new OneConnection(t, moved).ask({ path: '/brokers' })).status, 200)
-  await assert.rejects(new OneConnection(t, url).ask({ path: '/brokers' }), /ECONNREFUSED/)
+  await eventually(() => assert.rejects(new OneConnection(t, url).ask({ path: '/brokers' }), /ECONNREFUSED/))
 })
 
 test('a change that would open the API to every client, or to none, is refused before anything changes', async (t) => {

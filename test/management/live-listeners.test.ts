@@ -22,7 +22,7 @@ interface Watched {
 }
 
 async function watched(t: TestContext, url: string, options: IClientOptions = {}): Promise<Watched> {
-  const client = await connectAsync(url, { protocolVersion: 5, reconnectPeriod: 0, connectTimeout: 5_000, ...options })
+  const client = await connectAsync(url, { protocolVersion: 5, reconnectPeriod: 0, connectTimeout: 60_000, ...options })
   t.after(() => client.endAsync(true))
   const told = new Promise<number | undefined>((resolve) =>
     client.on('disconnect', ({ reasonCode }) => resolve(reasonCode)),
@@ -42,7 +42,7 @@ async function isServed({ client, isThere }: Watched): Promise<boolean> {
 /** Whether a new client is accepted. */
 async function letsIn(url: string): Promise<boolean> {
   try {
-    const client = await connectAsync(url, { reconnectPeriod: 0, connectTimeout: 5_000 }, false)
+    const client = await connectAsync(url, { reconnectPeriod: 0, connectTimeout: 60_000 }, false)
     await client.endAsync()
     return true
   } catch {

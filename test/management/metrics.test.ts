@@ -4,10 +4,12 @@ import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { inspect } from 'node:util'
 import { connectAsync } from 'mqtt'
 import { metricEndpoints, metrics, shapeOf, type TSchema } from '../../src/contract/index.ts'
+import { eventually } from '../e2e/eventually.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
-import { freeUdpPort } from '../gateways/free-udp-port.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 import { Authority } from '../transports/certificates.ts'
 import { readExposition, type ReadFamily } from './exposition.ts'
 import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
@@ -26,15 +28,13 @@ async function scrape(broker: BrokerWithApi): Promise<Map<string, number>> {
   return new Map(values.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]))
 }
 
-const mostScrapes = 500
-
 /** Asks until it is so: counters are written at the end of a turn. */
-async function scrapeUntil(broker: BrokerWithApi, holds: (values: Map<string, number>) => boolean) {
-  for (let scrapes = 0; scrapes < mostScrapes; scrapes++) {
+function scrapeUntil(broker: BrokerWithApi, holds: (values: Map<string, number>) => boolean) {
+  return eventually(async () => {
     const values = await scrape(broker)
-    if (holds(values)) return values
-  }
-  throw new Error(`not after ${mostScrapes} scrapes:\n${(await broker.ask('/api/v4/prometheus')).text}`)
+    assert.ok(holds(values), inspect(values, { maxArrayLength: null }))
+    return values
+  })
 }
 
 const sharedBroker = shareBrokerWithApi(named)
@@ -163,7 +163,7 @@ test('a broker with everything in it has a value for every metric, in the format
     'actions.http.away={connector=away}',
     'rule_engine.rules.r1={sql="SELECT * FROM \\"a\\"", actions=["http:away"]}',
   ]
-  const gateway = `gateway.coap.listeners.udp.default.bind=127.0.0.1:${await freeUdpPort()}`
+  const gateway = `gateway.coap.listeners.udp.default.bind=127.0.0.1:${await reservePort(t)}`
   const counted = 'topic_metrics=[{topic="counted"}]'
   const set = [...listener, bridge, ...service, gateway, counted, 'auth.allow_anonymous=false']
   const broker = await startBrokerWithApi(t, { set })

@@ -8,6 +8,7 @@ import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
 import { metaMember, ownFormat, ownProduct, writeArchive, writeMeta, writeRow } from '../../src/backup/index.ts'
 import { endpoints, type Endpoint } from '../../src/contract/index.ts'
 import { ctlDone } from '../cli/ctl/ctl.ts'
+import { eventually } from '../e2e/eventually.ts'
 import type { Scope } from '../e2e/godwit-process.ts'
 import {
   administrator,
@@ -183,8 +184,11 @@ describe('the administrator of a namespace', () => {
       const made = await broker.ask('/api/v4/trace', post({ ...trace, name: `more-${count}` }))
       assert.equal(made.json.code, count <= 5 ? 0 : 108, 'others want some as well')
     }
-    const lines = (await broker.ask('/api/v4/trace/mine/download', { as: plantAdministrator })).text
-    assert.match(lines, /"clientid":"t1".*"topic":"traced\/x"/)
+    const lines = await eventually(async () => {
+      const { text } = await broker.ask('/api/v4/trace/mine/download', { as: plantAdministrator })
+      assert.match(text, /"clientid":"t1".*"topic":"traced\/x"/)
+      return text
+    })
     assert.doesNotMatch(lines, /shop|\$ns|u0000/)
     assert.equal((await broker.ask('/api/v4/trace/theirs/download', { as: plantAdministrator })).status, 404)
     assert.equal((await broker.ask('/api/v4/trace', { method: 'DELETE', as: plantAdministrator })).json.code, 0)

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import { connect, type IClientOptions, type IPublishPacket, type MqttClient } from 'mqtt'
 import { publishingEndpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
+import { eventually } from '../e2e/eventually.ts'
 import { type Answer, type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
 
 interface Heard {
@@ -43,6 +44,20 @@ async function listen(
   await new Promise<void>((resolve) => client.once('connect', () => resolve()))
   if (filters.length > 0) await client.subscribeAsync(filters, { qos: 2 })
   return listener
+}
+
+/** A client with a session that lasts, which is away: its session may be on another shard than its connection was. */
+async function asleep(
+  t: TestContext,
+  broker: BrokerWithApi,
+  { clientId, filters }: { readonly clientId: string; readonly filters: string[] },
+): Promise<void> {
+  const { client } = await listen(t, broker, { clientId, clean: false, filters })
+  await client.endAsync()
+  await eventually(async () => {
+    const { json } = await broker.ask(`/api/v4/clients/${clientId}`)
+    assert.equal(json.data[0].conn_state, 'disconnected')
+  })
 }
 
 function post(broker: BrokerWithApi, what: string, body: unknown): Promise<Answer> {
@@ -139,10 +154,7 @@ describe('POST /mqtt/publish', () => {
     const set = ['node.shards=2']
     const broker = await startBrokerWithApi(t, { set })
     const sleepers = ['sleeper-1', 'sleeper-2', 'sleeper-3', 'sleeper-4']
-    for (const clientId of sleepers) {
-      const { client } = await listen(t, broker, { clientId, clean: false, filters: ['a'] })
-      await client.endAsync()
-    }
+    for (const clientId of sleepers) await asleep(t, broker, { clientId, filters: ['a'] })
     assertReply('mqtt_publish', await post(broker, 'publish', { topic: 'a', payload: 'safe', qos: 1 }))
     await broker.process.stop('SIGKILL')
     const again = await startBrokerWithApi(t, { set, dataDirectory: broker.dataDirectory })
@@ -156,8 +168,7 @@ describe('POST /mqtt/publish', () => {
     for (const shards of [1, 3]) {
       const broker = await startBrokerWithApi(t, { set: [`node.shards=${shards}`] })
       for (const clientId of ['s1', 's2', 's3']) {
-        const { client } = await listen(t, broker, { clientId, clean: false, filters: ['a'] })
-        await client.endAsync()
+        await asleep(t, broker, { clientId, filters: ['a'] })
       }
       for (const clientId of ['l1', 'l2']) await listen(t, broker, { clientId, filters: ['a'] })
       const answer = await post(broker, 'publish', { topic: 'a', payload: 'x', qos: 1, receipt: true })
@@ -175,10 +186,7 @@ describe('POST /mqtt/publish', () => {
     const broker = await startBrokerWithApi(t, { set: ['node.shards=3'] })
     for (const clientId of ['m1', 'm2', 'm3', 'm4', 'm5', 'm6'])
       await listen(t, broker, { clientId, filters: ['$share/g/a'] })
-    for (const clientId of ['s1', 's2', 's3', 's4']) {
-      const { client } = await listen(t, broker, { clientId, clean: false, filters: ['$share/h/a'] })
-      await client.endAsync()
-    }
+    for (const clientId of ['s1', 's2', 's3', 's4']) await asleep(t, broker, { clientId, filters: ['$share/h/a'] })
     for (let times = 0; times < 12; times++) {
       const answer = await post(broker, 'publish', { topic: 'a', payload: 'x', qos: 1, receipt: true })
       const { elsewhere: _, ...receipt } = answer.json.data.receipt
@@ -295,8 +303,7 @@ describe('POST /mqtt/subscribe and /mqtt/unsubscribe', () => {
 
   test('say 112 for a client that is not there, a sleeping one too, and 107, 108, 109, 115 for what is wrong', async (t) => {
     const broker = await sharedBroker()
-    const { client } = await listen(t, broker, { clientId: 'sleeper', clean: false, filters: ['a'] })
-    await client.endAsync()
+    await asleep(t, broker, { clientId: 'sleeper', filters: ['a'] })
     await listen(t, broker, { clientId: 'there' })
     for (const what of ['subscribe', 'unsubscribe']) {
       for (const clientid of ['sleeper', 'nobody']) {

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
 import { ruleMetricsOf } from '../../src/management/rule-metrics.ts'
 import type { ActionMetrics, RuleMetrics } from '../../src/management/index.ts'
+import { eventually } from '../e2e/eventually.ts'
 import { startBrokerWithApi } from './api.ts'
 
 const counts = {
@@ -84,10 +85,12 @@ test('what rules of a broker do is in its metrics', async (t) => {
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'c' })
   t.after(() => client.end(true))
   await client.publishAsync('a', 'no JSON', { qos: 1 })
-  const { text } = await broker.ask('/api/v4/prometheus')
-  assert.match(text, /^godwit_rule_matched_total\{rule="r1"\} 1$/m)
-  assert.match(text, /^godwit_rule_results_total\{rule="r1",result="success"\} 1$/m)
-  assert.match(text, /^godwit_rule_failed_total\{rule="r2",reason="exception"\} 1$/m)
+  await eventually(async () => {
+    const { text } = await broker.ask('/api/v4/prometheus')
+    assert.match(text, /^godwit_rule_matched_total\{rule="r1"\} 1$/m)
+    assert.match(text, /^godwit_rule_results_total\{rule="r1",result="success"\} 1$/m)
+    assert.match(text, /^godwit_rule_failed_total\{rule="r2",reason="exception"\} 1$/m)
+  })
 })
 
 test('numbers of counted topics are metrics, by topic, direction and QoS; of other topics there are none', async (t) => {

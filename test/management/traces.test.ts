@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
 import { shapeOf, traceEndpoints } from '../../src/contract/index.ts'
+import { eventually } from '../e2e/eventually.ts'
 import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
 
 const path = '/api/v4/trace'
@@ -16,16 +17,16 @@ async function post(broker: BrokerWithApi, body: unknown): Promise<[number, numb
 }
 
 /** The lines behind the first, when one of them is as it is wanted. */
-async function linesUntil(broker: BrokerWithApi, name: string, isIt: (line: Line) => boolean): Promise<Line[]> {
-  for (let asked = 0; asked < 500; asked++) {
+function linesUntil(broker: BrokerWithApi, name: string, isIt: (line: Line) => boolean): Promise<Line[]> {
+  return eventually(async () => {
     const { text } = await broker.ask(`${path}/${name}/download`)
     const lines = text
       .split('\n')
       .slice(1, -1)
       .map((line) => JSON.parse(line))
-    if (lines.some(isIt)) return lines
-  }
-  throw new Error(`the trace ${name} never had that line`)
+    assert.ok(lines.some(isIt), text)
+    return lines
+  })
 }
 
 const sharedBroker = shareBrokerWithApi()
@@ -96,11 +97,7 @@ test('traces by topic and by address are listed while they run, and their files 
 test('a trace ends by itself, and its file stays', async () => {
   const broker = await sharedBroker()
   await post(broker, { name: 'short', type: 'clientid', clientid: 'nobody', duration: 1 })
-  let status = 'running'
-  for (let asked = 0; asked < 2_000 && status === 'running'; asked++) {
-    status = (await broker.ask(path)).json.data[0].status
-  }
-  assert.equal(status, 'stopped')
+  await eventually(async () => assert.equal((await broker.ask(path)).json.data[0].status, 'stopped'))
   assert.equal((await broker.ask(`${path}/short/download`)).status, 200)
 })
 

@@ -2,8 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { type EventEmitter, once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import mqtt, { type ErrorWithReasonCode, type MqttClient } from 'mqtt'
@@ -12,6 +11,7 @@ import { loadConfig, parseHocon } from '../../src/config/index.ts'
 import { shardOf } from '../../src/core/index.ts'
 import { type RunningNode, startNode } from '../../src/node/index.ts'
 import type { BanRecord, CredentialRecord, RuleRecord } from '../../src/records/index.ts'
+import { atEnd, temporaryFolder } from '../e2e/godwit-process.ts'
 
 const shards = 2
 /** One on each shard. */
@@ -33,7 +33,7 @@ async function start(t: TestContext, dataDir: string, shardEntry?: URL): Promise
     ...(shardEntry === undefined ? {} : { shardEntry }),
   })
   assert.ok('node' in started, JSON.stringify(started))
-  t.after(() => started.node.stop())
+  atEnd(t, () => started.node.stop())
   return started.node
 }
 
@@ -116,8 +116,7 @@ const credential: CredentialRecord = {
 }
 
 test('a change of what is stored holds on every shard when it resolves, and after a restart', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'godwit-access-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder(t)
   const node = await start(t, folder)
   const clients = await Promise.all(clientIds.map((clientId) => connect(t, node, clientId)))
   for (const client of clients) assert.equal((await publishes(client, 'shut/a')) & 0x80, 0)
@@ -149,8 +148,7 @@ test('a change of what is stored holds on every shard when it resolves, and afte
 })
 
 test('shards that break come back with what was stored and with the rules that the node was given last', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'godwit-access-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder(t)
   const node = await start(t, folder, new URL('../e2e/crashing-shard.ts', import.meta.url))
   const [banished = '', heard = ''] = clientIds
   await node.accessRecords.change({ put: [denial, ban(banished)], delete: [] })

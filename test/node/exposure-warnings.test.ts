@@ -17,11 +17,13 @@ test('an open listener with anonymous clients and an API on all addresses are wa
     /the listener tcp wide on 0\.0\.0\.0:\d+ accepts clients without a password from the network/,
   )
   await broker.process.until(/the management API listens on all addresses \(0\.0\.0\.0\)/)
+  await broker.process.stop()
   const told = broker.process.output + broker.process.errors
   assert.doesNotMatch(told, /the listener tcp default/, 'it is on a loopback address')
 })
 
 test('nothing is told of a node that only this machine reaches', async (t) => {
   const broker = await startBroker(t, { set: ['auth.allow_anonymous=true'] })
+  await broker.process.stop()
   assert.doesNotMatch(broker.process.output + broker.process.errors, /from the network|on all addresses/)
 })

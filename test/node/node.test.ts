@@ -1,22 +1,18 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
-import { availableParallelism, tmpdir } from 'node:os'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { type GodwitConfig, loadConfig } from '../../src/config/index.ts'
 import { type NodeStart, type RunningNode, startNode } from '../../src/node/index.ts'
 import { readCounters } from '../../src/telemetry/index.ts'
+import { atEnd, temporaryFolder } from '../e2e/godwit-process.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 
 const doubleShard = new URL('./double-shard.ts', import.meta.url)
 const quickRestarts = { firstDelayMs: 1, longestDelayMs: 4, forgivenAfterMs: 60_000, maxDeathsInARow: 3 }
-
-async function temporaryFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'godwit-node-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
-  return folder
-}
 
 function configOf(dataDir: string, overrides: readonly string[] = []): GodwitConfig {
   const quiet = ['log.to=[file]', 'log.level=warn']
@@ -44,7 +40,7 @@ async function start(t: TestContext, folder: string, surroundings: Surroundings 
     restarts: quickRestarts,
     ...(surroundings.shardStopMs === undefined ? {} : { shardStopMs: surroundings.shardStopMs }),
   })
-  if ('node' in started) t.after(() => started.node.stop())
+  if ('node' in started) atEnd(t, () => started.node.stop())
   return started
 }
 
@@ -63,9 +59,10 @@ async function problem(t: TestContext, folder: string, surroundings: Surrounding
 
 async function logLines(node: RunningNode): Promise<{ event: string; lastWords?: string }[]> {
   const text = await readFile(join(node.dataDirectory, 'log', 'godwit.log'), 'utf8')
+  // The last line may be written at this moment.
   return text
-    .trim()
     .split('\n')
+    .slice(0, -1)
     .map((line) => JSON.parse(line))
 }
 
@@ -164,11 +161,7 @@ test('a port in use is named in one line, with the key to change', async (t) => 
 
 test('two listeners of one node on the same port are told apart by name', async (t) => {
   const folder = await temporaryFolder(t)
-  const free = createServer().listen(0, '127.0.0.1')
-  await once(free, 'listening')
-  const { port } = free.address() as AddressInfo
-  free.close()
-  await once(free, 'close')
+  const port = await reservePort(t)
   const overrides = [`listeners.tcp.bind=${port}`, `listeners.tcp.second.bind="127.0.0.1:${port}"`]
   const told = await problem(t, folder, { overrides })
   assert.match(told, /^listeners\.tcp\.second\.bind: port \d+ on 127\.0\.0\.1 is in use/)
@@ -329,7 +322,7 @@ test('there is a shard for each core where the configuration does not say how ma
     shardEntry: doubleShard,
   })
   assert.ok('node' in started)
-  t.after(() => started.node.stop())
+  atEnd(t, () => started.node.stop())
   assert.equal(readCounters(started.node.counters).connectionsOpen, availableParallelism())
 })
 

@@ -5,15 +5,7 @@ import { once } from 'node:events'
 import { connect, createServer, Server, type AddressInfo } from 'node:net'
 import { mock, test } from 'node:test'
 import { reserveTcpPort, type ReservedPort } from '../../src/node/listeners/reserve-port.ts'
-
-async function freePort(host: string): Promise<number> {
-  const server = createServer().listen(0, host)
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
+import { reservePort } from '../e2e/reserve-port.ts'
 
 function errorOfConnecting(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
@@ -27,9 +19,9 @@ function errorOfConnecting(host: string, port: number): Promise<string | undefin
 }
 
 for (const host of ['127.0.0.1', '0.0.0.0', '::', 'localhost']) {
-  test(`a reserved port on ${host} refuses connections, also those that race with it, and is free afterwards`, async () => {
+  test(`a reserved port on ${host} refuses connections, also those that race with it, and is free afterwards`, async (t) => {
     const listen = mock.method(Server.prototype, 'listen')
-    const port = await freePort('127.0.0.1')
+    const port = await reservePort(t)
     const listened = listen.mock.callCount()
     const racing = Array.from({ length: 20 }, () => errorOfConnecting('127.0.0.1', port))
     const reserved = await reserveTcpPort(host, port, [])
@@ -53,8 +45,8 @@ test('a port that another program listens on is in use, on one address and on al
     await assert.rejects(reserveTcpPort(host, port, []), { code: 'EADDRINUSE' }, host)
 })
 
-test('a port that this node has reserved already is in use, where the addresses overlap', async () => {
-  const port = await freePort('127.0.0.1')
+test('a port that this node has reserved already is in use, where the addresses overlap', async (t) => {
+  const port = await reservePort(t)
   const taken = [{ host: '127.0.0.1', port }]
   const reserved: ReservedPort[] = []
   for (const host of ['127.0.0.1', '0.0.0.0', '::'])

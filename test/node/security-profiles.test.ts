@@ -79,7 +79,7 @@ for (const profile of profiles) {
   test(`the banner, the API and the status of the command line say that a broker is ${profile}`, async (t) => {
     const set = [`node.security_profile=${profile}`, 'http_server.ip_addr="127.0.0.1"']
     const broker = await startBrokerWithApi(t, { set })
-    assert.match(broker.process.output, new RegExp(`profile ${profile}\\n`))
+    await broker.process.until(new RegExp(`profile ${profile}\\n`))
     assert.equal((await broker.ask('/api/v4/nodes')).json.data[0].security_profile, profile)
     assert.equal(JSON.parse(await ctlDone(broker, ['status', '--json'])).profile, profile)
   })

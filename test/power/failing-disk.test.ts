@@ -178,6 +178,7 @@ class DiskStage {
   async sleeperHasAllAfterRestart(t: TestContext): Promise<void> {
     const { port, process } = await startBroker(t, { dataDirectory: this.dataDirectory })
     await this.sleeperHasAll(process, port)
+    await process.stop()
     assert.doesNotMatch(process.errors, /alarm/)
   }
 }

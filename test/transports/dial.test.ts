@@ -8,6 +8,7 @@ import { type ServerResponse, createServer as createHttpServer } from 'node:http
 import { test, type TestContext } from 'node:test'
 import { createServer as createTlsServer } from 'node:tls'
 import { type ByteStream, denyAddresses, dial, listenTcp, listenWebSocket } from '../../src/transports/index.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 import { Authority } from './certificates.ts'
 import { dialled, dialSettings, problemOf, target, textOf, writtenTo } from './dial-stage.ts'
 import { Happenings } from './event-queue.ts'
@@ -57,15 +58,11 @@ test('bytes go both ways over TCP, and the end of one side is heard by the other
   assert.equal(await closed, undefined)
 })
 
-test('a refused connection is reported, with the address', async () => {
-  const free = createServer().listen(0, '127.0.0.1')
-  await once(free, 'listening')
-  const { port: freePort } = free.address() as AddressInfo
-  free.close()
-  await once(free, 'close')
-  const problem = await problemOf(target('tcp', freePort))
+test('a refused connection is reported, with the address', async (t) => {
+  const port = await reservePort(t)
+  const problem = await problemOf(target('tcp', port))
   assert.equal(problem.reason, 'unreachable')
-  assert.match(problem.message, new RegExp(`^127\\.0\\.0\\.1:${freePort}: the connection is refused`))
+  assert.match(problem.message, new RegExp(`^127\\.0\\.0\\.1:${port}: the connection is refused`))
 })
 
 test('link-local addresses, where clouds keep credentials, are never connected to', async () => {

@@ -10,9 +10,10 @@ import { ctlCommands } from '../../../src/cli/ctl/commands/all.ts'
 import { allPages } from '../../../src/cli/ctl/all-pages.ts'
 import { runProgram } from '../../../src/cli/program.ts'
 import { Terminal } from '../../../src/cli/terminal.ts'
-import { freeUdpPort } from '../../gateways/free-udp-port.ts'
 import { UdpCoapDevice } from '../../gateways/udp-coap-device.ts'
+import { eventually } from '../../e2e/eventually.ts'
 import { HttpService } from '../../e2e/http-service.ts'
+import { reservePort } from '../../e2e/reserve-port.ts'
 import { type BrokerWithApi, startBrokerWithApi } from '../../management/api.ts'
 
 interface Operator {
@@ -96,7 +97,7 @@ async function lookAfterClients({ done, broker }: Operator, client: MqttClient):
   await done('unsubscribe', ['sensor', 'told/#'])
   assert.equal(await done('subscriptions list', ['clientid=sensor']), '')
   assert.match(await done('trace list'), /^one\t/m)
-  assert.match(await done('trace show', ['one']), /sensor/)
+  await eventually(async () => assert.match(await done('trace show', ['one']), /sensor/))
   assert.equal(await done('trace stop', ['one']), 'one has ended\n')
   await done('trace del', ['one'])
   const kicked = new Promise((resolve) => client.once('close', () => resolve(undefined)))
@@ -239,7 +240,7 @@ async function lookAfterGatewayUsers(done: Operator['done']): Promise<void> {
 }
 
 async function lookAfterGateways(t: TestContext, { done }: Operator): Promise<void> {
-  const port = await freeUdpPort()
+  const port = await reservePort(t)
   await done('gateways add-listener', ['coap:udp:default', '--settings', JSON.stringify({ bind: `127.0.0.1:${port}` })])
   assert.match(await done('gateways listeners', ['coap']), /^coap:udp:default\ttrue\t/m)
   assert.match(await done('gateways show', ['coap']), /^status +running$/m)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
+import { eventually } from '../../e2e/eventually.ts'
 import { shareBrokerWithApi, startBrokerWithApi } from '../../management/api.ts'
 import { ctlDone, ctlRefused } from './ctl.ts'
 
@@ -48,9 +49,12 @@ test('alarms are a list, which is empty where nothing is wrong', async () => {
 
 test('listeners are listed and reopened', async (t) => {
   const broker = await sharedBroker()
-  assert.match(
-    await ctlDone(broker, ['listeners', 'list']),
-    new RegExp(`\tmqtt:tcp:default\t127\\.0\\.0\\.1:${broker.port}\t0\t`),
+  // The client of the test before may have left a moment ago.
+  await eventually(async () =>
+    assert.match(
+      await ctlDone(broker, ['listeners', 'list']),
+      new RegExp(`\tmqtt:tcp:default\t127\\.0\\.0\\.1:${broker.port}\t0\t`),
+    ),
   )
   await ctlDone(broker, ['listeners', 'restart', 'mqtt:tcp:default'])
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)

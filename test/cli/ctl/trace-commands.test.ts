@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
+import { eventually } from '../../e2e/eventually.ts'
 import { startBrokerWithApi } from '../../management/api.ts'
 import { ctlDone, ctlRefused } from './ctl.ts'
 
@@ -10,7 +11,7 @@ test('a trace is begun, listed, shown and deleted', async (t) => {
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'talker' })
   await client.endAsync()
   assert.match(await ctlDone(broker, ['trace', 'list']), /^one\tclientid\t/)
-  assert.notEqual(await ctlDone(broker, ['trace', 'show', 'one']), '')
+  await eventually(async () => assert.notEqual(await ctlDone(broker, ['trace', 'show', 'one']), ''))
   await ctlDone(broker, ['trace', 'del', 'one'])
   assert.equal(await ctlDone(broker, ['trace', 'list']), '')
   assert.match(await ctlRefused(broker, 2, ['trace', 'start', 'one', 'mood', 'x']), /ip_address/)

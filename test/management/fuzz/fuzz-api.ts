@@ -104,8 +104,7 @@ async function archiveOf({ broker: { url }, administrator }: ApiFuzzOptions): Pr
 }
 
 function noteWhatTheBrokerSaid({ process: broker }: Broker, run: FuzzRun): void {
-  const said = `${broker.output}\n${broker.errors}`
-  const bad = said
+  const bad = broker.soFar
     .split('\n')
     .filter((line) => /shard failed|shard did not start|uncaught|API request failed/i.test(line))
   for (const line of bad.slice(0, maxFaults)) run.noteFault(`log ${line.slice(0, 300)}`, '')
@@ -178,9 +177,7 @@ class FuzzRun {
     const { broker, seed } = this.#options
     const { child } = broker.process
     if (child.exitCode !== null || child.signalCode !== null) {
-      throw new Error(
-        `seed ${seed}, request ${this.made}: the broker has ended\n${broker.process.errors.slice(-2_000)}`,
-      )
+      throw new Error(`seed ${seed}, request ${this.made}: the broker has ended\n${broker.process.soFar.slice(-2_000)}`)
     }
     this.#healthy.throwIfFailed()
     const random = new Random(seed * 1_000_003 + this.made++)

@@ -10,7 +10,7 @@ import { hashPassword, type HashedPassword, makeScramRecord } from '../../../src
 import type { BackupFile, BackupScope } from '../../../src/management/index.ts'
 import { type RunningNode, startNode } from '../../../src/node/index.ts'
 import { readConfiguration } from '../../../src/node/configuration/read-configuration.ts'
-import { temporaryFolder } from '../../e2e/godwit-process.ts'
+import { atEnd, temporaryFolder } from '../../e2e/godwit-process.ts'
 
 export const operator: BackupScope = {
   namespace: undefined,
@@ -57,7 +57,7 @@ export async function startInTest(
   })
   assert.ok('node' in started, 'problem' in started ? started.problem : '')
   const { node } = started
-  t.after(() => node.stop())
+  atEnd(t, () => node.stop())
   const [listener] = node.listeners
   return { node, port: listener?.port ?? 0, folder: own }
 }
