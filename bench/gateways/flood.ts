@@ -5,17 +5,14 @@
 // The broker and the attackers are separate processes. The attackers send, from many addresses of 127.0.0.0/8, data that is no packet,
 // packets that belong to no connection, and requests that make the gateway answer.
 
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { connectAsync } from 'mqtt'
+import { startBroker } from './start-broker.ts'
 
-const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 const [mqttPort, snPort, coapPort] = [28_850, 28_851, 28_852]
 const unauthenticatedClients = 200
 const tickMs = 10
@@ -50,18 +47,11 @@ async function flood(perSecond: number): Promise<void> {
   }, tickMs)
 }
 
-async function startBroker(folder: string): Promise<ChildProcess> {
-  const set = [
-    'node.shards=1',
-    `listeners.tcp.bind=127.0.0.1:${mqttPort}`,
-    'http_server.enable=false',
-    `gateway.mqttsn.listeners.udp.default.bind=127.0.0.1:${snPort}`,
-    `gateway.coap.listeners.udp.default.bind=127.0.0.1:${coapPort}`,
-  ]
-  const broker = spawn(process.execPath, [program, 'start', '--data', folder, ...set.flatMap((one) => ['--set', one])])
-  for await (const chunk of broker.stdout) if (String(chunk).includes('gateway')) break
-  return broker
-}
+const settings = [
+  `listeners.tcp.bind=127.0.0.1:${mqttPort}`,
+  `gateway.mqttsn.listeners.udp.default.bind=127.0.0.1:${snPort}`,
+  `gateway.coap.listeners.udp.default.bind=127.0.0.1:${coapPort}`,
+]
 
 /** In ms, of PUBLISH with QoS 1 to PUBACK. */
 async function p99During(seconds: number): Promise<number> {
@@ -83,8 +73,7 @@ if (process.argv[2] === '--flood') await flood(Number(process.argv[3]))
 else {
   const seconds = Number(process.argv[2] ?? 10)
   const perSecond = Number(process.argv[3] ?? 20_000)
-  const folder = await mkdtemp(join(tmpdir(), 'godwit-bench-'))
-  const broker = await startBroker(folder)
+  const broker = await startBroker(settings)
   try {
     await p99During(2)
     const quiet = await p99During(seconds)
@@ -97,8 +86,6 @@ else {
       `PUBACK, 99th percentile: ${quiet.toFixed(2)} ms, with ${perSecond} datagrams/s ${flooded.toFixed(2)} ms (${ratio})`,
     )
   } finally {
-    broker.kill('SIGTERM')
-    await once(broker, 'exit')
-    await rm(folder, { recursive: true })
+    await broker.stop()
   }
 }

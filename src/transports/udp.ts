@@ -45,10 +45,12 @@ export function openUdp(options: UdpOptions): Promise<UdpSocket> {
     reusePort: sharesPort,
     lookup,
   })
+  const arrivals = new Arrivals(options)
   socket.on('message', (bytes, { address, port: from }) => {
     const plain = address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
-    if (from !== 0 && (rules === undefined || rules.allows(plain))) options.onDatagram(bytes, plain, from)
+    if (from !== 0 && (rules === undefined || rules.allows(plain))) arrivals.add(bytes, plain, from)
   })
+  socket.on('close', () => arrivals.drop())
   return new Promise((resolve, reject) => {
     socket.once('error', reject)
     socket.bind({ address: multicastGroup ?? host, port, exclusive: true }, () => {
@@ -66,12 +68,44 @@ export function openUdp(options: UdpOptions): Promise<UdpSocket> {
   })
 }
 
+/**
+ * Datagrams that the system had when the socket was read, at most 32. They are handled together after that: so the shard has one turn
+ * and a connection one write for all of them, and the responses leave together, where each alone would wake its receiver.
+ */
+class Arrivals {
+  readonly #receiver: Pick<UdpOptions, 'onDatagram'>
+  #waiting: { readonly bytes: Buffer; readonly address: string; readonly port: number }[] = []
+  readonly #handleWaiting = (): void => this.#handle()
+
+  constructor(receiver: Pick<UdpOptions, 'onDatagram'>) {
+    this.#receiver = receiver
+  }
+
+  add(bytes: Buffer, address: string, port: number): void {
+    if (this.#waiting.length === 0) setImmediate(this.#handleWaiting)
+    this.#waiting.push({ bytes, address, port })
+  }
+
+  /** The socket is closed. */
+  drop(): void {
+    this.#waiting = []
+  }
+
+  #handle(): void {
+    const datagrams = this.#waiting
+    this.#waiting = []
+    for (const { bytes, address, port } of datagrams) this.#receiver.onDatagram(bytes, address, port)
+  }
+}
+
+/** A datagram that the network refuses (no listener, no route) is lost like any other. */
+const ignoreLoss = (): void => {}
+
 function handleOf(socket: Socket, isSix: boolean): UdpSocket {
   const send = (bytes: Buffer, address: string, port: number): void => {
     if (socket.getSendQueueSize() > maxSendQueueBytes) return
     const target = isSix && address.includes('.') ? `::ffff:${address}` : address
-    // A datagram that the network refuses (no listener, no route) is lost like any other.
-    socket.send(bytes, port, target, () => {})
+    socket.send(bytes, port, target, ignoreLoss)
   }
   return {
     port: socket.address().port,

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { DtlsWorld } from '../transports/dtls/dtls-world.ts'
-import { mutate, randomOf } from './fuzz-gateway.ts'
+import { Amplification, mutate, randomOf } from './fuzz-gateway.ts'
 
 const suites = [0xc0a8, 0xc0a4, 0x00a8, 0xd003]
 const maxSessions = 64
@@ -19,6 +19,8 @@ export interface FuzzedDtls {
   readonly opened: number
   readonly refused: number
   readonly answered: number
+  /** Of answers to unverified addresses. */
+  readonly amplification: Amplification
   readonly longestMs: number
   /** Which datagrams took longer than a turn may. In another run with this seed the same ones come. */
   readonly slowAt: readonly number[]
@@ -37,6 +39,7 @@ export function fuzzDtls({
   const random = randomOf(seed)
   let [answered, longestMs, opened, refused] = [0, 0, 0, 0]
   const slowAt: number[] = []
+  const amplification = new Amplification()
   const progress = { done: 0 }
   const give = (datagram: Buffer, peer: { readonly address: string; readonly port: number }): number => {
     const before = world.sent.length
@@ -59,8 +62,9 @@ export function fuzzDtls({
       const address = isUnauthenticated ? `198.51.100.${random(250)}` : '192.0.2.1'
       const bytes = give(mutated, { address, port: isUnauthenticated ? 1_024 + random(maxUnauthenticatedPorts) : port })
       if (bytes > 0) answered++
-      if (isUnauthenticated)
-        assert.ok(bytes <= Math.max(64, mutated.length * 3), `${bytes} octets to ${mutated.toString('hex')}`)
+      if (!isUnauthenticated) continue
+      amplification.note(bytes, mutated.length)
+      assert.ok(bytes <= Math.max(64, mutated.length * 3), `${bytes} octets to ${mutated.toString('hex')}`)
     }
   }
   for (let run = 0; progress.done < count; run++) {
@@ -89,5 +93,5 @@ export function fuzzDtls({
     world.pass(random(1_000))
     world.sent.length = 0
   }
-  return { opened, refused, answered, longestMs, slowAt }
+  return { opened, refused, answered, amplification, longestMs, slowAt }
 }

@@ -172,10 +172,32 @@ export const fuzzedProtocols = Object.keys(gateways) as FuzzedProtocol[]
 
 /** A datagram is to be handled within this. */
 const maxHandlingMs = 10
+const microsPerMs = 1_000
+
+/** Answers up to this size may be any multiple of the datagram [F8]. */
+const maxShortAnswerBytes = 64
+
+/** Largest ratios of answers to their datagrams. */
+export class Amplification {
+  short = 0
+  long = 0
+
+  note(answerBytes: number, datagramBytes: number): void {
+    const ratio = answerBytes / Math.max(1, datagramBytes)
+    if (answerBytes > maxShortAnswerBytes) this.long = Math.max(this.long, ratio)
+    else this.short = Math.max(this.short, ratio)
+  }
+
+  toString(): string {
+    return `largest answer ${this.short.toFixed(2)} times its datagram up to 64 bytes, ${this.long.toFixed(2)} times beyond`
+  }
+}
 
 export interface FuzzedGateway {
   readonly malformed: number
   readonly answered: number
+  /** Largest multiple of its datagram that an answer was: of short answers, and of those of more than 64 bytes. */
+  readonly amplification: Amplification
   readonly longestMs: number
   /** Datagrams that took longer than a turn may; a pause for garbage is among them. */
   readonly slow: number
@@ -189,6 +211,7 @@ export function fuzzGateway(
   const stage = new GatewayStage()
   const gateway = gateways[name](stage)
   const random = randomOf(seed)
+  const amplification = new Amplification()
   let answered = 0
   let longestMs = 0
   let slow = 0
@@ -197,13 +220,16 @@ export function fuzzGateway(
     stage.sent.length = 0
     stage.connections.length = Math.min(stage.connections.length, 256)
     const peer = { address: `192.0.2.${random(200)}`, port: 1_024 + random(8) }
-    const startedMs = performance.now()
+    // Of processor time: the machine may be busy.
+    const start = process.threadCpuUsage()
     gateway.handleDatagram(datagram, peer)
-    const tookMs = performance.now() - startedMs
+    const { user, system } = process.threadCpuUsage(start)
+    const tookMs = (user + system) / microsPerMs
     longestMs = Math.max(longestMs, tookMs)
     if (tookMs > maxHandlingMs) slow++
     const bytes = stage.sent.reduce((sum, one) => sum + one.bytes.length, 0)
     if (bytes > 0) answered++
+    amplification.note(bytes, datagram.length)
     assert.ok(bytes <= Math.max(64, datagram.length * 3), `${bytes} octets to ${datagram.toString('hex')}`)
     if (run % 3 === 0) stage.acceptAll()
     stage.nowMs += random(100)
@@ -214,5 +240,5 @@ export function fuzzGateway(
   const { received, dropped } = stage.dependencies.counters
   assert.equal(received, count)
   gateway.close()
-  return { malformed: dropped.malformed, answered, longestMs, slow }
+  return { malformed: dropped.malformed, answered, amplification, longestMs, slow }
 }

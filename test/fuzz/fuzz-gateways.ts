@@ -36,12 +36,12 @@ const fuzzers = new Map<string, (run: Run) => string>([
   [
     'dtls',
     (run) => {
-      const { opened, refused, answered, longestMs, slowAt } = fuzzDtls(run)
+      const { opened, refused, answered, amplification, longestMs, slowAt } = fuzzDtls(run)
       // What is slow by itself is slow in each run; a pause for garbage, or of the machine, hits another datagram.
       const again = slowAt.length === 0 ? [] : fuzzDtls({ ...run, tell: () => {} }).slowAt
       const slow = slowAt.filter((at) => again.includes(at))
       return (
-        `${run.count} datagrams, ${answered} answered, none of an unauthenticated client by more than three times its length; ` +
+        `${run.count} datagrams, ${answered} answered, to unverified addresses: ${amplification.toString()}; ` +
         `${opened} associations opened, ${refused} handshakes refused; longest ${longestMs.toFixed(1)} ms, ` +
         `${slowAt.length} above 10 ms, ${slow.length} of them again in a second run`
       )
@@ -54,19 +54,26 @@ if (wanted.length === 0) throw new Error(`--protocol is one of ${[...fuzzers.key
 for (const [name, fuzz] of wanted) {
   // From the first look on memory is warm: it may not grow with the number of datagrams.
   const heapMib: number[] = []
-  const tell = (): void => void heapMib.push(process.memoryUsage().heapUsed / bytesPerMib)
+  const residentMib: number[] = []
+  const tell = (): void => {
+    const { heapUsed, rss } = process.memoryUsage()
+    heapMib.push(heapUsed / bytesPerMib)
+    residentMib.push(rss / bytesPerMib)
+  }
   const told = fuzz({ count: Number(values.count), seed: Number(values.seed), tell })
+  tell()
   const half = heapMib.slice(Math.floor(heapMib.length / 2))
   console.log(
     `${name}: ${told}; heap ${Math.min(...heapMib).toFixed(1)} to ${Math.max(...heapMib).toFixed(1)} MiB, ` +
-      `at most ${Math.max(...half).toFixed(1)} MiB in the second half`,
+      `at most ${Math.max(...half).toFixed(1)} MiB in the second half; ` +
+      `resident ${residentMib[1]?.toFixed(1)} MiB after 5 %, ${residentMib.at(-1)?.toFixed(1)} MiB at the end`,
   )
 }
 
 function datagramsOf(name: (typeof fuzzedProtocols)[number], run: Run): string {
-  const { malformed, answered, longestMs, slow } = fuzzGateway(name, run)
+  const { malformed, answered, amplification, longestMs, slow } = fuzzGateway(name, run)
   return (
-    `${run.count} datagrams, ${malformed} malformed, ${answered} answered, none by more than three times its length; ` +
+    `${run.count} datagrams, ${malformed} malformed, ${answered} answered, ${amplification.toString()}; ` +
     `longest ${longestMs.toFixed(1)} ms, ${slow} above 10 ms`
   )
 }

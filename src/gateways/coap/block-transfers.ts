@@ -35,14 +35,19 @@ export class BlockTransfers {
     this.#maxBlockBytes = maxBlockBytes
   }
 
-  /** `target`: path and query of the request. */
-  receive(request: CoapMessage, peer: string, target: string, nowMs: number): BlockOutcome {
+  /** `whose`: of a request with a block. `target`: its path and query. */
+  receive(
+    request: CoapMessage,
+    nowMs: number,
+    whose: () => { readonly peer: string; readonly target: string },
+  ): BlockOutcome {
     const block = blockOf(request, options.block1)
     if (block === 'bad') return { outcome: 'bad' }
     if (block === undefined) {
       const isTooLarge = request.payload.length > this.#maxBodyBytes
       return isTooLarge ? { outcome: 'too-large' } : { outcome: 'whole', payload: request.payload, block: undefined }
     }
+    const { peer, target } = whose()
     const key = `${peer} ${request.code} ${target}`
     if (block.number === 0 && !this.#coming.begin(key, peer, nowMs)) return { outcome: 'incomplete' }
     const body = this.#coming.get(key)

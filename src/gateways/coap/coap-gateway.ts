@@ -45,7 +45,7 @@ import {
   uintOption,
 } from './message.ts'
 import type { Observation } from './observations.ts'
-import { type CoapRequest, readRequest } from './request.ts'
+import { type CoapRequest, readRequest, targetOf } from './request.ts'
 import { codeOf, qosIn, qosOfType } from './mqtt-mapping.ts'
 import { ownerOfName, Routes } from '../shard-place.ts'
 import type { CoapSettings } from './settings.ts'
@@ -62,6 +62,8 @@ const minAnswerBytes = 64
 const linkFormat = 40
 const maxCachedTopics = 1_024
 const responseHeadBytes = 24
+const noOptions: readonly CoapOption[] = []
+const noPayload = Buffer.alloc(0)
 
 interface Response {
   readonly code: number
@@ -231,11 +233,11 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
   }
 
   /** Handles a GET for a later block of an earlier response. */
-  #laterBlock({ request, peer }: Exchange, { target }: CoapRequest): Response | undefined {
-    const asked = blockOf(request, options.block2)
-    if (asked === 'bad') return { code: code(4, 0) }
-    if (asked === undefined || asked.number === 0) return undefined
-    const next = this.#blocks.next(peerKey(peer), target, asked)
+  #laterBlock({ request, peer }: Exchange, asked: CoapRequest): Response | undefined {
+    const block = blockOf(request, options.block2)
+    if (block === 'bad') return { code: code(4, 0) }
+    if (block === undefined || block.number === 0) return undefined
+    const next = this.#blocks.next(peerKey(peer), targetOf(asked), block)
     if (next === undefined) return { code: code(4, 8) }
     return { code: code(2, 5), options: [blockOption(options.block2, next.block)], payload: next.payload }
   }
@@ -326,7 +328,10 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     if (name === undefined || qos === 'bad') return this.#respond(exchange, { code: code(4, 0) })
     const expiry = asked.query.get('expiry')
     if (expiry !== undefined && !/^\d{1,9}$/.test(expiry)) return this.#respond(exchange, { code: code(4, 0) })
-    const received = this.#blocks.receive(request, peerKey(peer), asked.target, this.dependencies.nowMs())
+    const received = this.#blocks.receive(request, this.dependencies.nowMs(), () => ({
+      peer: peerKey(peer),
+      target: targetOf(asked),
+    }))
     if (received.outcome === 'continue')
       return this.#respond(exchange, { code: code(2, 31), options: [blockOption(options.block1, received.block)] })
     if (received.outcome === 'bad') return this.#respond(exchange, { code: code(4, 0) })
@@ -339,7 +344,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     if (client === undefined) return
     const message = {
       topic: name,
-      payload: Buffer.from(received.payload),
+      payload: received.payload,
       qos: qos ?? this.settings.publishQoS ?? qosOfType(request),
       retain: asked.query.get('retain') === 'true' || asked.query.get('retain') === '1',
       expirySeconds: expiry === undefined ? undefined : Number(expiry),
@@ -378,7 +383,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     const wanted = {
       filter,
       qos: qos ?? this.settings.subscribeQoS ?? qosOfType(request),
-      target: asked.target,
+      target: targetOf(asked),
       noLocal: query.get('nl') === '1',
       retainHandling: (['0', '1', '2'].includes(query.get('rh') ?? '') ? Number(query.get('rh')) : 0) as 0 | 1 | 2,
     }
@@ -397,14 +402,14 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     this.#respond(exchange, { code: code(2, 7) })
   }
 
-  #readRetained(exchange: Exchange, client: CoapClient, { segments, target }: CoapRequest): void {
-    const topic = parseTopicName(segments.join('/'))
+  #readRetained(exchange: Exchange, client: CoapClient, asked: CoapRequest): void {
+    const topic = parseTopicName(asked.segments.join('/'))
     if (topic === undefined) return this.#respond(exchange, { code: code(4, 0) })
     this.#whenOpen(exchange, client, () => {
       const isAsked = client.readRetained(topic, (packet, reasonCode) => {
         if (reasonCode !== reasonCodes.success) return this.#respond(exchange, { code: codeOf(reasonCode) })
         if (packet === undefined) return this.#respond(exchange, { code: code(4, 4) })
-        const { payload, block } = this.#firstBlock(payloadOf(packet), target, exchange)
+        const { payload, block } = this.#firstBlock(payloadOf(packet), targetOf(asked), exchange)
         const more = block === undefined ? [] : [blockOption(options.block2, block)]
         this.#respond(exchange, { code: code(2, 5), options: more, payload })
       })
@@ -470,7 +475,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
 
   #respond(
     { request, peer }: Exchange,
-    { code: answer, options: list = [], payload = Buffer.alloc(0) }: Response,
+    { code: answer, options: list = noOptions, payload = noPayload }: Response,
   ): void {
     this.#exchanges.reply(request, { code: answer, options: list, payload }, peer)
   }

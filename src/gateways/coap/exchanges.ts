@@ -3,27 +3,21 @@
 
 import { Deadlines } from '../../core/index.ts'
 import { type GatewayDependencies, type PeerAddress, peerKey } from '../gateway.ts'
+import { RememberedReplies } from './remembered-replies.ts'
 import { coapTypes, type CoapMessage, type CoapType, writeMessage } from './message.ts'
 
 /** EXCHANGE_LIFETIME and NON_LIFETIME [4.8.2]. */
 const exchangeLifetimeMs = 247_000
 const nonLifetimeMs = 145_000
-/** Maximum stored replies; the oldest are dropped first. */
-const maxRemembered = 65_536
-const maxRememberedBytes = 16_777_216
 /** ACK_TIMEOUT, ACK_RANDOM_FACTOR, MAX_RETRANSMIT [4.8]. */
 const ackTimeoutMs = 2_000
 const ackRandomFactor = 1.5
 const maxRetransmit = 4
 const messageIds = 65_536
+/** Maximum non-confirmable messages whose reset is expected. */
+const maxNonConfirmable = 65_536
 /** Maximum waiting messages for one peer. */
 const maxWaiting = 256
-
-interface Remembered {
-  /** Undefined: there is no reply yet. */
-  reply: Buffer | undefined
-  readonly forgetAtMs: number
-}
 
 export type Outcome = 'acknowledged' | 'reset' | 'timeout'
 
@@ -52,8 +46,7 @@ interface PeerQueue {
 
 export class Exchanges {
   readonly #dependencies: GatewayDependencies
-  readonly #remembered = new Map<string, Remembered>()
-  #rememberedBytes = 0
+  readonly #replies = new RememberedReplies()
   readonly #queues = new Map<string, PeerQueue>()
   readonly #deadlines = new Deadlines<'sending', PeerQueue>()
   /** By message ID: callback for a reset of a non-confirmable message. */
@@ -76,35 +69,30 @@ export class Exchanges {
   }
 
   /** Returns true if the request is a duplicate, and repeats its reply. */
-  isRepeated({ type, messageId }: CoapMessage, peer: PeerAddress): boolean {
+  isRepeated({ type, messageId, token }: CoapMessage, peer: PeerAddress): boolean {
     const nowMs = this.#dependencies.nowMs()
-    const key = keyOf(peer, messageId)
-    const known = this.#remembered.get(key)
-    if (known !== undefined && known.forgetAtMs > nowMs) {
-      if (known.reply !== undefined) this.#transmit(known.reply, peer)
-      return true
-    }
-    this.#forgetOne(key)
-    this.#forget(nowMs)
     const lifetimeMs = type === coapTypes.con ? exchangeLifetimeMs : nonLifetimeMs
-    this.#remembered.set(key, { reply: undefined, forgetAtMs: nowMs + lifetimeMs })
-    return false
+    const known = this.#replies.begin(peerKey(peer), messageId, { nowMs, lifetimeMs })
+    if (known === 'new') return false
+    if (typeof known === 'number') this.#transmit(bareReply(known, messageId, token), peer)
+    else if (known !== undefined) this.#transmit(known, peer)
+    return true
   }
 
   /** Replies to a request: in the acknowledgement of a confirmable one. */
   reply(request: CoapMessage, response: Omit<CoapMessage, 'type' | 'messageId' | 'token'>, peer: PeerAddress): void {
+    const { token, messageId } = request
     const isConfirmable = request.type === coapTypes.con
-    const bytes = writeMessage({
-      ...response,
-      token: request.token,
-      type: isConfirmable ? coapTypes.ack : coapTypes.non,
-      messageId: isConfirmable ? request.messageId : this.#takeMessageId(),
-    })
-    const known = this.#remembered.get(keyOf(peer, request.messageId))
-    if (known !== undefined) {
-      this.#rememberedBytes += bytes.length - (known.reply?.length ?? 0)
-      known.reply = bytes
-    }
+    const isBare = isConfirmable && response.options.length === 0 && response.payload.length === 0
+    const bytes = isBare
+      ? bareReply(response.code, messageId, token)
+      : writeMessage({
+          ...response,
+          token,
+          type: isConfirmable ? coapTypes.ack : coapTypes.non,
+          messageId: isConfirmable ? messageId : this.#takeMessageId(),
+        })
+    this.#replies.setReply(peerKey(peer), messageId, isBare ? response.code : bytes)
     this.#transmit(bytes, peer)
   }
 
@@ -147,7 +135,7 @@ export class Exchanges {
   sendNonConfirmable(message: Omit<CoapMessage, 'type' | 'messageId'>, peer: PeerAddress, onReset: () => void): void {
     const messageId = this.#takeMessageId()
     const key = keyOf(peer, messageId)
-    if (this.#nonConfirmable.size >= maxRemembered) {
+    if (this.#nonConfirmable.size >= maxNonConfirmable) {
       const [first] = this.#nonConfirmable.keys()
       if (first !== undefined) this.#nonConfirmable.delete(first)
     }
@@ -215,24 +203,17 @@ export class Exchanges {
     this.#dependencies.counters.sent++
     this.#dependencies.send(bytes, peer)
   }
-
-  #forget(nowMs: number): void {
-    for (const [key, { forgetAtMs }] of this.#remembered) {
-      const isTooMuch = this.#remembered.size >= maxRemembered || this.#rememberedBytes > maxRememberedBytes
-      if (forgetAtMs > nowMs && !isTooMuch) return
-      this.#forgetOne(key)
-    }
-  }
-
-  #forgetOne(key: string): void {
-    this.#rememberedBytes -= this.#remembered.get(key)?.reply?.length ?? 0
-    this.#remembered.delete(key)
-  }
 }
 
+const noBytes = Buffer.alloc(0)
+
 function emptyMessage(type: CoapType, messageId: number): Buffer {
-  const empty = Buffer.alloc(0)
-  return writeMessage({ type, code: 0, messageId, token: empty, options: [], payload: empty })
+  return writeMessage({ type, code: 0, messageId, token: noBytes, options: [], payload: noBytes })
+}
+
+/** An acknowledgement with nothing but a code, as most are. */
+function bareReply(code: number, messageId: number, token: Buffer): Buffer {
+  return writeMessage({ type: coapTypes.ack, code, messageId, token, options: [], payload: noBytes })
 }
 
 function keyOf(peer: PeerAddress, messageId: number): string {

@@ -67,16 +67,20 @@ export function readMessage(datagram: Buffer): CoapReading {
   const tokenBytes = first & 15
   const messageCode = datagram.readUInt8(1)
   const messageId = datagram.readUInt16BE(2)
-  const rejected = { isRejected: true, type, messageId } as const
   const klass = messageCode >> 5
   const isEmpty = messageCode === 0
-  if (tokenBytes > maxTokenBytes || klass === 1 || klass === 6 || klass === 7) return rejected
-  if (isEmpty && datagram.length > headerBytes) return rejected
-  if (headerBytes + tokenBytes > datagram.length) return rejected
-  const token = Buffer.from(datagram.subarray(headerBytes, headerBytes + tokenBytes))
+  if (tokenBytes > maxTokenBytes || klass === 1 || klass === 6 || klass === 7) return rejectedOf(type, messageId)
+  if (isEmpty && datagram.length > headerBytes) return rejectedOf(type, messageId)
+  if (headerBytes + tokenBytes > datagram.length) return rejectedOf(type, messageId)
+  // A copy: an observation keeps it.
+  const token = tokenBytes === 0 ? empty : Buffer.from(datagram.subarray(headerBytes, headerBytes + tokenBytes))
   const rest = readOptions(datagram, headerBytes + tokenBytes)
-  if (rest === undefined) return rejected
-  return { message: { type, code: messageCode, messageId, token, ...rest } }
+  if (rest === undefined) return rejectedOf(type, messageId)
+  return { message: { type, code: messageCode, messageId, token, options: rest.options, payload: rest.payload } }
+}
+
+function rejectedOf(type: CoapType, messageId: number): CoapReading {
+  return { isRejected: true, type, messageId }
 }
 
 function readOptions(
@@ -90,25 +94,29 @@ function readOptions(
     const head = datagram.readUInt8(at++)
     if (head === payloadMarker)
       return at === datagram.length ? undefined : { options: found, payload: datagram.subarray(at) }
-    const delta = readExtended(datagram, at, head >> 4)
-    if (delta === undefined) return undefined
-    const length = readExtended(datagram, delta.next, head & 15)
-    if (length === undefined || length.next + length.value > datagram.length || found.length >= maxOptions)
-      return undefined
-    number += delta.value
-    if (number > 0xffff) return undefined
-    at = length.next + length.value
-    found.push({ number, value: datagram.subarray(length.next, at) })
+    // [3.1] 13 and 14: the value follows in one or two bytes; 15 is reserved.
+    const deltaBytes = extendedBytes(head >> 4)
+    const lengthBytes = extendedBytes(head & 15)
+    const valueAt = at + deltaBytes + lengthBytes
+    if (valueAt > datagram.length || found.length >= maxOptions) return undefined
+    number += readExtended(datagram, at, head >> 4)
+    const end = valueAt + readExtended(datagram, at + deltaBytes, head & 15)
+    if (end > datagram.length || number > 0xffff) return undefined
+    found.push({ number, value: datagram.subarray(valueAt, end) })
+    at = end
   }
   return { options: found, payload: empty }
 }
 
-/** [3.1] 13 and 14: the value follows in one or two bytes; 15 is reserved. */
-function readExtended(datagram: Buffer, at: number, nibble: number): { value: number; next: number } | undefined {
-  if (nibble < 13) return { value: nibble, next: at }
-  if (nibble === 13) return at + 1 > datagram.length ? undefined : { value: datagram.readUInt8(at) + 13, next: at + 1 }
-  if (nibble === 14 && at + 2 <= datagram.length) return { value: datagram.readUInt16BE(at) + 269, next: at + 2 }
-  return undefined
+/** 15 is reserved: more bytes than any datagram has. */
+function extendedBytes(nibble: number): number {
+  if (nibble < 13) return 0
+  return nibble === 15 ? Infinity : nibble - 12
+}
+
+function readExtended(datagram: Buffer, at: number, nibble: number): number {
+  if (nibble < 13) return nibble
+  return nibble === 13 ? datagram.readUInt8(at) + 13 : datagram.readUInt16BE(at) + 269
 }
 
 export function writeMessage({
@@ -119,26 +127,45 @@ export function writeMessage({
   options: list,
   payload,
 }: CoapMessage): Buffer {
-  const head = Buffer.alloc(headerBytes)
-  head.writeUInt8((version << 6) | (type << 4) | token.length, 0)
-  head.writeUInt8(messageCode, 1)
-  head.writeUInt16BE(messageId, 2)
-  const parts: Buffer[] = [head, token]
+  const sorted = list.length < 2 ? list : list.toSorted((one, other) => one.number - other.number)
+  let bytes = headerBytes + token.length + (payload.length > 0 ? 1 + payload.length : 0)
   let before = 0
-  for (const { number, value } of list.toSorted((one, other) => one.number - other.number)) {
-    const delta = writeExtended(number - before)
-    const length = writeExtended(value.length)
-    parts.push(Buffer.of((delta.nibble << 4) | length.nibble), delta.bytes, length.bytes, value)
+  for (const { number, value } of sorted) {
+    bytes += 1 + extendedBytes(nibbleOf(number - before)) + extendedBytes(nibbleOf(value.length)) + value.length
     before = number
   }
-  if (payload.length > 0) parts.push(Buffer.of(payloadMarker), payload)
-  return Buffer.concat(parts)
+  // One buffer of the right size: joining parts took longer than all the rest of a reply.
+  const message = Buffer.allocUnsafe(bytes)
+  message.writeUInt8((version << 6) | (type << 4) | token.length, 0)
+  message.writeUInt8(messageCode, 1)
+  message.writeUInt16BE(messageId, 2)
+  token.copy(message, headerBytes)
+  let at = headerBytes + token.length
+  before = 0
+  for (const { number, value } of sorted) {
+    at = writeOption(message, at, number - before, value)
+    before = number
+  }
+  if (payload.length > 0) payload.copy(message, message.writeUInt8(payloadMarker, at))
+  return message
 }
 
-function writeExtended(value: number): { readonly nibble: number; readonly bytes: Buffer } {
-  if (value < 13) return { nibble: value, bytes: empty }
-  if (value < 269) return { nibble: 13, bytes: Buffer.of(value - 13) }
-  return { nibble: 14, bytes: Buffer.of((value - 269) >> 8, (value - 269) & 0xff) }
+/** Returns the offset behind it. */
+function writeOption(message: Buffer, start: number, delta: number, value: Buffer): number {
+  let at = message.writeUInt8((nibbleOf(delta) << 4) | nibbleOf(value.length), start)
+  at = writeExtended(message, at, delta)
+  at = writeExtended(message, at, value.length)
+  return at + value.copy(message, at)
+}
+
+function nibbleOf(value: number): number {
+  if (value < 13) return value
+  return value < 269 ? 13 : 14
+}
+
+function writeExtended(message: Buffer, at: number, value: number): number {
+  if (value < 13) return at
+  return value < 269 ? message.writeUInt8(value - 13, at) : message.writeUInt16BE(value - 269, at)
 }
 
 /** [3.2] With as few bytes as the number needs. */
@@ -149,15 +176,48 @@ export function uintOption(number: number, value: number): CoapOption {
 }
 
 export function uintOf(message: CoapMessage, number: number): number | undefined {
-  const found = message.options.find((option) => option.number === number)
-  if (found === undefined || found.value.length > 4) return undefined
-  return found.value.reduce((value, octet) => value * 256 + octet, 0)
+  const value = valueOf(message, number)
+  if (value === undefined || value.length > 4) return undefined
+  let result = 0
+  for (const octet of value) result = result * 256 + octet
+  return result
+}
+
+function valueOf({ options: list }: CoapMessage, number: number): Buffer | undefined {
+  for (const option of list) if (option.number === number) return option.value
+  return undefined
 }
 
 /** Undefined: one of them is not UTF-8. */
-export function textsOf(message: CoapMessage, number: number): readonly string[] | undefined {
-  const texts = message.options.filter((option) => option.number === number).map(({ value }) => value.toString('utf8'))
-  return texts.some((text) => text.includes('\ufffd') || text.includes('\0')) ? undefined : texts
+export function textsOf({ options: list }: CoapMessage, number: number): readonly string[] | undefined {
+  const texts: string[] = []
+  for (const option of list) {
+    if (option.number !== number) continue
+    const text = textOfBytes(option.value)
+    if (text === undefined) return undefined
+    texts.push(text)
+  }
+  return texts
+}
+
+/** Up to this length a loop over ASCII is faster than the call of a decoder. */
+const shortTextBytes = 24
+
+function textOfBytes(bytes: Buffer): string | undefined {
+  if (bytes.length <= shortTextBytes) {
+    let text = ''
+    let isAscii = true
+    for (const octet of bytes) {
+      if (octet === 0 || octet >= 0x80) {
+        isAscii = false
+        break
+      }
+      text += String.fromCharCode(octet)
+    }
+    if (isAscii) return text
+  }
+  const text = bytes.toString('utf8')
+  return text.includes('\ufffd') || text.includes('\0') ? undefined : text
 }
 
 /** [RFC 7959 2.2] */
@@ -170,8 +230,9 @@ export interface Block {
 
 /** Undefined: there is none. `'bad'`: size exponent 7, which is reserved. */
 export function blockOf(message: CoapMessage, number: number): Block | 'bad' | undefined {
+  if (valueOf(message, number) === undefined) return undefined
   const value = uintOf(message, number)
-  if (value === undefined) return message.options.some((option) => option.number === number) ? 'bad' : undefined
+  if (value === undefined) return 'bad'
   if ((value & 7) === 7 || value > 0xffffff) return 'bad'
   return { number: value >> 4, hasMore: (value & 8) !== 0, bytes: 16 << (value & 7) }
 }

@@ -8,8 +8,13 @@ export interface CoapRequest {
   /** Of the topic. */
   readonly segments: readonly string[]
   readonly query: ReadonlyMap<string, string>
-  /** Path and query as received, which identify the blocks of one body. */
-  readonly target: string
+  readonly message: CoapMessage
+}
+
+/** Returns path and query as received, which identify the blocks of one body. Few requests need it. */
+export function targetOf({ message }: CoapRequest): string {
+  const [path = [], queries = []] = [textsOf(message, options.uriPath), textsOf(message, options.uriQuery)]
+  return `${path.join('/')}?${queries.join('&')}`
 }
 
 /** Why a request is refused. `isDropped`: without a response. */
@@ -18,14 +23,14 @@ export interface RefusedRequest {
   readonly isDropped?: boolean
 }
 
-const shortNames: Readonly<Record<string, string>> = {
-  c: 'clientid',
-  u: 'username',
-  p: 'password',
-  t: 'token',
-  q: 'qos',
-  r: 'retain',
-}
+const shortNames: ReadonlyMap<string, string> = new Map([
+  ['c', 'clientid'],
+  ['u', 'username'],
+  ['p', 'password'],
+  ['t', 'token'],
+  ['q', 'qos'],
+  ['r', 'retain'],
+])
 
 const understood: ReadonlySet<number> = new Set<number>([
   options.ifMatch,
@@ -42,24 +47,25 @@ const understood: ReadonlySet<number> = new Set<number>([
 export function readRequest(message: CoapMessage): CoapRequest | RefusedRequest {
   const { type, code: method } = message
   const isNon = type === coapTypes.non
-  if (message.options.some(({ number }) => number === options.proxyUri || number === options.proxyScheme))
-    return { code: code(5, 5) }
-  // Odd numbers are critical [5.4.1]: a request with an unknown one must be refused.
-  const isUnknown = message.options.some(({ number }) => number % 2 === 1 && !understood.has(number))
+  let isUnknown = false
+  for (const { number } of message.options) {
+    if (number === options.proxyUri || number === options.proxyScheme) return { code: code(5, 5) }
+    // Odd numbers are critical [5.4.1]: a request with an unknown one must be refused.
+    if (number % 2 === 1 && !understood.has(number)) isUnknown = true
+  }
   if (isUnknown) return { code: code(4, 2), isDropped: isNon }
   if (method > methods.delete) return { code: code(4, 5) }
   const path = textsOf(message, options.uriPath)
   const queries = textsOf(message, options.uriQuery)
   if (path === undefined || queries === undefined) return { code: code(4, 0) }
-  const segments = path.map(decodeOnce)
   const query = new Map<string, string>()
   for (const text of queries) {
-    const [name, value] = splitOnce(text)
-    const decoded = decodeOnce(name)
-    query.set(shortNames[decoded] ?? decoded, decodeOnce(value))
+    const at = text.indexOf('=')
+    const name = decodeOnce(at === -1 ? text : text.slice(0, at))
+    query.set(shortNames.get(name) ?? name, at === -1 ? '' : decodeOnce(text.slice(at + 1)))
   }
-  const target = `${path.join('/')}?${queries.join('&')}`
-  return { ...resourceOf(segments), query, target }
+  const { resource, segments } = resourceOf(path.map(decodeOnce))
+  return { resource, segments, query, message }
 }
 
 function resourceOf(segments: readonly string[]): Pick<CoapRequest, 'resource' | 'segments'> {
@@ -69,11 +75,6 @@ function resourceOf(segments: readonly string[]): Pick<CoapRequest, 'resource' |
     return { resource: 'connection', segments: [] }
   if (first === 'ps' || first === 'mqtt') return { resource: 'topic', segments: segments.slice(1) }
   return { resource: undefined, segments: [] }
-}
-
-function splitOnce(text: string): readonly [string, string] {
-  const at = text.indexOf('=')
-  return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)]
 }
 
 /** Text with invalid percent-encoding is unchanged. */

@@ -308,7 +308,10 @@ export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
   /** Undefined: invalid. */
   #objectsIn(exchange: Exchange): ObjectList | 'answered' | undefined {
     const { request, peer } = exchange
-    const received = this.#blocks.receive(request, peerKey(peer), 'rd', this.dependencies.nowMs())
+    const received = this.#blocks.receive(request, this.dependencies.nowMs(), () => ({
+      peer: peerKey(peer),
+      target: 'rd',
+    }))
     switch (received.outcome) {
       case 'whole':
         return parseObjectList(received.payload.toString('utf8'))
