@@ -2,9 +2,7 @@
 
 import { pino, stdTimeFunctions } from 'pino'
 import type { Log, LogFields, LogLevel } from './log.ts'
-
-/** Longer values are cut: a client id may have 65,535 bytes, a line for people must not. */
-const maxValueCharacters = 1_024
+import { shortFields } from './short-fields.ts'
 
 export interface LineLog extends Log {
   /** A line of any level: for lines that come from elsewhere. */
@@ -28,7 +26,7 @@ export function createJsonLog(level: LogLevel, writeLine: (line: string) => void
     { write: (line: string) => writeLine(escapeInvisible(line)) },
   )
   const write = (lineLevel: LogLevel, event: string, fields: LogFields | undefined): void => {
-    logger[lineLevel](fields === undefined ? { event } : { event, ...shorten(fields) })
+    logger[lineLevel](fields === undefined ? { event } : { event, ...shortFields(fields) })
   }
   return {
     write,
@@ -38,17 +36,6 @@ export function createJsonLog(level: LogLevel, writeLine: (line: string) => void
     warn: (event, fields) => write('warn', event, fields),
     error: (event, fields) => write('error', event, fields),
   }
-}
-
-function shorten(fields: LogFields): LogFields {
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [name, typeof value === 'string' ? cut(value) : value]),
-  )
-}
-
-function cut(value: string): string {
-  if (value.length <= maxValueCharacters) return value
-  return `${value.slice(0, maxValueCharacters)}… (${value.length} characters)`
 }
 
 /**

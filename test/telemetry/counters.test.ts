@@ -75,6 +75,16 @@ test('a shard hands on what is grave enough, and nothing else crosses the thread
   ])
 })
 
+test('a shard cuts long values before they cross the threads, once', () => {
+  const { log, posted } = forwarding('warn')
+  log.warn('client refused', { clientId: 'c'.repeat(60_000), port: 1 })
+  const [{ fields } = {}] = posted
+  assert.match(String(fields?.['clientId']), /^c{1024}… \(60000 characters\)$/)
+  assert.equal(fields?.['port'], 1)
+  log.warn('client refused', fields)
+  assert.equal(posted[1]?.fields, fields)
+})
+
 test('lines that the main thread does not take are dropped and counted, and flow again when it does', () => {
   const { log, counters, posted } = forwarding('info')
   for (let line = 0; line < maxWaitingLogLines + 10; line += 1) log.info(`flood of kind ${line % 5}`)
