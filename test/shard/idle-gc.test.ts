@@ -12,6 +12,7 @@ class ModelHeap {
   live = 10
   traffic = 0
   now = 0
+  collectionMs = 100
   readonly done: string[] = []
   readonly tidy: IdleGc
 
@@ -31,7 +32,7 @@ class ModelHeap {
       },
       collect: () => {
         this.done.push('collect')
-        this.now += 100
+        this.now += this.collectionMs
         this.used = this.live
       },
       release: () => {
@@ -155,5 +156,17 @@ test('where memory is short it collects amid the traffic, for a tenth of the tim
     model.tidy.collectNow()
   }
   assert.ok(collected() >= 8 && collected() <= 12, `${collected()}`)
-  assert.equal(model.done.filter((what) => what === 'release').length, collected())
+  assert.equal(model.done.filter((what) => what === 'release').length, 1, 'a longer pause once per minute')
+})
+
+test('where memory is short and a collection is quick it returns the pages each time, however much is in use', () => {
+  const model = new ModelHeap()
+  model.collectionMs = 10
+  model.live = 400
+  model.burst(700)
+  for (let second = 0; second < 5; second++) {
+    model.now += 1_000
+    model.tidy.collectNow()
+  }
+  assert.deepEqual(model.done, Array(5).fill(['forget', 'collect', 'release']).flat())
 })

@@ -1,7 +1,7 @@
 // Connects the memory monitor with the shards and the system.
 
 import { type MemoryUse, memoryUses } from '../../core/index.ts'
-import { largestUsers, ownHeap, readMemoryTable } from '../../shard/index.ts'
+import { IdleGc, largestUsers, ownHeap, readMemoryTable } from '../../shard/index.ts'
 import { histogramRows } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
 import { residentBytes } from '../data-dir/machine-limits.ts'
@@ -32,7 +32,7 @@ export function monitorMemory({ memory, meters, alarms, supervisor }: MemoryDepe
   const rows = histogramRows(meters)
   const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
   const held = (): Record<MemoryUse, number> => readMemoryTable(memory.table)
-  let ownCollect: (() => void) | undefined
+  let mainGc: IdleGc | undefined
   let timer: NodeJS.Timeout | undefined
   const watch = new MemoryMonitor({
     limitBytes: memory.limitBytes,
@@ -44,8 +44,8 @@ export function monitorMemory({ memory, meters, alarms, supervisor }: MemoryDepe
     tell: (news) => {
       for (const shard of shards) supervisor.send(shard, { kind: 'memory', ...news })
       if (!news.collects) return
-      ownCollect ??= ownHeap().collect
-      ownCollect()
+      mainGc ??= new IdleGc({ ...ownHeap(), forget: () => {}, traffic: () => 0 })
+      mainGc.collectNow()
     },
     largest: () => largestOf(supervisor, shards, held()),
     alarms,

@@ -42,6 +42,13 @@ const maxBytesToRelease = 100_663_296
 /** With more in use, one visit takes too long. */
 const maxBytesToCollect = 536_870_912
 
+/**
+ * While memory is short, a release follows a collection that took no longer, in ms, because it takes two to three times as long.
+ * The number of objects decides: 2,500 client IDs of 60 KB make 170 MB, which a collection visits in 15 ms.
+ */
+const quickCollectionMs = 25
+/** Interval of releases after collections that took longer. */
+const slowReleaseIntervalMs = 60_000
 /** While memory is short, a collection is followed by this multiple of its duration without one. */
 const workPerCollection = 9
 
@@ -59,6 +66,7 @@ export class IdleGc {
   #peakBytes: number
   #next: Step
   #collectsNextAtMs = 0
+  #releasesNextAtMs = 0
 
   constructor(dependencies: GcDependencies) {
     this.#dependencies = dependencies
@@ -85,10 +93,19 @@ export class IdleGc {
     if (beganAtMs < this.#collectsNextAtMs) return
     this.#dependencies.forget()
     this.#dependencies.collect()
-    if (this.#dependencies.usedBytes() <= maxBytesToRelease) this.#dependencies.release()
+    if (this.#releasesAfter(beganAtMs)) this.#dependencies.release()
     const endedAtMs = this.#dependencies.nowMs()
     this.#collectsNextAtMs = endedAtMs + (endedAtMs - beganAtMs) * workPerCollection
     this.#isTidy()
+  }
+
+  /** Whether to return the pages that the collection has emptied: V8 kept 119 MB of them for client IDs of 60 KB. */
+  #releasesAfter(beganAtMs: number): boolean {
+    const nowMs = this.#dependencies.nowMs()
+    if (nowMs - beganAtMs <= quickCollectionMs) return true
+    if (nowMs < this.#releasesNextAtMs || this.#dependencies.usedBytes() > maxBytesToRelease) return false
+    this.#releasesNextAtMs = nowMs + slowReleaseIntervalMs
+    return true
   }
 
   #collect(): void {
