@@ -8,15 +8,16 @@
 
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { request as httpRequest, Agent } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { isMainThread, parentPort, Worker } from 'node:worker_threads'
 import pg from 'pg'
+import { Pool } from 'undici'
 import { DatabaseServer } from '../../test/clients/database-server.ts'
 import { publisher } from '../bridge/publisher.ts'
 import { godwit, pinSelf, startBroker } from '../load/brokers.ts'
+import { cpuSeconds } from '../load/process-facts.ts'
 import { median, number, printTable } from '../load/table.ts'
 
 const { values: options } = parseArgs({
@@ -33,21 +34,30 @@ const publishers = 20
 const windowOfEach = 50
 const batchRows = 1_000
 const httpConnections = 8
+const httpPipelining = 4
 const requestsAtATime = 100
 const payload = 'x'.repeat(64)
 const insert = 'INSERT INTO readings (topic, text) VALUES (${topic}, ${payload})'
 const rule = (action: string): string =>
   `'rule_engine.rules.all={sql="SELECT topic, payload FROM \\"load/#\\"",actions=["${action}"]}'`
 
+interface Rates {
+  readonly published: number
+  readonly delivered: number
+  /** Processor time of the broker for each result, all threads together. */
+  readonly microseconds: number
+}
+
 /** Publishes `count` messages, and returns results per second until `delivered` counts them all. */
 async function deliveredPerSecond(
   settings: readonly string[],
   count: number,
   delivered: () => Promise<number>,
-): Promise<{ readonly published: number; readonly delivered: number }> {
+): Promise<Rates> {
   const broker = await startBroker(godwit(['http_server.port=0', ...settings]))
   try {
     const startedAtMs = performance.now()
+    const startedAtCpu = cpuSeconds(broker.pid) ?? NaN
     const share = { window: windowOfEach, most: count / publishers }
     const each = await Promise.all(
       Array.from({ length: publishers }, (_, at) => publisher(broker.port, share, `publisher-${at}`)),
@@ -60,11 +70,23 @@ async function deliveredPerSecond(
       await pause(20)
     }
     const seconds = (performance.now() - startedAtMs) / 1_000
+    const microseconds = (((cpuSeconds(broker.pid) ?? NaN) - startedAtCpu) / count) * 1_000_000
     await done
-    return { published: (count / (publishedAtMs - startedAtMs)) * 1_000, delivered: count / seconds }
+    return { published: (count / (publishedAtMs - startedAtMs)) * 1_000, delivered: count / seconds, microseconds }
   } finally {
     await broker.stop()
   }
+}
+
+function rowOf(name: string, own: readonly number[], rates: readonly Rates[]): readonly string[] {
+  const medianOf = (of: (rate: Rates) => number): string => number(median(rates.map(of)))
+  return [
+    name,
+    number(median(own)),
+    medianOf(({ delivered }) => delivered),
+    medianOf(({ published }) => published),
+    medianOf(({ microseconds }) => microseconds),
+  ]
 }
 
 async function postgresql(runs: number, count: number): Promise<readonly string[]> {
@@ -74,25 +96,26 @@ async function postgresql(runs: number, count: number): Promise<readonly string[
   const client = new pg.Client({ host: '127.0.0.1', port: server.port, user: 'godwit', database: 'postgres' })
   await client.connect()
   try {
-    const [own, broker, accepted]: [number[], number[], number[]] = [[], [], []]
+    const own: number[] = []
+    const rates: Rates[] = []
     for (let run = 0; run < runs; run++) {
       await client.query('DROP TABLE IF EXISTS readings; CREATE TABLE readings (topic text, text text)')
       own.push(await ownRowsPerSecond(client, count))
       await client.query('TRUNCATE readings')
       const parameters = `parameters.sql="${insert}",resource_opts={batch_size=${batchRows},batch_time=20ms}`
-      const { delivered, published } = await deliveredPerSecond(
-        [
-          `'connectors.pgsql.db={server="127.0.0.1:${server.port}",username=godwit,database=postgres}'`,
-          `'actions.pgsql.rows={connector=db,${parameters}}'`,
-          rule('pgsql:rows'),
-        ],
-        count,
-        async () => Number((await client.query('SELECT count(*) AS count FROM readings')).rows[0].count),
+      rates.push(
+        await deliveredPerSecond(
+          [
+            `'connectors.pgsql.db={server="127.0.0.1:${server.port}",username=godwit,database=postgres}'`,
+            `'actions.pgsql.rows={connector=db,${parameters}}'`,
+            rule('pgsql:rows'),
+          ],
+          count,
+          async () => Number((await client.query('SELECT count(*) AS count FROM readings')).rows[0].count),
+        ),
       )
-      broker.push(delivered)
-      accepted.push(published)
     }
-    return ['PostgreSQL, rows/s', ...[median(own), median(broker), median(accepted)].map((value) => number(value))]
+    return rowOf('PostgreSQL, rows/s', own, rates)
   } finally {
     await client.end()
     for (const end of ends.toReversed()) await end()
@@ -122,46 +145,44 @@ async function http(runs: number, count: number): Promise<readonly string[]> {
     return posts
   }
   try {
-    const [own, broker, accepted]: [number[], number[], number[]] = [[], [], []]
+    const own: number[] = []
+    const rates: Rates[] = []
     for (let run = 0; run < runs; run++) {
       own.push(await ownPostsPerSecond(port, count))
       const before = await counted()
       const options = `resource_opts={inflight_window=${requestsAtATime}}`
-      const { delivered, published } = await deliveredPerSecond(
-        [
-          `'connectors.http.service={url="http://127.0.0.1:${port}",pool_size=${httpConnections}}'`,
-          `'actions.http.posts={connector=service,parameters={path="/",method=post,body="\${payload}"},${options}}'`,
-          rule('http:posts'),
-        ],
-        count,
-        async () => (await counted()) - before,
+      rates.push(
+        await deliveredPerSecond(
+          [
+            `'connectors.http.service={url="http://127.0.0.1:${port}",pool_size=${httpConnections},enable_pipelining=${httpPipelining}}'`,
+            `'actions.http.posts={connector=service,parameters={path="/",method=post,body="\${payload}"},${options}}'`,
+            rule('http:posts'),
+          ],
+          count,
+          async () => (await counted()) - before,
+        ),
       )
-      broker.push(delivered)
-      accepted.push(published)
     }
-    return ['HTTP, POST/s', ...[median(own), median(broker), median(accepted)].map((value) => number(value))]
+    return rowOf('HTTP, POST/s', own, rates)
   } finally {
     await service.terminate()
   }
 }
 
-/** `node:http` alone, with as many connections. */
+/** `undici` alone, with as many connections. */
 async function ownPostsPerSecond(port: number, count: number): Promise<number> {
-  const agent = new Agent({ keepAlive: true, maxSockets: httpConnections })
+  const pool = new Pool(`http://127.0.0.1:${port}`, { connections: httpConnections, pipelining: httpPipelining })
   const post = async (): Promise<void> => {
-    const request = httpRequest({ host: '127.0.0.1', port, agent, method: 'POST' })
-    request.end(payload)
-    const [response] = await once(request, 'response')
-    response.resume()
-    await once(response, 'end')
+    const { body } = await pool.request({ path: '/', method: 'POST', body: payload, idempotent: true, blocking: false })
+    await body.dump()
   }
   const startedAtMs = performance.now()
   let begun = 0
   const inTurn = async (): Promise<void> => {
     while (begun++ < count) await post()
   }
-  await Promise.all(Array.from({ length: httpConnections }, inTurn))
-  agent.destroy()
+  await Promise.all(Array.from({ length: publishers }, inTurn))
+  await pool.close()
   return (count / (performance.now() - startedAtMs)) * 1_000
 }
 
@@ -185,5 +206,8 @@ if (isMainThread) {
   const rows: (readonly string[])[] = []
   if (options.only !== 'http') rows.push(await postgresql(runs, Number(options.rows)))
   if (options.only !== 'postgresql') rows.push(await http(runs, Number(options.posts)))
-  printTable(['median of the runs', 'library alone', 'action', 'accepted from the publisher'], rows)
+  printTable(
+    ['median of the runs', 'library alone', 'action', 'accepted from the publishers', 'µs of the broker per result'],
+    rows,
+  )
 } else if (parentPort !== null) await serve(parentPort)

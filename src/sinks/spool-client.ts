@@ -51,6 +51,10 @@ const topicsRemembered = 16
 const neverExpires = 0xffff_ffff
 const reopenMs = 500
 const ackBytes = 4
+/** Acknowledgements of results that a service takes one by one go together: each turn of the shard is a commit. */
+const ackDelayMs = 2
+/** So many go at once, or a quarter of what the spool hands out. */
+const maxDelayedAcks = 64
 
 export class SpoolClient {
   readonly #options: SpoolClientOptions
@@ -60,12 +64,15 @@ export class SpoolClient {
   #isOpen = false
   #isStopped = false
   #acks: PacketId[] = []
+  readonly #urgentAcks: number
+  #ackTimer: { cancel(): void } | undefined
   #isWriting = false
   #reopen: { cancel(): void } | undefined
 
   constructor(options: SpoolClientOptions, reader: SpoolReader) {
     this.#options = options
     this.#reader = reader
+    this.#urgentAcks = Math.max(1, Math.min(maxDelayedAcks, options.receiveMaximum >> 2))
   }
 
   get isOpen(): boolean {
@@ -104,13 +111,18 @@ export class SpoolClient {
   acknowledge({ packetId, connection }: SpooledEntry): void {
     if (connection !== this.#connection || !this.#isOpen) return
     this.#acks.push(packetId)
-    if (this.#acks.length === 1) this.#options.later(() => this.#flush())
+    if (this.#acks.length === this.#urgentAcks) return this.#options.later(() => this.#flush())
+    this.#ackTimer ??= this.#options.after(ackDelayMs, () => {
+      this.#ackTimer = undefined
+      this.#flush()
+    })
   }
 
   /** What is not acknowledged stays in the session. */
   stop(): void {
     this.#isStopped = true
     this.#reopen?.cancel()
+    this.#ackTimer?.cancel()
     this.#flush()
     this.#isOpen = false
     this.#connection++

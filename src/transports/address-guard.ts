@@ -22,11 +22,16 @@ const namedRanges: Readonly<Record<string, readonly string[]>> = {
 
 let denied = new BlockList()
 
+/** What was asked lately: services are asked for each request. */
+const known = new Map<string, boolean>()
+const maxKnown = 1_000
+
 /**
  * Sets the denied addresses of the configuration for this thread: addresses, networks, `loopback`, `private`. Replaces
  * earlier ones.
  */
 export function denyAddresses(ranges: readonly string[]): void {
+  known.clear()
   denied = new BlockList()
   for (const range of ranges.flatMap((word) => namedRanges[word] ?? [word])) {
     const [address = '', prefix] = range.split('/')
@@ -38,6 +43,15 @@ export function denyAddresses(ranges: readonly string[]): void {
 
 /** Returns whether an address, with or without brackets, is forbidden. A name is not. */
 export function isForbiddenAddress(host: string): boolean {
+  let isForbidden = known.get(host)
+  if (isForbidden !== undefined) return isForbidden
+  isForbidden = isInLists(host)
+  if (known.size >= maxKnown) known.clear()
+  known.set(host, isForbidden)
+  return isForbidden
+}
+
+function isInLists(host: string): boolean {
   const address = host.startsWith('[') ? host.slice(1, -1) : host
   const family = isIP(address)
   // The list itself finds IPv4 addresses in IPv6 form (::ffff:169.254.0.1).

@@ -102,6 +102,7 @@ export const architectureRules: ArchitectureRules = {
     pino: 'src/telemetry/json-log.ts',
     'rotating-file-stream': 'src/telemetry/rotating-file.ts',
     ws: 'src/transports/websocket-library.ts',
+    undici: 'src/sinks/http/http-library.ts',
     pg: 'src/sinks/sql/postgresql-sink.ts',
     mysql2: 'src/sinks/sql/mysql-sink.ts',
     kafkajs: 'src/sinks/kafka/kafka-library.ts',

@@ -2,7 +2,7 @@
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { problemOfBase } from '../http/http-settings-check.ts'
-import type { HttpResult } from '../http/http-requests.ts'
+import type { HttpResult } from '../http/http-exchange.ts'
 import { answerText, basicAuthorization, outcomeOf, problemOfAnswer, ServiceClient } from '../http/service-client.ts'
 import type { NamedValue, Sink, SinkContext, SinkType, SpoolEntry, WriteOutcome } from '../sink.ts'
 import { readStatement, sqlRenderer, type SqlStatement } from '../sql/sql-entry.ts'

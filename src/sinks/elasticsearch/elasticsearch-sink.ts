@@ -1,7 +1,7 @@
 // Documents for Elasticsearch and OpenSearch, by their bulk API.
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
-import type { HttpResult } from '../http/http-requests.ts'
+import type { HttpResult } from '../http/http-exchange.ts'
 import { baseUrl, basicAuthorization, outcomeOf, problemOfAnswer, ServiceClient } from '../http/service-client.ts'
 import { hostAndPort, problemOfServer } from '../service-address.ts'
 import {
@@ -94,6 +94,7 @@ class ElasticSink implements Sink {
       },
       ssl,
       poolSize,
+      pipelining: connector.enable_pipelining,
       connectTimeoutMs,
       requestTimeoutMs,
     })

@@ -1,109 +1,150 @@
 // Requests to one HTTP service over connections that stay open.
+//
+//   send ──► waiting ──► the connection with the fewest requests, opened when it is needed ──► service
+//     └────► deadlines: one timer, since all requests may take equally long
 
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
-import type { ServiceTls } from '../service-address.ts'
-import { safeLookup, isForbiddenAddress } from '../../transports/index.ts'
+import { isForbiddenAddress } from '../../transports/index.ts'
+import { HttpConnection, type HttpConnectionSettings } from './http-connection.ts'
+import { HttpExchange, type HttpExchangeCallbacks, type HttpRequest, type HttpResult } from './http-exchange.ts'
+import { type HttpLibrary, loadHttpLibrary } from './http-library.ts'
 
-export interface HttpRequestsSettings {
+export interface HttpRequestsSettings extends HttpConnectionSettings {
   readonly poolSize: number
-  readonly connectTimeoutMs: number
   readonly requestTimeoutMs: number
-  readonly tls: ServiceTls | undefined
 }
 
-export interface HttpRequest {
-  readonly url: URL
-  readonly method: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Buffer | undefined
-  /** Characters of the answer that are read; by default as many as messages show. */
-  readonly maxAnswerLength?: number
-}
-
-/** The beginning of what the service said, for messages. */
-export const maxAnswerShown = 256
-
-export type HttpResult =
-  | { readonly status: number; readonly text: string; readonly retryAfterMs: number | undefined }
-  | { readonly failure: string }
+const stopped = 'the action is being stopped'
 
 export class HttpRequests {
   readonly #settings: HttpRequestsSettings
-  readonly #http: HttpAgent
-  readonly #https: HttpsAgent
-  readonly #closed = new AbortController()
+  /** Of the URL. A header of the request wins. */
+  readonly #authorization: string | undefined
+  /** Loaded by the first request: it is large. */
+  #library: HttpLibrary | undefined
+  #isLoading = false
+  readonly #connections: HttpConnection[] = []
+  readonly #connectionOf = new Map<HttpExchange, HttpConnection>()
+  /** In the order of their deadlines; those that wait for a connection as well. */
+  readonly #pending = new Map<HttpExchange, (result: HttpResult) => void>()
+  readonly #waiting: HttpExchange[] = []
+  #timer: NodeJS.Timeout | undefined
+  #isClosed = false
 
   constructor(settings: HttpRequestsSettings) {
     this.#settings = settings
-    const { poolSize, tls } = settings
-    const options = { keepAlive: true, maxSockets: poolSize, maxFreeSockets: poolSize, scheduling: 'lifo' } as const
-    this.#http = new HttpAgent(options)
-    this.#https = new HttpsAgent({ ...options, ...tls })
+    this.#authorization = authorizationOf(settings.origin)
   }
 
   /** Never rejects. Redirects are answers like others: the configured address is the one that is trusted. */
   send(request: HttpRequest): Promise<HttpResult> {
-    const { url, method, headers, body, maxAnswerLength = maxAnswerShown } = request
-    if (isForbiddenAddress(url.hostname))
-      return Promise.resolve({ failure: `the address of ${url.host} is denied by node.denied_addresses` })
-    const isSecure = url.protocol === 'https:'
-    const length = body === undefined ? {} : { 'content-length': String(body.length) }
-    const options = {
-      method,
-      headers: { ...headers, ...length },
-      lookup: safeLookup,
-      agent: isSecure ? this.#https : this.#http,
-      signal: this.#closed.signal,
-    }
+    const { origin, requestTimeoutMs } = this.#settings
+    if (isForbiddenAddress(origin.hostname))
+      return Promise.resolve({ failure: `the address of ${origin.host} is denied by node.denied_addresses` })
+    if (this.#isClosed) return Promise.resolve({ failure: stopped })
     return new Promise((resolve) => {
-      const sent = isSecure ? httpsRequest(url, options) : httpRequest(url, options)
-      const timer = setTimeout(
-        () => sent.destroy(new Error(`no answer within ${this.#settings.requestTimeoutMs} ms`)),
-        this.#settings.requestTimeoutMs,
-      )
-      const settle = (result: HttpResult): void => {
-        clearTimeout(timer)
-        resolve(result)
-      }
-      sent.once('socket', (socket) => {
-        if (!socket.connecting) return
-        const connecting = setTimeout(
-          () => sent.destroy(new Error(`no connection within ${this.#settings.connectTimeoutMs} ms`)),
-          this.#settings.connectTimeoutMs,
-        )
-        const stop = (): void => clearTimeout(connecting)
-        socket.once(isSecure ? 'secureConnect' : 'connect', stop)
-        socket.once('close', stop)
-      })
-      sent.on('response', (response) => readAnswer(response, maxAnswerLength, settle))
-      sent.on('error', (error: NodeJS.ErrnoException) => settle({ failure: failureOf(error) }))
-      sent.end(body)
+      const deadlineMs = performance.now() + requestTimeoutMs
+      const exchange = new HttpExchange(this.#withAuthorization(request), deadlineMs, this.#callbacks)
+      this.#pending.set(exchange, resolve)
+      this.#timer ??= setTimeout(this.#failOverdue, requestTimeoutMs).unref()
+      const connection = this.#freeConnection()
+      if (connection === undefined) this.#waiting.push(exchange)
+      else this.#sendOn(connection, exchange)
     })
   }
 
+  /** Requests that are under way fail. */
   close(): void {
-    this.#closed.abort()
-    this.#http.destroy()
-    this.#https.destroy()
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    for (const exchange of this.#pending.keys()) exchange.fail(stopped)
+    for (const connection of this.#connections) connection.close(stopped)
+  }
+
+  #withAuthorization(request: HttpRequest): HttpRequest {
+    if (this.#authorization === undefined) return request
+    return { ...request, headers: { authorization: this.#authorization, ...request.headers } }
+  }
+
+  /** Undefined: each has as many requests as it may have. */
+  #freeConnection(): HttpConnection | undefined {
+    const { poolSize, pipelining } = this.#settings
+    let best: HttpConnection | undefined
+    for (const connection of this.#connections) {
+      if (connection.requests === 0) return connection
+      if (best === undefined || connection.requests < best.requests) best = connection
+    }
+    if (this.#connections.length < poolSize) return this.#addConnection()
+    return best !== undefined && best.requests < pipelining ? best : undefined
+  }
+
+  /** Undefined while the library is being loaded. */
+  #addConnection(): HttpConnection | undefined {
+    if (this.#library === undefined) {
+      if (!this.#isLoading) void this.#load()
+      return undefined
+    }
+    const connection = new HttpConnection(this.#library, this.#settings)
+    this.#connections.push(connection)
+    return connection
+  }
+
+  async #load(): Promise<void> {
+    this.#isLoading = true
+    try {
+      this.#library = await loadHttpLibrary()
+    } catch (error) {
+      this.#isLoading = false
+      for (const exchange of this.#waiting.splice(0)) exchange.fail(String(error))
+      return
+    }
+    while (this.#waiting.length > 0 && !this.#isClosed) {
+      const connection = this.#freeConnection()
+      if (connection === undefined) return
+      this.#sendNext(connection)
+    }
+  }
+
+  /** The next one that waits and has not failed meanwhile. */
+  #sendNext(connection: HttpConnection): void {
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift())
+      if (this.#pending.has(next)) return this.#sendOn(connection, next)
+  }
+
+  #sendOn(connection: HttpConnection, exchange: HttpExchange): void {
+    this.#connectionOf.set(exchange, connection)
+    connection.send(exchange)
+  }
+
+  readonly #callbacks: HttpExchangeCallbacks = {
+    settle: (exchange, result) => {
+      this.#pending.get(exchange)?.(result)
+      this.#pending.delete(exchange)
+    },
+    release: (exchange) => {
+      const connection = this.#connectionOf.get(exchange)
+      if (connection === undefined) return
+      this.#connectionOf.delete(exchange)
+      connection.requests--
+      if (!this.#isClosed) this.#sendNext(connection)
+    },
+  }
+
+  readonly #failOverdue = (): void => {
+    this.#timer = undefined
+    const nowMs = performance.now()
+    for (const exchange of this.#pending.keys()) {
+      const leftMs = exchange.deadlineMs - nowMs
+      if (leftMs > 0) {
+        this.#timer = setTimeout(this.#failOverdue, Math.ceil(leftMs)).unref()
+        return
+      }
+      exchange.fail(`no answer within ${this.#settings.requestTimeoutMs} ms`)
+    }
   }
 }
 
-function failureOf(error: NodeJS.ErrnoException): string {
-  if (error.code === undefined || error.message.includes(error.code)) return error.message
-  return `${error.code}: ${error.message}`
-}
-
-function readAnswer(response: IncomingMessage, maxLength: number, settle: (result: HttpResult) => void): void {
-  let text = ''
-  response.setEncoding('utf8')
-  response.on('data', (part: string) => {
-    if (text.length < maxLength) text += part.slice(0, maxLength - text.length)
-  })
-  response.on('error', (error) => settle({ failure: `the answer broke off: ${error.message}` }))
-  response.on('end', () => {
-    const seconds = Number(response.headers['retry-after'])
-    const retryAfterMs = Number.isFinite(seconds) && seconds > 0 ? seconds * 1_000 : undefined
-    settle({ status: response.statusCode ?? 0, text, retryAfterMs })
-  })
+function authorizationOf({ username, password }: URL): string | undefined {
+  if (username === '' && password === '') return undefined
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  return `Basic ${Buffer.from(credentials).toString('base64')}`
 }

@@ -5,8 +5,8 @@ import type { TlsSettings } from '../service-address.ts'
 import { problemOfDialFiles } from '../../transports/index.ts'
 
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-/** What describes the body is the broker's to say. */
-const ownHeaders = ['content-length', 'transfer-encoding', 'host', 'connection']
+/** The broker sets what describes the body and the connection. */
+const ownHeaders = ['content-length', 'transfer-encoding', 'host', 'connection', 'keep-alive', 'upgrade', 'expect']
 
 /** Begins with `setting`. */
 export function problemOfHeaders(headers: ReadonlyMap<string, string>, setting: string): string | undefined {

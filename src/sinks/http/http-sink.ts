@@ -1,7 +1,6 @@
 // Actions over HTTP: one request for each entry.
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
-import type { UserProperties } from '../../protocol/index.ts'
 import { tlsOf } from '../service-address.ts'
 import {
   bytesOfText,
@@ -53,17 +52,29 @@ export const httpSinkType: SinkType<HttpAction, HttpConnector> = {
 class HttpSink implements Sink {
   readonly #requests: HttpRequests
   readonly #url: URL
+  readonly #path: string
+  /** The path of the entry before, and what it stands for. */
+  #lastPath: { readonly text: string; readonly path: string }
   readonly #headers: Readonly<Record<string, string>>
+  /** Why no request can be sent with the headers of the settings. */
+  readonly #problem: WriteOutcome | undefined
   readonly #method: string
   readonly #hasBody: boolean
 
   constructor(connector: HttpConnector, action: HttpAction, requestTimeoutMs: number) {
     this.#url = new URL(connector.url ?? '')
+    this.#path = this.#url.pathname + this.#url.search
+    this.#lastPath = { text: '', path: this.#path }
     this.#headers = { 'content-type': 'application/json', ...lowerCase(connector.headers) }
+    this.#problem = Object.entries(this.#headers)
+      .map(problemOfHeader)
+      .find((problem) => problem !== undefined)
     this.#method = action.parameters.method.toUpperCase()
     this.#hasBody = this.#method === 'POST' || this.#method === 'PUT'
     this.#requests = new HttpRequests({
+      origin: this.#url,
       poolSize: connector.pool_size,
+      pipelining: connector.enable_pipelining,
       connectTimeoutMs: connector.connect_timeout,
       requestTimeoutMs,
       tls: this.#url.protocol === 'https:' ? tlsOf({ ...connector.ssl, enable: true }) : undefined,
@@ -75,17 +86,23 @@ class HttpSink implements Sink {
   }
 
   async #send({ payload, attributes }: SpoolEntry): Promise<WriteOutcome> {
-    const headers: Record<string, string> = { ...this.#headers }
+    let path = this.#path
+    let headers = this.#headers
+    let problem = this.#problem
     for (const [name, value] of attributes) {
-      if (name.startsWith(headerAttribute)) headers[name.slice(headerAttribute.length).toLowerCase()] = value
+      if (name === pathAttribute) {
+        const found = this.#pathFor(value)
+        if (found === undefined) return { outcome: 'refused', why: 'the path gives no address of the service' }
+        path = found
+      } else if (name.startsWith(headerAttribute)) {
+        const header = name.slice(headerAttribute.length).toLowerCase()
+        headers = { ...headers, [header]: value }
+        problem ??= problemOfHeader([header, value])
+      }
     }
-    const url = this.#urlFor(attributes)
-    if (url === undefined) return { outcome: 'refused', why: 'the path gives no address of the service' }
-    const unusable = Object.entries(headers).find(([, value]) => /[^\t\x20-\x7e\x80-\xff]/.test(value))
-    if (unusable !== undefined)
-      return { outcome: 'refused', why: `the header ${unusable[0]} has a forbidden character` }
+    if (problem !== undefined) return problem
     const body = this.#hasBody ? payload : undefined
-    const result = await this.#requests.send({ url, method: this.#method, headers, body })
+    const result = await this.#requests.send({ path, method: this.#method, headers, body })
     if ('failure' in result) return { outcome: 'retry', why: result.failure }
     const { status, text } = result
     if (status >= 200 && status < 300) return done
@@ -93,24 +110,22 @@ class HttpSink implements Sink {
     return { outcome: status >= 500 || retriedStatuses.has(status) ? 'retry' : 'refused', why }
   }
 
-  /** The path can not lead to another host. */
-  #urlFor(attributes: UserProperties): URL | undefined {
-    const path = attributes.find(([name]) => name === pathAttribute)?.[1] ?? ''
-    if (path === '') return this.#url
+  /** A path can not lead to another host. */
+  #pathFor(text: string): string | undefined {
+    if (text === this.#lastPath.text) return this.#lastPath.path
     const base = this.#url.href.replace(/\/$/, '')
-    const separator = path.startsWith('/') || path.startsWith('?') ? '' : '/'
-    const url = URL.parse(base + separator + path)
-    return url !== null && url.host === this.#url.host ? url : undefined
+    const separator = text.startsWith('/') || text.startsWith('?') ? '' : '/'
+    const url = URL.parse(base + separator + text)
+    if (url === null || url.host !== this.#url.host) return undefined
+    const path = url.pathname + url.search
+    this.#lastPath = { text, path }
+    return path
   }
 
   /** Each response means that the service is available, whatever its status is. */
   async check(): Promise<string | undefined> {
-    const result = await this.#requests.send({
-      url: this.#url,
-      method: 'HEAD',
-      headers: this.#headers,
-      body: undefined,
-    })
+    const request = { path: this.#path, method: 'HEAD', headers: this.#headers, body: undefined }
+    const result = await this.#requests.send(request)
     return 'failure' in result ? result.failure : undefined
   }
 
@@ -121,4 +136,9 @@ class HttpSink implements Sink {
 
 function lowerCase(headers: ReadonlyMap<string, string>): Record<string, string> {
   return Object.fromEntries([...headers].map(([name, value]) => [name.toLowerCase(), value]))
+}
+
+function problemOfHeader([name, value]: readonly [string, string]): WriteOutcome | undefined {
+  if (!/[^\t\x20-\x7e\x80-\xff]/.test(value)) return undefined
+  return { outcome: 'refused', why: `the header ${name} has a forbidden character` }
 }

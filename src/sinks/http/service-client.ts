@@ -3,7 +3,8 @@
 
 import type { WriteOutcome } from '../sink.ts'
 import { type hostAndPort, type TlsSettings, tlsOf } from '../service-address.ts'
-import { HttpRequests, type HttpResult, maxAnswerShown } from './http-requests.ts'
+import { type HttpResult, maxAnswerShown } from './http-exchange.ts'
+import { HttpRequests } from './http-requests.ts'
 
 export interface ServiceSettings {
   /** Where paths begin; it has no `/` at its end. */
@@ -11,6 +12,8 @@ export interface ServiceSettings {
   readonly headers: Readonly<Record<string, string>>
   readonly ssl: TlsSettings
   readonly poolSize: number
+  /** Requests that a connection may have at a time; 1 if absent. */
+  readonly pipelining?: number
   readonly connectTimeoutMs: number
   readonly requestTimeoutMs: number
 }
@@ -30,19 +33,19 @@ const passingStatuses = new Set([401, 403, 404, 405, 408, 425, 429])
 export class ServiceClient {
   readonly #settings: ServiceSettings
   readonly #requests: HttpRequests
-
   constructor(settings: ServiceSettings) {
     this.#settings = settings
-    const { base, ssl, poolSize, connectTimeoutMs, requestTimeoutMs } = settings
+    const { base, ssl, poolSize, pipelining = 1, connectTimeoutMs, requestTimeoutMs } = settings
     const tls = base.protocol === 'https:' ? tlsOf({ ...ssl, enable: true }) : undefined
-    this.#requests = new HttpRequests({ poolSize, connectTimeoutMs, requestTimeoutMs, tls })
+    this.#requests = new HttpRequests({ origin: base, poolSize, pipelining, connectTimeoutMs, requestTimeoutMs, tls })
   }
 
   /** Never rejects. */
   send({ method = 'POST', path, headers, body, maxAnswerLength }: ServiceRequest): Promise<HttpResult> {
     const { base, headers: own } = this.#settings
+    const url = new URL(base.href.replace(/\/$/, '') + path)
     return this.#requests.send({
-      url: new URL(base.href.replace(/\/$/, '') + path),
+      path: url.pathname + url.search,
       method,
       headers: { ...own, ...headers },
       body,

@@ -6,7 +6,7 @@
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { csvRenderer } from '../csv.ts'
 import { outcomeOf, problemOfAnswer, ServiceClient, baseUrl } from '../http/service-client.ts'
-import type { HttpResult } from '../http/http-requests.ts'
+import type { HttpResult } from '../http/http-exchange.ts'
 import {
   bytesOfText,
   type CompileTemplate,

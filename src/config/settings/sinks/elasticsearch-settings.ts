@@ -11,6 +11,7 @@ import {
   maybeText,
   namedSinks,
   ofEmqx,
+  pipelining,
   poolSize,
   resourceOptionsWith,
   template,
@@ -27,7 +28,7 @@ const elasticsearchConnector = section('One Elasticsearch or OpenSearch.', {
   connect_timeout: connectTimeout,
   pool_size: poolSize,
   pool_type: ofEmqx,
-  enable_pipelining: ofEmqx,
+  enable_pipelining: pipelining,
   ssl: clientCertificates,
 })
 

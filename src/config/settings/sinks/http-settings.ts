@@ -11,6 +11,7 @@ import {
   connectTimeout,
   maybeText,
   namedSinks,
+  pipelining,
   poolSize,
   ofEmqx,
   resourceOptions,
@@ -24,7 +25,7 @@ export const httpConnector = section('One HTTP service.', {
   connect_timeout: connectTimeout,
   pool_size: poolSize,
   pool_type: ofEmqx,
-  enable_pipelining: ofEmqx,
+  enable_pipelining: pipelining,
   max_inactive: ofEmqx,
   ssl: clientCertificates,
 })

@@ -55,6 +55,12 @@ export const connectTimeout = setting(duration({ minMs: 10, maxMs: hourMs, bareU
 
 export const poolSize = setting(integer({ min: 1, max: 1_024 }), 8, { description: 'Connections of each shard.' })
 
+/** Of HTTP. */
+export const pipelining = setting(integer({ min: 1, max: 1_024 }), 1, {
+  description:
+    'Requests that a connection may have at a time. More than 1 needs a service that answers them in their order, as HTTP/1.1 asks; a request that is slow keeps those behind it waiting.',
+})
+
 /** For services with an address. */
 export const serverSettings = {
   ...connectorSettings,

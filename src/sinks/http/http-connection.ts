@@ -1,0 +1,88 @@
+// One connection to an HTTP service. It is opened by its first request, and again by the next one after it was closed.
+
+import type { Socket } from 'node:net'
+import type { ServiceTls } from '../service-address.ts'
+import { safeLookup } from '../../transports/index.ts'
+import type { HttpExchange } from './http-exchange.ts'
+import type { HttpClient, SocketOpener, HttpLibrary } from './http-library.ts'
+
+export interface HttpConnectionSettings {
+  /** `http://host:port`; a path in it is not used. */
+  readonly origin: URL
+  /** Requests that a connection may have at a time. */
+  readonly pipelining: number
+  readonly connectTimeoutMs: number
+  readonly tls: ServiceTls | undefined
+}
+
+/** A connection without requests is closed after this time, or earlier if the service says so. */
+const idleMs = 30_000
+
+export class HttpConnection {
+  /** Requests that it has at the moment. */
+  requests = 0
+  readonly #settings: HttpConnectionSettings
+  readonly #client: HttpClient
+  /** The last one; it may be closed. */
+  #socket: Socket | undefined
+  #isConnecting = false
+  #isCollecting = false
+
+  constructor(library: HttpLibrary, settings: HttpConnectionSettings) {
+    this.#settings = settings
+    const { origin, pipelining, tls } = settings
+    // With HTTP/2, all requests would be on one connection. The time limit of the library counts seconds.
+    const connect = library.buildConnector({ allowH2: false, timeout: 0, lookup: safeLookup, ...tls })
+    this.#client = new library.Client(origin.origin, {
+      pipelining,
+      connect: this.#limited(connect),
+      keepAliveTimeout: idleMs,
+      // The deadlines of the exchanges include the time that they wait.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+  }
+
+  send(exchange: HttpExchange): void {
+    this.requests++
+    this.#collectWrites()
+    const { path, method, headers, body = null } = exchange.request
+    // A request that failed is sent again in any case: it may follow one that is not answered yet.
+    this.#client.dispatch({ path, method, headers, body, idempotent: true, blocking: false, reset: false }, exchange)
+  }
+
+  close(why: string): void {
+    if (this.#isConnecting) this.#socket?.destroy(new Error(why))
+    void this.#client.destroy()
+  }
+
+  /** What is sent within one turn of the event loop goes to the system together. */
+  #collectWrites(): void {
+    const socket = this.#socket
+    if (this.#settings.pipelining === 1 || this.#isCollecting || this.#isConnecting || socket === undefined) return
+    this.#isCollecting = true
+    socket.cork()
+    setImmediate(() => {
+      this.#isCollecting = false
+      socket.uncork()
+    })
+  }
+
+  /** Limits the time of connecting. */
+  #limited(connect: SocketOpener): SocketOpener {
+    const { connectTimeoutMs } = this.#settings
+    return (options, callback) => {
+      this.#isConnecting = true
+      // It returns its socket, which the library uses as well.
+      const socket = connect(options, (...result) => {
+        clearTimeout(timer)
+        this.#isConnecting = false
+        callback(...result)
+      }) as unknown as Socket
+      this.#socket = socket
+      const why = `no connection within ${connectTimeoutMs} ms`
+      const timer = setTimeout(() => socket.destroy(new Error(why)), connectTimeoutMs)
+      return socket
+    }
+  }
+}

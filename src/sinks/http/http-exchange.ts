@@ -1,0 +1,94 @@
+// One request and its answer, as the HTTP library hands it over in parts.
+
+import { StringDecoder } from 'node:string_decoder'
+import type { AnswerHandler, AnswerHeaders, RequestController } from './http-library.ts'
+
+export interface HttpRequest {
+  /** Path and query. */
+  readonly path: string
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer | undefined
+  /** Characters of the answer that are read; by default as many as messages show. */
+  readonly maxAnswerLength?: number
+}
+
+/** The beginning of what the service said, for messages. */
+export const maxAnswerShown = 256
+
+export type HttpResult =
+  | { readonly status: number; readonly text: string; readonly retryAfterMs: number | undefined }
+  | { readonly failure: string }
+
+export interface HttpExchangeCallbacks {
+  /** Called once. */
+  settle(exchange: HttpExchange, result: HttpResult): void
+  /** The connection has no part in it any more. Called once, and never without a connection. */
+  release(exchange: HttpExchange): void
+}
+
+export class HttpExchange implements AnswerHandler {
+  readonly request: HttpRequest
+  readonly deadlineMs: number
+  readonly #callbacks: HttpExchangeCallbacks
+  #controller: RequestController | undefined
+  #isSettled = false
+  #status = 0
+  #retryAfterMs: number | undefined
+  #text = ''
+  #decoder: StringDecoder | undefined
+
+  constructor(request: HttpRequest, deadlineMs: number, callbacks: HttpExchangeCallbacks) {
+    this.request = request
+    this.deadlineMs = deadlineMs
+    this.#callbacks = callbacks
+  }
+
+  /** Ends the exchange, and its connection: what the service may still say belongs to no request. */
+  fail(why: string): void {
+    this.#settle({ failure: why })
+    this.#controller?.abort(new Error(why))
+  }
+
+  onRequestStart(controller: RequestController): void {
+    // It failed while the connection was being opened.
+    if (this.#isSettled) controller.abort(new Error('the request has failed already'))
+    else this.#controller = controller
+  }
+
+  onResponseStart(_: unknown, status: number, headers: AnswerHeaders): void {
+    this.#status = status
+    const seconds = Number(headers['retry-after'])
+    this.#retryAfterMs = Number.isFinite(seconds) && seconds > 0 ? seconds * 1_000 : undefined
+  }
+
+  onResponseData(_: unknown, chunk: Buffer): void {
+    const { maxAnswerLength = maxAnswerShown } = this.request
+    const missing = maxAnswerLength - this.#text.length
+    if (missing <= 0) return
+    this.#decoder ??= new StringDecoder('utf8')
+    this.#text += this.#decoder.write(chunk).slice(0, missing)
+  }
+
+  onResponseEnd(): void {
+    this.#settle({ status: this.#status, text: this.#text, retryAfterMs: this.#retryAfterMs })
+    this.#callbacks.release(this)
+  }
+
+  onResponseError(_: unknown, error: NodeJS.ErrnoException): void {
+    const why = failureOf(error)
+    this.#settle({ failure: this.#status === 0 ? why : `the answer broke off: ${why}` })
+    this.#callbacks.release(this)
+  }
+
+  #settle(result: HttpResult): void {
+    if (this.#isSettled) return
+    this.#isSettled = true
+    this.#callbacks.settle(this, result)
+  }
+}
+
+function failureOf({ code, message }: NodeJS.ErrnoException): string {
+  if (code === undefined || message.includes(code)) return message
+  return message === '' ? code : `${code}: ${message}`
+}

@@ -1,0 +1,26 @@
+// The HTTP client library. It is large, so it is loaded when the first request is to be sent.
+
+import type { buildConnector, Client, Dispatcher } from 'undici'
+
+/** What of the library is used. */
+export interface HttpLibrary {
+  readonly Client: typeof Client
+  readonly buildConnector: typeof buildConnector
+}
+
+export type HttpClient = Client
+
+/** Opens sockets. */
+export type SocketOpener = buildConnector.connector
+
+/** Takes the parts of an answer. */
+export type AnswerHandler = Dispatcher.DispatchHandler
+
+/** Ends a request and its connection. */
+export type RequestController = Dispatcher.DispatchController
+
+export type AnswerHeaders = Parameters<NonNullable<AnswerHandler['onResponseStart']>>[2]
+
+export function loadHttpLibrary(): Promise<HttpLibrary> {
+  return import('undici')
+}
