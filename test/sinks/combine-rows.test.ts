@@ -2,8 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { combineRows, readInsert } from '../../src/sinks/sql/combine-rows.ts'
+import { readInsert, RowCombiner } from '../../src/sinks/sql/combine-rows.ts'
 import type { SqlStatement } from '../../src/sinks/sql/sql-entry.ts'
+
+const combineRows = (statements: readonly SqlStatement[]) => new RowCombiner().combine(statements)
 
 /** The statements with their values in place, for comparison. */
 function shown(statements: readonly SqlStatement[]): readonly string[] {

@@ -5,7 +5,7 @@ import { problemOfBase } from '../http/http-settings-check.ts'
 import type { HttpResult } from '../http/http-exchange.ts'
 import { answerText, basicAuthorization, outcomeOf, problemOfAnswer, ServiceClient } from '../http/service-client.ts'
 import type { NamedValue, Sink, SinkContext, SinkType, SpoolEntry, WriteOutcome } from '../sink.ts'
-import { readStatement, sqlRenderer, type SqlStatement } from '../sql/sql-entry.ts'
+import { sqlRenderer, type SqlStatement, StatementReader } from '../sql/sql-entry.ts'
 import { writeByHalves } from '../write-by-halves.ts'
 import { clickhouseLiteral } from './clickhouse-literal.ts'
 
@@ -34,6 +34,7 @@ export const clickhouseSinkType: SinkType<ClickhouseAction, ClickhouseConnector>
 class ClickhouseSink implements Sink {
   readonly #client: ServiceClient
   readonly #query: string
+  readonly #reader = new StatementReader()
 
   constructor(connector: ClickhouseConnector, { requestTimeoutMs }: SinkContext) {
     const { url, database, username, password, ssl, pool_size: poolSize, connect_timeout: connectTimeoutMs } = connector
@@ -49,14 +50,17 @@ class ClickhouseSink implements Sink {
   }
 
   write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
-    return writeByHalves(batch.map(readStatement), async (statements) => {
-      const text = insertOf(statements)
-      if (text !== undefined) return this.#run(text)
-      // Statements that cannot be combined into one INSERT are sent one by one.
-      const outcomes: WriteOutcome[] = []
-      for (const statement of statements) outcomes.push(await this.#run(textOf(statement)))
-      return outcomes
-    })
+    return writeByHalves(
+      batch.map((entry) => this.#reader.read(entry)),
+      async (statements) => {
+        const text = insertOf(statements)
+        if (text !== undefined) return this.#run(text)
+        // Statements that cannot be combined into one INSERT are sent one by one.
+        const outcomes: WriteOutcome[] = []
+        for (const statement of statements) outcomes.push(await this.#run(textOf(statement)))
+        return outcomes
+      },
+    )
   }
 
   async #run(text: string): Promise<WriteOutcome> {

@@ -1,7 +1,7 @@
 // Combines consecutive INSERT statements that differ only in their values into one statement with several rows: one round trip
 // instead of one per row.
 
-import type { SqlStatement, SqlValue } from './sql-entry.ts'
+import type { SqlStatement } from './sql-entry.ts'
 
 /** The protocols of PostgreSQL and MySQL have 16 bits for the number of bound values. */
 const maxValues = 65_535
@@ -17,52 +17,66 @@ interface SingleRowInsert {
   readonly tail: string
 }
 
-/**
- * Returns statements with the same effect, in the same order. The number of rows of a statement is a power of two, so that
- * databases see few different texts: each is prepared once.
- */
-export function combineRows(statements: readonly SqlStatement[]): readonly SqlStatement[] {
-  const combined: SqlStatement[] = []
-  let from = 0
-  while (from < statements.length) {
-    let end = from + 1
-    while (end < statements.length && hasSameTexts(statements[from], statements[end])) end++
-    combined.push(...combineEqual(statements.slice(from, end)))
-    from = end
+/** The texts that were combined last are remembered: the batches of an action have the same ones. */
+export class RowCombiner {
+  #texts: readonly string[] = []
+  #insert: SingleRowInsert | undefined
+  /** By their number of rows, which is a power of two. */
+  readonly #combined = new Map<number, readonly string[]>()
+
+  /**
+   * Returns statements with the same effect, in the same order. The number of rows of a statement is a power of two, so that
+   * databases see few different texts: each is prepared once.
+   */
+  combine(statements: readonly SqlStatement[]): readonly SqlStatement[] {
+    const combined: SqlStatement[] = []
+    let from = 0
+    while (from < statements.length) {
+      let end = from + 1
+      while (end < statements.length && hasSameTexts(statements[from], statements[end])) end++
+      combined.push(...this.#combineEqual(statements.slice(from, end)))
+      from = end
+    }
+    return combined
   }
-  return combined
+
+  /** The statements have the same texts. */
+  #combineEqual(statements: readonly SqlStatement[]): readonly SqlStatement[] {
+    const [{ texts, values }] = statements
+    if (statements.length === 1) return statements
+    if (texts !== this.#texts) {
+      this.#texts = texts
+      this.#insert = readInsert(texts)
+      this.#combined.clear()
+    }
+    const insert = this.#insert
+    if (insert === undefined) return statements
+    const limit = Math.min(maxRows, Math.floor(maxValues / Math.max(1, values.length)))
+    const combined: SqlStatement[] = []
+    let from = 0
+    while (from < statements.length) {
+      const rows = 2 ** Math.floor(Math.log2(Math.min(limit, statements.length - from)))
+      let textsOfRows = this.#combined.get(rows)
+      if (textsOfRows === undefined) this.#combined.set(rows, (textsOfRows = textsOf(insert, rows)))
+      combined.push({ texts: textsOfRows, values: statements.slice(from, from + rows).flatMap((each) => each.values) })
+      from += rows
+    }
+    return combined
+  }
 }
 
 function hasSameTexts({ texts: one }: SqlStatement, { texts: other }: SqlStatement): boolean {
-  return one.length === other.length && one.every((text, at) => text === other[at])
+  return one === other || (one.length === other.length && one.every((text, at) => text === other[at]))
 }
 
-/** The statements have the same texts. */
-function combineEqual(statements: readonly SqlStatement[]): readonly SqlStatement[] {
-  const [{ texts, values }] = statements
-  const insert = statements.length === 1 ? undefined : readInsert(texts)
-  if (insert === undefined) return statements
-  const limit = Math.min(maxRows, Math.floor(maxValues / Math.max(1, values.length)))
-  const combined: SqlStatement[] = []
-  let from = 0
-  while (from < statements.length) {
-    const rows = 2 ** Math.floor(Math.log2(Math.min(limit, statements.length - from)))
-    combined.push(withRows(insert, statements.slice(from, from + rows)))
-    from += rows
-  }
-  return combined
-}
-
-function withRows({ head, row, tail }: SingleRowInsert, statements: readonly SqlStatement[]): SqlStatement {
+function textsOf({ head, row, tail }: SingleRowInsert, rows: number): readonly string[] {
   const texts = [head]
-  const values: SqlValue[] = []
-  for (const [at, { values: rowValues }] of statements.entries()) {
+  for (let at = 0; at < rows; at++) {
     texts[texts.length - 1] += `${at === 0 ? '' : ', '}${row[0]}`
     texts.push(...row.slice(1))
-    values.push(...rowValues)
   }
   texts[texts.length - 1] += tail
-  return { texts, values }
+  return texts
 }
 
 /**

@@ -32,18 +32,18 @@ async function createPool(connector: SqlConnector, requestTimeoutMs: number): Pr
   // A connection that breaks is replaced by the next one that is needed; what it was doing fails by itself.
   pool.on('error', () => {})
   pool.on('connect', (client) => void client.on('error', () => {}))
+  const numbered = new NumberedTexts()
   return {
-    connect: async () => connectionOf(await pool.connect()),
+    connect: async () => connectionOf(await pool.connect(), numbered),
     check: () => pool.query('SELECT 1'),
     end: () => pool.end(),
   }
 }
 
-function connectionOf(client: PoolClient): SqlConnection {
+function connectionOf(client: PoolClient, numbered: NumberedTexts): SqlConnection {
   return {
     run: async ({ texts, values }) => {
-      const text = texts.reduce((sql, part, at) => (at === 0 ? part : `${sql}$${at}${part}`), '')
-      await client.query(text, [...values])
+      await client.query(numbered.textOf(texts), [...values])
     },
     begin: async () => void (await client.query('BEGIN')),
     commit: async () => void (await client.query('COMMIT')),
@@ -56,4 +56,17 @@ function connectionOf(client: PoolClient): SqlConnection {
 function stateOf(error: unknown): string {
   const { code } = error as { readonly code?: unknown }
   return typeof code === 'string' && code.length === 5 ? code : ''
+}
+
+/** Statements with the names of their values, `$1` and so on. Those of full batches are the same objects again and again. */
+class NumberedTexts {
+  readonly #known = new WeakMap<readonly string[], string>()
+
+  textOf(texts: readonly string[]): string {
+    let text = this.#known.get(texts)
+    if (text !== undefined) return text
+    text = texts.reduce((sql, part, at) => (at === 0 ? part : `${sql}$${at}${part}`), '')
+    this.#known.set(texts, text)
+    return text
+  }
 }

@@ -16,16 +16,36 @@ const bytesKey = '$base64'
 
 export function sqlRenderer(sql: string, compile: CompileTemplate): (data: RuleData) => SpoolEntry {
   const template = compile(sql)
-  const texts = textsOf(template)
+  const head = headOf(textsOf(template))
   return (data) => {
-    const values = template.values(data).map(storedValue)
-    return { payload: Buffer.from(JSON.stringify({ texts, values })), attributes: [] }
+    const values = JSON.stringify(template.values(data).map(storedValue))
+    return { payload: Buffer.from(`${head}${values}}`), attributes: [] }
   }
 }
 
-export function readStatement({ payload }: SpoolEntry): SqlStatement {
-  const { texts, values } = JSON.parse(payload.toString()) as { texts: string[]; values: unknown[] }
-  return { texts, values: values.map(boundValue) }
+/** Reads entries of one action. Their texts are the same until the action changes, and are then the same object. */
+export class StatementReader {
+  #head = Buffer.alloc(0)
+  #texts: readonly string[] = []
+
+  read({ payload }: SpoolEntry): SqlStatement {
+    const start = this.#head.length
+    const isKnown = start > 0 && payload.compare(this.#head, 0, start, 0, start) === 0
+    if (isKnown) return this.#statement(JSON.parse(payload.toString('utf8', start, payload.length - 1)))
+    const { texts, values } = JSON.parse(payload.toString()) as { texts: string[]; values: unknown[] }
+    this.#texts = texts
+    this.#head = Buffer.from(headOf(texts))
+    return this.#statement(values)
+  }
+
+  #statement(values: readonly unknown[]): SqlStatement {
+    return { texts: this.#texts, values: values.map(boundValue) }
+  }
+}
+
+/** What the entries of one statement begin with. */
+function headOf(texts: readonly string[]): string {
+  return `{"texts":${JSON.stringify(texts)},"values":`
 }
 
 /** Around each placeholder one text. Quotes that stand right around one go: the value is bound, and not text of SQL. */

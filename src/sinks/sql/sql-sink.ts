@@ -3,7 +3,8 @@
 import { LazyConnection } from '../lazy-connection.ts'
 import { problemOfServer } from '../service-address.ts'
 import type { Sink, SinkType, SpoolEntry, WriteOutcome } from '../sink.ts'
-import { sqlRenderer } from './sql-entry.ts'
+import { RowCombiner } from './combine-rows.ts'
+import { sqlRenderer, StatementReader } from './sql-entry.ts'
 import { problemOfSql, type SqlAction, type SqlConnector } from './sql-settings.ts'
 import { type SqlConnection, writeBatch } from './write-batch.ts'
 
@@ -43,6 +44,8 @@ export function sqlSinkType(driver: SqlDriver): SinkType<SqlAction, SqlConnector
 class SqlSink implements Sink {
   readonly #driver: SqlDriver
   readonly #pool: LazyConnection<SqlPool>
+  readonly #statements = new StatementReader()
+  readonly #rows = new RowCombiner()
 
   constructor(driver: SqlDriver, connector: SqlConnector, requestTimeoutMs: number) {
     this.#driver = driver
@@ -56,6 +59,8 @@ class SqlSink implements Sink {
     const driver = this.#driver
     return writeBatch(
       {
+        statements: this.#statements,
+        rows: this.#rows,
         connect: async () => (await this.#pool.get()).connect(),
         isRefusal: (error) =>
           refusingClasses.includes(driver.stateOf(error).slice(0, 2)) || driver.isRefusal?.(error) === true,

@@ -2,8 +2,8 @@
 // each row is written alone, so that only the bad row is refused.
 
 import type { SpoolEntry, WriteOutcome } from '../sink.ts'
-import { combineRows } from './combine-rows.ts'
-import { readStatement, type SqlStatement } from './sql-entry.ts'
+import type { RowCombiner } from './combine-rows.ts'
+import type { SqlStatement, StatementReader } from './sql-entry.ts'
 
 /** One connection, taken from the pool for one batch. */
 export interface SqlConnection {
@@ -16,6 +16,8 @@ export interface SqlConnection {
 }
 
 export interface SqlDatabase {
+  readonly statements: StatementReader
+  readonly rows: RowCombiner
   connect(): Promise<SqlConnection>
   /** True: the database will never accept this row; false: it may accept it later. */
   isRefusal(error: unknown): boolean
@@ -30,7 +32,7 @@ export async function writeBatch(
   database: SqlDatabase,
   batch: readonly SpoolEntry[],
 ): Promise<readonly WriteOutcome[]> {
-  const statements = batch.map(readStatement)
+  const statements = batch.map((entry) => database.statements.read(entry))
   let connection: SqlConnection
   try {
     connection = await database.connect()
@@ -53,7 +55,7 @@ async function writeTogether(
   statements: readonly SqlStatement[],
 ): Promise<readonly WriteOutcome[]> {
   if (statements.length === 1) return writeEach(database, connection, statements)
-  const combined = combineRows(statements)
+  const combined = database.rows.combine(statements)
   const needsTransaction = combined.length > 1
   try {
     if (needsTransaction) await connection.begin()

@@ -4,7 +4,7 @@ import { isAbsolute, join } from 'node:path'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { messageOf } from '../service-answers.ts'
 import type { NamedValue, Sink, SinkContext, SinkType, SpoolEntry, WriteOutcome } from '../sink.ts'
-import { readStatement, sqlRenderer } from '../sql/sql-entry.ts'
+import { sqlRenderer, StatementReader } from '../sql/sql-entry.ts'
 import { releaseThread, type SqliteThread, takeThread } from './sqlite-thread.ts'
 
 type SqliteConnector = NamedValue<ConnectorsConfig['sqlite']>
@@ -36,6 +36,7 @@ export const sqliteSinkType: SinkType<SqliteAction, SqliteConnector> = {
 class SqliteSink implements Sink {
   readonly #thread: SqliteThread
   readonly #createTable: string | undefined
+  readonly #reader = new StatementReader()
   #isClosed = false
 
   constructor({ path = '' }: SqliteConnector, { parameters }: SqliteAction, context: SinkContext) {
@@ -45,7 +46,7 @@ class SqliteSink implements Sink {
   }
 
   async write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
-    const statements = batch.map(readStatement)
+    const statements = batch.map((entry) => this.#reader.read(entry))
     try {
       return (await this.#thread.ask({ kind: 'write', statements, createTable: this.#createTable })).outcomes
     } catch (error) {
