@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import type { Authenticator, Outcome } from '../../src/access/authenticators/authenticator.ts'
 import { AuthenticationChain } from '../../src/access/authenticators/chain.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { connectionFrom } from './stage.ts'
+import { fc } from '../properties.ts'
 
 const attempt = { connection: connectionFrom(false), clientId: 'c', username: 'u', password: undefined, nowMs: 0 }
 

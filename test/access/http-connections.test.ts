@@ -39,7 +39,7 @@ test('when too many wait, further ones fail at once', async (context) => {
 test('a request that takes too long gives its place in the pool back', async (context) => {
   const service = await HttpService.start(context)
   void service.holdFirst()
-  const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 1, timeoutMs: 200 })
+  const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 1, timeoutMs: 1_000 })
   assert.equal(await outcome(stage), serverUnavailable)
   assert.equal(await outcome(stage), 'in')
 })
@@ -48,14 +48,14 @@ test('a request that takes too long gives its place in the pool back', async (co
 async function longerThanConnecting(context: TestContext): Promise<void> {
   const silent = await HttpService.start(context)
   void silent.holdFirst()
-  const other = stageFor(context, { authRequest: requestTo(silent.url()), timeoutMs: 200 })
+  const other = stageFor(context, { authRequest: requestTo(silent.url()), timeoutMs: 1_000 })
   assert.equal(await outcome(other), serverUnavailable)
 }
 
 test('once it is connected an answer may take longer than connecting may', async (context) => {
   const service = await HttpService.start(context)
   const held = service.holdFirst()
-  const stage = stageFor(context, { authRequest: requestTo(service.url()), connectTimeoutMs: 100 })
+  const stage = stageFor(context, { authRequest: requestTo(service.url()), connectTimeoutMs: 800 })
   const slow = outcome(stage)
   const letGo = await held
   await longerThanConnecting(context)
@@ -65,7 +65,7 @@ test('once it is connected an answer may take longer than connecting may', async
 
 test('nor is a connection that was kept counted as one that is being made', async (context) => {
   const service = await HttpService.start(context)
-  const stage = stageFor(context, { authRequest: requestTo(service.url()), connectTimeoutMs: 100 })
+  const stage = stageFor(context, { authRequest: requestTo(service.url()), connectTimeoutMs: 800 })
   assert.equal(await outcome(stage), 'in')
   const held = service.holdFirst()
   const slow = outcome(stage)

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { hashPassword, isPassword } from '../../src/access/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { AccessStage, credential, outcomeOf, settingsWith, type AskOptions } from './stage.ts'
+import { fc } from '../properties.ts'
 
 const algorithms = ['plain', 'md5', 'sha', 'sha256', 'sha512'] as const
 const saltPositions = ['prefix', 'suffix'] as const

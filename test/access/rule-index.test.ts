@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { matchesFilter } from '../../src/protocol/index.ts'
 import { readAclTopic, readLiteral, type AclRule, type AclTopic, type AclSubject } from '../../src/config/index.ts'
 import { compileRule, Search, type Action } from '../../src/access/rules/compiled-rule.ts'
@@ -11,6 +10,7 @@ import { RuleIndex } from '../../src/access/rules/rule-index.ts'
 import { scanRules } from '../../src/access/rules/rule-list.ts'
 import { addressOf, appliesTo, principalOf } from '../../src/access/rules/principal.ts'
 import { coversFilter, matchesTopic, patternOf, type FilterPattern } from '../../src/access/rules/topic-patterns.ts'
+import { fc } from '../properties.ts'
 
 const letters = ['a', 'b', '', '$x']
 const nobody = principalOf({ clientId: 'a', username: 'b' })

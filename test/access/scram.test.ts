@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { makeScramRecord, saltFor, type NewScramUser } from '../../src/access/index.ts'
 import { ScramExchange } from '../../src/access/scram/scram-exchange.ts'
 import { type AuthenticationResult, type Connection, namespacedName } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { ScramClient, type ScramClientOptions } from './scram-client.ts'
 import { AccessStage, connectionFrom, outcomeOf } from './stage.ts'
+import { fc } from '../properties.ts'
 
 const secret = Buffer.alloc(32, 1)
 const iterations = 4_096

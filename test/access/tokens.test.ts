@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, sign as signWith, type KeyObject } from 'node:crypto'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { readTokenKeys, type TokenKeySource, type TokenSettings } from '../../src/access/index.ts'
 import type { AuthenticationResult } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { AccessStage, credential, outcomeOf, type AskOptions } from './stage.ts'
+import { fc } from '../properties.ts'
 
 const { badUserNameOrPassword } = reasonCodes
 

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { FilterTree } from '../../src/bridges/filter-tree.ts'
 import { matchesFilter, parseTopicFilter, type TopicFilter } from '../../src/protocol/index.ts'
+import { fc } from '../properties.ts'
 
 const levels = ['a', 'b', '', '+']
 const filterText = fc

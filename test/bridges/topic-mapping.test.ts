@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { TopicMapping } from '../../src/bridges/topic-mapping.ts'
 import { mappingOfForward, problemOfForward } from '../../src/bridges/rules.ts'
 import { matchesFilter } from '../../src/protocol/index.ts'
+import { fc } from '../properties.ts'
 
 const levels = 128
 

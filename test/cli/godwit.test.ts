@@ -200,13 +200,19 @@ test('a signal during the start is not lost', async (t) => {
 })
 
 test('a signal and its echo, as npm makes one, are one stop in good order', async (t) => {
-  const broker = await startBroker(t)
-  const client = connect(broker.port, '127.0.0.1').on('error', () => {})
-  await once(client, 'connect')
-  broker.process.child.kill('SIGINT')
-  await broker.process.until(/stopping/)
-  assert.equal(await broker.process.stop('SIGINT'), 0)
-  client.destroy()
+  let code: number | null
+  do {
+    const broker = await startBroker(t)
+    const client = connect(broker.port, '127.0.0.1').on('error', () => {})
+    await once(client, 'connect')
+    const begunMs = performance.now()
+    broker.process.child.kill('SIGINT')
+    await broker.process.until(/stopping/)
+    code = await broker.process.stop('SIGINT')
+    client.destroy()
+    // A second signal after a second is no echo.
+    assert.ok(code === 0 || performance.now() - begunMs > 1_000, `${code}`)
+  } while (code !== 0)
 })
 
 for (const [signal, words] of [

@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import {
   formatConfigError,
   isInRange,
@@ -13,6 +12,7 @@ import {
   type AclRule,
   type GodwitConfig,
 } from '../../src/config/index.ts'
+import { fc } from '../properties.ts'
 
 function rulesOf(text: string): readonly AclRule[] {
   const read = readAclFile(text, 'acl.conf')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 
-import fc from 'fast-check'
+import { fc } from '../properties.ts'
 
 import {
   formatConfigError,

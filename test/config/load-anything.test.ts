@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { formatConfigError, loadConfig } from '../../src/config/index.ts'
+import { fc } from '../properties.ts'
 
 describe('anything that is loaded', () => {
   const key = fc.constantFrom(

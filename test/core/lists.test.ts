@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import type { SliceWanted, WalkPosition } from '../../src/core/index.ts'
 import { MemoryAccount, plainIdentity } from '../../src/core/index.ts'
 import { Session } from '../../src/core/state/sessions/session.ts'
 import { SessionTable } from '../../src/core/state/sessions/session-table.ts'
 import { walkChosen, walkSessions } from '../../src/core/views/walk.ts'
+import { fc } from '../properties.ts'
 
 const start: WalkPosition = { place: 0, offset: 0 }
 

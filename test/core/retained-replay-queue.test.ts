@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { bareFilter, matchesFilter, type TopicFilter, type TopicName } from '../../src/protocol/index.ts'
 import { type RetainedReplay, RetainedReplayQueue } from '../../src/core/state/sessions/retained-replay-queue.ts'
+import { fc } from '../properties.ts'
 
 const options = { qos: 0, noLocal: false, retainAsPublished: false, retainHandling: 0, raisesTo: 0 } as const
 const nowhere = { next: () => ({ messages: [], isEnd: true }) }

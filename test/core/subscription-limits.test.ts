@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import {
   matchesFilter,
   parseTopicFilter,
@@ -12,6 +11,7 @@ import {
 } from '../../src/protocol/index.ts'
 import { SubscriptionUsage } from '../../src/core/state/sessions/subscription-usage.ts'
 import { World, type Client } from '../simulator/world.ts'
+import { fc } from '../properties.ts'
 
 const { quotaExceeded } = reasonCodes
 

@@ -44,7 +44,7 @@ const longestStartMs = 900
 /** After a crash the broker is sometimes also stopped in good order. */
 const orderlyStops = 0.1
 const sleeperComes = 0.3
-const defaultTimeoutMs = 30_000
+const defaultTimeoutMs = 90_000
 
 export async function runCrashScenario(options: CrashScenarioOptions): Promise<CrashScenarioEnd> {
   const scenario = new CrashScenario(options)

@@ -18,7 +18,7 @@ import { encode, encodePublish, type PublishFrame } from '../simulator/wire.ts'
 import { plainConnect } from '../simulator/plain-connect.ts'
 
 /** A peer that has not answered by then never will. */
-const timeoutMs = 20_000
+const timeoutMs = 60_000
 const topics = new TopicTable(1_024)
 
 export interface PeerOptions {

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { temporaryFolder } from '../e2e/godwit-process.ts'
+import { endWith, temporaryFolder } from '../e2e/godwit-process.ts'
 import { fuzzBroker } from './fuzz-broker.ts'
 import { startFuzzedBroker } from './fuzzed-broker.ts'
 
@@ -12,7 +12,7 @@ const seconds = 60
 export function testFuzzing({ shards, seed }: { readonly shards: number; readonly seed: number }): void {
   test(`mutated sessions over TCP and WebSocket end no shard of ${shards}, and a healthy client is served throughout`, async (t) => {
     const { broker, ports } = await startFuzzedBroker(await temporaryFolder(t), shards)
-    t.after(() => broker.stop('SIGKILL'))
+    endWith(t, broker)
     const outcome = await fuzzBroker({ broker, ports, seed, seconds, tell: (line) => t.diagnostic(line) })
     assert.ok(outcome.sessions > 500, `only ${outcome.sessions} sessions were played: they prove little`)
     assert.equal(await broker.stop(), 0)

@@ -77,6 +77,17 @@ function matchMs(expression: RegExp, text: string, times: number): number {
   return best
 }
 
+/** Measured again while it is not as it is expected to be: a busy machine makes either of the two times longer. */
+function isSuperlinear(expression: RegExp, text: string, isExpected: boolean): boolean {
+  // The same text, four times as long, with its end.
+  const long = text.slice(0, -2).repeat(growth) + text.slice(-2)
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const ratio = matchMs(expression, long, 3) / matchMs(expression, text, 5)
+    if (ratio > maxRatio === isExpected) return isExpected
+  }
+  return !isExpected
+}
+
 test('no regular expression of the sources backtracks without a bound', () => {
   const found = expressionsInSources()
   assert.ok(found.length > 150)
@@ -86,11 +97,10 @@ test('no regular expression of the sources backtracks without a bound', () => {
       if (matchMs(expression, text, 1) < suspiciousMs) continue
       const little = matchMs(expression, text, 5)
       if (little < suspiciousMs) continue
-      // The same text, four times as long, with its end.
-      const long = text.slice(0, -2).repeat(growth) + text.slice(-2)
-      if (matchMs(expression, long, 3) / little <= maxRatio) continue
+      const isKnown = name in bounded
+      if (!isSuperlinear(expression, text, isKnown)) continue
       unused.delete(name)
-      assert.ok(name in bounded, `${name} takes ${little.toFixed(1)} ms for ${JSON.stringify(text.slice(0, 40))}...`)
+      assert.ok(isKnown, `${name} takes ${little.toFixed(1)} ms for ${JSON.stringify(text.slice(0, 40))}...`)
       break
     }
   }

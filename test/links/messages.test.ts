@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import {
   Message,
   messageFromPublish,
@@ -23,6 +22,7 @@ import {
 } from '../../src/protocol/index.ts'
 import { encodePublish } from '../simulator/wire.ts'
 import { LinkedPair } from './pipe.ts'
+import { fc } from '../properties.ts'
 
 const topics = new TopicTable(64)
 

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import type { RelayedStream } from '../../src/links/index.ts'
 import { FakeStream } from '../shard/fake-stream.ts'
 import { LinkedPair } from './pipe.ts'
+import { fc } from '../properties.ts'
 
 const listener = 2
 const windowBytes = 131_072

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import fc from 'fast-check'
 import { jsonFaultOf } from '../../src/management/json-fault.ts'
+import { fc } from '../properties.ts'
 
 suite('a text that is not JSON is refused with the field where it ends', () => {
   const cases: readonly (readonly [string, string, number])[] = [

@@ -41,7 +41,7 @@ test('a token of the issuer comes in beside names and passwords; every other tok
   const key = await keyFile(await temporaryFolder(t))
   const settings = [`http_server.jwt.public.keyfile="${key}"`, 'http_server.jwt.issuer="ours"']
   const broker = await startBrokerWithApi(t, { set: settings })
-  const good = { iss: 'ours', sub: 'ann', exp: nowSeconds() + 60 }
+  const good = { iss: 'ours', sub: 'ann', exp: nowSeconds() + 600 }
   assert.deepEqual(await ask(broker, `Bearer ${tokenOf(good)}`), [200, 0])
   assert.deepEqual(await ask(broker, `Bearer ${tokenOf({ ...good, exp: String(good.exp) })}`), [200, 0])
   assert.deepEqual(await ask(broker, `Basic ${Buffer.from(administrator).toString('base64')}`), [200, 0])
@@ -94,7 +94,7 @@ test('with auth_type jwt the account of http_server is refused; tokens come in, 
   const settings = ['http_server.auth_type=jwt', `http_server.jwt.public.keyfile="${key}"`]
   const broker = await startBrokerWithApi(t, { set: settings })
   assert.equal((await broker.ask('/api/v4/brokers')).status, 401)
-  const authorization = `Bearer ${tokenOf({ exp: nowSeconds() + 60 })}`
+  const authorization = `Bearer ${tokenOf({ exp: nowSeconds() + 600 })}`
   const app = { app_id: 'reports', secret: 'a secret of my own' }
   const made = await broker.ask('/api/v4/apps', { as: null, headers: { authorization }, method: 'POST', body: app })
   assert.equal(made.status, 200, made.text)
@@ -125,7 +125,7 @@ test('a login of the account of http_server ends when auth_type becomes jwt, and
 
 test('a token is no way in where no key is configured', async (t) => {
   const broker = await startBrokerWithApi(t)
-  assert.deepEqual(await ask(broker, `Bearer ${tokenOf({ exp: nowSeconds() + 60 })}`), [401, 104])
+  assert.deepEqual(await ask(broker, `Bearer ${tokenOf({ exp: nowSeconds() + 600 })}`), [401, 104])
 })
 
 /** Resolves with the exit code and what was said. */

@@ -1,6 +1,5 @@
 // Any packet that may be sent, for fast-check.
 
-import fc from 'fast-check'
 import {
   AckPacket,
   type AckType,
@@ -12,6 +11,7 @@ import {
   type TopicName,
 } from '../../src/protocol/index.ts'
 import type { PlainPacket } from './decoding.ts'
+import { fc } from '../properties.ts'
 
 /** A packet, the version it is written in and the end that reads it. */
 export interface Travelling {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { ProtocolError, type ProtocolVersion, type Role, type UserProperties } from '../../src/protocol/index.ts'
 import { travellingPacket } from './arbitrary-packets.ts'
 import { decoderFor, encode, freshDecoder, plain, type PlainPacket } from './decoding.ts'
@@ -8,6 +7,7 @@ import { spoil } from './fuzz/mutations.ts'
 import { Random } from './fuzz/random.ts'
 import { readByPeer, writeByPeer } from './mqtt-packet-peer.ts'
 import { namedPackets } from './named-packets.ts'
+import { fc } from '../properties.ts'
 
 /** mqtt-packet reads these but does not write them again: they are ours alone to answer for. */
 function peerWritesIt(packet: PlainPacket): boolean {

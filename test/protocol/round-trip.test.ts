@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { topicFilter, topicName, travellingPacket, type Travelling } from './arbitrary-packets.ts'
 import { decoderFor, drain, encode, freshDecoder } from './decoding.ts'
 import { parseTopicFilter, parseTopicName } from '../../src/protocol/index.ts'
+import { fc } from '../properties.ts'
 
 const decoderOf = ({ packet, version, role }: Travelling) =>
   packet.type === 'connect' ? freshDecoder() : decoderFor(version, role)

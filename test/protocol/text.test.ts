@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { isUtf8, ProtocolError, TopicTable } from '../../src/protocol/index.ts'
+import { fc } from '../properties.ts'
 
 /** Through the parser: a topic name is text. */
 const read = (bytes: Buffer): string => new TopicTable(2).intern(bytes, 0, bytes.length).name

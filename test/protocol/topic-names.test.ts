@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import {
   bareFilter,
   countLevels,
@@ -12,6 +11,7 @@ import {
   splitSharedFilter,
   type TopicFilter,
 } from '../../src/protocol/index.ts'
+import { fc } from '../properties.ts'
 
 describe('a topic name', () => {
   test('is any text without wildcards', () => {

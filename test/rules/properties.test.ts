@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { compileRule, RuleCompileError, valueAsJson, type RuleMap } from '../../src/rules/index.ts'
 import { messageWith, valueOf } from './evaluate.ts'
 import { sampleHost } from './sample-host.ts'
+import { fc } from '../properties.ts'
 
 const options = { seed: 20_261_123, numRuns: 1_000 }
 

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { Regex } from '../../src/rules/regex/regex.ts'
 import { Budget, RuleError } from '../../src/rules/rule-error.ts'
+import { fc } from '../properties.ts'
 
 const seed = 20_261_123
 

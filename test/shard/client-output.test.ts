@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { PacketDecoder, TopicTable } from '../../src/protocol/index.ts'
 import { ClientOutput, type ClientOutputOwner } from '../../src/shard/io/client-output.ts'
 import { pooledBytes, WriteBuffers } from '../../src/shard/io/write-buffers.ts'
 import { FakeStream } from './fake-stream.ts'
+import { fc } from '../properties.ts'
 
 const chunkBytes = 6_000
 const chunkCount = 3

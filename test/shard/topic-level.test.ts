@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { parseTopicName } from '../../src/protocol/index.ts'
 import { topicLevelOf } from '../../src/shard/observe/topic-level.ts'
+import { fc } from '../properties.ts'
 
 const maxBytes = 200
 

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { compressSnappy } from '../../src/sinks/prometheus/snappy.ts'
 import { encodeWriteRequest } from '../../src/sinks/prometheus/write-request.ts'
+import { fc } from '../properties.ts'
 
 function decompress(input: Buffer): Buffer {
   let at = 0

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { WaitingEntries } from '../../src/sinks/waiting-entries.ts'
+import { fc } from '../properties.ts'
 
 interface Entry {
   readonly sequence: number

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import type { StoredRecord } from '../../src/records/index.ts'
 import { openMemoryStore } from '../../src/storage/index.ts'
 import { LevelStage } from './level-stage.ts'
 import { put, readAll } from './read-all.ts'
 import { anyRecord } from './sample-records.ts'
+import { fc } from '../properties.ts'
 
 test('any record of any kind comes back from memory as it was put', async () => {
   await fc.assert(

@@ -1,8 +1,8 @@
 // One record of each kind, and arbitrary ones for properties.
 
-import fc from 'fast-check'
 import type { MessageProperties } from '../../src/protocol/index.ts'
 import type { AccessRecord, AdminRecord, QueuedRecord, StoredMessage, StoredRecord } from '../../src/records/index.ts'
+import { fc } from '../properties.ts'
 
 export function message(topic: string, payload: string, more: Partial<StoredMessage> = {}): StoredMessage {
   return {

@@ -4,8 +4,8 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import fc from 'fast-check'
 import { createLogger, type LoggerOptions } from '../../src/telemetry/index.ts'
+import { fc } from '../properties.ts'
 
 class MemoryConsole {
   readonly isTTY: boolean

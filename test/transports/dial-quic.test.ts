@@ -7,12 +7,12 @@ import { PassThrough } from 'node:stream'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import fc from 'fast-check'
 import { DialedQuicConnection } from '../../src/transports/dialled-quic.ts'
 import { type ByteStream, listenQuic, type QuicCredentials } from '../../src/transports/index.ts'
 import { Authority } from './certificates.ts'
 import { dialled, problemOf, target, textOf, writtenTo } from './dial-stage.ts'
 import { Happenings } from './event-queue.ts'
+import { fc } from '../properties.ts'
 
 const authority = new Authority('plant')
 const broker = authority.issue('broker', { hostNames: ['localhost', '127.0.0.1'] })

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { FrameMeter } from '../../src/transports/frame-meter.ts'
 import { frame, opcodes } from './websocket-peer.ts'
+import { fc } from '../properties.ts'
 
 /** Lengths of every size that a length field has. */
 const anyPayload = fc

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { parseProxyHeader } from '../../src/transports/proxy-header.ts'
+import { fc } from '../properties.ts'
 
 const signature = '0d0a0d0a000d0a515549540a'
 const tcp4 = 'c63364070a0000019cb8075b'

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { AckStreams } from '../../src/transports/ack-streams.ts'
 import { PacketReassembler } from '../../src/transports/packet-reassembly.ts'
 import { QuicConnection, type QuicPeer } from '../../src/transports/quic-connection.ts'
+import { fc } from '../properties.ts'
 
 function packet(first: number, body: Uint8Array): Buffer {
   const size = body.length < 128 ? [body.length] : [(body.length % 128) | 128, body.length >> 7]

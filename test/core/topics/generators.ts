@@ -1,6 +1,5 @@
 // Topics and filters over a small alphabet, so that they meet: empty levels, $-levels and wildcards in every place.
 
-import fc from 'fast-check'
 import {
   parseTopicFilter,
   parseTopicName,
@@ -9,6 +8,7 @@ import {
   type TopicName,
 } from '../../../src/protocol/index.ts'
 import type { SubscriptionOptions } from '../../../src/core/topics/index.ts'
+import { fc } from '../../properties.ts'
 
 const level = fc.constantFrom('a', 'b', '', '$', '$SYS', 'a level that is long enough')
 

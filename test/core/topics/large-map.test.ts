@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { LargeMap } from '../../../src/core/topics/large-map.ts'
+import { fc } from '../../properties.ts'
 
 const change = fc.record({ sets: fc.boolean(), key: fc.integer({ min: 0, max: 30 }).map(String), value: fc.nat() })
 type Change = typeof change extends fc.Arbitrary<infer C> ? C : never

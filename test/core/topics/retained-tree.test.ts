@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { RetainedTree, type RetainedCursor } from '../../../src/core/topics/index.ts'
 import { matchesFilter, type TopicName } from '../../../src/protocol/index.ts'
 import { topicFilter, topicFilters, topicName, topicNames } from './generators.ts'
+import { fc } from '../../properties.ts'
 
 class Note {
   readonly topicName: TopicName

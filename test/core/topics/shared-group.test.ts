@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { SharedGroup } from '../../../src/core/topics/index.ts'
 import { optionsOf, topicFilter } from './generators.ts'
+import { fc } from '../../properties.ts'
 
 interface Worker {
   readonly id: number

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { SubscriptionTrie, type SubscriptionOptions } from '../../../src/core/topics/index.ts'
 import { matchesFilter, splitSharedFilter, type TopicFilter, type TopicName } from '../../../src/protocol/index.ts'
 import { options, optionsOf, sharedFilters, topicFilter, topicFilters, topicName, topicNames } from './generators.ts'
+import { fc } from '../../properties.ts'
 
 interface Subscriber {
   readonly name: string

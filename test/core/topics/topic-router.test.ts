@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { TopicRouter, type DeliveryPlan, type SubscriptionOptions } from '../../../src/core/topics/index.ts'
 import { PlanInvalidation, PlanWatch } from '../../../src/core/topics/plan-invalidation.ts'
 import { matchesFilter, splitSharedFilter, type Topic, type TopicFilter } from '../../../src/protocol/index.ts'
@@ -16,6 +15,7 @@ import {
   topicNames,
   topicOf,
 } from './generators.ts'
+import { fc } from '../../properties.ts'
 
 interface Subscriber {
   readonly name: string

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import avsc from 'avsc'
-import fc from 'fast-check'
 import { decodeJson } from '../../../src/rules/index.ts'
 import { decodeBy, encodeBy, endsSoon, faultOf, valueBy } from './schema-host.ts'
+import { fc } from '../../properties.ts'
 
 const reading = {
   type: 'record',

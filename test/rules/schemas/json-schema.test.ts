@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Ajv } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import fc from 'fast-check'
 import { decodeBy, endsSoon, faultOf, valueBy } from './schema-host.ts'
+import { fc } from '../../properties.ts'
 
 function problemOf(schema: unknown, json: string): string {
   const source = typeof schema === 'string' ? schema : JSON.stringify(schema)

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import protobuf from 'protobufjs'
 import { decodeBy, encodeBy, endsSoon, faultOf, valueBy } from './schema-host.ts'
+import { fc } from '../../properties.ts'
 
 const fields = `
   double d = 1; float f = 2; int32 i32 = 3; int64 i64 = 4; uint32 u32 = 5; uint64 u64 = 6; sint32 s32 = 7; sint64 s64 = 8;

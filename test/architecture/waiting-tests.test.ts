@@ -1,0 +1,44 @@
+// What makes a test fail by chance on a slow machine, or beside other tests.
+
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+interface Habit {
+  readonly pattern: RegExp
+  readonly remedy: string
+  /** A text in which it is found. */
+  readonly example: string
+}
+
+const habits: readonly Habit[] = [
+  {
+    pattern: /assert\.(?!doesNotMatch|notEqual)\w+\([^\n]*\.soFar\b/,
+    remedy: 'the output of a process comes over a pipe, later than what it answers: await until(pattern)',
+    example: 'assert.match(broker.process.soFar, /started/)',
+  },
+  {
+    pattern: /\btest\([^\n]*\{ timeout: |^ {2}\{ timeout: /m,
+    remedy: 'a machine may be ten times slower: wait for the state, and stop the clock with t.mock.timers',
+    example: "test('ends at once', { timeout: 3_000 }, async (t) => {",
+  },
+  {
+    pattern: /^(?![^]*export \{ fc \})[^]*from 'fast-check'/,
+    remedy: 'random inputs are other ones in each run: import fc from test/properties.ts, which sets the seed',
+    example: "import fc from 'fast-check'",
+  },
+]
+
+const tests = fileURLToPath(new URL('../', import.meta.url))
+
+for (const { pattern, remedy, example } of habits) {
+  test(`no test ignores that ${remedy.split(':')[0]}`, () => {
+    assert.match(example, pattern)
+    const found = globSync('**/*.ts', { cwd: tests })
+      .filter((file) => join(tests, file) !== import.meta.filename)
+      .filter((file) => pattern.test(readFileSync(join(tests, file), 'utf8')))
+    assert.deepEqual(found, [], remedy)
+  })
+}
