@@ -19,7 +19,7 @@ import {
   type ProtocolVersion,
   type PublishFields,
 } from '../protocol/index.ts'
-import type { ByteStream } from '../transports/index.ts'
+import { type ByteStream, receiveFrom, type StreamReceiver } from '../transports/index.ts'
 
 const firstBufferBytes = 16_384
 /** Of a link whose other end keeps written buffers: as many bytes as it last wrote, and at least these. */
@@ -59,13 +59,11 @@ export interface LinkOptions {
   readonly ownsChunks: boolean
 }
 
-export class PacketLink {
-  readonly version: ProtocolVersion
+export class PacketLink implements StreamReceiver {
+  readonly #options: LinkOptions
   readonly #callbacks: LinkCallbacks
   readonly #stream: ByteStream
   readonly #decoder: PacketDecoder
-  readonly #later: (work: () => void) => void
-  readonly #ownsChunks: boolean
   #isReadingPaused = false
   #isClosed = false
   #buffer: Buffer | undefined
@@ -79,19 +77,16 @@ export class PacketLink {
   #writingAnswers = 0
   #flushIsPlanned = false
 
-  constructor(callbacks: LinkCallbacks, stream: ByteStream, { decoder, later, ownsChunks }: LinkOptions) {
-    this.version = decoder.version
+  constructor(callbacks: LinkCallbacks, stream: ByteStream, options: LinkOptions) {
+    this.#options = options
     this.#callbacks = callbacks
     this.#stream = stream
-    this.#decoder = new PacketDecoder(decoder)
-    this.#later = later
-    this.#ownsChunks = ownsChunks
-    stream.onData = (chunk) => this.#take(chunk)
-    stream.onClose = (error) => {
-      const wasOver = this.#isClosed
-      this.#isClosed = true
-      if (!wasOver) this.#callbacks.handleClosed(this, error)
-    }
+    this.#decoder = new PacketDecoder(options.decoder)
+    receiveFrom(stream, this)
+  }
+
+  get version(): ProtocolVersion {
+    return this.#options.decoder.version
   }
 
   get unsentBytes(): number {
@@ -134,7 +129,7 @@ export class PacketLink {
   release(): void {
     if (!this.#isReadingPaused) return
     this.#isReadingPaused = false
-    this.#later(() => {
+    this.#options.later(() => {
       if (this.#isReadingPaused || this.#isClosed) return
       this.#read()
       if (!this.#isReadingPaused) this.#stream.resume()
@@ -162,7 +157,15 @@ export class PacketLink {
     this.#stream.destroy()
   }
 
-  #take(chunk: Buffer): void {
+  /** Of its stream. */
+  handleEnd(error: Error | undefined): void {
+    const wasOver = this.#isClosed
+    this.#isClosed = true
+    if (!wasOver) this.#callbacks.handleClosed(this, error)
+  }
+
+  /** Of its stream. */
+  handleChunk(chunk: Buffer): void {
     if (this.#isClosed) return
     this.#callbacks.handleBytes(this, chunk.length)
     this.#decoder.push(chunk)
@@ -171,7 +174,7 @@ export class PacketLink {
 
   #read(): void {
     try {
-      while (!this.#isClosed && !(this.#isReadingPaused && this.#ownsChunks)) {
+      while (!this.#isClosed && !(this.#isReadingPaused && this.#options.ownsChunks)) {
         const packet = this.#decoder.next()
         if (packet === undefined) return this.#callbacks.handleRead(this)
         this.#callbacks.handlePacket(this, packet)
@@ -185,7 +188,7 @@ export class PacketLink {
   #reserve(bytes: number): Buffer {
     if (!this.#flushIsPlanned) {
       this.#flushIsPlanned = true
-      this.#later(() => this.#flushLater())
+      this.#options.later(() => this.#flushLater())
     }
     const buffer = this.#buffer
     if (buffer === undefined) return (this.#buffer = this.#firstBuffer(bytes))
@@ -200,7 +203,7 @@ export class PacketLink {
     const freeBuffer = this.#freeBuffer
     this.#freeBuffer = undefined
     if (freeBuffer !== undefined && bytes <= freeBuffer.length) return freeBuffer
-    if (this.#ownsChunks) return Buffer.allocUnsafeSlow(Math.max(firstBufferBytes, bytes))
+    if (this.#options.ownsChunks) return Buffer.allocUnsafeSlow(Math.max(firstBufferBytes, bytes))
     return Buffer.allocUnsafe(Math.max(minBufferBytes, Math.min(this.#lastWrittenBytes, firstBufferBytes), bytes))
   }
 
@@ -222,7 +225,7 @@ export class PacketLink {
     this.#stream.write(bytes, () => {
       this.#writingBytes = 0
       this.#writingAnswers = 0
-      if (this.#ownsChunks && buffer !== undefined && buffer.length <= maxReusedBytes) this.#freeBuffer = buffer
+      if (this.#options.ownsChunks && buffer !== undefined && buffer.length <= maxReusedBytes) this.#freeBuffer = buffer
       if (this.#isClosed) return
       if (this.#used > 0) this.flush()
       this.#callbacks.handleWritten(this)

@@ -1,6 +1,6 @@
 // Two connected byte streams within one thread.
 
-import type { ByteStream, GatewayClientTraits, StreamCredentials } from '../transports/index.ts'
+import type { ByteStream, GatewayClientTraits, StreamCredentials, StreamReceiver } from '../transports/index.ts'
 
 interface PendingWrite {
   readonly bytes: Buffer
@@ -11,6 +11,15 @@ interface PendingWrite {
 type Later = (work: () => void) => void
 
 const ignore = (): void => {}
+
+/** All streams with a receiver share these. */
+function passChunk(this: PairedStream, chunk: Buffer): void {
+  this.receiver?.handleChunk(chunk)
+}
+
+function passEnd(this: PairedStream): void {
+  this.receiver?.handleEnd(undefined)
+}
 
 /** Address of the other end, as the second stream reports it. */
 export interface StreamPeer {
@@ -39,6 +48,7 @@ class PairedStream implements ByteStream {
   readonly credentials: StreamCredentials | undefined
   onData: (chunk: Buffer) => void = ignore
   onClose: (error?: Error) => void = ignore
+  receiver: StreamReceiver | undefined
   readonly #later: Later
   #other: PairedStream | undefined
   /**
@@ -56,6 +66,12 @@ class PairedStream implements ByteStream {
     this.remoteAddress = address
     this.remotePort = port
     this.#later = later
+  }
+
+  setReceiver(receiver: StreamReceiver): void {
+    this.receiver = receiver
+    this.onData = passChunk
+    this.onClose = passEnd
   }
 
   join(other: PairedStream): void {

@@ -43,13 +43,12 @@ const maxCachedTopicBytes = 1_024
 export class PacketDecoder implements PublishContext {
   /** The CONNECT's as soon as its level is read, so that a fault behind it can be answered in kind. */
   version: ProtocolVersion
-  readonly role: Role
-  readonly limits: PacketLimits
-  private readonly topics: TopicTable
+  private readonly options: PacketDecoderOptions
   private awaitsConnect: boolean
   private chunk: Buffer = noBytes
   private at = 0
-  private waiting: Buffer[] = []
+  /** Undefined: none. Most connections never have any. */
+  private waiting: Buffer[] | undefined = undefined
   /** How many of `waiting` have been read: taking them out one by one would move the others each time. */
   private waitingRead = 0
   private partial: PartialFrame | undefined = undefined
@@ -58,16 +57,24 @@ export class PacketDecoder implements PublishContext {
 
   constructor(options: PacketDecoderOptions) {
     this.version = options.version ?? 4
-    this.role = options.role
-    this.limits = options
-    this.topics = options.topics
+    this.options = options
     this.awaitsConnect = options.role === 'server'
+  }
+
+  get role(): Role {
+    return this.options.role
+  }
+
+  get limits(): PacketLimits {
+    return this.options
   }
 
   /** Bytes that have come and are not part of a packet that was returned. */
   get bufferedBytes(): number {
     let bytes = this.chunk.length - this.at + (this.partial?.arrivedBytes ?? 0)
-    for (let index = this.waitingRead; index < this.waiting.length; index++) bytes += this.waiting[index].length
+    const { waiting } = this
+    if (waiting === undefined) return bytes
+    for (let index = this.waitingRead; index < waiting.length; index++) bytes += waiting[index].length
     return bytes
   }
 
@@ -90,7 +97,8 @@ export class PacketDecoder implements PublishContext {
   /** Hands over the bytes that came next. They must not change until `next` has answered `undefined`. */
   push(chunk: Buffer): void {
     if (this.fault !== undefined) return
-    if (this.at < this.chunk.length || this.waiting.length > 0) this.waiting.push(chunk)
+    if (this.waiting !== undefined) this.waiting.push(chunk)
+    else if (this.at < this.chunk.length) this.waiting = [chunk]
     else {
       this.chunk = chunk
       this.at = 0
@@ -124,7 +132,7 @@ export class PacketDecoder implements PublishContext {
     if (this.role === 'client') checkTopicBytes(end - start, maxTopicBytes)
     // A topic that is refused is not put into the table.
     if (end - start > maxTopicBytes) return readTopic(chunk, start, end)
-    const topic = this.topics.intern(chunk, start, end)
+    const topic = this.options.topics.intern(chunk, start, end)
     if (this.role === 'client') checkTopicLevels(topic.levels, maxTopicLevels)
     this.lastTopic = end - start <= maxCachedTopicBytes ? topic : undefined
     return topic
@@ -140,14 +148,16 @@ export class PacketDecoder implements PublishContext {
 
   private nextChunk(): boolean {
     this.at = 0
-    if (this.waitingRead < this.waiting.length) {
-      this.chunk = this.waiting[this.waitingRead++]
-      return true
+    if (this.waiting === undefined) {
+      this.chunk = noBytes
+      return false
     }
-    this.chunk = noBytes
-    if (this.waiting.length > 0) this.waiting = []
-    this.waitingRead = 0
-    return false
+    this.chunk = this.waiting[this.waitingRead++]
+    if (this.waitingRead === this.waiting.length) {
+      this.waiting = undefined
+      this.waitingRead = 0
+    }
+    return true
   }
 
   /** `undefined`: the chunk is used up, what was left of it is in `partial`. */
@@ -264,7 +274,7 @@ export class PacketDecoder implements PublishContext {
   private forgetBytes(): void {
     this.chunk = noBytes
     this.at = 0
-    this.waiting = []
+    this.waiting = undefined
     this.waitingRead = 0
     this.partial = undefined
   }

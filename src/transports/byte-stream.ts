@@ -24,6 +24,8 @@ export interface ByteStream {
    * anyway.)
    */
   onClose: (error?: Error) => void
+  /** Sets `onData` and `onClose` to those of an object: for streams of which there are very many, most of them idle. */
+  setReceiver?(receiver: StreamReceiver): void
   /**
    * Passes bytes to the operating system. `done` is called once and later: the bytes are sent or lost, and the buffer
    * may be reused. To limit memory, the next write must follow `done`, except for the last one before `end`.
@@ -39,6 +41,21 @@ export interface ByteStream {
   end(): void
   /** Closes now and drops unsent bytes. */
   destroy(): void
+}
+
+/** Receives from a stream, see `receiveFrom`. */
+export interface StreamReceiver {
+  /** As `onData`. */
+  handleChunk(chunk: Buffer): void
+  /** As `onClose`. */
+  handleEnd(error: Error | undefined): void
+}
+
+/** The receiver gets what the stream has. Two functions for each stream are created only where it does not take an object. */
+export function receiveFrom(stream: ByteStream, receiver: StreamReceiver): void {
+  if (stream.setReceiver !== undefined) return stream.setReceiver(receiver)
+  stream.onData = (chunk) => receiver.handleChunk(chunk)
+  stream.onClose = (error) => receiver.handleEnd(error)
 }
 
 /** See `GatewayClient` of the core. */

@@ -1,13 +1,15 @@
 // Entry point of the module transports: byte streams.
 
-export type {
-  ByteStream,
-  GatewayClientTraits,
-  ReconfigurableListener,
-  ConnectionRefusal,
-  Listener,
-  PeerCertificate,
-  StreamCredentials,
+export {
+  type ByteStream,
+  type GatewayClientTraits,
+  type ReconfigurableListener,
+  type ConnectionRefusal,
+  type Listener,
+  type PeerCertificate,
+  receiveFrom,
+  type StreamCredentials,
+  type StreamReceiver,
 } from './byte-stream.ts'
 export {
   ConnectionLimit,

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
 import { type Scope, startBroker, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { startBrokerWithApi } from '../management/api.ts'
 import { Authority } from '../transports/certificates.ts'
 
 const key = Buffer.from('sixteen-byte-key').toString('hex')
@@ -31,9 +32,9 @@ function start(t: Scope, command: string, words: readonly string[]): WatchedProc
 async function startSecure(t: Scope, gateway: string, more: readonly string[]) {
   const port = await freePort()
   const socket = `gateway.${gateway}.listeners.dtls.default`
-  const set = [`${socket}.bind=127.0.0.1:${port}`, 'node.shards=2']
-  const broker = await startBroker(t, { set: [...set, ...more.map((one) => `${socket}.${one}`)] })
-  return { port, mqttPort: broker.port }
+  const set = [`${socket}.bind=127.0.0.1:${port}`, `gateway.${gateway}.idle_timeout=10m`, 'node.shards=2']
+  const broker = await startBrokerWithApi(t, { set: [...set, ...more.map((one) => `${socket}.${one}`)] })
+  return { port, mqttPort: broker.port, broker }
 }
 
 for (const library of ['openssl', 'gnutls']) {
@@ -52,8 +53,14 @@ for (const library of ['openssl', 'gnutls']) {
   })
 }
 
+/** The widest first. */
+const deviceSubject = [
+  ['O', 'Plant'],
+  ['CN', 'device-7'],
+] as const
+
 /** libcoap's client with a certificate, and the broker that it knows by another of the same authority. */
-async function startCertified(t: Scope) {
+async function startCertified(t: Scope, identity: readonly string[] = []) {
   const authority = new Authority('Plant')
   const folder = await temporaryFolder(t)
   const names = {
@@ -64,7 +71,7 @@ async function startCertified(t: Scope) {
     deviceKey: 'device-key.pem',
   }
   const own = authority.issue('gateway', { hostNames: ['127.0.0.1'] })
-  const device = authority.issue('device-7')
+  const device = authority.issue('device-7', { subject: deviceSubject })
   const files = Object.fromEntries(
     Object.entries(names).map(([name, file]) => [name, join(folder, file)]),
   ) as typeof names
@@ -80,13 +87,12 @@ async function startCertified(t: Scope) {
     'verify=verify_peer',
     'fail_if_no_peer_cert=true',
   ]
-  const { port, mqttPort } = await startSecure(
-    t,
-    'coap',
-    options.map((option) => `dtls_options.${option}`),
-  )
+  const { port, mqttPort, broker } = await startSecure(t, 'coap', [
+    ...identity,
+    ...options.map((option) => `dtls_options.${option}`),
+  ])
   const words = ['-C', files.ca, '-c', files.deviceCert, '-j', files.deviceKey, '-v', '6']
-  return { folder, words, url: `coaps://127.0.0.1:${port}/ps`, mqttPort }
+  return { folder, words, url: `coaps://127.0.0.1:${port}/ps`, mqttPort, broker }
 }
 
 /**
@@ -123,6 +129,24 @@ for (const library of ['openssl', 'gnutls'] as const) {
     await observer.until(/retained;/)
     await publisher.publishAsync('watched', 'live;', { qos: 1 })
     await observer.until(/live;/)
+  })
+}
+
+for (const [field, username] of [
+  ['cn', 'device-7'],
+  ['dn', 'CN=device-7,O=Plant'],
+] as const) {
+  test(`[F1] over DTLS, ${field} of the certificate is the user name and the client ID, whatever the request says`, async (t) => {
+    const identity = [`peer_cert_as_username=${field}`, 'peer_cert_as_clientid=cn']
+    const { words, url, broker } = await startCertified(t, identity)
+    const put = ['-m', 'put', '-e', '1', `${url}/plant/1?c=said&u=somebody&p=else`]
+    await start(t, 'coap-client-openssl', [...words, ...put]).until(/2\.04/)
+    const { json } = await broker.ask('/api/v4/clients?proto_name=CoAP')
+    const clients = json.data.map((client: { clientid: string; username: string }) => [
+      client.clientid,
+      client.username,
+    ])
+    assert.deepEqual(clients, [['device-7', username]])
   })
 }
 

@@ -52,10 +52,15 @@ export class CoapDevice {
   }
 
   /** A confirmable GET. Observe comes before the path. */
-  get(path: string, query: string, { token, observe }: { readonly token: number; readonly observe: number }): void {
-    const options: [number, Buffer][] = [[numbers.observe, unsigned(observe)]]
+  get(
+    path: string,
+    query: string,
+    { token, observe, block2 }: { readonly token: number; readonly observe?: number; readonly block2?: BlockParts },
+  ): void {
+    const options: [number, Buffer][] = observe === undefined ? [] : [[numbers.observe, unsigned(observe)]]
     for (const part of path.split('/')) options.push([numbers.uriPath, Buffer.from(part)])
     for (const part of query.split('&')) options.push([numbers.query, Buffer.from(part)])
+    if (block2 !== undefined) options.push([numbers.block2, blockValue(block2)])
     this.#write(0, 1, this.#takeMessageId(), Buffer.of(token), options, Buffer.alloc(0))
   }
 

@@ -80,13 +80,20 @@ export class BlockTransfers {
     return { payload: payload.subarray(0, bytes), block: { number: 0, hasMore: true, bytes } }
   }
 
-  /** Returns a later block; undefined: there is none. */
-  next(peer: string, target: string, asked: Block): { readonly payload: Buffer; readonly block: Block } | undefined {
+  /** Returns a later block, smaller than asked if that is too large; undefined: there is none. */
+  next(
+    asked: Block,
+    { peer, target, maxBytes }: { peer: string; target: string; maxBytes: number },
+  ): { readonly payload: Buffer; readonly block: Block } | undefined {
     const [payload] = this.#going.get(`${peer} ${target}`)?.blocks ?? []
     const start = asked.number * asked.bytes
     if (payload === undefined || start >= payload.length) return undefined
-    const end = start + asked.bytes
-    return { payload: payload.subarray(start, end), block: { ...asked, hasMore: end < payload.length } }
+    const bytes = Math.min(asked.bytes, blockSizeWithin(maxBytes))
+    const end = start + bytes
+    return {
+      payload: payload.subarray(start, end),
+      block: { number: start / bytes, hasMore: end < payload.length, bytes },
+    }
   }
 }
 

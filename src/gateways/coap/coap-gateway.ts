@@ -24,6 +24,7 @@ import {
   type GatewayDependencies,
   type GatewayRequest,
   type GatewayResponse,
+  isSamePeer,
   type PeerAddress,
   peerKey,
 } from '../gateway.ts'
@@ -45,8 +46,8 @@ import {
   uintOption,
 } from './message.ts'
 import type { Observation } from './observations.ts'
-import { type CoapRequest, readRequest, targetOf } from './request.ts'
-import { codeOf, qosIn, qosOfType } from './mqtt-mapping.ts'
+import { clientIdOf, type CoapRequest, coreLinks, readRequest, targetOf } from './request.ts'
+import { codeOf, payloadOf, qosIn, qosOfType } from './mqtt-mapping.ts'
 import { ownerOfName, Routes } from '../shard-place.ts'
 import type { CoapSettings } from './settings.ts'
 
@@ -59,7 +60,6 @@ const dayMs = 86_400_000
  */
 const maxAmplification = 3
 const minAnswerBytes = 64
-const linkFormat = 40
 const maxCachedTopics = 1_024
 const responseHeadBytes = 24
 const noOptions: readonly CoapOption[] = []
@@ -233,11 +233,16 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
   }
 
   /** Handles a GET for a later block of an earlier response. */
-  #laterBlock({ request, peer }: Exchange, asked: CoapRequest): Response | undefined {
+  #laterBlock(exchange: Exchange, asked: CoapRequest): Response | undefined {
+    const { request, peer } = exchange
     const block = blockOf(request, options.block2)
     if (block === 'bad') return { code: code(4, 0) }
     if (block === undefined || block.number === 0) return undefined
-    const next = this.#blocks.next(peerKey(peer), targetOf(asked), block)
+    const next = this.#blocks.next(block, {
+      peer: peerKey(peer),
+      target: targetOf(asked),
+      maxBytes: this.#maxPayloadBytes(exchange, asked),
+    })
     if (next === undefined) return { code: code(4, 8) }
     return { code: code(2, 5), options: [blockOption(options.block2, next.block)], payload: next.payload }
   }
@@ -297,11 +302,11 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
   }
 
   /** Returns the client of a request; if there is none, the request was answered. */
-  #clientOf(exchange: Exchange, { query }: CoapRequest): CoapClient | undefined {
+  #clientOf(exchange: Exchange, asked: CoapRequest): CoapClient | undefined {
     const { peer } = exchange
-    const said = query.get('clientid')
+    const { query } = asked
     const token = query.get('token')
-    const clientId = said ?? `coap-${peer.address}-${peer.port}`
+    const clientId = clientIdOf(asked, peer)
     const known = this.#clients.get(clientId)
     if (known?.token !== undefined || this.settings.requiresConnection || token !== undefined) {
       if (known === undefined || !known.hasToken(token)) {
@@ -409,7 +414,7 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
       const isAsked = client.readRetained(topic, (packet, reasonCode) => {
         if (reasonCode !== reasonCodes.success) return this.#respond(exchange, { code: codeOf(reasonCode) })
         if (packet === undefined) return this.#respond(exchange, { code: code(4, 4) })
-        const { payload, block } = this.#firstBlock(payloadOf(packet), targetOf(asked), exchange)
+        const { payload, block } = this.#firstBlock(payloadOf(packet), exchange, asked)
         const more = block === undefined ? [] : [blockOption(options.block2, block)]
         this.#respond(exchange, { code: code(2, 5), options: more, payload })
       })
@@ -417,13 +422,21 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
     })
   }
 
-  /** The block is limited to what an unverified address may receive. */
-  #firstBlock(payload: Buffer, target: string, { peer, request, bytes }: Exchange) {
-    const asked = blockOf(request, options.block2)
-    const askedBytes = asked === undefined || asked === 'bad' ? Infinity : asked.bytes
-    const allowed = isLoopback(peer.address) ? Infinity : Math.max(minAnswerBytes, bytes * maxAmplification)
-    const maxBytes = Math.min(askedBytes, Math.max(16, allowed - responseHeadBytes))
-    return this.#blocks.begin(payload, { peer: peerKey(peer), target, maxBytes, nowMs: this.dependencies.nowMs() })
+  #firstBlock(payload: Buffer, exchange: Exchange, asked: CoapRequest) {
+    const { peer, request } = exchange
+    const block = blockOf(request, options.block2)
+    const askedBytes = block === undefined || block === 'bad' ? Infinity : block.bytes
+    const maxBytes = Math.min(askedBytes, this.#maxPayloadBytes(exchange, asked))
+    const nowMs = this.dependencies.nowMs()
+    return this.#blocks.begin(payload, { peer: peerKey(peer), target: targetOf(asked), maxBytes, nowMs })
+  }
+
+  /** [F8] Of each block of an answer: an address that has not shown itself may be forged. */
+  #maxPayloadBytes({ peer, bytes }: Exchange, asked: CoapRequest): number {
+    if (peer.secure !== undefined || isLoopback(peer.address)) return Infinity
+    const client = this.#clients.get(clientIdOf(asked, peer))
+    if (client?.isVerified === true && isSamePeer(client.peer, peer)) return Infinity
+    return Math.max(minAnswerBytes, bytes * maxAmplification) - responseHeadBytes
   }
 
   /** Sends a message of an observation. */
@@ -483,13 +496,4 @@ export class CoapGateway implements DatagramGateway, CoapClientOwner {
   #mayAnswerUnauthenticated(peer: PeerAddress): boolean {
     return this.dependencies.addresses.takeAnswer(peer.address, this.dependencies.nowMs())
   }
-}
-
-function coreLinks(): Response {
-  const links = '</ps>;rt="core.ps";ct=0,</mqtt>,</mqtt/connection>'
-  return { code: code(2, 5), options: [uintOption(options.contentFormat, linkFormat)], payload: Buffer.from(links) }
-}
-
-function payloadOf({ chunk, payloadStart, frameEnd }: PublishPacket): Buffer {
-  return Buffer.from(chunk.subarray(payloadStart, frameEnd))
 }

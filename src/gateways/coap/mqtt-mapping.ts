@@ -1,6 +1,6 @@
 // Maps CoAP requests to QoS, and reason codes of MQTT to response codes.
 
-import { type QoS, reasonCodes } from '../../protocol/index.ts'
+import { type PublishPacket, type QoS, reasonCodes } from '../../protocol/index.ts'
 import { code, coapTypes, type CoapMessage } from './message.ts'
 
 export function qosIn(query: ReadonlyMap<string, string>): QoS | 'bad' | undefined {
@@ -21,4 +21,9 @@ export function codeOf(reasonCode: number): number {
   if (reasonCode === reasonCodes.clientIdentifierNotValid) return code(4, 0)
   if (reasonCode === reasonCodes.packetTooLarge) return code(4, 13)
   return code(5, 3)
+}
+
+/** Returns a copy, which does not refer to the chunk. */
+export function payloadOf({ chunk, payloadStart, frameEnd }: PublishPacket): Buffer {
+  return Buffer.from(chunk.subarray(payloadStart, frameEnd))
 }

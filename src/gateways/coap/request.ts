@@ -1,6 +1,7 @@
 // Parses a CoAP request: path and query, decoded, with their short names.
 
-import { code, coapTypes, type CoapMessage, methods, options, textsOf } from './message.ts'
+import type { PeerAddress } from '../gateway.ts'
+import { code, coapTypes, type CoapMessage, methods, options, textsOf, uintOption } from './message.ts'
 
 export interface CoapRequest {
   /** Undefined: not found. */
@@ -22,6 +23,8 @@ export interface RefusedRequest {
   readonly code: number
   readonly isDropped?: boolean
 }
+
+const linkFormat = 40
 
 const shortNames: ReadonlyMap<string, string> = new Map([
   ['c', 'clientid'],
@@ -86,4 +89,15 @@ function decodeOnce(text: string): string {
     // Most clients do not encode a %.
     return text
   }
+}
+
+/** A client that does not say its ID is known by its address. */
+export function clientIdOf({ query }: CoapRequest, { address, port }: PeerAddress): string {
+  return query.get('clientid') ?? `coap-${address}-${port}`
+}
+
+/** Returns the response to GET `/.well-known/core`. */
+export function coreLinks() {
+  const links = '</ps>;rt="core.ps";ct=0,</mqtt>,</mqtt/connection>'
+  return { code: code(2, 5), options: [uintOption(options.contentFormat, linkFormat)], payload: Buffer.from(links) }
 }

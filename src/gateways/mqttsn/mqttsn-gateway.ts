@@ -224,7 +224,9 @@ export class MqttSnGateway implements DatagramGateway {
     this.#begin({ connect, codec: codecOf(connect, isAssigned) }, peer)
   }
 
-  #begin(beginning: Beginning, peer: Peer): void {
+  #begin(beginning: Beginning, from: Peer): void {
+    // The parts of a text that was joined take memory as long as the text does.
+    const peer = { ...from, key: Buffer.from(from.key, 'latin1').toString('latin1') }
     const connected = new ConnectedClient(this.#owner, peer, beginning)
     const { client } = connected
     client.begin(beginning.asleep)

@@ -36,11 +36,11 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
   readonly #dependencies: SnClientDependencies
   #state: SnClientState = 'connecting'
   #connect: ConnectRequest
-  #topicIds: TopicIds
+  #topicIds: TopicIds | undefined
   /** Undefined: nothing to deliver yet. See `#openDeliveries`. */
   #deliveries: Deliveries | undefined
   #mqtt: MqttConnection | undefined
-  readonly #will = new SnWill()
+  #will: SnWill | undefined
   /** The response after the broker has accepted a connection that replaces an earlier one. */
   #replacing: 'willtopicresp' | 'willmsgresp' | 'restored' | undefined
   readonly #clock: ClientClock
@@ -59,7 +59,6 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     this.#dependencies = dependencies
     this.#clock = new ClientClock(dependencies.codec.version)
     this.#connect = connect
-    this.#topicIds = new TopicIds(dependencies.settings.predefined)
   }
 
   /** `asleep`: it was asleep before the restart, and still is. */
@@ -86,7 +85,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
   }
 
   get topicIds(): TopicIds {
-    return this.#topicIds
+    return (this.#topicIds ??= new TopicIds(this.#dependencies.settings.predefined))
   }
 
   get mqtt(): MqttConnection | undefined {
@@ -169,7 +168,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     const properties = { sessionExpiryIntervalSeconds: 0 }
     if (this.isCleanSession) return this.#end({ ...goodbye, reasonCode: reasonCodes.disconnectWithWill, properties })
     const isConnected = this.#state === 'active' || this.isSleeping
-    const will = isConnected ? this.#will.toPublication() : undefined
+    const will = isConnected ? this.#will?.toPublication() : undefined
     if (will !== undefined) this.#mqtt?.publish(publishFieldsOf(will))
     this.#end(goodbye)
   }
@@ -186,7 +185,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
 
   #sleepOn({ topicIds, will, lostAtMs, messages }: RestoredSleep): void {
     if (topicIds !== undefined) this.#topicIds = topicIds
-    this.#will.restore(will)
+    if (will !== undefined) (this.#will = new SnWill()).restore(will)
     this.#clock.lostAtMs = lostAtMs ?? Infinity
     this.#sleepIsKept = true
     this.#state = 'asleep'
@@ -200,7 +199,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     const { predefined } = this.#dependencies.settings
     const refused = refusalOf(this.#connect, predefined)
     if (refused !== undefined) return this.#refuse(refused)
-    if (options !== undefined) this.#will.restore(willOfSn2Connect(options, predefined))
+    if (options !== undefined) (this.#will ??= new SnWill()).restore(willOfSn2Connect(options, predefined))
     this.#clock.lostAtMs = this.#dependencies.nowMs() + this.#dependencies.settings.idleTimeoutMs
     if (!flags.will || options !== undefined) return this.#openMqtt()
     this.#state = 'will-topic'
@@ -234,10 +233,10 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     this.#mqtt = undefined
     this.#forgetAll()
     this.#connect = request
-    this.#will.clear()
+    this.#will = undefined
     if (request.flags.cleanSession || this.startsClean) {
-      this.#dependencies.forgetTopicIds(this.#topicIds)
-      this.#topicIds = new TopicIds(this.#dependencies.settings.predefined)
+      if (this.#topicIds !== undefined) this.#dependencies.forgetTopicIds(this.#topicIds)
+      this.#topicIds = undefined
     }
     this.#deliveries = undefined
     this.#requests?.forget()
@@ -261,14 +260,14 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
   #handleWillTopic({ topic, flags }: SnRequest & { type: 'willtopic' }): void {
     if (this.#state !== 'will-topic') return
     if (topic === undefined) return this.#openMqtt()
-    this.#will.setTopic(topic, flags)
+    this.#will = new SnWill({ name: topic, flags })
     this.#state = 'will-message'
     this.#dependencies.send(writeBare('willmsgreq'))
   }
 
   #handleWillMessage(message: Buffer): void {
     if (this.#state !== 'will-message') return
-    this.#will.setMessage(message)
+    this.#will?.setMessage(message)
     this.#openMqtt()
   }
 
@@ -280,7 +279,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     mqtt.send(
       connectPacketOf(this.#connect, {
         override: this.#dependencies.settings.override,
-        will: this.#will.toMqtt(),
+        will: this.#will?.toMqtt(),
         continuesSession: this.#replacing !== undefined,
       }),
     )
@@ -390,7 +389,8 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
   /** [6.4] The new will needs a new connection; the session stays. */
   #changeWill(request: WillUpdate): void {
     const answer = request.type === 'willtopicupd' ? 'willtopicresp' : 'willmsgresp'
-    if (!this.#will.change(request)) return this.#dependencies.send(writeResponse(answer, returnCodes.notSupported))
+    if (!(this.#will ??= new SnWill()).change(request))
+      return this.#dependencies.send(writeResponse(answer, returnCodes.notSupported))
     this.#mqtt?.end(goodbye)
     this.#replacing = answer
     this.#isAwaitingQueueEnd = false
@@ -404,7 +404,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
   #handleDisconnect(request: SnRequest & { type: 'disconnect' }): void {
     const { durationSeconds = 0, forgetsTopicIds = false, hasFailed = false, sessionExpirySeconds } = request
     const maySleep = this.#state === 'active' || this.isSleeping
-    if (forgetsTopicIds && maySleep) this.#topicIds.setAllUnknown()
+    if (forgetsTopicIds && maySleep) this.#topicIds?.setAllUnknown()
     if (durationSeconds > 0 && maySleep) return this.#fallAsleep(durationSeconds)
     this.#send(this.#dependencies.codec.disconnectAnswer())
     if (hasFailed) return this.lose()
@@ -465,7 +465,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     if (this.isCleanSession) return
     this.#sleepIsKept = true
     const lostAtMs = this.#clock.lostAtMs === Infinity ? null : this.#clock.lostAtMs
-    this.#dependencies.keepSleep({ connect: this.#connect, lostAtMs, will: this.#will.kept })
+    this.#dependencies.keepSleep({ connect: this.#connect, lostAtMs, will: this.#will?.kept })
   }
 
   #forgetSleep(): void {

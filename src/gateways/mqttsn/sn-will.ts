@@ -15,6 +15,10 @@ export class SnWill {
   #topic: { readonly name: string; readonly flags: SnFlags } | undefined
   #message: Buffer | undefined
 
+  constructor(topic?: { readonly name: string; readonly flags: SnFlags }) {
+    this.#topic = topic
+  }
+
   get hasTopic(): boolean {
     return this.#topic !== undefined
   }
@@ -50,11 +54,6 @@ export class SnWill {
     if (will === undefined) return
     this.setTopic(will.topic, will.flags)
     this.setMessage(Buffer.from(will.message, 'base64'))
-  }
-
-  clear(): void {
-    this.#topic = undefined
-    this.#message = undefined
   }
 
   /** As a message of its client. */

@@ -8,7 +8,7 @@
 
 import type { Connection } from '../../core/index.ts'
 import type { PacketDecoder } from '../../protocol/index.ts'
-import type { ByteStream } from '../../transports/index.ts'
+import { type ByteStream, receiveFrom, type StreamReceiver } from '../../transports/index.ts'
 import type { WriteBuffers } from './write-buffers.ts'
 
 /**
@@ -34,7 +34,7 @@ export interface ClientOutputOwner {
   noteGathered(output: ClientOutput): void
 }
 
-export class ClientOutput {
+export class ClientOutput implements StreamReceiver {
   readonly stream: ByteStream
   readonly decoder: PacketDecoder
   connection: Connection | undefined
@@ -83,8 +83,7 @@ export class ClientOutput {
     this.#aheadEnd = 0
     this.#aheadDraining = 0
     this.#done = () => this.#handleWritten()
-    stream.onData = (chunk) => owner.noteChunk(this, chunk)
-    stream.onClose = (error) => this.#handleClosed(error)
+    receiveFrom(stream, this)
     if (stream.onBuffered !== undefined) stream.onBuffered = () => owner.noteGathered(this)
   }
 
@@ -239,7 +238,13 @@ export class ClientOutput {
     this.#owner.noteSent(this)
   }
 
-  #handleClosed(error: Error | undefined): void {
+  /** Of its stream. */
+  handleChunk(chunk: Buffer): void {
+    this.#owner.noteChunk(this, chunk)
+  }
+
+  /** Of its stream. */
+  handleEnd(error: Error | undefined): void {
     const { buffers } = this.#owner
     if (this.#buffer !== undefined) buffers.giveBack(this.#buffer)
     this.#forgetBuffer()

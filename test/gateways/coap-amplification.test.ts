@@ -1,0 +1,130 @@
+// Answers of the CoAP gateway to ordinary GETs: an address that has not shown itself gets at most three times what came, or 64 bytes [F8].
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { CoapGateway, type PeerAddress } from '../../src/gateways/index.ts'
+import { PublishPacket, type TopicName, TopicTable } from '../../src/protocol/index.ts'
+import { CoapDevice, type Heard } from './coap-device.ts'
+import { GatewayStage } from './gateway-stage.ts'
+
+const topics = new TopicTable(16)
+const retained = Buffer.from('0123456789abcdef'.repeat(256))
+const post = 2
+
+class Stage extends GatewayStage {
+  readonly gateway = new CoapGateway(
+    {
+      heartbeatMs: 30_000,
+      requiresConnection: false,
+      notifyType: 'qos',
+      subscribeQoS: undefined,
+      publishQoS: undefined,
+      maxBlockBytes: 1_024,
+      maxBodyBytes: 1_048_576,
+      idleTimeoutMs: 30_000,
+      maxClients: 100_000,
+      override: { clientId: undefined, username: undefined, password: undefined },
+    },
+    this.dependencies,
+  )
+  /** Of the last datagram, and of all answers since then. */
+  cameBytes = 0
+  sentBytes = 0
+
+  device(peer: PeerAddress): CoapDevice {
+    return new CoapDevice(
+      (bytes) => {
+        this.cameBytes = bytes.length
+        this.gateway.handleDatagram(bytes, peer)
+      },
+      () => {
+        this.sentBytes = this.sent.reduce((sum, { bytes }) => sum + bytes.length, 0)
+        return this.sent.splice(0).map(({ bytes }) => bytes)
+      },
+    )
+  }
+
+  /** The broker answers what the gateway has asked, and sends the retained message. */
+  answerRead(): void {
+    this.acceptAll()
+    this.acceptAll()
+    const packet = new PublishPacket(topics.named('a' as TopicName), { qos: 0, retain: true, dup: false }, retained)
+    packet.frameEnd = retained.length
+    this.connections.at(-1)?.callbacks.handlePacket(packet)
+  }
+}
+
+/** Reads the retained message in blocks of the size of the first. */
+function readWhole(stage: Stage, device: CoapDevice, query = 'c=dev') {
+  const heard: Heard[] = []
+  const largest: number[] = []
+  const take = (): Heard => {
+    const answer = device.heard()
+    assert.ok(answer !== undefined)
+    heard.push(answer)
+    largest.push(stage.sentBytes - Math.max(64, 3 * stage.cameBytes))
+    return answer
+  }
+  device.get('ps/a', query, { token: 1 })
+  stage.answerRead()
+  let answer = take()
+  let at = answer.payload.length
+  while (answer.block2?.[1] === true) {
+    const size = answer.block2[2]
+    device.get('ps/a', query, { token: 1, block2: [at / (16 << size), true, size] })
+    answer = take()
+    assert.equal(
+      (answer.block2?.[0] ?? 0) * (16 << (answer.block2?.[2] ?? 0)),
+      at,
+      'the block begins where the last ended',
+    )
+    at += answer.payload.length
+  }
+  return {
+    body: Buffer.concat(heard.map(({ payload }) => payload)),
+    aboveLimit: Math.max(...largest),
+    answers: heard.length,
+  }
+}
+
+test('[F8] a GET of a large retained message is answered in small blocks, and its later blocks are as small', () => {
+  const stage = new Stage()
+  const device = stage.device({ address: '192.0.2.1', port: 4_000 })
+  const { body, aboveLimit } = readWhole(stage, device)
+  assert.deepEqual(body, retained)
+  assert.ok(aboveLimit <= 0, `${aboveLimit} bytes too many`)
+})
+
+test('[F8] a later block that is asked in a larger size comes in a small one to an address that has not shown itself', () => {
+  const stage = new Stage()
+  const device = stage.device({ address: '192.0.2.1', port: 4_000 })
+  device.get('ps/a', 'c=dev', { token: 1 })
+  stage.answerRead()
+  device.heard()
+  device.get('ps/a', 'c=dev', { token: 1, block2: [1, true, 6] })
+  const answer = device.heard()
+  assert.ok(stage.sentBytes <= Math.max(64, 3 * stage.cameBytes), `${stage.sentBytes} bytes to ${stage.cameBytes}`)
+  const [number = 0, hasMore, exponent = 0] = answer?.block2 ?? []
+  assert.equal(number * (16 << exponent), 1_024)
+  assert.equal(hasMore, true)
+  assert.deepEqual(answer?.payload, retained.subarray(1_024, 1_024 + (16 << exponent)))
+})
+
+test('[F8] a client that has shown its token, a device over DTLS and one of this machine get blocks of 1,024 bytes', () => {
+  const whole = { body: retained, answers: 4 }
+  const token = new Stage()
+  const connected = token.device({ address: '192.0.2.1', port: 4_000 })
+  connected.request(post, 'mqtt/connection', 'c=dev', '')
+  token.acceptAll()
+  const shown = `c=dev&t=${connected.heard()?.payload.toString()}`
+  assert.deepEqual({ ...readWhole(token, connected, shown), aboveLimit: 0 }, { ...whole, aboveLimit: 0 })
+  const credentials = { certificate: undefined, pskIdentity: 'dev' }
+  const secure = { id: '1', identity: 'psk dev', credentials }
+  for (const peer of [
+    { address: '192.0.2.1', port: 4_000, secure },
+    { address: '127.0.0.1', port: 4_000 },
+  ]) {
+    const stage = new Stage()
+    assert.deepEqual({ ...readWhole(stage, stage.device(peer)), aboveLimit: 0 }, { ...whole, aboveLimit: 0 })
+  }
+})
