@@ -2,9 +2,14 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { KafkaProducerSink, type KafkaAction } from '../../src/sinks/kafka/kafka-producer-sink.ts'
+import {
+  KafkaProducerSink,
+  kafkaProducerSinkType,
+  type KafkaAction,
+} from '../../src/sinks/kafka/kafka-producer-sink.ts'
 import type { KafkaProducer, KafkaRecord } from '../../src/sinks/kafka/kafka-library.ts'
 import type { SpoolEntry } from '../../src/sinks/index.ts'
+import { compileSinkTemplate } from '../../src/shard/rules/action-manager.ts'
 
 /** As the library throws them. */
 function kafkaError(type: string): Error {
@@ -41,7 +46,7 @@ const entries = (values: readonly string[]): readonly SpoolEntry[] =>
 
 function sinkWith(open: () => KafkaProducer, maxBatchBytes = 1_000_000): KafkaProducerSink {
   const action = { parameters: { topic: 't', max_batch_bytes: maxBatchBytes } } as KafkaAction
-  return new KafkaProducerSink(action, async () => open(), 60_000)
+  return new KafkaProducerSink(action, async () => open(), { hasFixedTopic: true, requestTimeoutMs: 60_000 })
 }
 
 const outcomesOf = async (sink: KafkaProducerSink, values: readonly string[]): Promise<string> =>
@@ -110,4 +115,41 @@ test('a passing error of the cluster keeps the client', async () => {
   assert.equal(await outcomesOf(sink, ['a']), 'retry')
   assert.equal(await outcomesOf(sink, ['a']), 'done')
   assert.equal(producer.isClosed, false)
+})
+
+const templated = {
+  parameters: {
+    topic: 't-${device}',
+    max_batch_bytes: 1_000_000,
+    message: { key: '', value: '${device}', headers: new Map() },
+    kafka_ext_headers: [],
+  },
+} as unknown as KafkaAction
+
+test('a topic that is a template is that of each result; a topic that does not exist keeps no other one waiting', async () => {
+  const sent: [string, readonly string[]][] = []
+  const producer: KafkaProducer = {
+    send: async (topic, records) => {
+      if (topic === 't-gone') throw kafkaError('UNKNOWN_TOPIC_OR_PARTITION')
+      sent.push([topic, records.map(({ value }) => value.toString())])
+    },
+    check: async (topic) => assert.equal(topic, undefined),
+    close: () => {},
+  }
+  const limits = { hasFixedTopic: false, requestTimeoutMs: 60_000 }
+  const sink = new KafkaProducerSink(templated, async () => producer, limits)
+  assert.equal(kafkaProducerSinkType.problemOfAction(templated, compileSinkTemplate), undefined)
+  const render = kafkaProducerSinkType.renderer(templated, compileSinkTemplate, () => '')
+  const batch = ['a', 'gone', 'b', 'a'].map((device) => render({ device }))
+  const outcomes = await sink.write(batch)
+  assert.deepEqual(
+    outcomes.map(({ outcome }) => outcome),
+    ['done', 'refused', 'done', 'done'],
+  )
+  assert.deepEqual(sent, [
+    ['t-a', ['a', 'a']],
+    ['t-b', ['b']],
+  ])
+  assert.equal(await sink.check(), undefined)
+  assert.throws(() => render({ device: 'no/topic' }), /kafka: "t-no\/topic" is no name of a topic/)
 })

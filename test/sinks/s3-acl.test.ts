@@ -25,7 +25,7 @@ test('headers of the service are sent, and signed in the order of their names', 
 
 type S3Types = Parameters<typeof s3SinkType.open>
 
-test('an object is sent with the acl of its action', async (t) => {
+test('an object is sent with the acl and the headers of its action; those of the service are signed', async (t) => {
   const service = await HttpService.start(t)
   const connector = {
     host: '127.0.0.1',
@@ -39,7 +39,11 @@ test('an object is sent with the acl of its action', async (t) => {
   } as unknown as S3Types[0]
   const context = { requestTimeoutMs: 5_000, compile: compileTemplate } as unknown as S3Types[2]
   for (const acl of ['bucket_owner_full_control', undefined] as const) {
-    const action = { parameters: { mode: 'direct', acl } } as unknown as S3Types[1]
+    const headers = new Map([
+      ['X-Amz-Storage-Class', 'STANDARD_IA'],
+      ['Content-Type', 'text/plain'],
+    ])
+    const action = { parameters: { mode: 'direct', acl, headers } } as unknown as S3Types[1]
     const sink = s3SinkType.open(connector, action, context)
     t.after(() => sink.close())
     const entry = {
@@ -52,10 +56,17 @@ test('an object is sent with the acl of its action', async (t) => {
     assert.deepEqual(await sink.write([entry]), [{ outcome: 'done' }])
   }
   assert.deepEqual(
-    service.received.map(({ path, headers }) => [path, headers['x-amz-acl']]),
+    service.received.map(({ path, headers }) => [
+      path,
+      headers['x-amz-acl'],
+      headers['x-amz-storage-class'],
+      headers['content-type'],
+    ]),
     [
-      ['/bucket/a', 'bucket-owner-full-control'],
-      ['/bucket/a', undefined],
+      ['/bucket/a', 'bucket-owner-full-control', 'STANDARD_IA', 'text/plain'],
+      ['/bucket/a', undefined, 'STANDARD_IA', 'text/plain'],
     ],
   )
+  const [{ headers }] = service.received
+  assert.match(String(headers.authorization), /;x-amz-storage-class, Signature=/)
 })

@@ -1,7 +1,7 @@
 // rule_engine: rules in SQL over messages and events.
 
 import { linesOfText, ruleActions } from '../schema/rule-action.ts'
-import { namedSection, section, setting, appliedAtOnce } from '../schema/setting.ts'
+import { namedSection, openSection, section, setting, appliedAtOnce } from '../schema/setting.ts'
 import { duration } from '../schema/quantities.ts'
 import { boolean, choice, integer } from '../schema/setting-type.ts'
 
@@ -19,6 +19,8 @@ const rule = section('One rule.', {
   }),
   enable: setting(boolean, true, { description: 'Whether the rule runs.' }),
   description: setting(template, '', { description: 'For administrators.' }),
+  name: setting(template, '', { description: 'A setting of EMQX.' }),
+  metadata: openSection('Settings of EMQX.'),
   created_at: setting(integer({ min: 0, max: Number.MAX_SAFE_INTEGER }), 0, {
     description: 'When the rule was created; the API sets it.',
     unit: 'milliseconds since 1970',

@@ -42,17 +42,21 @@ export const elasticsearchSinkType: SinkType<ElasticAction, ElasticConnector> = 
   },
 
   renderer({ parameters }, compile, allColumns) {
-    const { action, overwrite, index, id, doc, doc_as_upsert: isUpsert } = parameters
+    const { action, overwrite, index, id, routing, require_alias: requiresAlias, doc } = parameters
     const [indexTemplate, idTemplate] = [compile(index), id === undefined ? undefined : compile(id)]
+    const routingTemplate = routing === undefined ? undefined : compile(routing)
     const docTemplate = doc === undefined ? undefined : compile(doc)
     const operation = action === 'create' && overwrite ? 'index' : action
     return (data) => {
-      const place: Record<string, string> = { _index: textOf(indexTemplate.render(data), 'the index') }
+      const place: Record<string, string | boolean> = { _index: textOf(indexTemplate.render(data), 'the index') }
       if (idTemplate !== undefined) place['_id'] = idOf(textOf(idTemplate.render(data), 'the ID'))
+      if (routingTemplate !== undefined) place['routing'] = textOf(routingTemplate.render(data), 'the routing')
+      if (requiresAlias) place['require_alias'] = true
       const attributes = [[operationAttribute, JSON.stringify({ [operation]: place })]] as const
       if (action === 'delete') return { payload: Buffer.alloc(0), attributes }
       const document = documentOf(docTemplate === undefined ? allColumns(data) : docTemplate.render(data))
-      const wrapped = action === 'update' ? `{"doc":${document},"doc_as_upsert":${String(isUpsert)}}` : document
+      const wrapped =
+        action === 'update' ? `{"doc":${document},"doc_as_upsert":${String(parameters.doc_as_upsert)}}` : document
       return { payload: Buffer.from(wrapped), attributes }
     }
   },

@@ -42,8 +42,8 @@ export interface KafkaProducerSettings extends KafkaClientSettings {
 export interface KafkaProducer {
   /** In one request for each broker that leads a partition of them. */
   send(topic: string, records: readonly KafkaRecord[]): Promise<void>
-  /** Rejects where the topic takes no records. */
-  check(topic: string): Promise<void>
+  /** Rejects where the topic takes no records. Undefined: where no broker answers. */
+  check(topic: string | undefined): Promise<void>
   /** What is under way fails. */
   close(): void
 }
@@ -87,6 +87,10 @@ export async function openKafkaProducer(settings: KafkaProducerSettings): Promis
       })
     },
     async check(topic) {
+      if (topic === undefined) {
+        await admin.describeCluster()
+        return
+      }
       const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
       const partitions = topics.find(({ name }) => name === topic)?.partitions ?? []
       if (!partitions.some(({ leader }) => leader >= 0)) throw new Error(`the topic ${topic} has no leader`)

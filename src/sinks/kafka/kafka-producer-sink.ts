@@ -7,6 +7,7 @@ import { hostAndPort, tlsOf } from '../service-address.ts'
 import { messageOf, withTimeout } from '../service-answers.ts'
 import {
   bytesOfText,
+  type CompileTemplate,
   textOf,
   type NamedValue,
   type RuleData,
@@ -30,6 +31,8 @@ export type KafkaConnector = NamedValue<ConnectorsConfig['kafka_producer']>
 export type KafkaAction = NamedValue<ActionsConfig['kafka_producer']>
 
 const keyAttribute = 'key'
+/** Of topics that are templates. */
+const topicAttribute = 'topic'
 const headerAttribute = 'header '
 const defaultPort = 9_092
 
@@ -42,6 +45,11 @@ const refusals = [
   'INVALID_TIMESTAMP',
 ]
 
+/** Of a topic that a result names: it does not keep the results for other topics waiting. */
+const topicRefusals = ['UNKNOWN_TOPIC_OR_PARTITION', 'INVALID_TOPIC_EXCEPTION', 'TOPIC_AUTHORIZATION_FAILED']
+
+const maxTopicLength = 249
+
 /** What a record takes beside its key, value and headers, at most. */
 const recordOverhead = 128
 
@@ -50,15 +58,19 @@ const done: WriteOutcome = { outcome: 'done' }
 export const kafkaProducerSinkType: SinkType<KafkaAction, KafkaConnector> = {
   problemOfConnector: problemOfKafka,
   problemOfAction(action, compile) {
-    return problemOfTopic(action.parameters.topic) ?? problemOfHeaders(action, compile)
+    const { topic } = action.parameters
+    const problem = isTemplate(topic, compile) ? undefined : problemOfTopic(topic)
+    return problem ?? problemOfHeaders(action, compile)
   },
   renderer({ parameters }, compile, allColumns) {
     const { message } = parameters
     const key = compile(message.key)
     const value = message.value === undefined ? undefined : compile(message.value)
     const headersOf = headersRenderer(parameters, compile)
+    const topic = isTemplate(parameters.topic, compile) ? compile(parameters.topic) : undefined
     return (data) => {
       const attributes: (readonly [string, string])[] = []
+      if (topic !== undefined) attributes.push([topicAttribute, renderedTopic(textOf(topic.render(data), 'the topic'))])
       const keyText = renderKey(key, data)
       if (keyText !== '') attributes.push([keyAttribute, textOf(keyText, 'the key')])
       for (const [name, text] of headersOf(data)) attributes.push([headerAttribute + name, text])
@@ -72,13 +84,28 @@ export const kafkaProducerSinkType: SinkType<KafkaAction, KafkaConnector> = {
       acks: action.parameters.required_acks === 'all_isr' ? 'all' : 'leader',
       compression: action.parameters.compression,
     }
-    return new KafkaProducerSink(action, () => openKafkaProducer(settings), context.requestTimeoutMs)
+    const hasFixedTopic = !isTemplate(action.parameters.topic, context.compile)
+    const limits = { hasFixedTopic, requestTimeoutMs: context.requestTimeoutMs }
+    return new KafkaProducerSink(action, () => openKafkaProducer(settings), limits)
   },
+}
+
+function isTemplate(topic: string, compile: CompileTemplate): boolean {
+  return compile(topic).parts.some((part) => typeof part !== 'string')
+}
+
+function renderedTopic(topic: string): string {
+  if (isTopic(topic)) return topic
+  throw new TypeError(`kafka: ${JSON.stringify(topic.slice(0, maxTopicLength))} is no name of a topic`)
+}
+
+function isTopic(topic: string): boolean {
+  return /^[\w.-]+$/.test(topic) && topic.length <= maxTopicLength && topic !== '.' && topic !== '..'
 }
 
 /** Begins with the name of a setting. */
 export function problemOfTopic(topic: string): string | undefined {
-  if (/^[\w.-]{1,249}$/.test(topic) && topic !== '.' && topic !== '..') return undefined
+  if (isTopic(topic)) return undefined
   return 'parameters.topic: write the name of a topic: up to 249 of the letters a-z, A-Z, 0-9, ".", "_" and "-"'
 }
 
@@ -125,6 +152,8 @@ function renderKey(key: Template, data: RuleData): string | Uint8Array {
 /** Exported for tests with another producer. */
 export class KafkaProducerSink implements Sink {
   readonly #topic: string
+  readonly #hasFixedTopic: boolean
+  readonly #refusals: readonly string[]
   readonly #maxBatchBytes: number
   readonly #requestTimeoutMs: number
   readonly #producer: LazyConnection<KafkaProducer>
@@ -134,28 +163,41 @@ export class KafkaProducerSink implements Sink {
   constructor(
     { parameters: { topic, max_batch_bytes: maxBatchBytes } }: KafkaAction,
     open: () => Promise<KafkaProducer>,
-    requestTimeoutMs: number,
+    { hasFixedTopic, requestTimeoutMs }: { readonly hasFixedTopic: boolean; readonly requestTimeoutMs: number },
   ) {
     this.#topic = topic
+    this.#hasFixedTopic = hasFixedTopic
+    this.#refusals = hasFixedTopic ? refusals : [...refusals, ...topicRefusals]
     this.#maxBatchBytes = maxBatchBytes
     this.#requestTimeoutMs = requestTimeoutMs
     this.#producer = new LazyConnection(open, (producer) => producer.close())
   }
 
   async write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+    if (this.#hasFixedTopic) return this.#writeTo(this.#topic, batch)
+    // Kafka keeps no order between topics.
+    const outcomes = new Map<SpoolEntry, WriteOutcome>()
+    for (const [topic, entries] of Map.groupBy(batch, topicOf)) {
+      const ofTopic = await this.#writeTo(topic, entries)
+      for (const [at, entry] of entries.entries()) outcomes.set(entry, ofTopic[at])
+    }
+    return batch.map((entry) => outcomes.get(entry) ?? { outcome: 'retry', why: 'the record was not sent' })
+  }
+
+  async #writeTo(topic: string, entries: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
     const outcomes: WriteOutcome[] = []
-    for (const part of partsOf(batch.map(recordOf), this.#maxBatchBytes)) {
+    for (const part of partsOf(entries.map(recordOf), this.#maxBatchBytes)) {
       const last = outcomes.at(-1)
       // Records that come after others do not overtake them.
       if (last?.outcome === 'retry') outcomes.push(...part.map(() => last))
-      else outcomes.push(...(await this.#send(part)))
+      else outcomes.push(...(await this.#send(topic, part)))
     }
     return outcomes
   }
 
   async check(): Promise<string | undefined> {
     try {
-      await this.#use((producer) => producer.check(this.#topic))
+      await this.#use((producer) => producer.check(this.#hasFixedTopic ? this.#topic : undefined))
       return undefined
     } catch (error) {
       return messageOf(error)
@@ -167,26 +209,26 @@ export class KafkaProducerSink implements Sink {
   }
 
   /** A limit of a batch and one record that is refused look the same: halves tell them apart. */
-  async #send(records: readonly KafkaRecord[]): Promise<readonly WriteOutcome[]> {
+  async #send(topic: string, records: readonly KafkaRecord[]): Promise<readonly WriteOutcome[]> {
     const [only] = records
     if (records.length === 1 && bytesOf(only) > this.#maxBatchBytes) {
       const why = `the record has ${bytesOf(only)} bytes, and max_batch_bytes is ${this.#maxBatchBytes}`
       return [{ outcome: 'refused', why }]
     }
     try {
-      await this.#use((producer) => producer.send(this.#topic, records))
+      await this.#use((producer) => producer.send(topic, records))
       return records.map(() => done)
     } catch (error) {
       const why = messageOf(error)
-      if (!refusals.includes(kafkaErrorType(error) ?? '')) return records.map(() => ({ outcome: 'retry', why }))
+      if (!this.#refusals.includes(kafkaErrorType(error) ?? '')) return records.map(() => ({ outcome: 'retry', why }))
       if (records.length === 1) return [{ outcome: 'refused', why }]
     }
     const middle = Math.ceil(records.length / 2)
-    const first = await this.#send(records.slice(0, middle))
+    const first = await this.#send(topic, records.slice(0, middle))
     const rest = records.slice(middle)
     const last = first.at(-1)
     if (last?.outcome === 'retry') return [...first, ...rest.map(() => last)]
-    return [...first, ...(await this.#send(rest))]
+    return [...first, ...(await this.#send(topic, rest))]
   }
 
   async #use<Value>(work: (producer: KafkaProducer) => Promise<Value>): Promise<Value> {
@@ -201,6 +243,10 @@ export class KafkaProducerSink implements Sink {
       throw error
     }
   }
+}
+
+function topicOf({ attributes }: SpoolEntry): string {
+  return attributes.find(([name]) => name === topicAttribute)?.[1] ?? ''
 }
 
 function recordOf({ payload, attributes }: SpoolEntry): KafkaRecord {

@@ -5,6 +5,7 @@
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { csvRenderer } from '../csv.ts'
+import { problemOfHeaders } from '../http/http-settings-check.ts'
 import { outcomeOf, problemOfAnswer, ServiceClient, baseUrl } from '../http/service-client.ts'
 import type { HttpResult } from '../http/http-exchange.ts'
 import {
@@ -42,7 +43,9 @@ export const s3SinkType: SinkType<S3Action, S3Connector> = {
   },
 
   problemOfAction({ parameters }, compile) {
-    const { bucket, key, mode, container } = parameters
+    const { bucket, key, mode, container, headers } = parameters
+    const problem = problemOfHeaders(headers, 'parameters.headers')
+    if (problem !== undefined) return problem
     if (bucket === '') return 'parameters.bucket: write the name of the bucket'
     if (key === '') return 'parameters.key: write the key of the object, such as ${clientid}/${id}.json'
     if (mode === 'direct') return undefined
@@ -116,6 +119,7 @@ class S3Sink implements Sink {
   readonly #hostHeader: string
   readonly #parameters: S3Action['parameters']
   readonly #context: SinkContext
+  readonly #headers: ReturnType<typeof headersOf>
   #sequence = 0
 
   constructor(connector: S3Connector, action: S3Action, context: SinkContext) {
@@ -124,6 +128,7 @@ class S3Sink implements Sink {
     this.#hostHeader = base.host
     this.#credentials = { accessKeyId: accessKeyId ?? '', secretAccessKey: secretAccessKey ?? '', region }
     this.#parameters = action.parameters
+    this.#headers = headersOf(action.parameters)
     this.#context = context
     this.#client = new ServiceClient({
       base,
@@ -164,10 +169,9 @@ class S3Sink implements Sink {
 
   async #put({ bucket, key, body, contentType }: S3Object): Promise<WriteOutcome> {
     const path = `/${bucket}/${encodeKey(key)}`
-    const { acl } = this.#parameters
-    const amzHeaders = acl === undefined ? undefined : { 'x-amz-acl': acl.replaceAll('_', '-') }
-    const headers = { 'content-type': contentType }
-    return outcomeOf(await this.#send('PUT', { path, query: '', body, headers, amzHeaders }))
+    const { amzHeaders, headers } = this.#headers
+    const allHeaders = { 'content-type': contentType, ...headers }
+    return outcomeOf(await this.#send('PUT', { path, query: '', body, headers: allHeaders, amzHeaders }))
   }
 
   /** Whether the bucket is there and the key of the user is good. Users that may write may not be allowed to list. */
@@ -207,6 +211,18 @@ class S3Sink implements Sink {
     const target = query === '' ? path : `${path}?${query}`
     return this.#client.send({ method, path: target, headers: { ...headers, ...signed }, ...sentBody })
   }
+}
+
+/** The service wants those of its own to be signed. */
+function headersOf({ acl, headers: configured }: S3Action['parameters']) {
+  const amzHeaders: Record<string, string> = acl === undefined ? {} : { 'x-amz-acl': acl.replaceAll('_', '-') }
+  const headers: Record<string, string> = {}
+  for (const [name, value] of configured) {
+    const lowerCase = name.toLowerCase()
+    const target = lowerCase.startsWith('x-amz-') ? amzHeaders : headers
+    target[lowerCase] = value
+  }
+  return { amzHeaders, headers }
 }
 
 function directObject({ payload, attributes }: SpoolEntry): S3Object {

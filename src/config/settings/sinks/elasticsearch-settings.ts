@@ -47,6 +47,11 @@ const elasticsearchAction = section('One kind of document.', {
       description: 'The document: an object of JSON.',
       defaultWords: 'all columns as JSON',
     }),
+    routing: setting(maybeText, undefined, {
+      description: 'What decides the shard of the document.',
+      defaultWords: 'the ID',
+    }),
+    require_alias: setting(boolean, false, { description: 'Whether the index must be an alias.' }),
     overwrite: setting(boolean, true, {
       description: 'Of create: whether a document that has the ID already is replaced. Otherwise it stays.',
     }),

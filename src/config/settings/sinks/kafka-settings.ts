@@ -53,7 +53,10 @@ const extendedHeader = record('a header', { kafka_ext_header_key: anyText, kafka
 const kafkaAction = section('Records for one topic.', {
   ...actionSettings,
   parameters: section('The record. Texts of `message` are templates with ${...}.', {
-    topic: setting(anyText, '', { description: 'Topic of Kafka.', isRequired: true }),
+    topic: setting(anyText, '', {
+      description: 'Topic of Kafka, a template such as readings-${clientid}.',
+      isRequired: true,
+    }),
     message: section('One record.', {
       key: setting(template, '${clientid}', {
         description: 'Key. Records with the same key go to the same partition and keep their order. Empty: no key.',

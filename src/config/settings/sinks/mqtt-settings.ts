@@ -60,6 +60,7 @@ const mqttSource = section('A subscription at a remote broker. Rules name it $br
   parameters: section('The subscription.', {
     topic: setting(maybeText, undefined, { description: 'Topic filter, such as plant/#.', isRequired: true }),
     qos: setting(choice(['0', '1', '2']), '1', { description: 'Maximum QoS.' }),
+    no_local: ofEmqx,
   }),
 })
 

@@ -1,6 +1,6 @@
 // connectors.s3, actions.s3: objects for S3 and services like it.
 
-import { listOf } from '../../schema/collections.ts'
+import { listOf, textMap } from '../../schema/collections.ts'
 import { duration } from '../../schema/quantities.ts'
 import { openSection, section, setting } from '../../schema/setting.ts'
 import { choice, integer, optional, text } from '../../schema/setting-type.ts'
@@ -38,6 +38,7 @@ const s3Connector = section('One S3, or a service like it.', {
   }),
   connect_timeout: connectTimeout,
   pool_size: poolSize,
+  access_method: ofEmqx,
   url_expire_time: ofEmqx,
   transport_options: openSection('Settings of EMQX.'),
   ssl: clientCertificates,
@@ -77,6 +78,9 @@ const s3Action = section('One kind of object.', {
         defaultWords: 'as the bucket says',
       },
     ),
+    headers: setting(textMap, new Map(), {
+      description: 'Further headers of each request, such as content-type, cache-control and x-amz-storage-class.',
+    }),
     min_part_size: ofEmqx,
     max_part_size: ofEmqx,
     container: section('Of mode aggregated: what an object looks like.', {

@@ -38,6 +38,10 @@ const ignoredResourceOptions = {
   resume_interval: ofEmqx,
   buffer_mode: ofEmqx,
   buffer_seg_bytes: ofEmqx,
+  async_inflight_window: ofEmqx,
+  enable_batch: ofEmqx,
+  enable_queue: ofEmqx,
+  auto_restart_interval: ofEmqx,
 }
 
 export const connectorSettings = {
@@ -72,6 +76,7 @@ export const serverSettings = {
 }
 
 export const actionSettings = {
+  local_topic: ofEmqx,
   tags: setting(listOf(anyText), [], { description: 'A setting of EMQX.' }),
   created_at: ofEmqx,
   last_modified_at: ofEmqx,

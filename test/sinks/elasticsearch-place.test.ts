@@ -1,0 +1,25 @@
+// Where a document goes: what the bulk request says before it.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { compileSinkTemplate } from '../../src/shard/rules/action-manager.ts'
+import { elasticsearchSinkType } from '../../src/sinks/elasticsearch/elasticsearch-sink.ts'
+
+type ElasticAction = Parameters<typeof elasticsearchSinkType.renderer>[0]
+
+function placeOf(settings: object): unknown {
+  const parameters = { action: 'create', overwrite: true, index: 'readings', doc_as_upsert: false, ...settings }
+  const render = elasticsearchSinkType.renderer(
+    { parameters } as unknown as ElasticAction,
+    compileSinkTemplate,
+    () => '{}',
+  )
+  return JSON.parse(render({ plant: 'north', n: 7 }).attributes[0][1])
+}
+
+test('a document names its routing and says that the index must be an alias only where that is configured', () => {
+  assert.deepEqual(placeOf({ require_alias: false }), { index: { _index: 'readings' } })
+  assert.deepEqual(placeOf({ id: '${n}', routing: '${plant}', require_alias: true }), {
+    index: { _index: 'readings', _id: '7', routing: 'north', require_alias: true },
+  })
+})
