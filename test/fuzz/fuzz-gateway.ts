@@ -193,6 +193,13 @@ export class Amplification {
   }
 }
 
+/** Otherwise most datagrams would be refused by their first byte: the length of MQTT-SN, the version of CoAP. */
+function repairHead(name: FuzzedProtocol, datagram: Buffer): void {
+  const [first] = datagram
+  if (first === undefined) return
+  datagram[0] = name.startsWith('mqttsn') ? datagram.length & 255 : (first & 0x3f) | 0x40
+}
+
 export interface FuzzedGateway {
   readonly malformed: number
   readonly answered: number
@@ -217,6 +224,7 @@ export function fuzzGateway(
   let slow = 0
   for (let run = 0; run < count; run++) {
     const datagram = mutate(bytesOf(seeds[name][random(seeds[name].length)] ?? ''), random)
+    if (random(2) === 0) repairHead(name, datagram)
     stage.sent.length = 0
     stage.connections.length = Math.min(stage.connections.length, 256)
     const peer = { address: `192.0.2.${random(200)}`, port: 1_024 + random(8) }

@@ -3,11 +3,16 @@
 //   npm run fuzz:gateways -- --count 2000000 --protocol mqttsn --seed 1
 
 import { parseArgs } from 'node:util'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { fuzzDtls } from './fuzz-dtls.ts'
 import { fuzzedProtocols, fuzzGateway } from './fuzz-gateway.ts'
 import { fuzzStomp } from './fuzz-stomp.ts'
 
 const bytesPerMib = 1_048_576
+setFlagsFromString('--expose-gc')
+/** Without garbage, what is left is what is kept. */
+const collectGarbage = runInNewContext('gc') as () => void
 const { values } = parseArgs({
   options: {
     count: { type: 'string', default: '2000000' },
@@ -56,6 +61,7 @@ for (const [name, fuzz] of wanted) {
   const heapMib: number[] = []
   const residentMib: number[] = []
   const tell = (): void => {
+    collectGarbage()
     const { heapUsed, rss } = process.memoryUsage()
     heapMib.push(heapUsed / bytesPerMib)
     residentMib.push(rss / bytesPerMib)

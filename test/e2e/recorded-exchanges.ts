@@ -1,0 +1,115 @@
+// Plays recorded exchanges of MQTT-SN clients with the gateway again (`recorded/`), against a broker of its own. What the client sent is
+// sent in the same order, and the answers must be the same bytes. No field is left out: topic IDs and message IDs of the gateway are
+// counted for each client, so they are the same in every run. Answers that came together may come in another order.
+
+import assert from 'node:assert/strict'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { connectAsync } from 'mqtt'
+import { type Scope, startBroker } from './godwit-process.ts'
+import { reservePort } from './reserve-port.ts'
+
+/** One run of a client. */
+interface Recording {
+  readonly command: string
+  readonly steps: readonly { readonly sign: string; readonly text: string }[]
+}
+
+async function readRecordings(name: string): Promise<readonly Recording[]> {
+  const text = await readFile(new URL(`recorded/${name}.txt`, import.meta.url), 'utf8')
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  const recordings: { command: string; steps: { sign: string; text: string }[] }[] = []
+  for (const line of lines) {
+    const [sign, rest] = [line.slice(0, 1), line.slice(2)]
+    if (sign === '$') recordings.push({ command: rest, steps: [] })
+    else recordings.at(-1)?.steps.push({ sign, text: rest })
+  }
+  return recordings
+}
+
+class Player {
+  readonly #socket = createSocket('udp4')
+  readonly #port: number
+  readonly #received: string[] = []
+  #notify: () => void = () => {}
+
+  private constructor(port: number) {
+    this.#port = port
+    this.#socket.on('message', (bytes) => {
+      this.#received.push(bytes.toString('hex'))
+      this.#notify()
+    })
+  }
+
+  static async open(t: Scope, port: number): Promise<Player> {
+    const player = new Player(port)
+    player.#socket.bind(0, '127.0.0.1')
+    await once(player.#socket, 'listening')
+    t.after(() => player.#socket.close())
+    return player
+  }
+
+  send(hex: string): void {
+    this.#socket.send(Buffer.from(hex, 'hex'), this.#port, '127.0.0.1')
+  }
+
+  async take(count: number): Promise<readonly string[]> {
+    while (this.#received.length < count) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#notify = resolve
+      await promise
+    }
+    return this.#received.splice(0, count)
+  }
+}
+
+/** `published`: by the clients, as `topic payload`. */
+export async function playRecordings(t: Scope, name: string, published: readonly string[]): Promise<void> {
+  const gatewayPort = await reservePort(t)
+  const predefined = '[{id=1,topic="sensors/temperature"},{id=2,topic="sensors/humidity"}]'
+  const { port } = await startBroker(t, {
+    set: [
+      `gateway.mqttsn.listeners.udp.default.bind=127.0.0.1:${gatewayPort}`,
+      `gateway.mqttsn.predefined=${predefined}`,
+      // A slow machine gets no datagram twice.
+      'gateway.mqttsn.retry_interval=10m',
+      'node.shards=2',
+    ],
+  })
+  const client = await connectAsync(`mqtt://127.0.0.1:${port}`)
+  t.after(() => client.end(true))
+  const heard: string[] = []
+  const { promise: complete, resolve } = Promise.withResolvers<void>()
+  client.on('message', (topic, payload) => {
+    heard.push(`${topic} ${payload.toString()}`)
+    if (published.every((one) => heard.includes(one))) resolve()
+  })
+  await client.subscribeAsync('#', { qos: 1 })
+  const byMqtt: string[] = []
+  for (const { command, steps } of await readRecordings(name)) {
+    const player = await Player.open(t, gatewayPort)
+    let expected: string[] = []
+    const check = async (): Promise<void> => {
+      const answers = await player.take(expected.length)
+      assert.deepEqual(answers.toSorted(), expected.toSorted(), command)
+      expected = []
+    }
+    for (const { sign, text } of steps) {
+      if (sign === '<') {
+        expected.push(text)
+        continue
+      }
+      await check()
+      if (sign === '>') player.send(text)
+      else {
+        const [topic = '', payload = ''] = text.split(' ')
+        byMqtt.push(text)
+        await client.publishAsync(topic, payload, { qos: 1 })
+      }
+    }
+    await check()
+  }
+  await complete
+  assert.deepEqual(heard.filter((one) => !byMqtt.includes(one)).toSorted(), published.toSorted())
+}
