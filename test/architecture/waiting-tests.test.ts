@@ -29,6 +29,21 @@ const habits: readonly Habit[] = [
     remedy: 'random inputs are other ones in each run: import fc from test/properties.ts, which sets the seed',
     example: "import fc from 'fast-check'",
   },
+  {
+    pattern: /\bfunction (?:free|unused)\w*Ports?\b/,
+    remedy: 'a port that is closed again is given to another program: use reservePort()',
+    example: 'async function freeUdpPort(): Promise<number> {',
+  },
+  {
+    pattern: /^(?![^]*export class WatchedProcess)[^]*\bt\.after\(\(\) => \w+\.stop\('SIGKILL'\)\)/,
+    remedy: 'the folder of a test is removed before a process that ends so: use runProgram() or endWith()',
+    example: "t.after(() => mosquitto.stop('SIGKILL'))",
+  },
+  {
+    pattern: /'-l', '\d+%'/,
+    remedy: 'libcoap loses other datagrams in each run: write a list of numbers',
+    example: "['-l', '10%', '-m', 'put']",
+  },
 ]
 
 const tests = fileURLToPath(new URL('../', import.meta.url))

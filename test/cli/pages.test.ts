@@ -15,7 +15,7 @@ import { runProgram } from '../../src/cli/program.ts'
 import { Terminal } from '../../src/cli/terminal.ts'
 import { dropReasonNames } from '../../src/contract/endpoints/diagnostics.ts'
 import { metrics } from '../../src/contract/index.ts'
-import { temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { endWith, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
 import { administrator, startBrokerWithApi } from '../management/api.ts'
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url))
@@ -113,7 +113,7 @@ test('the program of the README connects, subscribes and hears', async (t) => {
   const text = program.replace('127.0.0.1:1883', `127.0.0.1:${broker.port}`)
   assert.equal(text.trim().split('\n').length, 3)
   const started = new WatchedProcess(process.execPath, ['--input-type=module', '--eval', text])
-  t.after(() => started.stop('SIGKILL'))
+  endWith(t, started)
   const publisher = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => publisher.endAsync(true))
   // Retained: subscribers receive it whether they subscribe before or after.

@@ -20,10 +20,10 @@ import {
   Wire,
 } from '../e2e/bridge-stage.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 import { startBrokerWithApi } from '../management/api.ts'
 import { encode } from '../simulator/world.ts'
 import { Authority } from '../transports/certificates.ts'
-import { freePorts } from './free-ports.ts'
 import { startMosquitto } from './mosquitto-server.ts'
 
 for (const version of [4, 5] as const) {
@@ -181,7 +181,7 @@ test('a bridge to mosquitto over TLS shows its certificate, and believes no othe
     'stranger.pem': new Authority('Unknown authority').certificate,
   }
   for (const [file, content] of Object.entries(files)) await writeFile(path(file), content)
-  const [port = 0, plainPort = 0] = await freePorts(2)
+  const [port, plainPort] = [await reservePort(t), await reservePort(t)]
   const mosquitto = await startMosquitto(
     t,
     [

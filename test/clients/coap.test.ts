@@ -2,32 +2,32 @@
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { createSocket } from 'node:dgram'
-import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import mqtt from 'mqtt'
-import { type Broker, type Scope, startBroker, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import {
+  type Broker,
+  runProgram,
+  type Scope,
+  startBroker,
+  temporaryFolder,
+  type WatchedProcess,
+} from '../e2e/godwit-process.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 
 interface CoapBroker extends Broker {
   readonly coapPort: number
 }
 
 async function startCoap(t: Scope, more: readonly string[] = []): Promise<CoapBroker> {
-  const socket = createSocket('udp4')
-  socket.bind(0, '127.0.0.1')
-  await once(socket, 'listening')
-  const { port: coapPort } = socket.address()
-  socket.close()
+  const coapPort = await reservePort(t)
   const set = [`gateway.coap.listeners.udp.default.bind=127.0.0.1:${coapPort}`, 'node.shards=2', ...more]
   return { ...(await startBroker(t, { set })), coapPort }
 }
 
 function coapClient(t: Scope, words: readonly string[]): WatchedProcess {
-  const started = new WatchedProcess('coap-client-notls', words)
-  t.after(() => started.stop('SIGKILL'))
-  return started
+  return runProgram(t, 'coap-client-notls', words)
 }
 
 /** What the client prints. */

@@ -6,8 +6,8 @@ import { writeFile } from 'node:fs/promises'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { type Scope, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
-import { freePort } from './free-ports.ts'
+import { runProgram, type Scope, temporaryFolder, type WatchedProcess } from '../e2e/godwit-process.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 
 const run = promisify(execFile)
 
@@ -34,10 +34,9 @@ export class DatabaseServer {
   readonly #start: () => Promise<WatchedProcess>
   #process: WatchedProcess | undefined
 
-  private constructor(t: Scope, port: number, start: () => Promise<WatchedProcess>) {
+  private constructor(port: number, start: () => Promise<WatchedProcess>) {
     this.port = port
     this.#start = start
-    t.after(() => this.kill())
   }
 
   async start(): Promise<void> {
@@ -50,9 +49,9 @@ export class DatabaseServer {
     this.#process = undefined
   }
 
-  /** `start` resolves when the server serves. */
-  static of(t: Scope, port: number, start: () => Promise<WatchedProcess>): DatabaseServer {
-    return new DatabaseServer(t, port, start)
+  /** `start` resolves when the server serves, and ends it with the test. */
+  static of(port: number, start: () => Promise<WatchedProcess>): DatabaseServer {
+    return new DatabaseServer(port, start)
   }
 
   static async postgresql(t: Scope): Promise<DatabaseServer> {
@@ -61,11 +60,11 @@ export class DatabaseServer {
     const folder = join(await folderOf(t, 'postgres'), 'data')
     const [initdb, words] = asUser('postgres', [program('initdb'), '-D', folder, '-U', 'godwit', '-A', 'trust', '-N'])
     await run(initdb, [...words], { cwd: '/' })
-    const port = await freePort()
-    return new DatabaseServer(t, port, async () => {
+    const port = await reservePort(t)
+    return new DatabaseServer(port, async () => {
       const options = ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=']
       const [command, rest] = asUser('postgres', [program('postgres'), '-D', folder, '-p', String(port), ...options])
-      const started = new WatchedProcess(command, rest)
+      const started = runProgram(t, command, rest)
       await started.until(/database system is ready to accept connections/)
       return started
     })
@@ -92,8 +91,8 @@ export class DatabaseServer {
         ]),
       ].join('\n'),
     )
-    const port = await freePort()
-    return new DatabaseServer(t, port, async () => {
+    const port = await reservePort(t)
+    return new DatabaseServer(port, async () => {
       const [command, rest] = asUser('mysql', [
         'mariadbd',
         '--no-defaults',
@@ -104,7 +103,7 @@ export class DatabaseServer {
         `--pid-file=${join(folder, 'mariadb.pid')}`,
         `--init-file=${init}`,
       ])
-      const started = new WatchedProcess(command, rest)
+      const started = runProgram(t, command, rest)
       await started.until(/ready for connections/)
       return started
     })
@@ -112,16 +111,10 @@ export class DatabaseServer {
 
   static async redis(t: Scope): Promise<DatabaseServer> {
     const folder = await temporaryFolder(t)
-    const port = await freePort()
-    return new DatabaseServer(t, port, async () => {
+    const port = await reservePort(t)
+    return new DatabaseServer(port, async () => {
       const words = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--appendonly', 'yes']
-      const started = new WatchedProcess('redis-server', [
-        ...words,
-        '--appendfsync',
-        'always',
-        '--requirepass',
-        'secret',
-      ])
+      const started = runProgram(t, 'redis-server', [...words, '--appendfsync', 'always', '--requirepass', 'secret'])
       await started.until(/Ready to accept connections/)
       return started
     })

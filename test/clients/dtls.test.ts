@@ -2,35 +2,19 @@
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { createSocket } from 'node:dgram'
-import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
-import { type Scope, startBroker, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { runProgram, type Scope, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 import { startBrokerWithApi } from '../management/api.ts'
 import { Authority } from '../transports/certificates.ts'
 
 const key = Buffer.from('sixteen-byte-key').toString('hex')
 
-async function freePort(): Promise<number> {
-  const socket = createSocket('udp4')
-  socket.bind(0, '127.0.0.1')
-  await once(socket, 'listening')
-  const { port } = socket.address()
-  socket.close()
-  return port
-}
-
-function start(t: Scope, command: string, words: readonly string[]): WatchedProcess {
-  const started = new WatchedProcess(command, words)
-  t.after(() => started.stop('SIGKILL'))
-  return started
-}
-
 async function startSecure(t: Scope, gateway: string, more: readonly string[]) {
-  const port = await freePort()
+  const port = await reservePort(t)
   const socket = `gateway.${gateway}.listeners.dtls.default`
   const set = [`${socket}.bind=127.0.0.1:${port}`, `gateway.${gateway}.idle_timeout=10m`, 'node.shards=2']
   const broker = await startBrokerWithApi(t, { set: [...set, ...more.map((one) => `${socket}.${one}`)] })
@@ -48,7 +32,7 @@ for (const library of ['openssl', 'gnutls']) {
     )
     const url = `coaps://127.0.0.1:${port}/ps/plant/1?c=device&u=one&p=two`
     const words = ['-v', '6', '-u', 'sensor-1', '-k', 'sixteen-byte-key', '-m', 'put', '-e', '21.5', url]
-    await start(t, `coap-client-${library}`, words).until(/2\.04/)
+    await runProgram(t, `coap-client-${library}`, words).until(/2\.04/)
     assert.equal(await received, 'plant/1 21.5')
   })
 }
@@ -119,13 +103,13 @@ for (const library of ['openssl', 'gnutls'] as const) {
       join(folder, 'body'),
       `${url}/big?c=writer&retain=1`,
     ]
-    await start(t, `coap-client-${library}`, [...words, ...stored]).ended
+    await runProgram(t, `coap-client-${library}`, [...words, ...stored]).ended
     const back = ['-l', lost[library], '-m', 'get', '-o', join(folder, 'back'), `${url}/big?c=reader`]
-    await start(t, `coap-client-${library}`, [...words, ...back]).ended
+    await runProgram(t, `coap-client-${library}`, [...words, ...back]).ended
     assert.equal(await readFile(join(folder, 'back'), 'utf8'), body)
     await publisher.publishAsync('watched', 'retained;', { qos: 1, retain: true })
     const watched = ['-s', '60', '-m', 'get', `${url}/watched?c=observer`]
-    const observer = start(t, `coap-client-${library}`, [...words, ...watched])
+    const observer = runProgram(t, `coap-client-${library}`, [...words, ...watched])
     await observer.until(/retained;/)
     await publisher.publishAsync('watched', 'live;', { qos: 1 })
     await observer.until(/live;/)
@@ -140,7 +124,7 @@ for (const [field, username] of [
     const identity = [`peer_cert_as_username=${field}`, 'peer_cert_as_clientid=cn']
     const { words, url, broker } = await startCertified(t, identity)
     const put = ['-m', 'put', '-e', '1', `${url}/plant/1?c=said&u=somebody&p=else`]
-    await start(t, 'coap-client-openssl', [...words, ...put]).until(/2\.04/)
+    await runProgram(t, 'coap-client-openssl', [...words, ...put]).until(/2\.04/)
     const { json } = await broker.ask('/api/v4/clients?proto_name=CoAP')
     const clients = json.data.map((client: { clientid: string; username: string }) => [
       client.clientid,
@@ -155,11 +139,11 @@ test('[F6] STOMP over TLS', async (t) => {
   const own = new Authority('Plant').issue('gateway')
   await writeFile(join(folder, 'cert.pem'), own.certificate)
   await writeFile(join(folder, 'key.pem'), own.key)
-  const port = await freePort()
+  const port = await reservePort(t)
   const socket = 'gateway.stomp.listeners.ssl.default'
   const files = [`${socket}.certfile=${join(folder, 'cert.pem')}`, `${socket}.keyfile=${join(folder, 'key.pem')}`]
   await startBroker(t, { set: [`${socket}.bind=127.0.0.1:${port}`, ...files] })
-  const client = start(t, 'openssl', ['s_client', '-quiet', '-connect', `127.0.0.1:${port}`])
+  const client = runProgram(t, 'openssl', ['s_client', '-quiet', '-connect', `127.0.0.1:${port}`])
   client.child.stdin?.write('CONNECT\naccept-version:1.2\nhost:broker\n\n\0')
   await client.until(/CONNECTED\n[^]*version:1.2/)
 })

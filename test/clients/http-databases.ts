@@ -2,13 +2,13 @@
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Scope, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { runProgram, type Scope, temporaryFolder } from '../e2e/godwit-process.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 import { DatabaseServer } from './database-server.ts'
-import { freePort, freePorts } from './free-ports.ts'
 
 export async function influxdbServer(t: Scope): Promise<DatabaseServer> {
   const folder = await temporaryFolder(t)
-  const [port = 0, backup = 0] = await freePorts(2)
+  const [port, backup] = [await reservePort(t), await reservePort(t)]
   const file = join(folder, 'influxdb.conf')
   await writeFile(
     file,
@@ -26,8 +26,8 @@ bind-address = "127.0.0.1:${backup}"
   auth-enabled = true
 `,
   )
-  return DatabaseServer.of(t, port, async () => {
-    const started = new WatchedProcess('influxd', ['-config', file])
+  return DatabaseServer.of(port, async () => {
+    const started = runProgram(t, 'influxd', ['-config', file])
     await started.until(/Listening on HTTP/)
     return started
   })
@@ -35,11 +35,11 @@ bind-address = "127.0.0.1:${backup}"
 
 export async function prometheusServer(t: Scope): Promise<DatabaseServer> {
   const folder = await temporaryFolder(t)
-  const port = await freePort()
+  const port = await reservePort(t)
   const file = join(folder, 'prometheus.yml')
   await writeFile(file, 'global: { scrape_interval: 1h }\n')
-  return DatabaseServer.of(t, port, async () => {
-    const started = new WatchedProcess('prometheus', [
+  return DatabaseServer.of(port, async () => {
+    const started = runProgram(t, 'prometheus', [
       `--config.file=${file}`,
       `--storage.tsdb.path=${folder}/data`,
       `--web.listen-address=127.0.0.1:${port}`,
@@ -52,7 +52,7 @@ export async function prometheusServer(t: Scope): Promise<DatabaseServer> {
 
 export async function clickhouseServer(t: Scope): Promise<DatabaseServer> {
   const folder = await temporaryFolder(t)
-  const [port = 0, tcpPort = 0] = await freePorts(2)
+  const [port, tcpPort] = [await reservePort(t), await reservePort(t)]
   const file = join(folder, 'config.xml')
   await writeFile(join(folder, 'users.xml'), clickhouseUsers)
   await writeFile(
@@ -71,8 +71,8 @@ export async function clickhouseServer(t: Scope): Promise<DatabaseServer> {
 </yandex>
 `,
   )
-  return DatabaseServer.of(t, port, async () => {
-    const started = new WatchedProcess('clickhouse-server', [`--config-file=${file}`])
+  return DatabaseServer.of(port, async () => {
+    const started = runProgram(t, 'clickhouse-server', [`--config-file=${file}`])
     await started.until(/Ready for connections/)
     return started
   })

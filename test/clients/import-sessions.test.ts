@@ -5,14 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import mqtt from 'mqtt'
-import {
-  type Broker,
-  runGodwit,
-  type Scope,
-  startBroker,
-  temporaryFolder,
-  WatchedProcess,
-} from '../e2e/godwit-process.ts'
+import { type Broker, runGodwit, runProgram, type Scope, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
 import { startMosquitto } from './mosquitto-server.ts'
 
 const password = 'secret'
@@ -20,8 +13,7 @@ const password = 'secret'
 /** Runs `mosquitto_sub -c` until it has so many messages, and returns them with QoS and retain flag. */
 async function take(t: Scope, broker: Broker, words: readonly string[], count: number): Promise<string[]> {
   const address = ['-h', '127.0.0.1', '-p', `${broker.port}`, '-c', '-F', 'got %t %q %r %p', '-C', `${count}`]
-  const child = new WatchedProcess('stdbuf', ['-oL', 'mosquitto_sub', ...address, ...words])
-  t.after(() => child.stop('SIGKILL'))
+  const child = runProgram(t, 'stdbuf', ['-oL', 'mosquitto_sub', ...address, ...words])
   assert.equal(await child.ended, 0, child.errors)
   return child.output.split('\n').filter((line) => line.startsWith('got '))
 }
@@ -93,7 +85,7 @@ test('a session is for the user that had it, and rules decide what of its queue 
   const folder = await temporaryFolder(t)
   for (const name of ['anna', 'bert']) {
     const create = name === 'anna' ? ['-c'] : []
-    const made = new WatchedProcess('mosquitto_passwd', ['-b', ...create, join(folder, 'passwords'), name, password])
+    const made = runProgram(t, 'mosquitto_passwd', ['-b', ...create, join(folder, 'passwords'), name, password])
     assert.equal(await made.ended, 0, made.errors)
   }
   const { process: mosquitto, port } = await startMosquitto(t, [`password_file ${join(folder, 'passwords')}`], {

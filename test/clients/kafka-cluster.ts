@@ -3,7 +3,7 @@
 
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { type Scope, WatchedProcess } from '../e2e/godwit-process.ts'
+import { runProgram, type Scope, WatchedProcess } from '../e2e/godwit-process.ts'
 import { Relay, type RelayState } from './relay.ts'
 
 const run = promisify(execFile)
@@ -38,9 +38,8 @@ export class KafkaCluster {
   static async start(t: Scope, brokers = 3): Promise<KafkaCluster> {
     // A producer whose input does not end keeps the cluster open.
     const words = ['-b', 'unused', '-X', `test.mock.num.brokers=${brokers}`, '-d', 'mock', '-P', '-t', 'unused']
-    const kcat = new WatchedProcess('kcat', words)
-    t.after(() => kcat.stop('SIGKILL'))
-    const [, servers = ''] = await kcat.until(/bootstrap\.servers=(\S+)/)
+    const kcat = runProgram(t, 'kcat', words)
+    const [, servers = ''] = await kcat.until(/bootstrap\.servers=(\S+)\s/)
     const ports = servers.split(',').map((server) => Number(server.split(':')[1]))
     const relays: Relay[] = []
     for (const port of ports) relays.push(await Relay.start(t, port, () => portsChanged(ports, relays)))

@@ -6,11 +6,11 @@ import { KafkaCluster } from './kafka-cluster.ts'
 import { actionView, deadLettersOf, hasAllNumbers, publishAll, ruleTo, startWith, until } from './sink-stage.ts'
 
 const action = 'kafka_producer:records'
-const options = 'resource_opts={retry_interval=100ms,max_retries=1,request_timeout=1s,health_check_interval=200ms}'
 
-const configuration = (cluster: KafkaCluster, parameters: string): readonly string[] => [
-  `connectors.kafka_producer.plant={bootstrap_hosts="${cluster.servers}",connect_timeout=1s}`,
-  `actions.kafka_producer.records={connector=plant,parameters={topic=readings,${parameters}},${options}}`,
+/** A record that is not confirmed in time is written again, so that it may be there twice. */
+const configuration = (cluster: KafkaCluster, parameters: string, timeout: string): readonly string[] => [
+  `connectors.kafka_producer.plant={bootstrap_hosts="${cluster.servers}",connect_timeout=${timeout}}`,
+  `actions.kafka_producer.records={connector=plant,parameters={topic=readings,${parameters}},resource_opts={retry_interval=100ms,max_retries=1,request_timeout=${timeout},health_check_interval=200ms}}`,
   ruleTo(action),
 ]
 
@@ -19,7 +19,7 @@ test('Kafka gets every record, with key, value and headers, and those of one key
   const message = 'message={key="${payload.number}",value="${payload}",headers={from="${topic}"}}'
   const further =
     'kafka_headers="${payload}",kafka_ext_headers=[{kafka_ext_header_key="of ${topic}",kafka_ext_header_value="${payload.number}"}]'
-  const { broker, client } = await startWith(t, configuration(cluster, `${message},${further},compression=zstd`))
+  const { broker, client } = await startWith(t, configuration(cluster, `${message},${further},compression=zstd`, '30s'))
   for (let round = 0; round < 5; round++) await publishAll(client, 0, 40)
   await until(broker, action, async () => (await cluster.read('readings')).length >= 200)
   const records = await cluster.read('readings')
@@ -45,7 +45,7 @@ test('records wait while Kafka is unreachable or silent, and all arrive; one tha
   const cluster = await KafkaCluster.start(t)
   const { broker, client } = await startWith(
     t,
-    configuration(cluster, 'message={value="${payload}"},max_batch_bytes=16KB'),
+    configuration(cluster, 'message={value="${payload}"},max_batch_bytes=16KB', '1s'),
   )
   await until(broker, action, async () => (await actionView(broker, action)).status === 'connected')
   await publishAll(client, 0, 50)

@@ -2,8 +2,8 @@
 
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Scope, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
-import { freePort } from './free-ports.ts'
+import { runProgram, type Scope, temporaryFolder, type WatchedProcess } from '../e2e/godwit-process.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 
 export interface Mosquitto {
   readonly process: WatchedProcess
@@ -20,7 +20,7 @@ export async function startMosquitto(
   const folder = kept ?? (await temporaryFolder(t))
   // It lets go of what it was started as, and must still reach its files.
   await chmod(folder, 0o777)
-  const port = given ?? (await freePort())
+  const port = given ?? (await reservePort(t))
   const lines = [
     `listener ${port} 127.0.0.1`,
     'allow_anonymous true',
@@ -31,8 +31,7 @@ export async function startMosquitto(
     ...more,
   ]
   await writeFile(join(folder, 'mosquitto.conf'), `${lines.join('\n')}\n`)
-  const process = new WatchedProcess('mosquitto', ['-v', '-c', join(folder, 'mosquitto.conf')])
-  t.after(() => process.stop('SIGKILL'))
+  const process = runProgram(t, 'mosquitto', ['-v', '-c', join(folder, 'mosquitto.conf')])
   await process.until(/mosquitto version \S+ running/)
   return { process, port, folder }
 }

@@ -3,16 +3,14 @@
 
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { type Broker, startBroker, WatchedProcess } from '../e2e/godwit-process.ts'
+import { type Broker, runProgram, startBroker, type WatchedProcess } from '../e2e/godwit-process.ts'
 
 const versions = ['mqttv31', 'mqttv311', 'mqttv5'] as const
 const levels = ['0', '1', '2'] as const
 
 function client(t: TestContext, program: string, broker: Broker, words: readonly string[]): WatchedProcess {
   // Into a pipe the clients write by the block: line by line they can be watched.
-  const child = new WatchedProcess('stdbuf', ['-oL', program, '-h', '127.0.0.1', '-p', `${broker.port}`, ...words])
-  t.after(() => child.stop('SIGKILL'))
-  return child
+  return runProgram(t, 'stdbuf', ['-oL', program, '-h', '127.0.0.1', '-p', `${broker.port}`, ...words])
 }
 
 /** A subscriber that is known to be subscribed: with -d the client says when SUBACK has come. */

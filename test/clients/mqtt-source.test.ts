@@ -6,6 +6,8 @@ import mqtt from 'mqtt'
 import { startBroker, temporaryFolder, type Scope } from '../e2e/godwit-process.ts'
 import { startBrokerWithApi } from '../management/api.ts'
 import { startMosquitto } from './mosquitto-server.ts'
+import { Relay } from './relay.ts'
+import { untilSource } from './source-stage.ts'
 
 const sourceOf = (port: number, more = ''): readonly string[] => [
   `connectors.mqtt.plant={server="127.0.0.1:${port}",username=godwit,password=secret}`,
@@ -45,7 +47,10 @@ test('messages of mosquitto run rules, with the columns of the message, and reac
   const mosquitto = await startMosquitto(t)
   const remote = await connect(t, mosquitto.port)
   await remote.publishAsync('plant/a', 'retained', { qos: 1, retain: true })
-  const broker = await startBroker(t, { set: sourceOf(mosquitto.port) })
+  const relay = await Relay.start(t, mosquitto.port)
+  // The rules run for clients that are there.
+  await relay.set('refusing')
+  const broker = await startBroker(t, { set: sourceOf(relay.port) })
   const local = await connect(t, broker.port)
   const received: string[] = []
   let look: (() => void) | undefined
@@ -61,12 +66,14 @@ test('messages of mosquitto run rules, with the columns of the message, and reac
       look()
     })
   await local.subscribeAsync(['from/#', '$bridges/#', '#'], { qos: 1 })
+  await relay.set('forwarding')
   await untilAll(['retained'])
   await remote.publishAsync('plant/b', 'one', { qos: 2 })
+  await untilAll(['one'])
   await remote.publishAsync('other', 'two', { qos: 2 })
   await remote.publishAsync('plant/c', 'three', { qos: 0 })
-  await untilAll(['one', 'three'])
-  const server = `127.0.0.1:${mosquitto.port}`
+  await untilAll(['three'])
+  const server = `127.0.0.1:${relay.port}`
   assert.deepEqual(
     [...new Set(received)],
     [`from/plant/a retained ${server} true`, `from/plant/b one ${server} false`, `from/plant/c three ${server} false`],
@@ -84,11 +91,13 @@ test('what the remote broker has sent is not lost when this broker is killed aga
   const mosquitto = await startMosquitto(t)
   const remote = await connect(t, mosquitto.port)
   const dataDirectory = await temporaryFolder(t)
-  const start = () => startBroker(t, { dataDirectory, set: ['node.shards=2', ...sourceOf(mosquitto.port)] })
+  const start = () => startBrokerWithApi(t, { dataDirectory, set: ['node.shards=2', ...sourceOf(mosquitto.port)] })
   let broker = await start()
   const sleeper = await connect(t, broker.port, persistent('sleeper'))
   await sleeper.subscribeAsync('from/#', { qos: 2 })
   await sleeper.endAsync()
+  // From then on mosquitto has its session.
+  await untilSource(broker, 'mqtt:readings', 'connected')
   const count = 600
   for (let number = 0; number < count; number++) {
     await remote.publishAsync('plant/a', String(number), { qos: number % 2 === 0 ? 1 : 2 })

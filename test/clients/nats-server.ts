@@ -2,14 +2,14 @@
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Scope, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { runProgram, type Scope, temporaryFolder } from '../e2e/godwit-process.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 import { DatabaseServer } from './database-server.ts'
-import { freePort } from './free-ports.ts'
 
 /** With JetStream. `lines`: of its configuration. */
 export async function natsServer(t: Scope, lines: readonly string[] = []): Promise<DatabaseServer> {
   const folder = await temporaryFolder(t)
-  const port = await freePort()
+  const port = await reservePort(t)
   const file = join(folder, 'nats.conf')
   const own = [
     `listen: "127.0.0.1:${port}"`,
@@ -18,8 +18,8 @@ export async function natsServer(t: Scope, lines: readonly string[] = []): Promi
     ...lines,
   ]
   await writeFile(file, own.join('\n'))
-  return DatabaseServer.of(t, port, async () => {
-    const started = new WatchedProcess('nats-server', ['-c', file])
+  return DatabaseServer.of(port, async () => {
+    const started = runProgram(t, 'nats-server', ['-c', file])
     await started.until(/Server is ready/)
     return started
   })

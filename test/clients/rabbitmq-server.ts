@@ -3,18 +3,17 @@
 import { writeFile } from 'node:fs/promises'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Scope, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { runProgram, type Scope, temporaryFolder } from '../e2e/godwit-process.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 import { DatabaseServer } from './database-server.ts'
-import { freePorts } from './free-ports.ts'
 
 const library = '/usr/lib/rabbitmq/lib'
 
 /** `lines`: of its configuration. */
 export async function rabbitmqServer(t: Scope, lines: readonly string[] = []): Promise<DatabaseServer> {
   const folder = await temporaryFolder(t)
-  const [port = 0, mapperPort = 0, nodePort = 0] = await freePorts(3)
-  const mapper = new WatchedProcess('epmd', ['-port', String(mapperPort), '-address', '127.0.0.1'])
-  t.after(() => mapper.stop('SIGKILL'))
+  const [port, mapperPort, nodePort] = [await reservePort(t), await reservePort(t), await reservePort(t)]
+  runProgram(t, 'epmd', ['-port', String(mapperPort), '-address', '127.0.0.1'])
   const file = join(folder, 'rabbitmq.conf')
   await writeFile(file, [`listeners.tcp.1 = 127.0.0.1:${port}`, 'log.console = true', ...lines, ''].join('\n'))
   const [version = ''] = readdirSync(library)
@@ -34,9 +33,9 @@ export async function rabbitmqServer(t: Scope, lines: readonly string[] = []): P
     // The script becomes the server, so that a signal reaches it.
     RUNNING_UNDER_SYSTEMD: 'true',
   }
-  return DatabaseServer.of(t, port, async () => {
+  return DatabaseServer.of(port, async () => {
     const program = join(library, version, 'sbin/rabbitmq-server')
-    const started = new WatchedProcess(program, [], environment)
+    const started = runProgram(t, program, [], environment)
     await started.until(/Server startup complete/)
     return started
   })

@@ -41,6 +41,15 @@ async function send(port: number, queue: string, texts: readonly string[]): Prom
   await connection.close()
 }
 
+/** In the queue, once RabbitMQ has noticed that the broker has ended: then those are there again that it had. */
+async function messagesWithoutConsumer(channel: Channel, queue: string): Promise<number> {
+  for (;;) {
+    const { messageCount, consumerCount } = await channel.checkQueue(queue)
+    if (consumerCount === 0) return messageCount
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
 test('every message of a queue runs rules, though the network is cut, this broker is killed and RabbitMQ is killed', async (t) => {
   const rabbitmq = await server()
   const relay = await Relay.start(t, rabbitmq.port)
@@ -71,10 +80,18 @@ test('every message of a queue runs rules, though the network is cut, this broke
   await write(1_400, 1_500)
   await receiveUntil(broker.port, received, 1_500)
   assert.deepEqual(numbersIn(received), numbersUpTo(1_500))
-  // Nothing is left: RabbitMQ has the acknowledgement of each.
-  await broker.process.stop('SIGTERM')
+  // Nothing is left: RabbitMQ has the acknowledgement of each. One that is under way as the broker ends is for a message that
+  // comes again.
   const channel = await channelTo(t, rabbitmq.port)
-  assert.equal((await channel.checkQueue('orders')).messageCount, 0)
+  for (;;) {
+    await broker.process.stop('SIGTERM')
+    const left = await messagesWithoutConsumer(channel, 'orders')
+    if (left === 0) break
+    assert.ok(left <= 10, `${left} messages are left, and 10 may be under way`)
+    broker = await start()
+    const received = async () => (await broker.ask(`/api/v5/sources/${source}/metrics`)).json.metrics.received
+    while ((await received()) < left) await new Promise((resolve) => setTimeout(resolve, 50))
+  }
 })
 
 test('a message that is not stored is not acknowledged: a full action queue stops the queue of RabbitMQ', async (t) => {
@@ -99,15 +116,8 @@ test('a message that is not stored is not acknowledged: a full action queue stop
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
   await broker.process.stop('SIGKILL')
-  // Those of the killed connection are in the queue again once RabbitMQ has noticed.
-  for (;;) {
-    const { messageCount, consumerCount } = await channel.checkQueue('waiting')
-    if (consumerCount === 0) {
-      assert.ok(messageCount >= 200 - 30 - 1 && messageCount < 200, `${messageCount} messages are left`)
-      break
-    }
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
+  const left = await messagesWithoutConsumer(channel, 'waiting')
+  assert.ok(left >= 200 - 30 - 1 && left < 200, `${left} messages are left`)
 })
 
 test('rules see what RabbitMQ says of a message; one that is too large goes to the dead letter exchange of the queue', async (t) => {

@@ -1,21 +1,15 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
-import { startBroker, WatchedProcess } from '../e2e/godwit-process.ts'
+import { runProgram, startBroker, type WatchedProcess } from '../e2e/godwit-process.ts'
 
 test('the two lines of the README with which a client connects are as they should be', async (t) => {
   const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
   const [, lines = ''] = /```sh\n(mosquitto_sub .*?)```/s.exec(readme) ?? []
   const [subscribe = '', publish = ''] = lines.split('\n')
   const broker = await startBroker(t)
-  const run = (line: string): WatchedProcess => {
-    const child = new WatchedProcess('bash', [
-      '-c',
-      `exec ${line.replace('1883', `${broker.port}`).replace(/ &$/, '')}`,
-    ])
-    t.after(() => child.stop('SIGKILL'))
-    return child
-  }
+  const run = (line: string): WatchedProcess =>
+    runProgram(t, 'bash', ['-c', `exec ${line.replace('1883', `${broker.port}`).replace(/ &$/, '')}`])
   // With -d it says when it is subscribed; line by line it can be watched.
   const subscriber = run(subscribe.replace('mosquitto_sub', 'stdbuf -oL mosquitto_sub -d'))
   await subscriber.until(/Subscribed \(mid/)

@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { type Scope, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { runProgram, type Scope, temporaryFolder } from '../e2e/godwit-process.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 import { signRequest } from '../../src/sinks/s3/sign-request.ts'
 import { DatabaseServer } from './database-server.ts'
-import { freePort } from './free-ports.ts'
 import { actionView, publishAll, ruleTo, startWith, until } from './sink-stage.ts'
 
 const program = fileURLToPath(new URL('../../node_modules/s3rver/bin/s3rver.js', import.meta.url))
@@ -17,8 +17,8 @@ const action = 's3:objects'
 
 async function s3Server(t: Scope, buckets: readonly string[]): Promise<DatabaseServer> {
   const folder = await temporaryFolder(t)
-  const port = await freePort()
-  return DatabaseServer.of(t, port, async () => {
+  const port = await reservePort(t)
+  return DatabaseServer.of(port, async () => {
     const words = [
       '-d',
       folder,
@@ -28,7 +28,7 @@ async function s3Server(t: Scope, buckets: readonly string[]): Promise<DatabaseS
       String(port),
       ...buckets.flatMap((name) => ['--configure-bucket', name]),
     ]
-    const started = new WatchedProcess(process.execPath, [program, ...words])
+    const started = runProgram(t, process.execPath, [program, ...words])
     await started.until(/S3rver listening/)
     return started
   })

@@ -17,7 +17,8 @@ export async function startWith(
   return { broker, client }
 }
 
-const timeoutMs = 30_000
+/** Less than that of a test, so that the reason is known. */
+const timeoutMs = 150_000
 
 /** Looks again and again: an action has no end that could be waited for. */
 export async function until(broker: BrokerWithApi, action: string, look: () => Promise<boolean>): Promise<void> {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { type Broker, portOf, startBroker, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { type Broker, portOf, runProgram, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
 import { Authority } from '../transports/certificates.ts'
 
 const authority = new Authority('The test authority')
@@ -41,9 +41,7 @@ async function stageWith(
   const broker = await startBroker(t, { set })
   const publishes = (words: readonly string[]): Promise<number | null> => {
     const all = ['-h', '127.0.0.1', '-p', `${portOf(broker, 'ssl')}`, '-q', '1', '-t', 'a', '-m', 'b', ...words]
-    const child = new WatchedProcess('mosquitto_pub', all)
-    t.after(() => child.stop('SIGKILL'))
-    return child.ended
+    return runProgram(t, 'mosquitto_pub', all).ended
   }
   return { broker, publishes, path }
 }

@@ -11,7 +11,7 @@ import { promisify } from 'node:util'
 import { runGodwit, temporaryFolder } from '../e2e/godwit-process.ts'
 import { DatabaseServer } from './database-server.ts'
 
-const timeoutMs = 30_000
+const timeoutMs = 150_000
 const run = promisify(execFile)
 const page = readFileSync(new URL('../../docs/TUTORIAL.md', import.meta.url), 'utf8')
 const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))

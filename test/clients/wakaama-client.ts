@@ -9,7 +9,7 @@ import { access, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { type Scope, WatchedProcess } from '../e2e/godwit-process.ts'
+import { runProgram, type Scope, type WatchedProcess } from '../e2e/godwit-process.ts'
 
 const run = promisify(execFile)
 const source = {
@@ -86,7 +86,7 @@ export async function startWakaama(
   words: readonly string[],
 ): Promise<WatchedProcess> {
   const program = await programOf(transport)
-  const started = new WatchedProcess(program, [
+  return runProgram(t, program, [
     '-4',
     '-h',
     '127.0.0.1',
@@ -96,6 +96,4 @@ export async function startWakaama(
     String(ports.server),
     ...words,
   ])
-  t.after(() => started.stop('SIGKILL'))
-  return started
 }

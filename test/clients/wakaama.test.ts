@@ -1,23 +1,13 @@
 // The LwM2M gateway with Wakaama's client, by section F5 of the gateway contract.
 
 import assert from 'node:assert/strict'
-import { createSocket } from 'node:dgram'
-import { once } from 'node:events'
 import { test } from 'node:test'
 import { connectAsync, type MqttClient } from 'mqtt'
 import { type Scope, startBroker } from '../e2e/godwit-process.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 import { startWakaama } from './wakaama-client.ts'
 
 const key = '7369787465656e2d627974652d6b6579'
-
-/** For datagrams; all different. */
-async function freeUdpPorts(count: number): Promise<readonly number[]> {
-  const sockets = Array.from({ length: count }, () => createSocket('udp4').bind(0, '127.0.0.1'))
-  await Promise.all(sockets.map((socket) => once(socket, 'listening')))
-  const ports = sockets.map((socket) => socket.address().port)
-  for (const socket of sockets) socket.close()
-  return ports
-}
 
 type Document = Readonly<Record<string, unknown>>
 
@@ -83,7 +73,7 @@ const changed = { code: '2.04', codeMsg: 'changed' }
 const content = (path: string, value: unknown) => ({ code: '2.05', codeMsg: 'content', content: [{ path, value }] })
 
 test('[F5] Wakaama registers, and is read, written, executed, observed and extended by MQTT', async (t) => {
-  const [server = 0, own = 0] = await freeUdpPorts(2)
+  const [server, own] = [await reservePort(t), await reservePort(t)]
   const { port } = await startBroker(t, {
     set: [
       `gateway.lwm2m.listeners.udp.default.bind=127.0.0.1:${server}`,
@@ -137,7 +127,7 @@ test('[F5] Wakaama registers, and is read, written, executed, observed and exten
 })
 
 test('[F5, F7] Wakaama registers over DTLS with a pre-shared key and tinydtls, and answers', async (t) => {
-  const [server = 0, own = 0] = await freeUdpPorts(2)
+  const [server, own] = [await reservePort(t), await reservePort(t)]
   const socket = 'gateway.lwm2m.listeners.dtls.default'
   const { port } = await startBroker(t, {
     set: [`${socket}.bind=127.0.0.1:${server}`, `${socket}.dtls_options.psk=["meter:${key}"]`, 'node.shards=2'],

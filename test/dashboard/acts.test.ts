@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { connectAsync, type MqttClient } from 'mqtt'
 import type { Page } from 'playwright-core'
-import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { shared as shareStarted } from '../e2e/godwit-process.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
+import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
 async function done(page: Page, what: RegExp | string): Promise<void> {
@@ -10,7 +12,10 @@ async function done(page: Page, what: RegExp | string): Promise<void> {
 }
 
 describe('what an administrator does in the page happens at the broker', () => {
-  const shared = shareBrokerWithApi()
+  // One listener goes away and comes back.
+  const shared = shareStarted(async (scope) =>
+    startBrokerWithApi(scope, { set: [`listeners.tcp.bind="127.0.0.1:${await reservePort(scope)}"`] }),
+  )
 
   async function client(t: { after(end: () => unknown): void }, clientId: string): Promise<MqttClient> {
     const { port } = await shared()

@@ -42,7 +42,7 @@ export async function openPage(t: Scope, broker: BrokerWithApi, options: PageOpt
   })
   t.after(() => context.close())
   const page = await context.newPage()
-  page.setDefaultTimeout(15_000)
+  page.setDefaultTimeout(60_000)
   const complaints: string[] = []
   page.on('console', (line) => {
     // A refused request is shown by the browser itself; what the page makes of it is tested where it matters.
@@ -76,8 +76,9 @@ export async function openAt(
   return opened
 }
 
-export async function headingOf(page: Page): Promise<string> {
-  return (await page.getByRole('heading', { level: 1 }).textContent()) ?? ''
+/** Of the document: it is set after its heading is shown. */
+export async function untilTitle(page: Page, title: string): Promise<void> {
+  await page.waitForFunction((wanted) => document.title === wanted, title)
 }
 
 /** For suites: the checks that belong to every page. */

@@ -6,7 +6,7 @@ import { connectAsync } from 'mqtt'
 import type { Page } from 'playwright-core'
 import { shared } from '../e2e/godwit-process.ts'
 import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
-import { assertQuiet, openAt, openPage, signIn } from './browser.ts'
+import { assertQuiet, openAt, openPage, signIn, untilTitle } from './browser.ts'
 import { dialogs, type PageNames, pages, type Role } from './page-names.ts'
 
 const broker = shared(async (t): Promise<BrokerWithApi> => {
@@ -56,7 +56,7 @@ async function missingOn(page: Page, { names, rowActions = [] }: PageNames): Pro
     for (const name of all) {
       const found = page.getByRole(role as Role, { name, exact: true })
       try {
-        await found.first().waitFor({ timeout: 5_000 })
+        await found.first().waitFor()
         const count = await found.count()
         if (count !== 1) missing.push(`${role} ${name}: ${count} of them`)
       } catch {
@@ -67,7 +67,7 @@ async function missingOn(page: Page, { names, rowActions = [] }: PageNames): Pro
   for (const word of rowActions) {
     const found = page.getByRole('row').getByRole('button', { name: new RegExp(`^${word}\\b`) })
     try {
-      await found.first().waitFor({ timeout: 5_000 })
+      await found.first().waitFor()
     } catch {
       missing.push(`row ${word}`)
     }
@@ -85,8 +85,7 @@ describe('each page has what its description lists', () => {
       await page.getByRole('heading', { level: 1, name: each.heading, exact: true }).waitFor()
       await page.waitForFunction(() => document.querySelector('[aria-busy="true"]') === null)
       for (const one of await missingOn(page, each)) missing.push(`${each.route}: ${one}`)
-      if ((await page.title()) !== `${each.heading} - Godwit`)
-        missing.push(`${each.route}: title ${await page.title()}`)
+      await untilTitle(page, `${each.heading} - Godwit`)
       if ((await page.locator('h1').count()) !== 1) missing.push(`${each.route}: h1`)
       const current = page.getByRole('navigation', { name: 'Main', exact: true }).locator('[aria-current=page]')
       const text = await current.textContent()

@@ -95,7 +95,7 @@ describe('pages of data', () => {
     const opened = await openAt(t, broker, '#/rules?tab=sources')
     const { page } = opened
     const isOn = page.getByRole('switch', { name: 'Enabled mqtt:incoming', exact: true })
-    await isOn.uncheck()
+    await isOn.click()
     await page
       .getByRole('status')
       .getByText(/^Done: .*mqtt:incoming/)

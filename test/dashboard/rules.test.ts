@@ -67,11 +67,17 @@ test('SQL of an old rule is converted', async (t) => {
 test('a connector and an action are added; what the service refuses is sent again', async (t) => {
   let status = 400
   const accepted: string[] = []
+  const isAccepted = Promise.withResolvers<void>()
   const service = createServer((request, response) => {
-    request.setEncoding('utf8').on('data', (text: string) => {
-      if (status === 200) accepted.push(text)
+    let body = ''
+    request.setEncoding('utf8').on('data', (text: string) => (body += text))
+    request.on('end', () => {
+      if (status === 200 && body !== '') {
+        accepted.push(body)
+        isAccepted.resolve()
+      }
+      response.writeHead(status).end()
     })
-    request.on('end', () => response.writeHead(status).end())
   })
   service.listen(0, '127.0.0.1')
   await once(service, 'listening')
@@ -104,6 +110,9 @@ test('a connector and an action are added; what the service refuses is sent agai
   const client = await connectAsync({ port: broker.port, reconnectPeriod: 0 })
   t.after(() => client.endAsync(true))
   await client.publishAsync('t', 'refused once', { qos: 1 })
+  // The dialog shows what there is when it is opened.
+  while ((await broker.ask('/api/v5/actions/http:post/dead_letters')).json.data.length === 0)
+    await new Promise((resolve) => setTimeout(resolve, 50))
   await actions.getByRole('button', { name: 'Dead letters http:post' }).click()
   const letters = page.getByRole('dialog', { name: 'Dead letters http:post' })
   await letters.getByRole('cell', { name: 'refused once' }).waitFor()
@@ -111,6 +120,7 @@ test('a connector and an action are added; what the service refuses is sent agai
   await letters.getByRole('button', { name: 'Send all again' }).click()
   await letters.getByText('No dead letters.').waitFor()
   await letters.getByRole('button', { name: 'Close' }).click()
+  await isAccepted.promise
   assert.deepEqual(accepted, ['refused once'])
   await actions.getByRole('switch', { name: 'Enabled http:post' }).click()
   await page.getByRole('status').getByText('Done: Turn off http:post').waitFor()

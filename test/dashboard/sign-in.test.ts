@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { reservePort } from '../e2e/reserve-port.ts'
 import { shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
-import { assertQuiet, headingOf, openAt, openPage, signIn } from './browser.ts'
+import { assertQuiet, openAt, openPage, signIn, untilTitle } from './browser.ts'
 
 describe('signing in to the dashboard', () => {
   const broker = shareBrokerWithApi()
@@ -9,12 +10,12 @@ describe('signing in to the dashboard', () => {
   test('leads to the page that was asked for; a reload keeps it, another tab asks', async (t) => {
     const opened = await openPage(t, await broker(), { route: '#/overview' })
     const { page, context } = opened
-    assert.equal(await headingOf(page), 'Sign in')
+    await page.getByRole('heading', { level: 1, name: 'Sign in', exact: true }).waitFor()
     await page.getByLabel('User name').fill('admin')
     await page.getByLabel('Password').fill('a-password-for-tests')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
-    assert.equal(await page.title(), 'Overview - Godwit')
+    await untilTitle(page, 'Overview - Godwit')
     await page.reload()
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
     const other = await context.newPage()
@@ -67,12 +68,12 @@ describe('signing in to the dashboard', () => {
 })
 
 test('a broker that goes away and comes back is said, and the page goes on after a new sign-in', async (t) => {
-  const broker = await startBrokerWithApi(t)
-  const { port } = new URL(broker.url)
+  const place = `http_server.port=${await reservePort(t)}`
+  const broker = await startBrokerWithApi(t, { set: [place] })
   const { page } = await openAt(t, broker, '#/overview')
   await broker.process.stop()
   await page.getByRole('alert').getByText('No connection to the broker').waitFor()
-  await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory, set: [`http_server.port=${port}`] })
+  await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory, set: [place] })
   // Logins end with the process.
   await page.getByText('Your session has ended').waitFor()
   await signIn(page)
@@ -80,15 +81,15 @@ test('a broker that goes away and comes back is said, and the page goes on after
 })
 
 test('a page that could not be loaded while the broker was away is loaded when it is back', async (t) => {
-  const broker = await startBrokerWithApi(t)
-  const { port } = new URL(broker.url)
+  const place = `http_server.port=${await reservePort(t)}`
+  const broker = await startBrokerWithApi(t, { set: [place] })
   const { page } = await openAt(t, broker, '#/overview')
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
   await broker.process.stop()
   await page.evaluate(() => (location.hash = '#/about'))
   await page.getByRole('alert').getByText('The page could not be loaded').waitFor()
   await page.getByRole('alert').getByText('No connection to the broker').waitFor()
-  await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory, set: [`http_server.port=${port}`] })
+  await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory, set: [place] })
   await page.getByText('Your session has ended').waitFor()
   await signIn(page)
   await page.getByRole('heading', { level: 1, name: 'About' }).waitFor()

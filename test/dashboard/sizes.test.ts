@@ -20,15 +20,20 @@ test('the first load has 80 KB at most, and no page more than 50 KB beyond it', 
   assert.ok(context !== undefined)
   t.after(() => context.close())
   const page = await context.newPage()
+  const loading = new Set<Request>()
   const loaded: Request[] = []
   /** Of files of the page, compressed as they came, since the last call. */
   const takeBytes = async (): Promise<number> => {
     let bytes = 0
+    while (loading.size > 0) await page.waitForEvent('requestfinished')
     for (const request of loaded.splice(0)) bytes += (await request.sizes()).responseBodySize
     return bytes
   }
+  page.on('request', (request) => {
+    if (new URL(request.url()).pathname.startsWith('/dashboard/')) loading.add(request)
+  })
   page.on('requestfinished', (request) => {
-    if (new URL(request.url()).pathname.startsWith('/dashboard/')) loaded.push(request)
+    if (loading.delete(request)) loaded.push(request)
   })
   await page.goto(`${url}/dashboard/`, { waitUntil: 'networkidle' })
   await signIn(page)

@@ -7,7 +7,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { runGodwit, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { endWith, runGodwit, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url))
@@ -31,7 +31,7 @@ test('the broker tells systemd when it serves, that it is alive, and when it sto
   const folder = await temporaryFolder(t)
   const socket = join(folder, 'notify')
   const systemd = new WatchedProcess('/usr/bin/python3', ['-c', manager, socket])
-  t.after(() => systemd.stop('SIGKILL'))
+  endWith(t, systemd)
   await systemd.until(/listening/)
   const port = await reservePort(t)
   const ports = ['--set', `listeners.tcp.bind="127.0.0.1:${port}"`, '--set', 'http_server.enable=false']

@@ -91,9 +91,19 @@ export interface Scope {
 
 /** `godwit` with these arguments. It is ended with the test at the latest. */
 export function runGodwit(t: Scope, words: readonly string[], environment?: NodeJS.ProcessEnv): WatchedProcess {
-  const godwit = new WatchedProcess(process.execPath, [godwitProgram, ...words], environment)
-  endWith(t, godwit)
-  return godwit
+  return runProgram(t, process.execPath, [godwitProgram, ...words], environment)
+}
+
+/** A program that is ended with the test at the latest, before the folders of the test are removed. */
+export function runProgram(
+  t: Scope,
+  command: string,
+  words: readonly string[],
+  environment?: NodeJS.ProcessEnv,
+): WatchedProcess {
+  const started = new WatchedProcess(command, words, environment)
+  endWith(t, started)
+  return started
 }
 
 const endsOf = new WeakMap<Scope, (() => unknown)[]>()

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { type Broker, portOf, startBroker, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { type Broker, portOf, runProgram, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
 import { startBrokerWithApi } from '../management/api.ts'
 
 const folder = fileURLToPath(new URL('../../examples/', import.meta.url))
@@ -72,8 +72,7 @@ for (const [name, prepare] of Object.entries(prepares)) {
   test(`the example ${name} prints what its README says`, async (t) => {
     const environment = await prepare(t)
     const program = join(folder, name, 'main.js')
-    const running = new WatchedProcess(process.execPath, [program], { ...process.env, ...environment })
-    t.after(() => running.stop('SIGKILL'))
+    const running = runProgram(t, process.execPath, [program], { ...process.env, ...environment })
     assert.equal(await running.ended, 0, running.errors)
     assert.equal(running.output, expectedOutput(name))
   })

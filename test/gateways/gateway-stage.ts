@@ -9,6 +9,7 @@ import {
   type PeerAddress,
 } from '../../src/gateways/index.ts'
 import type { ControlPacket, PublishFields } from '../../src/protocol/index.ts'
+import { Random } from '../protocol/fuzz/random.ts'
 
 export class GatewayStage {
   readonly place: GatewayDependencies['place']
@@ -34,9 +35,10 @@ export class GatewayStage {
 
   constructor(place: GatewayDependencies['place'] = { own: 0, shards: 1 }) {
     this.place = place
+    const random = new Random(1)
     this.dependencies = {
       nowMs: () => this.nowMs,
-      random: Math.random,
+      random: () => random.uint32() / 2 ** 32,
       send: (bytes, peer) => void this.sent.push({ bytes, peer }),
       hasSpace: () => this.hasSpace,
       openMqtt: (_, callbacks) => this.#open(callbacks),

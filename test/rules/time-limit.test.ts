@@ -8,6 +8,7 @@ import { SchemaRegistry } from '../../src/rules/index.ts'
 import { ruleHost } from '../../src/shard/rules/rule-host.ts'
 import { outputOf, valueOf } from './evaluate.ts'
 import { sampleHost } from './sample-host.ts'
+import { threadMs } from './thread-time.ts'
 
 /** A clock that goes on by some milliseconds with each look. */
 function hostWithClock(perLookMs: number, changes: { maxEvaluationMs?: number; jqTimeoutMs?: number } = {}) {
@@ -71,12 +72,11 @@ test('with the clock of the shard, endless programs end within the limit', () =>
     'last(range(0; 100000000))',
   ]
   for (const program of programs) {
-    const { user, system } = process.threadCpuUsage()
+    const startMs = threadMs()
     const shown = valueOf(`jq('${program}', '1')`, {}, host)
-    const spent = process.threadCpuUsage()
-    const tookMs = (spent.user + spent.system - user - system) / 1_000
+    const tookMs = threadMs() - startMs
     assert.match(shown, /^error: .*(max_evaluation_time|max\w+ is)/, program)
-    // The limit, and one step that cannot be interrupted.
-    assert.ok(tookMs < 100, `${program}: ${tookMs} ms`)
+    // The limit, and one step that cannot be interrupted, on a slow machine.
+    assert.ok(tookMs < 250, `${program}: ${tookMs} ms`)
   }
 })

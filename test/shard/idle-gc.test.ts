@@ -168,5 +168,5 @@ test('where memory is short and a collection is quick it returns the pages each 
     model.now += 1_000
     model.tidy.collectNow()
   }
-  assert.deepEqual(model.done, Array(5).fill(['forget', 'collect', 'release']).flat())
+  assert.deepEqual(model.done, Array.from({ length: 5 }, () => ['forget', 'collect', 'release']).flat())
 })

@@ -75,9 +75,25 @@ interface PreviewProps {
   readonly allowsMismatch: boolean
 }
 
+/** Before the broker is asked again that works on another archive. */
+const busyPauseMs = 250
+const maxBusyPauses = 40
+
+/** The broker works on one archive at a time, and completes what this page does not wait for any more. */
+async function whenFree<Reply>(ask: () => Promise<Result<Reply>>): Promise<Result<Reply>> {
+  for (let pauses = 0; ; pauses++) {
+    const result = await ask()
+    const isBusy = 'failure' in result && result.failure.reason === 'CONFLICT'
+    if (!isBusy || pauses === maxBusyPauses) return result
+    await new Promise((resolve) => setTimeout(resolve, busyPauseMs))
+  }
+}
+
 /** The file as `verify` tells of it, and what the restore would do, by its dry run. */
 function Preview({ filename, node, allowsMismatch }: PreviewProps): JSX.Element {
-  const verified = useQuery(`verify ${filename}`, (options) => api.verify_backup({ body: { filename } }, options))
+  const verified = useQuery(`verify ${filename}`, (options) =>
+    whenFree(() => api.verify_backup({ body: { filename } }, options)),
+  )
   const nodes = useQuery('nodes', (options) => api.list_nodes({}, options))
   const isWhole = verified.reply !== undefined
   const preview = useQuery(
@@ -86,7 +102,7 @@ function Preview({ filename, node, allowsMismatch }: PreviewProps): JSX.Element 
       const body = { filename, node, dry_run: true, allow_security_profile_mismatch: allowsMismatch }
       // One after the other: the broker works on one archive at a time.
       if (!isWhole) return { reply: undefined }
-      const result = await api.import_backup({ body }, options)
+      const result = await whenFree(() => api.import_backup({ body }, options))
       return 'failure' in result ? result : { reply: result.reply.data }
     },
   )

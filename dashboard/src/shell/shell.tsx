@@ -1,10 +1,10 @@
 // What stands around every page: navigation, namespace, account, and what came of the last act.
 
 import type { ComponentType, JSX } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { QuestionDialog } from '../parts/dialogs.tsx'
 import { Name } from '../parts/values.tsx'
-import { api, isBrokerAway, may } from '../state/api.ts'
+import { api, isPageMissing, may } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { brokerOffsetMinutes } from '../state/preferences.ts'
 import { useQuery } from '../state/query.ts'
@@ -122,23 +122,22 @@ function NamespaceChoice({ page }: { readonly page: PageEntry | undefined }): JS
 function LoadedPage({ page }: { readonly page: PageEntry }): JSX.Element {
   const [Loaded, setLoaded] = useState<{ readonly it: ComponentType } | { readonly problem: string }>()
   useEffect(() => {
+    let isWanted = true
     page.load().then(
       (module) => setLoaded({ it: module.default }),
       (error: unknown) => {
+        if (!isWanted) return
         setLoaded({ problem: String(error) })
+        isPageMissing.value = true
         // Says whether it is the broker that went away.
         void api.get_status({}, { isIdle: true })
       },
     )
+    return () => {
+      isWanted = false
+      isPageMissing.value = false
+    }
   }, [page])
-  const isMissing = Loaded !== undefined && 'problem' in Loaded
-  const isAway = isBrokerAway.value
-  const wasAway = useRef(false)
-  useEffect(() => {
-    // The whole document: after an upgrade the page's code has another name.
-    if (isMissing && wasAway.current && !isAway) location.reload()
-    wasAway.current = isAway
-  }, [isMissing, isAway])
   if (Loaded === undefined) return <p aria-busy="true">{t('loading')}</p>
   if ('it' in Loaded) return <Loaded.it />
   return (

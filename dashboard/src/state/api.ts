@@ -20,6 +20,9 @@ export type OperationName = keyof FetchClient
 /** The page is `<prefix>/dashboard/`, and the API `<prefix>/api/`. */
 export const baseUrl = '..'
 
+/** The code of the wanted page could not be loaded. */
+export const isPageMissing = signal(false)
+
 const firstRetryMs = 500
 const maxRetryMs = 10_000
 
@@ -55,6 +58,8 @@ async function retryConnection(): Promise<void> {
     pauseMs = Math.min(pauseMs * 2, maxRetryMs)
     await api.get_status({}, { isIdle: true })
   } while (isBrokerAway.value)
+  // The whole document: after an upgrade the page's code has another name. It asks by itself whether the login holds.
+  if (isPageMissing.value) return location.reload()
   // Logins end with the process: a page that asks nothing by itself must learn it too.
   if (session.value?.token !== undefined) await api.list_brokers({}, { isIdle: true })
 }

@@ -6,7 +6,7 @@ import { EventEmitter, once } from 'node:events'
 import { cipherSuites } from '../../../src/transports/dtls/cipher-suites.ts'
 import type { DtlsCredentials } from '../../../src/transports/dtls/dtls-credentials.ts'
 import { DtlsServer, type DtlsSession } from '../../../src/transports/dtls/dtls-server.ts'
-import { type Scope, WatchedProcess } from '../../e2e/godwit-process.ts'
+import { runProgram, type Scope, type WatchedProcess } from '../../e2e/godwit-process.ts'
 import type { Named } from '../certificates.ts'
 
 export const identity = 'sensor-1'
@@ -79,7 +79,5 @@ export async function startEcho(
 }
 
 export function startClient(t: Scope, command: string, words: readonly string[]): WatchedProcess {
-  const client = new WatchedProcess(command, words)
-  t.after(() => client.stop('SIGKILL'))
-  return client
+  return runProgram(t, command, words)
 }
