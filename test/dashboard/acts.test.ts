@@ -283,7 +283,7 @@ test('one list of access rules has pages', async (t) => {
   await table.getByText('user-59').waitFor()
   await page.getByLabel('List').selectOption('username')
   const pages = page.getByRole('navigation', { name: 'Pages' })
-  await pages.getByText('60 rows').waitFor()
+  await pages.getByText('Rows: 60', { exact: true }).waitFor()
   const seen = new Set<string>()
   for (;;) {
     const rows = await table.getByRole('row').allTextContents()

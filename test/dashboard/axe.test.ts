@@ -3,9 +3,11 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { shareBrokerWithApi } from '../management/api.ts'
+import { shared } from '../e2e/godwit-process.ts'
+import { shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 import { assertQuiet, openAt } from './browser.ts'
-import { allDialogs, allRoutes } from './routes.ts'
+import { allDialogs, allRoutes, dialogsOfRows } from './routes.ts'
+import { fillBroker, settingsOfSample } from './sample-data.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -13,17 +15,25 @@ interface AxeResult {
   readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[]
 }
 
-declare const window: { axe: { run(): Promise<AxeResult> } }
+declare const window: { axe: { run(place: Document, options: object): Promise<AxeResult> } }
+
+/** Of WCAG 2.2 (2.5.8), off unless asked for: targets have 24 pixels, or so much space around. */
+const options = { rules: { 'target-size': { enabled: true } } }
 
 /** The checker is put in by the debugger: the page itself would not run it. */
 async function faultsOf(page: Page): Promise<string[]> {
   await page.evaluate(axe)
-  const { violations } = await page.evaluate(() => window.axe.run())
+  const { violations } = await page.evaluate((asked) => window.axe.run(document, asked), options)
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
 }
 
 describe('axe finds nothing', () => {
   const broker = shareBrokerWithApi()
+  const filledBroker = shared(async (scope) => {
+    const filled = await startBrokerWithApi(scope, { set: settingsOfSample })
+    await fillBroker(scope, filled)
+    return filled
+  })
 
   for (const colorScheme of ['light', 'dark'] as const) {
     test(`on any page, ${colorScheme}`, async (t) => {
@@ -56,6 +66,28 @@ describe('axe finds nothing', () => {
         assert.deepEqual(await faultsOf(page), [], `${route} ${button}`)
         const isWide = await dialog.evaluate(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
         assert.equal(isWide, false, `${route} ${button}`)
+        await page.keyboard.press('Escape')
+        await dialog.waitFor({ state: 'detached' })
+      }
+      assertQuiet(opened)
+    })
+  }
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`in any dialog of a row, ${colorScheme}`, async (t) => {
+      const opened = await openAt(t, await filledBroker(), '#/overview', { colorScheme })
+      const { page } = opened
+      const dialog = page.locator('dialog[open]')
+      // Each has a half: the colors of the parts are checked in both themes above.
+      const half = dialogsOfRows.filter((_, at) => (at % 2 === 0) === (colorScheme === 'light'))
+      for (const { route, button } of half) {
+        await page.goto(page.url().replace(/#.*/, '#/overview'))
+        await page.getByRole('heading', { level: 1, name: 'Overview', exact: true }).waitFor()
+        await page.goto(page.url().replace(/#.*/, route))
+        await page.getByRole('button', { name: button }).first().click()
+        await dialog.waitFor()
+        await page.waitForFunction(() => document.querySelector('[aria-busy="true"]') === null)
+        assert.deepEqual(await faultsOf(page), [], `${route} ${button}`)
         await page.keyboard.press('Escape')
         await dialog.waitFor({ state: 'detached' })
       }

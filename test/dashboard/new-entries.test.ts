@@ -109,6 +109,40 @@ test('a source of another type is made in fields, and JSON begins with what was 
   assertQuiet(opened)
 })
 
+test('an administrator of a namespace adds a connector and an action in fields, without those of files', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['namespaces.enable=true'] })
+  const account = { username: 'planter', password: 'a-planters-password', role: 'ns:plant::administrator' }
+  assert.equal((await broker.ask('/api/v5/users', { method: 'POST', body: account })).status, 200)
+  const as = 'planter:a-planters-password'
+  const opened = await openAt(t, broker, '#/rules?tab=services', { as })
+  const { page } = opened
+  await page.getByRole('button', { name: 'Add connector', exact: true }).click()
+  const connector = page.getByRole('dialog', { name: 'Add connector', exact: true })
+  await field(connector, 'Type').selectOption('http')
+  assert.equal(await field(connector, 'Type').locator('option[value="disk_log"]').count(), 0)
+  await field(connector, 'Name').fill('web')
+  await connector.getByText('More settings', { exact: true }).click()
+  await field(connector, 'ssl.enable').waitFor()
+  assert.equal(await field(connector, 'ssl.certfile').count(), 0)
+  await field(connector, 'url').fill('nonsense')
+  await button(connector, 'Save').click()
+  await connector.getByText(/connectors\.http\.web\.url/).waitFor()
+  assert.match(await problemAt(connector, 'url'), /connectors\.http\.web\.url/)
+  await field(connector, 'url').fill('http://127.0.0.1:1')
+  await button(connector, 'Save').click()
+  await connector.waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Add action', exact: true }).click()
+  const action = page.getByRole('dialog', { name: 'Add action', exact: true })
+  await field(action, 'Type').selectOption('http')
+  await field(action, 'Name').fill('post')
+  await field(action, 'connector').selectOption('web')
+  await button(action, 'Save').click()
+  await action.waitFor({ state: 'detached' })
+  const own = (await broker.ask('/api/v5/actions/http:post', { as })).json
+  assert.deepEqual([own.connector, (await broker.ask('/api/v5/actions')).json], ['web', []])
+  assertQuiet(opened)
+})
+
 test('a listener is added to a gateway, which then runs', async (t) => {
   const broker = await startBrokerWithApi(t)
   const opened = await openAt(t, broker, '#/gateways')

@@ -58,3 +58,23 @@ export const allDialogs: readonly { readonly route: string; readonly button: str
   { route: '#/trace', button: 'Add trace' },
   { route: '#/namespaces', button: 'Add namespace' },
 ]
+
+/** Dialogs behind buttons of rows, where the broker has what `fillBroker` gives it. */
+export const dialogsOfRows: readonly { readonly route: string; readonly button: RegExp }[] = [
+  { route: '#/clients', button: /^Disconnect pump-0/ },
+  { route: '#/retained', button: /^Show plant/ },
+  { route: '#/delayed', button: /^Show plant/ },
+  { route: '#/schemas', button: /^Edit pump/ },
+  { route: '#/rules', button: /^Edit hot/ },
+  { route: '#/rules?tab=services', button: /^Edit http:erp/ },
+  { route: '#/rules?tab=services', button: /^Edit http:orders/ },
+  { route: '#/rules?tab=services', button: /^Dead letters http:orders/ },
+  { route: '#/rules?tab=sources', button: /^Edit mqtt:other-plant/ },
+  { route: '#/bridges', button: /^Edit headquarters/ },
+  { route: '#/trace', button: /^Show hall-1/ },
+  { route: '#/nodes', button: /^Stop broker/ },
+  { route: '#/backup', button: /^Restore / },
+  { route: '#/configuration?tab=history', button: /^Compare / },
+  { route: '#/audit', button: /^Show / },
+  { route: '#/namespaces', button: /^Limits tenant-a/ },
+]

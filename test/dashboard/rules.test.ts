@@ -116,6 +116,7 @@ test('a connector and an action are added; what the service refuses is sent agai
   await actions.getByRole('button', { name: 'Dead letters http:post' }).click()
   const letters = page.getByRole('dialog', { name: 'Dead letters http:post' })
   await letters.getByRole('cell', { name: 'refused once' }).waitFor()
+  await letters.locator('td time').waitFor()
   status = 200
   await letters.getByRole('button', { name: 'Send all again' }).click()
   await letters.getByText('No dead letters.').waitFor()

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { codeOfStep } from '../../src/node/admins/totp.ts'
 import { startBrokerWithApi } from '../management/api.ts'
+import { readQrCode } from './read-qr-code.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
 /** RFC 4648 6. */
@@ -10,6 +11,14 @@ function bytesOfBase32(text: string): Uint8Array {
     'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'),
   )
   return Uint8Array.from(bits.join('').match(/.{8}/g) ?? [], (byte) => Number.parseInt(byte, 2))
+}
+
+/** Dark squares of the picture, without its margin. */
+function modulesOf(svg: string): boolean[][] {
+  const dark = new Set([...svg.matchAll(/M(\d+) (\d+)h1v1h-1z/g)].map(([, x, y]) => `${x} ${y}`))
+  const size = Number(/<rect width="(\d+)"/.exec(svg)?.[1])
+  const line = Array.from({ length: size - 8 }, (_, at) => at + 4)
+  return line.map((y) => line.map((x) => dark.has(`${x} ${y}`)))
 }
 
 test('an account enrols for one-time codes, signs in with them, and an administrator removes them', async (t) => {
@@ -33,7 +42,9 @@ test('an account enrols for one-time codes, signs in with them, and an administr
   await code.waitFor()
   const secret = (await page.locator('code').first().textContent()) ?? ''
   assert.match(secret, /^[A-Z2-7]{32}$/)
-  await page.getByText(`otpauth://totp/`, { exact: false }).waitFor()
+  const uri = (await page.getByText('otpauth://totp/', { exact: false }).textContent()) ?? ''
+  const picture = page.getByRole('img', { name: 'QR code of the address', exact: true })
+  assert.equal(readQrCode(modulesOf(await picture.innerHTML())), uri)
   await code.fill('000000')
   await page.keyboard.press('Enter')
   await page.getByRole('alert').getByText('one-time code is wrong').waitFor()

@@ -99,3 +99,33 @@ test('listeners of gateways are described before they exist, and a section witho
     assert.match(text, /has no named entries/)
   }
 })
+
+test('an administrator of a namespace is told what it can set in new entries, and nothing of the configuration', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['namespaces.enable=true'] })
+  const account = { username: 'planter', password: 'a-planters-password', role: 'ns:plant::administrator' }
+  assert.equal((await broker.ask('/api/v5/users', { method: 'POST', body: account })).status, 200)
+  const as = 'planter:a-planters-password'
+  const keysOf = async (section: string, user?: string): Promise<Set<string>> => {
+    const asked = `/api/v5/configuration_schema?new=${section}`
+    const { status, json, text } = await broker.ask(asked, user === undefined ? {} : { as: user })
+    assert.equal(status, 200, text)
+    return new Set(json.data.map(({ path }: Row) => path.join('.')))
+  }
+  for (const section of ['connectors', 'actions', 'sources']) {
+    const [global, own] = [await keysOf(section), await keysOf(section, as)]
+    const onlyGlobal = [...global].filter((key) => !own.has(key))
+    assert.ok(own.size > 0 && [...own].every((key) => global.has(key)))
+    assert.ok(
+      onlyGlobal.every((key) => /\.(disk_log|sqlite)\.|file$/.test(key)),
+      onlyGlobal.join(' '),
+    )
+    assert.ok([...own].every((key) => !/\.(disk_log|sqlite)\.|file$/.test(key)))
+    if (section !== 'sources') assert.ok(onlyGlobal.some((key) => key.startsWith(`${section}.disk_log.`)))
+    if (section === 'connectors') assert.ok(onlyGlobal.includes('connectors.http.<name>.ssl.certfile'))
+  }
+  for (const query of ['', '?new=listeners', '?new=gateway.stomp.listeners', '?new=connectors.http']) {
+    const { status, text } = await broker.ask(`/api/v5/configuration_schema${query}`, { as })
+    assert.equal(status, 403, query)
+    assert.match(text, /kept to the namespace plant: new=connectors/)
+  }
+})

@@ -213,6 +213,7 @@ export const de: Messages = {
   messagesRate: 'Nachrichten pro Sekunde',
   messagesTo: 'Gesendete Nachrichten',
   mfaAddress: 'Adresse',
+  mfaQrCode: 'QR-Code der Adresse',
   mfaSetUp:
     'Fügen Sie dieses Geheimnis, oder die Adresse darunter, Ihrem Authenticator-Programm hinzu. Nach dem ersten Code wird es nicht mehr gezeigt.',
   mostSeen: 'Höchstwert: {value}',
@@ -348,7 +349,7 @@ export const de: Messages = {
   roleViewer: 'Betrachter',
   rollBack: 'Zurücksetzen',
   rollBackTitle: 'Auf Version {number} zurücksetzen',
-  rowCount: '{count} Zeilen',
+  rowCount: 'Zeilen: {count}',
   rowsPerPage: 'Zeilen pro Seite',
   rule: 'Regel',
   rules: 'Regeln',

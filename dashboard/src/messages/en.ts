@@ -210,6 +210,7 @@ export const en = {
   messagesRate: 'Messages per second',
   messagesTo: 'Messages sent',
   mfaAddress: 'address',
+  mfaQrCode: 'QR code of the address',
   mfaSetUp:
     'Add this secret, or the address below it, to your authenticator program. It is not shown again after the first code.',
   mostSeen: 'highest: {value}',
@@ -345,7 +346,7 @@ export const en = {
   roleViewer: 'Viewer',
   rollBack: 'Roll back',
   rollBackTitle: 'Roll back to version {number}',
-  rowCount: '{count} rows',
+  rowCount: 'Rows: {count}',
   rowsPerPage: 'Rows per page',
   rule: 'Rule',
   rules: 'Rules',

@@ -4,7 +4,7 @@ import type { JSX } from 'preact'
 import { Dialog } from '../parts/dialogs.tsx'
 import { FailureNotice } from '../parts/page.tsx'
 import { DataTable } from '../parts/table.tsx'
-import { LocalTime } from '../parts/values.tsx'
+import { Time } from '../parts/values.tsx'
 import { api, may } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
@@ -32,7 +32,7 @@ export function DeadLetters({ action, onClose, onChanged }: DeadLettersProps): J
   }
   const canChange = may('retry_dead_letters')
   return (
-    <Dialog title={`${t('deadLetters')} ${visible(action)}`} onClose={onClose}>
+    <Dialog title={`${t('deadLetters')} ${visible(action)}`} isWide={true} onClose={onClose}>
       <FailureNotice failure={found.failure} onRetry={found.reload} />
       <DataTable
         caption={t('deadLetters')}
@@ -41,7 +41,7 @@ export function DeadLetters({ action, onClose, onChanged }: DeadLettersProps): J
         isLoading={found.isLoading}
         empty={t('noDeadLetters')}
         columns={[
-          { key: 'at', title: t('time'), value: ({ at }) => at, render: ({ at }) => <LocalTime text={at} /> },
+          { key: 'at', title: t('time'), value: ({ at }) => at, render: ({ at }) => <Time ms={Date.parse(at)} /> },
           { key: 'rule', title: t('rule'), value: ({ rule }) => rule },
           { key: 'reason', title: t('reason'), value: ({ reason }) => reason },
           { key: 'payload', title: t('payload'), value: ({ payload }) => payload, canCopy: true },

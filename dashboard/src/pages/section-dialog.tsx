@@ -53,7 +53,10 @@ function SectionForm({ title, act, path, onClose, onDone, onJson }: FormProps): 
   const [edited, setEdited] = useState<ReadonlyMap<string, string>>(new Map())
   const [problems, setProblems] = useState<ReadonlyMap<string, string>>(new Map())
   const found = useQuery('settings', (options) => api.get_configuration_schema({}, options))
-  const settings = found.reply?.data.filter((setting) => path.every((name, at) => setting.path[at] === name))
+  // Settings of other brokers that are accepted without effect are in the JSON.
+  const settings = found.reply?.data.filter(
+    (setting) => !setting.without_engine && path.every((name, at) => setting.path[at] === name),
+  )
   const labelOf = (setting: Setting): string => setting.path.slice(path.length).join('.')
   const edit = ({ key, value }: Setting, text: string): void => {
     const next = new Map(edited)

@@ -52,6 +52,13 @@ export default function Traces(): JSX.Element {
   )
 }
 
+/** Whole ones. */
+function lastLines(text: string): string {
+  if (text.length <= maxShown) return text
+  const end = text.slice(-maxShown)
+  return end.slice(end.indexOf('\n') + 1)
+}
+
 interface Shown {
   readonly name: string
   readonly text: string
@@ -88,7 +95,7 @@ function traceColumns(): readonly Column<Trace>[] {
 function traceActions(setShown: (shown: Shown) => void, onDone: () => void): readonly RowAction<Trace>[] {
   const show = async ({ name }: Trace): Promise<void> => {
     const text = await readTrace(name)
-    if (text !== undefined) setShown({ name, text: text.slice(-maxShown) })
+    if (text !== undefined) setShown({ name, text: lastLines(text) })
   }
   const download = async ({ name }: Trace): Promise<void> => {
     const text = await readTrace(name)

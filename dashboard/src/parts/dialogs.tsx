@@ -10,11 +10,13 @@ import { TextField, useId } from './fields.tsx'
 interface DialogProps {
   readonly title: string
   readonly role?: 'alertdialog'
+  /** With a table in it. */
+  readonly isWide?: boolean
   readonly onClose: () => void
   readonly children: ComponentChildren
 }
 
-export function Dialog({ title, role, onClose, children }: DialogProps): JSX.Element {
+export function Dialog({ title, role, isWide = false, onClose, children }: DialogProps): JSX.Element {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
   useEffect(() => {
@@ -25,7 +27,14 @@ export function Dialog({ title, role, onClose, children }: DialogProps): JSX.Ele
     }
   }, [])
   return (
-    <dialog ref={element} role={role} aria-labelledby={id} onClose={onClose} onCancel={onClose}>
+    <dialog
+      ref={element}
+      role={role}
+      class={isWide ? 'wide' : undefined}
+      aria-labelledby={id}
+      onClose={onClose}
+      onCancel={onClose}
+    >
       <h2 id={id}>{title}</h2>
       {children}
     </dialog>

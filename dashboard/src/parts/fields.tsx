@@ -69,11 +69,15 @@ interface TextAreaProps {
 
 export function TextArea({ label, value, onInput, rows = 6, isReadOnly = false }: TextAreaProps): JSX.Element {
   const id = useId()
+  const element = useRef<HTMLTextAreaElement>(null)
+  // A long text is shown from its beginning, also where it gets the focus of a dialog.
+  useEffect(() => element.current?.setSelectionRange(0, 0), [])
   return (
     <div class="field wide">
       <label for={id}>{label}</label>
       <textarea
         id={id}
+        ref={element}
         rows={rows}
         spellcheck={false}
         readOnly={isReadOnly}

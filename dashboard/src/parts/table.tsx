@@ -76,8 +76,7 @@ export function DataTable<Row>(props: TableProps<Row>): JSX.Element {
               <tr key={props.rowKey(row)}>
                 {columns.map((column) => (
                   <td key={column.key} class={column.isNumber === true ? 'number' : undefined}>
-                    {column.render === undefined ? cellText(column.value(row)) : column.render(row)}
-                    {column.canCopy === true && <CellCopy value={column.value(row)} />}
+                    <Cell column={column} row={row} />
                   </td>
                 ))}
                 {actions.length > 0 && (
@@ -173,9 +172,16 @@ function ExportButtons<Row>({ columns, rows = [], all, caption, fileName }: Tabl
   )
 }
 
-/** An empty value is nothing to copy. */
-function CellCopy({ value }: { readonly value: CellValue }): JSX.Element | null {
-  return typeof value !== 'string' || value === '' ? null : <CopyButton text={value} what={value} isQuiet={true} />
+function Cell<Row>({ column, row }: { readonly column: Column<Row>; readonly row: Row }): JSX.Element {
+  const value = column.value(row)
+  const content = column.render === undefined ? cellText(value) : column.render(row)
+  // An empty value is nothing to copy.
+  if (column.canCopy !== true || typeof value !== 'string' || value === '') return <>{content}</>
+  return (
+    <span class="with-copy">
+      {content} <CopyButton text={value} what={value} isQuiet={true} />
+    </span>
+  )
 }
 
 function cellText(value: CellValue): ComponentChildren {

@@ -1,4 +1,4 @@
-import type { JSX } from 'preact'
+import type { ComponentType, JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { TextField } from '../parts/fields.tsx'
 import { CopyButton } from '../parts/values.tsx'
@@ -27,6 +27,7 @@ function CodeField({ secret, uri, code, onInput }: CodeProps): JSX.Element {
       {secret !== undefined && uri !== undefined && (
         <>
           <p role="status">{t('mfaSetUp')}</p>
+          <QrCode text={uri} />
           <p>
             <code class="secret">{secret}</code> <CopyButton text={secret} what={t('secret')} />
           </p>
@@ -45,6 +46,19 @@ function CodeField({ secret, uri, code, onInput }: CodeProps): JSX.Element {
       />
     </div>
   )
+}
+
+/** Loaded when it is needed, which is rare. The address is beside it as text. */
+function QrCode({ text }: { readonly text: string }): JSX.Element | null {
+  const [loaded, setLoaded] = useState<{ readonly Picture: ComponentType<{ text: string; title: string }> }>()
+  useEffect(() => {
+    import('../parts/qr-picture.tsx').then(
+      (module) => setLoaded({ Picture: module.default }),
+      // Says whether it is the broker that went away.
+      () => void api.get_status({}, { isIdle: true }),
+    )
+  }, [])
+  return loaded === undefined ? null : <loaded.Picture text={text} title={t('mfaQrCode')} />
 }
 
 export function SignIn(): JSX.Element {

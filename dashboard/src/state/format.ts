@@ -23,8 +23,13 @@ function kept<Format>(formats: Map<string, Format>, key: string, create: () => F
   return format
 }
 
+/** The reader's own kind of the chosen language where the browser tells it: `en-GB` writes times in another way than `en`. */
+function localeOf(chosen: string): string {
+  return navigator.languages.find((one) => one.split('-')[0] === chosen) ?? chosen
+}
+
 export function formatNumber(value: number, maximumFractionDigits = 0): string {
-  const locale = language.value
+  const locale = localeOf(language.value)
   const create = (): Intl.NumberFormat => new Intl.NumberFormat(locale, { maximumFractionDigits })
   return kept(numberFormats, `${locale} ${maximumFractionDigits}`, create).format(value)
 }
@@ -40,7 +45,7 @@ export function formatBytes(bytes: number): string {
 export function formatTime(ms: number): string {
   const inBrowser = timeZone.value === 'browser'
   const offsetMs = timeZone.value === 'broker' ? brokerOffsetMinutes.value * 60_000 : 0
-  const locale = language.value
+  const locale = localeOf(language.value)
   const zone = inBrowser ? {} : { timeZone: 'UTC' }
   const create = (): Intl.DateTimeFormat =>
     new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium', ...zone })

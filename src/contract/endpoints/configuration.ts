@@ -209,7 +209,8 @@ export const configurationEndpoints = {
     version: 'v5',
     method: 'GET',
     path: '/configuration_schema',
-    summary: 'Every setting with its definition, its value, and where that is from.',
+    summary:
+      'Every setting with its definition, its value, and where that is from. An account of a namespace asks for new connectors, actions and sources, and is told what it can set.',
     query: Type.Object({
       new: Type.Optional(
         Type.String({
@@ -221,6 +222,7 @@ export const configurationEndpoints = {
     failures: ['invalidParameter'],
     reply: answer(Type.Array(listedSetting)),
     access: 'read',
+    isForNamespaces: true,
   }),
   check_configuration: endpoint({
     version: 'v5',

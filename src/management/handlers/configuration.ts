@@ -33,8 +33,14 @@ export function configurationHandlers(
       if (isDry) return replyOf(await configuration.tryText(body, { merges }))
       return replyOf(await (merges ? configuration.mergeText(body, caller) : configuration.replaceText(body, caller)))
     },
-    get_configuration_schema: ({ query: { new: section } }) => {
-      const settings = section === undefined ? configuration.settings() : configuration.settingsOfNew(section)
+    get_configuration_schema: ({ query: { new: section }, caller: { namespace } }) => {
+      const isKeptToNamespace = namespace !== undefined
+      if (isKeptToNamespace && !sectionsOfNamespaces.has(section ?? '')) {
+        const words = `kept to the namespace ${namespace}: new=connectors, new=actions and new=sources are for it`
+        return refuse('wrongCredentials', `this account is ${words}`, 403).withReason('UNAUTHORIZED_ROLE')
+      }
+      const settings =
+        section === undefined ? configuration.settings() : configuration.settingsOfNew(section, { isKeptToNamespace })
       if (settings !== undefined) return { code: 0, data: settings.map(settingRow) }
       const words = 'has no named entries; sections that have some are connectors, actions, sources and listeners'
       return refuse('invalidParameter', `new: the section ${JSON.stringify(shortened(section ?? ''))} ${words}`)
@@ -51,6 +57,9 @@ export function configurationHandlers(
     },
   }
 }
+
+/** Sections whose entries a namespace has too. */
+const sectionsOfNamespaces: ReadonlySet<string> = new Set(['connectors', 'actions', 'sources'])
 
 const hotShape = shapeOf(hotSettings)
 

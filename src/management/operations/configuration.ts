@@ -25,8 +25,11 @@ export interface ConfigurationOperations {
   ): Promise<ConfigurationOutcome>
   /** Every setting with its definition, its value and its origin. */
   settings(): readonly ListedSetting[]
-  /** Settings of a new entry of a section (`connectors`) with their defaults; undefined: no such section has named entries. */
-  settingsOfNew(section: string): readonly ListedSetting[] | undefined
+  /**
+   * Settings of a new entry of a section (`connectors`) with their defaults; undefined: no such section has named entries.
+   * `isKeptToNamespace`: only those that an account of a namespace can use.
+   */
+  settingsOfNew(section: string, options: { readonly isKeptToNamespace: boolean }): readonly ListedSetting[] | undefined
   /** Returns what a text would change if it replaced the configuration; nothing is changed. */
   previewText(text: string): readonly SettingDifference[] | ConfigurationRefusal
   replaceText(text: string, by: Caller): Promise<ConfigurationOutcome>

@@ -9,6 +9,7 @@ import {
   type GodwitConfig,
 } from '../../config/index.ts'
 import type { ConfigurationOperations, ConfigurationOutcome, ListedSetting } from '../../management/index.ts'
+import { isSettingOfFiles } from '../rules/namespaced-resources.ts'
 import { textOfVersion, versionDifferences } from '../configuration/config-history.ts'
 import { requestName } from '../configuration/config-layers.ts'
 import { changesFileName } from '../configuration/read-configuration.ts'
@@ -33,8 +34,10 @@ export function configurationOperations(
     mergeText: async (text, by) => outcomeOf(await live.mergeText(text, by)),
     tryText: async (text, how) => outcomeOf(await live.tryText(text, how)),
     settings: () => describeSettings(live.config).map((setting) => listedSetting(setting, live)),
-    settingsOfNew: (section) =>
-      describeNewEntries(section.split('.'))?.map((setting) => listedSetting(setting, { isPinned: () => false })),
+    settingsOfNew: (section, { isKeptToNamespace }) =>
+      describeNewEntries(section.split('.'))
+        ?.filter(({ path: [, type = '', , ...below] }) => !isKeptToNamespace || !isSettingOfFiles(type, below))
+        .map((setting) => listedSetting(setting, { isPinned: () => false })),
     previewText: (text) => live.previewText(text),
     replaceText: async (text, by) => outcomeOf(await live.replaceText(text, by)),
     reload: async (by) => outcomeOf(await live.reload(by)),

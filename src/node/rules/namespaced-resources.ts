@@ -25,6 +25,11 @@ export function refusalOfFiles(type: string, settings: unknown): string | undefi
   return `${key} names a file of the broker: a global administrator can set it for a namespace`
 }
 
+/** Whether it is only for global administrators that entries of this type have this setting. `path`: below the entry. */
+export function isSettingOfFiles(type: string, path: readonly string[]): boolean {
+  return typesOfFiles.has(type) || path.some((key) => fileKey.test(key))
+}
+
 function fileKeyIn(settings: unknown): string | undefined {
   if (typeof settings !== 'object' || settings === null) return undefined
   for (const [key, value] of Object.entries(settings)) {

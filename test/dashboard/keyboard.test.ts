@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { shared } from '../e2e/godwit-process.ts'
+import { startBrokerWithApi } from '../management/api.ts'
+import { assertQuiet, openAt } from './browser.ts'
+import { allRoutes } from './routes.ts'
+import { fillBroker, settingsOfSample } from './sample-data.ts'
+
+interface Walk {
+  /** What the keyboard must reach, and what it reached. */
+  readonly wanted: Set<Element>
+  readonly reached: Set<Element>
+  /** Reached without a mark that one sees. */
+  readonly unseen: string[]
+}
+
+declare const window: { walk: Walk }
+
+/** Notes what can be operated now, and where the focus goes from now on. Returns how often one presses Tab at most. */
+async function beginWalk(page: Page): Promise<number> {
+  return page.evaluate(() => {
+    const operable = 'a[href], button:enabled, input:enabled, select:enabled, textarea:enabled, summary, [tabindex]'
+    const wanted = new Set(
+      [...document.querySelectorAll<HTMLElement>(operable)].filter((element) => {
+        // Of radio buttons, tabs and items of a tree one is a stop, and arrows go to the others.
+        const isOtherRadio = element instanceof HTMLInputElement && element.type === 'radio' && !element.checked
+        return element.tabIndex >= 0 && element.checkVisibility() && !isOtherRadio
+      }),
+    )
+    const walk: Walk = { wanted, reached: new Set(), unseen: [] }
+    document.addEventListener('focusin', ({ target }) => {
+      if (!(target instanceof HTMLElement)) return
+      walk.reached.add(target)
+      const { outlineStyle, outlineWidth } = getComputedStyle(target)
+      if (outlineStyle === 'none' || Number.parseFloat(outlineWidth) < 2) walk.unseen.push(target.outerHTML)
+    })
+    window.walk = walk
+    if (document.activeElement instanceof HTMLElement) document.activeElement.blur()
+    // A date has a stop for each of its parts, and one for its calendar.
+    return wanted.size + 8 * document.querySelectorAll('input[type=datetime-local]').length
+  })
+}
+
+const filledBroker = shared(async (scope) => {
+  const broker = await startBrokerWithApi(scope, { set: settingsOfSample })
+  await fillBroker(scope, broker)
+  return broker
+})
+
+async function walkThrough(page: Page, { route, heading }: { readonly route: string; readonly heading: string }) {
+  const overview = page.url()
+  await page.goto('about:blank')
+  await page.goto(overview.replace(/#.*/, route))
+  await page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor()
+  await page.waitForLoadState('networkidle')
+  const pause = page.getByRole('button', { name: 'Pause', exact: true })
+  if ((await pause.count()) > 0) await pause.click()
+  const stops = await beginWalk(page)
+  for (let press = 0; press <= stops; press++) await page.keyboard.press('Tab')
+  return page.evaluate(() => {
+    const { wanted, reached, unseen } = window.walk
+    const missed = [...wanted].filter((one) => one.isConnected && !reached.has(one))
+    return { missed: missed.map(({ outerHTML }) => outerHTML), unseen }
+  })
+}
+
+/** Tests of so many pages each: one of all takes too long. */
+const pagesPerTest = 7
+
+describe('the keyboard reaches all that can be operated, and one sees where it is', () => {
+  for (let first = 0; first < allRoutes.length; first += pagesPerTest) {
+    const some = allRoutes.slice(first, first + pagesPerTest)
+    test(`from ${some[0]?.route} to ${some.at(-1)?.route}`, async (t) => {
+      const opened = await openAt(t, await filledBroker(), '#/overview')
+      for (const each of some) {
+        assert.deepEqual(await walkThrough(opened.page, each), { missed: [], unseen: [] }, each.route)
+      }
+      assertQuiet(opened)
+    })
+  }
+})
+
+test('tabs are chosen by arrows, the menu and the link to the content by Enter', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const { page } = await openAt(t, broker, '#/access', { width: 320 })
+  await page.getByRole('tab', { name: 'Users', exact: true }).focus()
+  await page.keyboard.press('ArrowRight')
+  await page.getByRole('tab', { name: 'Client identifiers', exact: true, selected: true }).waitFor()
+  await page.keyboard.press('End')
+  await page.getByRole('tab', { name: 'Explain', exact: true, selected: true }).waitFor()
+  await page.getByRole('link', { name: 'Skip to content', exact: true }).focus()
+  await page.keyboard.press('Enter')
+  await page.waitForFunction(() => document.activeElement?.id === 'content')
+  await page.getByRole('button', { name: 'Menu', exact: true }).focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('link', { name: 'Retained messages', exact: true }).focus()
+  await page.keyboard.press('Enter')
+  await page.waitForFunction(() => document.activeElement?.textContent === 'Retained messages')
+})

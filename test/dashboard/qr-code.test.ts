@@ -1,0 +1,30 @@
+// QR codes of the dashboard, read by a decoder that is not ours.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { qrCodeOf } from '../../dashboard/src/state/qr-code.ts'
+import { readQrCode } from './read-qr-code.ts'
+
+/** Of these bytes, another text for each length. */
+function textOf(length: number): string {
+  return Array.from({ length }, (_, at) => String.fromCodePoint(33 + ((at * 7 + length) % 90))).join('')
+}
+
+test('a decoder reads the text from a code of each size', () => {
+  const sizes = new Set<number>()
+  for (let length = 0; length <= 666; length += length < 30 ? 1 : 12) {
+    const rows = qrCodeOf(textOf(length)) ?? []
+    sizes.add(rows.length)
+    assert.equal(readQrCode(rows), textOf(length), `${length} bytes`)
+  }
+  assert.deepEqual(
+    [...sizes],
+    Array.from({ length: 20 }, (_, at) => 21 + 4 * at),
+  )
+  assert.equal(qrCodeOf(textOf(667)), undefined, 'there is no code for a longer text')
+})
+
+test('letters of two and four bytes are read as they are', () => {
+  const uri = 'otpauth://totp/Werk München:jürgen 🔑?secret=ABC'
+  assert.equal(readQrCode(qrCodeOf(uri) ?? []), uri)
+})
