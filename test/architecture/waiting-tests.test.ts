@@ -15,6 +15,11 @@ interface Habit {
 
 const habits: readonly Habit[] = [
   {
+    pattern: /\.address\(\)[^\n]*\n\s*\w+\.close\(/,
+    remedy: 'another test may take a port that is free now: use reservePort of test/e2e/reserve-port.ts',
+    example: 'const { port } = server.address() as AddressInfo\n  server.close()\n',
+  },
+  {
     pattern: /assert\.(?!doesNotMatch|notEqual)\w+\([^\n]*\.soFar\b/,
     remedy: 'the output of a process comes over a pipe, later than what it answers: await until(pattern)',
     example: 'assert.match(broker.process.soFar, /started/)',
@@ -28,21 +33,6 @@ const habits: readonly Habit[] = [
     pattern: /^(?![^]*export \{ fc \})[^]*from 'fast-check'/,
     remedy: 'random inputs are other ones in each run: import fc from test/properties.ts, which sets the seed',
     example: "import fc from 'fast-check'",
-  },
-  {
-    pattern: /\bfunction (?:free|unused)\w*Ports?\b/,
-    remedy: 'a port that is closed again is given to another program: use reservePort()',
-    example: 'async function freeUdpPort(): Promise<number> {',
-  },
-  {
-    pattern: /^(?![^]*export class WatchedProcess)[^]*\bt\.after\(\(\) => \w+\.stop\('SIGKILL'\)\)/,
-    remedy: 'the folder of a test is removed before a process that ends so: use runProgram() or endWith()',
-    example: "t.after(() => mosquitto.stop('SIGKILL'))",
-  },
-  {
-    pattern: /'-l', '\d+%'/,
-    remedy: 'libcoap loses other datagrams in each run: write a list of numbers',
-    example: "['-l', '10%', '-m', 'put']",
   },
 ]
 
