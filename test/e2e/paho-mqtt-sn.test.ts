@@ -1,5 +1,5 @@
-// Exchanges of a client with the packet library of Eclipse Paho (`recorded/paho-mqtt-sn.txt`), played again: wills, QoS 2 in both
-// directions, names that the gateway registers, and sleep. The library is in neither Debian nor npm.
+// Exchanges of a client whose packets are those of Eclipse Paho's library (`recorded/paho-mqtt-sn.txt`), played again: wills, QoS 2 in
+// both directions, names that the gateway registers, and sleep. The library is in neither Debian nor npm.
 
 import { test } from 'node:test'
 import { playRecordings } from './recorded-exchanges.ts'
