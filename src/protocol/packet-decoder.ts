@@ -43,7 +43,10 @@ const maxCachedTopicBytes = 1_024
 export class PacketDecoder implements PublishContext {
   /** The CONNECT's as soon as its level is read, so that a fault behind it can be answered in kind. */
   version: ProtocolVersion
-  private readonly options: PacketDecoderOptions
+  // Fields of its own, though all decoders of a listener share them: each packet reads them.
+  readonly role: Role
+  readonly limits: PacketLimits
+  private readonly topics: TopicTable
   private awaitsConnect: boolean
   private chunk: Buffer = noBytes
   private at = 0
@@ -57,16 +60,10 @@ export class PacketDecoder implements PublishContext {
 
   constructor(options: PacketDecoderOptions) {
     this.version = options.version ?? 4
-    this.options = options
+    this.role = options.role
+    this.limits = options
+    this.topics = options.topics
     this.awaitsConnect = options.role === 'server'
-  }
-
-  get role(): Role {
-    return this.options.role
-  }
-
-  get limits(): PacketLimits {
-    return this.options
   }
 
   /** Bytes that have come and are not part of a packet that was returned. */
@@ -132,7 +129,7 @@ export class PacketDecoder implements PublishContext {
     if (this.role === 'client') checkTopicBytes(end - start, maxTopicBytes)
     // A topic that is refused is not put into the table.
     if (end - start > maxTopicBytes) return readTopic(chunk, start, end)
-    const topic = this.options.topics.intern(chunk, start, end)
+    const topic = this.topics.intern(chunk, start, end)
     if (this.role === 'client') checkTopicLevels(topic.levels, maxTopicLevels)
     this.lastTopic = end - start <= maxCachedTopicBytes ? topic : undefined
     return topic
