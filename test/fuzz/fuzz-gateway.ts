@@ -10,6 +10,7 @@ import {
   ObjectDefinitions,
   PredefinedTopics,
 } from '../../src/gateways/index.ts'
+import { smallCoapSettings } from '../gateways/coap-settings.ts'
 import { GatewayStage } from '../gateways/gateway-stage.ts'
 
 const seeds = {
@@ -126,19 +127,6 @@ export const sn = {
   override: { clientId: undefined, username: undefined, password: undefined },
 }
 
-const coap = {
-  heartbeatMs: 30_000,
-  requiresConnection: false,
-  notifyType: 'qos',
-  subscribeQoS: undefined,
-  publishQoS: undefined,
-  maxBlockBytes: 1_024,
-  maxBodyBytes: 65_536,
-  idleTimeoutMs: 30_000,
-  maxClients: 64,
-  override: sn.override,
-} as const
-
 const translator = { topic: 'up', qos: 0 } as const
 const lwm2m = {
   lifetimeMinSeconds: 15,
@@ -163,7 +151,7 @@ const gateways = {
   mqttsn: (stage: GatewayStage): DatagramGateway => new MqttSnGateway(sn, stage.dependencies),
   'mqttsn-2': (stage: GatewayStage): DatagramGateway =>
     new MqttSnGateway({ ...sn, speaksVersion2: true }, stage.dependencies),
-  coap: (stage: GatewayStage): DatagramGateway => new CoapGateway(coap, stage.dependencies),
+  coap: (stage: GatewayStage): DatagramGateway => new CoapGateway(smallCoapSettings, stage.dependencies),
   lwm2m: (stage: GatewayStage): DatagramGateway => new Lwm2mGateway(lwm2m, stage.dependencies),
 } as const
 

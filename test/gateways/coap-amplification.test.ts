@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { CoapGateway, type PeerAddress } from '../../src/gateways/index.ts'
 import { PublishPacket, type TopicName, TopicTable } from '../../src/protocol/index.ts'
 import { CoapDevice, type Heard } from './coap-device.ts'
+import { coapSettings } from './coap-settings.ts'
 import { GatewayStage } from './gateway-stage.ts'
 
 const topics = new TopicTable(16)
@@ -12,21 +13,7 @@ const retained = Buffer.from('0123456789abcdef'.repeat(256))
 const post = 2
 
 class Stage extends GatewayStage {
-  readonly gateway = new CoapGateway(
-    {
-      heartbeatMs: 30_000,
-      requiresConnection: false,
-      notifyType: 'qos',
-      subscribeQoS: undefined,
-      publishQoS: undefined,
-      maxBlockBytes: 1_024,
-      maxBodyBytes: 1_048_576,
-      idleTimeoutMs: 30_000,
-      maxClients: 100_000,
-      override: { clientId: undefined, username: undefined, password: undefined },
-    },
-    this.dependencies,
-  )
+  readonly gateway = new CoapGateway(coapSettings, this.dependencies)
   /** Of the last datagram, and of all answers since then. */
   cameBytes = 0
   sentBytes = 0

@@ -5,27 +5,14 @@ import { test } from 'node:test'
 import { CoapGateway } from '../../src/gateways/index.ts'
 import { PublishPacket, type TopicName, TopicTable } from '../../src/protocol/index.ts'
 import { CoapDevice } from './coap-device.ts'
+import { coapSettings } from './coap-settings.ts'
 import { GatewayStage } from './gateway-stage.ts'
 
 const put = 3
 const topics = new TopicTable(16)
 
 class Stage extends GatewayStage {
-  readonly gateway = new CoapGateway(
-    {
-      heartbeatMs: 30_000,
-      requiresConnection: false,
-      notifyType: 'qos',
-      subscribeQoS: undefined,
-      publishQoS: undefined,
-      maxBlockBytes: 1_024,
-      maxBodyBytes: 1_048_576,
-      idleTimeoutMs: 30_000,
-      maxClients: 100_000,
-      override: { clientId: undefined, username: undefined, password: undefined },
-    },
-    this.dependencies,
-  )
+  readonly gateway = new CoapGateway(coapSettings, this.dependencies)
 
   device(address = '127.0.0.1'): CoapDevice {
     const peer = { address, port: 4_000 }

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { CoapGateway } from '../../src/gateways/index.ts'
+import { coapSettings } from './coap-settings.ts'
 import { GatewayStage } from './gateway-stage.ts'
 
 const post = 2
@@ -20,21 +21,7 @@ interface Asked {
 
 class Stage extends GatewayStage {
   #nextMessageId = 1
-  readonly gateway = new CoapGateway(
-    {
-      heartbeatMs: 30_000,
-      requiresConnection: false,
-      notifyType: 'qos',
-      subscribeQoS: undefined,
-      publishQoS: undefined,
-      maxBlockBytes: 1_024,
-      maxBodyBytes: 1_048_576,
-      idleTimeoutMs: 30_000,
-      maxClients: 100_000,
-      override: { clientId: undefined, username: undefined, password: undefined },
-    },
-    this.dependencies,
-  )
+  readonly gateway = new CoapGateway(coapSettings, this.dependencies)
 
   /** The code of the answer, as `2.04`; undefined: there is none yet. */
   post(path: string, { peer = 1, query = [], payload = Buffer.alloc(0), block }: Asked = {}): string | undefined {

@@ -5,23 +5,12 @@
 
 import { CoapGateway } from '../../../src/gateways/index.ts'
 import { World } from '../world.ts'
+import { smallCoapSettings } from '../../gateways/coap-settings.ts'
 import { GatewayHost } from './gateway-host.ts'
 import { LossyNetwork, reliable } from './lossy-network.ts'
 import { SimulatedCoapDevice } from './simulated-coap-device.ts'
 import { type GatewayScenario, randomTraits, type ScenarioOptions } from './gateway-scenario.ts'
 
-const settings = {
-  heartbeatMs: 30_000,
-  requiresConnection: false,
-  notifyType: 'qos',
-  subscribeQoS: undefined,
-  publishQoS: undefined,
-  maxBlockBytes: 1_024,
-  maxBodyBytes: 65_536,
-  idleTimeoutMs: 30_000,
-  maxClients: 64,
-  override: { clientId: undefined, username: undefined, password: undefined },
-} as const
 const steps = 40
 const post = 2
 const observerToken = 9
@@ -31,7 +20,7 @@ export function runCoapScenario(seed: number, { isRecorded = false, damage }: Sc
   const { stage } = world
   const { random } = stage
   const network = new LossyNetwork(stage, { ...randomTraits(random), losesNoTwo: true })
-  const host = new GatewayHost(world, network, (dependencies) => new CoapGateway(settings, dependencies))
+  const host = new GatewayHost(world, network, (dependencies) => new CoapGateway(smallCoapSettings, dependencies))
   damage?.(network)
   const reader = world.subscriber('up/#', { qos: 2 })
   const writer = world.connect('writer')
