@@ -58,22 +58,24 @@ const wanted = [...fuzzers].filter(([name]) => values.protocol === undefined || 
 if (wanted.length === 0) throw new Error(`--protocol is one of ${[...fuzzers.keys()].join(', ')}`)
 for (const [name, fuzz] of wanted) {
   // From the first look on memory is warm: it may not grow with the number of datagrams.
-  const heapMib: number[] = []
-  const residentMib: number[] = []
+  const looks: NodeJS.MemoryUsage[] = []
   const tell = (): void => {
     collectGarbage()
-    const { heapUsed, rss } = process.memoryUsage()
-    heapMib.push(heapUsed / bytesPerMib)
-    residentMib.push(rss / bytesPerMib)
+    looks.push(process.memoryUsage())
   }
   const told = fuzz({ count: Number(values.count), seed: Number(values.seed), tell })
   tell()
-  const half = heapMib.slice(Math.floor(heapMib.length / 2))
-  console.log(
-    `${name}: ${told}; heap ${Math.min(...heapMib).toFixed(1)} to ${Math.max(...heapMib).toFixed(1)} MiB, ` +
-      `at most ${Math.max(...half).toFixed(1)} MiB in the second half; ` +
-      `resident ${residentMib[1]?.toFixed(1)} MiB after 5 %, ${residentMib.at(-1)?.toFixed(1)} MiB at the end`,
-  )
+  console.log(`${name}: ${told}`)
+  for (const field of ['heapUsed', 'arrayBuffers', 'rss'] as const)
+    console.log(`${name}: ${field} in MiB, at each twentieth: ${mibOf(looks.map((look) => look[field]))}`)
+}
+
+function mibOf(bytes: readonly number[]): string {
+  // The first look is that of a cold process.
+  return bytes
+    .slice(1)
+    .map((value) => (value / bytesPerMib).toFixed(1))
+    .join(' ')
 }
 
 function datagramsOf(name: (typeof fuzzedProtocols)[number], run: Run): string {

@@ -14,17 +14,16 @@ export interface TrafficKeys {
   readonly serverIv: Buffer
 }
 
+/** The result has memory of its own: a part of the pool would keep 8 KiB as long as an association or its session lives. */
 export function expandSecret(secret: Buffer, label: string, seed: Buffer, length: number): Buffer {
   const labelled = Buffer.concat([Buffer.from(label, 'latin1'), seed])
-  const parts: Buffer[] = []
+  const expanded = Buffer.alloc(length)
   let previous = labelled
   for (let made = 0; made < length;) {
     previous = createHmac('sha256', secret).update(previous).digest()
-    const part = createHmac('sha256', secret).update(previous).update(labelled).digest()
-    parts.push(part)
-    made += part.length
+    made += createHmac('sha256', secret).update(previous).update(labelled).digest().copy(expanded, made)
   }
-  return Buffer.concat(parts).subarray(0, length)
+  return expanded
 }
 
 /** RFC 4279: `other` is the shared secret of a key agreement; default: zeros with the length of the key. */

@@ -282,7 +282,12 @@ export class ServerHandshake {
     if (message.body.length !== wanted.length || !timingSafeEqual(message.body, wanted))
       throw new HandshakeFailure('decryptError', 'its Finished does not fit to the handshake')
     this.#expected = 'nothing'
-    if (isResumption) return
+    if (!isResumption) this.#finish(message)
+    // The association may live for days.
+    this.#transcript.length = 0
+  }
+
+  #finish(message: HandshakeMessage): void {
     this.#transcript.push(writeWholeMessage(message))
     const finished = this.#message(1, messageTypes.finished, this.#verifyData('server'))
     this.#options.sendFlight([{ kind: 'change' }, finished], true)

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cipherSuites } from '../../../src/transports/dtls/cipher-suites.ts'
+import { expandSecret } from '../../../src/transports/dtls/key-schedule.ts'
 import { ReplayWindow } from '../../../src/transports/dtls/replay-window.ts'
 import { DtlsWorld } from './dtls-world.ts'
 import { identity, keyCredentials } from './dtls-socket-stage.ts'
@@ -276,4 +277,11 @@ test('[F8] an address has 1,024 associations at most, and a full server ends the
   world.pass(61_000)
   world.connect(world.client({ random: 'later' }), 4)
   assert.deepEqual([world.server.sessions, world.closed[0]?.peer.port], [2, 1])
+})
+
+test('[F8] a secret keeps no memory but its own: sessions that can be resumed would keep 8 KiB each', () => {
+  for (const length of [12, 40, 48, 96]) {
+    const secret = expandSecret(Buffer.from('secret'), 'label', Buffer.from('seed'), length)
+    assert.deepEqual([secret.length, secret.buffer.byteLength], [length, length])
+  }
 })
