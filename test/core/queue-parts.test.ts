@@ -81,3 +81,31 @@ test('a client that comes back has its queue read from its first part on', () =>
   assert.equal(parts[before].part, 0)
   assert.deepEqual(new Set(sleeper.payloads), new Set(numbered(600)))
 })
+
+/** A bridge or an action queue: a client that the broker itself has. */
+function ownClient(world: World): Client {
+  const { traits } = world.host
+  traits.listener = { isBridge: true }
+  const own = world.connect('own', { ...durable, receiveMaximum: 10 })
+  delete traits.listener
+  own.subscribe('a')
+  return own
+}
+
+test('small messages of a connected bridge or action wait in memory up to their limit in bytes, and are not read back', () => {
+  for (const { maxQueuedBytes, isRead } of [
+    { maxQueuedBytes: 1_024 * 1_024, isRead: false },
+    { maxQueuedBytes: 64 * 1_024, isRead: true },
+  ]) {
+    const world = new World({ settings: { maxQueuedMessages: 16, maxQueuedBytes } })
+    const own = ownClient(world)
+    const parts = watchParts(world)
+    own.thinkMs = () => 1_000
+    const author = world.connect('author')
+    for (let number = 1; number <= 1_000; number++) author.publish('a', `${number}`, { qos: 1 })
+    world.settle()
+    world.passSeconds(110)
+    assert.deepEqual(own.payloads, numbered(1_000))
+    assert.equal(parts.length > 0, isRead, `with ${maxQueuedBytes} bytes`)
+  }
+})

@@ -24,10 +24,10 @@ import { holdDelivery, releaseDelivery, waitingBytes } from '../outgoing/held-by
 import { countDelivery, isPutOff } from '../outgoing/deliveries-rate.ts'
 import { deleteDelivery, commitWithoutDelay, storeDelivery, maxStoredOf, putRecord } from './persistent-queue.ts'
 
-/** For a connected bridge many more messages of at most this size may be in memory: 16 MiB in all. */
+/** For a connected bridge or action many more messages of at most this size may be in memory: max_mqueue_bytes limits them. */
 const smallFrameBytes = 1_024
-const smallFrameFactor = 16
-const maxSmallInMemory = 16_384
+const smallFrameFactor = 64
+const maxSmallInMemory = 65_536
 
 /** Enqueues the message by its QoS. */
 export function enqueueForSession(
