@@ -1,6 +1,7 @@
 // npm run test:long [-- --only NAME]
 // The tests that take hours in all, one after the other: random scenarios, kills, power cuts, damaged stores, fuzzing.
-// They are no part of `npm test`, because short runs of each are. Ends with one line per run and fails if one failed.
+// They are no part of `npm test`, because short runs of each are. `long-tests` runs files of `npm test` and `.ci/run` with the long
+// length of test/test-length.ts. Ends with one line per run and fails if one failed.
 
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
@@ -8,9 +9,12 @@ import { parseArgs } from 'node:util'
 /** Each run is an npm script with its arguments. The seed changes each day, so that nights test different scenarios. */
 function runsOf(seed: string): Record<string, readonly string[]> {
   return {
+    'long-tests': ['long-tests'],
     simulate: ['simulate', '--seeds', '10000', '--from', seed],
     'simulate-shards': ['simulate', '--seeds', '5000', '--from', seed, '--shards', '3'],
     'simulate-readers': ['simulate', '--seeds', '2000', '--from', seed, '--scenario', 'readers'],
+    'simulate-actions': ['simulate', '--seeds', '1000', '--from', seed, '--scenario', 'actions'],
+    'simulate-gateways': ['simulate:gateways', '--seeds', '2000', '--from', seed],
     'simulate-level': ['simulate', '--seeds', '200', '--from', seed, '--store', 'level'],
     crash: ['crash', '--rounds', '200', '--seed', seed],
     'crash-shards': ['crash', '--rounds', '100', '--seed', seed, '--shards', '2'],
@@ -20,6 +24,11 @@ function runsOf(seed: string): Record<string, readonly string[]> {
     'fuzz-api': ['fuzz:api', '--requests', '20000', '--seed', seed],
     'fuzz-protocol': ['fuzz:protocol', '--seed', seed],
     'fuzz-broker': ['fuzz:broker', '--minutes', '30', '--seed', seed],
+    'fuzz-broker-shards': ['fuzz:broker', '--minutes', '30', '--seed', seed, '--shards', '3'],
+    'fuzz-gateways': ['fuzz:gateways', '--count', '500000', '--seed', seed],
+    'black-hole-http': ['black-hole', '--minutes', '10', '--sink', 'http'],
+    'black-hole-postgresql': ['black-hole', '--minutes', '10', '--sink', 'postgresql'],
+    'black-hole-kafka': ['black-hole', '--minutes', '10', '--sink', 'kafka'],
     'fuzz-rules': ['fuzz:rules', '--minutes', '10', '--seed', seed],
   }
 }

@@ -5,15 +5,16 @@ import { test } from 'node:test'
 import { runBridgeScenario } from './bridge-scenario.ts'
 import { runRingScenario } from './ring-scenario.ts'
 import { runAll } from './scenario.ts'
+import { testLength } from '../test-length.ts'
 
-const scenarios = 120
+const scenarios = testLength({ daily: 40, long: 120 })
 
 test(`in ${scenarios} scenarios, whatever fails or stops responding, no message is lost and QoS 2 arrives once`, () => {
   const { carried, reconnects } = runAll(scenarios, runBridgeScenario)
   assert.ok(carried > scenarios * 50 && reconnects > scenarios, `${carried} messages, ${reconnects} connections`)
 })
 
-const ringScenarios = 60
+const ringScenarios = testLength({ daily: 25, long: 60 })
 
 test(`in ${ringScenarios} scenarios of brokers in a ring each message arrives everywhere, and none loops for ever`, () => {
   const { carried, loops } = runAll(ringScenarios, runRingScenario)

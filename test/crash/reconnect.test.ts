@@ -4,8 +4,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startBroker } from '../e2e/godwit-process.ts'
 import { runReconnectScenario } from './reconnect-scenario.ts'
+import { testLength } from '../test-length.ts'
 
-const scenario = { messages: 3_000, messagesPerConnection: 211, receiveMaximum: 30, silenceMs: 60_000 }
+const scenario = {
+  messages: testLength({ daily: 1_500, long: 3_000 }),
+  messagesPerConnection: 101,
+  receiveMaximum: 30,
+  silenceMs: 60_000,
+}
 
 for (const shards of [1, 2]) {
   test(`[MQTT5-4.6.0-5] a session that reconnects while messages stream gets all of them in order, with ${shards} shards`, async (t) => {

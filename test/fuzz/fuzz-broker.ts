@@ -2,8 +2,8 @@
 //
 // - the process lives, no shard of it dies, and no alarm is raised;
 // - a healthy client is served throughout: each of its QoS 1 messages comes back in time;
-// - when all have gone, what they left is over and the broker has had its time to tidy up, its memory is what it was after
-//   a third of them.
+// - in runs with a duration: when all have gone, what they left is over and the broker has had its time to tidy up, its
+//   memory is what it was after a third of them.
 
 import { readFileSync } from 'node:fs'
 import { Random } from '../protocol/fuzz/random.ts'
@@ -29,10 +29,21 @@ export interface FuzzOptions {
   readonly broker: WatchedProcess
   readonly ports: FuzzPorts
   readonly seed: number
-  readonly seconds: number
+  /**
+   * Sessions, or a duration. Memory is compared only after a duration: a broker is not warm after some seconds, and each of the two
+   * comparisons waits 50 s for the memory of a broker at rest.
+   */
+  readonly length: { readonly sessions: number } | { readonly seconds: number }
   /** Unsaid: 40. */
   readonly clientsAtOnce?: number
   readonly tell: (line: string) => void
+}
+
+/** `before` the first client; at the end of the first third; at the end. */
+export interface ResidentMib {
+  readonly before: number
+  readonly warm: number
+  readonly after: number
 }
 
 export interface FuzzOutcome {
@@ -40,8 +51,8 @@ export interface FuzzOutcome {
   /** Of the healthy client. */
   readonly roundTrips: number
   readonly longestRoundTripMs: number
-  /** `before` the first client; at the end of the first third; at the end. */
-  readonly residentMib: { readonly before: number; readonly warm: number; readonly after: number }
+  /** Unsaid after a number of sessions. */
+  readonly residentMib?: ResidentMib
 }
 
 /** What a process keeps of memory that it once needed differs by so much between two moments of rest. */
@@ -56,19 +67,15 @@ const warmShare = 1 / 3
 
 /** Throws an Error that names the seed where one of the promises does not hold. */
 export async function fuzzBroker(options: FuzzOptions): Promise<FuzzOutcome> {
-  const { broker, ports, seconds, seed } = options
+  const { broker, ports, length, seed } = options
   const healthy = await HealthyClient.connect(ports.tcp)
-  const tally = { sessions: 0 }
-  const before = residentMib(broker)
+  const run: FuzzRun = { options, healthy, tally: { sessions: 0 } }
+  const { tally } = run
   try {
-    const warmSeconds = seconds * warmShare
-    await fuzzFor(warmSeconds, options, tally, healthy)
-    const warm = await memoryAtRest(options, healthy)
-    options.tell(`warm: ${tally.sessions} sessions, ${warm.toFixed(1)} MiB`)
-    await fuzzFor(seconds - warmSeconds, options, tally, healthy)
-    const after = await memoryAtRest(options, healthy)
-    options.tell(`at the end: ${tally.sessions} sessions, ${after.toFixed(1)} MiB, cold ${before.toFixed(1)}`)
-    const outcome = { ...tally, ...healthy.served, residentMib: { before, warm, after } }
+    const resident = 'seconds' in length ? await fuzzWithRests(run, length.seconds) : undefined
+    if ('sessions' in length) await fuzzUntil(run, () => tally.sessions >= length.sessions)
+    await healthy.nextRoundTrip()
+    const outcome = { ...tally, ...healthy.served, ...(resident === undefined ? {} : { residentMib: resident }) }
     check(broker, outcome)
     return outcome
   } catch (error) {
@@ -83,15 +90,35 @@ export async function fuzzBroker(options: FuzzOptions): Promise<FuzzOutcome> {
   }
 }
 
-async function fuzzFor(
-  seconds: number,
-  { broker, ports, seed, clientsAtOnce = 40 }: FuzzOptions,
-  tally: { sessions: number },
-  healthy: HealthyClient,
-): Promise<void> {
+interface FuzzRun {
+  readonly options: FuzzOptions
+  readonly healthy: HealthyClient
+  /** Sessions that have begun. */
+  readonly tally: { sessions: number }
+}
+
+async function fuzzWithRests(run: FuzzRun, seconds: number): Promise<ResidentMib> {
+  const { options, tally } = run
+  const before = residentMib(options.broker)
+  const warmSeconds = seconds * warmShare
+  await fuzzFor(run, warmSeconds)
+  const warm = await memoryAtRest(run)
+  options.tell(`warm: ${tally.sessions} sessions, ${warm.toFixed(1)} MiB`)
+  await fuzzFor(run, seconds - warmSeconds)
+  const after = await memoryAtRest(run)
+  options.tell(`at the end: ${tally.sessions} sessions, ${after.toFixed(1)} MiB, cold ${before.toFixed(1)}`)
+  return { before, warm, after }
+}
+
+function fuzzFor(run: FuzzRun, seconds: number): Promise<void> {
   const untilMs = performance.now() + seconds * 1_000
+  return fuzzUntil(run, () => performance.now() >= untilMs)
+}
+
+async function fuzzUntil({ options, healthy, tally }: FuzzRun, isOver: () => boolean): Promise<void> {
+  const { broker, ports, seed, clientsAtOnce = 40 } = options
   const one = async (): Promise<void> => {
-    while (performance.now() < untilMs) {
+    while (!isOver()) {
       if (broker.child.exitCode !== null || broker.child.signalCode !== null) throw new Error('the broker has ended')
       healthy.throwIfFailed()
       const random = new Random(seed * 1_000_003 + tally.sessions++)
@@ -101,7 +128,7 @@ async function fuzzFor(
   await Promise.all(Array.from({ length: clientsAtOnce }, one))
 }
 
-async function memoryAtRest({ broker }: FuzzOptions, healthy: HealthyClient): Promise<number> {
+async function memoryAtRest({ options: { broker }, healthy }: FuzzRun): Promise<number> {
   const untilMs = performance.now() + restSeconds * 1_000
   while (performance.now() < untilMs) await healthy.nextRoundTrip()
   return residentMib(broker)
@@ -113,11 +140,13 @@ export function residentMib({ child }: WatchedProcess): number {
   return (Number(pages) * 4) / 1_024
 }
 
-function check(broker: WatchedProcess, { residentMib: { warm, after } }: FuzzOutcome): void {
+function check(broker: WatchedProcess, { residentMib }: FuzzOutcome): void {
   // The alarm `overload` says how fast the machine is.
   const lines = broker.soFar.split('\n').filter((line) => !line.includes('"name":"overload"'))
   const bad = lines.find((line) => /shard failed|alarm|did not start|uncaught/i.test(line))
   if (bad !== undefined) throw new Error(`the broker said: ${bad}`)
+  if (residentMib === undefined) return
+  const { warm, after } = residentMib
   const allowed = warm * toleratedShare + toleratedMib
   if (after > allowed) throw new Error(`memory went from ${warm.toFixed(1)} to ${after.toFixed(1)} MiB`)
 }

@@ -26,13 +26,13 @@ try {
     broker,
     ports,
     seed: Number(values.seed),
-    seconds: Number(values.minutes) * 60,
+    length: { seconds: Number(values.minutes) * 60 },
     clientsAtOnce: Number(values.clients),
     tell: (line) => console.log(line),
   })
+  const memory = Object.entries(residentMib ?? {}).map(([when, mib]) => `${mib.toFixed(1)} MiB ${when}`)
   console.log(
-    `${sessions} sessions; the healthy client was served ${roundTrips} times, after ${longestRoundTripMs.toFixed(0)} ms at the latest; ` +
-      `${residentMib.before.toFixed(1)} MiB before, ${residentMib.warm.toFixed(1)} MiB when warm, ${residentMib.after.toFixed(1)} MiB after`,
+    `${sessions} sessions; the healthy client was served ${roundTrips} times, after ${longestRoundTripMs.toFixed(0)} ms at the latest; ${memory.join(', ')}`,
   )
 } finally {
   await broker.stop()

@@ -5,11 +5,14 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { runCrashScenario, type CrashScenarioEnd, type CrashScenarioOptions } from '../crash/crash-scenario.ts'
 import { PowerLoss } from './power-loss.ts'
+import { testLength } from '../test-length.ts'
 
-test('a broker whose machine loses its power 10 times loses nothing that it acknowledged', async (t) => {
-  const { end, takenBytes } = await tellOfPowerLoss(t, 10, {})
+const rounds = testLength({ daily: 4, long: 10 })
+
+test('a broker whose machine loses its power repeatedly loses nothing that it acknowledged', async (t) => {
+  const { end, takenBytes } = await tellOfPowerLoss(t, rounds, {})
   assert.deepEqual(end.faults, [])
-  assert.ok(end.acknowledged > 500, `${end.acknowledged} messages are too few to tell anything`)
+  assert.ok(end.acknowledged > rounds * 50, `${end.acknowledged} messages are too few to tell anything`)
   assert.ok(takenBytes > 0, 'the power took nothing: it was never really cut')
 })
 

@@ -5,14 +5,17 @@ import { describe, test } from 'node:test'
 import { runScenarioOnLevel } from './run-scenario-on-level.ts'
 import { profileNamed } from './profiles.ts'
 import { runScenario } from './run-scenario.ts'
+import { testLength } from '../test-length.ts'
 
 const scenariosAtOnce = 4
+const seedsPerTest = testLength({ daily: 12, long: 40 })
+const comparedSeeds = testLength({ daily: 4, long: 10 })
 
 describe('on the real LevelDB store', () => {
   for (const from of [10_001, 10_101]) {
-    test(`every promise is kept: seeds ${from} to ${from + 39}`, async () => {
+    test(`every promise is kept: seeds ${from} to ${from + seedsPerTest - 1}`, async () => {
       const faults: string[] = []
-      const seeds = Array.from({ length: 40 }, (_, index) => from + index).values()
+      const seeds = Array.from({ length: seedsPerTest }, (_, index) => from + index).values()
       // A scenario waits for its files most of the time.
       const runSome = async (): Promise<void> => {
         for (const seed of seeds) {
@@ -27,7 +30,7 @@ describe('on the real LevelDB store', () => {
 
   for (const shards of [1, 3]) {
     test(`a scenario runs as it does in memory, line by line (shards: ${shards})`, async () => {
-      for (let seed = 1; seed <= 10; seed++) {
+      for (let seed = 1; seed <= comparedSeeds; seed++) {
         const options = { isRecorded: true, profile: profileNamed('crash'), shards }
         const onLevel = await runScenarioOnLevel(seed, options)
         assert.deepEqual(onLevel.log, runScenario(seed, options).log, `seed ${seed}`)

@@ -6,10 +6,11 @@ import { runReaderScenario, runScenarioReadingSlowly } from './run-reader-scenar
 import type { ScenarioEnd } from './run-scenario.ts'
 import { realMemoryStore } from './real-record-store.ts'
 import { World } from './world.ts'
+import { testLength } from '../test-length.ts'
 
-const seedsPerTest = 50
-const seedsOnLevel = 10
-const ordinarySeeds = 40
+const seedsPerTest = testLength({ daily: 16, long: 50 })
+const seedsOnLevel = testLength({ daily: 4, long: 10 })
+const ordinarySeeds = testLength({ daily: 15, long: 40 })
 
 describe('what waits for a persistent session reaches its next connections in order, whenever it reconnects', () => {
   for (const from of [1, 101]) {

@@ -4,12 +4,13 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { profileNamed, profiles } from './profiles.ts'
 import { runScenario } from './run-scenario.ts'
+import { testLength } from '../test-length.ts'
 
-const seedsPerTest = 250
-const seedsOfShards = 150
+const seedsPerTest = testLength({ daily: 80, long: 250 })
+const seedsOfShards = testLength({ daily: 50, long: 150 })
 
 describe('in a random world every promise is kept', () => {
-  for (let from = 1; from <= 1_001; from += seedsPerTest) {
+  for (let from = 1; from <= 4 * seedsPerTest + 1; from += seedsPerTest) {
     test(`seeds ${from} to ${from + seedsPerTest - 1}`, () => {
       const { faults, delivered } = runMany(from, seedsPerTest)
       assert.deepEqual(faults, [])
@@ -22,7 +23,7 @@ describe('in a random world every promise is kept', () => {
 })
 
 describe('in a broker of three shards every promise is kept as well, whichever of them die', () => {
-  for (const from of [1, 151]) {
+  for (const from of [1, seedsOfShards + 1]) {
     test(`seeds ${from} to ${from + seedsOfShards - 1}`, () => {
       const { faults, delivered } = runMany(from, seedsOfShards, 3)
       assert.deepEqual(faults, [])

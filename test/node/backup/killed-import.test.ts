@@ -6,9 +6,12 @@ import { test } from 'node:test'
 import { archiveOf, folder } from '../../backup/crafted.ts'
 import { temporaryFolder } from '../../e2e/godwit-process.ts'
 import { startBrokerWithApi } from '../../management/api.ts'
+import { testLength } from '../../test-length.ts'
 
 const filename = `${folder}.tar.gz`
-const places = 10
+const places = testLength({ daily: 4, long: 10 })
+/** The last of them comes 135 ms after the request. */
+const lastPlaceMs = 135
 const records = 1_500
 
 const times = (make: (number: number) => object): string =>
@@ -45,7 +48,7 @@ test(`a broker that is killed at ${places} places of an import has all of it aft
     const broker = await start()
     const asked = broker.ask('/api/v5/data/import', { method: 'POST', body: { filename } }).catch(() => undefined)
     // Wherever it is by then: what is promised holds for every place.
-    await setTimeout(place * 15)
+    await setTimeout((place * lastPlaceMs) / (places - 1))
     await broker.process.stop('SIGKILL')
     await asked
   }

@@ -5,8 +5,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { LossyNetwork } from './lossy-network.ts'
 import { gatewayScenarios } from './gateway-scenarios.ts'
+import { testLength } from '../../test-length.ts'
 
-const seeds = 150
+const seeds = testLength({ daily: 50, long: 150 })
 
 describe('over a network that loses datagrams every promise is kept', () => {
   for (const [protocol, run] of Object.entries(gatewayScenarios)) {
