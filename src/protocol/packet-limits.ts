@@ -10,6 +10,8 @@ export interface PacketLimits {
   readonly maxTopicLevels: number
   /** The same in bytes of UTF-8. */
   readonly maxTopicBytes: number
+  /** CONNECT with its fixed header, in bytes, where less than `maxConnectBytes` is accepted. */
+  readonly shortConnectBytes?: number
 }
 
 /** A text or bytes behind their length, as long as there can be. */
@@ -26,6 +28,8 @@ const connectOverheadBytes = 5 + 12 + 2 * 4
 export function maxConnectBytes({
   maxPacketBytes,
   maxPropertyBytes,
-}: Pick<PacketLimits, 'maxPacketBytes' | 'maxPropertyBytes'>): number {
-  return Math.min(maxPacketBytes, connectFieldCount * maxFieldBytes + connectOverheadBytes + 2 * maxPropertyBytes)
+  shortConnectBytes = Infinity,
+}: Pick<PacketLimits, 'maxPacketBytes' | 'maxPropertyBytes' | 'shortConnectBytes'>): number {
+  const completeBytes = connectFieldCount * maxFieldBytes + connectOverheadBytes + 2 * maxPropertyBytes
+  return Math.min(maxPacketBytes, completeBytes, shortConnectBytes)
 }

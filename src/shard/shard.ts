@@ -15,13 +15,7 @@ import {
   type CoreRequest,
 } from '../core/index.ts'
 import type { LinkPort } from '../links/index.ts'
-import {
-  failedAssertion,
-  PacketDecoder,
-  ProtocolError,
-  type Packet,
-  type PacketDecoderOptions,
-} from '../protocol/index.ts'
+import { failedAssertion, ProtocolError, type Packet, type PacketDecoderOptions } from '../protocol/index.ts'
 import { counterCells } from '../telemetry/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import { AccessRequests } from './store/access-requests.ts'
@@ -33,7 +27,7 @@ import { ClientEvents, publicationOf } from './observe/client-events.ts'
 import { PendingCommands } from './runtime/pending-commands.ts'
 import { CommitPipeline } from './store/commit-pipeline.ts'
 import { DeadlineTimer } from './runtime/deadline-timer.ts'
-import { decoderOptions, optionsFor } from './io/decoder-options.ts'
+import { decoderFor, decoderOptions } from './io/decoder-options.ts'
 import { FlushQueue } from './io/flush-queue.ts'
 import { encodeSends } from './io/encode-sends.ts'
 import { EventLog } from './observe/event-log.ts'
@@ -211,7 +205,7 @@ export class Shard implements ClientOutputOwner {
 
   /** Accepts a client that another shard relays, or one from inside the process. */
   welcome(stream: ByteStream, listener: ShardListener): ClientOutput {
-    const output = new ClientOutput(this, stream, new PacketDecoder(optionsFor(this.#decoderOptions, listener)))
+    const output = new ClientOutput(this, stream, decoderFor(this.#decoderOptions, listener, this.#memory.level))
     output.connection = connectionOver(output, listener)
     this.clientOutputs.add(output)
     // It has no outputs, so no turn is started: most connections open in a poll of their own.

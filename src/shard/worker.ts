@@ -293,8 +293,8 @@ function obey(
     gateways.configure(gatewayPlan).then(() => post({ kind: 'changed', change }), fail)
   } else if (message.kind === 'memory') {
     shard.input({ kind: 'memory-level', level: message.level, step: message.step })
-    if (message.collects) collectGarbage?.()
-  } else if (message.kind === 'client-filters') shard.bridges?.filters.receive(message.from, message.notice)
+  } else if (message.kind === 'collect-garbage') collectGarbage?.()
+  else if (message.kind === 'client-filters') shard.bridges?.filters.receive(message.from, message.notice)
   else if (message.kind === 'link') shard.link(message.peer, linkPortOver(message.port))
   else if (message.kind === 'reload-files') listeners.reload().catch(fail)
   else if (message.kind === 'listeners') {

@@ -43,7 +43,9 @@ export function monitorMemory({ memory, meters, alarms, supervisor }: MemoryDepe
     }),
     tell: (news) => {
       for (const shard of shards) supervisor.send(shard, { kind: 'memory', ...news })
-      if (!news.collects) return
+    },
+    collect: () => {
+      for (const shard of shards) supervisor.send(shard, { kind: 'collect-garbage' })
       mainGc ??= new IdleGc({ ...ownHeap(), forget: () => {}, traffic: () => 0 })
       mainGc.collectNow()
     },

@@ -14,9 +14,12 @@ export const lookIntervalMs = 50
 const parts = { soft: 0.7, softEnds: 0.65, hard: 0.8, hardEnds: 0.75 } as const
 /** Time for a collection and its effect: heap sizes are reported once per second. */
 const collectionMs = 2_500
-/** Interval of collections at the level `normal`. While memory is short, each message to the shards requests one. */
-const collectionIntervalMs = 10_000
-/** Interval of messages to the shards while memory is short. A shard itself limits the time for collections. */
+/**
+ * Intervals of collections. A shard itself limits the time for them. At `hard` what is above the level is mostly garbage of clients that are
+ * refused: 1,000 per second leave up to 180 MB.
+ */
+const collectionIntervalsMs = { normal: 10_000, soft: 1_000, hard: 250 } as const
+/** Interval of messages to the shards while memory is short. */
 const tellIntervalMs = 1_000
 const bytesPerMib = 1_048_576
 
@@ -31,7 +34,6 @@ export interface MemoryChange {
   readonly level: MemoryLevel
   /** Number of consecutive earlier `hard` levels. */
   readonly step: number
-  readonly collects: boolean
 }
 
 export interface MemoryMonitorOptions {
@@ -41,6 +43,8 @@ export interface MemoryMonitorOptions {
   read(): MemoryReading
   /** Sends to all shards. */
   tell(news: MemoryChange): void
+  /** Collects garbage in all threads. */
+  collect(): void
   /** Returns the largest uses and their clients, as text. */
   largest(): Promise<string>
   readonly alarms: Pick<Alarms, 'raise' | 'over'>
@@ -79,11 +83,17 @@ export class MemoryMonitor {
     const isDue = this.#level !== 'normal' && nowMs - this.#toldAtMs >= tellIntervalMs
     if (this.#level !== 'hard' || before !== 'hard') this.#step = 0
     else if (isDue) this.#step++
-    const isToCollect = part >= parts.soft && nowMs - this.#collectedAtMs >= collectionIntervalMs
-    const collects = isToCollect || isDue
-    if (collects) this.#collectedAtMs = nowMs
-    if (this.#level !== before || isDue || collects) this.#tell(nowMs, collects)
+    if (this.#level !== before || isDue) this.#tell(nowMs)
+    if (this.#shouldCollect(part, nowMs)) {
+      this.#collectedAtMs = nowMs
+      this.#options.collect()
+    }
     if (this.#level !== before) this.#announce(reading)
+  }
+
+  #shouldCollect(part: number, nowMs: number): boolean {
+    const isShort = part >= parts.soft || this.#level !== 'normal'
+    return isShort && nowMs - this.#collectedAtMs >= collectionIntervalsMs[this.#level]
   }
 
   #partOf({ residentBytes, heapBytes }: MemoryReading): number {
@@ -96,12 +106,12 @@ export class MemoryMonitor {
     if (this.#level !== 'normal') return part >= parts.softEnds ? 'soft' : 'normal'
     // Garbage is collected first, and the remaining memory counts.
     const sinceCollectionMs = nowMs - this.#collectedAtMs
-    const isCollected = sinceCollectionMs >= collectionMs && sinceCollectionMs < collectionIntervalMs
+    const isCollected = sinceCollectionMs >= collectionMs && sinceCollectionMs < collectionIntervalsMs.normal
     return part >= parts.soft && isCollected ? 'soft' : 'normal'
   }
 
-  #tell(nowMs: number, collects: boolean): void {
-    this.#options.tell({ level: this.#level, step: this.#step, collects })
+  #tell(nowMs: number): void {
+    this.#options.tell({ level: this.#level, step: this.#step })
     this.#toldAtMs = nowMs
   }
 

@@ -192,11 +192,10 @@ export type NodeToShard =
   | { readonly kind: 'alarm'; readonly trigger: AlarmTrigger }
   /** The response is `answer` with the same number. */
   | { readonly kind: 'ask'; readonly ask: number; readonly question: ShardQuery }
-  /**
-   * Memory level of the node: sent when it changes, and once per second while memory is short. `collects`: run a
-   * garbage collection now.
-   */
-  | { readonly kind: 'memory'; readonly level: MemoryLevel; readonly step: number; readonly collects: boolean }
+  /** Memory level of the node: sent when it changes, and once per second while memory is short. */
+  | { readonly kind: 'memory'; readonly level: MemoryLevel; readonly step: number }
+  /** Memory is short: run a garbage collection now, unless that would take too much of the thread's time. */
+  | { readonly kind: 'collect-garbage' }
   /** From the store owner. */
   | { readonly kind: 'store'; readonly notice: StoreNotice }
   /** Applied from the next turn on. The response is `changed`. */

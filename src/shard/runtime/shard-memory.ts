@@ -1,6 +1,6 @@
 // Memory of this shard: its row of the table, and its cached topics, whose number depends on the memory of the node.
 
-import { MemoryAccount, type BrokerView } from '../../core/index.ts'
+import { MemoryAccount, type BrokerView, type MemoryLevel } from '../../core/index.ts'
 import { TopicTable } from '../../protocol/index.ts'
 import { memoryRow } from './memory-table.ts'
 import type { ShardStart } from '../messages/messages.ts'
@@ -24,6 +24,10 @@ export class ShardMemory {
     this.account = new MemoryAccount(row)
     const room = Math.floor(memoryPartBytes / bytesPerTopic)
     this.topics = new TopicTable(Math.max(leastTopics, Math.min(mostTopics, room)))
+  }
+
+  get level(): MemoryLevel {
+    return this.account.level
   }
 
   /** Called at the end of a turn, for uses that are counted as a whole. */
