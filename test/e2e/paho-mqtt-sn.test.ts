@@ -1,12 +1,38 @@
-// Exchanges of a client whose packets are those of Eclipse Paho's library (`recorded/paho-mqtt-sn.txt`), played again: wills, QoS 2 in
-// both directions, names that the gateway registers, and sleep. The library is in neither Debian nor npm.
+// Exchanges of Eclipse Paho with the gateway, recorded with a relay (`recorded/`) and played again: its sample programs, and a client over its
+// packet library with wills, QoS 2 in both directions, names that the gateway registers, sleep, and SEARCHGW. They are in neither Debian nor npm.
 
 import { test } from 'node:test'
 import { playRecordings } from './recorded-exchanges.ts'
 
-/** Messages of the clients. The will that was dropped is none of them. */
+/** Messages of the client over the library. The will that was dropped is none of them. */
 const published = ['levels/tank full', 'wills/lost gone']
 
-test('[F3] packets of Paho: the gateway answers as it did to the client', async (t) => {
+test('[F3] the packet library of Paho: the gateway answers as it did to the client', async (t) => {
   await playRecordings(t, 'paho-mqtt-sn', published)
+})
+
+const status = (
+  x: string,
+  y: string,
+  z: string,
+  temperature: string,
+  joystick: string,
+  first: string,
+  second: string,
+): string =>
+  `iot-2/evt/status/fmt/json {"d":{"myName":"IoT mbed","accelX":${x},"accelY":${y},"accelZ":${z},"temp":${temperature},` +
+  `"joystick":"SN-${joystick}","potentiometer1":${first},"potentiometer2":${second}}}`
+
+/** Messages of the programs; its generator of random numbers has no seed. */
+const ofSamples = [
+  'tt mypayload',
+  'tt mypayload',
+  'tt mypayload',
+  status('12.0000', '10.0000', '6.0000', '23.0000', 'CENTRE', '180.0000', '90.0000'),
+  status('18.0000', '0.0000', '14.0000', '20.0000', 'RIGHT', '270.0000', '60.0000'),
+  'a long topic name mypayload',
+]
+
+test('[F3] the sample programs of Paho: the gateway answers as it did to them', async (t) => {
+  await playRecordings(t, 'paho-samples', ofSamples)
 })

@@ -63,11 +63,51 @@ class Stage extends GatewayStage {
     this.connections.at(-1)?.callbacks.handlePacket(packet)
   }
 
+  /** An acknowledgement of the broker for the client. */
+  acknowledge(type: 'puback' | 'pubrec', packetId: number): void {
+    this.connections.at(-1)?.callbacks.handlePacket({ type, packetId, reasonCode: 0, properties: undefined })
+  }
+
   wait(ms: number): void {
     this.nowMs += ms
     this.gateway.tick()
   }
 }
+
+describe('[F3] a client that has published', () => {
+  test('gets PUBACK before messages, for it may do one thing at a time', () => {
+    const stage = new Stage()
+    stage.connected()
+    stage.receive(0x0c, 0x21, 0, 5, 0, 1, 'own')
+    stage.deliver('pre/defined', 1, 7)
+    stage.deliver('ab', 0, 0)
+    assert.deepEqual(stage.taken(), [])
+    stage.acknowledge('puback', 1)
+    assert.deepEqual(stage.taken(), ['070d0005000100', '080c210005000778', '080c026162000078'])
+  })
+
+  test('gets PUBREC before messages, and they do not wait for PUBREL', () => {
+    const stage = new Stage()
+    stage.connected()
+    stage.receive(0x0c, 0x41, 0, 5, 0, 1, 'own')
+    stage.deliver('ab', 0, 0)
+    assert.deepEqual(stage.taken(), [])
+    stage.acknowledge('pubrec', 1)
+    assert.deepEqual(stage.taken(), ['040f0001', '080c026162000078'])
+    stage.deliver('cd', 0, 0)
+    assert.deepEqual(stage.taken(), ['080c026364000078'])
+  })
+
+  test('gets messages between publications that follow without end', () => {
+    const stage = new Stage()
+    stage.connected()
+    stage.receive(0x0c, 0x21, 0, 5, 0, 1, 'first')
+    stage.deliver('ab', 0, 0)
+    stage.receive(0x0c, 0x21, 0, 5, 0, 2, 'second')
+    stage.acknowledge('puback', 1)
+    assert.deepEqual(stage.taken(), ['070d0005000100', '080c026162000078'])
+  })
+})
 
 describe('[F3] a message for a client', () => {
   test('is sent again with DUP until it is answered, and then no more', () => {

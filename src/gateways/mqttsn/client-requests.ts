@@ -41,11 +41,17 @@ export interface RequestingClient {
 
 type Gateway = Pick<SnClientDependencies, 'settings' | 'codec' | 'counters' | 'nowMs' | 'send' | 'topics'>
 
+interface OpenPublication extends Publication {
+  /** PUBREC was sent. */
+  isReceived: boolean
+}
+
 export class ClientRequests {
   readonly #gateway: Gateway
   readonly #client: RequestingClient
   /** Unanswered publications, by message ID. Each of these is created when it is needed: many clients send QoS 0 only. */
-  #publications: Map<number, Publication> | undefined
+  #publications: Map<number, OpenPublication> | undefined
+  #latestPublication = 0
   #released: ReleasedPublications | undefined
   /** Topic IDs of unanswered subscriptions, by message ID. */
   #subscriptions: Map<number, number> | undefined
@@ -73,6 +79,15 @@ export class ClientRequests {
     return true
   }
 
+  /** The latest publication without PUBACK or PUBREC; undefined: none. */
+  get latestUnacknowledged(): number | undefined {
+    return this.isUnacknowledged(this.#latestPublication) ? this.#latestPublication : undefined
+  }
+
+  isUnacknowledged(messageId: number): boolean {
+    return this.#publications?.get(messageId)?.isReceived === false
+  }
+
   get #codec(): SnCodec {
     return this.#gateway.codec
   }
@@ -96,7 +111,10 @@ export class ClientRequests {
       this.#publications?.delete(packetId)
       return this.#send(this.#codec.puback(topicId, packetId))
     }
-    if (type === 'pubrec') return this.#send(this.#codec.ack('pubrec', packetId))
+    if (type === 'pubrec') {
+      publication.isReceived = true
+      return this.#send(this.#codec.ack('pubrec', packetId))
+    }
     this.#publications?.delete(packetId)
     this.#released ??= new ReleasedPublications()
     this.#released.add(packetId, publication, this.#gateway.nowMs())
@@ -148,10 +166,11 @@ export class ClientRequests {
       const isInProgress = this.#publications.has(messageId)
       if (isInProgress && qos === 1) return
       if (!isInProgress && this.#publications.size >= maxPublications) return refuse(returnCodes.congestion)
-      const publication = { topicId, fingerprint: qos === 2 ? fingerprintOf(payload) : '' }
+      const publication = { topicId, fingerprint: qos === 2 ? fingerprintOf(payload) : '', isReceived: false }
       if (qos === 2 && this.#released?.has(messageId, publication, this.#gateway.nowMs()) === true)
         return this.#send(this.#codec.ack('pubrec', messageId))
       this.#publications.set(messageId, publication)
+      this.#latestPublication = messageId
     }
     const topic = this.#gateway.topics.named(name)
     const isAgain = flags.dup && qos > 0

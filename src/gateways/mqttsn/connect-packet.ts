@@ -1,6 +1,6 @@
 // The connection of an MQTT-SN client to the broker, from its CONNECT.
 
-import type { ConnectPacket, Will } from '../../protocol/index.ts'
+import { type ConnectPacket, reasonCodes, type Will } from '../../protocol/index.ts'
 import { type ClientInfoOverride, fillTemplate } from '../client-info.ts'
 import { returnCodes, type SnRequest } from './packets.ts'
 import type { SnOutcome } from './sn-codec.ts'
@@ -16,6 +16,13 @@ const willDelayIntervalSeconds = 60
 const neverExpires = 0xffffffff
 /** A sleep of 2.0 may be longer. */
 const maxKeepAliveSeconds = 0xffff
+
+/** Ends the connection without a will. */
+export const goodbye = {
+  type: 'disconnect',
+  reasonCode: reasonCodes.normalDisconnection,
+  properties: undefined,
+} as const
 
 export function connectPacketOf(
   { flags, durationSeconds, clientId, options }: SnRequest & { type: 'connect' },

@@ -4,7 +4,8 @@
 //              │ yes                                   │
 //              └────────> PUBLISH <────────────────────┘     QoS 1 and 2: one at a time [6.13], repeated until acknowledged
 //
-// They wait while the client sleeps. Waiting QoS 0 messages are limited; of QoS 1 and 2 the broker sends at most the Receive Maximum of the
+// They wait while the client sleeps, and until its own latest publication is acknowledged: a client that does one thing at a time, as those
+// of Paho, takes nothing but PUBACK then. Waiting QoS 0 messages are limited; of QoS 1 and 2 the broker sends at most the Receive Maximum of the
 // connection, and keeps the others in the session.
 
 import type { AckType, PacketId, PublishPacket, QoS } from '../../protocol/index.ts'
@@ -52,9 +53,17 @@ interface Registration {
   dueAtMs: number
 }
 
+/** Publications of the client. */
+export interface OwnPublications {
+  readonly latestUnacknowledged: number | undefined
+  isUnacknowledged(messageId: number): boolean
+}
+
 /** Of its client. They change. */
 export interface DeliveryClient {
   readonly topicIds: TopicIds
+  /** Undefined: none yet. */
+  readonly publications: OwnPublications | undefined
   acknowledge(type: AckType, packetId: PacketId): void
   /** Undefined: its messages end with its connection. */
   readonly keptMessages: KeptMessages | undefined
@@ -77,6 +86,8 @@ export class Deliveries {
   /** Names to register without a message. */
   #toRegister: string[] = []
   #isPaused = false
+  /** Own publication of the client whose acknowledgement comes first. */
+  #afterPublication: number | undefined
   #nextMessageId = 0xffff
 
   constructor(gateway: Gateway, client: DeliveryClient) {
@@ -107,7 +118,15 @@ export class Deliveries {
     this.#waitingBytes += payload.length
     if (qos === 0) this.#waitingQos0++
     if (qos === 0 && this.#isPaused) this.#client.keptMessages?.keep(delivery)
+    this.#afterPublication ??= this.#client.publications?.latestUnacknowledged
     this.flush()
+  }
+
+  /** The client may have got an acknowledgement. Returns true if messages waited for it. */
+  release(): boolean {
+    if (this.#afterPublication === undefined) return false
+    this.flush()
+    return true
   }
 
   /** Messages of QoS 0 that waited before the restart, oldest first, by their numbers. */
@@ -151,7 +170,7 @@ export class Deliveries {
 
   /** Sends what is possible. Messages of a topic stay in order; other topics continue. */
   flush(): void {
-    if (this.#isPaused || this.#waiting.length === 0) return
+    if (this.#isPaused || this.#isHeld() || this.#waiting.length === 0) return
     const blocked = new Set<string>()
     const left: Delivery[] = []
     for (const delivery of this.#waiting) {
@@ -161,6 +180,14 @@ export class Deliveries {
       } else this.#removed(delivery)
     }
     this.#waiting = left
+  }
+
+  /** At most until the publication that was the latest when the first message came is acknowledged: others may follow without end. */
+  #isHeld(): boolean {
+    const messageId = this.#afterPublication
+    if (messageId !== undefined && this.#client.publications?.isUnacknowledged(messageId) === true) return true
+    this.#afterPublication = undefined
+    return false
   }
 
   /** Returns false if the packet answers none of the gateway. */

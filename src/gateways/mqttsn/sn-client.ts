@@ -18,7 +18,7 @@ import { type MqttConnection, type MqttConnectionCallbacks, publishFieldsOf } fr
 import { AsleepNotice } from './asleep-notice.ts'
 import { ClientClock } from './client-clock.ts'
 import { ClientRequests, outcomeOf, type RequestingClient } from './client-requests.ts'
-import { connectPacketOf, isRepeated, refusalOf } from './connect-packet.ts'
+import { connectPacketOf, goodbye, isRepeated, refusalOf } from './connect-packet.ts'
 import { Deliveries, type DeliveryClient } from './deliveries.ts'
 import type { KeptMessages } from './kept-messages.ts'
 import { returnCodes, type SnRequest } from './packets.ts'
@@ -28,8 +28,6 @@ import { TopicIds } from './topic-ids.ts'
 import type { SnOutcome } from './sn-codec.ts'
 import { willOfSn2Connect } from './v2/sn2-connect.ts'
 import { writeBare, writeResponse } from './write-packet.ts'
-
-const goodbye = { type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties: undefined } as const
 
 /** Most clients are idle, and there are many: what only a busy one needs is created when it is needed. */
 export class SnClient implements MqttConnectionCallbacks, GatewayClient, DeliveryClient, RequestingClient {
@@ -94,6 +92,10 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
 
   get keptMessages(): KeptMessages | undefined {
     return this.isCleanSession ? undefined : this.#dependencies.messages
+  }
+
+  get publications(): ClientRequests | undefined {
+    return this.#requests
   }
 
   acknowledge(type: AckType, packetId: PacketId): void {
@@ -276,13 +278,9 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     const mqtt = this.#dependencies.openMqtt(this)
     this.#mqtt = mqtt
     this.#clock.keepAliveSeconds = this.#connect.durationSeconds
-    mqtt.send(
-      connectPacketOf(this.#connect, {
-        override: this.#dependencies.settings.override,
-        will: this.#will?.toMqtt(),
-        continuesSession: this.#replacing !== undefined,
-      }),
-    )
+    const { override } = this.#dependencies.settings
+    const continuesSession = this.#replacing !== undefined
+    mqtt.send(connectPacketOf(this.#connect, { override, will: this.#will?.toMqtt(), continuesSession }))
     this.#dependencies.schedule()
   }
 
@@ -314,7 +312,8 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
       case 'puback':
       case 'pubrec':
       case 'pubcomp':
-        return this.#openRequests().handleAnswer(packet)
+        this.#openRequests().handleAnswer(packet)
+        return this.#deliveries?.release() === true ? this.#afterAnswer() : undefined
       case 'pubrel':
         this.#openDeliveries().handlePubrel(packet.packetId)
         return this.#dependencies.schedule()
