@@ -82,6 +82,34 @@ test('traffic that begins again is not held up by the second step', () => {
   assert.deepEqual(model.done, ['forget', 'collect'])
 })
 
+test('what a burst has left goes back beside moderate traffic as well, in three intervals, once, and not beside much', () => {
+  const model = new ModelHeap()
+  model.collectionMs = 10
+  model.burst(200)
+  model.used = 30
+  const interval = (traffic: number): string[] => {
+    model.traffic += traffic
+    model.tidy.look()
+    return model.done
+  }
+  for (let time = 0; time < 20; time++) assert.deepEqual(interval(40_000), [], 'beside much traffic')
+  interval(20_000)
+  assert.deepEqual(interval(20_000), [])
+  assert.deepEqual(interval(20_000), ['forget', 'collect', 'release'])
+  for (let time = 0; time < 20; time++) interval(20_000)
+  assert.equal(model.done.length, 3)
+})
+
+test('beside moderate traffic a heap with much in use is left alone, whose collection would take long', () => {
+  const model = new ModelHeap()
+  model.burst(400)
+  for (let time = 0; time < 20; time++) {
+    model.traffic += 20_000
+    model.tidy.look()
+  }
+  assert.deepEqual(model.done, [])
+})
+
 test('what stays in use is not looked through again and again', () => {
   const model = new ModelHeap()
   model.live = 80

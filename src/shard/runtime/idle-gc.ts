@@ -5,6 +5,8 @@
 //
 // Caches are emptied first: they refer to disconnected clients, and fill again with traffic.
 //
+// Beside moderate traffic both steps follow each other once, after a minute, if little is in use and much can be returned.
+//
 // A normal collection makes the heap small, but V8 keeps the pages. A collection of last resort returns them to the system. It visits
 // the whole heap several times, so it follows the normal one, and runs only if little is left.
 
@@ -37,6 +39,11 @@ const firstChecksMs = [5_000, 8_000]
 const maxIdleTraffic = 7_500
 /** Minimum memory that justifies a pause. */
 const minReclaimBytes = 33_554_432
+/** Traffic of an interval, 2,000 messages per second, beside which a pause is justified by more memory, in bytes. */
+const maxModerateTraffic = 30_000
+const minReclaimBesideTrafficBytes = 67_108_864
+/** Intervals after a burst until then. */
+const moderateIntervals = 3
 /** With more in use, several visits take too long. */
 const maxBytesToRelease = 100_663_296
 /** With more in use, one visit takes too long. */
@@ -65,6 +72,8 @@ export class IdleGc {
   /** Maximum since the last collection. V8 may have collected meanwhile and kept the pages. */
   #peakBytes: number
   #next: Step
+  /** Consecutive intervals with moderate traffic and much to return. */
+  #moderateIntervals = 0
   #collectsNextAtMs = 0
   #releasesNextAtMs = 0
 
@@ -78,19 +87,35 @@ export class IdleGc {
   /** Must be called at regular intervals. */
   look(): void {
     const traffic = this.#dependencies.traffic()
-    const isIdle = traffic - this.#traffic < maxIdleTraffic
+    const recentTraffic = traffic - this.#traffic
     this.#traffic = traffic
-    if (!isIdle) this.#next = 'collect'
     this.#peakBytes = Math.max(this.#peakBytes, this.#dependencies.heapBytes())
-    if (!isIdle || this.#peakBytes - this.#tidyBytes < minReclaimBytes) return
+    if (recentTraffic >= maxIdleTraffic) return this.#lookBesideTraffic(recentTraffic)
+    this.#moderateIntervals = 0
+    if (this.#peakBytes - this.#tidyBytes < minReclaimBytes) return
     if (this.#next === 'collect') this.#collect()
     else this.#release()
   }
 
+  #lookBesideTraffic(recentTraffic: number): void {
+    this.#next = 'collect'
+    const { usedBytes } = this.#dependencies
+    const isWorthwhile =
+      recentTraffic < maxModerateTraffic && this.#peakBytes - this.#tidyBytes >= minReclaimBesideTrafficBytes
+    const isQuick = isWorthwhile && usedBytes() <= maxBytesToRelease
+    this.#moderateIntervals = isQuick ? this.#moderateIntervals + 1 : 0
+    if (this.#moderateIntervals < moderateIntervals) return
+    this.#moderateIntervals = 0
+    this.#collectAndRelease()
+  }
+
   /** Memory is short: collects even if the thread is busy, within a limited part of its time. */
   collectNow(): void {
+    if (this.#dependencies.nowMs() >= this.#collectsNextAtMs) this.#collectAndRelease()
+  }
+
+  #collectAndRelease(): void {
     const beganAtMs = this.#dependencies.nowMs()
-    if (beganAtMs < this.#collectsNextAtMs) return
     this.#dependencies.forget()
     this.#dependencies.collect()
     if (this.#releasesAfter(beganAtMs)) this.#dependencies.release()
