@@ -24,7 +24,7 @@ export function folderOfArchive(filename: string): string {
 
 /**
  * The plain files in an archive, in order. `folder` is what its first level has to be. When it ends, the whole archive
- * has been read and was well formed. Throws BadArchive.
+ * has been read and was well formed. Throws InvalidArchive.
  */
 export async function* archiveMembers(packed: AsyncIterable<Buffer>, folder: string): AsyncGenerator<ArchiveMember> {
   const counted = new CountedPieces(packed)

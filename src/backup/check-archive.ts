@@ -39,7 +39,7 @@ export interface CheckOptions {
   readonly onPiece?: (table: TableName, recordsSoFar: number, total: number | undefined) => Promise<void> | void
 }
 
-/** Throws BadArchive with a sentence about the first thing that is wrong. */
+/** Throws InvalidArchive with a sentence about the first thing that is wrong. */
 export async function checkArchive(packed: AsyncIterable<Buffer>, options: CheckOptions): Promise<CheckedArchive> {
   const checker = new ArchiveChecker(options)
   for await (const member of archiveMembers(packed, options.folder)) await checker.checkMember(member)

@@ -20,7 +20,7 @@ export interface ConvertedExport {
 
 type Entry = Readonly<Record<string, unknown>>
 
-/** Throws BadArchive where it is no such file. */
+/** Throws InvalidArchive where it is no such file. */
 export function convertEmqx4Export(text: string): ConvertedExport {
   const whole = parse(text)
   const skipped: string[] = []

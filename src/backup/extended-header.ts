@@ -11,7 +11,7 @@ export const maxExtendedBytes = 16_384
 const harmless =
   /^(?:[acm]time|uid|gid|uname|gname|comment|LIBARCHIVE\..*|SCHILY\.(?:dev|ino|nlink|fflags|xattr\..*|acl\..*))$/
 
-/** The name that the next member has; undefined: it says none. Throws BadArchive. */
+/** The name that the next member has; undefined: it says none. Throws InvalidArchive. */
 export function nameInExtendedHeader(content: Buffer): string | undefined {
   let name: string | undefined
   for (let start = 0; start < content.length;) {

@@ -4,7 +4,7 @@ import { InvalidArchive } from './invalid-archive.ts'
 
 const newline = 0x0a
 
-/** Each line without its end. A line that is longer than `mostBytes` is a BadArchive, as soon as it is. */
+/** Each line without its end. A line that is longer than `mostBytes` is a InvalidArchive, as soon as it is. */
 export async function* linesOf(
   pieces: AsyncIterable<Buffer>,
   { name, mostBytes }: { readonly name: string; readonly mostBytes: number },

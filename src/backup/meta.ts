@@ -40,7 +40,7 @@ export function writeMeta(meta: ArchiveMeta): Buffer {
   return Buffer.from(`${JSON.stringify(written, null, 2)}\n`)
 }
 
-/** Throws BadArchive. */
+/** Throws InvalidArchive. */
 export function readMeta(text: string): ArchiveMeta {
   const parsed = parseHocon(text, { file: metaMember })
   if ('faults' in parsed) throw new InvalidArchive(`${metaMember} cannot be read: ${parsed.faults[0]?.message ?? ''}`)

@@ -7,7 +7,7 @@ export type Json = string | number | boolean | readonly Json[] | { readonly [key
 export interface Field<Value> {
   /** undefined: it is left out. */
   write(value: Value): Json | undefined
-  /** Throws BadArchive with what it should be, to be read behind the name of the field. */
+  /** Throws InvalidArchive with what it should be, to be read behind the name of the field. */
   read(written: unknown): Value
 }
 

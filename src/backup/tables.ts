@@ -273,7 +273,7 @@ export function writeRow(table: TableName, record: TableRecord): string {
   return `${JSON.stringify(shapes[table].write(value))}\n`
 }
 
-/** The record in a line. Throws BadArchive. */
+/** The record in a line. Throws InvalidArchive. */
 export function readRow(table: TableName, line: string): TableRecord {
   const value = shapes[table].read(parse(line)) as Row
   const record = (

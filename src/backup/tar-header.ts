@@ -41,7 +41,7 @@ const kindNames: Readonly<Record<string, string>> = {
   V: 'a label',
 }
 
-/** What the block says. undefined: it is empty, as at the end. Throws BadArchive. */
+/** What the block says. undefined: it is empty, as at the end. Throws InvalidArchive. */
 export function readHeader(block: Buffer): TarEntry | undefined {
   if (isEmpty(block)) return undefined
   if (readNumber(block, sumAt, 8) !== sumOf(block)) throw new InvalidArchive('it is no tar archive, or it is damaged')

@@ -148,10 +148,10 @@ function handleRare(
       return
     case 'restore-queue':
       return restoreQueue(state, input)
-    case 'bodies-counted':
-      return handleBodiesCounted(state, input)
-    case 'bodies-released':
-      for (const bodyId of input.bodyIds) releasePayload(state, bodyId)
+    case 'payloads-counted':
+      return handlePayloadsCounted(state, input)
+    case 'payloads-released':
+      for (const payloadId of input.payloadIds) releasePayload(state, payloadId)
       return
     case 'permissions-changed':
       return handlePermissionsChanged(state)
@@ -267,13 +267,13 @@ function handleFault(state: BrokerState, connection: Connection, error: Protocol
   endConnection(state, connection, { reason: error.reason, text: error.message, publishWill: false })
 }
 
-function handleBodiesCounted(state: BrokerState, input: Extract<Input, { kind: 'bodies-counted' }>): void {
-  for (const [bodyId, references] of input.counts) {
-    state.payloads.refcounts.addSwept(bodyId, references)
-    state.payloads.noteIdsUsedUpTo(bodyId)
+function handlePayloadsCounted(state: BrokerState, input: Extract<Input, { kind: 'payloads-counted' }>): void {
+  for (const [payloadId, references] of input.counts) {
+    state.payloads.refcounts.addSwept(payloadId, references)
+    state.payloads.noteIdsUsedUpTo(payloadId)
   }
   if (!input.isEnd) return
-  for (const id of state.payloads.refcounts.takeUnreferenced()) deleteRecord(state, { kind: 'body', id })
+  for (const id of state.payloads.refcounts.takeUnreferenced()) deleteRecord(state, { kind: 'payload', id })
   resumeHandoffs(state)
 }
 

@@ -1,37 +1,39 @@
 // Stored credentials, access rules and bans. The module access reads them, the main thread writes them; the core does not use
 // them. `namespace`: the clients that a record applies to; undefined: clients of all namespaces.
 
-/** How a password was made unreadable; part of the record, so that stored ones stay good when the default changes. */
-/** `pbkdf2_sha512` comes with imported records only: its salt begins with the number of iterations (four bytes, big-endian). */
+/**
+ * Hash algorithm of a password. Each record has its own, so that stored passwords stay valid when the default changes.
+ * `pbkdf2_sha512` occurs in imported records only: its salt begins with the number of iterations (four bytes, big-endian).
+ */
 export type PasswordHash = 'plain' | 'md5' | 'sha' | 'sha256' | 'sha512' | 'pbkdf2_sha512'
 
-/** PBKDF2 runs on the shard that the client came to: more would delay its other clients. About 6 ms. */
+/** PBKDF2 runs on the shard of the connection, where more iterations would delay other clients. About 6 ms. */
 export const maxPbkdf2Iterations = 10_000
 export const pbkdf2HashBytes = 64
 
-/** A client's password, by user name or by client id: two lists that know nothing of each other. */
+/** Password of a user name or of a client ID. The two kinds are independent lists. */
 export interface CredentialRecord {
   readonly kind: 'credential'
   namespace?: string | undefined
   by: 'username' | 'clientid'
   id: string
   algorithm: PasswordHash
-  /** Where the salt goes: before the password or behind it. */
+  /** The salt is hashed before or after the password. */
   saltPosition: 'prefix' | 'suffix'
-  /** As bytes; empty: none. */
+  /** Empty: no salt. */
   salt: Uint8Array
-  /** The digest, or the password itself where the algorithm is plain. */
+  /** The digest; for `plain` the password itself. */
   hash: Uint8Array
   isSuperuser: boolean
   createdAtMs: number
 }
 
-/** A password for the clients of one gateway, or of one of its listeners, that has an authentication of its own. */
+/** Password of a user of one gateway, or of one gateway listener, that has its own authentication. */
 export interface GatewayUserRecord {
   readonly kind: 'gateway-user'
   /** `coap`, or `coap:udp:default`. */
   chain: string
-  /** The user name or client ID, as the authentication says. */
+  /** User name or client ID, as the settings of the authentication require. */
   id: string
   algorithm: PasswordHash
   saltPosition: 'prefix' | 'suffix'
@@ -41,7 +43,7 @@ export interface GatewayUserRecord {
   createdAtMs: number
 }
 
-/** RFC 5802: what a server keeps in place of a password. */
+/** What a server stores in place of a password [RFC5802]. */
 export interface ScramRecord {
   readonly kind: 'scram'
   namespace?: string | undefined
@@ -55,7 +57,7 @@ export interface ScramRecord {
   createdAtMs: number
 }
 
-/** Asked for while a connection is made: one of a namespace where listener or identity lead there. */
+/** Pre-shared key of a TLS client. It is looked up in the handshake, in the namespace that the listener or the identity selects. */
 export interface PskRecord {
   readonly kind: 'psk'
   namespace?: string | undefined
@@ -63,12 +65,12 @@ export interface PskRecord {
   key: Uint8Array
 }
 
-/** One rule about one topic filter. Rules for one client come before rules for all clients, oldest first. */
+/** Access rule for one topic filter. Rules for one client are checked before rules for all clients, oldest first. */
 export interface RuleRecord {
   readonly kind: 'rule'
   namespace?: string | undefined
   about: 'clientid' | 'username' | 'all'
-  /** The client id or user name; '' where it is about all. */
+  /** Client ID or user name; '' if `about` is `all`. */
   who: string
   topic: string
   action: 'publish' | 'subscribe' | 'pubsub'
@@ -84,13 +86,13 @@ export interface BanRecord {
   reason: string
   by: string
   atMs: number
-  /** Undefined: for ever. */
+  /** Undefined: the ban does not expire. */
   untilMs: number | undefined
 }
 
 export type AccessRecord = CredentialRecord | GatewayUserRecord | ScramRecord | PskRecord | RuleRecord | BanRecord
 
-/** What names one of these records. */
+/** Identifies one of these records. */
 export type AccessRecordKey =
   | { readonly kind: 'credential'; namespace?: string | undefined; by: 'username' | 'clientid'; id: string }
   | { readonly kind: 'gateway-user'; chain: string; id: string }

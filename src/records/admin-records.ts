@@ -1,8 +1,8 @@
-// Stored accounts and API keys of the management API. Only the node reads them.
+// Stored accounts, API keys and namespaces of the management API. Only the main thread reads them.
 
-/** What is kept of a password or a secret, with all that is needed to compare another one. */
+/** Stored hash of a password or a secret, with its parameters. */
 export interface StoredPassword {
-  /** `sha256` is for random secrets only: guessing them is not possible, however fast the hash is. */
+  /** `sha256` is for random secrets only: they cannot be guessed, so the hash need not be slow. */
   algorithm: 'sha256' | 'argon2id' | 'scrypt'
   /** KiB of argon2id, the cost N of scrypt; 0 for sha256. */
   memory: number
@@ -13,7 +13,7 @@ export interface StoredPassword {
   hash: Uint8Array
 }
 
-/** An administrator may change things, a viewer may look, a publisher may publish and nothing else. */
+/** An administrator can change everything, a viewer can read, a publisher can only publish. */
 export type AdminRole = 'administrator' | 'viewer' | 'publisher'
 
 /** An account: name and password. */
@@ -22,59 +22,59 @@ export interface AccountRecord {
   name: string
   description: string
   role: AdminRole
-  /** undefined: of no namespace, so that all of them are theirs. */
+  /** Undefined: a global account. */
   namespace: string | undefined
   password: StoredPassword
   createdAtMs: number
-  /** undefined: the password is enough. */
+  /** Undefined: the account has no second factor. */
   secondFactor?: SecondFactor | undefined
 }
 
-/** One-time codes by RFC 6238. */
+/** Second factor of an account: one-time codes [RFC6238]. */
 export interface SecondFactor {
   secret: Uint8Array
-  /** A code of it was accepted: the secret is not shown any more. */
+  /** The account has logged in with a code: the API no longer returns the secret. */
   isConfirmed: boolean
-  /** Number of the interval whose code was shown last, 0 before: codes of it and before are used up. */
+  /** Number of the interval of the last accepted code; 0 before the first. Codes of this and earlier intervals are refused. */
   lastStep: number
 }
 
-/** A program with an id and a secret. */
+/** An API key: ID and secret of a program. */
 export interface ApiKeyRecord {
   readonly kind: 'api-key'
   id: string
-  /** What people call it. */
+  /** Name for people. */
   name: string
   description: string
   role: AdminRole
   namespace: string | undefined
   isEnabled: boolean
-  /** Wall clock; undefined: never. */
+  /** Undefined: the key does not expire. */
   expiresAtMs: number | undefined
   secret: StoredPassword
   createdAtMs: number
 }
 
-/** A namespace that an administrator created; clients may belong to others as well. */
+/** A namespace that an administrator created. Clients can also belong to namespaces without a record. */
 export interface NamespaceRecord {
   readonly kind: 'namespace'
   name: string
   createdAtMs: number
-  /** What it may have, where that is otherwise than for all namespaces; undefined: in nothing. */
+  /** Limits that differ from the configured ones; undefined: none. */
   limits?: NamespaceRecordLimits | undefined
 }
 
-/** Whole numbers from 1 on, or any number. */
+/** Each limit is a whole number of at least 1, or `infinity` (no limit). Undefined: the configured limit applies. */
 export interface NamespaceRecordLimits {
   clients: number | 'infinity' | undefined
   retainedMessages: number | 'infinity' | undefined
-  /** Published in a second, by all of its clients together. */
+  /** Maximum messages per second of all clients of the namespace together. */
   messagesPerSecond: number | 'infinity' | undefined
 }
 
 export type AdminRecord = AccountRecord | ApiKeyRecord | NamespaceRecord
 
-/** What names one of these records. */
+/** Identifies one of these records. */
 export type AdminRecordKey =
   | { readonly kind: 'account' | 'namespace'; name: string }
   | { readonly kind: 'api-key'; id: string }

@@ -1,4 +1,4 @@
-// Everything that is stored, as values: sessions and messages, access records, accounts. `storage` turns them into bytes.
+// Entry point of the module records: all stored records as values (sessions, messages, access records, accounts).
 
 export * from './access-records.ts'
 export * from './admin-records.ts'

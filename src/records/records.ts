@@ -2,35 +2,38 @@
 // each); the core knows neither keys nor files.
 //
 //   session 1 --- n subscription
-//           1 --- n queued ----- 0..1 body          (a message for several durable sessions is stored once)
-//           1 --- n outgoing                        (QoS 2 packet ids towards the client)
-//           1 --- n incoming                        (QoS 2 packet ids from the client)
+//           1 --- n queued ----- 0..1 payload       (stored once for all sessions that have the message)
+//           1 --- n outgoing                        (QoS 2 packet identifiers towards the client)
+//           1 --- n incoming                        (QoS 2 packet identifiers from the client)
 //           1 --- 0..1 will
 //   retained: one for each topic
 //   forwarded: one for each QoS 2 message that came from another shard and is not released
-//   moving: one for each message that goes from a member of a shared subscription to another shard
+//   handoff: one for each message that goes from a member of a shared subscription to another shard
 //   credentials, rules, bans: see access-records.ts; accounts of the API: admin-records.ts
 
 import type { AccessRecord, AccessRecordKey } from './access-records.ts'
 import type { AdminRecord, AdminRecordKey } from './admin-records.ts'
 import type { MessageProperties, PacketId, ProtocolVersion, QoS, RetainHandling } from '../protocol/index.ts'
 
-/** A message as it is kept: with its own copy of the payload. */
+/** A message as it is stored, with its own copy of the payload. */
 export interface StoredMessage {
   topic: string
   payload: Uint8Array
   qos: QoS
   retain: boolean
   properties: MessageProperties | undefined
-  /** The client id of the publisher, '' where it is not a client. */
+  /** Client ID of the publisher; '' if it is not a client. */
   publisher: string
-  /** Where it is known: of retained messages and wills. */
+  /** Set for retained messages and wills, if known. */
   publisherUsername: string | undefined
-  /** Its publisher is a superuser, or had a right of its own. */
+  /**
+   * The publisher was a superuser or had grants of its own, for example from its token. Access rules are not checked again when
+   * the retained message or will is sent. The name is that of the field in archives.
+   */
   isByOwnRight: boolean
-  /** What stands before its topic and its publisher has not said; '' where there is none, and in records of old. */
+  /** Mount point of the publisher: the part of `topic` that the publisher did not send. '': none, or the record is from an old version. */
   publisherMountpoint: string
-  /** It came to its shard a second time, after that had died: it may have reached its readers before. */
+  /** The message was received again after its shard failed: subscribers may have received it before. */
   isRepeat: boolean
   publishedAtMs: number
   /** Undefined: never. */
@@ -42,25 +45,25 @@ export interface SessionRecord {
   clientId: string
   version: ProtocolVersion
   username: string | undefined
-  /** Nothing is denied to its last client. */
+  /** The last client was a superuser: all actions are allowed. */
   isSuperuser: boolean
   /** `Identity.principal` of its last client; undefined: not known, or written by a version that did not store it. */
   principal: string | undefined
-  /** Before the topics of its last client: its subscriptions have it in front. */
+  /** Mount point of the last client: the filters of its subscriptions begin with it. */
   mountpoint: string
   createdAtMs: number
-  /** How long the session outlives its connection. 0xFFFFFFFF: for ever [MQTT5-3.1.2.11.2]. */
+  /** Time from the end of the connection to the end of the session. 0xFFFFFFFF: the session does not expire [MQTT5-3.1.2.11.2]. */
   expirySeconds: number
   /** Undefined while connected: after a crash such a session counts as disconnected at the restart. */
   disconnectedAtMs: number | undefined
   /**
-   * No queued record has a lower sequence: reading starts here and not among what was deleted. 0, which no queue has: the
-   * record was lost in damage and created again for its queue. CONNACK tells the client that there is no session.
+   * No queued record has a lower sequence: reading starts here, after the deleted records. 0, with which no queue starts:
+   * the session record was lost in damage and created again for its queue. Then CONNACK reports no session.
    */
   queueHead: number
   /**
-   * Queued records with a lower sequence have been sent before (DUP). Known once the client is gone; of those of a
-   * client that is connected any may have been sent.
+   * Queued records with a lower sequence were sent before (DUP). Set when the client disconnects; while it is connected,
+   * any record may have been sent.
    */
   sentBelow: number
   /** The client's Receive Maximum at its last connection. */
@@ -82,31 +85,31 @@ export interface SubscriptionRecord {
 export interface QueuedRecord {
   readonly kind: 'queued'
   clientId: string
-  /** Grows by one for each message of the session: the order of delivery. */
+  /** Increases by one per message of the session: the order of delivery. */
   sequence: number
   /** The granted QoS: 1 or 2. */
   qos: QoS
   /** The retain flag to deliver with. */
   retain: boolean
   subscriptionIdentifiers: readonly number[] | undefined
-  /** `$share/group/filter`: the shared subscription that gave it to this session. Undefined: none; or written by a version that did not say so. */
+  /** `$share/group/filter`: the shared subscription through which this session got the message. Undefined: none, or written by a version that did not store it. */
   sharedFilter: string | undefined
-  /** The message itself, or the id of the body record that holds it. */
+  /** The message itself, or the ID of its payload record. */
   message: StoredMessage | number
-  /** When read with its body put in place: the id of that body. Never written. */
-  bodyId?: number
+  /** Set on reading if the message came from a payload record: the ID of that record. Never written. */
+  payloadId?: number
 }
 
-export interface BodyRecord {
-  readonly kind: 'body'
+export interface PayloadRecord {
+  readonly kind: 'payload'
   id: number
   message: StoredMessage
 }
 
 /**
- * A QoS 2 message on its way to the client. `sent`: PUBLISH may have left, the queued record `sequence` is still there.
- * `received`: PUBREC came, the queued record is gone, PUBREL is owed. `sent` with `abandonedSequence`: there is nothing to send
- * any more, and the client has not answered what may have left.
+ * A QoS 2 message in flight to the client. `sent`: PUBLISH may have been sent, and the queued record `sequence` exists.
+ * `received`: PUBREC arrived, the queued record is deleted, and PUBREL must be sent. `sent` with `abandonedSequence`: the message was
+ * dropped after PUBLISH may have been sent; the packet identifier stays in use until the client acknowledges it.
  */
 export interface OutgoingRecord {
   readonly kind: 'outgoing'
@@ -116,56 +119,59 @@ export interface OutgoingRecord {
   stage: 'sent' | 'received'
 }
 
-/** Queues begin with 1. */
+/** A sequence that no queued record has: the first one is 1. */
 export const abandonedSequence = 0
 
-/** Instead of a filter: for the plain subscribers of a shard. */
+/** Stands in place of a shared filter for all other subscribers of a shard. */
 export const forSubscribers = ''
 
-/** Which shard a message was given to for one of its shared subscriptions, or for its plain subscribers. */
-export interface RedistributedRecord {
+/** The shard to which a message was assigned, for one of its shared subscriptions or for its other subscribers. */
+export interface ShardAssignment {
   /** `$share/group/filter`, or `forSubscribers`. */
   filter: string
-  /** By number; the one that keeps this, where a member there has it. */
+  /** Number of the shard; the own number if a member on this shard got the message. */
   to: number
 }
 
-/** A QoS 2 packet id that the client has not released: the same id again is the same message [MQTT-4.3.3-2]. */
+/** A QoS 2 packet identifier that the client has not released: a PUBLISH with the same one is the same message [MQTT-4.3.3-2]. */
 export interface IncomingRecord {
   readonly kind: 'incoming'
   clientId: string
   packetId: PacketId
-  /** Of shared subscriptions with members on other shards, and of the shards with subscribers. Undefined: written by a version that did not say so. */
-  dealt: readonly RedistributedRecord[] | undefined
+  /**
+   * The shards to which the message was assigned, so that a duplicate goes to the same ones. Undefined: written by a version that did
+   * not store them.
+   */
+  assignments: readonly ShardAssignment[] | undefined
 }
 
 /**
- * A QoS 2 message of a client of another shard was here and had its effect, which was stored with this: if it comes again,
- * it is passed over, until the client has released its packet id. Where no member of a shared subscription was left here
- * it went on to another shard, and goes on to the same one if it comes again.
+ * A QoS 2 message from a client of another shard that this shard has processed; the record was stored in the same batch. A duplicate is
+ * ignored until the client releases the packet identifier. One exception: if a shared subscription had no member here, the
+ * message was sent to another shard, and a duplicate is sent to the same shard.
  */
 export interface ForwardedRecord {
   readonly kind: 'forwarded'
-  /** The shard that keeps this. */
+  /** Number of the shard that stores this record. */
   shard: number
-  /** The publisher's session, by the name that its shard gives it; or one message that is of no session. */
+  /** Name of the publisher's session on its shard; for a message without a session, a name of this message alone. */
   publisher: string
   packetId: PacketId
-  /** Undefined: written by a version that did not say so. */
-  dealt: readonly RedistributedRecord[] | undefined
+  /** As in `IncomingRecord`. */
+  assignments: readonly ShardAssignment[] | undefined
 }
 
 /**
- * A message of a shared subscription that a persistent session passes to a member on another shard: it is in no queue until
- * that shard stored it.
+ * A message of a shared subscription that a persistent session gives to a member on another shard. It is in no queue until
+ * that shard has stored it.
  */
 export interface HandoffRecord {
-  readonly kind: 'moving'
-  /** The shard that keeps this. */
+  readonly kind: 'handoff'
+  /** Number of the shard that stores this record. */
   shard: number
-  /** Of this message alone, in all lives of the broker. */
+  /** Name of this message, unique over all restarts of the broker. */
   name: string
-  /** The shard that it goes to. */
+  /** Number of the shard that gets the message. */
   to: number
   /** `$share/group/filter`. */
   filter: string
@@ -182,11 +188,11 @@ export interface WillRecord {
   clientId: string
   message: StoredMessage
   delaySeconds: number
-  /** When it is to be published; undefined while the client is connected. */
+  /** Time of publication; undefined while the client is connected. */
   dueAtMs: number | undefined
 }
 
-/** A fact of the whole broker by name: the node's name, the last persisted time, ... */
+/** A named value of the whole broker: the name of the node, the last persisted time, ... */
 export interface FactRecord {
   readonly kind: 'fact'
   name: string
@@ -197,7 +203,7 @@ export type StoredRecord =
   | SessionRecord
   | SubscriptionRecord
   | QueuedRecord
-  | BodyRecord
+  | PayloadRecord
   | OutgoingRecord
   | IncomingRecord
   | ForwardedRecord
@@ -210,23 +216,23 @@ export type StoredRecord =
 
 export type RecordKind = StoredRecord['kind']
 
-/** What names a record: enough to delete it. */
+/** Identifies a record, for example to delete it. */
 export type RecordKey =
   | { readonly kind: 'session' | 'will'; clientId: string }
   | { readonly kind: 'subscription'; clientId: string; filter: string }
   | { readonly kind: 'queued'; clientId: string; sequence: number }
-  | { readonly kind: 'body'; id: number }
+  | { readonly kind: 'payload'; id: number }
   | { readonly kind: 'outgoing' | 'incoming'; clientId: string; packetId: PacketId }
   | { readonly kind: 'forwarded'; shard: number; publisher: string; packetId: PacketId }
-  | { readonly kind: 'moving'; shard: number; name: string }
+  | { readonly kind: 'handoff'; shard: number; name: string }
   | { readonly kind: 'retained'; topic: string }
   | { readonly kind: 'fact'; name: string }
   | AccessRecordKey
   | AdminRecordKey
 
 /**
- * A record put in place (inserted or replaced), a record taken away, or a session taken away with all that is its. Or a session
- * that is another client id's from here on, with all that is its: nothing is `to`'s before, and nothing is `clientId`'s after it.
+ * A change of the store. `put` inserts or replaces a record, `delete` deletes one, `delete-session` deletes a session with all its
+ * records. `rename-session` gives the session of `clientId` and all its records to client ID `to`, which has no session before.
  */
 export type StoredChange =
   | { readonly change: 'put'; readonly record: StoredRecord }

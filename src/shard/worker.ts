@@ -100,7 +100,7 @@ async function run(): Promise<void> {
     sync: start.storage.sync,
     syncIntervalMs: start.storage.syncIntervalMs,
     onAlarm: ({ alarm, text }) => post({ kind: 'alarm', name: alarm, message: text }),
-    onReleased: (bodyIds) => shard?.input({ kind: 'bodies-released', bodyIds }),
+    onReleased: (payloadIds) => shard?.input({ kind: 'payloads-released', payloadIds }),
     partition: { own: start.shardNumber, count: start.shards ?? 1 },
     client,
   })

@@ -92,9 +92,9 @@ export class LevelReading {
     // These are not counted, and their IDs must not be used again.
     if (this.#sharedPayloadsUpTo > 0) yield [[this.#sharedPayloadsUpTo, 1]]
     // Without payloads the queues need not be read.
-    if ((await this.#database.lastKey(rangeOfKind('body'), this.#snapshot)) === undefined) return
+    if ((await this.#database.lastKey(rangeOfKind('payload'), this.#snapshot)) === undefined) return
     const counts = await this.#countReferences()
-    for await (const slice of this.#slices({ ...rangeOfKind('body'), keysOnly: true })) {
+    for await (const slice of this.#slices({ ...rangeOfKind('payload'), keysOnly: true })) {
       yield this.#readValid(slice, ([key]): PayloadReferences | undefined => {
         const id = payloadIdOfKey(key)
         return this.#ownsPayload(id) ? [id, counts.get(id)] : undefined
@@ -211,7 +211,7 @@ export class LevelReading {
     })
     return this.#readValid(present, ([key, value]): [number, StoredMessage] | undefined => {
       const record = readRecord(key, value, '')
-      return record.kind === 'body' ? [record.id, record.message] : undefined
+      return record.kind === 'payload' ? [record.id, record.message] : undefined
     })
   }
 

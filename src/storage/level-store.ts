@@ -472,5 +472,5 @@ async function* closeAfter<Slice>(
 
 /** The shard does not know whether other shards need a payload from before the last redistribution. */
 function isSharedPayload(change: StoredChange, sharedPayloadsUpTo: number): boolean {
-  return change.change === 'delete' && change.key.kind === 'body' && change.key.id <= sharedPayloadsUpTo
+  return change.change === 'delete' && change.key.kind === 'payload' && change.key.id <= sharedPayloadsUpTo
 }

@@ -90,7 +90,7 @@ class MemoryStore implements Store {
       const id = readPayloadId(entry.key, entry.value)
       if (id !== undefined) counts.add(id)
     }
-    const ids = sortEntries(this.#entryMaps.get('body')).map(({ key }) => payloadIdOfKey(key))
+    const ids = sortEntries(this.#entryMaps.get('payload')).map(({ key }) => payloadIdOfKey(key))
     return splitIntoSlices(ids.map((id) => [id, counts.get(id)] as const))
   }
 
@@ -160,9 +160,9 @@ class MemoryStore implements Store {
     if (range.withPayloads !== true) return records
     const payloads = new Map<number, StoredMessage>()
     for (const id of payloadIdsOf(records)) {
-      const payload = this.#entryMaps.get('body')?.get(payloadKey(id).toString('hex'))
+      const payload = this.#entryMaps.get('payload')?.get(payloadKey(id).toString('hex'))
       const record = payload === undefined ? undefined : readRecord(payload.key, payload.value, '')
-      if (record?.kind === 'body') payloads.set(id, record.message)
+      if (record?.kind === 'payload') payloads.set(id, record.message)
     }
     return resolvePayloads(records, payloads, this.#onAlarm)
   }

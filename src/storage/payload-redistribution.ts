@@ -59,7 +59,7 @@ async function writeDistribution(database: LevelDatabase, { shards, sharedPayloa
 }
 
 async function highestPayloadId(database: LevelDatabase): Promise<number> {
-  const key = await database.lastKey(rangeOfKind('body'))
+  const key = await database.lastKey(rangeOfKind('payload'))
   return key === undefined ? 0 : (ifReadable(() => payloadIdOfKey(key)) ?? Number.MAX_SAFE_INTEGER)
 }
 

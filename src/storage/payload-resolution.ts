@@ -30,8 +30,8 @@ export function resolvePayloads(
     }
     const message = payloads.get(record.message)
     if (message === undefined)
-      withoutPayload.push(`${record.sequence} of '${record.clientId}' (body ${record.message})`)
-    else resolved.push({ ...record, message, bodyId: record.message })
+      withoutPayload.push(`${record.sequence} of '${record.clientId}' (payload ${record.message})`)
+    else resolved.push({ ...record, message, payloadId: record.message })
   }
   if (withoutPayload.length > 0) onAlarm({ alarm: 'body-missing', text: missingPayloadText(withoutPayload) })
   return resolved

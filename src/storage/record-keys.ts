@@ -12,11 +12,11 @@
 //   outgoing      13  generation u48, packet id u16
 //   incoming      14  generation u48, packet id u16
 //   will          15  generation u48
-//   body          20  id u64                         a shared payload
+//   payload       20  id u64                         a shared payload
 //   retained      21  topic ...
 //   fact          22  name ...
 //   forwarded     23  shard u8, packet id u16, publisher ...
-//   moving        24  shard u8, name ...             a handoff
+//   handoff       24  shard u8, name ...             a handoff
 //   access        30 to 34: see access-record-bytes.ts
 //   admin         38 to 3a: see admin-record-bytes.ts
 //
@@ -48,11 +48,11 @@ export const kindBytes = {
   outgoing: 0x13,
   incoming: 0x14,
   will: 0x15,
-  body: 0x20,
+  payload: 0x20,
   retained: 0x21,
   fact: 0x22,
   forwarded: 0x23,
-  moving: 0x24,
+  handoff: 0x24,
   ...accessKindBytes,
   ...adminKindBytes,
 } as const satisfies Record<RecordKind | 'journal' | 'life' | 'tombstone' | 'begun', number>
@@ -70,11 +70,11 @@ export const sessionKinds: readonly SessionRecordKind[] = [
 /** Kinds that the core stores. */
 export const recordKinds: readonly RecordKind[] = [
   ...sessionKinds,
-  'body',
+  'payload',
   'retained',
   'fact',
   'forwarded',
-  'moving',
+  'handoff',
   ...accessKinds,
   ...adminKinds,
 ]
@@ -104,7 +104,7 @@ export function kindOfKey(key: Uint8Array): RecordKind | undefined {
 
 /** Returns whether records of this kind are deleted with their session. */
 export function isSessionKind(kind: RecordKind): kind is SessionRecordKind {
-  return kindBytes[kind] < kindBytes.body
+  return kindBytes[kind] < kindBytes.payload
 }
 
 /** Appends the key of a record. `generation` is that of its session, 0 if it belongs to none. */
@@ -129,8 +129,8 @@ export function writeKey(writer: ByteWriter, key: RecordKey, generation: number)
     case 'incoming':
       writeSessionPrefix(writer, key.kind, generation)
       return writer.uint16(key.packetId)
-    case 'body':
-      writer.byte(kindBytes.body)
+    case 'payload':
+      writer.byte(kindBytes.payload)
       return writer.uint64(key.id)
     case 'retained':
       return writeTextKey(writer, 'retained', key.topic)
@@ -141,8 +141,8 @@ export function writeKey(writer: ByteWriter, key: RecordKey, generation: number)
       writer.byte(key.shard)
       writer.uint16(key.packetId)
       return writer.rawText(key.publisher)
-    case 'moving':
-      writer.byte(kindBytes.moving)
+    case 'handoff':
+      writer.byte(kindBytes.handoff)
       writer.byte(key.shard)
       return writer.rawText(key.name)
     case 'credential':
@@ -216,7 +216,7 @@ export function rangeOfShard(kind: SessionRecordKind | 'tombstone', shard: numbe
 
 /** Returns the keys of payloads with IDs up to this one, inclusive. */
 export function rangeOfPayloadsUpTo(id: number): KeyRange {
-  return { gte: Buffer.of(kindBytes.body), lt: payloadKey(id + 1) }
+  return { gte: Buffer.of(kindBytes.payload), lt: payloadKey(id + 1) }
 }
 
 /** Returns the keys of batch sequences of shard `first` and all later ones. */
@@ -246,7 +246,7 @@ export function lastGenerationKey(shard: number): Buffer {
 /** Returns the key of a shared payload. */
 export function payloadKey(id: number): Buffer {
   const writer = new ByteWriter(9)
-  writeKey(writer, { kind: 'body', id }, 0)
+  writeKey(writer, { kind: 'payload', id }, 0)
   return writer.bytes
 }
 

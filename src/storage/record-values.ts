@@ -8,7 +8,7 @@
 import { crc32 } from 'node:zlib'
 import type { ProtocolVersion, RetainHandling } from '../protocol/index.ts'
 import type {
-  RedistributedRecord,
+  ShardAssignment,
   QueuedRecord,
   RecordKind,
   SessionRecord,
@@ -86,7 +86,7 @@ export function writeValue(writer: ByteWriter, record: StoredRecord): void {
       return writeSession(writer, record)
     case 'subscription':
       return writeSubscription(writer, record)
-    case 'body':
+    case 'payload':
     case 'retained':
       return writeMessage(writer, record.message)
     case 'outgoing':
@@ -94,8 +94,8 @@ export function writeValue(writer: ByteWriter, record: StoredRecord): void {
       return writer.byte(record.stage === 'sent' ? 0 : 1)
     case 'incoming':
     case 'forwarded':
-      return writeAssignments(writer, record.dealt ?? [])
-    case 'moving':
+      return writeAssignments(writer, record.assignments ?? [])
+    case 'handoff':
       writer.byte(record.to)
       writer.text(record.filter)
       return writeMessage(writer, record.message)
@@ -142,7 +142,7 @@ export function readPayloadId(key: Buffer, value: Buffer): number | undefined {
   if (version > readers.queued.length)
     throw new RecordTooNew(`version ${version} of a queued record is newer than this Godwit`)
   const flags = reader.byte()
-  if ((flags & queuedFlags.sharesBody) === 0) return undefined
+  if ((flags & queuedFlags.sharesPayload) === 0) return undefined
   if ((flags & queuedFlags.identifiers) !== 0) readIdentifiers(reader)
   return reader.varint()
 }
@@ -168,11 +168,11 @@ const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   outgoing: [readOutgoing1],
   incoming: [incomingReader(readNothing), incomingReader(readAssignments)],
   will: messageReaders.map(willReader),
-  body: messageReaders.map(payloadReader),
+  payload: messageReaders.map(payloadReader),
   retained: messageReaders.map(retainedReader),
   fact: [(key, reader) => ({ kind: 'fact', name: key.toString('utf8', 1), value: reader.text() })],
   forwarded: [forwardedReader(readNothing), forwardedReader(readAssignments)],
-  moving: [readHandoff1],
+  handoff: [readHandoff1],
   credential: [readCredential1],
   'gateway-user': [readGatewayUser1],
   scram: [readScram1],
@@ -184,7 +184,7 @@ const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   namespace: [readNamespace1, readNamespace2],
 }
 
-type AssignmentReader = (reader: ByteReader) => readonly RedistributedRecord[] | undefined
+type AssignmentReader = (reader: ByteReader) => readonly ShardAssignment[] | undefined
 
 /** Version 1 has no fields. */
 function readNothing(): undefined {
@@ -192,14 +192,19 @@ function readNothing(): undefined {
 }
 
 function incomingReader(read: AssignmentReader): RecordReader {
-  return (key, reader, clientId) => ({ kind: 'incoming', clientId, packetId: packetIdOfKey(key), dealt: read(reader) })
+  return (key, reader, clientId) => ({
+    kind: 'incoming',
+    clientId,
+    packetId: packetIdOfKey(key),
+    assignments: read(reader),
+  })
 }
 
 function forwardedReader(read: AssignmentReader): RecordReader {
-  return (key, reader) => ({ kind: 'forwarded', ...forwardedOfKey(key), dealt: read(reader) })
+  return (key, reader) => ({ kind: 'forwarded', ...forwardedOfKey(key), assignments: read(reader) })
 }
 
-function writeAssignments(writer: ByteWriter, assignments: readonly RedistributedRecord[]): void {
+function writeAssignments(writer: ByteWriter, assignments: readonly ShardAssignment[]): void {
   writer.varint(assignments.length)
   for (const { filter, to } of assignments) {
     writer.text(filter)
@@ -207,20 +212,20 @@ function writeAssignments(writer: ByteWriter, assignments: readonly Redistribute
   }
 }
 
-function readAssignments(reader: ByteReader): RedistributedRecord[] {
-  const assignments: RedistributedRecord[] = []
+function readAssignments(reader: ByteReader): ShardAssignment[] {
+  const assignments: ShardAssignment[] = []
   for (let count = reader.varint(); count > 0; count--) assignments.push({ filter: reader.text(), to: reader.byte() })
   return assignments
 }
 
-const queuedFlags = { retain: 0x04, identifiers: 0x08, sharesBody: 0x10, sharedFilter: 0x20 } as const
+const queuedFlags = { retain: 0x04, identifiers: 0x08, sharesPayload: 0x10, sharedFilter: 0x20 } as const
 
 function writeQueued(writer: ByteWriter, record: QueuedRecord): void {
   const { message, subscriptionIdentifiers, sharedFilter } = record
   let flags: number = record.qos
   if (record.retain) flags |= queuedFlags.retain
   if (subscriptionIdentifiers !== undefined) flags |= queuedFlags.identifiers
-  if (typeof message === 'number') flags |= queuedFlags.sharesBody
+  if (typeof message === 'number') flags |= queuedFlags.sharesPayload
   if (sharedFilter !== undefined) flags |= queuedFlags.sharedFilter
   writer.byte(flags)
   if (subscriptionIdentifiers !== undefined) {
@@ -237,7 +242,7 @@ function queuedReader(readOne: MessageReader): RecordReader {
   return (key, reader, clientId) => {
     const flags = reader.byte()
     const identifiers = (flags & queuedFlags.identifiers) === 0 ? undefined : readIdentifiers(reader)
-    const message = (flags & queuedFlags.sharesBody) === 0 ? readOne(reader) : reader.varint()
+    const message = (flags & queuedFlags.sharesPayload) === 0 ? readOne(reader) : reader.varint()
     return {
       kind: 'queued',
       clientId,
@@ -354,7 +359,7 @@ function readOutgoing1(key: Buffer, reader: ByteReader, clientId: string): Store
 function readHandoff1(key: Buffer, reader: ByteReader): StoredRecord {
   const to = reader.byte()
   const filter = reader.text()
-  return { kind: 'moving', ...handoffOfKey(key), to, filter, message: readMessage(reader) }
+  return { kind: 'handoff', ...handoffOfKey(key), to, filter, message: readMessage(reader) }
 }
 
 function willReader(readOne: MessageReader): RecordReader {
@@ -366,7 +371,7 @@ function willReader(readOne: MessageReader): RecordReader {
 }
 
 function payloadReader(readOne: MessageReader): RecordReader {
-  return (key, reader) => ({ kind: 'body', id: payloadIdOfKey(key), message: readOne(reader) })
+  return (key, reader) => ({ kind: 'payload', id: payloadIdOfKey(key), message: readOne(reader) })
 }
 
 function retainedReader(readOne: MessageReader): RecordReader {

@@ -101,7 +101,7 @@ export interface Store {
 }
 
 /** The ID of a payload and the number of queued records that refer to it. */
-export type PayloadReferences = readonly [bodyId: number, references: number]
+export type PayloadReferences = readonly [payloadId: number, references: number]
 
 /** Something was lost or is at risk. `text` is a complete sentence for administrators and names the place. */
 export interface StorageAlarm {

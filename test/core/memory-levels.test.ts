@@ -216,7 +216,7 @@ describe('what is in flight to clients that are away', () => {
         assert.equal(world.view.client(client.id)?.inflight, 0)
       }
       assert.deepEqual(
-        world.records().filter(({ kind }) => kind === 'queued' || kind === 'body'),
+        world.records().filter(({ kind }) => kind === 'queued' || kind === 'payload'),
         [],
       )
     })
@@ -229,7 +229,7 @@ describe('what is in flight to clients that are away', () => {
     for (const client of all) client.connect({ cleanStart: true })
     world.settle()
     assert.deepEqual(
-      world.records().filter(({ kind }) => kind === 'queued' || kind === 'body'),
+      world.records().filter(({ kind }) => kind === 'queued' || kind === 'payload'),
       [],
     )
     assert.equal(heldBy(world), 0)

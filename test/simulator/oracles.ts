@@ -321,7 +321,7 @@ function neverLeft(member: Client): boolean {
 export function checkRemains(world: World, actors: readonly Actor[], records: readonly StoredRecord[]): void {
   const known = new Set(actors.map((actor) => actor.client.id))
   const bodies = new Map<number, number>()
-  for (const record of records) if (record.kind === 'body') bodies.set(record.id, 0)
+  for (const record of records) if (record.kind === 'payload') bodies.set(record.id, 0)
   for (const record of records) {
     if ('clientId' in record && record.clientId !== undefined && isInternalName(record.clientId))
       world.stage.fail(`the disk still has a ${record.kind} record that waited for others, and nothing is under way`)
@@ -337,7 +337,7 @@ export function checkRemains(world: World, actors: readonly Actor[], records: re
       world.stage.fail(`the disk keeps a session of ${record.clientId} that ends with its connection`)
   }
   for (const [id, references] of bodies) {
-    if (references === 0) world.stage.fail(`the disk still has body ${id}, which no queue refers to`)
+    if (references === 0) world.stage.fail(`the disk still has payload ${id}, which no queue refers to`)
   }
   for (const { client } of actors) {
     const isKept = records.some((record) => record.kind === 'session' && record.clientId === client.id)

@@ -196,7 +196,7 @@ export class PacketMonitor {
     for (const change of changes) {
       if (change?.change !== 'put') continue
       const { record } = change
-      if (record.kind === 'body') this.bodies.set(record.id, wordsOf(record.message, mountpoint))
+      if (record.kind === 'payload') this.bodies.set(record.id, wordsOf(record.message, mountpoint))
       if (record.kind !== 'queued' || record.sharedFilter === undefined) continue
       const { message, clientId, sharedFilter, sequence } = record
       const what = typeof message === 'number' ? this.bodies.get(message) : wordsOf(message, mountpoint)

@@ -78,7 +78,7 @@ export class RealRecordStore implements RecordStore {
   }
 
   async readAll(): Promise<StoredRecord[]> {
-    return await this.readKinds([...startKinds, 'queued', 'body'])
+    return await this.readKinds([...startKinds, 'queued', 'payload'])
   }
 
   async reopen(): Promise<void> {

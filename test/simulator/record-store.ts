@@ -8,10 +8,10 @@ import type { PartRequest } from '../../src/storage/index.ts'
 
 /** What a broker reads when it starts. */
 export interface StartRecords {
-  /** Of all kinds but `queued` and `body`, in the order of `startKinds`. */
+  /** Of all kinds but `queued` and `payload`, in the order of `startKinds`. */
   readonly records: StoredRecord[]
   readonly queues: { clientId: string; firstSequence: number; lastSequence: number; count: number }[]
-  readonly bodies: (readonly [bodyId: number, references: number])[]
+  readonly bodies: (readonly [payloadId: number, references: number])[]
 }
 
 type QueuedRecord = StoredRecord & { kind: 'queued' }
@@ -50,7 +50,7 @@ const keyOf = (record: StoredRecord | RecordKey): string => {
       return `${record.kind}\n${record.clientId}\n${record.filter}`
     case 'queued':
       return `${record.kind}\n${record.clientId}\n${record.sequence}`
-    case 'body':
+    case 'payload':
       return `${record.kind}\n${record.id}`
     case 'outgoing':
     case 'incoming':
@@ -59,7 +59,7 @@ const keyOf = (record: StoredRecord | RecordKey): string => {
       return `${record.kind}\n${'message' in record ? record.message.topic : record.topic}`
     case 'forwarded':
       return `${record.kind}\n${record.shard}\n${record.packetId}\n${record.publisher}`
-    case 'moving':
+    case 'handoff':
       return `${record.kind}\n${record.shard}\n${record.name}`
     case 'fact':
       return `${record.kind}\n${record.name}`
@@ -88,7 +88,7 @@ export const startKinds = [
   'will',
   'retained',
   'forwarded',
-  'moving',
+  'handoff',
 ] as const satisfies readonly StoredRecord['kind'][]
 
 const ranks: readonly string[] = startKinds
@@ -122,7 +122,7 @@ export class MemoryRecordStore implements RecordStore {
     const queues = new Map<string, StartRecords['queues'][number]>()
     const bodies = new Map<number, number>()
     for (const record of this.records.values()) {
-      if (record.kind === 'body') bodies.set(record.id, bodies.get(record.id) ?? 0)
+      if (record.kind === 'payload') bodies.set(record.id, bodies.get(record.id) ?? 0)
       else if (record.kind !== 'queued') records.push(copyOf(record))
       else {
         const queue = queues.get(record.clientId)
@@ -177,12 +177,12 @@ export class MemoryRecordStore implements RecordStore {
 
   private withBody(record: QueuedRecord): QueuedRecord {
     if (typeof record.message !== 'number') return copyOf(record)
-    const body = this.records.get(`body\n${record.message}`)
-    if (body?.kind !== 'body')
+    const payload = this.records.get(`payload\n${record.message}`)
+    if (payload?.kind !== 'payload')
       throw new Error(
-        `queued record ${record.clientId}/${record.sequence} refers to body ${record.message}, which is not on disk`,
+        `queued record ${record.clientId}/${record.sequence} refers to payload ${record.message}, which is not on disk`,
       )
-    return copyOf({ ...record, message: body.message, bodyId: body.id })
+    return copyOf({ ...record, message: payload.message, payloadId: payload.id })
   }
 
   private renameSession(clientId: string, to: string): void {

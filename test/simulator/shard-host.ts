@@ -163,8 +163,8 @@ export class ShardHost {
     }
     const bodies = found.bodies.filter(([id]) => id % shard.count === shard.own)
     const half = Math.floor(bodies.length / 2)
-    this.handle({ kind: 'bodies-counted', counts: bodies.slice(0, half), isEnd: false })
-    this.handle({ kind: 'bodies-counted', counts: bodies.slice(half), isEnd: true })
+    this.handle({ kind: 'payloads-counted', counts: bodies.slice(0, half), isEnd: false })
+    this.handle({ kind: 'payloads-counted', counts: bodies.slice(half), isEnd: true })
   }
 
   /** A way to another shard, new: taken once the end of the last one has been heard. */

@@ -15,7 +15,7 @@ test('a part of a queue of large messages ends early, and no more of them are in
   const store = await new LevelStage(context).open()
   const payload = Buffer.alloc(bodyBytes, 'x').toString()
   for (let id = 1; id <= 40; id++) {
-    const body: StoredRecord = { kind: 'body', id, message: message('large', payload) }
+    const body: StoredRecord = { kind: 'payload', id, message: message('large', payload) }
     await store.commit(put(body, queued('client', id, id)))
   }
   const getMany = mock.method(LevelDatabase.prototype, 'getMany')

@@ -24,9 +24,9 @@ type Damage = 'removed' | 'made unreadable'
 async function stageWith(t: TestContext, harmed: Partial<Record<'life' | 'session', Damage>>): Promise<LevelStage> {
   const stage = new LevelStage(t)
   const store = await open(stage)
-  const incoming: StoredRecord = { kind: 'incoming', clientId: 'lost', packetId: 7, dealt: undefined }
+  const incoming: StoredRecord = { kind: 'incoming', clientId: 'lost', packetId: 7, assignments: undefined }
   const outgoing: StoredRecord = { kind: 'outgoing', clientId: 'lost', packetId: 9, sequence: 5, stage: 'sent' }
-  const body: StoredRecord = { kind: 'body', id: 3, message: message('a/topic', 'of a body') }
+  const body: StoredRecord = { kind: 'payload', id: 3, message: message('a/topic', 'of a body') }
   await store.commit(put(session('lost', 5), subscription('lost', 'a/#'), incoming, outgoing, ...lostQueue))
   await store.commit(put(body, queued('lost', 1_000, 3), ...others))
   await store.close()

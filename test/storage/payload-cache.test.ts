@@ -13,12 +13,12 @@ test('a message that waits for many clients is read from disk for the first of t
   const store = await new LevelStage(context).open()
   const clientIds = Array.from({ length: 20 }, (_, client) => `client-${client}`)
   const shared = message('to/all', 'once')
-  await store.commit(put({ kind: 'body', id: 9, message: shared }, ...clientIds.map((id) => queued(id, 1, 9))))
+  await store.commit(put({ kind: 'payload', id: 9, message: shared }, ...clientIds.map((id) => queued(id, 1, 9))))
   const getMany = mock.method(LevelDatabase.prototype, 'getMany')
   context.after(() => getMany.mock.restore())
   for (const clientId of clientIds) {
     const { records } = await readQueue(store, clientId, 0, 5)
-    assert.deepEqual(records, [{ ...queued(clientId, 1), message: shared, bodyId: 9 }])
+    assert.deepEqual(records, [{ ...queued(clientId, 1), message: shared, payloadId: 9 }])
   }
   assert.equal(getMany.mock.callCount(), 1)
 })

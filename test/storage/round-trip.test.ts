@@ -48,13 +48,13 @@ function identity(record: StoredRecord): string {
     case 'outgoing':
     case 'incoming':
       return JSON.stringify([record.kind, record.clientId, record.packetId])
-    case 'body':
+    case 'payload':
       return JSON.stringify([record.kind, record.id])
     case 'retained':
       return JSON.stringify([record.kind, record.message.topic])
     case 'forwarded':
       return JSON.stringify([record.kind, record.shard, record.publisher, record.packetId])
-    case 'moving':
+    case 'handoff':
       return JSON.stringify([record.kind, record.shard, record.name])
     case 'fact':
       return JSON.stringify([record.kind, record.name])

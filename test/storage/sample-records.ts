@@ -168,13 +168,13 @@ export function oneOfEachKind(clientId: string): StoredRecord[] {
     queued(clientId, 4, 77),
     { ...queued(clientId, 5, 'given'), sharedFilter: '$share/press/#' },
     {
-      kind: 'body',
+      kind: 'payload',
       id: 77,
       message: message('shared/topic', 'shared', { properties: fullProperties, expiresAtMs: 5 }),
     },
     { kind: 'outgoing', clientId, packetId: 65_535, sequence: 3, stage: 'sent' },
     { kind: 'outgoing', clientId, packetId: 1, sequence: 2, stage: 'received' },
-    { kind: 'incoming', clientId, packetId: 12, dealt: [{ filter: '$share/press/#', to: 1 }] },
+    { kind: 'incoming', clientId, packetId: 12, assignments: [{ filter: '$share/press/#', to: 1 }] },
     { kind: 'retained', message: message('retained/topic', 'kept', { retain: true, qos: 2 }) },
     { kind: 'will', clientId, message: message('wills/1', 'gone'), delaySeconds: 30, dueAtMs: 1_700_000_031_000 },
     {
@@ -182,10 +182,10 @@ export function oneOfEachKind(clientId: string): StoredRecord[] {
       shard: 2,
       publisher: 'm8k3f somebody',
       packetId: 513,
-      dealt: [{ filter: '$share/press/#', to: 2 }],
+      assignments: [{ filter: '$share/press/#', to: 2 }],
     },
     {
-      kind: 'moving',
+      kind: 'handoff',
       shard: 1,
       name: 'lqzf3k9c.7',
       to: 2,
@@ -203,7 +203,7 @@ const optionalTime = fc.option(time, { nil: undefined })
 const qos = fc.constantFrom(0, 1, 2)
 const packetId = fc.integer({ min: 1, max: 65_535 })
 const shard = fc.integer({ min: 0, max: 255 })
-const dealt = fc.array(fc.record({ filter: text, to: shard }, { noNullPrototype: true }))
+const assignments = fc.array(fc.record({ filter: text, to: shard }, { noNullPrototype: true }))
 const bytes = fc.uint8Array({ maxLength: 300 }).map((array) => Buffer.from(array))
 const role = fc.constantFrom('administrator', 'viewer', 'publisher')
 const namespace = fc.option(text, { nil: undefined })
@@ -288,9 +288,9 @@ export const anyRecord: fc.Arbitrary<StoredRecord> = fc.oneof(
     sharedFilter: fc.option(text, { nil: undefined }),
     message: fc.oneof(safeInteger, storedMessage),
   }),
-  recordOf('body', { id: safeInteger, message: storedMessage }),
+  recordOf('payload', { id: safeInteger, message: storedMessage }),
   recordOf('outgoing', { clientId: text, packetId, sequence: safeInteger, stage: fc.constantFrom('sent', 'received') }),
-  recordOf('incoming', { clientId: text, packetId, dealt }),
+  recordOf('incoming', { clientId: text, packetId, assignments }),
   recordOf('retained', { message: storedMessage }),
   recordOf('will', {
     clientId: text,
@@ -298,8 +298,8 @@ export const anyRecord: fc.Arbitrary<StoredRecord> = fc.oneof(
     delaySeconds: fc.integer({ min: 0, max: 0xffff_ffff }),
     dueAtMs: optionalTime,
   }),
-  recordOf('forwarded', { shard, publisher: text, packetId, dealt }),
-  recordOf('moving', { shard, name: text, to: shard, filter: text, message: storedMessage }),
+  recordOf('forwarded', { shard, publisher: text, packetId, assignments }),
+  recordOf('handoff', { shard, name: text, to: shard, filter: text, message: storedMessage }),
   recordOf('credential', {
     by: fc.constantFrom('username', 'clientid'),
     ...ofNamespace,

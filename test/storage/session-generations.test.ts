@@ -54,7 +54,7 @@ describe('an ended session', () => {
   test('gives back each of its references to shared bodies, one that ended before the start does not', async (context) => {
     const stage = new LevelStage(context)
     const released: number[] = []
-    const onReleased = (bodyIds: readonly number[]): void => void released.push(...bodyIds)
+    const onReleased = (payloadIds: readonly number[]): void => void released.push(...payloadIds)
     const store = await stage.open({ onReleased })
     await store.commit(
       put(queued('client', 1, 71), queued('client', 2), queued('client', 3, 72), queued('other', 1, 71)),

@@ -31,12 +31,12 @@ const ofShard = (own: number, count: number): string[] => clientIds.filter((id) 
 const namesOf = (records: readonly StoredRecord[]): string[] =>
   sorted(records.flatMap((record) => ('clientId' in record ? [record.clientId] : [])))
 const sorted = (names: readonly string[]): string[] => names.toSorted((a, b) => (a < b ? -1 : 1))
-const body = (id: number): StoredRecord => ({ kind: 'body', id, message: message('shared', `body ${id}`) })
+const body = (id: number): StoredRecord => ({ kind: 'payload', id, message: message('shared', `body ${id}`) })
 const storeOf = (stores: SharedStores, clientId: string): Store =>
   stores.stores[shardOf(clientId, stores.stores.length)]
 
 async function bodiesIn(stores: SharedStores): Promise<number[]> {
-  const entries = await rawEntries(stores.directory, rangeOfKind('body'))
+  const entries = await rawEntries(stores.directory, rangeOfKind('payload'))
   return entries.map(([key]) => Number(key.readBigUInt64BE(1)))
 }
 
@@ -129,7 +129,7 @@ describe('a body that several sessions share', () => {
     // The first of both has its message, and its shard, which knows nothing of the other one, gives the body up.
     await storeOf(stores, here).commit([
       { change: 'delete', key: { kind: 'queued', clientId: here, sequence: 1 } },
-      { change: 'delete', key: { kind: 'body', id: 1 } },
+      { change: 'delete', key: { kind: 'payload', id: 1 } },
     ])
     assert.deepEqual(await bodiesIn(stores), [1])
     await stores.begin(2)

@@ -57,7 +57,7 @@ export class SharedStores {
       sync: 'commit',
       syncIntervalMs: 1_000,
       onAlarm: (alarm) => this.alarms.push(alarm),
-      onReleased: (bodyIds) => this.released.push(...bodyIds),
+      onReleased: (payloadIds) => this.released.push(...payloadIds),
       partition: { own, count },
       client,
     })

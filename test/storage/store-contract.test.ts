@@ -179,7 +179,7 @@ for (const [name, open] of Object.entries(stores)) {
       const shared = message('shared', 'once')
       await store.commit(
         put(queued('client', 4), queued('client', 5, 9), queued('client', 6, 9), {
-          kind: 'body',
+          kind: 'payload',
           id: 9,
           message: shared,
         }),
@@ -187,7 +187,7 @@ for (const [name, open] of Object.entries(stores)) {
       const resolved = (sequence: number): StoredRecord => ({
         ...queued('client', sequence),
         message: shared,
-        bodyId: 9,
+        payloadId: 9,
       })
       assert.deepEqual(await readQueue(store, 'client', 4, 2), {
         records: [queued('client', 4), resolved(5)],
@@ -208,7 +208,7 @@ for (const [name, open] of Object.entries(stores)) {
       assert.deepEqual(alarms, [
         {
           alarm: 'body-missing',
-          text: "The stored message of queued record 1 of 'client' (body 9) is gone: not delivered.",
+          text: "The stored message of queued record 1 of 'client' (payload 9) is gone: not delivered.",
         },
       ])
     })
@@ -239,10 +239,10 @@ for (const [name, open] of Object.entries(stores)) {
       const store = await open(context, [])
       await store.commit(put(...oneOfEachKind('client')))
       await store.reopen()
-      await store.commit([{ change: 'delete', key: { kind: 'body', id: 77 } }])
+      await store.commit([{ change: 'delete', key: { kind: 'payload', id: 77 } }])
       assert.deepEqual(
         byText(await readEverything(store)),
-        byText(oneOfEachKind('client').filter(({ kind }) => kind !== 'body')),
+        byText(oneOfEachKind('client').filter(({ kind }) => kind !== 'payload')),
       )
     })
 
@@ -256,7 +256,7 @@ for (const [name, open] of Object.entries(stores)) {
 }
 
 function body(id: number): StoredRecord {
-  return { kind: 'body', id, message: message('t', String(id)) }
+  return { kind: 'payload', id, message: message('t', String(id)) }
 }
 
 async function sequencesOf(store: Store, fromSequence: number, limit?: number): Promise<number[]> {

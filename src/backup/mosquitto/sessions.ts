@@ -205,7 +205,7 @@ export class SessionDrafts {
 
   #addIncoming(draft: Draft, { packetId, qos, state, clientId }: QueuedChunk, message: StoredMessage): void {
     if (qos !== 2 || state !== messageStates.waitsForPubrel || packetId === 0 || draft.incoming.has(packetId)) return
-    draft.incoming.set(packetId, { kind: 'incoming', clientId, packetId: packetId, dealt: undefined })
+    draft.incoming.set(packetId, { kind: 'incoming', clientId, packetId: packetId, assignments: undefined })
     this.#unreleased.push({ ...message, publisher: clientId })
   }
 

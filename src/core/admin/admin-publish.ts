@@ -3,7 +3,7 @@
 
 import { countLevels, parseTopicName, type Topic } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import { deferUntilBatch } from '../outgoing/deferred-acks.ts'
+import { addOpenBatch } from '../outgoing/deferred-acks.ts'
 import { publishPermitFor } from '../peers/peer-backpressure.ts'
 import { matchesFullSession, matchesFullPeerSession, needsStorage, deliverLocally } from '../publish/deliver-locally.ts'
 import { delayMessage, hasMaxDelayed, readDelay } from '../publish/delay-message.ts'
@@ -35,7 +35,7 @@ export function publishAsAdmin(state: BrokerState, question: RequestId, command:
     if (dueAtMs === undefined) matched += routeToSubscribers(state, message, { command, barrier, deliveries })
     else {
       delayMessage(state, message, dueAtMs)
-      deferUntilBatch(state, barrier)
+      addOpenBatch(state, barrier)
     }
   }
   const counted = command.wantsDeliveries === true ? { deliveries } : undefined
@@ -112,20 +112,20 @@ function routeToSubscribers(
   const changesBefore = state.batches.openBatch.changes.length
   const before = countsOf(state)
   const matchedHere = deliverLocally(state, message, publisher)
-  const dealtBefore = countSharedDeliveries(state)
+  const deliveriesBefore = countSharedDeliveries(state)
   const matched = matchedHere + routeToPeers(state, message, publisher, 0, { awaitsRetained: true })
   if (state.rules.matched !== undefined) runMatchedRules(state, message, routeMessage)
   if (matched === 0 && state.rules.triggers.wanted['message-dropped'])
     state.rules.triggers.addMessageDropped(message, 'no-subscribers', state.nowMs)
   const now = countsOf(state)
   // A cross-shard group may have chosen a member on this shard.
-  deliveries.matched += matchedHere + countSharedDeliveries(state) - dealtBefore
+  deliveries.matched += matchedHere + countSharedDeliveries(state) - deliveriesBefore
   deliveries.sent += now.sent - before.sent
   deliveries.queued += now.queued - before.queued
   deliveries.dropped += now.dropped - before.dropped
   deliveries.sentToShared += now.sentToShared - before.sentToShared
   deliveries.queuedForShared += now.queuedForShared - before.queuedForShared
-  if (state.batches.openBatch.changes.length > changesBefore) deferUntilBatch(state, barrier)
+  if (state.batches.openBatch.changes.length > changesBefore) addOpenBatch(state, barrier)
   awaitPeers(state, barrier)
   return matched
 }

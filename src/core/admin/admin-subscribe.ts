@@ -7,7 +7,7 @@
 import { reasonCodes, splitExclusiveFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import { releaseAtOwner } from '../peers/exclusive-subscriptions.ts'
-import { deferUntilBatch } from '../outgoing/deferred-acks.ts'
+import { addOpenBatch } from '../outgoing/deferred-acks.ts'
 import { barrierForFilters } from '../peers/update-interest.ts'
 import { startRetainedReplay } from '../retained/retained-replay.ts'
 import type { Command, RequestId } from '../model/inputs.ts'
@@ -118,7 +118,7 @@ function completeAfterCommit(
   { session, result, seen }: { session: Session; result: CommandResult; seen: CommitBarrier | undefined },
 ): void {
   const barrier = seen ?? new CommitBarrier()
-  if (session.stored !== undefined) deferUntilBatch(state, barrier)
+  if (session.stored !== undefined) addOpenBatch(state, barrier)
   barrier.arrive()
   completeCommandWhenCommitted(state, question, { result, barrier })
 }

@@ -3,7 +3,7 @@
 
 import { parseTopicName, reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import { deferUntilBatch } from '../outgoing/deferred-acks.ts'
+import { addOpenBatch } from '../outgoing/deferred-acks.ts'
 import { clearRetained, isBrokerTopic } from '../retained/retained-messages.ts'
 import { endSession } from '../sessions/end-session.ts'
 import { dropDelayed, dropOrphanWill, dropDueWills, dropWill } from '../sessions/publish-will.ts'
@@ -75,7 +75,7 @@ export function deleteDelayed(
 
 function completeWhenStored(state: BrokerState, question: RequestId, matched: number): void {
   const barrier = new CommitBarrier()
-  if (matched > 0) deferUntilBatch(state, barrier)
+  if (matched > 0) addOpenBatch(state, barrier)
   barrier.arrive()
   completeCommandWhenCommitted(state, question, { result: { done: true, matched }, barrier })
 }

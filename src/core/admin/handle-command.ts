@@ -2,7 +2,7 @@
 
 import { reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import { deferUntilBatch } from '../outgoing/deferred-acks.ts'
+import { addOpenBatch } from '../outgoing/deferred-acks.ts'
 import { endSession } from '../sessions/end-session.ts'
 import type { Command, RequestId } from '../model/inputs.ts'
 import type { CommandResult } from '../model/outputs.ts'
@@ -57,7 +57,7 @@ function spoolAsAdmin(
     return completeCommand(state, question, { done: false, why })
   }
   const barrier = new CommitBarrier()
-  deferUntilBatch(state, barrier)
+  addOpenBatch(state, barrier)
   barrier.arrive()
   completeCommandWhenCommitted(state, question, { result: { done: true, matched: 1 }, barrier: barrier })
 }
@@ -69,7 +69,7 @@ function keepFacts(state: BrokerState, question: RequestId, { facts }: Extract<C
     else changes.push({ change: 'put', record: { kind: 'fact', name, value } })
   }
   const barrier = new CommitBarrier()
-  deferUntilBatch(state, barrier)
+  addOpenBatch(state, barrier)
   barrier.arrive()
   completeCommandWhenCommitted(state, question, { result: { done: true, matched: facts.length }, barrier })
 }
@@ -90,7 +90,7 @@ function kick(
     endConnection(state, connection, { reason: reasonCodes.administrativeAction, text, publishWill: true })
   }
   const barrier = new CommitBarrier()
-  if (endsSession) deferUntilBatch(state, barrier)
+  if (endsSession) addOpenBatch(state, barrier)
   barrier.arrive()
   completeCommandWhenCommitted(state, question, { result: { done: true, matched: 1 }, barrier })
 }

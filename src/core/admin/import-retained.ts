@@ -4,7 +4,7 @@
 import { countLevels, parseTopicName } from '../../protocol/index.ts'
 import type { StoredMessage } from '../../records/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import { deferUntilBatch } from '../outgoing/deferred-acks.ts'
+import { addOpenBatch } from '../outgoing/deferred-acks.ts'
 import { isBrokerTopic, setRetained } from '../retained/retained-messages.ts'
 import type { Command, RequestId } from '../model/inputs.ts'
 import { fromStored, type Message, never } from '../model/message.ts'
@@ -42,7 +42,7 @@ export function importRetained(
     if (told !== undefined && told.length < maxTopicsReported) told.push(message.topic)
   }
   const barrier = new CommitBarrier()
-  if (kept.inserted + kept.updated > 0) deferUntilBatch(state, barrier)
+  if (kept.inserted + kept.updated > 0) addOpenBatch(state, barrier)
   barrier.arrive()
   completeCommandWhenCommitted(state, question, { result: { done: true, matched: kept.inserted, kept }, barrier })
 }

@@ -69,7 +69,7 @@ export function restoreReceived(
 ): boolean {
   const { record, message } = read
   if (stored.completed?.delete(record.sequence) === true) {
-    if (record.bodyId !== undefined) releasePayload(state, record.bodyId)
+    if (record.payloadId !== undefined) releasePayload(state, record.payloadId)
     return true
   }
   const packetId = stored.receivedIds?.get(record.sequence)

@@ -1,8 +1,8 @@
 // A packet whose permission is not known yet. The core requests the permission; the packet and all later packets of the
 // client wait in order. When the responses have arrived, the packet is handled again from the start.
 //
-//   handle ──ask──► parked, reading paused ──responses──► handled again: allow, deny
-//                                                          \_ `ask` again: denied, which prevents an endless loop
+//   handle ──ask──► parked, reading paused ──responses──► handle again ──► allow or deny
+//                                                                     └──► `ask` again: denied, which prevents an endless loop
 
 import type { Packet, QoS } from '../../protocol/index.ts'
 import type { Permission } from '../model/identity.ts'
@@ -21,9 +21,10 @@ export interface AuthorizationQuery {
   readonly retain: boolean
 }
 
-/** Treats a second `ask` as deny: the response was already dropped from the cache, or there was none. */
+/** Returns `deny` for a second `ask`: the response is no longer in the cache, or there was none. */
 export function resolvedPermission(open: Open, packet: Packet, topic: string, permission: Permission): Permission {
-  if (permission !== 'ask' || open.waiting?.packet !== packet || !open.waiting.requested.has(topic)) return permission
+  if (permission !== 'ask' || open.waiting?.packet !== packet || !open.waiting.requestedTopics.has(topic))
+    return permission
   return 'deny'
 }
 
@@ -34,14 +35,23 @@ export function waitForAuthorization(
   open: Open,
   { packet, wanted }: { readonly packet: Packet; readonly wanted: readonly AuthorizationQuery[] },
 ): void {
-  if (open.waiting?.packet !== packet) open.waiting = { packet, questions: new Set(), requested: new Set() }
-  const { questions, requested } = open.waiting
+  if (open.waiting?.packet !== packet) open.waiting = { packet, requestIds: new Set(), requestedTopics: new Set() }
+  const { requestIds, requestedTopics } = open.waiting
   for (const { action, topic, qos, retain } of wanted.slice(0, maxRequestsAtOnce)) {
-    const question = state.requests.add({ for: 'permission', connection })
-    questions.add(question)
-    requested.add(topic)
+    const requestId = state.requests.add({ for: 'permission', connection })
+    requestIds.add(requestId)
+    requestedTopics.add(topic)
     const { identity } = open.session
-    state.outputs.requests.push({ kind: 'may-do', question, connection, identity, action, topic, qos, retain })
+    state.outputs.requests.push({
+      kind: 'may-do',
+      question: requestId,
+      connection,
+      identity,
+      action,
+      topic,
+      qos,
+      retain,
+    })
   }
   open.parked.push(packet)
   pauseReading(state, connection, readPauseReasons.permission)
@@ -50,18 +60,18 @@ export function waitForAuthorization(
 /** Records one response. Returns true if it was the last one, so that the parked packets may be handled. */
 export function recordAuthorization(state: BrokerState, connection: Connection, open: Open, question: number): boolean {
   const { waiting } = open
-  if (waiting === undefined || !waiting.questions.delete(question) || waiting.questions.size > 0) return false
+  if (waiting === undefined || !waiting.requestIds.delete(question) || waiting.requestIds.size > 0) return false
   resumeReading(state, connection, readPauseReasons.permission)
   return true
 }
 
-/** Drops the pending responses after a re-authentication: they were requested for the earlier identity. */
-export function dropAuthorizationResponses({ waiting }: Open): void {
-  waiting?.requested.clear()
+/** After a re-authentication, all topics are requested again: the pending responses are for the earlier identity. */
+export function forgetRequestedTopics({ waiting }: Open): void {
+  waiting?.requestedTopics.clear()
 }
 
 /** Cancels all requests of a closed connection. */
 export function cancelAuthorizationWait(state: BrokerState, open: Open): void {
-  for (const question of open.waiting?.questions ?? []) state.requests.cancel(question)
+  for (const requestId of open.waiting?.requestIds ?? []) state.requests.cancel(requestId)
   open.waiting = undefined
 }

@@ -102,9 +102,9 @@ function leaveOnDisk(state: BrokerState, session: Session, stored: PersistentQue
     const { message, sequence, packetId, stage, group } = delivery
     if (message === undefined || sequence === 0 || stage !== 'sent' || group !== undefined) return
     lightenDelivery(state, session, delivery)
-    if (message.bodyId !== 0) {
+    if (message.payloadId !== 0) {
       stored.payloadsOnDisk ??= new Map()
-      stored.payloadsOnDisk.set(sequence, message.bodyId)
+      stored.payloadsOnDisk.set(sequence, message.payloadId)
     }
     delivery.message = undefined
     delivery.stage = 'waiting'

@@ -1,4 +1,4 @@
-// An acknowledgement that is not sent yet, because it or one before it waits for a peer.
+// An acknowledgement that is not sent yet, because this one or an earlier one waits for a peer.
 
 import type { AckType, ControlPacket, PacketId, ReasonCode } from '../../protocol/index.ts'
 import type { CommitBarrier } from './commit-barrier.ts'
@@ -8,7 +8,7 @@ export interface Ack {
   readonly packetId: PacketId
   /** Sent to 5.0 clients only. */
   readonly reason?: ReasonCode
-  /** It confirms changes of the open batch. */
+  /** The acknowledgement confirms changes of the open batch. */
   readonly waits: boolean
 }
 
@@ -16,6 +16,6 @@ export interface DeferredAck {
   readonly ack: Ack | ControlPacket
   /** Undefined: it waits only for the acknowledgements before it. */
   readonly barrier: CommitBarrier | undefined
-  /** The batch that it confirms; 0 if it confirms nothing stored, or if its barrier includes the batch. */
+  /** Number of the batch that the packet confirms; 0 if it confirms no stored change, or if the barrier includes the batch. */
   readonly batch: number
 }

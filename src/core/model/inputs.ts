@@ -61,7 +61,7 @@ export type Input =
       readonly question: RequestId
       readonly message: StoredMessage | undefined
     }
-  /** At start, before any connection: records of all kinds except `queued` and `body`, in any number of inputs. */
+  /** At start, before any connection: records of all kinds except `queued` and `payload`, in any number of inputs. */
   | { readonly kind: 'restore'; readonly records: readonly StoredRecord[] }
   /** At start: what is stored of the queue of a session. */
   | {
@@ -73,12 +73,12 @@ export type Input =
     }
   /** Reference counts of shared payloads that the background scan found; `isEnd` ends the scan. */
   | {
-      readonly kind: 'bodies-counted'
-      readonly counts: readonly (readonly [bodyId: number, references: number])[]
+      readonly kind: 'payloads-counted'
+      readonly counts: readonly (readonly [payloadId: number, references: number])[]
       readonly isEnd: boolean
     }
   /** Queued records of ended sessions were deleted, and with each its reference to a shared payload. */
-  | { readonly kind: 'bodies-released'; readonly bodyIds: readonly number[] }
+  | { readonly kind: 'payloads-released'; readonly payloadIds: readonly number[] }
   /** A new link to another shard is open; nothing was sent on it yet. */
   | { readonly kind: 'peer-joined'; readonly peer: PeerNumber }
   /** The link has ended because the other shard failed. `peer-joined` reports its return. */

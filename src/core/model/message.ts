@@ -63,7 +63,7 @@ export class Message {
   frameEnd: number
   isOwned: boolean
   /** ID of the stored payload that several queues share; 0 if there is none. */
-  bodyId: number
+  payloadId: number
   /** Set for retained messages that were published since the start of the broker. */
   retainedOrigin: RetainedOrigin | undefined
   /** Number of deliveries that hold it in memory: see `outgoing/held-bytes.ts`. */
@@ -88,7 +88,7 @@ export class Message {
     this.payloadStart = from.payloadStart
     this.frameEnd = from.payloadEnd
     this.isOwned = false
-    this.bodyId = 0
+    this.payloadId = 0
     this.retainedOrigin = undefined
     this.holders = 0
   }

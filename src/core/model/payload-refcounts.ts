@@ -19,20 +19,20 @@ export class PayloadRefcounts {
   /** Payloads found by the scan. Those with count zero at its end have no references. */
   #swept: number[] = []
 
-  get(bodyId: number): number {
-    const page = this.#pages.get(Math.floor(bodyId / pageSize))
-    return page === undefined ? 0 : page.counts[bodyId % pageSize]
+  get(payloadId: number): number {
+    const page = this.#pages.get(Math.floor(payloadId / pageSize))
+    return page === undefined ? 0 : page.counts[payloadId % pageSize]
   }
 
   /** Adds `change` and returns the new count. */
-  add(bodyId: number, change: number): number {
-    const number = Math.floor(bodyId / pageSize)
+  add(payloadId: number, change: number): number {
+    const number = Math.floor(payloadId / pageSize)
     let page = this.#pages.get(number)
     if (page === undefined) {
       page = { counts: new Int32Array(pageSize), live: 0 }
       this.#pages.set(number, page)
     }
-    const index = bodyId % pageSize
+    const index = payloadId % pageSize
     const before = page.counts[index]
     const after = before + change
     page.counts[index] = after
@@ -42,14 +42,14 @@ export class PayloadRefcounts {
   }
 
   /** Adds the result of the scan: the number of records that referred to the payload at start. */
-  addSwept(bodyId: number, references: number): void {
-    this.#swept.push(bodyId)
-    this.add(bodyId, references)
+  addSwept(payloadId: number, references: number): void {
+    this.#swept.push(payloadId)
+    this.add(payloadId, references)
   }
 
   /** Called at the end of the scan: returns the payloads without references. */
   takeUnreferenced(): number[] {
-    const unreferenced = this.#swept.filter((bodyId) => this.get(bodyId) === 0)
+    const unreferenced = this.#swept.filter((payloadId) => this.get(payloadId) === 0)
     this.#swept = []
     return unreferenced
   }

@@ -9,8 +9,8 @@ import { recordAck } from './handle-commit.ts'
 import { sendAck, sendPacket } from './send-to-client.ts'
 
 /**
- * Does what `sendAck` and `sendPacket` do, after the barrier is complete. `waits`: the packet confirms changes of the
- * open batch, too.
+ * Sends a packet when the barrier is complete. `waits`: the packet also confirms changes of the open batch of this shard, so the
+ * barrier includes that batch.
  */
 export function ackWhenCommitted(
   state: BrokerState,
@@ -18,14 +18,14 @@ export function ackWhenCommitted(
   answer: { what: Ack | ControlPacket; barrier: CommitBarrier; waits: boolean },
 ): void {
   const { what: ack, barrier } = answer
-  if (answer.waits) deferUntilBatch(state, barrier)
+  if (answer.waits) addOpenBatch(state, barrier)
   connection.deferredAcks ??= []
   connection.deferredAcks.push({ ack, barrier, batch: 0 })
   barrier.whenComplete(() => release(state, connection))
 }
 
-/** Adds the open batch, or the last one that is not committed, to the barrier. */
-export function deferUntilBatch(state: BrokerState, barrier: CommitBarrier): void {
+/** Adds the commit of the open batch, or of the last batch that is not committed, to the barrier. */
+export function addOpenBatch(state: BrokerState, barrier: CommitBarrier): void {
   const batch = state.batches.lastOpenNumber
   if (batch <= state.batches.committed) return
   barrier.expect()
@@ -33,22 +33,22 @@ export function deferUntilBatch(state: BrokerState, barrier: CommitBarrier): voi
 }
 
 /**
- * Called before the broker's DISCONNECT, which nothing may follow: the time of a peer is unknown, so the client sends
- * its packets again after it reconnects.
+ * Called before the broker sends DISCONNECT, which no packet may follow. The commit of a peer may take any time, so these packets
+ * are not acknowledged: the client sends them again after it reconnects.
  */
 export function dropDeferredAcks(connection: Connection): void {
   connection.deferredAcks = undefined
 }
 
 function release(state: BrokerState, connection: Connection): void {
-  const held = connection.deferredAcks
-  if (held === undefined) return
+  const deferred = connection.deferredAcks
+  if (deferred === undefined) return
   let count = 0
-  while (count < held.length && (held[count].barrier === undefined || held[count].barrier?.isComplete === true)) count++
+  while (count < deferred.length && deferred[count].barrier?.isComplete !== false) count++
   if (count === 0) return
   connection.deferredAcks = undefined
-  for (const answer of held.slice(0, count)) send(state, connection, answer)
-  if (count < held.length) connection.deferredAcks = held.slice(count)
+  for (const ack of deferred.slice(0, count)) send(state, connection, ack)
+  if (count < deferred.length) connection.deferredAcks = deferred.slice(count)
   // The client sent DISCONNECT meanwhile, and this was its last acknowledgement.
   else if (connection.now.state === 'closing') closeStream(state, connection)
 }
@@ -58,18 +58,19 @@ export function closeStream(state: BrokerState, connection: Connection): void {
   state.outputs.closes.push({ connection, afterBatch: deferredUntil(state, connection) })
 }
 
-/** Returns the batch that the packets sent to it wait for; 0: none. */
+/** Returns the batch for which the packets to this connection wait; 0: none. */
 export function deferredUntil(state: BrokerState, connection: Connection): number {
-  const held = Math.max(connection.sendsDeferredUntilBatch, connection.acksDeferredUntilBatch)
-  return held > state.batches.committed ? held : 0
+  const batch = Math.max(connection.sendsDeferredUntilBatch, connection.acksDeferredUntilBatch)
+  return batch > state.batches.committed ? batch : 0
 }
 
 function send(state: BrokerState, connection: Connection, { ack, barrier, batch }: DeferredAck): void {
   const waits = batch > state.batches.committed
+  // An `Ack` has `waits`; any other packet, such as SUBACK, has not.
   if (!('waits' in ack)) return sendPacket(state, connection, ack, waits)
   const reason = barrier?.refusal ?? ack.reason
-  const isHeld = sendAck(state, connection, { ...ack, reason: reason ?? reasonCodes.success, waits })
-  const isAnswer = ack.type === 'puback' || (ack.type === 'pubrec' && !connection.canRefuseMessages)
+  const isDeferred = sendAck(state, connection, { ...ack, reason: reason ?? reasonCodes.success, waits })
+  const isForPublish = ack.type === 'puback' || (ack.type === 'pubrec' && !connection.canRefuseMessages)
   // An acknowledgement that waits for a commit is counted after the commit.
-  if (isAnswer && !isHeld && connection.unacknowledgedPublishes > 0) recordAck(state, connection)
+  if (isForPublish && !isDeferred && connection.unacknowledgedPublishes > 0) recordAck(state, connection)
 }

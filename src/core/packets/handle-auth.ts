@@ -22,7 +22,7 @@ import {
   type AwaitingAuthentication,
   type Open,
 } from '../state/connection-state.ts'
-import { dropAuthorizationResponses } from '../connect/authorization-wait.ts'
+import { forgetRequestedTopics } from '../connect/authorization-wait.ts'
 
 /** Maximum number of AUTH packets of a client in one authentication. Supported methods need at most two. */
 export const maxAuthenticationSteps = 16
@@ -142,7 +142,7 @@ export function handleReauthenticationResult(
   state.deadlines.cancel('reauthentication', connection)
   if (decision.identity === undefined) return
   setIdentity(state, connection, now.session, decision.identity)
-  dropAuthorizationResponses(now)
+  forgetRequestedTopics(now)
 }
 
 /** mqtt.idle_timeout applies to the steps of a re-authentication as to CONNECT. */

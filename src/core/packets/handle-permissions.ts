@@ -25,7 +25,7 @@ export function handleAuthorization(state: BrokerState, connection: Connection, 
   if (now.state !== 'open' || !recordAuthorization(state, connection, now, question)) return
   handleParked(state, connection, now)
   // Unless the packet waits again it is complete. A later packet with the same bytes is a different packet.
-  if (now.waiting?.questions.size === 0) now.waiting = undefined
+  if (now.waiting?.requestIds.size === 0) now.waiting = undefined
 }
 
 export function handlePermissionsChanged(state: BrokerState): void {

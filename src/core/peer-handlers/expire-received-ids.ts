@@ -90,17 +90,17 @@ export function removeReceivedId(
 ): { batch: number; barrier: CommitBarrier | undefined } {
   const { received, shard: place } = peerTable
   const { publisher, packetId } = exchange
-  const dealings = received.assignmentsOf(publisher, packetId)
-  const beyond = dealings?.beyond(place.own).filter((number) => number < place.count) ?? []
-  if (dealings === undefined || beyond.length === 0) {
+  const assignments = received.assignmentsOf(publisher, packetId)
+  const beyond = assignments?.beyond(place.own).filter((number) => number < place.count) ?? []
+  if (assignments === undefined || beyond.length === 0) {
     if (received.release(publisher, packetId) !== 'on disk') return { batch: 0, barrier: undefined }
     deleteRecord(state, { kind: 'forwarded', shard: place.own, publisher, packetId })
     return { batch: state.batches.openBatch.number, barrier: undefined }
   }
   const peers = beyond.map((number) => peerTable.peer(number))
-  const behind = [...dealings.entries()].flatMap(([, { barrier }]) => barrier ?? [])
-  dealings.release ??= releaseOnFurtherShards(state, peerTable, { exchange, peers, behind })
-  return { batch: 0, barrier: dealings.release }
+  const behind = [...assignments.entries()].flatMap(([, { barrier }]) => barrier ?? [])
+  assignments.release ??= releaseOnFurtherShards(state, peerTable, { exchange, peers, behind })
+  return { batch: 0, barrier: assignments.release }
 }
 
 interface ForwardedRelease {

@@ -29,17 +29,17 @@ export function handleForwarded(
   if (!isKnown) deliverNew(state, send, { from, link, number })
   else if (send.isRetained && link.retainedAgain?.has(send.message.topic.name) === true)
     retainForTopic(state, send.message, { shard: from, link, number })
-  const dealing = assignAll(state, peerTable, send, { link, number })
+  const outcome = assignAll(state, peerTable, send, { link, number })
   // Deleting a retained message that does not exist changes nothing, but repeated after a crash it could delete a later
   // message.
-  const mustBeKnown = dealing.isDecidedNow || (exactlyOnce !== undefined && !isKnown && send.isRetained)
+  const mustBeKnown = outcome.isDecidedNow || (exactlyOnce !== undefined && !isKnown && send.isRetained)
   const isStored = state.batches.openBatch.changes.length > changesBefore || mustBeKnown
-  if (exactlyOnce !== undefined && (!isKnown || dealing.isNew))
-    storeReceivedId(state, peerTable, exactlyOnce, { isStored, dealt: dealing.dealt })
+  if (exactlyOnce !== undefined && (!isKnown || outcome.isNew))
+    storeReceivedId(state, peerTable, exactlyOnce, { isStored, assignments: outcome.assignments })
   // A duplicate: its changes may be in a batch that is not committed yet.
   const batch = isStored ? state.batches.openBatch.number : isKnown ? lastOpenBatch(state) : 0
-  link.acks.note(number, { batch, isAwaited, barrier: dealing.barrier })
-  dealing.barrier?.arrive()
+  link.acks.note(number, { batch, isAwaited, barrier: outcome.barrier })
+  outcome.barrier?.arrive()
 }
 
 /** Delivers to the receivers that have not had the message. */
@@ -76,11 +76,11 @@ export function handlePlainPublish(state: BrokerState, link: LinkState, message:
 type RefuseMessage = (why: ReasonCode) => void
 
 /** What happened to a message for shared subscriptions. */
-interface SharedDealing {
+interface SharedOutcome {
   /** The creator has not arrived yet; undefined if nothing must be waited for. */
   barrier: CommitBarrier | undefined
   /** For QoS 2 messages that must not be duplicated: the shards that they went to, now and before. */
-  dealt: SharedAssignments | undefined
+  assignments: SharedAssignments | undefined
   /** The message is new for at least one of its shared subscriptions. */
   isNew: boolean
   /** It goes on to another shard after this choice is durable. */
@@ -92,25 +92,25 @@ function assignAll(
   peerTable: PeerTable,
   send: PeerPublish,
   { link, number }: { link: LinkState; number: number },
-): SharedDealing {
+): SharedOutcome {
   const { exactlyOnce, groups, isAwaited, tried } = send
   const known = exactlyOnce && peerTable.received.assignmentsOf(exactlyOnce.publisher, exactlyOnce.packetId)
-  const dealing: SharedDealing = { barrier: undefined, dealt: known, isNew: false, isDecidedNow: false }
+  const outcome: SharedOutcome = { barrier: undefined, assignments: known, isNew: false, isDecidedNow: false }
   // The publisher is acknowledged in any case. A session that passed the message on stores it if no member can receive
   // it.
   const isPassedOn = isAwaited && tried !== undefined
   const onRefused: RefuseMessage | undefined = isPassedOn ? (why) => link.acks.refuse(number, why) : undefined
   for (const filter of groups ?? []) {
-    const kept = assignOne(state, peerTable, send, { filter, dealing, onRefused })
+    const kept = assignOne(state, peerTable, send, { filter, outcome, onRefused })
     kept?.whenComplete(() => {
       if (kept.refusal !== undefined) onRefused?.(kept.refusal)
     })
     if (kept === undefined || kept.isComplete) continue
-    const barrier = (dealing.barrier ??= new CommitBarrier())
+    const barrier = (outcome.barrier ??= new CommitBarrier())
     barrier.expect()
     kept.whenComplete(() => barrier.arrive())
   }
-  return dealing
+  return outcome
 }
 
 /**
@@ -120,18 +120,18 @@ function assignOne(
   state: BrokerState,
   peerTable: PeerTable,
   send: PeerPublish,
-  { filter, dealing, onRefused }: { filter: TopicFilter; dealing: SharedDealing; onRefused: RefuseMessage | undefined },
+  { filter, outcome, onRefused }: { filter: TopicFilter; outcome: SharedOutcome; onRefused: RefuseMessage | undefined },
 ): CommitBarrier | undefined {
   const { message, isAwaited, exactlyOnce, tried = [] } = send
-  const before = dealing.dealt?.get(filter)
+  const before = outcome.assignments?.get(filter)
   if (before !== undefined && before.to < peerTable.shard.count)
-    return repeatAssignment(state, peerTable, send, { filter, dealing, before })
+    return repeatAssignment(state, peerTable, send, { filter, outcome, before })
   const group = splitSharedFilter(filter)
   if (group === undefined) return undefined
   const here = state.router.group(group.group, group.filter)
-  if (message.bodyId !== 0 && state.payloads.refcounts.get(message.bodyId) === 0) message.bodyId = 0
+  if (message.payloadId !== 0 && state.payloads.refcounts.get(message.payloadId) === 0) message.payloadId = 0
   if (here !== undefined && deliverToGroup(state, here, message, undefined)) {
-    if (exactlyOnce !== undefined) note(dealing, filter, { to: peerTable.shard.own, barrier: undefined })
+    if (exactlyOnce !== undefined) note(outcome, filter, { to: peerTable.shard.own, barrier: undefined })
     return undefined
   }
   const wanted = { group: { name: group.group, filter: group.filter }, tried, mayBeStored: message.qos > 0 }
@@ -144,15 +144,15 @@ function assignOne(
   }
   if (exactlyOnce === undefined) return forwardShared(state, peerTable, to, { message, filter, tried, isAwaited })
   const barrier = forwardSharedOnce(state, peerTable, to, { message, filter, tried, exactlyOnce, isDecided: false })
-  note(dealing, filter, { to: to.number, barrier })
-  dealing.isDecidedNow = true
+  note(outcome, filter, { to: to.number, barrier })
+  outcome.isDecidedNow = true
   return isAwaited ? barrier : undefined
 }
 
-function note(dealing: SharedDealing, filter: TopicFilter, dealt: SharedAssignment): void {
-  dealing.dealt ??= new SharedAssignments()
-  dealing.dealt.note(filter, dealt)
-  dealing.isNew = true
+function note(outcome: SharedOutcome, filter: TopicFilter, assignment: SharedAssignment): void {
+  outcome.assignments ??= new SharedAssignments()
+  outcome.assignments.note(filter, assignment)
+  outcome.isNew = true
 }
 
 /**
@@ -163,12 +163,12 @@ function repeatAssignment(
   state: BrokerState,
   peerTable: PeerTable,
   { message, exactlyOnce, tried = [] }: PeerPublish,
-  { filter, dealing, before }: { filter: TopicFilter; dealing: SharedDealing; before: SharedAssignment },
+  { filter, outcome, before }: { filter: TopicFilter; outcome: SharedOutcome; before: SharedAssignment },
 ): CommitBarrier | undefined {
   if (before.to === peerTable.shard.own || before.barrier !== undefined) return before.barrier
   const to = peerTable.peer(before.to)
   const barrier = forwardSharedOnce(state, peerTable, to, { message, filter, tried, exactlyOnce, isDecided: true })
-  dealing.dealt?.note(filter, { to: before.to, barrier })
+  outcome.assignments?.note(filter, { to: before.to, barrier })
   return barrier
 }
 
@@ -183,11 +183,12 @@ function storeReceivedId(
   state: BrokerState,
   peerTable: PeerTable,
   { publisher, packetId }: NonNullable<PeerPublish['exactlyOnce']>,
-  { isStored, dealt }: { isStored: boolean; dealt: SharedAssignments | undefined },
+  { isStored, assignments }: { isStored: boolean; assignments: SharedAssignments | undefined },
 ): void {
-  peerTable.received.add(publisher, packetId, { isStored, nowMs: state.nowMs, dealt })
+  peerTable.received.add(publisher, packetId, { isStored, nowMs: state.nowMs, assignments })
   const shard = peerTable.shard.own
-  if (isStored) putRecord(state, { kind: 'forwarded', shard, publisher, packetId, dealt: dealt?.toRecords() ?? [] })
+  if (isStored)
+    putRecord(state, { kind: 'forwarded', shard, publisher, packetId, assignments: assignments?.toRecords() ?? [] })
   scheduleExpiry(state)
 }
 

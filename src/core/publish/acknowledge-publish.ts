@@ -20,8 +20,8 @@ import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
  * Stores the packet identifier with the shards that the message went to, in the batch of the message's other changes.
  */
 export function recordIncoming(state: BrokerState, session: Session, packetId: PacketId): void {
-  const dealt = session.incoming.forwarded?.get(packetId)?.dealt?.toRecords() ?? []
-  putRecord(state, { kind: 'incoming', clientId: session.clientId, packetId, dealt })
+  const assignments = session.incoming.forwarded?.get(packetId)?.assignments?.toRecords() ?? []
+  putRecord(state, { kind: 'incoming', clientId: session.clientId, packetId, assignments })
 }
 
 /** Sends the first acknowledgement of a message that was just delivered. */
@@ -109,9 +109,9 @@ export function acknowledgeDuplicate(
     markRefused(barrier, known.refusal, removeIncoming(state, session, packetId))
   } else if (state.peerTable !== undefined && known?.isOfEarlierLife === true && !isRefused) {
     const plan = state.router.planFor(message.topic)
-    const isNewlyDealt = known.dealt === undefined
+    const isNewlyAssigned = known.assignments === undefined
     forwardToPeers(state, state.peerTable, { message, plan }, { publisher: session, packetId, isAgain: true })
-    if (isNewlyDealt) recordIncoming(state, session, packetId)
+    if (isNewlyAssigned) recordIncoming(state, session, packetId)
     acknowledgePublish(state, connection, session, ack)
   } else {
     sendAck(state, connection, { ...ack, reason: reasonCodes.success })

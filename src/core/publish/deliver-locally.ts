@@ -22,7 +22,7 @@ export function deliverLocally(state: BrokerState, message: Message, publisher: 
   for (const group of plan.groups) {
     if (deliverToGroup(state, group, message, undefined)) matched++
   }
-  if (isShared) releasePayload(state, message.bodyId)
+  if (isShared) releasePayload(state, message.payloadId)
   if (message.retain && state.peerTable !== undefined) recordLive(state.peerTable, message)
   return matched
 }
@@ -32,7 +32,7 @@ export function deliverFromPeer(state: BrokerState, message: Message): void {
   const plan = state.router.planFor(message.topic)
   const isShared = plan.recipients.length > 1 && message.qos > 0 && storeSharedPayload(state, plan, message)
   for (const recipient of plan.recipients) deliver(state, recipient, message, undefined)
-  if (isShared) releasePayload(state, message.bodyId)
+  if (isShared) releasePayload(state, message.payloadId)
   if (message.retain && state.peerTable !== undefined) recordLive(state.peerTable, message)
 }
 
@@ -88,7 +88,7 @@ function storeSharedPayload(state: BrokerState, plan: DeliveryPlan<Session>, mes
   for (const recipient of plan.recipients) if (isStoredFor(state, recipient, message)) stored++
   if (stored <= 1) return false
   storePayload(state, message)
-  state.payloads.refcounts.add(message.bodyId, 1)
+  state.payloads.refcounts.add(message.payloadId, 1)
   return true
 }
 

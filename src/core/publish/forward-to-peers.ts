@@ -73,22 +73,24 @@ export function forwardToPeers(
   origin: ForwardOrigin,
 ): number {
   const owner = message.retain ? ownerOf(message.topic.name, peerTable.shard.count) : peerTable.shard.own
-  const dealt = earlierAssignments(origin)
-  if (owner === peerTable.shard.own && dealt === undefined) {
+  const earlier = earlierAssignments(origin)
+  if (owner === peerTable.shard.own && earlier === undefined) {
     if (!plan.hasPeers) return 0
     if (isStoredNowhere(state, plan, message, origin)) return forwardUnstored(state, plan, message)
   }
   const wanted =
-    dealt === undefined ? deliveriesFor(state, plan, message, origin) : earlierSubscriberDeliveries(peerTable, dealt)
+    earlier === undefined
+      ? deliveriesFor(state, plan, message, origin)
+      : earlierSubscriberDeliveries(peerTable, earlier)
   if (owner !== peerTable.shard.own) {
     const part = deliveryFor(wanted, peerTable.peer(owner))
     part.isToBeRetained = true
     part.isKept ||= message.qos > 0 || origin.awaitsRetained === true
   }
-  const shared = dealt === undefined ? [] : repeatAssignments(peerTable, dealt)
+  const shared = earlier === undefined ? [] : repeatAssignments(peerTable, earlier)
   const parts = { wanted, shared }
   let matched = plan.peers.length + shared.length
-  if (dealt === undefined) {
+  if (earlier === undefined) {
     for (const group of plan.spanning)
       if (assignToMember(state, peerTable, message, { group, parts, origin })) matched++
   }
@@ -99,13 +101,13 @@ export function forwardToPeers(
 
 /** Returns where the message went before the restart of this shard; undefined if it is new. */
 function earlierAssignments({ publisher, packetId, isAgain }: ForwardOrigin): SharedAssignments | undefined {
-  return isAgain ? publisher?.incoming.forwarded?.get(packetId)?.dealt : undefined
+  return isAgain ? publisher?.incoming.forwarded?.get(packetId)?.assignments : undefined
 }
 
 /** Only for the subscribers of that time: later subscribers must not get it after newer messages. */
-function earlierSubscriberDeliveries(peerTable: PeerTable, dealt: SharedAssignments): PeerDelivery[] {
+function earlierSubscriberDeliveries(peerTable: PeerTable, assignments: SharedAssignments): PeerDelivery[] {
   const wanted: PeerDelivery[] = []
-  for (const number of dealt.toSubscribersOf) {
+  for (const number of assignments.toSubscribersOf) {
     if (number === peerTable.shard.own || number >= peerTable.shard.count) continue
     const part = deliveryFor(wanted, peerTable.peer(number))
     part.isForSubscribers = true
@@ -118,9 +120,9 @@ function earlierSubscriberDeliveries(peerTable: PeerTable, dealt: SharedAssignme
  * Repeats the assignments to the same shards, whatever members they have now. Deliveries on this shard were stored with
  * the assignment.
  */
-function repeatAssignments(peerTable: PeerTable, dealt: SharedAssignments): PeerDelivery[] {
+function repeatAssignments(peerTable: PeerTable, assignments: SharedAssignments): PeerDelivery[] {
   const shared: PeerDelivery[] = []
-  for (const [filter, { to }] of dealt.entries()) {
+  for (const [filter, { to }] of assignments.entries()) {
     if (to === peerTable.shard.own || to >= peerTable.shard.count) continue
     sharedDeliveryFor(shared, peerTable.peer(to), filter).isKept = true
   }
@@ -155,9 +157,9 @@ function deliveriesFor(
   origin: ForwardOrigin,
 ): PeerDelivery[] {
   const wanted: PeerDelivery[] = []
-  const dealt = plan.peers.length === 0 ? undefined : assignmentsOf(origin)
+  const assignments = plan.peers.length === 0 ? undefined : assignmentsOf(origin)
   for (const { peer, storedQoS } of plan.peers) {
-    dealt?.toSubscribersOf.push(peer.number)
+    assignments?.toSubscribersOf.push(peer.number)
     const part = deliveryFor(wanted, peer)
     part.isForSubscribers = true
     part.isKept = message.qos > 0 && effectiveQoS(state, message.qos, storedQoS) > 0
@@ -193,7 +195,7 @@ function assignToMember(
   let chosen = chooseShard(peerTable, { ...hand, mayBeHere: local !== undefined })
   if (chosen === 'here') {
     // The shared payload may have been deleted, if its last queue is already done with it.
-    if (message.bodyId !== 0 && state.payloads.refcounts.get(message.bodyId) === 0) message.bodyId = 0
+    if (message.payloadId !== 0 && state.payloads.refcounts.get(message.payloadId) === 0) message.payloadId = 0
     if (local !== undefined && deliverToGroup(state, local, message, undefined)) {
       assignmentsOf(origin)?.note(filter, { to: peerTable.shard.own, barrier: undefined })
       return true
@@ -206,9 +208,9 @@ function assignToMember(
   const part = sharedDeliveryFor(goesAlong ? parts.wanted : parts.shared, chosen, filter)
   const interest = interestOf(onPeers, chosen)
   part.isKept ||= message.qos > 0 && (interest?.storedMembers ?? 0) > 0
-  const dealt = assignmentsOf(origin)
-  if (dealt !== undefined) {
-    dealt.note(filter, { to: chosen.number, barrier: undefined })
+  const assignments = assignmentsOf(origin)
+  if (assignments !== undefined) {
+    assignments.note(filter, { to: chosen.number, barrier: undefined })
     part.isKept = true
     part.isDecided = false
   }
@@ -225,8 +227,8 @@ function assignmentsOf({ publisher, packetId }: ForwardOrigin): SharedAssignment
   if (publisher?.stored === undefined || packetId === 0) return undefined
   publisher.incoming.forwarded ??= new ForwardedPacketIds()
   const known = publisher.incoming.forwarded.of(packetId)
-  known.dealt ??= new SharedAssignments()
-  return known.dealt
+  known.assignments ??= new SharedAssignments()
+  return known.assignments
 }
 
 function interestOf(group: SharedGroup<Peer, Interest>, peer: Peer): Interest | undefined {

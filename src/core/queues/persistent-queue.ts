@@ -24,12 +24,12 @@ export function deleteRecord(state: BrokerState, key: Extract<StoredChange, { ch
 /** Undefined if the record is damaged; it is then deleted without a report. */
 export function messageOfRecord(
   state: BrokerState,
-  { message: stored, bodyId = 0 }: QueuedRecord,
+  { message: stored, payloadId = 0 }: QueuedRecord,
 ): Message | undefined {
   const name = typeof stored === 'number' ? undefined : parseTopicName(stored.topic)
   if (typeof stored === 'number' || name === undefined) return undefined
   const message = fromStored(stored, state.topics.named(name))
-  message.bodyId = bodyId
+  message.payloadId = payloadId
   return message
 }
 
@@ -47,7 +47,7 @@ export function storeDelivery(
   stored.count++
   if (delivery.group !== undefined) stored.mayHoldShared = true
   if (stored.count >= maxStoredOf(state, session)) markFull(state, session)
-  if (message.bodyId !== 0) state.payloads.refcounts.add(message.bodyId, 1)
+  if (message.payloadId !== 0) state.payloads.refcounts.add(message.payloadId, 1)
   const record: QueuedRecord = {
     kind: 'queued',
     clientId: session.clientId,
@@ -56,7 +56,7 @@ export function storeDelivery(
     retain: delivery.retain,
     subscriptionIdentifiers: delivery.subscriptionIdentifiers,
     sharedFilter: delivery.group?.sharedFilter,
-    message: message.bodyId === 0 ? toStored(message) : message.bodyId,
+    message: message.payloadId === 0 ? toStored(message) : message.payloadId,
   }
   putRecord(state, record)
   const ackLatency = session.bridge?.ackLatency
@@ -78,8 +78,8 @@ export function markFull(state: BrokerState, session: Session): void {
 
 /** Stores the payload of a message for several persistent sessions once; each queued record refers to it. */
 export function storePayload(state: BrokerState, message: Message): void {
-  message.bodyId = state.payloads.nextId()
-  putRecord(state, { kind: 'body', id: message.bodyId, message: toStored(message) })
+  message.payloadId = state.payloads.nextId()
+  putRecord(state, { kind: 'payload', id: message.payloadId, message: toStored(message) })
 }
 
 /**
@@ -90,7 +90,7 @@ export function deleteDelivery(state: BrokerState, session: Session, delivery: S
   const stored = session.stored
   releaseDelivery(state, session, delivery)
   if (stored === undefined || delivery.sequence === 0) return
-  const isPlain = delivery.qos === 1 && (delivery.message === undefined || delivery.message.bodyId === 0)
+  const isPlain = delivery.qos === 1 && (delivery.message === undefined || delivery.message.payloadId === 0)
   const isPutOff = session.bridge?.ackLatency !== undefined && isPlain
   const batch = state.batches.open(delivery.putBatch)
   if (batch !== undefined)
@@ -104,9 +104,9 @@ export function deleteDelivery(state: BrokerState, session: Session, delivery: S
   stored.count--
   if (state.sessions.full.delete(session)) state.rules.hasActionRoom = true
   if (stored.isFullAnnounced) announceSpace(state, session, stored, maxStoredOf(state, session))
-  const bodyId = delivery.message?.bodyId ?? stored.payloadsOnDisk?.get(delivery.sequence) ?? 0
+  const payloadId = delivery.message?.payloadId ?? stored.payloadsOnDisk?.get(delivery.sequence) ?? 0
   stored.payloadsOnDisk?.delete(delivery.sequence)
-  if (bodyId !== 0) releasePayload(state, bodyId)
+  if (payloadId !== 0) releasePayload(state, payloadId)
   if (stored.deletedSinceRecord < headRecordInterval) return
   if (isPutOff) state.batches.deferWrite({ change: 'put', record: recordOf(session, stored) })
   else recordSession(state, session, stored)
@@ -125,8 +125,8 @@ export function commitWithoutDelay({ batches }: BrokerState, session: Session, {
   if (session.bridge?.ackLatency !== undefined && qos === 1) batches.stopDeferring()
 }
 
-export function releasePayload(state: BrokerState, bodyId: number): void {
-  if (state.payloads.refcounts.add(bodyId, -1) === 0) deleteRecord(state, { kind: 'body', id: bodyId })
+export function releasePayload(state: BrokerState, payloadId: number): void {
+  if (state.payloads.refcounts.add(payloadId, -1) === 0) deleteRecord(state, { kind: 'payload', id: payloadId })
 }
 
 export function recordSession(state: BrokerState, session: Session, stored: PersistentQueue): void {

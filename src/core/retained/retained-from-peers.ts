@@ -18,7 +18,7 @@ import type { RetainedMarks, RetainedReplay, RetainedSource } from '../state/ses
 import type { Session } from '../state/sessions/session.ts'
 import type { RetainedMessage } from '../model/retained-message.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
-import { deferUntilBatch } from '../outgoing/deferred-acks.ts'
+import { addOpenBatch } from '../outgoing/deferred-acks.ts'
 
 /** Maximum number of messages in one response, because they are in memory until the client takes them. */
 const maxAskedAtOnce = 100
@@ -62,7 +62,7 @@ function startMarks(state: BrokerState, peerTable: PeerTable, session: Session):
     link.awaited.push({ version, barrier, marks })
   }
   // SUBACK waits for the same barrier and is sent first.
-  if (session.stored !== undefined) deferUntilBatch(state, barrier)
+  if (session.stored !== undefined) addOpenBatch(state, barrier)
   barrier.whenComplete(() => {
     marks.isComplete = true
     if (session.retainedReplays !== undefined) state.retained.replaying.add(session)

@@ -39,10 +39,10 @@ export function storeForMembers(state: BrokerState, session: Session, stored: Pe
   if (state.peerTable === undefined && state.subscriptions.counts.shared === 0) return false
   const name = reserveInternalName(state.ids, session.clientId)
   state.batches.openBatch.changes.push({ change: 'rename-session', clientId: session.clientId, to: name })
-  const nobodys = { clientId: name, expirySeconds: 0, disconnectedAtMs: state.nowMs, queueHead: stored.diskFrom }
+  const expired = { clientId: name, expirySeconds: 0, disconnectedAtMs: state.nowMs, queueHead: stored.diskFrom }
   // The will is already published. If it is pending, it is stored again under another key.
   deleteRecord(state, { kind: 'will', clientId: name })
-  putRecord(state, { ...recordOf(session, stored), ...nobodys })
+  putRecord(state, { ...recordOf(session, stored), ...expired })
   add(state, { name, from: stored.diskFrom, afterBatch: state.batches.lastOpenNumber })
   return true
 }
@@ -153,6 +153,6 @@ function giveToOthers(state: BrokerState, queue: EndedSessionQueue, record: Queu
   const kept = isHere ? undefined : reassignToPeer(state, delivery, true)
   if (!isHere && kept === undefined) return undefined
   deleteRecord(state, { kind: 'queued', clientId: queue.name, sequence: record.sequence })
-  if (record.bodyId !== undefined) releasePayload(state, record.bodyId)
+  if (record.payloadId !== undefined) releasePayload(state, record.payloadId)
   return kept
 }

@@ -20,14 +20,14 @@ export function groupOf(state: BrokerState, sharedFilter: string): SharedGroup<S
 /** Returns true if a member of this shard has it now. `session` is the previous member, undefined if it has ended. */
 export function reassignToMember(state: BrokerState, session: Session | undefined, delivery: SessionDelivery): boolean {
   if (delivery.group === undefined || delivery.message === undefined) return false
-  letGoOfOldBody(state, delivery.message)
+  releaseOldPayload(state, delivery.message)
   if (delivery.wasSent && session !== undefined) state.shared.redelivery.noteSent(delivery.message, session)
   return deliverToGroup(state, delivery.group, delivery.message, session)
 }
 
 /** The shared payload was deleted after its queues were done: a record must not refer to it. */
-function letGoOfOldBody(state: BrokerState, message: Message): void {
-  if (message.bodyId !== 0 && state.payloads.refcounts.get(message.bodyId) === 0) message.bodyId = 0
+function releaseOldPayload(state: BrokerState, message: Message): void {
+  if (message.payloadId !== 0 && state.payloads.refcounts.get(message.payloadId) === 0) message.payloadId = 0
 }
 
 /**

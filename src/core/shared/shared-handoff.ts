@@ -13,7 +13,7 @@ import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import type { SharedHandoff } from '../state/sessions/shared-redelivery-state.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
-import { deferUntilBatch } from '../outgoing/deferred-acks.ts'
+import { addOpenBatch } from '../outgoing/deferred-acks.ts'
 import { sendRelease } from '../peers/qos2-forwarding.ts'
 import { forwardSharedOnce } from './forward-shared.ts'
 import { deliverToGroup } from '../publish/deliver-locally.ts'
@@ -30,29 +30,30 @@ export function storeHandoff(
   { message, filter }: { message: Message; filter: TopicFilter },
 ): CommitBarrier {
   const key = { shard: peerTable.shard.own, name: state.ids.nextName() }
-  putRecord(state, { kind: 'moving', ...key, to: to.number, filter, message: toStored(message) })
+  putRecord(state, { kind: 'handoff', ...key, to: to.number, filter, message: toStored(message) })
   return send(state, peerTable, to, { key, message, filter, isDecided: false })
 }
 
 /** Restore is complete: handoffs continue. */
 export function resumeHandoffs(state: BrokerState): void {
-  for (const moving of state.shared.restoredHandoffs.splice(0)) moveOn(state, moving)
+  for (const handoff of state.shared.restoredHandoffs.splice(0)) continueHandoff(state, handoff)
 }
 
 /** Sends the message to its shard. If the number of shards has changed, it goes to one that finds a member. */
-function moveOn(state: BrokerState, moving: SharedHandoff): void {
+function continueHandoff(state: BrokerState, handoff: SharedHandoff): void {
   const { shard, peerTable } = state
-  const target = moving.to % shard.count
-  if (target === shard.own && isTakenHere(state, moving)) return deleteRecord(state, { kind: 'moving', ...moving.key })
+  const target = handoff.to % shard.count
+  if (target === shard.own && isDeliveredHere(state, handoff))
+    return deleteRecord(state, { kind: 'handoff', ...handoff.key })
   if (peerTable === undefined) {
-    state.counts.countDrop(undefined, moving.message, 'session-ended')
-    return deleteRecord(state, { kind: 'moving', ...moving.key })
+    state.counts.countDrop(undefined, handoff.message, 'session-ended')
+    return deleteRecord(state, { kind: 'handoff', ...handoff.key })
   }
   const to = peerTable.peer(target === shard.own ? (shard.own + 1) % shard.count : target)
-  send(state, peerTable, to, { ...moving, isDecided: true })
+  send(state, peerTable, to, { ...handoff, isDecided: true })
 }
 
-function isTakenHere(state: BrokerState, { message, filter }: SharedHandoff): boolean {
+function isDeliveredHere(state: BrokerState, { message, filter }: SharedHandoff): boolean {
   const shared = splitSharedFilter(filter)
   const group = shared === undefined ? undefined : state.router.group(shared.group, shared.filter)
   return group !== undefined && deliverToGroup(state, group, message, undefined)
@@ -67,11 +68,11 @@ function send(
   const exactlyOnce = message.qos === 2 ? { publisher: key.name, packetId: onlyPacketId } : undefined
   const kept = forwardSharedOnce(state, peerTable, to, { message, filter, tried: [], exactlyOnce, isDecided })
   kept.whenComplete(() => {
-    deleteRecord(state, { kind: 'moving', ...key })
+    deleteRecord(state, { kind: 'handoff', ...key })
     if (exactlyOnce === undefined) return
     // If the name were released before the record is deleted, a crash would send the message again as a new one.
     const removed = new CommitBarrier()
-    deferUntilBatch(state, removed)
+    addOpenBatch(state, removed)
     removed.arrive()
     const released = new CommitBarrier()
     sendRelease(state, { kind: 'release', ...exactlyOnce }, { peers: [to], behind: [removed], barrier: released })

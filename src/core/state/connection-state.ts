@@ -68,8 +68,8 @@ export interface Open {
 /** What a packet waits for, and all requests made for it: see `authorization-wait.ts`. */
 export interface AuthorizationWait {
   readonly packet: Packet
-  readonly questions: Set<RequestId>
-  readonly requested: Set<string>
+  readonly requestIds: Set<RequestId>
+  readonly requestedTopics: Set<string>
 }
 
 /** `question`: the request without a response; undefined: the client must send AUTH next. */

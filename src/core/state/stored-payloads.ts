@@ -22,10 +22,11 @@ export class StoredPayloads {
     return this.#lastId
   }
 
-  /** IDs up to `bodyId` are in use since before a restart. */
-  noteIdsUsedUpTo(bodyId: number): void {
+  /** IDs up to `payloadId` are in use since before a restart. */
+  noteIdsUsedUpTo(payloadId: number): void {
     const { own, count } = this.#shard
-    const lastOfOwn = bodyId - ((((bodyId - own) % count) + count) % count)
-    this.#lastId = Math.max(this.#lastId, lastOfOwn)
+    // The largest ID of this shard that is at most `payloadId`.
+    const lastOwnId = payloadId - ((((payloadId - own) % count) + count) % count)
+    this.#lastId = Math.max(this.#lastId, lastOwnId)
   }
 }

@@ -59,9 +59,9 @@ export function restore(state: BrokerState, record: StoredRecord): void {
       return restoreWill(state, record)
     case 'forwarded':
       return restoreForwarded(state, record)
-    case 'moving':
-      return restoreMoving(state, record)
-    case 'body':
+    case 'handoff':
+      return restoreHandoff(state, record)
+    case 'payload':
       return state.payloads.noteIdsUsedUpTo(record.id)
     case 'queued':
     case 'fact':
@@ -89,11 +89,13 @@ function restoreReserved(state: BrokerState, record: StoredRecord): void {
   else restoreWill(state, record)
 }
 
-function restoreForwarded(state: BrokerState, { shard, publisher, packetId, dealt }: ForwardedRecord): void {
+function restoreForwarded(state: BrokerState, { shard, publisher, packetId, assignments }: ForwardedRecord): void {
   if (state.peerTable?.shard.own !== shard) return
-  const dealings =
-    dealt === undefined ? new SharedAssignments({ to: shard, barrier: undefined }) : SharedAssignments.restored(dealt)
-  state.peerTable.received.add(publisher, packetId, { isStored: true, nowMs: state.nowMs, dealt: dealings })
+  const restored =
+    assignments === undefined
+      ? new SharedAssignments({ to: shard, barrier: undefined })
+      : SharedAssignments.restored(assignments)
+  state.peerTable.received.add(publisher, packetId, { isStored: true, nowMs: state.nowMs, assignments: restored })
   scheduleExpiry(state)
 }
 
@@ -166,7 +168,7 @@ function restoreSubscription(state: BrokerState, record: SubscriptionRecord): vo
   updateInterest(state, presenceOf(session), filter, { before: undefined, after: options })
 }
 
-function restoreIncoming(state: BrokerState, { clientId, packetId, dealt }: IncomingRecord): void {
+function restoreIncoming(state: BrokerState, { clientId, packetId, assignments }: IncomingRecord): void {
   const session = state.sessions.get(clientId)
   if (session === undefined) return
   session.incoming.unreleased().add(packetId, state.nowMs)
@@ -175,7 +177,7 @@ function restoreIncoming(state: BrokerState, { clientId, packetId, dealt }: Inco
     session.incoming.forwarded.restore(
       packetId,
       state.peerTable.peers.map(({ number }) => number),
-      dealt === undefined ? undefined : SharedAssignments.restored(dealt),
+      assignments === undefined ? undefined : SharedAssignments.restored(assignments),
     )
   }
 }
@@ -222,7 +224,7 @@ function restoreRetained(state: BrokerState, stored: StoredMessage): void {
 }
 
 /** The handoff of a shard that no longer exists belongs to another one now. */
-function restoreMoving(state: BrokerState, record: HandoffRecord): void {
+function restoreHandoff(state: BrokerState, record: HandoffRecord): void {
   const { shard, name, to } = record
   const filter = parseTopicFilter(record.filter)
   const message = messageOf(state, { ...record.message, isRepeat: true })

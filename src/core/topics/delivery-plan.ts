@@ -134,8 +134,8 @@ export class DeliveryPlan<S extends object, P extends object = object> {
   }
 }
 
-const nobody: readonly never[] = []
-const noPeerMatches = { peers: nobody, spanning: nobody } as const
+const noSubscribers: readonly never[] = []
+const noPeerMatches = { peers: noSubscribers, spanning: noSubscribers } as const
 
 /**
  * Makes a plan from the subscribers of all matching filters, without those that `admits` excludes, and from the
@@ -144,7 +144,7 @@ const noPeerMatches = { peers: nobody, spanning: nobody } as const
 export function makePlan<S extends object, P extends object>(
   subscriberLists: readonly FilterSubscribers<S>[],
   admits: (subscriber: S) => boolean,
-  peerSubscribers: readonly FilterSubscribers<P, Interest>[] = nobody,
+  peerSubscribers: readonly FilterSubscribers<P, Interest>[] = noSubscribers,
   rules?: readonly MatchedRule[],
 ): DeliveryPlan<S, P> {
   const recipients: MatchedSubscriber<S>[] = []
@@ -183,5 +183,5 @@ export function makePlan<S extends object, P extends object>(
  * An array that was extended by `push` has memory for 17 entries, and there may be a million plans with one recipient.
  */
 function trimmed<T>(list: T[]): readonly T[] {
-  return list.length === 0 ? nobody : list.slice()
+  return list.length === 0 ? noSubscribers : list.slice()
 }

@@ -39,7 +39,7 @@ export class SharedGroup<S extends object, O = SubscriptionOptions> {
   readonly sharedFilter: TopicFilter
   readonly #members: Map<S, GroupMember<S, O>> = new Map()
   #turn: GroupMember<S, O> | undefined = undefined
-  #dealt = 0
+  #deliveries = 0
 
   constructor(name: string, filter: TopicFilter) {
     this.name = name
@@ -52,7 +52,7 @@ export class SharedGroup<S extends object, O = SubscriptionOptions> {
    * alternately would always choose the same members.
    */
   nextTurn(): number {
-    return this.#dealt++
+    return this.#deliveries++
   }
 
   get size(): number {

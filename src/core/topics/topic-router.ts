@@ -27,7 +27,7 @@ import type { SubscriptionOptions } from './subscription-options.ts'
 import { SubscriptionTrie, type FilterSubscribers } from './subscription-trie.ts'
 
 const nowhere: readonly never[] = []
-const anybody = (): boolean => true
+const anySubscriber = (): boolean => true
 
 /** It extends the watch instead of referring to it: the message path then touches one object less. */
 class CachedRoute<S extends object, P extends object> extends PlanWatch implements TopicRoute {
@@ -130,7 +130,7 @@ export class TopicRouter<S extends object, P extends object = object> {
   setInterest(peer: P, filter: TopicFilter, interest: Interest | undefined): void {
     const shared = splitSharedFilter(filter)
     const bare = shared?.filter ?? filter
-    const isHeldHere = this.#countsBefore(peer) && this.#trie.isHeldBy(bare, anybody)
+    const isHeldHere = this.#countsBefore(peer) && this.#trie.isHeldBy(bare, anySubscriber)
     if (isHeldHere && this.isCountedOnPeers(bare)) this.#countedOnPeers--
     const isNew =
       interest === undefined ? this.#onPeers.remove(filter, peer) : this.#onPeers.add(filter, peer, interest)

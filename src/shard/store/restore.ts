@@ -15,7 +15,7 @@ const restoredKinds: readonly RecordKind[] = [
   'will',
   'retained',
   'forwarded',
-  'moving',
+  'handoff',
 ]
 
 /** `mark` says what is being read, in case it makes the shard fail. */
@@ -36,9 +36,9 @@ export async function restoreBroker(
     marked(mark, { kind: 'session', clientId }, () => core.handle({ kind: 'restore-queue', ...bounds }, nowMs))
   }
   for await (const counts of store.countPayloadReferences()) {
-    core.handle({ kind: 'bodies-counted', counts, isEnd: false }, nowMs)
+    core.handle({ kind: 'payloads-counted', counts, isEnd: false }, nowMs)
   }
-  core.handle({ kind: 'bodies-counted', counts: [], isEnd: true }, nowMs)
+  core.handle({ kind: 'payloads-counted', counts: [], isEnd: true }, nowMs)
   release()
 }
 

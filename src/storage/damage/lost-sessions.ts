@@ -281,9 +281,9 @@ class LostSessionRecovery {
     if (typeof message === 'number') {
       const key = payloadKey(message)
       const value = await this.#database.get(key)
-      const body = value && this.#attempt([key, value], () => readRecord(key, value, ''))
-      if (body?.kind !== 'body') return undefined
-      message = body.message
+      const payloadRecord = value && this.#attempt([key, value], () => readRecord(key, value, ''))
+      if (payloadRecord?.kind !== 'payload') return undefined
+      message = payloadRecord.message
     }
     const { topic, payload, properties, publisher, publishedAtMs, expiresAtMs } = message
     return JSON.stringify({

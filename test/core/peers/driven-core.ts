@@ -73,7 +73,7 @@ export class DrivenCore {
     const { records, queues, bodies } = from.recordStore.readStart()
     this.handle({ kind: 'restore', records })
     for (const queue of queues) this.handle({ kind: 'restore-queue', ...queue })
-    this.handle({ kind: 'bodies-counted', counts: bodies, isEnd: true })
+    this.handle({ kind: 'payloads-counted', counts: bodies, isEnd: true })
   }
 
   /** A turn of one input. */

@@ -51,7 +51,7 @@ function endSession({ cores, leaving }: Scene): void {
 }
 
 function nothingIsLeft(cores: SeveralCores): void {
-  const left = cores.recordStore.readAll().filter(({ kind }) => kind === 'moving' || kind === 'forwarded')
+  const left = cores.recordStore.readAll().filter(({ kind }) => kind === 'handoff' || kind === 'forwarded')
   assert.deepEqual(left, [])
 }
 
@@ -132,7 +132,7 @@ for (const qos of [1, 2] as const) {
 test('what was on its way when the node had more shards goes to a member of those that are left', () => {
   const recordStore = new MemoryRecordStore()
   const moving = {
-    kind: 'moving',
+    kind: 'handoff',
     shard: 2,
     name: 'x.1',
     to: 1,
@@ -148,6 +148,6 @@ test('what was on its way when the node had more shards goes to a member of thos
   )
   while (core.isWriting) core.commit()
   const kinds = recordStore.readAll().map(({ kind }) => kind)
-  assert.equal(kinds.filter((kind) => kind === 'moving').length, 0)
+  assert.equal(kinds.filter((kind) => kind === 'handoff').length, 0)
   assert.equal(kinds.filter((kind) => kind === 'queued').length, 1)
 })

@@ -114,8 +114,8 @@ function isServed(
 }
 
 function exportName(record: Extract<StoredRecord, { kind: 'queued' }>, { present }: LeftStore): string {
-  const body = typeof record.message === 'number' ? present.get(`body ${record.message}`) : undefined
-  const message = body?.kind === 'body' ? body.message : record.message
+  const body = typeof record.message === 'number' ? present.get(`payload ${record.message}`) : undefined
+  const message = body?.kind === 'payload' ? body.message : record.message
   return typeof message === 'number' ? '' : `${record.sequence} ${Buffer.from(message.payload).toString('base64')}`
 }
 

@@ -57,8 +57,8 @@ export function nameOf(record: StoredRecord): string {
       return `queued ${record.clientId} ${record.sequence}`
     case 'retained':
       return `retained ${record.message.topic}`
-    case 'body':
-      return `body ${record.id}`
+    case 'payload':
+      return `payload ${record.id}`
     default:
       return record.kind
   }
@@ -95,7 +95,7 @@ class Writer {
     if (choice < 0.4) return this.#deleteOldest(clientId)
     if (choice < 0.5) {
       const id = this.#body++
-      const body: StoredRecord = { kind: 'body', id, message: message('a/b', this.#payload()) }
+      const body: StoredRecord = { kind: 'payload', id, message: message('a/b', this.#payload()) }
       return this.#put(body, queued(clientId, this.#sequence++, id))
     }
     return this.#put(queued(clientId, this.#sequence++, this.#payload()))

@@ -145,7 +145,7 @@ export class LocalInterest {
       const { interest } = count
       count.sent = interest
       count.sentVersion = this.version
-      changes.push(interest ?? nobody(count.filter))
+      changes.push(interest ?? noInterest(count.filter))
       if (interest === undefined) this.#counts.delete(count.filter)
     }
     this.#changes.clear()
@@ -167,7 +167,7 @@ export class LocalInterest {
   }
 }
 
-function nobody(filter: TopicFilter): Interest {
+function noInterest(filter: TopicFilter): Interest {
   return { filter, members: 0, storedMembers: 0, storedQoS: 0, qos: 0, isFull: false }
 }
 

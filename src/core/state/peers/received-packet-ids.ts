@@ -2,7 +2,7 @@
 // Duplicates, sent after a failure of either shard, are ignored.
 //
 //   "lqzf3k9c device-7"  ids { 12, 13, 14 }   on disk { 12, 13 }       14 had no persistent receiver here
-//                        dealt 13: $share/press/# to shard 2           no member was left here: passed on, and known there
+//                        assignments of 13: $share/press/# to shard 2   no member was left here: that shard knows 13, too
 
 import type { PacketId } from '../../../protocol/index.ts'
 import { PacketIdSet } from '../sessions/packet-id-set.ts'
@@ -12,7 +12,7 @@ interface Publisher {
   readonly ids: PacketIdSet
   readonly onDisk: PacketIdSet
   /** Destination of the messages of shared subscriptions. */
-  dealt: Map<PacketId, SharedAssignments> | undefined
+  assignments: Map<PacketId, SharedAssignments> | undefined
 }
 
 export class ReceivedPacketIds {
@@ -31,32 +31,32 @@ export class ReceivedPacketIds {
   }
 
   assignmentsOf(publisher: string, packetId: PacketId): SharedAssignments | undefined {
-    return this.#publishers.get(publisher)?.dealt?.get(packetId)
+    return this.#publishers.get(publisher)?.assignments?.get(packetId)
   }
 
   /** `isStored`: it is on disk now, or was before. */
   add(
     publisher: string,
     packetId: PacketId,
-    how: { isStored: boolean; nowMs: number; dealt?: SharedAssignments | undefined },
+    how: { isStored: boolean; nowMs: number; assignments?: SharedAssignments | undefined },
   ): void {
     let known = this.#publishers.get(publisher)
     if (known === undefined) {
-      known = { ids: new PacketIdSet(), onDisk: new PacketIdSet(), dealt: undefined }
+      known = { ids: new PacketIdSet(), onDisk: new PacketIdSet(), assignments: undefined }
       this.#publishers.set(publisher, known)
     }
     known.ids.add(packetId, how.nowMs)
     if (how.isStored) known.onDisk.add(packetId, how.nowMs)
-    if (how.dealt === undefined) return
-    known.dealt ??= new Map()
-    known.dealt.set(packetId, how.dealt)
+    if (how.assignments === undefined) return
+    known.assignments ??= new Map()
+    known.assignments.set(packetId, how.assignments)
   }
 
   /** Returns whether it was known, and whether it was on disk. */
   release(publisher: string, packetId: PacketId): 'unknown' | 'in memory' | 'on disk' {
     const known = this.#publishers.get(publisher)
     if (known?.ids.delete(packetId) !== true) return 'unknown'
-    known.dealt?.delete(packetId)
+    known.assignments?.delete(packetId)
     if (known.ids.size === 0) this.#publishers.delete(publisher)
     return known.onDisk.delete(packetId) ? 'on disk' : 'in memory'
   }

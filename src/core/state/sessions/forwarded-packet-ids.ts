@@ -9,7 +9,7 @@ export interface ForwardedPacketId {
   /** Peers that know the identifier and must be told when it is released. */
   readonly peers: Set<PeerNumber>
   /** Destination by shared subscription. Undefined: no shared subscription, or unknown since a restart. */
-  dealt: SharedAssignments | undefined
+  assignments: SharedAssignments | undefined
   /** Completes when all peers have the message. Undefined: not awaited, or unknown since a restart. */
   spread: CommitBarrier | undefined
   /** A shard refused the message, and the client disconnected before it was told: the response to its duplicate. */
@@ -38,7 +38,7 @@ export class ForwardedPacketIds {
     if (known !== undefined) return known
     const made: ForwardedPacketId = {
       peers: new Set(),
-      dealt: undefined,
+      assignments: undefined,
       spread: undefined,
       refusal: undefined,
       barrier: undefined,
@@ -50,7 +50,7 @@ export class ForwardedPacketIds {
   }
 
   /** Known from disk only: any peer may know it. */
-  restore(packetId: PacketId, peers: readonly PeerNumber[], dealt: SharedAssignments | undefined): void {
+  restore(packetId: PacketId, peers: readonly PeerNumber[], assignments: SharedAssignments | undefined): void {
     const how = {
       spread: undefined,
       refusal: undefined,
@@ -58,7 +58,7 @@ export class ForwardedPacketIds {
       isOfEarlierLife: true,
       isBeingReleased: false,
     }
-    this.#ids.set(packetId, { peers: new Set(peers), dealt, ...how })
+    this.#ids.set(packetId, { peers: new Set(peers), assignments, ...how })
   }
 
   /** The known state replaces the unknown one from before the restart. */
@@ -69,7 +69,7 @@ export class ForwardedPacketIds {
 
   release(packetId: PacketId, barrier: CommitBarrier): void {
     const how = {
-      dealt: undefined,
+      assignments: undefined,
       spread: undefined,
       refusal: undefined,
       isOfEarlierLife: false,

@@ -7,7 +7,7 @@
 //                                         subscribers     shards 1, 2
 
 import type { TopicFilter } from '../../../protocol/index.ts'
-import { type RedistributedRecord, forSubscribers } from '../../../records/index.ts'
+import { type ShardAssignment, forSubscribers } from '../../../records/index.ts'
 import type { PeerNumber } from '../../model/peer-messages.ts'
 import type { CommitBarrier } from '../../model/commit-barrier.ts'
 
@@ -29,22 +29,22 @@ export class SharedAssignments {
     this.#others = others
   }
 
-  static restored(records: readonly RedistributedRecord[]): SharedAssignments {
-    const dealings = new SharedAssignments()
+  static restored(records: readonly ShardAssignment[]): SharedAssignments {
+    const restored = new SharedAssignments()
     for (const { filter, to } of records) {
-      if (filter === forSubscribers) dealings.toSubscribersOf.push(to)
-      else dealings.note(filter as TopicFilter, { to, barrier: undefined })
+      if (filter === forSubscribers) restored.toSubscribersOf.push(to)
+      else restored.note(filter as TopicFilter, { to, barrier: undefined })
     }
-    return dealings
+    return restored
   }
 
   get(filter: TopicFilter): SharedAssignment | undefined {
     return this.#byFilter?.get(filter) ?? this.#others
   }
 
-  note(filter: TopicFilter, dealt: SharedAssignment): void {
+  note(filter: TopicFilter, assignment: SharedAssignment): void {
     this.#byFilter ??= new Map()
-    this.#byFilter.set(filter, dealt)
+    this.#byFilter.set(filter, assignment)
   }
 
   entries(): Iterable<[TopicFilter, SharedAssignment]> {
@@ -56,7 +56,7 @@ export class SharedAssignments {
     return [...new Set([...this.entries()].map(([, { to }]) => to))].filter((to) => to !== own)
   }
 
-  toRecords(): RedistributedRecord[] {
+  toRecords(): ShardAssignment[] {
     const shared = [...this.entries()].map(([filter, { to }]) => ({ filter: filter as string, to }))
     return [...shared, ...this.toSubscribersOf.map((to) => ({ filter: forSubscribers, to }))]
   }
