@@ -1,4 +1,4 @@
-// What makes a test fail by chance on a slow machine, or beside other tests.
+// What makes a test fail by chance on a slow machine, or hides others.
 
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
@@ -28,6 +28,11 @@ const habits: readonly Habit[] = [
     pattern: /\btest\([^\n]*\{ timeout: |^ {2}\{ timeout: /m,
     remedy: 'a machine may be ten times slower: wait for the state, and stop the clock with t.mock.timers',
     example: "test('ends at once', { timeout: 3_000 }, async (t) => {",
+  },
+  {
+    pattern: /\b(test|describe)\.only\(|\bonly: true/,
+    remedy: 'files share a process, in which no other test runs then: name the test with --test-name-pattern',
+    example: "describe.only('a broker', () => {",
   },
   {
     pattern: /^(?![^]*export \{ fc \})[^]*from 'fast-check'/,

@@ -1,0 +1,46 @@
+// node test/run.ts NAME...     NAME is a set (check, unit, services) or one of its jobs
+// Runs jobs on all processors: two at a time, each with processes of its own. Prints the output of a job whole, when it ends. The exit
+// code is 0 only if all passed; a job of tests in which none ran has failed.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { checkout, jobsOf, type Job } from './jobs.ts'
+
+const jobsAtOnce = 2
+
+const jobs = process.argv.slice(2).flatMap(jobsOf)
+if (jobs.length === 0)
+  throw new Error(
+    `no job is named; known are ${jobsOf()
+      .map(({ name }) => name)
+      .join(', ')}`,
+  )
+const failed: string[] = []
+const waiting = jobs.filter(({ isAlone }) => isAlone !== true)
+await Promise.all(Array.from({ length: jobsAtOnce }, () => runAll(waiting)))
+await runAll(jobs.filter(({ isAlone }) => isAlone === true))
+if (failed.length > 0) console.log(`failed: ${failed.join(', ')}`)
+process.exitCode = failed.length === 0 ? 0 : 1
+
+async function runAll(queue: Job[]): Promise<void> {
+  for (let job = queue.shift(); job !== undefined; job = queue.shift()) await run(job)
+}
+
+async function run({ name, command, environment, hasTests }: Job): Promise<void> {
+  const startedAtMs = performance.now()
+  const [program = '', ...options] = command
+  const child = spawn(program, options, {
+    cwd: checkout,
+    env: { ...process.env, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const output: Buffer[] = []
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => output.push(chunk))
+  const [code] = await once(child, 'close')
+  const text = Buffer.concat(output).toString()
+  const isPassed = code === 0 && (!hasTests || /^ℹ pass [1-9]/m.test(text))
+  if (!isPassed) failed.push(name)
+  const seconds = ((performance.now() - startedAtMs) / 1_000).toFixed(0)
+  process.stdout.write(text)
+  console.log(`== ${name} ${isPassed ? 'passed' : 'FAILED'} after ${seconds} s`)
+}
