@@ -310,7 +310,7 @@ function configOf({ routeOptions }: FastifyRequest): Partial<RouteConfig> {
 }
 
 function isOpenToAll(request: FastifyRequest): boolean {
-  return configOf(request).access === 'open'
+  return configOf(request).access === 'open' || isForStartPage(request)
 }
 
 /** The handler reads its body. */

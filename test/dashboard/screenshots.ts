@@ -74,7 +74,7 @@ async function takeView(broker: BrokerWithApi, browser: Browser, view: (typeof v
     await page.goto(`${broker.url}/dashboard/${route}`)
     await page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor()
     await page.waitForLoadState('networkidle')
-    await page.waitForFunction(() => document.querySelector('[aria-busy="true"]') === null)
+    await untilFilled(page)
     if (route === '#/topics') await watchTopics(page)
     const file = route.replace('#/', '').replaceAll(/[^a-z0-9]+/gi, '-')
     await page.screenshot({ path: join(folder, `${file}-${name}.png`), fullPage: true })
@@ -85,7 +85,7 @@ async function takeView(broker: BrokerWithApi, browser: Browser, view: (typeof v
     await page.goto(`${broker.url}/dashboard/${route}`)
     await page.getByRole('button', { name: button, exact: true }).click()
     await page.locator('dialog[open]').waitFor()
-    await page.waitForFunction(() => document.querySelector('[aria-busy="true"]') === null)
+    await untilFilled(page)
     const file = `dialog ${route} ${button}`.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
     await page.screenshot({ path: join(folder, `${file}-${name}.png`) })
     await page.keyboard.press('Escape')
@@ -102,11 +102,20 @@ async function takeActs(broker: BrokerWithApi, page: Page, view: string): Promis
     await page.goto(`${broker.url}/dashboard/${route}`)
     await page.getByRole('button', { name: button }).first().click()
     await page.locator('dialog[open]').waitFor()
-    await page.waitForFunction(() => document.querySelector('[aria-busy="true"]') === null)
+    await untilFilled(page)
     const file = `act ${route} ${button.source}`.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
     await page.screenshot({ path: join(folder, `${file}-${view}.png`) })
     await page.keyboard.press('Escape')
   }
+}
+
+/** Each list has its rows, or says that there are none. */
+async function untilFilled(page: Page): Promise<void> {
+  await page.waitForFunction(() => {
+    const lists = [...document.querySelectorAll('.table-block')]
+    const isFilled = lists.every((list) => list.querySelector('tbody tr, .empty') !== null)
+    return isFilled && document.querySelector('[aria-busy="true"], .settings:empty') === null
+  })
 }
 
 async function watchTopics(page: Page): Promise<void> {

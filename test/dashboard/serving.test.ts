@@ -58,7 +58,7 @@ describe('the dashboard over HTTP', () => {
     const { url } = await broker()
     assert.deepEqual(await redirectOf(`${url}/`, 'text/html,*/*'), { status: 302, location: 'dashboard/' })
     assert.deepEqual(await redirectOf(`${url}/dashboard`, '*/*'), { status: 302, location: 'dashboard/' })
-    assert.deepEqual(await redirectOf(`${url}/`, 'application/json'), { status: 200, location: undefined })
+    assert.deepEqual(await redirectOf(`${url}/`, 'application/json'), { status: 401, location: undefined })
   })
 
   test('a page of another site changes nothing, with the token of a login or without', async () => {

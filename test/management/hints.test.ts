@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { describe, test } from 'node:test'
-import { administrator, shareBrokerWithApi, type BrokerWithApi } from './api.ts'
+import { administrator, shareBrokerWithApi, startBrokerWithApi, type BrokerWithApi } from './api.ts'
 
 const sharedBroker = shareBrokerWithApi()
 
@@ -36,9 +36,13 @@ describe('a path or method that is not served', () => {
   }
 })
 
-test('the root says what answers there, without signing in', async () => {
+test('the root says what answers there: to programs that have signed in, and to browsers where there is no dashboard', async (t) => {
   const broker = await sharedBroker()
-  const answer = await fetch(new URL('/', broker.url))
+  const unknown = await broker.ask('/', { as: null })
+  assert.deepEqual([unknown.status, unknown.json.code], [401, 104])
+  assert.match((await broker.ask('/')).text, /Godwit MQTT broker[^]*\/api\/docs/)
+  const bare = await startBrokerWithApi(t, { set: ['dashboard.enable=false'] })
+  const answer = await fetch(new URL('/', bare.url), { headers: { accept: 'text/html' } })
   assert.equal(answer.status, 200)
   assert.match(await answer.text(), /Godwit MQTT broker[^]*\/api\/docs/)
 })

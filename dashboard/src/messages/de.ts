@@ -453,7 +453,7 @@ export const de: Messages = {
   unsubscribeText: '{name} erhält keine Nachrichten dieses Filters mehr.',
   unsubscribeTitle: '{topic} abbestellen',
   until: 'Bis',
-  untilHint: 'Leer: endet nie. Zum Beispiel {example}',
+  untilHint: 'Leer: endet nie',
   upload: 'Hochladen',
   uploadFile: 'Datei zum Hochladen',
   uploading: 'Wird hochgeladen',

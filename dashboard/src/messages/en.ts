@@ -450,7 +450,7 @@ export const en = {
   unsubscribeText: '{name} does not receive messages of this filter any more.',
   unsubscribeTitle: 'Unsubscribe {topic}',
   until: 'Until',
-  untilHint: 'Empty: never ends. For example {example}',
+  untilHint: 'Empty: never ends',
   upload: 'Upload',
   uploadFile: 'File to upload',
   uploading: 'Uploading',

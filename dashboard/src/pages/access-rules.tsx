@@ -4,7 +4,7 @@ import { FormDialog } from '../parts/dialogs.tsx'
 import { RouteSelect, Select, TextField, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice } from '../parts/page.tsx'
 import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
-import { DataTable } from '../parts/table.tsx'
+import { DataTable, exportPage } from '../parts/table.tsx'
 import { api, type CallOptions, may, type Result, textOf } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
@@ -64,9 +64,10 @@ async function allRules(options: CallOptions): Promise<Result<RulePage>> {
   }
 }
 
+const shownPage = () => ({ page: pageNumber(), limit: rowsPerPage() })
+
 /** One page of one list. */
-async function rulesOf(who: Who, options: CallOptions): Promise<Result<RulePage>> {
-  const query = { page: pageNumber(), limit: rowsPerPage() }
+async function rulesOf(who: Who, options: CallOptions, query = shownPage()): Promise<Result<RulePage>> {
   if (who === 'all') {
     const found = await api.list_acl_all({ query }, options)
     if ('failure' in found) return found
@@ -96,6 +97,10 @@ export function Rules(): JSX.Element {
   const who = kinds.find((kind) => kind === queryValue('list'))
   const key = JSON.stringify(['rules', who, queryValue('namespace'), pageNumber(), rowsPerPage()])
   const found = useQuery(key, (options) => (who === undefined ? allRules(options) : rulesOf(who, options)), listMs)
+  const all = async () => {
+    const result = await (who === undefined ? allRules({}) : rulesOf(who, {}, exportPage))
+    return 'failure' in result ? result : { reply: { data: result.reply.rules } }
+  }
   const remove = (rule: Rule): void =>
     askBefore({
       title: t('deleteTitle', { name: visible(rule.topic) }),
@@ -127,8 +132,9 @@ export function Rules(): JSX.Element {
         rows={found.reply?.rules}
         rowKey={({ who, name, topic, action }) => JSON.stringify([who, name, topic, action])}
         rowName={({ name, topic }) => `${name} ${topic}`.trim()}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noRules')}
+        all={all}
         columns={[
           { key: 'who', title: t('who'), value: ({ who }) => who },
           { key: 'name', title: t('name'), value: ({ name }) => name },
@@ -169,7 +175,13 @@ function RuleDialog({ onClose, onDone }: DialogProps): JSX.Element {
   return (
     <FormDialog title={t('addRule')} onClose={onClose} onSave={save}>
       <Select label={t('who')} value={who} options={kinds.map((kind) => [kind, kind] as const)} onChange={setWho} />
-      {who !== 'all' && <TextField label={t('name')} value={name} onInput={setName} isRequired={true} />}
+      <TextField
+        label={t('name')}
+        value={who === 'all' ? '' : name}
+        onInput={setName}
+        isRequired={who !== 'all'}
+        isDisabled={who === 'all'}
+      />
       <TextField label={t('topic')} value={topic} onInput={setTopic} isRequired={true} />
       <Select
         label={t('action')}

@@ -6,7 +6,7 @@ import { FormDialog } from '../parts/dialogs.tsx'
 import { Search, TextField, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
 import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
-import { DataTable, type RowAction } from '../parts/table.tsx'
+import { DataTable, exportPage, type RowAction } from '../parts/table.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { Time } from '../parts/values.tsx'
 import { api, type CallOptions, may, type Result, textOf } from '../state/api.ts'
@@ -136,8 +136,9 @@ function Credentials({ kind }: { readonly kind: CredentialKind }): JSX.Element {
         caption={t(kind.title)}
         rows={found.reply?.data}
         rowKey={({ name }) => name}
-        isLoading={found.isLoading}
+        query={found}
         empty={t(kind.empty)}
+        all={() => kind.list({ ...exportPage, search }, {})}
         columns={[
           { key: 'name', title: t(kind.label), value: ({ name }) => name, canCopy: true },
           {

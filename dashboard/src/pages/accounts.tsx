@@ -7,7 +7,7 @@ import { DataTable } from '../parts/table.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { CopyButton, Name, Time } from '../parts/values.tsx'
 import { api, textOf } from '../state/api.ts'
-import { visible } from '../state/format.ts'
+import { msOfInput, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { askBefore } from '../state/questions.ts'
@@ -54,7 +54,7 @@ function AccountList(): JSX.Element {
         caption={t('accounts')}
         rows={found.reply?.data}
         rowKey={({ username }) => username}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noAccounts')}
         columns={[
           { key: 'username', title: t('userName'), value: ({ username }) => username },
@@ -179,7 +179,7 @@ function KeyList(): JSX.Element {
         caption={t('apiKeys')}
         rows={found.reply?.data}
         rowKey={({ name }) => name}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noApiKeys')}
         columns={[
           { key: 'name', title: t('name'), value: ({ name }) => name },
@@ -226,7 +226,7 @@ function KeyDialog({ onClose, onDone, onSecret }: KeyDialogProps): JSX.Element {
   const [role, setRole] = useState<Role | 'publisher'>('viewer')
   const [expires, setExpires] = useState('')
   const save = async (): Promise<string | undefined> => {
-    const ends = expires === '' ? 'infinity' : new Date(expires).toISOString()
+    const ends = expires === '' ? 'infinity' : new Date(msOfInput(expires)).toISOString()
     const result = await api.add_api_key({ body: { name, role, desc: '', enable: true, expired_at: ends } })
     if ('failure' in result) return textOf(result.failure)
     tellDone(`${t('addApiKey')}: ${name}`)

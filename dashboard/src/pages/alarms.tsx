@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { Toolbar } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
-import { type Column, DataTable } from '../parts/table.tsx'
+import { type Column, DataTable, withKeys } from '../parts/table.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { LocalTime } from '../parts/values.tsx'
 import { api, may } from '../state/api.ts'
@@ -85,7 +85,7 @@ function Active(): JSX.Element {
         rows={rowsOf(found.reply?.data)}
         rowKey={({ node, name }) => `${node} ${name}`}
         rowName={({ name }) => name}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noActiveAlarms')}
         columns={columns(false)}
         actions={may('deactivate_alarm') ? [{ word: t('end'), run: end }] : []}
@@ -96,6 +96,7 @@ function Active(): JSX.Element {
 
 function History(): JSX.Element {
   const found = useQuery('past alarms', (options) => api.list_deactivated_alarms({}, options), listMs)
+  const rows = rowsOf(found.reply?.data)
   const clear = (): void =>
     askBefore({
       title: t('clearHistory'),
@@ -119,9 +120,9 @@ function History(): JSX.Element {
       <FailureNotice failure={found.failure} onRetry={found.reload} />
       <DataTable
         caption={t('alarmHistory')}
-        rows={rowsOf(found.reply?.data)?.map((alarm, at) => ({ ...alarm, at }))}
-        rowKey={({ at }) => String(at)}
-        isLoading={found.isLoading}
+        rows={rows && withKeys(rows)}
+        rowKey={({ rowKey }) => rowKey}
+        query={found}
         empty={t('noPastAlarms')}
         columns={columns(true)}
       />

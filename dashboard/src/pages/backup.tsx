@@ -4,7 +4,7 @@ import type { JSX } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { FailureNotice, Page } from '../parts/page.tsx'
 import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
-import { DataTable, type RowAction } from '../parts/table.tsx'
+import { DataTable, exportPage, type RowAction } from '../parts/table.tsx'
 import { Name, Time } from '../parts/values.tsx'
 import { NamespaceSelect } from '../shell/namespace-select.tsx'
 import { api, may, textOf } from '../state/api.ts'
@@ -38,8 +38,9 @@ export default function Backup(): JSX.Element {
         caption={t('backupFiles')}
         rows={found.reply?.data}
         rowKey={({ filename }) => filename}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noBackups')}
+        all={() => api.get_backup_files({ query: exportPage })}
         columns={[
           { key: 'filename', title: t('fileName'), value: ({ filename }) => filename },
           { key: 'node', title: t('nodeName'), value: ({ node }) => node },

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { Toolbar } from '../parts/fields.tsx'
 import { FailureNotice } from '../parts/page.tsx'
 import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
-import { DataTable } from '../parts/table.tsx'
+import { DataTable, exportPage } from '../parts/table.tsx'
 import { Time } from '../parts/values.tsx'
 import { api, may } from '../state/api.ts'
 import { visible } from '../state/format.ts'
@@ -47,8 +47,9 @@ export function Bans(): JSX.Element {
         rows={found.reply?.data}
         rowKey={({ as, who }) => `${as} ${who}`}
         rowName={({ who }) => who}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noBans')}
+        all={() => api.list_banned({ query: exportPage })}
         columns={[
           { key: 'who', title: t('who'), value: ({ who }) => who },
           { key: 'as', title: t('by'), value: ({ as }) => as },

@@ -35,7 +35,7 @@ export default function Bridges(): JSX.Element {
         caption={t('bridges')}
         rows={found.reply?.data.bridge.nodes}
         rowKey={({ name }) => name}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noBridges')}
         columns={bridgeColumns(canChange, turn)}
         actions={canChange ? [{ word: t('edit'), run: setEdited }] : []}

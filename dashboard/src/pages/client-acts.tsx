@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks'
 import { FormDialog } from '../parts/dialogs.tsx'
 import { Select, TextField } from '../parts/fields.tsx'
 import { api, textOf } from '../state/api.ts'
-import { visible } from '../state/format.ts'
+import { msOfInput, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { askBefore } from '../state/questions.ts'
 import { tellDone, tellResult } from '../state/results.ts'
@@ -34,8 +34,6 @@ interface BanProps {
   readonly who?: string
 }
 
-const secondsPerDay = 86_400
-
 /** Until a moment, or for good. */
 export function BanDialog({ onClose, onDone, who: preset = '' }: BanProps): JSX.Element {
   const [as, setAs] = useState<BanSubject>('clientid')
@@ -43,14 +41,13 @@ export function BanDialog({ onClose, onDone, who: preset = '' }: BanProps): JSX.
   const [reason, setReason] = useState('')
   const [until, setUntil] = useState('')
   const save = async (): Promise<string | undefined> => {
-    const ends = until === '' ? null : Math.floor(Date.parse(until) / 1_000)
+    const ends = until === '' ? null : Math.floor(msOfInput(until) / 1_000)
     const result = await api.create_banned({ body: { as, who, reason, until: ends } })
     if ('failure' in result) return textOf(result.failure)
     tellDone(`${t('addBan')}: ${who}`)
     onDone()
     return undefined
   }
-  const tomorrow = new Date(Date.now() + secondsPerDay * 1_000).toISOString().slice(0, 16)
   return (
     <FormDialog title={t('addBan')} onClose={onClose} onSave={save}>
       <Select
@@ -64,13 +61,7 @@ export function BanDialog({ onClose, onDone, who: preset = '' }: BanProps): JSX.
         onChange={setAs}
       />
       <TextField label={t('who')} value={who} onInput={setWho} isRequired={true} />
-      <TextField
-        label={t('until')}
-        type="datetime-local"
-        value={until}
-        onInput={setUntil}
-        hint={t('untilHint', { example: tomorrow })}
-      />
+      <TextField label={t('until')} type="datetime-local" value={until} onInput={setUntil} hint={t('untilHint')} />
       <TextField label={t('reason')} value={reason} onInput={setReason} />
     </FormDialog>
   )

@@ -4,7 +4,7 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { qosOptions, Select, TextField } from '../parts/fields.tsx'
 import { Facts, FailureNotice, Page } from '../parts/page.tsx'
-import { DataTable } from '../parts/table.tsx'
+import { DataTable, withKeys } from '../parts/table.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { CopyButton, LocalTime, Name, Time } from '../parts/values.tsx'
 import { api, may } from '../state/api.ts'
@@ -148,7 +148,7 @@ function Subscriptions({ clientId }: { readonly clientId: string }): JSX.Element
         caption={t('subscriptions')}
         rows={found.reply?.data}
         rowKey={({ topic }) => topic}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noSubscriptions')}
         columns={[
           { key: 'topic', title: t('topicFilter'), value: ({ topic }) => topic, canCopy: true },
@@ -193,15 +193,15 @@ const maxQueueRows = 200
 function Queue({ clientId }: { readonly clientId: string }): JSX.Element {
   const request = { params: { clientid: clientId }, query: { limit: maxQueueRows } }
   const found = useQuery(`queue ${clientId}`, (options) => api.client_queue(request, options), listMs)
-  const rows = found.reply?.data.map((entry, at) => ({ ...entry, at }))
+  const rows = found.reply && withKeys(found.reply.data)
   return (
     <>
       <FailureNotice failure={found.failure} onRetry={found.reload} />
       <DataTable
         caption={t('queue')}
         rows={rows}
-        rowKey={({ at }) => String(at)}
-        isLoading={found.isLoading}
+        rowKey={({ rowKey }) => rowKey}
+        query={found}
         empty={t('noQueue')}
         columns={[
           { key: 'state', title: t('state'), value: ({ state }) => t(queueStates[state]) },
@@ -231,15 +231,15 @@ const queueStates = { waiting: 'waiting', inflight: 'inflight', rel: 'awaitingCo
 function Timeline({ clientId }: { readonly clientId: string }): JSX.Element {
   const params = { clientid: clientId }
   const found = useQuery(`timeline ${clientId}`, (options) => api.client_timeline({ params }, options), listMs)
-  const rows = found.reply?.data.map((entry, at) => ({ ...entry, at })).toReversed()
+  const rows = found.reply && withKeys(found.reply.data.toReversed())
   return (
     <>
       <FailureNotice failure={found.failure} onRetry={found.reload} />
       <DataTable
         caption={t('timeline')}
         rows={rows}
-        rowKey={({ at }) => String(at)}
-        isLoading={found.isLoading}
+        rowKey={({ rowKey }) => rowKey}
+        query={found}
         empty={t('noTimeline')}
         columns={[
           { key: 'ts', title: t('time'), value: ({ ts }) => ts, render: ({ ts }) => <Time ms={ts} /> },

@@ -3,13 +3,14 @@ import { RouteCheckbox, RouteSelect, Search, Toolbar } from '../parts/fields.tsx
 import { FailureNotice, Page } from '../parts/page.tsx'
 import { CursorPager, cursorInRoute, rowsPerPage } from '../parts/pager.tsx'
 import { type Column, DataTable, maxExportRows } from '../parts/table.tsx'
-import { LocalTime, Name } from '../parts/values.tsx'
+import { LocalTime } from '../parts/values.tsx'
 import { api, may } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { linkTo, queryValue, route } from '../state/router.ts'
+import { queryValue, route } from '../state/router.ts'
 import { ClientPage } from './client.tsx'
 import { askToDisconnect } from './client-acts.tsx'
+import { clientColumn } from './message-columns.tsx'
 
 export default function Clients(): JSX.Element {
   const clientId = route.value.path[1]
@@ -31,21 +32,12 @@ function filtersOfRoute(): ClientQuery {
     ...(state === '' ? {} : { conn_state: state }),
     ...(queryValue('waiting') === '1' ? { _gte_mqueue_len: 1 } : {}),
     ...(queryValue('dropped') === '1' ? { _gte_mqueue_dropped: 1 } : {}),
+    ...(queryValue('internal') === '1' ? {} : { internal: false }),
   }
 }
 
 const columns = (): readonly Column<ClientRow>[] => [
-  {
-    key: 'clientid',
-    canCopy: true,
-    title: t('clientId'),
-    value: ({ clientid }) => clientid,
-    render: ({ clientid }) => (
-      <a href={linkTo(['clients', clientid])}>
-        <Name text={clientid} />
-      </a>
-    ),
-  },
+  clientColumn(),
   { key: 'username', title: t('userName'), value: ({ username }) => username },
   {
     key: 'conn_state',
@@ -83,10 +75,7 @@ function ClientList(): JSX.Element {
     (options) => api.list_clients({ query }, options),
     listMs,
   )
-  const all = async (): Promise<readonly ClientRow[]> => {
-    const result = await api.list_clients({ query: { ...filters, limit: maxExportRows, cursor: 'first' } })
-    return 'reply' in result ? result.reply.data : []
-  }
+  const all = () => api.list_clients({ query: { ...filters, limit: maxExportRows, cursor: 'first' } })
   return (
     <Page title={t('clients')} isLive={true}>
       <Toolbar>
@@ -102,6 +91,7 @@ function ClientList(): JSX.Element {
         />
         <RouteCheckbox label={t('withWaiting')} name="waiting" />
         <RouteCheckbox label={t('withDropped')} name="dropped" />
+        <RouteCheckbox label={t('withInternal')} name="internal" />
       </Toolbar>
       <FailureNotice failure={clients.failure} onRetry={clients.reload} />
       <DataTable
@@ -109,7 +99,7 @@ function ClientList(): JSX.Element {
         columns={columns()}
         rows={clients.reply?.data}
         rowKey={({ clientid }) => clientid}
-        isLoading={clients.isLoading}
+        query={clients}
         empty={t('noClients')}
         all={all}
         actions={

@@ -65,7 +65,7 @@ export function ConfigurationHistory(): JSX.Element {
         caption={t('configurationHistory')}
         rows={found.reply?.data}
         rowKey={({ number }) => String(number)}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noVersions')}
         columns={versionColumns()}
         actions={actions}

@@ -53,7 +53,9 @@ export function ConfigurationSettings(): JSX.Element {
             {t('reviewChanges')}
           </button>
         )}
-        <span role="status">{t('shownOf', { shown: Math.min(matching.length, maxShown), all: matching.length })}</span>
+        <span role="status">
+          {settings !== undefined && t('shownOf', { shown: Math.min(matching.length, maxShown), all: matching.length })}
+        </span>
       </div>
       <FailureNotice failure={found.failure} onRetry={found.reload} />
       {outcome !== undefined && <OutcomeView outcome={outcome} />}

@@ -38,7 +38,7 @@ export function DeadLetters({ action, onClose, onChanged }: DeadLettersProps): J
         caption={t('deadLetters')}
         rows={found.reply?.data}
         rowKey={({ id }) => id}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noDeadLetters')}
         columns={[
           { key: 'at', title: t('time'), value: ({ at }) => at, render: ({ at }) => <Time ms={Date.parse(at)} /> },

@@ -6,7 +6,7 @@ import { Dialog } from '../parts/dialogs.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
 import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
 import { PayloadView } from '../parts/payload.tsx'
-import { type Column, DataTable, maxExportRows, type RowAction } from '../parts/table.tsx'
+import { type Column, DataTable, exportPage, type RowAction } from '../parts/table.tsx'
 import { Time } from '../parts/values.tsx'
 import { api, may } from '../state/api.ts'
 import { formatSeconds, visible } from '../state/format.ts'
@@ -34,9 +34,9 @@ export default function Delayed(): JSX.Element {
         rows={found.reply?.data}
         rowKey={({ msgid }) => msgid}
         rowName={({ topic }) => topic}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noDelayed')}
-        all={allMessages}
+        all={() => api.list_delayed_messages({ query: exportPage })}
         columns={delayedColumns()}
         actions={[
           { word: t('show'), run: setShown },
@@ -47,11 +47,6 @@ export default function Delayed(): JSX.Element {
       {shown !== undefined && <ShownMessage row={shown} onClose={() => setShown(undefined)} />}
     </Page>
   )
-}
-
-async function allMessages(): Promise<readonly Row[]> {
-  const result = await api.list_delayed_messages({ query: { limit: maxExportRows } })
-  return 'reply' in result ? result.reply.data : []
 }
 
 function delayedColumns(): readonly Column<Row>[] {

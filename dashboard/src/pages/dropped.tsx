@@ -2,13 +2,14 @@ import type { JSX } from 'preact'
 import { RouteSelect, Search, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice, Facts, Page } from '../parts/page.tsx'
 import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
-import { DataTable } from '../parts/table.tsx'
-import { Name, Time } from '../parts/values.tsx'
+import { DataTable, exportPage, withKeys } from '../parts/table.tsx'
+import { Time } from '../parts/values.tsx'
 import { api } from '../state/api.ts'
 import { formatNumber } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { linkTo, queryValue } from '../state/router.ts'
+import { clientColumn } from './message-columns.tsx'
 
 type Reason = NonNullable<NonNullable<NonNullable<Parameters<typeof api.list_dropped>[0]>['query']>['reason']>
 
@@ -30,11 +31,14 @@ const reasons: readonly Reason[] = [
 export default function Dropped(): JSX.Element {
   const topic = queryValue('search')
   const reason = reasons.find((one) => one === queryValue('reason'))
-  const query = {
-    page: pageNumber(),
-    limit: rowsPerPage(),
+  const filters = {
     ...(topic === '' ? {} : { topic }),
     ...(reason === undefined ? {} : { reason }),
+  }
+  const query = { page: pageNumber(), limit: rowsPerPage(), ...filters }
+  const all = async () => {
+    const result = await api.list_dropped({ query: { ...exportPage, ...filters } })
+    return 'failure' in result ? result : { reply: { data: withKeys(result.reply.data) } }
   }
   const key = JSON.stringify(['dropped', query, queryValue('namespace')])
   const found = useQuery(key, (options) => api.list_dropped({ query }, options), listMs)
@@ -53,23 +57,18 @@ export default function Dropped(): JSX.Element {
       <FailureNotice failure={found.failure} onRetry={found.reload} />
       <DataTable
         caption={t('droppedMessages')}
-        rows={found.reply?.data.map((row, at) => ({ ...row, at }))}
-        rowKey={({ at }) => String(at)}
-        isLoading={found.isLoading}
+        rows={found.reply && withKeys(found.reply.data)}
+        rowKey={({ rowKey }) => rowKey}
+        query={found}
         empty={t('noDropped')}
+        all={all}
         columns={[
           { key: 'ts', title: t('time'), value: ({ ts }) => ts, render: ({ ts }) => <Time ms={ts} /> },
           { key: 'topic', title: t('topic'), value: (row) => row.topic, canCopy: true },
           { key: 'qos', title: t('qos'), value: ({ qos }) => qos, isNumber: true },
           { key: 'reason', title: t('reason'), value: (row) => row.reason },
           { key: 'publisher', title: t('publisher'), value: ({ publisher }) => publisher, canCopy: true },
-          {
-            key: 'clientid',
-            canCopy: true,
-            title: t('receiver'),
-            value: ({ clientid }) => clientid,
-            render: ({ clientid }) => <Name text={clientid} />,
-          },
+          clientColumn(t('receiver')),
           {
             key: 'explain',
             title: t('explain'),

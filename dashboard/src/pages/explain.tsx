@@ -1,7 +1,7 @@
 // May that client do that, by which rule, and what stands in the way.
 
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { Select, TextField } from '../parts/fields.tsx'
 import { Facts, FailureNotice } from '../parts/page.tsx'
 import { DataTable } from '../parts/table.tsx'
@@ -31,6 +31,10 @@ export function Explain({ clientId, topic: presetTopic = '' }: ExplainProps): JS
     const result = await api.explain({ query: { clientid, action, topic, ...assumed } })
     setFound('reply' in result ? { it: result.reply.data } : { failure: result.failure })
   }
+  // A link that names client and topic is a question already.
+  useEffect(() => {
+    if (clientId !== undefined && presetTopic !== '') void explain()
+  }, [])
   return (
     <>
       <form class="toolbar" onSubmit={(event) => void explain(event)}>
@@ -68,6 +72,7 @@ function Answer({ found }: { readonly found: Explanation }): JSX.Element {
       <h2>{words[decision.result]}</h2>
       <Facts
         facts={[
+          [t('result'), decision.result],
           [t('decidedBy'), decision.because],
           [t('rule'), decision.rule === null ? t('none') : <Name text={decision.rule} />],
           [t('place'), decision.place === null ? t('none') : <Name text={decision.place} />],

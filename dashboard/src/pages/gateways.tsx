@@ -42,7 +42,7 @@ export default function Gateways(): JSX.Element {
         caption={t('gateways')}
         rows={found.reply}
         rowKey={({ name }) => name}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noGateways')}
         columns={gatewayColumns(canChange, turn)}
         actions={

@@ -38,7 +38,7 @@ export default function Listeners(): JSX.Element {
         rows={rows}
         rowKey={({ node, identifier }) => `${node} ${identifier}`}
         rowName={({ identifier }) => identifier}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noListeners')}
         columns={[
           { key: 'identifier', title: t('identifier'), value: ({ identifier }) => identifier },

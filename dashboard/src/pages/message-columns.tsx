@@ -1,8 +1,26 @@
-// Columns that retained and delayed messages have in common.
+// Columns that several lists have in common.
 
 import type { Column } from '../parts/table.tsx'
+import { Name } from '../parts/values.tsx'
 import { formatBytes } from '../state/format.ts'
 import { t } from '../state/messages.ts'
+import { linkTo } from '../state/router.ts'
+
+/** The identifier, as a link to the page of the client. */
+export function clientColumn<Row extends { readonly clientid: string }>(title = t('clientId')): Column<Row> {
+  return {
+    key: 'clientid',
+    canCopy: true,
+    title,
+    value: ({ clientid }) => clientid,
+    render: ({ clientid }) =>
+      clientid === '' ? null : (
+        <a href={linkTo(['clients', clientid])}>
+          <Name text={clientid} />
+        </a>
+      ),
+  }
+}
 
 interface StoredMessage {
   readonly topic: string

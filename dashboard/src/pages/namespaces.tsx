@@ -52,7 +52,7 @@ export default function Namespaces(): JSX.Element {
         caption={t('namespaces')}
         rows={found.reply?.data}
         rowKey={({ namespace }) => namespace}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noNamespaces')}
         columns={namespaceColumns()}
         actions={

@@ -18,7 +18,7 @@ export default function Nodes(): JSX.Element {
         caption={t('nodes')}
         rows={found.reply?.data}
         rowKey={({ node }) => node}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noNodes')}
         columns={[
           { key: 'node', title: t('nodeName'), value: ({ node }) => node },

@@ -148,7 +148,7 @@ function Nodes(): JSX.Element {
         caption={t('nodes')}
         rows={nodes.reply?.data}
         rowKey={({ node }) => node}
-        isLoading={nodes.isLoading}
+        query={nodes}
         empty={t('noNodes')}
         columns={[
           { key: 'node', title: t('nodeName'), value: ({ node }) => node, render: ({ node }) => <Name text={node} /> },
@@ -174,7 +174,7 @@ function Alarms(): JSX.Element {
         caption={t('activeAlarms')}
         rows={rows}
         rowKey={({ node, name }) => `${node} ${name}`}
-        isLoading={alarms.isLoading}
+        query={alarms}
         empty={t('noActiveAlarms')}
         columns={[
           { key: 'name', title: t('alarm'), value: ({ name }) => name },

@@ -23,10 +23,7 @@ export default function Retained(): JSX.Element {
   const query = { ...filter, limit: rowsPerPage(), cursor: cursorInRoute() }
   const key = JSON.stringify([query, queryValue('namespace')])
   const found = useQuery(key, (options) => api.list_retained({ query }, options), listMs)
-  const all = async (): Promise<readonly NonNullable<typeof found.reply>['data'][number][]> => {
-    const result = await api.list_retained({ query: { ...filter, limit: maxExportRows } })
-    return 'reply' in result ? result.reply.data : []
-  }
+  const all = () => api.list_retained({ query: { ...filter, limit: maxExportRows } })
   const clear = (topic: string): void =>
     askBefore({
       title: t('deleteTitle', { name: visible(topic) }),
@@ -48,7 +45,7 @@ export default function Retained(): JSX.Element {
         caption={t('retained')}
         rows={found.reply?.data}
         rowKey={({ topic }) => topic}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noRetained')}
         all={all}
         columns={retainedColumns()}

@@ -49,7 +49,7 @@ export default function Schemas(): JSX.Element {
         caption={t('schemas')}
         rows={found.reply}
         rowKey={({ name }) => name}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noSchemas')}
         columns={[
           { key: 'name', title: t('name'), value: ({ name }) => name },

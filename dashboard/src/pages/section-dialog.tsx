@@ -1,5 +1,5 @@
 // The settings of one connector, action, source or gateway: a field for each, made from the schema of the configuration, or all of
-// them as JSON.
+// them as JSON. Administrators of the broker change the configuration; those of a namespace the entry itself.
 
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
@@ -8,11 +8,14 @@ import { JsonDialog } from '../parts/json-dialog.tsx'
 import { FailureNotice } from '../parts/page.tsx'
 import { api, may, type Result, textOf } from '../state/api.ts'
 import { t } from '../state/messages.ts'
-import { useQuery } from '../state/query.ts'
+import { type Query, useQuery } from '../state/query.ts'
 import { tellDone } from '../state/results.ts'
+import { namespaceInRoute } from '../state/router.ts'
 import { type Setting, SettingField } from './setting-field.tsx'
 import { settingProblems } from './setting-problems.ts'
-import { settingsObject } from './setting-values.ts'
+import { type EditedSetting, settingsObject, textOfValue, valueAt } from './setting-values.ts'
+
+type Settings = Readonly<Record<string, unknown>>
 
 interface SectionDialogProps {
   readonly title: string
@@ -21,20 +24,22 @@ interface SectionDialogProps {
   /** In the configuration: `['connectors', 'http', 'service']`. */
   readonly path: readonly string[]
   /** As JSON. */
-  readonly value: unknown
+  readonly value: Settings
   readonly onClose: () => void
   readonly onDone: () => void
   /** Of the JSON. */
-  readonly onSave: (value: Readonly<Record<string, unknown>>) => Promise<Result<unknown>>
+  readonly onSave: (value: Settings) => Promise<Result<unknown>>
 }
 
 export function SectionDialog(props: SectionDialogProps): JSX.Element {
-  const { title, act, path, value, onClose, onDone, onSave } = props
-  const [isJson, setJson] = useState(!may('set_broker_configuration'))
+  const { title, act, value, onClose, onDone, onSave } = props
+  const isOfBroker = may('set_broker_configuration') && namespaceInRoute.value === undefined
+  const hasForm = isOfBroker || may('get_configuration_schema')
+  const [isJson, setJson] = useState(!hasForm)
   if (isJson) {
     return (
       <JsonDialog title={title} act={act} value={value} onClose={onClose} onDone={onDone} onSave={onSave}>
-        {may('set_broker_configuration') && (
+        {hasForm && (
           <button type="button" onClick={() => setJson(false)}>
             {t('asForm')}
           </button>
@@ -42,22 +47,57 @@ export function SectionDialog(props: SectionDialogProps): JSX.Element {
       </JsonDialog>
     )
   }
-  return (
-    <SectionForm title={title} act={act} path={path} onClose={onClose} onDone={onDone} onJson={() => setJson(true)} />
-  )
+  const Form = isOfBroker ? ConfigurationForm : EntryForm
+  return <Form {...props} onJson={() => setJson(true)} />
 }
 
-type FormProps = Omit<SectionDialogProps, 'value' | 'onSave'> & { readonly onJson: () => void }
+type FormProps = SectionDialogProps & { readonly onJson: () => void }
 
-function SectionForm({ title, act, path, onClose, onDone, onJson }: FormProps): JSX.Element {
-  const [edited, setEdited] = useState<ReadonlyMap<string, string>>(new Map())
-  const [problems, setProblems] = useState<ReadonlyMap<string, string>>(new Map())
+function ConfigurationForm(props: FormProps): JSX.Element {
+  const { path } = props
   const found = useQuery('settings', (options) => api.get_configuration_schema({}, options))
   // Settings of other brokers that are accepted without effect are in the JSON.
   const settings = found.reply?.data.filter(
     (setting) => !setting.without_engine && path.every((name, at) => setting.path[at] === name),
   )
-  const labelOf = (setting: Setting): string => setting.path.slice(path.length).join('.')
+  const save = (edited: readonly EditedSetting[]): Promise<Result<unknown>> => {
+    const data = settingsObject(edited.map((one) => ({ ...one, path: [...path, ...one.path] })))
+    return api.set_broker_configuration({ body: { data } })
+  }
+  return <SectionForm {...props} found={found} settings={settings} onChange={save} />
+}
+
+/** The schema is that of a new entry of this type, and the values are those of the entry. */
+function EntryForm(props: FormProps): JSX.Element {
+  const { path, value, onSave } = props
+  const [section = '', type] = path
+  const found = useQuery(`new ${section}`, (options) =>
+    api.get_configuration_schema({ query: { new: section } }, options),
+  )
+  const settings = found.reply?.data
+    .filter((setting) => !setting.without_engine && setting.path[1] === type)
+    .map((setting) => {
+      const known = valueAt(value, setting.path.slice(path.length))
+      return known === undefined ? setting : { ...setting, value: textOfValue(known, setting) }
+    })
+  const save = (edited: readonly EditedSetting[]): Promise<Result<unknown>> => onSave(settingsObject(edited, value))
+  return <SectionForm {...props} found={found} settings={settings} onChange={save} isEntry={true} />
+}
+
+interface SectionFormProps extends FormProps {
+  readonly found: Query<unknown>
+  readonly settings: readonly Setting[] | undefined
+  /** Paths are those below the section. */
+  readonly onChange: (edited: readonly EditedSetting[]) => Promise<Result<unknown>>
+  readonly isEntry?: boolean
+}
+
+function SectionForm(props: SectionFormProps): JSX.Element {
+  const { title, act, path, found, settings, onClose, onDone, onJson, onChange, isEntry = false } = props
+  const [edited, setEdited] = useState<ReadonlyMap<string, string>>(new Map())
+  const [problems, setProblems] = useState<ReadonlyMap<string, string>>(new Map())
+  const below = (setting: Setting): readonly string[] => setting.path.slice(path.length)
+  const labelOf = (setting: Setting): string => below(setting).join('.')
   const edit = ({ key, value }: Setting, text: string): void => {
     const next = new Map(edited)
     if (text === value) next.delete(key)
@@ -66,18 +106,18 @@ function SectionForm({ title, act, path, onClose, onDone, onJson }: FormProps): 
   }
   /** Returns what belongs to no field. */
   const tellProblems = (message: string): string => {
-    const found = settingProblems(message, settings?.map(labelOf) ?? [], path)
-    setProblems(found.byKey)
-    return [...found.rest, ...(found.byKey.size > 0 ? [t('seeMarkedFields')] : [])].join('\n')
+    const placed = settingProblems(message, settings?.map(labelOf) ?? [], path)
+    setProblems(placed.byKey)
+    return [...placed.rest, ...(placed.byKey.size > 0 ? [t('seeMarkedFields')] : [])].join('\n')
   }
   const save = async (): Promise<string | undefined> => {
-    const changed = settings?.filter(({ key }) => edited.has(key)) ?? []
     // A secret that is not touched is not sent, and stays.
-    const data = settingsObject(
-      changed.map((setting) => ({ path: setting.path, text: edited.get(setting.key) ?? '', setting })),
-    )
+    const changed = (settings ?? []).flatMap((setting) => {
+      const text = edited.get(setting.key)
+      return text === undefined ? [] : [{ path: below(setting), text, setting }]
+    })
     if (changed.length > 0) {
-      const result = await api.set_broker_configuration({ body: { data } })
+      const result = await onChange(changed)
       if ('failure' in result) return tellProblems(textOf(result.failure))
     }
     tellDone(act)
@@ -100,6 +140,7 @@ function SectionForm({ title, act, path, onClose, onDone, onJson }: FormProps): 
           edited={edited.get(setting.key)}
           onEdit={edit}
           label={labelOf(setting)}
+          isEntry={isEntry}
           problem={problems.get(labelOf(setting))}
         />
       ))}

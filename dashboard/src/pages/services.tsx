@@ -6,9 +6,10 @@ import { Toolbar } from '../parts/fields.tsx'
 import { FailureNotice } from '../parts/page.tsx'
 import { type Column, DataTable, type RowAction } from '../parts/table.tsx'
 import { api, type CallOptions, may, type Result } from '../state/api.ts'
-import { formatSeconds } from '../state/format.ts'
+import { formatSeconds, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, type Query, useQuery } from '../state/query.ts'
+import { askBefore } from '../state/questions.ts'
 import { tellResult } from '../state/results.ts'
 import { commonActions, commonColumns, idOf, type Kind, type Named, ServiceDialog } from './service-parts.tsx'
 import { DeadLetters } from './dead-letters.tsx'
@@ -90,7 +91,7 @@ function Connectors({ found, canChange, onEdit, onChanged }: ListProps<Connector
         caption={t('connectors')}
         rows={found.reply}
         rowKey={idOf}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noConnectors')}
         columns={commonColumns<Connector>('connector', canChange, onChanged)}
         actions={canChange ? commonActions<Connector>('connector', onEdit, onChanged) : []}
@@ -104,13 +105,21 @@ interface ActionsProps extends ListProps<Action> {
 }
 
 function Actions({ found, canChange, onEdit, onLetters, onChanged }: ActionsProps): JSX.Element {
-  const restart = async (action: Action): Promise<void> => {
+  const restart = (action: Action): void => {
     const id = idOf(action)
-    tellResult(t('restartTitle', { name: id }), await api.control_action({ params: { id, operation: 'restart' } }))
-    onChanged()
+    askBefore({
+      title: t('restartTitle', { name: visible(id) }),
+      text: t('restartServiceText'),
+      act: t('restart'),
+      run: async () => {
+        tellResult(t('restartTitle', { name: id }), await api.control_action({ params: { id, operation: 'restart' } }))
+        onChanged()
+        return true
+      },
+    })
   }
   const own: readonly RowAction<Action>[] = [
-    { word: t('restart'), run: (action) => void restart(action) },
+    { word: t('restart'), run: restart },
     {
       word: t('deadLetters'),
       isShown: ({ counters }) => (counters?.dead_letters ?? 0) > 0,
@@ -124,7 +133,7 @@ function Actions({ found, canChange, onEdit, onLetters, onChanged }: ActionsProp
         caption={t('actions')}
         rows={found.reply}
         rowKey={idOf}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noActions')}
         columns={[...commonColumns<Action>('action', canChange, onChanged), ...counterColumns()]}
         actions={canChange ? [...commonActions<Action>('action', onEdit, onChanged), ...own] : []}

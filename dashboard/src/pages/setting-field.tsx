@@ -22,6 +22,8 @@ interface FieldProps {
   readonly label?: string
   /** Of something that does not exist yet: the field is empty, and its default is shown in it. */
   readonly isNew?: boolean
+  /** Of an entry that is changed by its own request, and not in the configuration. */
+  readonly isEntry?: boolean
   /** The values that there are, where the broker knows them and the schema does not. */
   readonly choices?: readonly string[] | undefined
   /** Why the broker refuses the value. */
@@ -30,9 +32,9 @@ interface FieldProps {
 
 /** Labelled by the dotted key, or by `label`. */
 export function SettingField(props: FieldProps): JSX.Element {
-  const { setting, edited, label, isNew = false, problem } = props
+  const { setting, edited, label, isNew = false, isEntry = false, problem } = props
   const id = useId()
-  const whyNot = isNew ? undefined : reasonAgainst(setting)
+  const whyNot = isNew || isEntry ? undefined : reasonAgainst(setting)
   return (
     <div class={edited === undefined ? 'setting' : 'setting is-edited'}>
       <label for={id} class="mono">

@@ -12,9 +12,12 @@ interface Section {
   [name: string]: unknown
 }
 
-/** Sections within sections. Objects without a prototype: a name among the keys may be anything. */
-export function settingsObject(edited: readonly EditedSetting[]): Record<string, unknown> {
-  const whole: Section = Object.create(null) as Section
+/**
+ * Sections within sections, beside what is in `base`. Objects without a prototype: a name among the keys may be
+ * anything.
+ */
+export function settingsObject(edited: readonly EditedSetting[], base: object = {}): Record<string, unknown> {
+  const whole: Section = Object.assign(Object.create(null) as Section, structuredClone(base))
   for (const { path, text, setting } of edited) {
     let place = whole
     for (const name of path.slice(0, -1)) place = (place[name] ??= Object.create(null) as Section) as Section
@@ -22,6 +25,23 @@ export function settingsObject(edited: readonly EditedSetting[]): Record<string,
     if (last !== undefined) place[last] = setting?.lines === true ? text : settingValue(text, setting?.type)
   }
   return whole
+}
+
+/** A value of the API as a reader writes it, so that `settingValue` reads it back. */
+export function textOfValue(value: unknown, { lines }: { readonly lines: boolean }): string {
+  if (typeof value !== 'string') return JSON.stringify(value)
+  return !lines && (value === '' || /^["[{\s]|\s$/.test(value)) ? JSON.stringify(value) : value
+}
+
+/** undefined: there is none. */
+export function valueAt(settings: Readonly<Record<string, unknown>>, path: readonly string[]): unknown {
+  let place: unknown = settings
+  for (const name of path) {
+    const isSection = typeof place === 'object' && place !== null && Object.hasOwn(place, name)
+    if (!isSection) return undefined
+    place = (place as Readonly<Record<string, unknown>>)[name]
+  }
+  return place
 }
 
 /** Lists, objects and quoted texts are read, of settings that are texts only the last; everything else is text, which the broker reads by the type of the setting. */

@@ -2,11 +2,11 @@ import type { JSX } from 'preact'
 import { TextField, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
 import { DataTable } from '../parts/table.tsx'
-import { Name } from '../parts/values.tsx'
 import { api } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { changeQuery, linkTo, queryValue } from '../state/router.ts'
+import { changeQuery, queryValue } from '../state/router.ts'
+import { clientColumn } from './message-columns.tsx'
 
 const presetMs = '500'
 
@@ -32,20 +32,10 @@ export default function Slow(): JSX.Element {
         caption={t('slow')}
         rows={found.reply?.data}
         rowKey={({ clientid }) => clientid}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noSlow')}
         columns={[
-          {
-            key: 'clientid',
-            canCopy: true,
-            title: t('clientId'),
-            value: ({ clientid }) => clientid,
-            render: ({ clientid }) => (
-              <a href={linkTo(['clients', clientid])}>
-                <Name text={clientid} />
-              </a>
-            ),
-          },
+          clientColumn(),
           { key: 'topic', title: t('topic'), value: ({ topic }) => topic, canCopy: true },
           { key: 'timespan', title: t('behindMs'), value: ({ timespan }) => timespan, isNumber: true },
           { key: 'mqueue_len', title: t('waiting'), value: (row) => row.mqueue_len, isNumber: true },

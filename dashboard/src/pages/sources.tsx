@@ -6,8 +6,10 @@ import { Toolbar } from '../parts/fields.tsx'
 import { FailureNotice } from '../parts/page.tsx'
 import { type Column, DataTable, type RowAction } from '../parts/table.tsx'
 import { api, type CallOptions, may, type Result } from '../state/api.ts'
+import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
+import { askBefore } from '../state/questions.ts'
 import { tellResult } from '../state/results.ts'
 import { queryValue } from '../state/router.ts'
 import { commonActions, commonColumns, idOf, type Named, ServiceDialog } from './service-parts.tsx'
@@ -37,12 +39,20 @@ export function Sources(): JSX.Element {
   const [edited, setEdited] = useState<{ readonly known: Named | undefined }>()
   const found = useQuery(`sources ${queryValue('namespace')}`, sourcesWithCounters, listMs)
   const canChange = may('change_source')
-  const restart = async (source: Source): Promise<void> => {
+  const restart = (source: Source): void => {
     const id = idOf(source)
-    tellResult(t('restartTitle', { name: id }), await api.control_source({ params: { id, operation: 'restart' } }))
-    found.reload()
+    askBefore({
+      title: t('restartTitle', { name: visible(id) }),
+      text: t('restartServiceText'),
+      act: t('restart'),
+      run: async () => {
+        tellResult(t('restartTitle', { name: id }), await api.control_source({ params: { id, operation: 'restart' } }))
+        found.reload()
+        return true
+      },
+    })
   }
-  const again: RowAction<Source> = { word: t('restart'), run: (source) => void restart(source) }
+  const again: RowAction<Source> = { word: t('restart'), run: restart }
   return (
     <>
       {canChange && (
@@ -57,7 +67,7 @@ export function Sources(): JSX.Element {
         caption={t('sources')}
         rows={found.reply}
         rowKey={idOf}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noSources')}
         columns={[...commonColumns<Source>('source', canChange, found.reload), ...counterColumns()]}
         actions={

@@ -6,7 +6,7 @@ import { Toolbar } from '../parts/fields.tsx'
 import { FailureNotice } from '../parts/page.tsx'
 import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
 import { SwitchCell } from '../parts/switch-cell.tsx'
-import { type Column, DataTable } from '../parts/table.tsx'
+import { type Column, DataTable, maxExportRows } from '../parts/table.tsx'
 import { api, type CallOptions, may, type Result } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
@@ -40,6 +40,20 @@ async function rulePage(page: number, limit: number, options: CallOptions): Prom
   })
   return { reply: { rows, meta } }
 }
+
+/** Page by page: each rule is asked for its counters. */
+async function allRules(): Promise<Result<{ readonly data: readonly Row[] }>> {
+  const data: Row[] = []
+  for (let page = 1; data.length < maxExportRows; page++) {
+    const found = await rulePage(page, exportStep, {})
+    if ('failure' in found) return found
+    data.push(...found.reply.rows)
+    if (!found.reply.meta.hasnext) break
+  }
+  return { reply: { data } }
+}
+
+const exportStep = 100
 
 export function SqlRules(): JSX.Element {
   const [edited, setEdited] = useState<SqlRule | 'new'>()
@@ -81,8 +95,9 @@ export function SqlRules(): JSX.Element {
         caption={t('rules')}
         rows={found.reply?.rows}
         rowKey={({ id }) => id}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noRules')}
+        all={allRules}
         columns={ruleColumns(canChange, turn)}
         actions={
           canChange

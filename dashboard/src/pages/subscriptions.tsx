@@ -3,14 +3,13 @@ import { RouteCheckbox, Search, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
 import { CursorPager, cursorInRoute, rowsPerPage } from '../parts/pager.tsx'
 import { DataTable, maxExportRows } from '../parts/table.tsx'
-import { Name } from '../parts/values.tsx'
 import { api } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { linkTo, queryValue } from '../state/router.ts'
+import { queryValue } from '../state/router.ts'
+import { clientColumn } from './message-columns.tsx'
 
 type SubscriptionQuery = NonNullable<NonNullable<Parameters<typeof api.list_subscriptions>[0]>['query']>
-type Row = Extract<Awaited<ReturnType<typeof api.list_subscriptions>>, { reply: unknown }>['reply']['data'][number]
 
 function filtersOfRoute(): SubscriptionQuery {
   const search = queryValue('search')
@@ -24,10 +23,7 @@ export default function Subscriptions(): JSX.Element {
   const query = { ...filters, limit: rowsPerPage(), cursor: cursorInRoute() }
   const key = JSON.stringify([query, queryValue('namespace')])
   const found = useQuery(key, (options) => api.list_subscriptions({ query }, options), listMs)
-  const all = async (): Promise<readonly Row[]> => {
-    const result = await api.list_subscriptions({ query: { ...filters, limit: maxExportRows, cursor: 'first' } })
-    return 'reply' in result ? result.reply.data : []
-  }
+  const all = () => api.list_subscriptions({ query: { ...filters, limit: maxExportRows, cursor: 'first' } })
   return (
     <Page title={t('subscriptions')} isLive={true}>
       <Toolbar>
@@ -39,21 +35,11 @@ export default function Subscriptions(): JSX.Element {
         caption={t('subscriptions')}
         rows={found.reply?.data}
         rowKey={({ clientid, topic }) => `${clientid} ${topic}`}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noSubscriptions')}
         all={all}
         columns={[
-          {
-            key: 'clientid',
-            canCopy: true,
-            title: t('clientId'),
-            value: ({ clientid }) => clientid,
-            render: ({ clientid }) => (
-              <a href={linkTo(['clients', clientid])}>
-                <Name text={clientid} />
-              </a>
-            ),
-          },
+          clientColumn(),
           { key: 'topic', title: t('topicFilter'), value: ({ topic }) => topic, canCopy: true },
           { key: 'qos', title: t('qos'), value: ({ qos }) => qos, isNumber: true },
           { key: 'node', title: t('nodeName'), value: ({ node }) => node },

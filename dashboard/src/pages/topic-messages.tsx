@@ -49,7 +49,7 @@ export function MessageList({ messages, selected }: MessagesProps): JSX.Element 
       {selected !== undefined && <NumberPlot messages={messages} />}
       <ul class="messages">
         {messages.slice(1).map((message) => (
-          <li key={`${message.ts} ${message.topic} ${message.payload_base64}`}>
+          <li key={message.number}>
             <button type="button" aria-pressed={message === shown} onClick={() => setChosen(message)}>
               <MessageHead message={message} />
             </button>
@@ -101,12 +101,24 @@ function Comparison({ before, after }: ComparisonProps): JSX.Element {
 /** Of a path of `numbersIn`. */
 const nameOf = (path: string): string => (path === '' ? t('payload') : visible(path))
 
+/** Of each message once. */
+const knownNumbers = new WeakMap<LiveMessage, ReadonlyMap<string, number>>()
+
+function numbersOf(message: LiveMessage): ReadonlyMap<string, number> {
+  let numbers = knownNumbers.get(message)
+  if (numbers === undefined) {
+    numbers = numbersIn(new TextDecoder().decode(bytesOf(message.payload_base64)))
+    knownNumbers.set(message, numbers)
+  }
+  return numbers
+}
+
 function NumberPlot({ messages }: { readonly messages: readonly LiveMessage[] }): JSX.Element | null {
   const [chosen, setChosen] = useState<string>()
   const rising = messages
-    .map(({ ts, payload_base64: base64 }) => ({
-      seconds: ts / msPerSecond,
-      numbers: numbersIn(new TextDecoder().decode(bytesOf(base64))),
+    .map((message) => ({
+      seconds: message.ts / msPerSecond,
+      numbers: numbersOf(message),
     }))
     .toReversed()
   const paths = [...new Set(rising.flatMap(({ numbers }) => [...numbers.keys()]))]

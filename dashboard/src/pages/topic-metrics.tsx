@@ -37,7 +37,7 @@ export default function TopicMetrics(): JSX.Element {
         caption={t('topicMetrics')}
         rows={found.reply}
         rowKey={({ topic }) => topic}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noTopicMetrics')}
         columns={metricColumns()}
         actions={canChange ? metricActions(found.reload) : []}

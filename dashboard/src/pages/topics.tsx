@@ -4,6 +4,7 @@ import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Checkbox, qosOptions, Search, Select, TextArea, TextField } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
+import { DataTable } from '../parts/table.tsx'
 import { TopicTree } from '../parts/topic-tree.tsx'
 import { api, type Failure } from '../state/api.ts'
 import { formatNumber, visible } from '../state/format.ts'
@@ -12,6 +13,7 @@ import { t } from '../state/messages.ts'
 import { askBefore } from '../state/questions.ts'
 import { tellResult } from '../state/results.ts'
 import { changeQuery, queryValue } from '../state/router.ts'
+import { clientColumn } from './message-columns.tsx'
 import { MessageList } from './topic-messages.tsx'
 
 /** However many messages come, the page is drawn so often. */
@@ -121,8 +123,41 @@ export default function Topics(): JSX.Element {
           selected={selected}
         />
       </div>
+      {live !== undefined && live.publishers.size > 0 && <BusiestClients publishers={live.publishers} />}
       <PublishForm key={selected} topic={selected ?? ''} />
     </Page>
+  )
+}
+
+/** Rows of the table. */
+const maxBusiest = 10
+
+/** Of the messages that came: the broker leaves out some where there are many. */
+function BusiestClients({ publishers }: { readonly publishers: ReadonlyMap<string, number> }): JSX.Element {
+  let sum = 0
+  for (const count of publishers.values()) sum += count
+  const rows = [...publishers]
+    .toSorted(([, one], [, other]) => other - one)
+    .slice(0, maxBusiest)
+    .map(([clientid, count]) => ({ clientid, count, share: (100 * count) / sum }))
+  return (
+    <DataTable
+      caption={t('busiestClients')}
+      rows={rows}
+      rowKey={({ clientid }) => clientid}
+      empty={t('noClients')}
+      columns={[
+        clientColumn(),
+        { key: 'count', title: t('count'), value: ({ count }) => count, isNumber: true },
+        {
+          key: 'share',
+          title: t('share'),
+          value: ({ share }) => share,
+          render: ({ share }) => `${formatNumber(share, 1)} %`,
+          isNumber: true,
+        },
+      ]}
+    />
   )
 }
 

@@ -41,7 +41,7 @@ export default function Traces(): JSX.Element {
         caption={t('logTrace')}
         rows={found.reply?.data}
         rowKey={({ name }) => name}
-        isLoading={found.isLoading}
+        query={found}
         empty={t('noTraces')}
         columns={traceColumns()}
         actions={may('download_trace') ? actions : []}

@@ -97,8 +97,8 @@ function ConnectForm({ connection, connect }: Connecting): JSX.Element {
           {t('disconnect')}
         </button>
       )}
-      <span role="status" class="check">
-        {t(state)}
+      <span role="status" class="check" aria-label={t(state)}>
+        <span>{t(state)}</span>
         {state === 'connected' && connection !== undefined && connection.clientId !== clientId && (
           <>
             : <Name text={connection.clientId} />

@@ -34,17 +34,25 @@ export function Plot({ title, times, lines }: PlotProps): JSX.Element {
   useEffect(() => {
     const element = place.current
     if (element === null) return undefined
-    const drawn = new uPlot(optionsOf(element, lines), latest.current, element)
-    plot.current = drawn
-    const watch = new ResizeObserver(() => drawn.setSize({ width: element.clientWidth, height }))
-    watch.observe(element)
+    const draw = (): void => {
+      plot.current = new uPlot(optionsOf(element, lines), latest.current, element)
+      watch.observe(element)
+    }
+    const watch = new ResizeObserver(() => {
+      const width = element.clientWidth
+      if (plot.current !== undefined && plot.current.width !== width) plot.current.setSize({ width, height })
+    })
+    // The first drawing takes the browser long: each plot has a task of its own, after the page is shown.
+    const timer = setTimeout(draw)
     return () => {
+      clearTimeout(timer)
       watch.disconnect()
-      drawn.destroy()
+      plot.current?.destroy()
       plot.current = undefined
     }
   }, [look])
-  useEffect(() => plot.current?.setData(data), [times, lines])
+  // Values change with their times.
+  useEffect(() => plot.current?.setData(data), [times])
   return (
     <figure class="plot">
       <figcaption>
@@ -83,12 +91,19 @@ function optionsOf(element: HTMLElement, lines: readonly Line[]): uPlot.Options 
   }
 }
 
+/** By theme: working them out makes the browser lay out the page again. */
+const resolvedColors = new Map<string, string>()
+
 /** A canvas knows no `light-dark()`: the browser works it out as the color of an element. */
 function resolveColor(element: HTMLElement, color: string): string {
+  const key = `${theme.value} ${matchMedia('(prefers-color-scheme: dark)').matches} ${color}`
+  const known = resolvedColors.get(key)
+  if (known !== undefined) return known
   const probe = document.createElement('span')
   probe.style.color = color
   element.append(probe)
   const resolved = getComputedStyle(probe).color
   probe.remove()
+  resolvedColors.set(key, resolved)
   return resolved
 }

@@ -1,10 +1,13 @@
 // The one table of the dashboard: caption, columns, buttons of a row, export.
 
 import type { ComponentChildren, JSX } from 'preact'
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { type CellValue, saveFile, writeCsv } from '../state/export.ts'
+import { type Result, textOf } from '../state/api.ts'
+import type { Query } from '../state/query.ts'
+import { tellFailed } from '../state/results.ts'
 import { CopyButton, Name } from './values.tsx'
 
 export interface Column<Row> {
@@ -36,27 +39,50 @@ interface TableProps<Row> {
   /** What the row is called in the names of its buttons. */
   readonly rowName?: (row: Row) => string
   readonly actions?: readonly RowAction<Row>[]
-  readonly isLoading?: boolean
+  /** Where the rows come from: whether it loads, and whether the rows came by themselves. */
+  readonly query?: Pick<Query<unknown>, 'isLoading' | 'isPolled'>
   /** A sentence that begins with `No`. */
   readonly empty: string
   /** All rows as filtered, for export; absent: those that are shown. */
-  readonly all?: () => Promise<readonly Row[]>
+  readonly all?: () => Promise<Result<{ readonly data: readonly Row[] }>>
   readonly fileName?: string
 }
 
 /** Rows of an export at most. */
 export const maxExportRows = 10_000
+/** The first page of a list that has them by number, as long as an export may be. */
+export const exportPage = { page: 1, limit: maxExportRows } as const
+
+/** For rows that have no name: a key of what stands in them, which stays when others come before them. */
+export function withKeys<Row extends object>(rows: readonly Row[]): readonly (Row & { readonly rowKey: string })[] {
+  const seen = new Map<string, number>()
+  return rows
+    .toReversed()
+    .map((row) => {
+      const text = JSON.stringify(row)
+      const times = (seen.get(text) ?? 0) + 1
+      seen.set(text, times)
+      return { ...row, rowKey: `${times} ${text}` }
+    })
+    .toReversed()
+}
+
 /** Rows in the page at most: a list that is longer has pages. */
 const maxShownRows = 200
 
 export function DataTable<Row>(props: TableProps<Row>): JSX.Element {
-  const { caption, columns, rows = [], actions = [], isLoading = false, empty } = props
+  const { caption, columns, rows = [], actions = [], query, empty } = props
+  const body = useRef<HTMLTableSectionElement>(null)
   const [sorting, setSorting] = useState<{ readonly key: string; readonly isDown: boolean }>()
-  const shown = sorted(rows, columns, sorting).slice(0, maxShownRows)
+  const wanted = sorted(rows, columns, sorting).slice(0, maxShownRows)
+  const before = useRef<readonly Row[]>([])
+  const isHeld = query?.isPolled === true && body.current?.contains(document.activeElement) === true
+  const shown = isHeld ? inPlace(before.current, wanted, props.rowKey) : wanted
+  before.current = shown
   const sortBy = (key: string): void => setSorting({ key, isDown: sorting?.key === key && !sorting.isDown })
   return (
     <div class="table-block">
-      <div class="scroll" role="region" aria-label={caption} tabIndex={0} aria-busy={isLoading}>
+      <div class="scroll" role="region" aria-label={caption} tabIndex={0} aria-busy={query?.isLoading === true}>
         <table>
           <caption>{caption}</caption>
           <thead>
@@ -71,7 +97,7 @@ export function DataTable<Row>(props: TableProps<Row>): JSX.Element {
               )}
             </tr>
           </thead>
-          <tbody>
+          <tbody ref={body}>
             {shown.map((row) => (
               <tr key={props.rowKey(row)}>
                 {columns.map((column) => (
@@ -89,7 +115,7 @@ export function DataTable<Row>(props: TableProps<Row>): JSX.Element {
           </tbody>
         </table>
       </div>
-      {rows.length === 0 && props.rows !== undefined && <p class="empty">{empty}</p>}
+      {shown.length === 0 && props.rows !== undefined && <p class="empty">{empty}</p>}
       {rows.length > 0 && <ExportButtons {...props} />}
     </div>
   )
@@ -147,17 +173,26 @@ function RowButtons<Row>({ row, actions, name }: ButtonsProps<Row>): JSX.Element
 
 function ExportButtons<Row>({ columns, rows = [], all, caption, fileName }: TableProps<Row>): JSX.Element {
   const name = fileName ?? caption.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
-  const table = async (): Promise<CellValue[][]> => {
-    const found = (await all?.()) ?? rows
-    return found.slice(0, maxExportRows).map((row) => columns.map((column) => column.value(row)))
+  /** undefined: the rows could not be had, and the page says so. */
+  const table = async (word: string): Promise<CellValue[][] | undefined> => {
+    const found = (await all?.()) ?? { reply: { data: rows } }
+    if ('failure' in found) {
+      tellFailed(`${word} ${caption}`, textOf(found.failure))
+      return undefined
+    }
+    return found.reply.data.slice(0, maxExportRows).map((row) => columns.map((column) => column.value(row)))
   }
   const csv = async (): Promise<void> => {
+    const cells = await table(t('exportCsv'))
+    if (cells === undefined) return
     const head = columns.map(({ title }) => title)
-    saveFile(`${name}.csv`, 'text/csv', writeCsv([head, ...(await table())]))
+    saveFile(`${name}.csv`, 'text/csv', writeCsv([head, ...cells]))
   }
   const json = async (): Promise<void> => {
+    const cells = await table(t('exportJson'))
+    if (cells === undefined) return
     const keys = columns.map(({ key }) => key)
-    const objects = (await table()).map((cells) => Object.fromEntries(cells.map((cell, at) => [keys[at] ?? '', cell])))
+    const objects = cells.map((row) => Object.fromEntries(row.map((cell, at) => [keys[at] ?? '', cell])))
     saveFile(`${name}.json`, 'application/json', JSON.stringify(objects, undefined, 2))
   }
   return (
@@ -186,6 +221,12 @@ function Cell<Row>({ column, row }: { readonly column: Column<Row>; readonly row
 
 function cellText(value: CellValue): ComponentChildren {
   return typeof value === 'string' ? <Name text={value} /> : typeof value === 'boolean' ? String(value) : value
+}
+
+/** The rows that were shown, with the values of now. Others come, and those that are gone go, when the focus is elsewhere. */
+function inPlace<Row>(before: readonly Row[], now: readonly Row[], keyOf: (row: Row) => string): readonly Row[] {
+  const byKey = new Map(now.map((row) => [keyOf(row), row]))
+  return before.map((row) => byKey.get(keyOf(row)) ?? row)
 }
 
 function sorted<Row>(

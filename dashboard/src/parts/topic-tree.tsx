@@ -3,9 +3,9 @@
 import type { JSX } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { formatNumber, visible } from '../state/format.ts'
-import { messagesBelow, type TopicNode } from '../state/live-topics.ts'
+import { type LiveMessage, messagesBelow, type TopicNode } from '../state/live-topics.ts'
 import { t } from '../state/messages.ts'
-import { bestForm, bytesOf, payloadText } from './payload.tsx'
+import { bytesOf, payloadText } from './payload.tsx'
 
 interface TreeProps {
   readonly root: TopicNode
@@ -89,13 +89,33 @@ export function TopicTree({ root, seconds, search, selected, onSelect }: TreePro
 
 function textOfNode(node: TopicNode, seconds: number): string {
   const rate = formatNumber(messagesBelow(node) / Math.max(1, seconds), 1)
-  const value = node.last === undefined ? '' : ` ${valueOf(node.last.payload_base64)}`
+  const value = node.last === undefined ? '' : ` ${valueOf(node.last)}`
   return `${visible(node.level)} ${rate}/s${value}`
 }
 
-function valueOf(base64: string): string {
-  const bytes = bytesOf(base64)
-  return payloadText(bytes, bestForm(bytes) === 'hex' ? 'hex' : 'text').slice(0, maxValue)
+/** Of each message once: the tree is drawn several times a second. */
+const values = new WeakMap<LiveMessage, string>()
+/** Of the payload, as many as a value may need: groups of four are three bytes. */
+const maxBase64 = 240
+
+function valueOf(message: LiveMessage): string {
+  let value = values.get(message)
+  if (value === undefined) {
+    const bytes = bytesOf(message.payload_base64.slice(0, maxBase64))
+    value = payloadText(bytes, isText(bytes) ? 'text' : 'hex').slice(0, maxValue)
+    values.set(message, value)
+  }
+  return value
+}
+
+/** The last letter may be cut. */
+function isText(bytes: Uint8Array): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true })
+    return true
+  } catch {
+    return false
+  }
 }
 
 function parentOf(rows: readonly Row[], at: number): Row | undefined {

@@ -10,8 +10,6 @@ export interface PageEntry {
   readonly group: MessageKey
   /** An operation without which there is nothing to see. */
   readonly needs: string
-  /** What it shows can be that of one namespace: the head has a choice. */
-  readonly isForNamespaces?: true
   readonly load: () => Promise<{ readonly default: ComponentType }>
 }
 
@@ -35,7 +33,6 @@ const allPages: readonly PageEntry[] = [
     title: 'clients',
     group: 'groupClients',
     needs: 'list_clients',
-    isForNamespaces: true,
     load: () => import('../pages/clients.tsx'),
   },
   {
@@ -43,7 +40,6 @@ const allPages: readonly PageEntry[] = [
     title: 'subscriptions',
     group: 'groupClients',
     needs: 'list_subscriptions',
-    isForNamespaces: true,
     load: () => import('../pages/subscriptions.tsx'),
   },
   {
@@ -58,7 +54,6 @@ const allPages: readonly PageEntry[] = [
     title: 'retained',
     group: 'groupClients',
     needs: 'list_retained',
-    isForNamespaces: true,
     load: () => import('../pages/retained.tsx'),
   },
   {
@@ -87,7 +82,6 @@ const allPages: readonly PageEntry[] = [
     title: 'accessControl',
     group: 'groupAccess',
     needs: 'list_auth_username',
-    isForNamespaces: true,
     load: () => import('../pages/access.tsx'),
   },
   {
@@ -130,7 +124,6 @@ const allPages: readonly PageEntry[] = [
     title: 'droppedMessages',
     group: 'groupDiagnose',
     needs: 'list_dropped',
-    isForNamespaces: true,
     load: () => import('../pages/dropped.tsx'),
   },
   {
@@ -138,7 +131,6 @@ const allPages: readonly PageEntry[] = [
     title: 'slow',
     group: 'groupDiagnose',
     needs: 'list_slow_subscriptions',
-    isForNamespaces: true,
     load: () => import('../pages/slow.tsx'),
   },
   {
@@ -146,7 +138,6 @@ const allPages: readonly PageEntry[] = [
     title: 'logTrace',
     group: 'groupDiagnose',
     needs: 'list_traces',
-    isForNamespaces: true,
     load: () => import('../pages/trace.tsx'),
   },
   {
@@ -182,7 +173,6 @@ const allPages: readonly PageEntry[] = [
     title: 'auditLog',
     group: 'groupSystem',
     needs: 'get_audit',
-    isForNamespaces: true,
     load: () => import('../pages/audit.tsx'),
   },
   {

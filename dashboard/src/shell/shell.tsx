@@ -9,7 +9,7 @@ import { t } from '../state/messages.ts'
 import { brokerOffsetMinutes } from '../state/preferences.ts'
 import { useQuery } from '../state/query.ts'
 import { outcome } from '../state/results.ts'
-import { linkTo, route } from '../state/router.ts'
+import { isForNamespaces, linkTo, route } from '../state/router.ts'
 import { session } from '../state/session.ts'
 import { AccountMenu } from './account.tsx'
 import { Connection, LastOutcome } from './connection.tsx'
@@ -116,7 +116,9 @@ function NamespaceChoice({ page }: { readonly page: PageEntry | undefined }): JS
       </span>
     )
   }
-  return page?.isForNamespaces === true && may('get_namespaces') ? <NamespaceSelect /> : null
+  // The backup page has the choice beside its files.
+  const hasChoice = page !== undefined && page.path !== 'backup' && isForNamespaces(page.path)
+  return hasChoice && may('get_namespaces') ? <NamespaceSelect /> : null
 }
 
 function LoadedPage({ page }: { readonly page: PageEntry }): JSX.Element {

@@ -57,6 +57,23 @@ export function msOfLocal(text: string): number {
   return Date.parse(`${text.replace(' ', 'T')}Z`) - brokerOffsetMinutes.value * 60_000
 }
 
+/** What a field for date and time holds, in the time zone that the reader chose; NaN where it is empty. */
+export function msOfInput(text: string): number {
+  if (timeZone.value === 'browser') return Date.parse(text)
+  return Date.parse(`${text}Z`) - (timeZone.value === 'broker' ? brokerOffsetMinutes.value * 60_000 : 0)
+}
+
+/** The other way round, to the minute. */
+export function inputOfMs(ms: number): string {
+  const offsetMinutes =
+    timeZone.value === 'browser'
+      ? -new Date(ms).getTimezoneOffset()
+      : timeZone.value === 'broker'
+        ? brokerOffsetMinutes.value
+        : 0
+  return new Date(ms + offsetMinutes * 60_000).toISOString().slice(0, 16)
+}
+
 export function formatSeconds(seconds: number): string {
   if (seconds < 120) return `${formatNumber(seconds, seconds < 10 ? 1 : 0)} s`
   if (seconds < 7_200) return `${formatNumber(seconds / 60)} min`

@@ -3,6 +3,8 @@
 import { api, type Failure } from './api.ts'
 
 export interface LiveMessage {
+  /** Rises as they come. */
+  readonly number: number
   readonly ts: number
   readonly topic: string
   readonly qos: number
@@ -27,8 +29,10 @@ const maxNodes = 20_000
 const maxMessages = 100
 /** Characters of a line that is not whole yet. */
 const maxLineCharacters = 1_048_576
+/** Publishers that are counted. */
+const maxPublishers = 10_000
 
-type Line = LiveMessage | { readonly left_out: number } | { readonly heartbeat: number }
+type Line = Omit<LiveMessage, 'number'> | { readonly left_out: number } | { readonly heartbeat: number }
 
 export class LiveTopics {
   readonly root: TopicNode = nodeOf('', '')
@@ -40,6 +44,8 @@ export class LiveTopics {
   /** Messages that the broker left out, and topics that the tree had no room for. */
   leftOut = 0
   received = 0
+  /** Messages that came, by their publishers. */
+  readonly publishers = new Map<string, number>()
   readonly startedAtMs = performance.now()
   readonly #ending = new AbortController()
   #followedTopic: string | undefined
@@ -83,15 +89,24 @@ export class LiveTopics {
     if ('left_out' in line) this.leftOut += line.left_out
     if (!('topic' in line)) return
     this.received += 1
-    this.messages = [line, ...this.messages.slice(0, maxMessages - 1)]
-    if (line.topic === this.#followedTopic) this.followed = [line, ...this.followed.slice(0, maxMessages - 1)]
+    const message = { ...line, number: this.received }
+    this.messages = [message, ...this.messages.slice(0, maxMessages - 1)]
+    if (line.topic === this.#followedTopic) this.followed = [message, ...this.followed.slice(0, maxMessages - 1)]
+    this.#countPublisher(line.clientid)
     const node = this.#nodeFor(line.topic)
     if (node === undefined) {
       this.leftOut += 1
       return
     }
     node.messages += 1
-    node.last = line
+    node.last = message
+  }
+
+  /** A retained message comes from the broker. */
+  #countPublisher(clientId: string): void {
+    const known = this.publishers.get(clientId)
+    if (clientId !== '' && (known !== undefined || this.publishers.size < maxPublishers))
+      this.publishers.set(clientId, (known ?? 0) + 1)
   }
 
   #existingNode(topic: string): TopicNode | undefined {

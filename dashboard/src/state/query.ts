@@ -4,11 +4,14 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { signal } from '@preact/signals'
 import type { CallOptions, Failure, Result } from './api.ts'
+import { namespaceInRoute } from './router.ts'
 
 export interface Query<Reply> {
   readonly reply: Reply | undefined
   readonly failure: Failure | undefined
   readonly isLoading: boolean
+  /** The reply came by itself, and not after an act of the user: rows under the hands of the reader stay in place. */
+  readonly isPolled: boolean
   /** Asks again now, as an act of the user. */
   readonly reload: () => void
 }
@@ -21,13 +24,19 @@ export const listMs = 5_000
 /** Before the page says that it loads. */
 const loadingAfterMs = 150
 
-/** `key` says what is asked: another key is another question. `everyMs` undefined: asked once. */
+interface State<Reply> {
+  readonly reply?: Reply
+  readonly failure?: Failure
+  readonly isPolled: boolean
+}
+
+/** `key` says what is asked: another key or namespace is another question. `everyMs` undefined: asked once. */
 export function useQuery<Reply>(
   key: string,
   ask: (options: CallOptions) => Promise<Result<Reply>>,
   everyMs?: number,
 ): Query<Reply> {
-  const [state, setState] = useState<{ readonly reply?: Reply; readonly failure?: Failure }>({})
+  const [state, setState] = useState<State<Reply>>({ isPolled: false })
   const [isLoading, setLoading] = useState(false)
   const latest = useRef(ask)
   latest.current = ask
@@ -35,27 +44,30 @@ export function useQuery<Reply>(
   useEffect(() => {
     const question = new Asking(
       (options) => latest.current(options),
-      (result) => setState((before) => ('reply' in result ? result : { ...before, failure: result.failure })),
+      (result, isPolled) =>
+        setState((before) =>
+          'reply' in result ? { reply: result.reply, isPolled } : { ...before, failure: result.failure },
+        ),
       setLoading,
     )
     again.current = () => void question.run(false)
     void question.run(false)
     if (everyMs !== undefined) question.repeat(everyMs)
     return () => question.end()
-  }, [key, everyMs])
-  return { reply: state.reply, failure: state.failure, isLoading, reload: () => again.current() }
+  }, [key, namespaceInRoute.value, everyMs])
+  return { ...state, reply: state.reply, failure: state.failure, isLoading, reload: () => again.current() }
 }
 
 class Asking<Reply> {
   readonly #ask: (options: CallOptions) => Promise<Result<Reply>>
-  readonly #take: (result: Result<Reply>) => void
+  readonly #take: (result: Result<Reply>, isPolled: boolean) => void
   readonly #setLoading: (isLoading: boolean) => void
   #current: AbortController | undefined
   #timer: ReturnType<typeof setInterval> | undefined
 
   constructor(
     ask: (options: CallOptions) => Promise<Result<Reply>>,
-    take: (result: Result<Reply>) => void,
+    take: (result: Result<Reply>, isPolled: boolean) => void,
     setLoading: (isLoading: boolean) => void,
   ) {
     this.#ask = ask
@@ -73,20 +85,23 @@ class Asking<Reply> {
     if (asking.signal.aborted) return
     this.#current = undefined
     this.#setLoading(false)
-    this.#take(result)
+    this.#take(result, isIdle)
   }
 
   repeat(everyMs: number): void {
-    this.#timer = setInterval(() => {
-      // Rows under the hands of the reader stay where they are.
-      const isInRow = (document.activeElement?.closest('tbody') ?? null) !== null
-      if (document.visibilityState !== 'visible' || isPaused.value || isInRow || this.#current !== undefined) return
-      void this.run(true)
-    }, everyMs)
+    this.#timer = setInterval(this.#poll, everyMs)
+    // What is hours old when the reader comes back is replaced at once.
+    document.addEventListener('visibilitychange', this.#poll)
+  }
+
+  readonly #poll = (): void => {
+    if (document.visibilityState !== 'visible' || isPaused.value || this.#current !== undefined) return
+    void this.run(true)
   }
 
   end(): void {
     clearInterval(this.#timer)
+    document.removeEventListener('visibilitychange', this.#poll)
     this.#current?.abort()
   }
 }

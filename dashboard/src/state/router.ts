@@ -10,7 +10,29 @@ export interface Route {
 }
 
 export const route = signal<Route>(routeOf(location.hash))
-export const namespaceInRoute = computed(() => route.value.query['namespace'])
+/** Pages with a choice of the namespace. Elsewhere the chosen one waits, and nothing is asked for it. */
+const namespacedPages: ReadonlySet<string> = new Set([
+  'access',
+  'audit',
+  'backup',
+  'clients',
+  'dropped',
+  'retained',
+  'rules',
+  'slow',
+  'subscriptions',
+  'trace',
+])
+
+export function isForNamespaces(page: string): boolean {
+  return namespacedPages.has(page)
+}
+
+/** Of the page that is open. */
+export const namespaceInRoute = computed(() => {
+  const { path, query } = route.value
+  return isForNamespaces(path[0] ?? '') ? query['namespace'] : undefined
+})
 
 addEventListener('hashchange', () => {
   route.value = routeOf(location.hash)
@@ -33,7 +55,7 @@ function decoded(part: string): string {
 
 /** For `href`. The chosen namespace stays. */
 export function linkTo(path: readonly string[], query: Readonly<Record<string, string>> = {}): string {
-  const namespace = namespaceInRoute.value
+  const namespace = route.value.query['namespace']
   return hashOf({ path, query: namespace === undefined ? query : { namespace, ...query } })
 }
 

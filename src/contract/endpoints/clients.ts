@@ -62,6 +62,12 @@ const clientQuery = Type.Object({
   proto_name: text('MQTT, CoAP, LwM2M or MQTT-SN.'),
   proto_ver: Type.Optional(Type.Integer({ description: 'Version of the protocol.' })),
   ip_address: text('Where it connected from.'),
+  internal: Type.Optional(
+    Type.Boolean({
+      description:
+        'Sessions of the broker itself, for bridges, actions and sources: false: without them, true: only them.',
+    }),
+  ),
   _like_clientid: text('Somewhere in the client identifier.'),
   _like_username: text('Somewhere in the user name.'),
   _gte_created_at: text(`The session began then or later: ${when}`),

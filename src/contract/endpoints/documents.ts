@@ -1,4 +1,4 @@
-// Documentation of the API. The pages need no authentication: they contain only what the program contains.
+// Documentation of the API. The pages of `/api/docs` need no authentication: they contain only what the program contains.
 
 import { answer, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
@@ -26,7 +26,9 @@ export const documentEndpoints = {
     summary: 'What answers at this address, and where its operations are described.',
     reply: 'text',
     replyType: 'text/html; charset=utf-8',
-    access: 'open',
+    // A browser gets it without signing in, where it is not led to the dashboard.
+    access: 'read',
+    isForNamespaces: true,
   }),
   get_api_page: endpoint({
     method: 'GET',

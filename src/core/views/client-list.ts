@@ -1,6 +1,7 @@
 // The filter of client lists, and a slice of the matching clients.
 
 import type { BrokerState } from '../state/broker-state.ts'
+import { isBridgeClient } from '../model/bridge-client-id.ts'
 import { isOfNamespace } from '../namespaces/namespaced-names.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { type ClientView, protocolOf, viewOf, waitingOf } from './client-view.ts'
@@ -14,6 +15,8 @@ export interface ClientFilter {
   readonly clientId?: string | undefined
   readonly username?: string | undefined
   readonly isConnected?: boolean | undefined
+  /** A session of this broker, for a bridge, an action or a source. */
+  readonly isInternal?: boolean | undefined
   readonly cleanStart?: boolean | undefined
   readonly version?: number | undefined
   /** `MQTT`, or the protocol of a gateway. */
@@ -61,6 +64,7 @@ function isWanted(session: Session, filter: ClientFilter): boolean {
     is(username, filter.username) &&
     (filter.namespace === undefined || isOfNamespace(session.clientId, filter.namespace)) &&
     is(session.connection !== undefined, filter.isConnected) &&
+    (filter.isInternal === undefined || isBridgeClient(session.identity.clientId) === filter.isInternal) &&
     is(session.lastConnect.cleanStart, filter.cleanStart) &&
     is(protocolOf(session).version, filter.version) &&
     is(protocolOf(session).name, filter.protocolName) &&

@@ -64,7 +64,7 @@ export async function replyWithPage(files: DashboardFiles | undefined, request: 
 
 const notBuilt = refuse('unknownError', 'the dashboard has not been built; run npm run build:dashboard', 404)
 
-/** Returns whether a browser requests the root, which redirects to the dashboard. Other programs get a 404. */
+/** Returns whether a browser requests the root, which redirects to the dashboard. Other programs must sign in. */
 export function wantsStartPage(method: string, url: string, accept = ''): boolean {
   return method === 'GET' && url.split('?')[0] === '/' && accept.includes('text/html')
 }

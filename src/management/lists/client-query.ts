@@ -36,6 +36,7 @@ export function clientFilterOf(query: ClientQuery, path: ClientFilter): WantedCl
     version: query.proto_ver,
     protocolName: query.proto_name,
     address: query.ip_address,
+    isInternal: query.internal,
     clientIdPart,
     usernamePart,
     createdAtMs,

@@ -1,0 +1,85 @@
+// Questions of an administrator in a hurry, and the pages that answer them.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { connectAsync } from 'mqtt'
+import { shared as shareStarted } from '../e2e/godwit-process.ts'
+import { startBrokerWithApi } from '../management/api.ts'
+import { assertQuiet, openAt } from './browser.ts'
+
+describe('the dashboard answers', () => {
+  const shared = shareStarted((scope) =>
+    startBrokerWithApi(scope, {
+      set: [
+        'bridges.mqtt.b1.enable=true',
+        'bridges.mqtt.b1.server="mqtt-tcp://127.0.0.1:1"',
+        'bridges.mqtt.b1.forwards=[{local_topic="a/#"}]',
+        'auth.acl.rules=[{ permit = deny, clientid = "thief", action = publish, topics = ["safe/#"] }]',
+      ],
+    }),
+  )
+
+  test('which clients there are: without sessions of the broker itself, unless they are asked for', async (t) => {
+    const broker = await shared()
+    const client = await connectAsync({ port: broker.port, clientId: 'pump-1' })
+    t.after(() => client.endAsync(true))
+    const opened = await openAt(t, broker, '#/clients')
+    const { page } = opened
+    const table = page.getByRole('table', { name: 'Clients', exact: true })
+    await table.getByRole('link', { name: 'pump-1', exact: true }).waitFor()
+    const own = table.getByRole('link', { name: '$bridge/b1', exact: true })
+    assert.equal(await own.count(), 0)
+    await page.getByRole('checkbox', { name: 'Show internal sessions', exact: true }).check()
+    await own.waitFor()
+    await page.waitForURL(/internal=1/)
+    const idsOf = async (query: string): Promise<string[]> =>
+      ((await broker.ask(`/api/v4/clients${query}`)).json.data as { readonly clientid: string }[])
+        .map(({ clientid }) => clientid)
+        .toSorted()
+    assert.deepEqual(await idsOf('?internal=false'), ['pump-1'])
+    assert.deepEqual(await idsOf('?internal=true'), ['$bridge/b1'])
+    assert.deepEqual(await idsOf(''), ['$bridge/b1', 'pump-1'])
+    assertQuiet(opened)
+  })
+
+  test('why a message did not arrive: the decision, its rule and what was asked', async (t) => {
+    const broker = await shared()
+    const { page } = await openAt(t, broker, '#/access?tab=explain')
+    await page.getByRole('textbox', { name: 'Client identifier', exact: true }).fill('thief')
+    await page.getByRole('textbox', { name: 'Topic', exact: true }).fill('safe/door')
+    await page.getByRole('button', { name: 'Explain', exact: true }).click()
+    const region = page.getByRole('region', { name: 'Explanation', exact: true })
+    await region.getByRole('heading', { name: 'Denied', exact: true }).waitFor()
+    await region.getByText('deny', { exact: true }).waitFor()
+    await region.getByText('safe/#', { exact: false }).first().waitFor()
+  })
+
+  test('what changed last night, in the time zone of the reader', async (t) => {
+    const broker = await shared()
+    await broker.ask('/api/v4/auth_username', { method: 'POST', body: { username: 'kept', password: 'a-secret-word' } })
+    const { page } = await openAt(t, broker, '#/audit')
+    const row = page.getByRole('row').filter({ hasText: 'create_auth_username' })
+    await row.getByText('POST /api/v4/auth_username', { exact: true }).waitFor()
+    await row.getByRole('button', { name: 'Show create_auth_username', exact: true }).click()
+    await page.getByRole('dialog').getByRole('region', { name: 'Request', exact: true }).getByText('"kept"').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Account', exact: true }).click()
+    await page.getByRole('combobox', { name: 'Time zone', exact: true }).selectOption('UTC')
+    await page.keyboard.press('Escape')
+    const asked = page.waitForRequest((request) => request.url().includes('until='))
+    await page.getByLabel('Since', { exact: true }).fill('2026-05-04T01:30')
+    await page.getByLabel('Until', { exact: true }).fill('2026-05-04T05:45')
+    const { searchParams } = new URL((await asked).url())
+    const times = ['since', 'until'].map((key) => new Date(Number(searchParams.get(key))).toISOString())
+    assert.deepEqual(times, ['2026-05-04T01:30:00.000Z', '2026-05-04T05:45:00.000Z'])
+    await page.getByText('No entries.', { exact: true }).waitFor()
+    const again = page.waitForRequest((request) => /audit\?.*since=/.test(request.url()))
+    await page.getByRole('button', { name: 'Last 24 hours', exact: true }).click()
+    const since = Number(new URL((await again).url()).searchParams.get('since'))
+    assert.ok(Math.abs(Date.now() - 86_400_000 - since) < 600_000, String(since))
+    await row.first().waitFor()
+    const outcome = page.waitForRequest(/outcome=refused/)
+    await page.getByRole('combobox', { name: 'Outcome', exact: true }).selectOption('refused')
+    await outcome
+  })
+})
