@@ -24,6 +24,7 @@ export type {
   ConfiguredScramUser,
 } from './auth-config.ts'
 export { configErrorAt, formatConfigError, type ConfigError, type Warning } from './config-errors.ts'
+export type { FallbackAction } from './schema/fallback-actions.ts'
 export {
   plainAction,
   type PlainRuleAction,

@@ -9,6 +9,8 @@ export interface SpoolEntry {
   readonly payload: Buffer
   /** What the payload does not say: a path, a key. */
   readonly attributes: UserProperties
+  /** What the fallbacks of the action need; absent or undefined: it has none, or this is the entry of a fallback. */
+  readonly result?: Buffer | undefined
 }
 
 /** The settings of one name of a section. */

@@ -16,6 +16,7 @@ import {
 } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import type { SpoolEntry } from './sink.ts'
+import { hasResult, splitResult } from './stored-result.ts'
 
 /** An entry and how it is acknowledged. */
 export interface SpooledEntry extends SpoolEntry {
@@ -156,7 +157,10 @@ export class SpoolClient {
   #entryOf({ chunk, payloadStart, frameEnd, packetId, properties }: PublishPacket): SpooledEntry {
     // The chunk belongs to the broker.
     const payload = Buffer.from(chunk.subarray(payloadStart, frameEnd))
-    return { payload, attributes: properties?.userProperties ?? [], packetId, connection: this.#connection }
+    const attributes = properties?.userProperties ?? []
+    const connection = this.#connection
+    if (!hasResult(attributes)) return { payload, attributes, result: undefined, packetId, connection }
+    return { ...splitResult({ payload, attributes }), packetId, connection }
   }
 
   #noteGone(why: string): void {

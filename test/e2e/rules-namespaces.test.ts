@@ -289,4 +289,38 @@ describe('rules of namespaces', () => {
     assert.deepEqual(heard, ['0 out/in/x of the plant'])
     await done(broker.ask('/api/v5/rules/again', { method: 'DELETE', as: plant }), 204)
   })
+
+  test('fallbacks of an action are actions of its namespace, and publish within it', async (t) => {
+    const broker = await prepared()
+    const service = await HttpService.start(t)
+    service.answer = ({ path }) => (path === '/hook' ? 400 : 200)
+    const made = (path: string, body: object) =>
+      done(broker.ask(`/api/v5/${path}`, { method: 'POST', body, as: plant }))
+    await made('connectors', { type: 'http', name: 'local', url: `http://127.0.0.1:${service.port}` })
+    const action = { type: 'http', connector: 'local', resource_opts: { max_retries: 0 } }
+    await made('actions', { ...action, name: 'second', parameters: { path: 'second', body: '${topic}' } })
+    const reference = { kind: 'reference', type: 'http', name: 'second' }
+    const republish = { kind: 'republish', args: { topic: 'refused/${topic}' } }
+    const hook = { ...action, name: 'hook', parameters: { path: 'hook', body: '${payload}' } }
+    const shown = await made('actions', { ...hook, fallback_actions: [reference, republish] })
+    assert.deepEqual(shown.fallback_actions[0], reference)
+    const used = await broker.ask('/api/v5/actions/http:second', { method: 'DELETE', as: plant })
+    assert.match(used.text, /the action http:second is used by http:hook:/)
+    await made('rules', { id: 'all', sql: 'SELECT * FROM "in/#"', actions: ['http:hook'] })
+    const connect = (username: string) => mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { username })
+    const client = await connect('plant.1/c')
+    t.after(() => client.endAsync(true))
+    await client.subscribeAsync('refused/#', { qos: 1 })
+    const refused = new Promise<string>((resolve) => client.once('message', (topic) => resolve(topic)))
+    await client.publishAsync('in/x', 'poison', { qos: 1 })
+    assert.equal(await refused, 'refused/in/x')
+    await service.until((received) => received.some(({ path, body }) => path === '/second' && body === 'in/x'))
+    for (const path of [
+      'rules/all',
+      'actions/http:hook?force=true',
+      'actions/http:second?force=true',
+      'connectors/http:local',
+    ])
+      await done(broker.ask(`/api/v5/${path}`, { method: 'DELETE', as: plant }), 204)
+  })
 })

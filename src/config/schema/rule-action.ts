@@ -119,14 +119,16 @@ function readPlainAction(plain: PlainValue | undefined, value: ConfigValue): Rea
   return isObject(args) ? readRepublish(args) : { problem: 'republish needs args {topic = ...}' }
 }
 
-function readId(id: string): ReadValue<PlainRuleAction> {
+/** Of `type:name`. */
+export function readId(id: string): ReadValue<PlainRuleAction> {
   if (/^[a-z_0-9]+:[^:]+$/.test(id)) return { value: { kind: 'action', id } }
   return { problem: `${JSON.stringify(id)} is not an action: write "type:name", for example "http:events"` }
 }
 
 const argumentNames = ['topic', 'qos', 'retain', 'payload', 'mqtt_properties', 'user_properties', 'direct_dispatch']
 
-function readRepublish(args: Readonly<Record<string, PlainValue>>): ReadValue<PlainRuleAction> {
+/** Of the arguments of `republish`. */
+export function readRepublish(args: Readonly<Record<string, PlainValue>>): ReadValue<PlainRuleAction> {
   const unknown = Object.keys(args).find((key) => !argumentNames.includes(key))
   if (unknown !== undefined) return { problem: `republish has no argument ${JSON.stringify(unknown)}` }
   const topic = textOf(args['topic'])
@@ -163,7 +165,8 @@ export function linesOfText(maxBytes: number): SettingType<string> {
   }
 }
 
-function isObject(value: PlainValue | undefined): value is Readonly<Record<string, PlainValue>> {
+/** Whether it is neither a scalar nor a list. */
+export function isObject(value: PlainValue | undefined): value is Readonly<Record<string, PlainValue>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 

@@ -55,7 +55,7 @@ function messageFor(state: BrokerState, text: string, command: Publication): Adm
   const isDelayed = named.isDelayed && state.settings.delaysMessages
   const delay = isDelayed ? readDelay(named.name, state.nowMs) : undefined
   const topic = isDelayed ? delay && topicFor(state, delay.topic) : named
-  if (topic === undefined) return 'invalid-topic'
+  if (topic === undefined || (command.isOfRule === true && isBrokerTopic(topic.name))) return 'invalid-topic'
   if (topic.bytes.length + command.payload.length > state.settings.maxPacketBytes) return 'too-large'
   const expiry = command.properties?.messageExpiryIntervalSeconds
   const message = new Message(topic, {

@@ -140,6 +140,8 @@ export type Command =
       readonly furtherTopics?: readonly string[] | undefined
       /** The result contains delivery counts. */
       readonly wantsDeliveries?: boolean | undefined
+      /** It is of an action of a rule, which publishes to no topic of the broker. */
+      readonly isOfRule?: boolean | undefined
     }
   /** Stores the message in the session of that client, whatever it subscribes to. */
   | { readonly name: 'spool'; readonly clientId: string; readonly publication: RulePublication }

@@ -1,7 +1,13 @@
 // Configured rules, connectors and actions, and their state on the shards. Their changes are changes of the
 // configuration.
 
-import { describeAsObject, type GodwitConfig, plainAction, withFallbacks } from '../../config/index.ts'
+import {
+  describeAsObject,
+  type GodwitConfig,
+  plainAction,
+  type PlainRuleAction,
+  withFallbacks,
+} from '../../config/index.ts'
 import type {
   ActionMetrics,
   NodeDeadLetter,
@@ -271,10 +277,11 @@ function usersIn(
 ): readonly string[] {
   const id = `${type}:${name}`
   if (kind === 'actions') {
-    const rules = [...ruleEngine.rules.named]
-    return rules.flatMap(([rule, { actions: all }]) =>
-      withFallbacks(all).some((action) => action.kind === 'action' && action.id === id) ? [rule] : [],
+    const isIt = (action: PlainRuleAction): boolean => action.kind === 'action' && action.id === id
+    const rules = [...ruleEngine.rules.named].flatMap(([rule, { actions: all }]) =>
+      withFallbacks(all).some(isIt) ? [rule] : [],
     )
+    return [...rules, ...actionsWithFallback(actions, isIt)]
   }
   if (kind === 'sources') return rulesFrom(ruleEngine, id)
   const users: ReadonlyMap<string, { readonly connector: string | undefined }>[] = []
@@ -283,6 +290,16 @@ function usersIn(
   return users
     .flatMap((configured) => [...configured])
     .flatMap(([action, { connector }]) => (connector === name ? [`${type}:${action}`] : []))
+}
+
+function actionsWithFallback(
+  actions: GodwitConfig['actions'],
+  isIt: (fallback: PlainRuleAction) => boolean,
+): readonly string[] {
+  return (Object.keys(sinkTypes) as SinkTypeName[]).flatMap((type) => {
+    const named: ReadonlyMap<string, ActionSettings> = actions[type].named
+    return [...named].flatMap(([name, { fallback_actions: all }]) => (all.some(isIt) ? [`${type}:${name}`] : []))
+  })
 }
 
 /** Rules with the source after FROM. */

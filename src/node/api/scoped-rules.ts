@@ -4,7 +4,7 @@
 import { type Caller } from '../../contract/index.ts'
 import { scopedName, splitScopedName } from '../../core/index.ts'
 import type { NodeDeadLetter, Resource, RuleOperations, RuleProblem, RuleSettings } from '../../management/index.ts'
-import { mapActionNames, refusalOfFiles } from '../rules/namespaced-resources.ts'
+import { mapActionNames, mapSettingNames, refusalOfFiles } from '../rules/namespaced-resources.ts'
 
 /** `sqlOfNamespace`: tests of SQL that have no values of others and no environment. */
 export function scopedRuleOperations(
@@ -91,16 +91,14 @@ class Scope {
   }
 
   settings(settings: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-    const { connector } = settings
-    return typeof connector === 'string' ? { ...settings, connector: this.name(connector) } : settings
+    return mapSettingNames(settings, (name) => this.name(name))
   }
 
   resource({ type, name, settings }: Resource): Resource[] {
     const own = this.own(name)
     if (own === undefined) return []
-    const { connector } = settings
-    const shown = typeof connector === 'string' ? { ...settings, connector: splitScopedName(connector).name } : settings
-    return [{ type, name: own, settings: this.#namespace === undefined ? settings : shown }]
+    if (this.#namespace === undefined) return [{ type, name: own, settings }]
+    return [{ type, name: own, settings: mapSettingNames(settings, (scoped) => splitScopedName(scoped).name) }]
   }
 
   letter(letter: NodeDeadLetter): NodeDeadLetter {

@@ -16,6 +16,26 @@ export function mapActionNames(action: unknown, nameOf: (name: string) => string
   return { ...named, fallbacks: fallbacks.map((fallback) => mapActionNames(fallback, nameOf)) }
 }
 
+/** Changes the names of the connector and of the fallbacks in settings of an action or source. */
+export function mapSettingNames(
+  settings: Readonly<Record<string, unknown>>,
+  nameOf: (name: string) => string,
+): Readonly<Record<string, unknown>> {
+  const { connector, fallback_actions: fallbacks } = settings
+  return {
+    ...settings,
+    ...(typeof connector === 'string' ? { connector: nameOf(connector) } : {}),
+    ...(Array.isArray(fallbacks)
+      ? { fallback_actions: fallbacks.map((fallback) => mapFallbackName(fallback, nameOf)) }
+      : {}),
+  }
+}
+
+function mapFallbackName(fallback: unknown, nameOf: (name: string) => string): unknown {
+  if (typeof fallback !== 'object' || fallback === null || !('name' in fallback)) return fallback
+  return typeof fallback.name === 'string' ? { ...fallback, name: nameOf(fallback.name) } : fallback
+}
+
 /** Returns why an account that is kept to a namespace must not create this; a global administrator can. */
 export function refusalOfFiles(type: string, settings: unknown): string | undefined {
   if (typesOfFiles.has(type))

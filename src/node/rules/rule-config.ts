@@ -6,6 +6,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { planSchemas } from './schema-plan.ts'
 import { type DerivedRules, type GodwitConfig, withFallbacks } from '../../config/index.ts'
+import { splitScopedName } from '../../core/index.ts'
 import { parseTopicFilter, parseTopicName } from '../../protocol/index.ts'
 import { compileRule, compileTemplate, matcherOf, RuleCompileError } from '../../rules/index.ts'
 import {
@@ -245,7 +246,25 @@ function planActions(config: GodwitConfig): { readonly actions: readonly ActionA
     }
   }
   if (actions.length > maxActions) return { problem: `actions: there are more than ${maxActions} actions` }
-  return { actions }
+  return problemOfFallbacks(actions) ?? { actions }
+}
+
+function problemOfFallbacks(actions: readonly ActionAssignment[]): Problem | undefined {
+  const ids = new Set(actions.map(({ id }) => id))
+  for (const { id, action } of actions) {
+    const key = `actions.${id.replace(':', '.')}.fallback_actions`
+    for (const fallback of action.fallback_actions) {
+      if (fallback.kind !== 'action') continue
+      if (fallback.id === id) return { problem: `${key}: an action is no fallback of itself` }
+      if (!ids.has(fallback.id))
+        return {
+          problem: `${key}: there is no action ${fallback.id}: configure actions.${fallback.id.replace(':', '.')}`,
+        }
+      if (splitScopedName(fallback.id).namespace !== splitScopedName(id).namespace)
+        return { problem: `${key}: ${fallback.id} is of another namespace` }
+    }
+  }
+  return undefined
 }
 
 function connectorProblem(type: string, name: string | undefined): string {

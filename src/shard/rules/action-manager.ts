@@ -16,17 +16,14 @@ import {
   type Command,
   type PeerNumber,
   type RuleActionFailure,
-  type RulePublication,
   shardOf,
   spoolProperties,
 } from '../../core/index.ts'
 import { createStreamPair } from '../../bridges/index.ts'
-import { compileTemplate, plainValue, valueAsJson, type RuleMap } from '../../rules/index.ts'
+import { valueAsJson, type RuleMap } from '../../rules/index.ts'
 import {
   ActionDelivery,
   type ActionState,
-  type CompileTemplate,
-  type DeadLetter,
   deadLetterOf,
   DeadLetters,
   type Render,
@@ -42,6 +39,17 @@ import { sessionsWithPrefix } from '../bridges/removed-bridges.ts'
 import type { ShardListener } from '../messages/messages.ts'
 import type { ActionAssignment, ActionReport, DeadLetterReport } from '../messages/rule-plan.ts'
 import { type ActionCounters, newActionCounters } from './action-counters.ts'
+import {
+  alarmOf,
+  attributeOfRule,
+  compileSinkTemplate,
+  deadLetterReport,
+  isOfDeadLetters,
+  publicationOf,
+  reasonForNoSink,
+  ruleOf,
+} from './action-entries.ts'
+import { ActionFallbacks } from './action-fallbacks.ts'
 import { ActionOrder } from './action-order.ts'
 import type { ActionEntry, RuleSinks } from './rule-runner.ts'
 
@@ -62,6 +70,9 @@ export interface ActionManagerDependencies {
   alarmOver(name: AlarmName, message: string): void
   fail(error: unknown): void
   noteDelivered(rule: string, isDone: boolean, why: string): void
+  noteFallbackFailure(rule: string, why: string): void
+  /** Runs `work`, in which the rule does not run. */
+  withoutRule(rule: string, work: () => void): void
 }
 
 interface RunningAction {
@@ -70,15 +81,13 @@ interface RunningAction {
   readonly deadClientId: string
   readonly render: Render
   readonly order: ActionOrder
+  readonly fallbacks: ActionFallbacks
   /** The first is that of this shard. */
   readonly deliveries: ActionDelivery[]
   readonly deadLetters: DeadLetters
   isStopped: boolean
 }
 
-/** Topic prefix of queued results; no client subscribes to it. */
-const spoolTopic = '$action'
-const ruleAttribute = 'rule'
 const checkIntervalMs = 5_000
 const readyTimeoutMs = 10_000
 
@@ -91,6 +100,8 @@ export class ActionManager implements RuleSinks {
   #ready = Promise.withResolvers<void>()
   #tidier: NodeJS.Timeout | undefined
   #isClosed = false
+  /** What is stored now comes from a fallback, and gets none. */
+  #isFallback = false
 
   constructor(dependencies: ActionManagerDependencies) {
     this.#dependencies = dependencies
@@ -135,18 +146,26 @@ export class ActionManager implements RuleSinks {
     return this.#actions.get(action)?.clientId
   }
 
-  store(action: string, { rule, output, actions, event }: ActionEntry): RuleActionFailure | 'no-action' | undefined {
+  store(action: string, entry: ActionEntry): RuleActionFailure | 'no-action' | undefined {
     const running = this.#actions.get(action)
     if (running === undefined) return 'no-action'
-    const counters = this.#countersOf(action)
-    const { payload, attributes } = running.render(output)
-    const failure = actions.spool(
-      running.clientId,
-      publicationOf({
-        payload,
-        attributes: [...attributes, ...running.order.attributesOf(event), [ruleAttribute, rule]],
-      }),
-    )
+    let isStored = false
+    try {
+      const failure = this.#storeIn(running, entry)
+      isStored = failure === undefined
+      return failure
+    } finally {
+      // A template may have failed.
+      if (!isStored && !this.#isFallback) running.fallbacks.runAtOnce(entry)
+    }
+  }
+
+  #storeIn(running: RunningAction, entry: ActionEntry): RuleActionFailure | undefined {
+    const counters = this.#countersOf(running.assignment.id)
+    const { payload, attributes } = running.render(entry.output)
+    const all = [...attributes, ...running.order.attributesOf(entry.event), attributeOfRule(entry.rule)]
+    const result = this.#isFallback ? undefined : running.fallbacks.resultOf(entry)
+    const failure = entry.actions.spool(running.clientId, publicationOf({ payload, attributes: all, result }))
     counters.matched++
     if (failure === 'spool-full') counters.droppedQueueFull++
     else if (failure !== undefined) counters.droppedOther++
@@ -213,6 +232,7 @@ export class ActionManager implements RuleSinks {
       deadClientId,
       render,
       order: new ActionOrder(action.resource_opts.order, sinkTypes[type].keepsOrderOf(action)),
+      fallbacks: this.#fallbacksOf(assignment),
       deliveries: [],
       deadLetters,
       isStopped: false,
@@ -245,7 +265,7 @@ export class ActionManager implements RuleSinks {
   }
 
   #deliver(running: RunningAction, clientId: string, sink: Sink | undefined): ActionDelivery {
-    const { assignment, deadClientId } = running
+    const { assignment } = running
     const { id } = assignment
     const options = assignment.action.resource_opts
     const batching = sinkTypes[assignment.type].batching?.(assignment.action) ?? {
@@ -267,8 +287,8 @@ export class ActionManager implements RuleSinks {
         random: Math.random,
         after: this.#after,
         spool: this.#spoolOptions(clientId, assignment, false),
-        bury: (entry, why) => this.#spool(deadClientId, deadLetterOf(entry, why, this.#dependencies.nowMs())),
-        noteOutcome: (entry, isDone, why) => this.#noteOutcome(entry, isDone, why),
+        bury: (entry, why) => this.#giveUp(running, entry, why),
+        noteOutcome: (entry, isDone, why) => this.#dependencies.noteDelivered(ruleOf(entry) ?? '', isDone, why),
         noteState: (state, why) => this.#noteState(id, state, why),
         noteReady: () => this.#noteReady(id),
       },
@@ -295,6 +315,32 @@ export class ActionManager implements RuleSinks {
       },
       later: (work: () => void) => void setImmediate(() => this.#guarded(work)),
     }
+  }
+
+  #fallbacksOf({ id, action }: ActionAssignment): ActionFallbacks {
+    return new ActionFallbacks(id, action.fallback_actions, {
+      commands: this.#dependencies.shard.commands,
+      target: (target) => this.#actions.get(target),
+      noteStored: (target) => void this.#countersOf(target).matched++,
+      asFallback: (rule, work) => this.#asFallback(rule, work),
+      noteFailure: (rule, why) => this.#dependencies.noteFallbackFailure(rule, why),
+    })
+  }
+
+  #asFallback(rule: string, work: () => void): void {
+    const before = this.#isFallback
+    this.#isFallback = true
+    this.#dependencies.withoutRule(rule, work)
+    this.#isFallback = before
+  }
+
+  /** The service refuses the entry for good. Returns false if it is to be tried again. */
+  async #giveUp({ fallbacks, deadClientId }: RunningAction, entry: SpoolEntry, why: string): Promise<boolean> {
+    const outcome = await fallbacks.run(entry, ruleOf(entry) ?? '')
+    if (outcome === 'done') return true
+    if (outcome === 'later') return false
+    const all = outcome === 'none' ? why : `${why}; ${outcome.failure}`
+    return this.#spool(deadClientId, deadLetterOf(entry, all, this.#dependencies.nowMs()))
   }
 
   async #spool(clientId: string, entry: SpoolEntry): Promise<boolean> {
@@ -376,11 +422,6 @@ export class ActionManager implements RuleSinks {
     return this.#dependencies.shard.core.view.bridgeSession(clientId)?.spooled ?? 0
   }
 
-  #noteOutcome({ attributes }: SpoolEntry, isDone: boolean, why: string): void {
-    const rule = attributes.find(([name]) => name === ruleAttribute)?.[1]
-    if (rule !== undefined) this.#dependencies.noteDelivered(rule, isDone, why)
-  }
-
   #noteState(id: string, state: ActionState, why: string): void {
     const { log } = this.#dependencies
     if (state === 'disconnected') {
@@ -453,38 +494,4 @@ export class ActionManager implements RuleSinks {
       this.#dependencies.fail(error)
     }
   }
-}
-
-/** Templates of actions over the results of rules, which are maps of the rule language. Exported for tests of sinks. */
-export const compileSinkTemplate: CompileTemplate = (text) => {
-  const template = compileTemplate(text)
-  return {
-    parts: template.parts,
-    render: (data) => template.render(data as RuleMap),
-    values: (data) => template.values(data as RuleMap).map(plainValue),
-  }
-}
-
-function reasonForNoSink({ action, connector }: ActionAssignment): string {
-  if (!action.enable) return 'the action is disabled'
-  return connector === undefined ? 'the connector is missing or disabled' : ''
-}
-
-function publicationOf({ payload, attributes }: SpoolEntry): RulePublication {
-  return { topic: spoolTopic, payload, qos: 1, retain: false, properties: { userProperties: attributes } }
-}
-
-function isOfDeadLetters(clientId: string): boolean {
-  return clientId.startsWith(`${actionClientPrefix}d`)
-}
-
-function deadLetterReport({ id, why, atMs, entry }: DeadLetter): DeadLetterReport {
-  const rule = entry.attributes.find(([name]) => name === ruleAttribute)?.[1] ?? ''
-  // Those of the action itself begin with an exclamation mark.
-  const attributes = entry.attributes.filter(([name]) => !name.startsWith('!'))
-  return { id, why, atMs, rule, attributes, payload: entry.payload }
-}
-
-function alarmOf(id: string): AlarmName {
-  return `action:${id}`
 }

@@ -22,7 +22,7 @@ export class ActionOrder {
   }
 
   /** What is stored with an entry. An event without publisher or topic shares its place in the order with others like it. */
-  attributesOf(event: RuleEvent): SpoolEntry['attributes'] {
+  attributesOf(event: Pick<RuleEvent, 'column'>): SpoolEntry['attributes'] {
     if (this.#column === undefined) return noAttributes
     const value = event.column(this.#column)
     return typeof value === 'string' && value !== '' ? [[orderAttribute, value]] : noAttributes

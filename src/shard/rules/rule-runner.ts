@@ -50,7 +50,7 @@ const maxRuleDepth = 16
 const maxConsoleLength = 10_000
 
 /** Properties that a publication inherits from the message unless the action sets them. */
-type Original = Pick<Message, 'qos' | 'retain'>
+export type Original = Pick<Message, 'qos' | 'retain'>
 
 /** What rules run with, beside the event. */
 interface Run {
@@ -103,6 +103,7 @@ export interface ActionEntry {
   readonly actions: RuleActions
   /** What the rule ran for. */
   readonly event: RuleEvent
+  readonly original: Original
 }
 
 /** Actions that send to services. */
@@ -246,6 +247,19 @@ export class RuleRunner implements RuleHook {
     else this.#noteFailedAction(ruleId, statistics, why)
   }
 
+  noteFallbackFailure(ruleId: string, why: string): void {
+    this.#rules.get(ruleId)?.statistics.noteError(why)
+  }
+
+  /** Runs `work`, in which the rule does not run: it has caused it. */
+  without(ruleId: string, work: () => void): void {
+    const rule = this.#rules.get(ruleId)
+    if (rule === undefined || rule.isRunning) return work()
+    rule.isRunning = true
+    work()
+    rule.isRunning = false
+  }
+
   reports(): readonly RuleReport[] {
     return [...this.#rules.values()].map(({ id, statistics }) => statistics.report(id))
   }
@@ -321,8 +335,8 @@ export class RuleRunner implements RuleHook {
         }
       }
       case 'action':
-        return (output, { actions, event }) => {
-          const failure = sinks.store(action.id, { rule, output, actions, event })
+        return (output, { actions, event, original }) => {
+          const failure = sinks.store(action.id, { rule, output, actions, event, original })
           if (failure === undefined) return 'spooled'
           return failure === 'spool-full' ? 'discarded' : { failure: `${action.id}: ${failureText(failure)}` }
         }

@@ -27,7 +27,7 @@ import { TopicMetrics } from './topic-metrics.ts'
 
 export interface ShardRulesDependencies extends Omit<
   ActionManagerDependencies,
-  'shard' | 'nodeName' | 'noteDelivered'
+  'shard' | 'nodeName' | 'noteDelivered' | 'noteFallbackFailure' | 'withoutRule'
 > {
   readonly log: Log
   /** Sends to the main thread, which passes them to all shards. */
@@ -88,6 +88,8 @@ export class ShardRules implements QueriedRules {
       nodeName,
       shard,
       noteDelivered: (rule, isDone, why) => this.#runner.noteDelivered(rule, isDone, why),
+      noteFallbackFailure: (rule, why) => this.#runner.noteFallbackFailure(rule, why),
+      withoutRule: (rule, work) => this.#runner.without(rule, work),
     })
     this.storedValues = new NodeValues((changes) => dependencies.tellStoredValues(changes))
     this.#receivers = new SourceManager({ ...dependencies, shard })

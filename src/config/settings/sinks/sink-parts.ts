@@ -1,6 +1,7 @@
 // Settings that connectors and actions of several types share.
 
 import { listOf } from '../../schema/collections.ts'
+import { fallbackActions } from '../../schema/fallback-actions.ts'
 import { linesOfText } from '../../schema/rule-action.ts'
 import { duration } from '../../schema/quantities.ts'
 import { namedSection, section, setting, type SchemaNode, type Section } from '../../schema/setting.ts'
@@ -87,6 +88,10 @@ export const actionSettings = {
   connector: setting(maybeText, undefined, {
     description: 'Name of the connector, which has the type of the action.',
     isRequired: true,
+  }),
+  fallback_actions: setting(fallbackActions, [], {
+    description:
+      'What happens with a message that the service refuses for good or that the queue of the action does not take: {kind = reference, type, name} of another action, or {kind = republish, args {topic, qos, retain, payload, mqtt_properties, user_properties}}. Templates see the result of the rule. If a fallback fails as well, the message becomes a dead letter.',
   }),
 }
 

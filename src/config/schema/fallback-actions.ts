@@ -1,0 +1,76 @@
+// What happens with a message that an action cannot deliver: the setting `fallback_actions` of EMQX.
+
+import { toPlain, type ConfigValue, type PlainValue } from '../hocon/values.ts'
+import { isObject, plainAction, type PlainRuleAction, readId, readRepublish } from './rule-action.ts'
+import { notA, type ReadValue, type SettingType } from './setting-type.ts'
+
+/** Another action, or a publication. */
+export type FallbackAction = Extract<PlainRuleAction, { readonly kind: 'action' | 'republish' }>
+
+/** Maximum fallbacks of one action. */
+const maxFallbacks = 8
+
+const name = 'a list of {kind = reference, type = ..., name = ...} or {kind = republish, args {topic = ..., ...}}'
+
+export const fallbackActions: SettingType<readonly FallbackAction[]> = {
+  name,
+  jsonSchema: {
+    type: 'array',
+    maxItems: maxFallbacks,
+    items: {
+      anyOf: [
+        {
+          type: 'object',
+          properties: { kind: { const: 'reference' }, type: { type: 'string' }, name: { type: 'string' } },
+          required: ['kind', 'type', 'name'],
+        },
+        {
+          type: 'object',
+          properties: { kind: { const: 'republish' }, args: { type: 'object' } },
+          required: ['kind', 'args'],
+        },
+      ],
+    },
+  },
+  read(value) {
+    const items = value.kind === 'array' ? value.items : [value]
+    if (items.length > maxFallbacks) return { problem: `an action has at most ${maxFallbacks} fallbacks` }
+    const fallbacks: FallbackAction[] = []
+    for (const item of items) {
+      const read = readFallback(item)
+      if ('problem' in read) return { at: item.at, ...read }
+      fallbacks.push(read.value)
+    }
+    return { value: fallbacks }
+  },
+  show: (fallbacks) => JSON.stringify(fallbacks.map(plainFallback)),
+}
+
+function readFallback(value: ConfigValue): ReadValue<FallbackAction> {
+  const plain = toPlain(value)
+  if (!isObject(plain)) return notA(name, value)
+  const { kind, type, name: named, args } = plain
+  if (kind === 'republish') {
+    if (!isObject(args)) return { problem: 'a fallback of the kind republish needs args {topic = ...}' }
+    return onlyFallback(readRepublish(args))
+  }
+  if (kind !== 'reference') return { problem: 'kind of a fallback is reference or republish' }
+  if (typeof type !== 'string' || typeof named !== 'string')
+    return { problem: 'a fallback of the kind reference needs type and name of an action' }
+  return onlyFallback(readId(`${type}:${named}`))
+}
+
+function onlyFallback(read: ReadValue<PlainRuleAction>): ReadValue<FallbackAction> {
+  if ('problem' in read) return read
+  const { value } = read
+  return value.kind === 'action' || value.kind === 'republish' ? { value } : { problem: `the value is not ${name}` }
+}
+
+function plainFallback(fallback: FallbackAction): PlainValue {
+  if (fallback.kind === 'republish') {
+    const plain = plainAction(fallback)
+    return { kind: 'republish', args: isObject(plain) ? (plain['args'] ?? {}) : {} }
+  }
+  const [type = '', ...rest] = fallback.id.split(':')
+  return { kind: 'reference', type, name: rest.join(':') }
+}

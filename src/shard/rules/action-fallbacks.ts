@@ -1,0 +1,210 @@
+// The fallbacks of an action: what happens with a result that its service refuses for good, or that its queue does not take.
+//
+//   rule ──► queue of the action ──► service refuses it ──► all fallbacks, durably ──► gone from the queue
+//     └────► not taken: all fallbacks, in the turn of the message        └─► one fails: a dead letter as well
+//
+// A fallback has no fallbacks, neither what it stores for another action nor what rules store for its publication: nothing goes in
+// circles.
+
+import type { FallbackAction } from '../../config/index.ts'
+import {
+  splitScopedName,
+  type Command,
+  type CommandFailure,
+  type CommandResult,
+  type RuleActions,
+  type RulePublication,
+} from '../../core/index.ts'
+import { decodeJson, RuleError, valueAsJson, type RuleMap, type RuleValue } from '../../rules/index.ts'
+import type { Render, SpoolEntry } from '../../sinks/index.ts'
+import { attributeOfRule, publicationOf } from './action-entries.ts'
+import type { ActionOrder } from './action-order.ts'
+import { compileRepublish, type MakePublication } from './republish.ts'
+import { publicationWithin } from './rule-namespace.ts'
+import type { ActionEntry } from './rule-runner.ts'
+
+/** An action that stores. */
+export interface FallbackTarget {
+  readonly clientId: string
+  readonly render: Render
+  readonly order: ActionOrder
+}
+
+export interface ActionFallbacksDependencies {
+  readonly commands: { run(command: Command): Promise<CommandResult> }
+  target(action: string): FallbackTarget | undefined
+  /** An entry for that action comes from a fallback. */
+  noteStored(action: string): void
+  /** Runs `work`, in which the rule does not run and no entry gets fallbacks. */
+  asFallback(rule: string, work: () => void): void
+  /** A fallback has failed for a result of the rule. */
+  noteFailure(rule: string, why: string): void
+}
+
+/** `later`: it is to be tried again. */
+export type FallbackOutcome = 'none' | 'done' | 'later' | { readonly failure: string }
+
+/** A result of a rule, as it is stored for fallbacks. */
+interface StoredResult {
+  readonly original: ActionEntry['original']
+  readonly clientId: RuleValue
+  readonly topic: RuleValue
+  readonly output: RuleMap
+}
+
+interface PreparedFallback {
+  readonly name: string
+  /** Undefined: it is another action. */
+  readonly make: MakePublication | undefined
+}
+
+type Request = Extract<Command, { readonly name: 'publish' | 'spool' }>
+
+/** The broker will not take it at another time either. */
+const lasting: readonly CommandFailure[] = ['invalid-topic', 'too-large', 'not-available', 'not-allowed']
+
+export class ActionFallbacks {
+  readonly #fallbacks: readonly PreparedFallback[]
+  readonly #namespace: string | undefined
+  readonly #dependencies: ActionFallbacksDependencies
+  /** Of entries some of whose fallbacks have run. */
+  readonly #progress = new WeakMap<SpoolEntry, { done: number; readonly failures: string[] }>()
+
+  constructor(action: string, fallbacks: readonly FallbackAction[], dependencies: ActionFallbacksDependencies) {
+    this.#namespace = splitScopedName(action).namespace
+    this.#dependencies = dependencies
+    this.#fallbacks = fallbacks.map((fallback) =>
+      fallback.kind === 'action'
+        ? { name: fallback.id, make: undefined }
+        : { name: 'republish', make: compileRepublish(fallback.arguments) },
+    )
+  }
+
+  /** What is stored with the entry of a result. Undefined: there are no fallbacks, or the result has no JSON form. */
+  resultOf({ output, original, event }: ActionEntry): Buffer | undefined {
+    if (this.#fallbacks.length === 0) return undefined
+    const { qos, retain } = original
+    try {
+      return Buffer.from(valueAsJson([qos, retain, event.column('clientid'), event.column('topic'), output]))
+    } catch (error) {
+      // Results of some kilobytes may be too large as JSON. The action itself has no need of it.
+      if (error instanceof RuleError) return undefined
+      throw error
+    }
+  }
+
+  /** The queue did not take the result: within the turn of the message that the rule ran for. */
+  runAtOnce({ rule, output, original, event, actions }: ActionEntry): void {
+    const result = { output, original, clientId: event.column('clientid'), topic: event.column('topic') }
+    for (const fallback of this.#fallbacks) {
+      const request = this.#requestFor(fallback, result, rule)
+      if ('failure' in request) this.#dependencies.noteFailure(rule, request.failure)
+      else this.#dependencies.asFallback(rule, () => this.#carryOut(fallback, request, { rule, actions }))
+    }
+  }
+
+  #carryOut(
+    { name }: PreparedFallback,
+    request: Request,
+    { rule, actions }: { readonly rule: string; readonly actions: RuleActions },
+  ): void {
+    const failure =
+      request.name === 'spool' ? actions.spool(request.clientId, request.publication) : actions.publish(request)
+    if (failure !== undefined) this.#dependencies.noteFailure(rule, `fallback ${name}: ${failure}`)
+    else if (request.name === 'spool') this.#dependencies.noteStored(name)
+  }
+
+  /** The service has refused the entry for good. `done`: all fallbacks have it durably. */
+  async run(entry: SpoolEntry, rule: string): Promise<FallbackOutcome> {
+    if (entry.result === undefined || this.#fallbacks.length === 0) return 'none'
+    const result = readResult(entry.result)
+    if ('failure' in result) return result
+    const progress = this.#progress.get(entry) ?? { done: 0, failures: [] }
+    this.#progress.set(entry, progress)
+    for (const fallback of this.#fallbacks.slice(progress.done)) {
+      const outcome = await this.#runOne(fallback, result, rule)
+      if (outcome === 'later') return 'later'
+      if (typeof outcome === 'object') progress.failures.push(outcome.failure)
+      progress.done++
+    }
+    return progress.failures.length === 0 ? 'done' : { failure: progress.failures.join('; ') }
+  }
+
+  async #runOne(fallback: PreparedFallback, result: StoredResult, rule: string): Promise<FallbackOutcome> {
+    const request = this.#requestFor(fallback, result, rule)
+    if ('failure' in request) return request
+    let answer: Promise<CommandResult> | undefined
+    // Rules run before this returns.
+    this.#dependencies.asFallback(rule, () => {
+      answer = this.#dependencies.commands.run(request)
+    })
+    const outcome = await answer
+    if (outcome === undefined) return 'later'
+    if (outcome.done) {
+      if (request.name === 'spool') this.#dependencies.noteStored(fallback.name)
+      return 'done'
+    }
+    return lasting.includes(outcome.why) ? { failure: `fallback ${fallback.name}: ${outcome.why}` } : 'later'
+  }
+
+  #requestFor(
+    { name, make }: PreparedFallback,
+    result: StoredResult,
+    rule: string,
+  ): Request | { readonly failure: string } {
+    try {
+      if (make !== undefined) return this.#publish(make(result.output, result.original))
+      const target = this.#dependencies.target(name)
+      return target === undefined
+        ? { failure: `fallback ${name}: there is no such action` }
+        : spool(target, result, rule)
+    } catch (error) {
+      if (error instanceof RuleError || error instanceof TypeError)
+        return { failure: `fallback ${name}: ${error.message}` }
+      throw error
+    }
+  }
+
+  #publish(made: RulePublication): Request {
+    const publication = this.#namespace === undefined ? made : publicationWithin(this.#namespace, made)
+    return { name: 'publish', ...publication, clientId: '', isOfRule: true }
+  }
+}
+
+function spool({ clientId, render, order }: FallbackTarget, result: StoredResult, rule: string): Request {
+  const { payload, attributes } = render(result.output)
+  const columns = { clientid: result.clientId, topic: result.topic }
+  const ordered = order.attributesOf({
+    column: (name) => (name === 'clientid' || name === 'topic' ? columns[name] : undefined),
+  })
+  const entry = { payload, attributes: [...attributes, ...ordered, attributeOfRule(rule)] }
+  return { name: 'spool', clientId, publication: publicationOf(entry) }
+}
+
+/** Of `resultOf`. */
+function readResult(result: Buffer): StoredResult | { readonly failure: string } {
+  let stored: RuleValue
+  try {
+    stored = decodeJson(result.toString())
+  } catch (error) {
+    // A result may be nested deeper than what is read.
+    if (error instanceof RuleError) return { failure: `fallbacks: ${error.message}` }
+    throw error
+  }
+  const [qos, retain, clientId, topic, output] = stored as readonly RuleValue[]
+  const original = { qos: qos === 1 || qos === 2 ? qos : 0, retain: retain === true } as const
+  return { original, clientId, topic, output: withBytes(output ?? {}) as RuleMap }
+}
+
+const bytesKey = '$base64'
+
+/** JSON has bytes that are not valid UTF-8 as an object with one key. */
+function withBytes(value: RuleValue): RuleValue {
+  if (Array.isArray(value)) return value.map((item: RuleValue) => withBytes(item))
+  // Other objects are numbers.
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value
+  const members = Object.entries(value)
+  const [[key, bytes] = []] = members
+  if (members.length === 1 && key === bytesKey && typeof bytes === 'string') return Buffer.from(bytes, 'base64')
+  return Object.fromEntries(members.map(([name, member]: [string, RuleValue]) => [name, withBytes(member)]))
+}

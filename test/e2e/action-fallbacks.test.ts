@@ -1,0 +1,173 @@
+// What a service refuses for good, or the queue of its action does not take, goes to the fallbacks of the action.
+
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import mqtt from 'mqtt'
+import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { eventually } from './eventually.ts'
+import { temporaryFolder } from './godwit-process.ts'
+import { HttpService } from './http-service.ts'
+import { reservePort } from './reserve-port.ts'
+
+/* oxlint-disable no-template-curly-in-string -- templates of rules */
+
+const quick = { max_retries: 0, retry_interval: '20ms' }
+const toFailed = { kind: 'republish', args: { topic: 'failed/${clientid}', payload: '${topic} ${payload}' } }
+const toSecond = { kind: 'reference', type: 'http', name: 'second' }
+
+function settings(service: HttpService, second: HttpService, fallbacks: readonly object[], options: object = {}) {
+  const body = '${payload}'
+  const hook = { connector: 'local', parameters: { path: 'hook', body }, resource_opts: { ...quick, ...options } }
+  const other = { connector: 'other', parameters: { path: 'second', body: '${clientid}: ${payload}' } }
+  return [
+    `connectors.http={local={url="http://127.0.0.1:${service.port}"},other={url="http://127.0.0.1:${second.port}"}}`,
+    `actions.http.hook=${JSON.stringify({ ...hook, fallback_actions: fallbacks })}`,
+    `actions.http.second=${JSON.stringify({ ...other, resource_opts: quick })}`,
+    'rule_engine.rules.all={sql="SELECT * FROM \\"in/#\\", \\"failed/#\\"",actions=["http:hook"]}',
+  ]
+}
+
+/** Publishes as the client `p` and collects what comes to `failed/#`. */
+async function connect(t: TestContext, broker: { readonly port: number }) {
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'p' })
+  t.after(() => client.end(true))
+  const failed: { readonly topic: string; readonly payload: Buffer; readonly qos: number }[] = []
+  client.on('message', (topic, payload, { qos }) => failed.push({ topic, payload, qos }))
+  await client.subscribeAsync('failed/#', { qos: 1 })
+  return { client, failed }
+}
+
+async function metricsOf(broker: BrokerWithApi, action: string) {
+  return (await broker.ask(`/api/v5/actions/${action}/metrics`)).json.metrics
+}
+
+test('what a service refuses goes to all fallbacks, with its result, and is no dead letter; the others go on', async (t) => {
+  const service = await HttpService.start(t)
+  service.answer = ({ body, path }) => (path === '/hook' && body.includes('poison') ? 400 : 200)
+  const set = ['node.shards=2', ...settings(service, service, [toSecond, toFailed])]
+  const broker = await startBrokerWithApi(t, { set })
+  const { client, failed } = await connect(t, broker)
+  for (const payload of ['a', 'poison 1', 'b']) await client.publishAsync('in/x', payload, { qos: 1 })
+  await service.until((received) => received.length >= 4)
+  await eventually(() => assert.equal(failed.length, 1))
+  assert.deepEqual(
+    failed.map(({ topic, payload, qos }) => [topic, payload.toString(), qos]),
+    [['failed/p', 'in/x poison 1', 1]],
+  )
+  const bodies = service.received.map(({ path, body }) => `${path} ${body}`)
+  assert.deepEqual(bodies.toSorted(), ['/hook a', '/hook b', '/hook poison 1', '/second p: poison 1'])
+  await eventually(async () => assert.equal((await metricsOf(broker, 'http:second')).success, 1))
+  await eventually(async () => {
+    const { matched, success, failed: refused, dead_letters, queuing, inflight } = await metricsOf(broker, 'http:hook')
+    assert.deepEqual([matched, success, refused, dead_letters, queuing, inflight], [3, 2, 1, 0, 0, 0])
+  })
+  const rule = (await broker.ask('/api/v5/rules/all/metrics')).json.metrics
+  assert.deepEqual([rule['matched'], rule['actions.total'], rule['actions.failed']], [3, 3, 1])
+})
+
+test('what another rule stores for the publication of a fallback has no fallbacks: it becomes a dead letter', async (t) => {
+  const service = await HttpService.start(t)
+  service.answer = () => 400
+  const echo = 'rule_engine.rules.echo={sql="SELECT * FROM \\"failed/#\\"",actions=["http:hook"]}'
+  const set = ['node.shards=1', ...settings(service, service, [toFailed]), echo]
+  const broker = await startBrokerWithApi(t, { set })
+  const { client, failed } = await connect(t, broker)
+  await client.publishAsync('in/x', 'poison', { qos: 1 })
+  await eventually(async () => assert.equal((await metricsOf(broker, 'http:hook')).dead_letters, 1))
+  const [letter] = (await broker.ask('/api/v5/actions/http:hook/dead_letters')).json.data
+  assert.equal(letter.rule, 'echo')
+  await eventually(() => assert.equal(failed.length, 1))
+  const bodies = service.received.map(({ body }) => body)
+  assert.deepEqual(bodies, ['poison', 'in/x poison'])
+})
+
+test('a fallback that fails for good leaves a dead letter with both reasons, which can be sent again', async (t) => {
+  const service = await HttpService.start(t)
+  service.answer = () => 400
+  const wrong = { kind: 'republish', args: { topic: 'failed/#' } }
+  const set = ['node.shards=1', ...settings(service, service, [wrong, toFailed])]
+  const broker = await startBrokerWithApi(t, { set })
+  const { client, failed } = await connect(t, broker)
+  await client.publishAsync('in/x', 'poison', { qos: 1 })
+  await eventually(async () => assert.equal((await metricsOf(broker, 'http:hook')).dead_letters, 1))
+  const [letter] = (await broker.ask('/api/v5/actions/http:hook/dead_letters')).json.data
+  assert.deepEqual([letter.reason, letter.payload], ['HTTP status 400; fallback republish: invalid-topic', 'poison'])
+  await eventually(() => assert.equal(failed.length, 1))
+  service.answer = () => 200
+  await broker.ask('/api/v5/actions/http:hook/dead_letters/retry', { method: 'POST' })
+  await service.until((received) => received.length >= 2)
+  assert.equal(service.received[1]?.body, 'poison')
+})
+
+test('what the queue of an action drops goes to its fallbacks at once', async (t) => {
+  const service = await HttpService.prepare(t)
+  const limits = { max_buffer_messages: 2, overflow: 'drop' }
+  const set = ['node.shards=1', ...settings(service, service, [toFailed], limits)]
+  const broker = await startBrokerWithApi(t, { set })
+  const { client, failed } = await connect(t, broker)
+  for (const payload of ['1', '2', '3', '4']) await client.publishAsync('in/x', payload, { qos: 1 })
+  await eventually(() => assert.equal(failed.length, 2))
+  assert.deepEqual(
+    failed.map(({ payload }) => payload.toString()),
+    ['in/x 3', 'in/x 4'],
+  )
+  await eventually(async () => {
+    const { queuing, inflight, 'dropped.queue_full': dropped } = await metricsOf(broker, 'http:hook')
+    assert.deepEqual([queuing + inflight, dropped], [2, 2])
+  })
+})
+
+test('a fallback that waits for its service outlives kill -9, bytes and large numbers included', async (t) => {
+  const dataDirectory = await temporaryFolder(t)
+  const service = await HttpService.start(t)
+  service.answer = () => 400
+  const away = await HttpService.prepare(t)
+  const port = await reservePort(t)
+  const set = [
+    'node.shards=1',
+    `listeners.tcp.bind="127.0.0.1:${port}"`,
+    ...settings(service, away, [toSecond]),
+    'actions.http.second.parameters.body="${big} ${payload}"',
+    'rule_engine.rules.all.sql="SELECT payload, 9007199254740993 AS big FROM \\"in/#\\""',
+  ]
+  const broker = await startBrokerWithApi(t, { dataDirectory, set })
+  const { client } = await connect(t, broker)
+  await client.publishAsync('in/x', Buffer.from([0xff, 0x00, 0x41]), { qos: 1 })
+  await eventually(async () => {
+    const [hook, second] = await Promise.all([metricsOf(broker, 'http:hook'), metricsOf(broker, 'http:second')])
+    assert.deepEqual([hook.queuing + hook.inflight, second.queuing + second.inflight], [0, 1])
+  })
+  client.end(true)
+  await broker.process.stop('SIGKILL')
+  await away.start()
+  await startBrokerWithApi(t, { dataDirectory, set })
+  // The end of the entry may not have been on disk yet: then it is refused once more.
+  await away.until((received) => received.length > 0)
+  assert.equal(away.received[0]?.body, Buffer.from([...Buffer.from('9007199254740993 '), 0xff, 0x00, 0x41]).toString())
+})
+
+test('fallbacks are checked, shown, and keep the action that they name from being deleted', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+  const post = (path: string, body: object) => broker.ask(`/api/v5${path}`, { method: 'POST', body })
+  assert.equal((await post('/connectors', { type: 'http', name: 'local', url: 'http://127.0.0.1:9' })).status, 201)
+  const action = { type: 'http', name: 'hook', connector: 'local' }
+  for (const [fallback, problem] of [
+    [{ kind: 'reference', type: 'http', name: 'second' }, /there is no action http:second/],
+    [{ kind: 'reference', type: 'http', name: 'hook' }, /no fallback of itself/],
+    [{ kind: 'republish', args: {} }, /republish needs args.topic/],
+    [{ kind: 'other' }, /kind of a fallback is reference or republish/],
+  ] as const) {
+    const refused = await post('/actions', { ...action, fallback_actions: [fallback] })
+    assert.equal(refused.status, 400)
+    assert.match(refused.text, problem)
+  }
+  assert.equal((await post('/actions', { ...action, name: 'second' })).status, 201)
+  const made = await post('/actions', { ...action, fallback_actions: [toSecond, toFailed] })
+  assert.equal(made.status, 201, made.text)
+  const [first, republish] = (await broker.ask('/api/v5/actions/http:hook')).json.fallback_actions
+  assert.deepEqual(first, toSecond)
+  assert.equal(republish.args.topic, 'failed/${clientid}')
+  const used = await broker.ask('/api/v5/actions/http:second', { method: 'DELETE' })
+  assert.equal(used.status, 400)
+  assert.match(used.text, /used by http:hook/)
+})
