@@ -106,7 +106,7 @@ function comeAndGo(
   return bans.recordDisconnect(connection, nowMs)
 }
 
-describe('a client that comes and goes', () => {
+describe('a client that reconnects often', () => {
   test('too often within the window is kept out for a while, and others are not', () => {
     const bans = new Bans(settings)
     assert.equal(comeAndGo(bans, 'c', 0), undefined)
@@ -119,7 +119,7 @@ describe('a client that comes and goes', () => {
     assert.equal(bans.find(client, 5_999), undefined)
   })
 
-  test('with the client ID of another user, or from another address, does not get that one banned', () => {
+  test('and uses the client ID of another user, or another address, does not cause a ban of that user', () => {
     const bans = new Bans(settings)
     const attacker = { username: 'mallory', peerAddress: '10.0.0.66' }
     for (let time = 0; time < 3; time++) comeAndGo(bans, 'c', time, undefined, attacker)

@@ -25,7 +25,7 @@ test('no more requests are under way than the pool has, and all of them are answ
   assert.equal(service.connections, 3)
 })
 
-test('when too many wait, further ones fail at once', async (context) => {
+test('a request beyond the maximum of waiting requests fails at once', async (context) => {
   const service = await HttpService.start(context)
   const held = service.holdFirst()
   const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 1, maxWaiting: 2 })

@@ -105,7 +105,7 @@ test('a redirect is not followed', async (context) => {
   )
 })
 
-test('what is not HTTP, a service that is not there and one that never answers are failures', async (context) => {
+test('a service that is missing, never responds or does not speak HTTP is a failure', async (context) => {
   const babbler = createServer((socket) => void socket.on('error', () => undefined).end('SSH-2.0-hello\r\n'))
   const silent = createServer((socket) => void socket.on('error', () => undefined).resume())
   for (const server of [babbler, silent]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -125,7 +125,7 @@ test('what is not HTTP, a service that is not there and one that never answers a
   silent.close()
 })
 
-test('a form, JSON and an address carry what was filled in, and nothing of it can add a parameter', async (context) => {
+test('forms, JSON and addresses contain the inserted values, and no value adds a parameter', async (context) => {
   const service = await HttpService.start(context)
   const odd = { username: 'a&password=x%P', password: 'p=&+ ü', clientId: '%u#/?' }
   const params = [
@@ -148,7 +148,7 @@ test('a form, JSON and an address carry what was filled in, and nothing of it ca
   assert.equal(service.asked[2].body, '')
 })
 
-test('every placeholder has its value, and what there is nothing for is empty', async (context) => {
+test('every placeholder is replaced by its value, one without a value by nothing', async (context) => {
   const service = await HttpService.start(context)
   const params = Array.from('ucarPpCdmtA', (letter) => [letter, `%${letter}`] as const)
   const stage = stageFor(context, {
@@ -294,7 +294,7 @@ test('a superuser stays one, whatever the service says', async (context) => {
   assert.equal(service.asked.length, 0)
 })
 
-test('a client that has disconnected is not asked about any more', async (context) => {
+test('no further request is made for a client that has disconnected', async (context) => {
   const service = await HttpService.start(context)
   const held = service.holdFirst()
   const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 1 })
@@ -335,7 +335,7 @@ test('what a client may do is asked with topic and action', async (context) => {
   assert.equal((await authority.authorize(action)).says, 'nothing')
 })
 
-test('addresses of the link, among them where clouds keep credentials, are not asked, by whatever name', async (context) => {
+test('link-local addresses, where clouds have credentials, are not requested, whatever name resolves to them', async (context) => {
   for (const host of [
     '169.254.169.254',
     '[fe80::1]',
@@ -356,7 +356,7 @@ test('addresses of the link, among them where clouds keep credentials, are not a
   assert.match(stage.told, /an address that is not asked/)
 })
 
-test('a name that leads to an address that is not asked is as little asked as the address', async (context) => {
+test('a name that resolves to a refused address is refused like the address', async (context) => {
   const service = await HttpService.start(context)
   context.after(() => denyAddresses([]))
   const stage = stageFor(context, { authRequest: requestTo(`http://localhost:${service.port}/auth`) })

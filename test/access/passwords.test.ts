@@ -47,7 +47,7 @@ test('the salt stands before the password or behind it, as the record says', () 
   }
 })
 
-test('equal passwords are stored unlike each other', () => {
+test('equal passwords have different stored hashes', () => {
   assert.notDeepEqual(hashPassword('secret').hash, hashPassword('secret').hash)
 })
 
@@ -180,7 +180,7 @@ test('a configured chain without users refuses every client; under the legacy pr
   }
 })
 
-test('the operator hears why a client was refused, and neither of them the password', () => {
+test('the log has the reason of a refusal, and neither the log nor the client gets the password', () => {
   const stage = stageWith(credential('username', 'alice', 'secret'))
   const decision = stage.decision({ username: 'alice', password: 'hunter2' })
   assert.match(stage.told, /password: the password is wrong/)

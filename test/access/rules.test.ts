@@ -99,7 +99,7 @@ describe('a subscription', () => {
       assert.equal(subscribes(world, someone, filter), 'deny', filter)
   })
 
-  test('[bad-input 25] that is broad does not bring what a narrow rule denies', () => {
+  test('[bad-input 25] that is broad does not deliver topics that a narrow rule denies', () => {
     const world = stage('{deny, all, subscribe, ["a/secret/#"]}. {allow, all, subscribe, ["a/#"]}.')
     assert.equal(subscribes(world, someone, 'a/#'), 'allow')
     assert.equal(subscribes(world, someone, 'a/secret/+'), 'deny')
@@ -108,7 +108,7 @@ describe('a subscription', () => {
     assert.equal(receives(world, someone, 'a/secret/x'), false)
   })
 
-  test('[bad-input 26] by a leading wildcard is not one to topics with $, but a denial is', () => {
+  test('[bad-input 26] is not allowed to topics with $ by a rule with a leading wildcard, but is denied by one', () => {
     const open = stage('{allow, all, pubsub, ["#"]}.')
     assert.equal(subscribes(open, someone, '#'), 'allow')
     assert.equal(subscribes(open, someone, '$SYS/#'), 'deny')
@@ -157,7 +157,7 @@ describe('a placeholder', () => {
 
   const bad = ['#', '+', 'a/b', 'a+', 'a#', '/', '', '$SYS']
   for (const name of bad) {
-    test(`[bad-input 23] whose value is ${JSON.stringify(name)} denies what comes to its rule`, () => {
+    test(`[bad-input 23] whose value is ${JSON.stringify(name)} denies every action that reaches its rule`, () => {
       const world = stage(acl)
       for (const who of [client(name, { username: 'u1' }), client('c1', { username: name })]) {
         for (const wanted of ['clients/x/a', `clients/${name}/a`, 'users/x', 'anything', 'clients/+/a']) {
@@ -213,7 +213,7 @@ describe('stored rules', () => {
     assert.deepEqual([found?.because, found?.rule], ['stored-rule', 'allow username "u" pubsub "a"'])
   })
 
-  test('[bad-input 24] take effect at once when they come and when they go, and the epoch says so', () => {
+  test('[bad-input 24] apply at once when they are added and deleted, and the epoch changes', () => {
     const world = stage('{allow, all}.')
     assert.equal(publishes(world, someone, 'a'), 'allow')
     const before = world.rules.epoch
@@ -300,7 +300,7 @@ describe('the rules of a token', () => {
   })
 })
 
-describe('a service that is asked', () => {
+describe('an access service', () => {
   const asking = { asksService: true, noMatch: 'allow' } as const
 
   test('is asked only where no rule says anything, and its answer holds for its time', () => {
@@ -318,7 +318,7 @@ describe('a service that is asked', () => {
     assert.equal(publishes(world, someone, 'b'), 'ask')
   })
 
-  test('[bad-input 29] that fails denies, unless the profile passes it over', () => {
+  test('[bad-input 29] that fails denies, unless the profile ignores failed services', () => {
     for (const [failingDenies, expected] of [
       [true, 'deny'],
       [false, 'allow'],
@@ -368,7 +368,7 @@ const remains = ({ rules }: Stage, clientId: string, name: string): boolean =>
   rules.canRetain({ clientId, username: undefined }, topic(name))
 
 describe('a retained message', () => {
-  test('[bad-input 24] of a publisher that may no longer publish there is not given out', () => {
+  test('[bad-input 24] of a publisher that may no longer publish it is not delivered', () => {
     const world = stage('{allow, {client, "good"}, publish, ["a/#"]}.')
     assert.equal(remains(world, 'good', 'a/b'), true)
     assert.equal(remains(world, 'bad', 'a/b'), false)

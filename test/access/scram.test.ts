@@ -133,7 +133,7 @@ test('an authenticated client has the user name of the method, and may be a supe
   assert.ok(decision.allowed === true && decision.identity?.username === 'alice' && decision.identity.isSuperuser)
 })
 
-test('a wrong password and an unknown user fail at the same step with the same answer', () => {
+test('a wrong password and an unknown user fail at the same step with the same response', () => {
   const access = stage(user())
   const wrong = new Talk(access).run({ ...alice, password: 'Secret' })
   const unknown = new Talk(access).run({ ...alice, username: 'bob' })
@@ -163,7 +163,7 @@ test('a nonce that is not the one of this conversation ends it', () => {
   assert.equal(outcomeOf(talk.auth(message)), notAuthorized, 'there is no second try')
 })
 
-test("a nonce that is not the broker's is refused even where everything is signed with it", () => {
+test("a nonce that is not the broker's is refused, also if everything is signed with it", () => {
   const talk = new Talk(stage(user()))
   const client = new ScramClient(alice)
   const { message } = client.final(textOf(talk.connect(client.first)), { nonce: 'fyko+d2lbbFgONRv9qkxdawL' })
@@ -195,7 +195,7 @@ test('a conversation that is over takes nothing more, and any bytes at all end o
   )
 })
 
-test('what one conversation has shown is no good for another one', () => {
+test('messages of one exchange are refused in another exchange', () => {
   const access = stage(user())
   const client = new ScramClient(alice)
   const { message } = client.final(textOf(new Talk(access).connect(client.first)))
@@ -204,7 +204,7 @@ test('what one conversation has shown is no good for another one', () => {
   assert.equal(outcomeOf(replay.auth(message)), notAuthorized)
 })
 
-test('a client that could use channel binding connects without it, one that requires it does not, and no message can change that midway', () => {
+test('a client that supports channel binding connects without it, one that requires it does not, and no message changes that within the exchange', () => {
   const access = stage(user())
   assert.equal(new Talk(access).run({ ...alice, header: 'y,,' }).outcome, 'in')
   assert.equal(new Talk(access).run({ ...alice, header: 'p=tls-unique,,' }).outcome, notAuthorized)

@@ -80,7 +80,7 @@ test('tokens signed with RS256, ES256, EdDSA and HS256 are accepted with the mat
   }
 })
 
-test('a token that is not signed at all is refused', async () => {
+test('an unsigned token is refused', async () => {
   for (const alg of ['none', 'None', 'NONE', 'nOnE']) {
     const unsigned = `${part({ alg })}.${part(fresh)}.`
     assert.equal(await outcome(stageFor(pem(rsa)), unsigned), badUserNameOrPassword)
@@ -96,18 +96,18 @@ test('the public key is not accepted as a secret', async () => {
   }
 })
 
-test('a key serves no algorithm but that of its kind', async () => {
+test('a key verifies only the algorithms of its type', async () => {
   const signer: Signer = (input) => signWith('sha512', Buffer.from(input), rsa.privateKey)
   assert.equal(await outcome(stageFor(pem(rsa)), token('RS512', fresh, { signer })), badUserNameOrPassword)
 })
 
-test('a token without an end is refused, and so is one whose end is no number', async () => {
+test('a token without expiry, or with an expiry that is no number, is refused', async () => {
   for (const claims of [{}, { exp: 'never' }, { exp: null }, { exp: String(nowSeconds + 60) }]) {
     assert.equal(await outcome(stageFor(pem(ec)), token('ES256', claims)), badUserNameOrPassword)
   }
 })
 
-test('a token that has ended, has not begun or is not issued yet is refused, with some leeway for clocks', async () => {
+test('a token that is expired or not valid yet is refused, with a tolerance for clocks', async () => {
   for (const [claims, expected] of [
     [{ exp: nowSeconds - 4 }, 'in'],
     [{ exp: nowSeconds - 6 }, badUserNameOrPassword],
@@ -122,7 +122,7 @@ test('a token that has ended, has not begun or is not issued yet is refused, wit
   }
 })
 
-test('a token that names a place to fetch a key from is not followed there', async () => {
+test('a token with the address of a key does not make the broker fetch the key', async () => {
   const header = { jku: 'http://127.0.0.1:1/keys', x5u: 'http://127.0.0.1:1/cert', kid: "../../etc/passwd' OR 1=1 --" }
   const forged = token('ES256', fresh, {
     header,
@@ -132,7 +132,7 @@ test('a token that names a place to fetch a key from is not followed there', asy
   assert.equal(await outcome(stageFor(pem(ec)), forged), badUserNameOrPassword)
 })
 
-test('a token that brings its own key is not checked with it', async () => {
+test('a token that contains a key is not verified with that key', async () => {
   const unknownKey = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const header = { jwk: unknownKey.publicKey.export({ format: 'jwk' }) }
   const signer: Signer = (input) =>
@@ -168,7 +168,7 @@ const jwk = (pair: { publicKey: KeyObject }, more: object) => ({
   ...more,
 })
 
-test('any text is refused or passed on, and nothing falls over it', async () => {
+test('any text as token is refused or passed to the next authenticator, without an exception', async () => {
   const stage = stageFor(pem(ec))
   const base64 = fc.string({ unit: fc.constantFrom('A', 'B', 'x', 'y', '0', '9', '-', '_'), maxLength: 30 })
   const header = fc.oneof(
@@ -187,7 +187,7 @@ test('any text is refused or passed on, and nothing falls over it', async () => 
   )
 })
 
-test('in a set of keys the one of the key id is taken, or any of its kind where a token names none', async () => {
+test("in a key set the key with the token's key ID is used, or any key of the right type if the token has none", async () => {
   const text = JSON.stringify({
     keys: [jwk(rsa, { kid: 'one' }), jwk(ec, { kid: 'two' }), jwk(ed, { kid: 'three', use: 'sig' })],
   })
@@ -243,7 +243,7 @@ test('a file that holds no key that can be used says why', () => {
   assert.match(problemOf(set(...Array.from({ length: 17 }, () => ({ kty: 'RSA' })))), /more than 16/)
 })
 
-test('claims that must be there are compared with what the client calls itself', async () => {
+test('required claims are compared with client ID and user name of the client', async () => {
   const stage = stageFor(pem(ec), {
     claims: [
       ['sub', '${username}'],
@@ -302,7 +302,7 @@ test('the topics in a token are given to the access rules, and a token with inva
   assert.equal(await outcome(stage, token('ES256', { ...fresh, acl: { publish: 'a' } })), badUserNameOrPassword)
 })
 
-test('neither the operator nor the client is told anything of a token but that it is wrong', async () => {
+test('log and client learn of a refused token only that it is wrong', async () => {
   const stage = stageFor(pem(ec))
   const wrong = token('ES256', { exp: nowSeconds - 100, secretClaim: 'hunter2' })
   const decision = await ask(stage, wrong)

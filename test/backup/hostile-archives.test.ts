@@ -26,7 +26,7 @@ test('an archive as it should be is taken, folders and all', async () => {
 
 test('an archive that was renamed is refused', () => refused(archiveOf({}), /give it the name back/, 'other'))
 
-test('names that lead elsewhere are refused', async () => {
+test('names that lead to other folders are refused', async () => {
   for (const name of ['../evil', `${folder}/../../evil`, '/etc/passwd', `${folder}//x`, `${folder}/./x`]) {
     await refused(packed({ name, content: 'x' }), /no safe name/)
   }
@@ -37,7 +37,7 @@ test('names that lead elsewhere are refused', async () => {
   await refused(packed({ name: inFolder('files/deep/er'), content: 'x' }), /in a folder where there are none/)
 })
 
-test('links, devices, pipes, holes and headers that alter others are refused', async () => {
+test('links, devices, pipes, sparse files and headers that change other members are refused', async () => {
   for (const [kind, why] of [
     ['1', /a hard link/],
     ['2', /a symbolic link/],
@@ -81,10 +81,10 @@ test('an extended header gives a name and nothing else', async () => {
   await refused(packed(pax(`path=${folder}/a`), file, pax(`path=${folder}/a`), file), /is in it twice/)
 })
 
-test('an extended header that says to be ten gigabytes is refused before a byte of it is read', () =>
+test('an extended header with a length of ten gigabytes is refused before it is read', () =>
   refused(packed({ name: inFolder('x'), kind: 'x', bytes: 10_000_000_000 }), /extended header has 10000000000 bytes/))
 
-test('members that come twice are refused', () =>
+test('duplicate members are refused', () =>
   refused(
     packed({ name: inFolder('cluster.hocon'), content: '{}' }, { name: inFolder('cluster.hocon'), content: '{}' }),
     /twice/,
@@ -96,7 +96,7 @@ test('more members than an archive can have are refused', () =>
     /more than 2000/,
   ))
 
-test('sizes that lie are refused', async () => {
+test('wrong sizes are refused', async () => {
   await refused(packed({ name: inFolder('files/a'), content: 'x', bytes: 5_000 }), /truncated/)
   await refused(packed({ name: inFolder('files/a'), content: 'x'.repeat(2_000), bytes: 100 }), /damaged|truncated/)
   await refused(packed({ name: inFolder('META.hocon'), bytes: 8_000_000 }), /may have/)
@@ -104,7 +104,7 @@ test('sizes that lie are refused', async () => {
   await refused(packed({ name: inFolder('files/a'), bytes: 8_000_000 }), /may have/)
 })
 
-test('zeros without end are refused at the first line that is too long, and behind the last member', async () => {
+test('endless zeros are refused at the first line that is too long, and after the last member', async () => {
   const zeros = Buffer.alloc(20_000_000)
   await refused(packed({ name: inFolder('tables/rules.jsonl'), content: zeros }), /line 1 is longer/)
   await refused(gzipSync(Buffer.concat([tarOf([]), zeros])), /something else follows/)
@@ -115,19 +115,19 @@ test('an archive that is truncated anywhere is refused', async () => {
   for (let bytes = 0; bytes < whole.length; bytes += 37) await refused(whole.subarray(0, bytes), /truncated|no gzip/)
 })
 
-test('bytes behind the end are refused', async () => {
+test('bytes after the end are refused', async () => {
   const whole = archiveOf({ 'cluster.hocon': '{}' })
   await refused(Buffer.concat([whole, Buffer.from('something else')]), /follows behind|no gzip/)
   await refused(Buffer.concat([whole, archiveOf({ 'cluster.hocon': '{}' })]), /follows behind/)
 })
 
-test('what is no archive at all is refused', async () => {
+test('a file that is no archive is refused', async () => {
   await refused(Buffer.from('PK\u0003\u0004 not gzip'), /no gzip/)
   await refused(gzipSync('{"version":"4.4"}'.padEnd(2_000)), /no tar archive/)
   await refused(Buffer.from('{"version":"4.4"}'), /ctl data convert/)
 })
 
-test('a member that was altered, added or taken away is noticed', async () => {
+test('a changed, added or removed member is detected', async () => {
   const sum = { name: 'tables/rules.jsonl', bytes: rule.length, sha256: '0'.repeat(64) }
   await refused(archiveOf({ 'tables/rules.jsonl': rule }, { members: [sum] }), /SHA-256/)
   await refused(archiveOf({ 'tables/rules.jsonl': rule }, { members: [] }), /does not know it/)
@@ -136,13 +136,13 @@ test('a member that was altered, added or taken away is noticed', async () => {
   await refused(archiveOf({ 'tables/strange.jsonl': rule }), /nothing that an archive has/)
 })
 
-test('a META.hocon that is none is refused', async () => {
+test('an invalid META.hocon is refused', async () => {
   await refused(packed({ name: inFolder('META.hocon'), content: '{{{' }), /META.hocon cannot be read/)
   await refused(packed({ name: inFolder('META.hocon'), content: 'security_profile = open' }), /neither hardened/)
   await refused(packed({ name: inFolder('META.hocon'), content: 'format = [1]' }), /no number/)
 })
 
-test('each record is looked at, and the line is named, never what stands in it', async () => {
+test('each record is checked, and the error has its line but not its content', async () => {
   for (const [table, line, why] of [
     ['rules', rule.replace('a/#', 'a#'), /rules.jsonl, line 1: topic cannot be/],
     ['rules', rule.replace('"all"', '"some"'), /about is none of/],

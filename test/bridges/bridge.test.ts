@@ -219,7 +219,7 @@ describe('a bridge that is cut in the middle of an exchange', () => {
 
 describe('a remote broker that has lost its session', () => {
   for (const who of ['it alone', 'both'] as const) {
-    test(`is given everything again that it had not finished, and what comes later under used ids is new (${who} died)`, () => {
+    test(`gets all incomplete messages again, and later messages with the same packet identifiers are new (${who} died)`, () => {
       let again = 0
       for (let step = 0; step < 30; step++) {
         const world = new Bridged({ bridge: `${outward}, ${inward}`, network: slow })
@@ -336,7 +336,7 @@ const closesOnMessages: Answer = (packet, send, close) => {
   if (packet.type === 'publish') close()
 }
 
-describe('a message that the remote broker does not bear', () => {
+describe('a message that the remote broker refuses', () => {
   // With the mark of this broker its properties are more than the other one takes, which ends the connection for that.
   const tooMany = { userProperties: [['k', 'v'.repeat(32_762)]] } as const
   const twice =

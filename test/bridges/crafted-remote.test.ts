@@ -56,7 +56,7 @@ function aliased(topicAlias: number): Buffer {
 
 describe('a remote broker that sends', () => {
   for (const [what, answer, error] of breaches) {
-    test(`${what} is left, and found again at ever longer intervals`, () => {
+    test(`${what} is disconnected, and contacted again at increasing intervals`, () => {
       const there = crafted(answer)
       const world = new Bridged({ bridge: bothWays, crafted: there.remote })
       world.here.publish('out/a', 'kept', { qos: 1 })
@@ -111,7 +111,7 @@ describe('a remote broker that sends', () => {
   })
 
   for (const topic of ['in/a', 'nowhere']) {
-    test(`messages to ${topic} without end, and reads no answer, is left before the answers fill the memory`, () => {
+    test(`messages to ${topic} without end, and does not read responses, is disconnected before the responses fill the memory`, () => {
       const most = 300_000
       const packets = Array.from({ length: 1_000 }, (_, index) =>
         encodePublish({ topic, payload: 'x', qos: 1, packetId: index + 1 }, 5),

@@ -145,7 +145,7 @@ const lies: readonly (readonly [what: string, inFive: Answer])[] = [
 
 describe('a remote broker that pretends to be a Godwit and', () => {
   for (const [what, inFive] of lies) {
-    test(`${what} is spoken to as configured after five tries`, () => {
+    test(`${what} is contacted with the configured protocol version after five attempts`, () => {
       const there = crafted(liar(nameOf('abc'), inFive))
       const world = new Bridged({ bridge: before5, crafted: there.remote })
       const listener = world.here.subscriber(['#', '$godwit/#'])

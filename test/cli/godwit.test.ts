@@ -113,7 +113,7 @@ test('a bad key in the file is told with file, line and the nearest key', async 
   assert.match(told, new RegExp(`${file}:2:\\d+: mqtt\\.max_packet_sise: .*max_packet_size`))
 })
 
-test('every fault of the file is told, each in its line', async (t) => {
+test('every error of the file is reported with its line', async (t) => {
   const folder = await temporaryFolder(t)
   const file = join(folder, 'godwit.conf')
   await writeFile(file, 'node.shards = many\nmqtt.max_qos_allowed = 7\n')
@@ -232,7 +232,7 @@ for (const [signal, words] of [
   })
 }
 
-test('SIGHUP reads the file again, tells what changes, and a broken file changes nothing', async (t) => {
+test('SIGHUP reads the file again and reports the changes, and an invalid file changes nothing', async (t) => {
   const folder = await temporaryFolder(t)
   const file = join(folder, 'godwit.conf')
   await writeFile(file, 'mqtt.max_packet_size = 1MB\n')

@@ -108,7 +108,7 @@ describe('an acl.conf of EMQX', () => {
     assert.equal(rules[0]?.text, '{allow, {user, "dashboard"}, subscribe, ["$SYS/#"]}.')
   })
 
-  test('[bad-input 27] a file that is empty or holds comments only is a list of no rules', () => {
+  test('[bad-input 27] an empty file, or one with comments only, is a list without rules', () => {
     for (const text of ['', '\n\n', '%% {allow, all}.', '# {permit = allow}\n', '// nothing\n', '\uFEFF%\n%']) {
       assert.deepEqual(rulesOf(text), [], JSON.stringify(text))
     }
@@ -150,7 +150,7 @@ describe('an acl.conf of EMQX', () => {
     '["a"].',
   ]
   for (const text of wrong) {
-    test(`[bad-input 27] ${text} is refused, and no rule of the file counts`, () => {
+    test(`[bad-input 27] ${text} is refused, and no rule of the file applies`, () => {
       assert.equal(faultsOf(text).length > 0, true)
     })
   }
@@ -299,14 +299,14 @@ describe('the users of the configuration', () => {
     'alice = "a',
     '= one',
   ]) {
-    test(`[bad-input 27] ${line} makes no user: it is a fault with its line`, () => {
+    test(`[bad-input 27] ${line} create no user: they are an error with its line`, () => {
       assert.match(JSON.stringify(load(`auth.password {\nbob = one\n${line}\n}`)), /^\["godwit\.conf:[34]:/)
     })
   }
 })
 
 describe('auth.no_match', () => {
-  test('unset and hardened, denies as soon as a rules file exists, even an empty one', () => {
+  test('unset and hardened, denies once a rules file exists, even an empty one', () => {
     assert.equal(noMatchOf(''), 'allow')
     assert.equal(noMatchOf('auth.acl.file = f'), 'deny')
     assert.equal(noMatchOf('auth.acl.rules = [{permit = allow, topics = [a]}]'), 'deny')

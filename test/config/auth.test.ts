@@ -70,7 +70,7 @@ test('tokens are checked with a secret as text or base64, or with what a file ho
   assert.equal(keyOf('jwks_file = key, enable = false'), undefined)
 })
 
-test('what does not fit together is a fault with its line and key', () => {
+test('settings that contradict each other are an error with line and key', () => {
   for (const [text, fault] of [
     ['user.1 { password = x }', /test\.conf:2:\d+: auth\.user\.1: it has no username; set auth\.user\.1\.username/],
     ['user.1 { username = x }', /test\.conf:2:\d+: auth\.user\.1: it has no password/],
@@ -105,7 +105,7 @@ test('what does not fit together is a fault with its line and key', () => {
   }
 })
 
-test('no fault tells a secret', () => {
+test('no error contains a secret', () => {
   const faults = faultsOf('auth { jwt { secret = hunter2 }, user.1 { password = hunter2 }, scram.iterations = 1 }')
   assert.equal(faults.length, 3)
   assert.doesNotMatch(faults.join('\n'), /hunter2/)

@@ -96,7 +96,7 @@ describe('a TLS listener', () => {
     ],
   ]
   for (const [text, message] of faulty) {
-    test(`[bad-input 28] that would be less safe than intended is an error: ${text}`, () => {
+    test(`[bad-input 28] that would be less secure than intended is an error: ${text}`, () => {
       const faults = faultsOf(text)
       const part = message.replace(/^\S*: listeners\.ssl\.(?:bind|plant\.certfile): /, '')
       assert.ok(
@@ -150,7 +150,7 @@ describe('a wss listener without a certificate', () => {
     return [found.tls.verifyPeer, found.peerCertificateAsUsername, found.peerCertificateAsClientId]
   }
 
-  test('[bad-input 28] verifies as ssl does, and calls clients by the same part of their certificates', () => {
+  test('[bad-input 28] verifies clients like ssl, and takes their names from the same part of the certificate', () => {
     assert.deepEqual(namesOf('bind = 1'), [true, 'cn', 'dn'])
     assert.deepEqual(namesOf('peer_cert_as_username = md5'), [true, 'md5', 'dn'])
     assert.deepEqual(namesOf('certfile = d, keyfile = l'), [false, undefined, undefined])
@@ -170,7 +170,7 @@ describe('the access control of a listener', () => {
     ['by a header of the PROXY protocol', 'listeners.tcp { bind = "127.0.0.1:1", proxy_protocol = true }'],
     ['by a header of HTTP', 'listeners.ws { bind = 1, proxy_address_header = X-Real-IP }'],
   ] as const) {
-    test(`[bad-input 31] behind a proxy on this machine that names clients ${what}: anonymous access is reported`, () => {
+    test(`[bad-input 31] behind a proxy on this machine that reports addresses ${what}: anonymous access is reported`, () => {
       const [warning, ...others] = warningsOf(text)
       assert.match(
         warning ?? '',

@@ -71,7 +71,7 @@ describe('every setting', () => {
     'actions.http.<name>.parameters.path',
   ])
 
-  test('that names a file or a directory has the type of a path, so that the API is checked', () => {
+  test('that names a file or a directory has the type of a path, so the API checks it', () => {
     const found = settings.filter(({ key }) => /(file|dir|path|directory|directories|libs|uds_addr)$/.test(key))
     for (const { key, node } of found) {
       if (notPaths.has(key)) continue

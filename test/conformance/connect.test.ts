@@ -75,7 +75,7 @@ for (const version of versions) {
       assert.equal(world.view.sessions, 0)
     })
 
-    test('[MQTT-3.1.2-1] [MQTT5-3.1.2-1] another protocol name is not let in', () => {
+    test('[MQTT-3.1.2-1] [MQTT5-3.1.2-1] a CONNECT with another protocol name is refused', () => {
       for (const name of ['MQTX', 'mqtt', 'MQIsdp', 'MQTTT', '']) {
         const world = new World()
         const end = new RawEnd(world)
@@ -85,7 +85,7 @@ for (const version of versions) {
       }
     })
 
-    test('[MQTT-3.1.2-2] [MQTT5-3.1.2-2] another protocol level is told so in the oldest way and closed', () => {
+    test('[MQTT-3.1.2-2] [MQTT5-3.1.2-2] a CONNECT with another protocol level is refused with the CONNACK of MQTT 3.1.1, and closed', () => {
       for (const level of [0, 2, 3, 6, 127]) {
         const end = new RawEnd(new World())
         assert.equal(end.send(connectBytes(version, { level })), '20020001')
@@ -93,7 +93,7 @@ for (const version of versions) {
       }
     })
 
-    test('[MQTT-3.1.2-3] [MQTT5-3.1.2-3] the reserved connect flag is checked', () => {
+    test('[MQTT-3.1.2-3] [MQTT5-3.1.2-3] a CONNECT with the reserved flag is malformed', () => {
       assertMalformed(version, connectBytes(version, { flags: 0x03 }), 'reserved flag')
     })
 
@@ -209,7 +209,7 @@ for (const version of versions) {
       assert.equal(end.isOpen, false)
     })
 
-    test('[MQTT-3.1.4-5] [MQTT5-3.1.4-2] [MQTT5-3.1.4-6] nothing behind a refused CONNECT is heard', () => {
+    test('[MQTT-3.1.4-5] [MQTT5-3.1.4-2] [MQTT5-3.1.4-6] no packet after a refused CONNECT is handled', () => {
       const world = new World({
         host: {
           decision: ({ clientId }) => ({
@@ -427,7 +427,7 @@ test('[MQTT-3.1.2-22] a password without a user name is malformed in 3.1.1', () 
   assertNotAnswered(connectBytes(4, { flags: 0x42, payload: [text('raw'), text('secret')] }), 'a password alone')
 })
 
-test('[MQTT-3.1.3-7] [MQTT-3.1.3-8] an empty client id without clean session is refused with return code 2', () => {
+test('[MQTT-3.1.3-7] [MQTT-3.1.3-8] an empty client ID without clean session is refused with return code 2', () => {
   const end = new RawEnd(new World())
   assert.equal(end.send(connectBytes(4, { flags: 0, payload: [text('')] })), '20020002')
   assert.equal(end.isOpen, false)

@@ -202,7 +202,7 @@ for (const version of versions) {
       assert.deepEqual(listener.payloads, ['once', 'anew'])
     })
 
-    test('[MQTT-4.3.3-2] [MQTT5-4.3.3-10] [MQTT5-4.3.3-11] also on another connection of the session, and over a power loss', () => {
+    test('[MQTT-4.3.3-2] [MQTT5-4.3.3-10] [MQTT5-4.3.3-11] a duplicate QoS 2 PUBLISH on another connection of the session, also after a power loss, is not delivered again', () => {
       const world = new World()
       const listener = world.connect('listener', { ...durable })
       listener.subscribe('a')
@@ -226,7 +226,7 @@ for (const version of versions) {
       )
     })
 
-    test('[MQTT-4.3.3-2] [MQTT5-4.3.3-11] PUBREL of an id that is not known is answered with PUBCOMP, in 5.0 with 0x92', () => {
+    test('[MQTT-4.3.3-2] [MQTT5-4.3.3-11] PUBREL with an unknown packet identifier is acknowledged with PUBCOMP, in 5.0 with 0x92', () => {
       const end = connectedRaw(new World(), version)
       assert.equal(end.send(ackBytes(0x62, 77)), version === 5 ? '7003004d92' : '7002004d')
     })

@@ -65,7 +65,7 @@ for (const version of versions) {
       )
     })
 
-    test('[MQTT-3.3.2-1] [MQTT5-1.5.4-1] [MQTT5-1.5.4-2] [MQTT5-3.3.2-1] [MQTT-4.7.3-2] [MQTT5-4.7.3-2] a topic that is no text ends the connection', () => {
+    test('[MQTT-3.3.2-1] [MQTT5-1.5.4-1] [MQTT5-1.5.4-2] [MQTT5-3.3.2-1] [MQTT-4.7.3-2] [MQTT5-4.7.3-2] a topic that is not UTF-8 text ends the connection', () => {
       assertRefused(version, (content) => publishBytes(version, content))
     })
 
@@ -116,7 +116,7 @@ for (const version of versions) {
       assert.equal(end.isOpen, false)
     })
 
-    test('[MQTT-2.3.1-1] [MQTT5-2.2.1-3] a packet id of zero ends the connection', () => {
+    test('[MQTT-2.3.1-1] [MQTT5-2.2.1-3] a packet identifier of zero ends the connection', () => {
       const world = new World()
       assertBytesEnd(version, publishBytes(version, 'a', { flags: 0x02, packetId: 0 }), 'protocolError', world)
       assertBytesEnd(version, publishBytes(version, 'a', { flags: 0x04, packetId: 0 }), 'protocolError', world)

@@ -42,7 +42,7 @@ for (const version of versions) {
       )
     })
 
-    test('[MQTT-3.3.1-4] [MQTT5-3.3.1-4] there is no QoS 3', () => {
+    test('[MQTT-3.3.1-4] [MQTT5-3.3.1-4] a PUBLISH with QoS 3 is malformed', () => {
       assertBytesEnd(version, publishBytes(version, 'a', { flags: 0x06, packetId: 1 }), 'malformedPacket', new World())
     })
 
@@ -173,7 +173,7 @@ test('[MQTT-3.3.5-2] the PUBLISH of a 3.1.1 client without permission is acknowl
 })
 
 for (const topic of ['$share/group/a', '$exclusive/a']) {
-  test(`[MQTT5-4.8.2-1] [bad-input 14] nothing is published to ${topic}: it says how to subscribe, and is no place`, () => {
+  test(`[MQTT5-4.8.2-1] [bad-input 14] a PUBLISH to ${topic} is not authorized and reaches no subscriber: the prefix is for subscriptions`, () => {
     const world = new World()
     const listener = world.connect('listener')
     listener.subscribe(topic.startsWith('$share') ? topic : 'a')

@@ -164,7 +164,7 @@ for (const version of versions) {
       assertBytesEnd(version, empty, 'protocolError', new World())
     })
 
-    test('[MQTT-3.10.4-1] [MQTT5-3.10.4-1] only the filter that is the same, character by character, is deleted', () => {
+    test('[MQTT-3.10.4-1] [MQTT5-3.10.4-1] UNSUBSCRIBE deletes only the filter that is identical, character by character', () => {
       const world = new World()
       const client = world.connect('me', { version })
       client.subscribe(['a/+', 'a/#', 'a/b', 'A/b', '$share/g/a/b'])

@@ -96,7 +96,7 @@ for (const version of versions) {
       assert.deepEqual(bystander.payloads, ['still here'])
     })
 
-    test('[MQTT-4.8.0-1] [MQTT5-4.13.1-1] an acknowledgement that is not the one for its QoS is such a violation', () => {
+    test('[MQTT-4.8.0-1] [MQTT5-4.13.1-1] an acknowledgement that does not fit the QoS ends the connection', () => {
       for (const [qos, answer] of [
         [1, '50'],
         [2, '40'],

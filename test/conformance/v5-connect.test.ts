@@ -183,7 +183,7 @@ describe('CONNACK of MQTT 5.0', () => {
     assert.equal(exact.isConnected, true)
   })
 
-  test('[MQTT5-3.2.2-22] [MQTT5-3.2.2-21] [MQTT5-3.1.2-21] the keep alive of the client holds unless CONNACK says another', () => {
+  test('[MQTT5-3.2.2-22] [MQTT5-3.2.2-21] [MQTT5-3.1.2-21] the keep alive of the client applies unless CONNACK has another one', () => {
     const own = new World()
     const client = own.connect('me', { keepAliveSeconds: 10 })
     assert.equal(client.connack?.properties?.serverKeepAliveSeconds, undefined)

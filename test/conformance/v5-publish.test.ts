@@ -36,7 +36,7 @@ describe('topic aliases', () => {
     assertBytesEnd(5, publishBytes(5, 'a', { properties: [alias(1)] }), 'topicAliasInvalid', world)
   })
 
-  test('[MQTT5-3.3.2-7] an alias does not outlive its connection, nor does it hold for another', () => {
+  test('[MQTT5-3.3.2-7] an alias ends with its connection, and does not apply to other connections', () => {
     const world = new World()
     const author = world.connect('author', { ...durable })
     sendBytes(world, author, publishBytes(5, 'a', { properties: [alias(1)] }))

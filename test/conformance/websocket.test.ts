@@ -46,7 +46,7 @@ for (const version of versions) {
     assert.equal(await answer(peer, 2), pingResponse)
   })
 
-  test(`[MQTT-6.0.0-1] [MQTT5-6.0.0-1] after a text frame the connection of MQTT ${version} is closed`, async (t) => {
+  test(`[MQTT-6.0.0-1] [MQTT5-6.0.0-1] a text frame closes the connection of MQTT ${version}`, async (t) => {
     const { peer } = await (await webSocketShard(t))()
     peer.send(binary(connect(version)))
     await answer(peer, 4)
@@ -57,7 +57,7 @@ for (const version of versions) {
     assert.equal(peer.frames.left, 0, 'nothing of it was answered')
   })
 
-  test(`[MQTT-6.0.0-2] [MQTT5-6.0.0-2] a packet of MQTT ${version} may begin in one frame and end in another`, async (t) => {
+  test(`[MQTT-6.0.0-2] [MQTT5-6.0.0-2] a packet of MQTT ${version} may start in one frame and end in another`, async (t) => {
     const packet = connect(version)
     const upgrade = await webSocketShard(t)
     for (let cut = 1; cut < packet.length; cut += 1) {

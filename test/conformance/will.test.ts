@@ -132,7 +132,7 @@ test('[MQTT5-3.1.2-8] the will waits for its delay', () => {
   assert.deepEqual(mourner.payloads, ['gone'])
 })
 
-test('[MQTT5-3.1.2-8] or for the end of the session, whichever is first', () => {
+test('[MQTT5-3.1.2-8] a will is published after its delay or at the end of the session, whichever is first', () => {
   const world = new World()
   const mourner = world.subscriber('wills')
   const delayed = { ...will, properties: { willDelayIntervalSeconds: 600 } }
@@ -286,7 +286,7 @@ test('[MQTT5-3.2.2-12] a will of a QoS that is not supported is refused', () => 
 })
 
 for (const version of versions) {
-  test(`[MQTT-3.1.4-5] [MQTT5-3.1.4-2] [bad-input 14] a will below $SYS/ is as little allowed as a message there is (version ${version})`, () => {
+  test(`[MQTT-3.1.4-5] [MQTT5-3.1.4-2] [bad-input 14] a will below $SYS/ is denied like a message there (version ${version})`, () => {
     const world = new World()
     const listener = world.subscriber('$SYS/#')
     const forger = world.client('forger', { version, will: { topic: '$SYS/brokers', payload: 'forged', retain: true } })

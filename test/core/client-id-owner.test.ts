@@ -35,7 +35,7 @@ const codeOf = (client: Client): number | undefined => client.connack?.reasonCod
 
 for (const shards of [1, 3]) {
   describe(`a client ID belongs to the identity of its session, with ${shards} shards`, () => {
-    test('another user is refused it, and the connection of its owner stays', () => {
+    test('another user is refused, and the connection of the owner stays', () => {
       const world = worldOf({}, shards)
       const owner = world.connect('pump-7', { ...kept, username: 'anna' })
       const attacker = attempt(world, 'pump-7', { ...kept, username: 'mallory' })

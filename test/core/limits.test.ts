@@ -187,7 +187,7 @@ describe('the limits of retained messages', () => {
     assert.deepEqual([core.view.retainedMessages, core.view.retainedOfClients], [3, 0])
   })
 
-  test('a retained will is held to it as well', () => {
+  test('apply to a retained will as well', () => {
     const world = new World({ settings: { maxRetainedMessages: 1 } })
     world.publish('a', 'x', { retain: true })
     for (let count = 0; count < 5; count++) {
@@ -310,7 +310,7 @@ describe('mqtt.max_parked_packets', () => {
 })
 
 describe('mqtt.max_awaiting_rel', () => {
-  test('a 5.0 client with so many unreleased QoS 2 packets is refused one more, until it releases one', () => {
+  test('refuses a further QoS 2 packet of a 5.0 client that has the maximum, until it releases one', () => {
     const world = new World({ settings: { maxAwaitingRelease: 3, receiveMaximum: 10 } })
     const listener = world.subscriber('a')
     const wire = unreleased(world, 5, 4)
@@ -350,7 +350,7 @@ describe('mqtt.idle_timeout', () => {
     assert.deepEqual(wire.received, [])
   })
 
-  test('half a CONNECT is nothing', () => {
+  test('closes a client that sent half a CONNECT', () => {
     const world = new World({ settings: { idleTimeoutMs: 5_000 } })
     const wire = world.wire()
     for (const byte of [0x10, 0x20, 0x00, 0x04]) {

@@ -81,7 +81,7 @@ describe('while the level is hard', () => {
     assert.deepEqual(client.subscribe('a')?.reasonCodes, [0x80])
   })
 
-  test('what waits for clean sessions goes, oldest first, and is counted; more each time that it is found', () => {
+  test('messages queued for clean sessions are dropped, oldest first, and counted; more each time', () => {
     const { world, slow } = waitingWorld({})
     find(world, 'soft')
     assert.equal(world.view.client('slow')?.waiting, 50, 'nothing is taken at the level soft')
@@ -97,7 +97,7 @@ describe('while the level is hard', () => {
     assert.equal(heldBy(world), 0)
   })
 
-  test('persistent sessions lose nothing: what waited in memory waits on disk', () => {
+  test('persistent sessions lose nothing: their queued messages are on disk instead of in memory', () => {
     const { world, slow, publish } = waitingWorld({ ...durable })
     const before = heldBy(world)
     find(world, 'hard')

@@ -36,7 +36,7 @@ function worldWith(settings: Partial<CoreSettings>): {
 }
 
 describe('mqtt.max_inflight_bytes', () => {
-  test('what is beyond it waits until the client has acknowledged', () => {
+  test('limits the messages in flight: further ones wait until the client acknowledges', () => {
     const { world, publish } = worldWith({ maxInflightBytes: 4_000 })
     const client = silent(world, 'slow')
     publish(kilobyte, 20)
@@ -130,7 +130,7 @@ const longTopic = (number: number): string => `${number}/${'t'.repeat(300)}`
 describe('mqtt.max_topic_alias_bytes', () => {
   const settings = { maxTopicAliasBytes: 1_000 }
 
-  test('a client that sets aliases for longer topics than that is told 0x97', () => {
+  test('disconnects a client with 0x97 if its aliases are for longer topics', () => {
     const world = new World({ settings })
     const client = world.connect('author')
     for (let alias = 1; alias <= 3; alias++)

@@ -183,7 +183,7 @@ describe('SUBSCRIBE without permission', () => {
     })
   }
 
-  test('a shared subscription is asked about by its filter', () => {
+  test('authorizes a shared subscription by its filter', () => {
     const { world } = worldWith([{ action: 'subscribe', topic: 'secret' }])
     assert.equal(world.connect('curious').subscribe('$share/group/secret')?.reasonCodes[0], 0x87)
   })
@@ -209,7 +209,7 @@ describe('delivery', () => {
     assert.deepEqual(other.payloads, ['s0', 's1', 's2', 'o'])
   })
 
-  test('a change holds for subscriptions that are there, at once and both ways', () => {
+  test('a change of rules applies to existing subscriptions at once, whether it allows or denies', () => {
     const { world, rulebook } = worldWith([])
     const client = world.connect('curious')
     client.subscribe('a')
@@ -221,7 +221,7 @@ describe('delivery', () => {
     assert.deepEqual(client.payloads, ['1', '3'])
   })
 
-  test('what waits in memory or on disk is looked at again when it is sent', () => {
+  test('queued messages, in memory and on disk, are authorized again when they are sent', () => {
     for (const restarts of [false, true]) {
       const { world, rulebook } = worldWith([])
       const client = world.connect('curious', { ...durable })
@@ -242,7 +242,7 @@ describe('delivery', () => {
     }
   })
 
-  test('what was in flight when its client left is not sent again if it is not allowed any more', () => {
+  test('a message that was in flight when its client disconnected is not sent again if it is no longer allowed', () => {
     const { world, rulebook } = worldWith([])
     const client = world.connect('curious', { ...durable })
     client.acknowledges = false
@@ -271,7 +271,7 @@ describe('delivery', () => {
     assert.deepEqual(client.payloads, ['x'])
   })
 
-  test('a client that reconnects with another identity receives what that identity may', () => {
+  test('a client that reconnects with another identity receives what the rules allow for that identity', () => {
     let username = 'reader'
     const rulebook = new Rulebook({ action: 'receive', username: 'nobody' })
     const world = new World({
@@ -363,7 +363,7 @@ describe('delivery', () => {
     assert.equal(world.view.client('one')?.inflight, 0)
   })
 
-  test('a member of a shared group that may not have a message is passed over', () => {
+  test('a member of a shared group that may not receive a message is skipped', () => {
     const { world } = worldWith([{ action: 'receive', clientId: 'one', topic: 'secret' }])
     const one = world.connect('one')
     const two = world.connect('two')

@@ -44,7 +44,7 @@ const topicsOf = (client: Client): string[] => client.messages.map(({ topic }) =
 
 describe('clients of different namespaces', () => {
   for (const version of [4, 5] as const) {
-    test(`hear nothing of each other, whatever they subscribe to (version ${version})`, () => {
+    test(`do not receive messages of each other, whatever they subscribe to (version ${version})`, () => {
       const world = worldOf()
       const [plant, shop, nobody] = ['plant/a', 'shop/b', 'c'].map((name) => join(world, name, { version }))
       for (const client of [plant, shop, nobody]) client?.subscribe(['#', '$share/g/+', '+/#'], { qos: 2 })
@@ -55,7 +55,7 @@ describe('clients of different namespaces', () => {
     })
   }
 
-  test('can have the same client id: neither takes the session of the other over', () => {
+  test('can have the same client ID: neither takes over the session of the other', () => {
     const world = worldOf()
     const one = join(world, 'plant/same', { cleanStart: false, sessionExpirySeconds: 100 })
     const other = join(world, 'shop/same', { cleanStart: false, sessionExpirySeconds: 100 })
@@ -107,8 +107,8 @@ describe('clients of different namespaces', () => {
   })
 })
 
-describe('no client gets', () => {
-  test('from no namespace into one, neither to publish nor to hear', () => {
+describe('no client can get', () => {
+  test('from no namespace into one, neither to publish nor to subscribe', () => {
     const world = worldOf()
     const plant = join(world, 'plant/a')
     plant.subscribe('#', { qos: 1 })
@@ -140,7 +140,7 @@ describe('no client gets', () => {
     assert.equal(client.isConnected, false)
   })
 
-  test('into a namespace by a user name that is not the one that is found to be theirs', () => {
+  test('into a namespace with a user name that belongs to another one', () => {
     const identity = plainIdentity('c', 'shop/c', '10.0.0.1')
     const decision: HostTraits['decision'] = () => ({ decision: { allowed: true, identity }, afterMs: 0 })
     const world = worldOf({}, { host: { decision } })
@@ -156,7 +156,7 @@ describe('no client gets', () => {
   })
 })
 
-describe('what lies in a namespace', () => {
+describe('a message of a namespace', () => {
   test('reaches no client when namespaces are switched off again', () => {
     const denied = reasonCodes.notAuthorized
     for (const permissions of [
@@ -194,7 +194,7 @@ function limited(limits: Partial<NamespaceLimits>): Limited {
 }
 
 describe('the limits of a namespace', () => {
-  test('on clients hold for all of it together', () => {
+  test('on clients apply to all its clients together', () => {
     const { table, world } = limited({ clients: 2 })
     const [one, two] = ['plant/a', 'plant/b'].map((name) => join(world, name))
     const three = join(world, 'plant/c')
@@ -216,7 +216,7 @@ describe('the limits of a namespace', () => {
     assert.deepEqual(table.counts('plant'), { clients: 3, retainedMessages: 0 })
   })
 
-  test('on retained messages leave those that are there, and let them be replaced', () => {
+  test('on retained messages keep existing ones, which can be replaced', () => {
     const { table, world } = limited({ retainedMessages: 2 })
     const plant = join(world, 'plant/a')
     const keep = (topic: string, payload: string, expiry?: number): void =>
@@ -252,7 +252,7 @@ describe('the limits of a namespace', () => {
     assert.equal(table.counts('plant').retainedMessages, 2)
   })
 
-  test('on messages per second are shared by its clients, which lose no message', () => {
+  test('on messages per second apply to all its clients together, and no message is lost', () => {
     const { world } = limited({ messagesPerSecond: 10 })
     const listener = join(world, 'plant/listener')
     listener.subscribe('#', { qos: 1 })
@@ -272,7 +272,7 @@ describe('the limits of a namespace', () => {
   })
 })
 
-describe('where a client belongs', () => {
+describe('the namespace of a client', () => {
   const signs = { listener: {}, arrival: undefined, username: undefined }
   const certificate = { commonName: 'x', subject: 'CN=x,OU=plant,O=ACME', serialNumber: '', fingerprint: '' }
   const arrival = {
@@ -293,7 +293,7 @@ describe('where a client belongs', () => {
     assert.equal(resolveNamespace(settings, signs), undefined)
   })
 
-  test('is never said by a name that could be part of another place', () => {
+  test('is never a name that cannot be one topic level', () => {
     for (const username of ['+/x', '#/x', '$SYS/x', '/x', '../x', 'a\u0001b/x', 'x'.repeat(129) + '/x', 'ä/x'])
       assert.equal(resolveNamespace(settings, { ...signs, username }), undefined, username)
     const escaped = { ...arrival, certificate: { ...arrival.certificate, subject: 'CN=x\\,OU=shop,OU=plant' } }
@@ -306,7 +306,7 @@ describe('where a client belongs', () => {
     )
   })
 
-  test('is nowhere for a bridge: it carries what its configuration says', () => {
+  test('does not exist for a bridge: it carries what its configuration says', () => {
     assert.equal(resolveNamespace(settings, { ...signs, listener: { isBridge: true }, username: 'plant/x' }), undefined)
   })
 

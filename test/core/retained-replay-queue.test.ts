@@ -69,7 +69,7 @@ test('one that ends when it is there no more ends nothing else', () => {
   assert.deepEqual([queue.first, queue.isEmpty], [anew, false])
 })
 
-test('a client that subscribes to the same again and again, or to very many filters, fills nothing and waits for nothing', () => {
+test('a client that subscribes to the same filter repeatedly, or to very many filters, fills no queue and blocks no other client', () => {
   const queue = new RetainedReplayQueue()
   const last = scanOf('other')
   queue.add(last)

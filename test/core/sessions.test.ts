@@ -9,7 +9,7 @@ import { plainConnect } from '../simulator/plain-connect.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 
-describe('a storm of connections with one client id', () => {
+describe('a storm of connections with one client ID', () => {
   test('ends with one connection, one session, and every message once', () => {
     const world = new World()
     const author = world.connect('author')

@@ -203,7 +203,7 @@ describe('a shared group', () => {
     assert.deepEqual(staying.payloads, all)
   })
 
-  test('a plain subscription and a shared one of the same filter live and die apart', () => {
+  test('a shared subscription and another subscription with the same filter are independent', () => {
     const world = new World()
     const client = world.connect('both')
     client.subscribe(['a', '$share/g/a'])

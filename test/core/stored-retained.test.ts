@@ -208,7 +208,7 @@ describe('many large retained messages', () => {
   /** What may be read and what may be cached. */
   const mostHeld = 16 * mebibyte + 8 * mebibyte + count * 2_000
 
-  test('go to a client as fast as it reads', () => {
+  test('are sent to a client as fast as it reads', () => {
     const told = filled()
     const reader = told.connect('reader')
     reader.stopReading()
@@ -222,7 +222,7 @@ describe('many large retained messages', () => {
     assert.ok(told.heldBytes('retained') <= mostHeld)
   })
 
-  test('go to a client as fast as it acknowledges', () => {
+  test('are sent to a client as fast as it acknowledges', () => {
     const told = filled()
     const reader = told.connect('reader')
     reader.acknowledges = false
@@ -238,7 +238,7 @@ describe('many large retained messages', () => {
     assert.equal(reader.messages.length, count)
   })
 
-  test('reach very many clients at once within the memory limit that they share', () => {
+  test('are sent to very many clients at once within their shared memory limit', () => {
     const told = filled()
     told.disk.holdReads()
     const readers = Array.from({ length: count }, (_, number) => told.connect(`reader-${number}`))

@@ -28,7 +28,7 @@ function cutWhileReadsAreHeld(author: Client, told: World): void {
 const willRecords = (told: World): number => told.records().filter(({ kind }) => kind === 'will').length
 
 describe('a large will', () => {
-  test('leaves memory when its record is durable, comes back whole, and is counted as nothing afterwards', () => {
+  test('leaves memory when its record is durable, is restored completely, and then counts as nothing', () => {
     const told = world()
     const mourner = told.subscriber('wills/#')
     told.disk.hold()

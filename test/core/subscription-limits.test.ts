@@ -32,7 +32,7 @@ function everyMixOf(levels: number): string[] {
 }
 
 describe('subscriptions of one session that one topic can match', () => {
-  test('are limited: beyond the limit SUBACK says 0x97, and the others go on', () => {
+  test('are limited: beyond the limit SUBACK has 0x97, and the other subscriptions work', () => {
     const world = new World({ settings: { maxOverlappingSubscriptions: 20 } })
     const attacker = world.connect('attacker')
     const codes = subscribeAll(attacker, everyMixOf(7))

@@ -181,7 +181,7 @@ describe('mqtt.await_rel_timeout', () => {
     }
   })
 
-  test('at mqtt.max_awaiting_rel the identifiers of that age are freed, with their records, and others are not', () => {
+  test('frees identifiers of that age at mqtt.max_awaiting_rel, with their records, and no others', () => {
     const world = new World({ settings })
     const wire = world.wire({ version: 5 })
     wire.send(plainConnect(5, 'me', { cleanStart: false, properties: { sessionExpiryIntervalSeconds: 864_000 } }))

@@ -87,7 +87,7 @@ describe('with an acl.conf', () => {
     assert.deepEqual(await subscribed(local, 'local/only', 'local/+'), [1, 0x80])
   })
 
-  test('[bad-input 25] a broad subscription does not bring what a narrow rule denies, live, retained or queued', async (t) => {
+  test('[bad-input 25] a broad subscription does not deliver topics that a narrow rule denies: live, retained or queued', async (t) => {
     const broker = await sharedBroker()
     const sensor = await connected(t, broker, { clientId: 'sensor-1' })
     await published(sensor, 'plant/secret/sensor-1', 'secret and retained', true)
@@ -119,14 +119,14 @@ describe('with an acl.conf', () => {
     assert.deepEqual(later.payloads, ['queued'])
   })
 
-  test('[bad-input 23] a client id with a wildcard opens nothing', async (t) => {
+  test('[bad-input 23] a client ID with a wildcard allows nothing', async (t) => {
     const broker = await sharedBroker()
     const clever = await connected(t, broker, { clientId: '+' })
     assert.deepEqual(await subscribed(clever, 'plant/+/#', 'plant/sensor-1/#'), [notAuthorized, notAuthorized])
     assert.equal(await published(clever, 'plant/sensor-1/x', 'x'), notAuthorized)
   })
 
-  test('[bad-input 26] a shared subscription and one to the tree of the broker keep to the rules', async (t) => {
+  test('[bad-input 26] shared subscriptions and subscriptions to $SYS are authorized like others', async (t) => {
     const broker = await brokerWith(t, '{deny, all, subscribe, ["plant/#"]}. {allow, all, pubsub, ["#"]}.')
     const client = await connected(t, broker, { clientId: 'c' })
     assert.deepEqual(await subscribed(client, '$share/g/plant/x', '$share/g/open', '$SYS/#'), [
@@ -136,7 +136,7 @@ describe('with an acl.conf', () => {
     ])
   })
 
-  test('[bad-input 27] every listener keeps to the rules, whatever stands first in the configuration', async (t) => {
+  test('[bad-input 27] every listener applies the rules, whatever the order of the configuration', async (t) => {
     const folder = await temporaryFolder(t)
     await writeFile(join(folder, 'acl.conf'), '{allow, all, publish, ["a"]}.')
     const listeners = 'listeners.tcp.other.bind = "127.0.0.1:0"\nlisteners.tcp.bind = "127.0.0.1:0"\n'
@@ -158,7 +158,7 @@ describe('with an acl.conf', () => {
     }
   })
 
-  test('[bad-input 31] a client on this machine has no more permissions than others', async (t) => {
+  test('[bad-input 31] a client of this machine has no more permissions than others', async (t) => {
     const broker = await brokerWith(t, '{allow, {ipaddr, "192.0.2.0/24"}, pubsub, ["#"]}.')
     const client = await connected(t, broker, { clientId: 'admin', username: 'admin', password: 'public' }).catch(
       () => undefined,
@@ -176,7 +176,7 @@ describe('with an acl.conf', () => {
     await closed
   })
 
-  test('[bad-input 27] with comments only: no client may do anything', async (t) => {
+  test('[bad-input 27] that has comments only, every action is denied', async (t) => {
     const broker = await brokerWith(t, '%% {allow, all}.\n')
     const client = await connected(t, broker, { clientId: 'c' })
     assert.equal(await published(client, 'a', 'x'), notAuthorized)
@@ -203,7 +203,7 @@ const asking = (port: number): string[] => {
   return [`auth.http_auth.acl_req={ url = "${url}", method = GET, params { t = "%t", a = "%A", c = "%c" } }`]
 }
 
-describe('with a service that is asked', () => {
+describe('with an access service', () => {
   test('a client does what the service allows, and rules of the file come first', async (t) => {
     const asked: string[] = []
     const service = createServer((request, response) => {
@@ -231,7 +231,7 @@ describe('with a service that is asked', () => {
     assert.deepEqual(asked, ['1 open/#', '1 shut/#', '2 open/a', '2 shut/a', '2 open/secret'])
   })
 
-  test('[bad-input 29] that is not there nothing is allowed but what rules allow', async (t) => {
+  test('[bad-input 29] that does not respond, only what the rules allow is allowed', async (t) => {
     const broker = await brokerWith(t, '{allow, all, publish, ["known"]}.', ...asking(await reservePort(t)))
     const client = await connected(t, broker, { clientId: 'c' })
     assert.equal(await published(client, 'other', 'x'), notAuthorized)
@@ -252,7 +252,7 @@ test('a client that comes and goes too often is kept out for a while, and others
 })
 
 describe('SIGHUP', () => {
-  test('[bad-input 24] applies changed rules to clients that are connected and subscribed already', async (t) => {
+  test('[bad-input 24] applies changed rules to connected clients and existing subscriptions', async (t) => {
     const folder = await temporaryFolder(t)
     const file = join(folder, 'acl.conf')
     await writeFile(file, '{allow, all, pubsub, ["news/#", "done"]}.')
@@ -291,7 +291,7 @@ describe('SIGHUP', () => {
     assert.equal(await published(client, 'b', 'x'), notAuthorized)
   })
 
-  test('[bad-input 27] with a file of rules that has a fault changes nothing', async (t) => {
+  test('[bad-input 27] with an invalid rules file changes nothing', async (t) => {
     const folder = await temporaryFolder(t)
     const file = join(folder, 'acl.conf')
     await writeFile(file, '{allow, all, publish, ["a"]}.')

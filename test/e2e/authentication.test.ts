@@ -98,7 +98,7 @@ test('users and clients of the configuration come in with their passwords', asyn
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-test('a token of the issuer lets a client in, until it ends', async (t) => {
+test('a client with a token of the issuer connects, until the token expires', async (t) => {
   const folder = await temporaryFolder(t)
   const keyFile = join(folder, 'issuer.pem')
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')

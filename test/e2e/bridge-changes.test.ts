@@ -88,7 +88,7 @@ test('a bridge that is off has no connection, and one that is not configured any
   }
 })
 
-test('a shard that dies under its bridge takes it up again, with all that waited', async (t) => {
+test('a shard that fails continues its bridge after its restart, with all queued messages', async (t) => {
   const remote = await startBrokerWithApi(t, { set: oneShard })
   const wire = await Wire.to(t, remote.port)
   const dataDir = await temporaryFolder(t)

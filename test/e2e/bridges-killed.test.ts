@@ -36,7 +36,7 @@ test('the remote broker is killed in the middle: QoS 1 and 2 arrive, in order, Q
   assert.deepEqual(of('up/exactly'), [...once, ...more])
 })
 
-test('both are killed while messages wait: everything arrives, in order, QoS 2 once', async (t) => {
+test('both brokers are killed while messages wait: everything arrives, in order, QoS 2 once', async (t) => {
   const { own, remote, wire } = await pair(t)
   const subscriber = await client(t, remote.port, durable)
   await subscriber.subscribeAsync('up/#', { qos: 2 })

@@ -113,7 +113,7 @@ test('bridge traffic needs a rule of its own in the ACL, and rules for all clien
   assert.equal(counters.dropped['refused-here'], 1)
 })
 
-test('a bridge to an address that the operator denies does not connect, says why, and can be led elsewhere', async (t) => {
+test('a bridge to a denied address does not connect, reports why, and can be changed to another address', async (t) => {
   const remote = await startBrokerWithApi(t, { set: oneShard })
   const bridge = `server = "mqtt-tcp://10.255.255.1:1883"\nproto_ver = 5\nbackoff_max = 1s`
   const own = await startBridged(t, bridge, { set: [...oneShard, 'node.denied_addresses=[private]'] })
@@ -151,7 +151,7 @@ test('the age of the oldest message of a spool is shown also after a restart, wi
   })
 })
 
-test('the remote broker comes back without anything that it knew: nothing is lost', async (t) => {
+test('the remote broker restarts without its data: nothing is lost', async (t) => {
   const { own, remote, wire } = await pair(t)
   const before = await Listener.at(t, remote.port, 'up/#')
   const first = publishNumbered(await client(t, own.port), 'up/least', { qos: 1, from: 0, count: 150 })
@@ -178,7 +178,7 @@ test('the remote broker comes back without anything that it knew: nothing is los
   await here.until(down)
 })
 
-test('a wire that goes dead without a word is noticed by the keep alive, and what was under way comes again', async (t) => {
+test('a connection that silently fails is noticed by the keep alive, and messages in flight are sent again', async (t) => {
   const { own, remote, wire } = await pair(t, 'keepalive = 1s')
   const there = await Listener.at(t, remote.port, 'up/#')
   const publisher = await client(t, own.port)
@@ -194,7 +194,7 @@ test('a wire that goes dead without a word is noticed by the keep alive, and wha
   assert.deepEqual(firstTimes(of('up/least')), others)
 })
 
-test('credentials that are taken away leave the messages waiting, with the reason shown, until they are back', async (t) => {
+test('when credentials are removed, messages wait, the reason is shown, and they are sent when the credentials are back', async (t) => {
   const remote = await startBrokerWithApi(t, { set: [...oneShard, 'auth.allow_anonymous=true'] })
   const credential = { clientid: 'bridge-up', password: 'first' }
   const created = await remote.ask('/api/v4/auth_clientid', { method: 'POST', body: credential })

@@ -53,7 +53,7 @@ function persistentClient(t: TestContext, port: number): MqttClient {
   return client
 }
 
-test('a shard that breaks comes back on its port with its durable sessions and what was acknowledged', async (t) => {
+test('a shard that fails restarts on its port with its persistent sessions and everything acknowledged', async (t) => {
   const node = await nodeThatCanBreak(t)
   const { port } = node.listeners[0]
   const first = persistentClient(t, port)
@@ -208,7 +208,7 @@ const kindOfFile = (name: string): string => name.split('-', 1)[0]
 
 const openFileLimit = 200
 
-test('more half-open connections than descriptors: the surplus is let in and out, and a healthy client is served', async (t) => {
+test('more half-open connections than descriptors are accepted and closed, and a healthy client is served', async (t) => {
   const folder = await temporaryFolder(t)
   // None of them is disconnected because it sends nothing.
   const set = ['--set', 'listeners.tcp.bind=127.0.0.1:0', '--set', 'mqtt.idle_timeout=10m']
@@ -254,7 +254,7 @@ async function limitFiles(process: WatchedProcess, limit: number): Promise<void>
   assert.equal(await prlimit.ended, 0, prlimit.errors)
 }
 
-test('descriptors that run out below the budget: new connections are refused with an alarm, connected clients are served, and new ones when descriptors are free', async (t) => {
+test('when descriptors run out below the limit, new connections are refused with an alarm until descriptors are free, and connected clients are served', async (t) => {
   const broker = await startBroker(t, { set: ['node.shards=2'] })
   const address = `mqtt://127.0.0.1:${broker.port}`
   const there = await mqtt.connectAsync(address, { reconnectPeriod: 0 })
@@ -284,7 +284,7 @@ test('descriptors that run out below the budget: new connections are refused wit
   await client.publishAsync('back', 'in', { qos: 1 })
 })
 
-test('[bad-input 21] SIGHUP while there is no descriptor left changes nothing, the broker goes on, and an alarm says so', async (t) => {
+test('[bad-input 21] SIGHUP without a free file descriptor changes nothing, raises an alarm, and the broker continues', async (t) => {
   const folder = await temporaryFolder(t)
   const config = join(folder, 'godwit.conf')
   await writeFile(config, 'auth { allow_anonymous = false, password { include "users.conf" } }')

@@ -84,7 +84,7 @@ test('a certificate that cannot be used is one line with key and file, and the e
   )
 })
 
-test('[bad-input 28] verification that no certificate could pass or every certificate would is refused at the start', async (t) => {
+test('[bad-input 28] client verification that no certificate or every certificate would pass is refused at the start', async (t) => {
   const folder = await temporaryFolder(t)
   await write(folder, server)
   await writeFile(join(folder, 'ca.pem'), 'not an authority')

@@ -67,7 +67,7 @@ test('a stop tells MQTT 5 clients why, closes the store and ends with 0', async 
   assert.equal(await code, 0)
 })
 
-test('what the broker keeps is readable for its own account alone', async (t) => {
+test('only the system user of the broker can read its files', async (t) => {
   const broker = await startBroker(t, { set: ['log.to=[file]'] })
   const publisher = await connected(t, broker, { clientId: 'publisher' })
   await publisher.publishAsync('secret', 'kept', { qos: 1, retain: true })
@@ -93,7 +93,7 @@ test('anonymous clients are let in on loopback unless that is forbidden', async 
   await assert.rejects(refused, { code: 0x87 })
 })
 
-test('a client that is taken over is told so', async (t) => {
+test('a client whose connection is taken over receives DISCONNECT with the reason', async (t) => {
   const broker = await sharedBroker()
   const first = await connected(t, broker, { protocolVersion: 5, clientId: 'twin' })
   const told = happening(first, 'disconnect')

@@ -118,7 +118,7 @@ describe('rules of namespaces', () => {
     for (const as of [plant, shop, undefined]) await removeAll(broker, as)
   })
 
-  test('no endpoint shows or changes what is of others', async (t) => {
+  test('no endpoint shows or changes rules of other namespaces', async (t) => {
     const broker = await prepared()
     const service = await HttpService.start(t)
     await makeAll(broker, { as: shop, url: `http://127.0.0.1:${service.port}`, path: 'shop' })
@@ -204,7 +204,7 @@ describe('rules of namespaces', () => {
     }
   })
 
-  test('an account of a namespace uses no names of others, no files, and no more than its quota', async (t) => {
+  test('an account of a namespace cannot use names of other namespaces or files, or exceed its quota', async (t) => {
     const broker = await prepared()
     const service = await HttpService.start(t)
     const url = `http://127.0.0.1:${service.port}`

@@ -89,7 +89,7 @@ class Crowd {
 }
 
 for (const shards of [1, 2]) {
-  test(`a thousand packets that are begun and never ended take no more than they may (shards: ${shards})`, async (t) => {
+  test(`a thousand packets that are never completed use no more memory than their limit (shards: ${shards})`, async (t) => {
     const set = [`node.shards=${shards}`, `mqtt.max_unfinished_bytes_total=${limitBytes}`]
     const broker = await startBroker(t, {
       set: [...set, 'listeners.ws.bind="127.0.0.1:0"', 'sys_topics.client_events=false'],

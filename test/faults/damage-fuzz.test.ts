@@ -13,7 +13,7 @@ import { damages } from './damage-fuzz/damages.ts'
 const roundsPerStore = 20
 
 for (const seed of [1, 2]) {
-  test(`store ${seed}, damaged ${roundsPerStore} times: it opens, serves what was put, and an alarm tells of every loss`, async (t) => {
+  test(`store ${seed}, damaged ${roundsPerStore} times: it opens, serves the stored data, and an alarm reports every loss`, async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'godwit-damage-fuzz-'))
     t.after(() => rmSync(folder, { recursive: true, force: true }))
     const left = await leaveOne(folder, seed)

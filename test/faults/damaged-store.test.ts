@@ -34,7 +34,7 @@ before(async (t) => {
 })
 
 for (const [name, damage, safe = 0] of damages) {
-  test(`a store of which ${name}: the broker starts, raises an alarm, serves, and delivers nothing that is wrong`, async (t) => {
+  test(`a store of which ${name}: the broker starts, raises an alarm, serves, and delivers nothing wrong`, async (t) => {
     const dataDirectory = await temporaryFolder(t)
     cpSync(left, dataDirectory, { recursive: true })
     await damage(join(dataDirectory, 'store'))

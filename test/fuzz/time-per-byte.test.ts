@@ -39,7 +39,7 @@ async function ratioOf({ prepare, maxCount = largestCount }: CostlyInput): Promi
   return undefined
 }
 
-describe('time grows with the size and no faster for', () => {
+describe('reading, comparing and matching take time in proportion to the size', () => {
   for (const input of costlyInputs) {
     test(input.name, async (t) => {
       const ratios: number[] = []

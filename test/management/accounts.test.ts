@@ -14,7 +14,7 @@ const codeOf = ({ status, json }: { status: number; json: { code: number } }): [
 
 const sharedBroker = shareBrokerWithApi()
 
-test('a user signs in until it is taken away, and is there after a restart', async (t) => {
+test('an account can log in until it is deleted, also after a restart', async (t) => {
   const broker = await startBrokerWithApi(t)
   const body = { username: 'ann', password: 'a long password', tags: 'administrator' }
   assert.deepEqual(codeOf(await broker.ask('/api/v4/users', { method: 'POST', body })), [200, 0])
@@ -34,7 +34,7 @@ test('a user signs in until it is taken away, and is there after a restart', asy
   assert.deepEqual(codeOf(await again.ask('/api/v4/users/ann', { method: 'DELETE' })), [404, 105])
 })
 
-test('a user that is missing something, is empty or has a weak password is not made', async () => {
+test('an account without a name, with an empty field or with a weak password is not created', async () => {
   const broker = await sharedBroker()
   const create = async (body: unknown): Promise<[number, number]> =>
     codeOf(await broker.ask('/api/v4/users', { method: 'POST', body }))
@@ -53,7 +53,7 @@ test('a user that is missing something, is empty or has a weak password is not m
   assert.deepEqual((await broker.ask('/api/v4/users')).json.data, before)
 })
 
-test('a viewer looks and changes nothing but its own password', async () => {
+test('a viewer reads, and changes only its own password', async () => {
   const broker = await sharedBroker()
   const body = { username: 'vic', password: 'a long password', tags: 'viewer' }
   await broker.ask('/api/v4/users', { method: 'POST', body })
@@ -94,7 +94,7 @@ test('a password is changed with the old one, and not if it is in the configurat
   assert.equal(await statusAs(broker, 'ann:another password'), 200)
 })
 
-test('the account of http_server is not taken away and stays an administrator', async () => {
+test('the account of http_server cannot be deleted and remains an administrator', async () => {
   const broker = await sharedBroker()
   assert.deepEqual(codeOf(await broker.ask('/api/v4/users/admin', { method: 'DELETE' })), [400, 106])
   const demoted = await broker.ask('/api/v4/users/admin', { method: 'PUT', body: { tags: 'viewer' } })
@@ -103,7 +103,7 @@ test('the account of http_server is not taken away and stays an administrator', 
   assert.deepEqual(codeOf(await broker.ask('/api/v4/users', { method: 'POST', body: twin })), [400, 113])
 })
 
-test('POST /auth says whether a password is right, without a sign-in', async () => {
+test('POST /auth reports whether a password is right, without authentication', async () => {
   const broker = await sharedBroker()
   const check = async (body: unknown): Promise<[number, number]> =>
     codeOf(await broker.ask('/api/v4/auth', { as: null, method: 'POST', body }))
@@ -115,7 +115,7 @@ test('POST /auth says whether a password is right, without a sign-in', async () 
   assert.deepEqual(await check({ username: 'admin', password: 'x'.repeat(5_000) }), [400, 108])
 })
 
-test('a program comes in by its id and secret while it is enabled and has not ended', async () => {
+test('an API key authenticates with its ID and secret while it is enabled and not expired', async () => {
   const broker = await sharedBroker()
   const made = await broker.ask('/api/v4/apps', { method: 'POST', body: { app_id: 'a/b c', name: 'reports' } })
   assert.equal(made.status, 200, made.text)
@@ -143,7 +143,7 @@ test('a program comes in by its id and secret while it is enabled and has not en
   assert.deepEqual(codeOf(await broker.ask(path, { method: 'PUT', body: {} })), [404, 105])
 })
 
-test('a program may bring its own secret, has an id of its own, and does not look after accounts', async () => {
+test('an API key may have a given secret, has its own ID, and does not manage accounts', async () => {
   const broker = await sharedBroker()
   const create = async (body: unknown, as?: string): Promise<[number, number]> =>
     codeOf(await broker.ask('/api/v4/apps', { method: 'POST', body, ...(as === undefined ? {} : { as }) }))
@@ -159,7 +159,7 @@ test('a program may bring its own secret, has an id of its own, and does not loo
   assert.deepEqual(codeOf(users), [403, 103])
 })
 
-test('the first start makes a password, shows it once and keeps only what it hashes to', async (t) => {
+test('the first start generates a password, prints it once and stores only its hash', async (t) => {
   const first = await startBroker(t)
   const [, password = ''] = await first.process.until(/sign in as +admin with (\S+) \(shown this once\)/)
   const [, url] = await first.process.until(/management API +(http:\S+)\/api\/v4/)

@@ -15,7 +15,7 @@ async function makeKey(broker: BrokerWithApi, name: string, more: object = {}): 
   return `${json.api_key}:${json.api_secret}`
 }
 
-test('API keys of the fifth version', async (t) => {
+test('API keys in version 5: creation, roles, expiry, and no management of accounts', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
 
   await t.test('one is made with a secret that is told once, changed, and taken away', async () => {

@@ -18,7 +18,7 @@ async function rows(broker: BrokerWithApi, query = ''): Promise<Row[]> {
   return json.data
 }
 
-test('every change is recorded with account, operation, address and result, and kept over a restart', async (t) => {
+test('every change is recorded with account, operation, address and result, also over a restart', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
   const password = 'a long password of ann'
   await broker.ask('/api/v5/users', { method: 'POST', body: { username: 'ann', password, role: 'viewer' } })
@@ -87,7 +87,7 @@ function entry(number: number): AuditEntry {
   return { atMs: number, ...who, ...what, status: 200, code: 0, outcome: 'done', message: '', tookMs: 1 }
 }
 
-test('it is bounded on disk, and what is oldest goes first', async (t) => {
+test('the audit log is limited on disk, and its oldest entries are deleted first', async (t) => {
   const path = folder(t)
   const log = openAuditLog(path, silent, 20_000)
   for (let number = 0; number < 30; number++) {

@@ -8,7 +8,7 @@ type Said = readonly [status: number, reason: string | undefined]
 
 const said = ({ status, json }: Answer): Said => [status, json?.reason]
 
-test('a program that may not look after accounts neither reads nor restores them by archives', async (t) => {
+test('an API key without permission for accounts neither reads nor restores them in archives', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
   const post = (path: string, body: unknown, as = administrator): Promise<Answer> =>
     broker.ask(`/api/v5/${path}`, { as, method: 'POST', body })
@@ -61,7 +61,7 @@ test('a program that may not look after accounts neither reads nor restores them
     assert.equal((await post('data/import', { filename: made.json.filename }, as)).status, 200)
   })
 
-  await t.test('the configuration is no way around it either', async () => {
+  await t.test('the configuration does not bypass this permission', async () => {
     const change = (data: unknown, who = as): Promise<Answer> =>
       broker.ask('/api/v4/configuration/http_server', {
         as: who,

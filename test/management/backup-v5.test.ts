@@ -15,7 +15,7 @@ const promises: [name: string, keep: Promised][] = []
 const promise = (name: string, keep: Promised): void => void promises.push([name, keep])
 
 /** One broker for all: each finds an empty backup directory. */
-test('files of the backup directory over the API', async (t) => {
+test('files of the backup directory are listed, uploaded, downloaded and deleted over the API, with all roles and invalid names', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
   for (const [name, keep] of promises) {
     await t.test(name, () => keep(broker))

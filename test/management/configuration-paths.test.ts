@@ -40,7 +40,7 @@ async function stage(t: Scope): Promise<Stage> {
 const post = (broker: BrokerWithApi, path: string, body: unknown) =>
   broker.ask(`/api/v4${path}`, { method: 'POST', body })
 
-test('attack: config_update with log.dir writes no file outside, and psk_file reads none', async (t) => {
+test('config_update with log.dir writes no file outside of the allowed directories, and psk_file reads none', async (t) => {
   const { broker, outside, allowed, config } = await stage(t)
   await symlink(outside, join(broker.dataDirectory, 'link'))
   const own = await readFile(config, 'utf8')
@@ -81,7 +81,7 @@ async function checkMode(path: string): Promise<void> {
   assert.equal(mode & 0o077, 0, `${path} ${(mode & 0o777).toString(8)}`)
 }
 
-test('what the broker writes is for its owner alone', async (t) => {
+test('only the system user of the broker can read the files that it writes', async (t) => {
   const { broker } = await stage(t)
   const dir = join(broker.dataDirectory, 'lines')
   const changed = await post(broker, '/configuration/log', { data: { log: { to: ['file'], dir, file: 'mine.log' } } })
@@ -95,7 +95,7 @@ test('what the broker writes is for its owner alone', async (t) => {
   assert.ok(existsSync(join(dir, 'mine.log')))
 })
 
-test('paths of the local configuration stay allowed when they are sent back, and includes as well', async (t) => {
+test('paths of the local configuration, and its includes, stay allowed when they are sent back', async (t) => {
   const { broker, outside, allowed, config } = await stage(t)
   const own = await readFile(config, 'utf8')
   const again = await post(broker, '/config_update', `${own}mqtt.max_mqueue_len = 7\n`)
@@ -110,7 +110,7 @@ test('paths of the local configuration stay allowed when they are sent back, and
   assert.match(other.json.message, /auth\.acl\.file: .*outside\/users\.conf/)
 })
 
-test('node.allowed_directories is changed by the file and --set, never by the API or its socket', async (t) => {
+test('node.allowed_directories is changed by the file and --set, not by the API or the control socket', async (t) => {
   const { broker, outside, allowed, config } = await stage(t)
   const own = await readFile(config, 'utf8')
   const wider = `["${allowed}", "${outside}"]`

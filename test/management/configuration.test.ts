@@ -108,7 +108,7 @@ log.level = error
     assert.equal(await largestPacket(t, broker), 1_048_576)
   })
 
-  test('refuses what is no HOCON with 117, what cannot be so with line and key, and all stays as it was', async (t) => {
+  test('refuses text that is not HOCON with 117, and invalid settings with line and key, and changes nothing', async (t) => {
     const folder = await temporaryFolder(t)
     const config = join(folder, 'my.conf')
     const old = 'mqtt.max_mqueue_len = 5\n'
@@ -157,7 +157,7 @@ log.level = error
     assert.equal(dataOf('get_reload', await get(again, '/reload')).msq_len, 7)
   })
 
-  test('answers 118 where the disk refuses, and the old file and the old settings stay', async (t) => {
+  test('answers 118 if the disk refuses the file, and file and settings stay unchanged', async (t) => {
     const folder = await temporaryFolder(t)
     const config = join(folder, 'my.conf')
     await writeFile(config, 'mqtt.max_mqueue_len = 5\n')
@@ -170,7 +170,7 @@ log.level = error
 })
 
 describe('/configuration', () => {
-  test('shows every section with its secrets masked, and one alone', async (t) => {
+  test('shows every section with masked secrets, and a single section', async (t) => {
     const broker = await startBrokerWithApi(t, { set: ['auth.password."al.ice"=hunter2', 'mqtt.retry_interval=9s'] })
     const whole = await get(broker, '/configuration/')
     const data = dataOf('get_broker_configuration', whole)
@@ -185,7 +185,7 @@ describe('/configuration', () => {
     refused(await get(broker, '/configuration/__proto__'), [404, 101], /__proto__/)
   })
 
-  test('takes back what it has shown without a change, and masks keep the secrets that are stored', async (t) => {
+  test('accepts the configuration that it showed as unchanged: masks keep the stored secrets', async (t) => {
     const folder = await temporaryFolder(t)
     const config = join(folder, 'my.conf')
     await writeFile(config, 'auth { allow_anonymous = false, password { alice = hunter2, bob = swordfish } }')

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { startBrokerWithApi } from './api.ts'
 import { askSocket } from './http.ts'
 
-test('a process that may read the data directory needs no password, also for changes', async (t) => {
+test('a process that can read the data directory needs no password, also for changes', async (t) => {
   const broker = await startBrokerWithApi(t)
   const socket = join(broker.dataDirectory, 'ctl.sock')
   assert.equal(lstatSync(socket).mode & 0o777, 0o600)
@@ -33,7 +33,7 @@ test('a node that was killed leaves it behind, and the next one takes its place'
   assert.equal(await again.process.stop(), 0)
 })
 
-test('what stands in its place is replaced, be it a file or a link that leads elsewhere', async (t) => {
+test('a file or link in the place of the control socket is replaced, wherever the link leads', async (t) => {
   const folder = await temporaryFolder(t)
   const elsewhere = join(folder, 'precious')
   writeFileSync(elsewhere, 'text')
@@ -47,7 +47,7 @@ test('what stands in its place is replaced, be it a file or a link that leads el
   await broker.process.stop()
 })
 
-test('a data directory whose path is too long for a socket has a link to a short one', async (t) => {
+test('a data directory whose path is too long for a socket gets a link at a short path', async (t) => {
   const folder = await temporaryFolder(t)
   const dataDirectory = join(folder, 'a-long-name'.repeat(12))
   const broker = await startBrokerWithApi(t, { dataDirectory })

@@ -41,7 +41,7 @@ async function durable(url: string, t: TestContext): Promise<MqttClient> {
   return client
 }
 
-test('an action that is none is 404 with 101, and nothing happens', async (t) => {
+test('an unknown action is 404 with 101, and nothing happens', async (t) => {
   const broker = await startBrokerWithApi(t)
   for (const action of ['halt', 'stop%2F', 'restart%00', '__proto__']) {
     const answer = await broker.ask(`/api/v4/ctrl/${action}`, { method: 'POST' })
@@ -103,7 +103,7 @@ test('restart needs no administrator: the new file holds, --set is kept, and dur
   assert.equal(await godwit.stop(), 0)
 })
 
-test('a restart that could not succeed is refused with what is wrong, and the broker goes on', async (t) => {
+test('a restart that would fail is refused with the reason, and the broker continues', async (t) => {
   const { godwit, file } = await brokerWithFile(t, '')
   const { api, mqtt } = await lifeOf(godwit, 1)
   await writeFile(file, 'mqtt.max_qos_alowed = 1\n')

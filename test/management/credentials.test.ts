@@ -208,7 +208,7 @@ describe('the list', () => {
   })
 })
 
-test('ten thousand at once are created, and none of their passwords is to be seen anywhere', async (t) => {
+test('ten thousand credentials are created at once, and no response or file shows a password', async (t) => {
   const broker = await startBrokerWithApi(t)
   const body = Array.from({ length: 10_000 }, (_, index) => ({ clientid: `c${index}`, password: `secret-${index}` }))
   const answer = await broker.ask('/auth_clientid', { method: 'POST', body })

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { administrator, startBrokerWithApi } from './api.ts'
 import { fuzzApi, fuzzedSettings } from './fuzz/fuzz-api.ts'
 
-test('no request makes the API fail, ends the broker or keeps a healthy client waiting', async (t) => {
+test('no request makes the API fail, ends the broker or delays a healthy client', async (t) => {
   const broker = await startBrokerWithApi(t, { set: [...fuzzedSettings, 'node.shards=2'] })
   // The heaps that the start has left are released in the middle of the run, so only memory at rest can be compared.
   const options = { broker, administrator, seed: 1, requests: 2_500, restSeconds: 45 }

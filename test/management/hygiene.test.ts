@@ -31,7 +31,7 @@ before(async () => {
   slow.write('GET /api/v4/brokers HTTP/1.1\r\nhost: a\r\n')
 })
 
-test('methods that the API has not are 405, known ones at a path that has them not are 404', async () => {
+test('unknown methods are 405, known methods that a path does not have are 404', async () => {
   const broker = await sharedBroker()
   for (const method of ['PATCH', 'HEAD', 'OPTIONS', 'PROPFIND', 'TRACE']) {
     assert.equal(await statusOf(broker, written(`${method} /api/v4/brokers`)), 405, method)
@@ -47,7 +47,7 @@ test('methods that the API has not are 405, known ones at a path that has them n
   assert.deepEqual([nobody.status, nobody.json.code], [401, 104], 'who asks comes first')
 })
 
-test('paths of older brokers are 404 and say what to use; a trailing slash changes nothing, a second one does', async () => {
+test('paths of older brokers are 404 and name the replacement; one trailing slash is ignored, a second is not', async () => {
   const broker = await sharedBroker()
   for (const [path, successor] of [
     ['/api/v3/brokers', '/api/v4/brokers'],
@@ -68,7 +68,7 @@ test('paths of older brokers are 404 and say what to use; a trailing slash chang
   assert.equal(await statusOf(broker, written('GET /API/v4/brokers')), 404)
 })
 
-test('an undecodable request is refused after authentication', async () => {
+test('a request that cannot be decoded is refused after authentication', async () => {
   const broker = await sharedBroker()
   for (const path of ['/api/v4/apps/%zz', '/api/v4/apps/%', '/api/v4/apps/%ff']) {
     assert.equal(await statusOf(broker, written(`GET ${path}`)), 400, path)
@@ -78,7 +78,7 @@ test('an undecodable request is refused after authentication', async () => {
   assert.match(twice.json.message, /%41/, 'decoded once')
 })
 
-test('a page of another site changes nothing, whatever its browser adds', async () => {
+test('a page of another site changes nothing, whatever headers its browser adds', async () => {
   const broker = await sharedBroker()
   const body = '{"username":"eve","password":"a long password"}'
   const plain = { 'content-type': 'text/plain' }
@@ -109,7 +109,7 @@ test('JSON is read whatever the content type says of it', async () => {
   }
 })
 
-test('an answer is for the program that asked: not for caches, frames or guesses of its type', async () => {
+test('a response is for the calling program only: not for caches, frames or content sniffing', async () => {
   const broker = await sharedBroker()
   for (const asked of [{}, { as: null }] as const) {
     const { headers } = await broker.ask('/api/v4/brokers', asked)
@@ -120,7 +120,7 @@ test('an answer is for the program that asked: not for caches, frames or guesses
   }
 })
 
-test('a body beyond max_body is 108, and one that is no text 109', async (t) => {
+test('a body above max_body is 108, and a body that is not text is 109', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['http_server.max_body=2KB'] })
   const body = JSON.stringify({ app_id: 'a', desc: 'x'.repeat(3_000) })
   const large = await broker.ask('/api/v4/apps', { method: 'POST', body })
@@ -133,7 +133,7 @@ test('a body beyond max_body is 108, and one that is no text 109', async (t) => 
   assert.match(await sendBytes(broker.url, Buffer.from(`${noHocon}\u00ff\u00fe`, 'latin1')), /"code":117/)
 })
 
-test('two lengths of one body are no request, and nothing is smuggled behind it', async () => {
+test('a request with two lengths is refused, and its body is not read as a second request', async () => {
   const broker = await sharedBroker()
   const smuggled = written('POST /api/v4/apps', ['content-length: 16']) + '{"app_id":"eve"}'
   for (const lengths of [
@@ -156,7 +156,7 @@ async function opened(t: Scope, broker: BrokerWithApi): Promise<Socket> {
   return socket
 }
 
-test('idle connections block no new one: the oldest is closed', async (t) => {
+test('idle connections do not block new ones: the oldest is closed', async (t) => {
   const broker = await startBrokerWithApi(t)
   const first = await opened(t, broker)
   const firstIsClosed = once(first, 'close')
@@ -165,7 +165,7 @@ test('idle connections block no new one: the oldest is closed', async (t) => {
   assert.equal((await broker.ask('/api/v4/brokers')).status, 200)
 })
 
-test('a connection that sends requests and waits for no answer is closed', async () => {
+test('a client that sends requests without reading responses is closed', async () => {
   const broker = await sharedBroker()
   const wrong = Buffer.from('admin:wrong').toString('base64')
   const one = `GET /api/v4/brokers HTTP/1.1\r\nhost: a\r\nauthorization: Basic ${wrong}\r\n\r\n`
@@ -174,7 +174,7 @@ test('a connection that sends requests and waits for no answer is closed', async
   assert.equal((await broker.ask('/api/v4/brokers')).status, 200)
 })
 
-test('bodies that never come keep a few places, and others are served from the next', async (t) => {
+test('requests whose body does not arrive occupy a few places, and others are served by the rest', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['http_server.limit_conn=2'] })
   const slow = await opened(t, broker)
   slow.write(written('POST /api/v4/apps', ['content-length: 100']))
@@ -182,7 +182,7 @@ test('bodies that never come keep a few places, and others are served from the n
   assert.ok(many.every(({ status }) => status === 200))
 })
 
-test('headers that never end are closed by timeout', async () => {
+test('a request whose headers do not end is closed after a timeout', async () => {
   const broker = await sharedBroker()
   await slowIsClosed
   assert.equal((await broker.ask('/api/v4/brokers')).status, 200)

@@ -45,7 +45,7 @@ test('a listener that is told to takes stored keys without a file of its own', a
   assert.equal(await opens(port, 'pump-1', key.replace('00', 'ff')), false)
 })
 
-test('a key of a namespace opens where listener or identity lead there, and nowhere else', async (t) => {
+test('a key of a namespace authenticates where the listener or the identity selects that namespace, and nowhere else', async (t) => {
   const set = [
     'namespaces.enable=true',
     'namespaces.username="${namespace}/*"',
@@ -106,7 +106,7 @@ test('a stored key opens a listener that takes keys, at once and instead of the 
   assert.deepEqual([await opens(port, 'pump-1', key), await opens(port, 'pump-2', another.key)], [true, false])
 })
 
-test('a key that cannot be is refused, and is not shown by the refusal', async () => {
+test('an invalid key is refused, and the error does not show it', async () => {
   const broker = await sharedBroker()
   const create = (body: unknown) => broker.ask('/auth_psk', { method: 'POST', body })
   for (const wrong of ['0011', `${key}0`, `${key}zz`, 'ab'.repeat(257)]) {

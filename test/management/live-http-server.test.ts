@@ -139,7 +139,7 @@ test('another port is open before the answer leaves by the one from before, whic
   await eventually(() => assert.rejects(new OneConnection(t, url).ask({ path: '/brokers' }), /ECONNREFUSED/))
 })
 
-test('a change that would open the API to every client, or to none, is refused before anything changes', async (t) => {
+test('a change that would open the API to all clients, or to none, is refused before anything changes', async (t) => {
   const broker = await startBrokerWithApi(t)
   const operator = new OneConnection(t, new URL(broker.url))
   const wrong: readonly [settings: unknown, message: RegExp][] = [

@@ -14,8 +14,8 @@ const basic = (text: string): string => Buffer.from(text).toString('base64')
 /** No account has this one. */
 const secondFactors = { check: async () => 'not-needed' as const }
 
-describe('the wait for the answer to a wrong password', () => {
-  test('grows with each one at an address and name, up to ten seconds, and is forgotten in time', () => {
+describe('the delay of a failed login', () => {
+  test('increases with each failure of an address and name, up to ten seconds, and ends after some time', () => {
     let nowMs = 1_000
     const delays = new LoginBackoff(() => nowMs)
     const waits = Array.from({ length: 12 }, () => {
@@ -30,14 +30,14 @@ describe('the wait for the answer to a wrong password', () => {
     assert.equal(delays.recordFailure(here, 'admin'), 0)
   })
 
-  test('comes for each guess after the others where many are made at one time', () => {
+  test('applies to each of many attempts at the same time', () => {
     const delays = new LoginBackoff(() => 0)
     const waits = Array.from({ length: 8 }, () => delays.recordFailure(here, 'admin'))
     assert.deepEqual(waits, [0, 0, 0, 100, 300, 700, 1_500, 3_100])
     for (let guess = 0; guess < 100; guess++) assert.ok(delays.recordFailure(here, 'admin') <= 30_000)
   })
 
-  test('grows for an address that tries one name after the other', () => {
+  test('increases for an address that tries one name after the other', () => {
     const delays = new LoginBackoff(() => 0)
     const waits = Array.from({ length: 23 }, (_, number) => delays.recordFailure(here, `user-${number}`))
     assert.deepEqual(waits.slice(19), [0, 100, 300, 700])
@@ -71,7 +71,7 @@ describe('at login', () => {
   const logins: Logins = { begin: () => undefined, callerOf: () => 'wrong', end: () => {} }
   const accounts = { signIn: async (_: string, password: string) => (password === 'right' ? admin : undefined) }
 
-  test('the right password is accepted at once, however often other accounts were wrong', async () => {
+  test('the right password is accepted at once, however often other accounts failed', async () => {
     const authQueue = new AuthQueue(silent, () => 0)
     const authenticator = createAuthenticator(
       { accounts, tokens: undefined, logins, secondFactors, singleSignOn, isOpen: false },
@@ -121,8 +121,8 @@ function notebook(): Notebook {
   return { lines, clock, failures: new FailedLogins(log, () => clock.nowMs) }
 }
 
-describe('a sign-in that failed', () => {
-  test('is reported with account and address, and beyond a limit by number only', () => {
+describe('a failed login', () => {
+  test('is logged with account and address, and beyond a limit only counted', () => {
     const { lines, clock, failures } = notebook()
     for (let time = 0; time < 1_000; time++) failures.note({ name: 'admin', address: here })
     assert.equal(lines.length, 5)
@@ -139,7 +139,7 @@ describe('a sign-in that failed', () => {
     assert.ok(String(lines[7]?.['name']).length < 100)
   })
 
-  test('is told without what was shown', async () => {
+  test('is logged without the password or token', async () => {
     const said: unknown[] = []
     const authQueue = new AuthQueue({ ...silent, warn: (...line) => void said.push(line) }, () => 0)
     const accounts = { signIn: async () => undefined }

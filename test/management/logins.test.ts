@@ -49,7 +49,7 @@ test('a login returns a token for both versions, valid until logout', async (t) 
   assert.deepEqual(said(withoutLogin), [401, 103, 'WRONG_TOKEN_OR_USERNAME'])
 })
 
-test('each way of not coming in has its word, and says nothing about which names there are', async (t) => {
+test('each refused login has its own error, and none shows which names exist', async (t) => {
   const broker = await startBrokerWithApi(t)
   const ask = async (authorization?: string): Promise<Answer> =>
     broker.ask('/api/v5/users', { as: null, headers: authorization === undefined ? {} : { authorization } })
@@ -74,7 +74,7 @@ test('each way of not coming in has its word, and says nothing about which names
   assert.deepEqual(said(await broker.ask('/api/v5/nothing')), [404, 102, 'NOT_FOUND'])
 })
 
-test('a program does not log in, and a token of an account whose password is changed ends', async (t) => {
+test('an API key cannot log in, and a password change ends the tokens of the account', async (t) => {
   const broker = await startBrokerWithApi(t)
   await broker.ask('/api/v4/apps', { method: 'POST', body: { app_id: 'reports', secret: 'a secret of my own' } })
   assert.deepEqual(said(await logIn(broker, 'reports', 'a secret of my own')), [401, 103, 'BAD_USERNAME_OR_PWD'])
@@ -91,7 +91,7 @@ test('a program does not log in, and a token of an account whose password is cha
   assert.equal((await logIn(broker, 'ann', 'another password')).status, 200)
 })
 
-test('an account with a well-known password gets an explanation in place of a token', async (t) => {
+test('a login with a well-known password returns an explanation instead of a token', async (t) => {
   const legacy = ['node.security_profile=legacy', 'http_server.ip_addr="127.0.0.1"']
   const before = await startBrokerWithApi(t, { set: legacy })
   const body = { username: 'ann', password: 'changeme' }
@@ -115,7 +115,7 @@ const kept = async (name: string, password: string) =>
     createdAtMs: 1,
   }) as const
 
-test('a login ends an hour after it was last shown, and with its account', async () => {
+test('a login ends an hour after its last use, and with its account', async () => {
   const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
   const ann = await kept('ann', 'a long password')
   await records.change({ put: [ann], delete: [] })
@@ -146,7 +146,7 @@ test('a login ends an hour after it was last shown, and with its account', async
   assert.equal(logins.begin('ann'), undefined)
 })
 
-test('logins of one account are limited, and end no login of another account', async () => {
+test('the logins of one account are limited, and end no login of another account', async () => {
   const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
   const own = { username: 'admin', password: 'configured' }
   await records.change({ put: [await kept('ann', 'a long password')], delete: [] })

@@ -7,7 +7,7 @@ import { askSocket } from './http.ts'
 
 const sharedBroker = shareBrokerWithApi()
 
-test('what is no HTTP is refused as everything else is', async () => {
+test('input that is not HTTP gets an error response like other invalid requests', async () => {
   const broker = await sharedBroker()
   for (const bytes of [
     'hello\r\n\r\n',
@@ -54,7 +54,7 @@ test('a path that is escaped wrongly is refused in the same form', async () => {
 
 const path = (letters: number): string => `/api/v4/ctrl/${'%C3%A9'.repeat(letters)}`
 
-test('over HTTP the address and all headers have 16 KiB; at the control socket an id is as long as MQTT allows', async () => {
+test('over HTTP, address and headers have at most 16 KiB; at the control socket, client IDs may have the length of MQTT', async () => {
   const broker = await sharedBroker()
   const read = await broker.ask(path(2_500), { method: 'POST' })
   assert.deepEqual([read.status, read.json.code], [404, 101])

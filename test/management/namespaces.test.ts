@@ -83,7 +83,7 @@ function ask(broker: BrokerWithApi, endpoint: Endpoint, as: string): Promise<Ans
 }
 
 describe('the administrator of a namespace', () => {
-  test('sees its clients and their subscriptions, by the names that they have themselves', async (t) => {
+  test('sees the clients and subscriptions of the namespace, under their own names', async (t) => {
     const broker = await brokerWithUsers()
     const plant = await connect(t, broker, 'plant/same')
     const shop = await connect(t, broker, 'shop/same')
@@ -195,7 +195,7 @@ describe('the administrator of a namespace', () => {
     assert.deepEqual(await column(broker, '/api/v4/trace', 'name', administrator), ['theirs'])
   })
 
-  test('keeps credentials, rules and bans, which hold for its clients only', async (t) => {
+  test('manages credentials, rules and bans, which apply to clients of the namespace only', async (t) => {
     const broker = await startBrokerWithApi(t, { set: [...alone, 'auth.acl.rules=[{permit=allow}]'] })
     await makeUsers(broker)
     const query = '/api/v4/explain?clientid=c&action=publish&topic=open'
@@ -240,10 +240,10 @@ describe('the administrator of a namespace', () => {
   })
 })
 
-describe('who is kept to a namespace', () => {
+describe('an administrator of one namespace', () => {
   const known = Object.entries<Endpoint>(endpoints).filter(([, { access }]) => !['open', 'signed-in'].includes(access))
 
-  test('is refused whatever is about more than one namespace', async () => {
+  test('is refused requests about more than one namespace', async () => {
     const broker = await brokerWithUsers()
     for (const [name, endpoint] of known) {
       if (endpoint.isForNamespaces === true || endpoint.atRoot === 'only') continue
@@ -272,7 +272,7 @@ describe('who is kept to a namespace', () => {
     assert.equal((await broker.ask('/api/v5/namespaces/shop?namespace=plant')).status, 404)
   })
 
-  test('says in vain which one is meant; others are told where it is none', async () => {
+  test('cannot select another namespace: the parameter is ignored; for other administrators an invalid one is an error', async () => {
     const broker = await brokerWithUsers()
     const vain = await broker.ask('/api/v4/clients?namespace=a%2Fb', { as: plantAdministrator })
     assert.equal(vain.status, 200)
@@ -341,7 +341,7 @@ describe('the administrator of a namespace and archives', () => {
       { 'ns/plant/cluster.hocon': 'mqtt { max_mqueue_len = 7 }' },
     ],
   ] as const) {
-    test(`uploads an archive ${what}, and nothing of it is carried out`, async () => {
+    test(`uploads an archive ${what}, and nothing of it is imported`, async () => {
       const broker = await brokerWithUsers()
       const kept = await upload(broker, await archiveOf(folder, namespace, members))
       const imported = await broker.ask('/api/v5/data/import', post({ filename }))
@@ -356,7 +356,7 @@ describe('the administrator of a namespace and archives', () => {
     })
   }
 
-  test('has what it exports in a folder of its own, without anything of others', async () => {
+  test('gets exports in a separate folder, without data of other namespaces', async () => {
     const broker = await brokerWithUsers()
     const made = await broker.ask('/api/v5/data/export', post({}))
     assert.equal(made.status, 200, made.text)

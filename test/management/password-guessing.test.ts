@@ -28,7 +28,7 @@ function guess(broker: BrokerWithApi, nameOf: (number: number) => string): Guess
   return guesses
 }
 
-test('attack: 200 guessers share the address of another account with the right password', async (t) => {
+test('200 clients that guess passwords share the address of an account with the right password', async (t) => {
   const broker = await startBrokerWithApi(t)
   for (const username of ['ann', 'bob']) {
     const body = { username, password: `the password of ${username}`, role: 'viewer' }

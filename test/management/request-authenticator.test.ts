@@ -37,7 +37,7 @@ async function keyFile(folder: string, text: string | Buffer = publicPem): Promi
   return path
 }
 
-test('a token of the issuer comes in beside names and passwords; every other token is 103, an ended one 116', async (t) => {
+test('a token of the issuer is accepted like names and passwords; any other token is 103, an expired one 116', async (t) => {
   const key = await keyFile(await temporaryFolder(t))
   const settings = [`http_server.jwt.public.keyfile="${key}"`, 'http_server.jwt.issuer="ours"']
   const broker = await startBrokerWithApi(t, { set: settings })
@@ -123,7 +123,7 @@ test('a login of the account of http_server ends when auth_type becomes jwt, and
   assert.deepEqual(await ask(broker, ann), [200, 0])
 })
 
-test('a token is no way in where no key is configured', async (t) => {
+test('a token is refused if no key is configured', async (t) => {
   const broker = await startBrokerWithApi(t)
   assert.deepEqual(await ask(broker, `Bearer ${tokenOf({ exp: nowSeconds() + 600 })}`), [401, 104])
 })
@@ -137,7 +137,7 @@ async function failToStart(t: Parameters<typeof runGodwit>[0], settings: readonl
   return godwit.errors
 }
 
-test('a key file that is needed and missing, holds no key or the private one keeps the broker from starting, by name', async (t) => {
+test('a key file that is missing, has no key or has the private one prevents the start, and the error names it', async (t) => {
   const folder = await temporaryFolder(t)
   const setting = 'http_server.jwt.public.keyfile'
   const missing = ['http_server.auth_type=jwt', `${setting}="${join(folder, 'none.pem')}"`]
@@ -153,7 +153,7 @@ test('a key file that is needed and missing, holds no key or the private one kee
   assert.match(await failToStart(t, ['http_server.auth_type=jwt']), /needs the key that tokens are checked with/)
 })
 
-test('a well-known password is warned about on loopback and refused beyond', async (t) => {
+test('a well-known password causes a warning on loopback and is refused on other addresses', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['http_server.password=public'] })
   await broker.process.until(/this is a well-known password/)
   assert.equal((await broker.ask('/api/v4/brokers', { as: 'admin:public' })).status, 200)
@@ -171,7 +171,7 @@ test('legacy knows the documented password until another one is set', async (t) 
   assert.equal((await broker.ask('/api/v4/brokers', { as: 'admin:public' })).status, 200)
 })
 
-test('no_auth needs no account, is refused beyond loopback, and does nothing for pages of other sites', async (t) => {
+test('no_auth needs no account, is refused on other addresses than loopback, and does not serve pages of other sites', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['http_server.auth_type=no_auth'] })
   const statusWith = async (headers: Record<string, string>, method: 'GET' | 'POST' = 'GET'): Promise<number> =>
     (await broker.ask('/api/v4/brokers', { as: null, headers, method })).status

@@ -26,8 +26,8 @@ async function refusalTo(broker: BrokerWithApi, bytes: string): Promise<{ status
   return { status: statusIn(text), message }
 }
 
-describe('attack: 60,000 query parameters without sign-in', () => {
-  test('the request is refused at once, and others are answered meanwhile', async () => {
+describe('60,000 query parameters without authentication', () => {
+  test('the request is refused at once, and other requests are answered meanwhile', async () => {
     const broker = await sharedBroker()
     const attack = `GET /status?${'a=1&'.repeat(60_000)} HTTP/1.1\r\nHost: a\r\n\r\n`
     const startedAt = performance.now()
@@ -42,7 +42,7 @@ describe('attack: 60,000 query parameters without sign-in', () => {
     assert.ok(performance.now() - startedAt < 5_000)
   })
 
-  test('what fits into the header limit has a limit on the number of parameters', async () => {
+  test('a request within the header limit has a maximum number of parameters', async () => {
     const broker = await sharedBroker()
     const most = written(`GET ${url(maxQueryParameters)}`, ['Host: a'])
     assert.equal(statusIn(await sendBytes(broker.url, most)), 200)
@@ -53,7 +53,7 @@ describe('attack: 60,000 query parameters without sign-in', () => {
     }
   })
 
-  test('parsing stops at the maximum and gathers the values of a repeated key once', () => {
+  test('parsing stops at the maximum and collects the values of a repeated key once', () => {
     const text = 'a=1&'.repeat(1_000_000)
     const { a } = readQueryString(text)
     assert.equal(a?.length, maxQueryParameters)
@@ -63,8 +63,8 @@ describe('attack: 60,000 query parameters without sign-in', () => {
   })
 })
 
-describe('attack: many or repeated headers', () => {
-  test('more than 100 headers are refused, and more than 16 KiB of them', async () => {
+describe('many or repeated headers', () => {
+  test('more than 100 headers, or more than 16 KiB, are refused', async () => {
     const broker = await sharedBroker()
     assert.equal(statusIn(await sendBytes(broker.url, written('GET /status', ['Host: a', ...headers(98)]))), 200)
     const many = await refusalTo(broker, written('GET /status', ['Host: a', ...headers(99)]))
@@ -73,7 +73,7 @@ describe('attack: many or repeated headers', () => {
     assert.match(long.message, /maximum 16384 bytes/)
   })
 
-  test('two Host headers, none in HTTP/1.1, or one that is no host are 400 before sign-in', async () => {
+  test('two Host headers, none in HTTP/1.1, or an invalid one are 400 before authentication', async () => {
     const broker = await sharedBroker()
     for (const [headers, words] of [
       [['Host: a', 'Host: b'], /^the header host occurs more than once/],
@@ -151,7 +151,7 @@ async function send(url: string, bytes: string, times: number): Promise<void> {
   }
 }
 
-test('whatever an unauthenticated client sends keeps another request waiting for less than half a second', async (t) => {
+test('no unauthenticated request delays another request by half a second', async (t) => {
   const broker = await sharedBroker()
   for (const [name, bytes] of Object.entries(expensiveRequests)) {
     const progress = { isSending: true }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RequestLimiter } from '../../src/management/request-limiter.ts'
 
-test('the first requests run, the next wait for their turn in order, and the rest is refused', async () => {
+test('the first requests run, the next wait in order, and further ones are refused', async () => {
   const gate = new RequestLimiter(2, 2)
   const [first, second, third, fourth, fifth] = Array.from({ length: 5 }, () => gate.enter())
   const order: string[] = []

@@ -18,7 +18,7 @@ const paths = [
   ['PUT', '/api/v5/api_key/eve', {}],
 ] as const
 
-test('attack: a key that could mean rights and is unknown here is refused with its name and the remedy', async () => {
+test('an unknown key that could mean permissions is refused with its name and the remedy', async () => {
   const broker = await sharedBroker()
   const words =
     'roles Role ROLE scope permission permissions is_admin isAdmin admin superuser is_superuser tag Tags group'
@@ -37,7 +37,7 @@ test('attack: a key that could mean rights and is unknown here is refused with i
   assert.equal((await broker.ask('/api/v4/users')).json.data.length, 1, 'no account was created')
 })
 
-test('role and tags mean the same in both versions', async () => {
+test('role and tags mean the same in both versions of the API', async () => {
   const broker = await sharedBroker()
   for (const [number, spelled] of [
     { role: 'viewer' },

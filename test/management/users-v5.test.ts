@@ -101,7 +101,7 @@ test('a password is changed with the old one', async (t) => {
   assert.equal((await broker.ask('/api/v4/brokers', { as: 'ann:another password' })).status, 200)
 })
 
-test('guesses of the old password wait longer each time, and delay no other account', async (t) => {
+test('attempts with the old password are delayed increasingly, and delay no other account', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1', 'http_server.limit_conn=1'] })
   await broker.ask('/api/v5/users', post({ username: 'ann', password: 'a long password' }))
   const guess = (path: string, method: 'POST' | 'PUT'): Promise<unknown> =>

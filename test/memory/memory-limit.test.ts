@@ -30,7 +30,7 @@ async function isServed(client: Attacker): Promise<void> {
 }
 
 test(
-  'subscribers that acknowledge nothing, and publishers that send them a gigabyte',
+  'subscribers that acknowledge nothing, while publishers send a gigabyte, keep the memory within its limit',
   { skip: process.platform !== 'linux' },
   async (t) => {
     const broker = await startBroker(t, {

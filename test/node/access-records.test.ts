@@ -172,7 +172,7 @@ describe('a disk that fails', () => {
     assert.deepEqual([bansIn(records), told.length, disk.reopened], [['a'], 1, 1])
   })
 
-  test('for longer refuses changes, and none holds before it is on disk', async () => {
+  test('for a longer time refuses changes, and no change applies before it is on disk', async () => {
     const { disk, told, records } = await stage()
     disk.fails = 'before'
     await assert.rejects(records.change({ put: [ban('a')], delete: [] }), StorageFailure)

@@ -98,7 +98,7 @@ function apiKey(id: string, secret: string): ApiKeyRecord {
   }
 }
 
-test('passwords of people are kept so that a guess is dear, and equal ones look unlike', async () => {
+test('passwords of accounts are stored with a slow hash, and equal passwords have different hashes', async () => {
   const work = new PasswordHasher()
   const [one, other] = [await work.hash('a long password'), await work.hash('a long password')]
   assert.deepEqual([one.algorithm, one.memory, one.passes, one.lanes], ['argon2id', 47_104, 1, 1])
@@ -125,7 +125,7 @@ test(
   },
 )
 
-test('a wrong login costs the work of one password hash, whether the account exists or not', async () => {
+test('a failed login costs one password hash, whether the account exists or not', async () => {
   const { records, work, signIn } = await stage({ own: { username: 'admin', password: 'configured here' } })
   await records.change({
     put: [await account(work, 'ann', 'a long password'), apiKey('reports', 'secret')],
@@ -137,7 +137,7 @@ test('a wrong login costs the work of one password hash, whether the account exi
   assert.equal(await signIn('reports', 'secret'), 'api-key')
 })
 
-test('what was right is remembered until the record changes', async () => {
+test('a successful check is remembered until the record changes', async () => {
   const { records, work, signIn } = await stage()
   await records.change({ put: [await account(work, 'ann', 'a long password')], delete: [] })
   for (let time = 0; time < 3; time++) assert.equal(await signIn('ann', 'a long password'), 'account')
@@ -149,7 +149,7 @@ test('what was right is remembered until the record changes', async () => {
   assert.equal(await signIn('ann', 'another password'), undefined)
 })
 
-test('a stored password that is well known opens nothing', async () => {
+test('a stored password that is well known is refused', async () => {
   const { records, work, signIn } = await stage()
   await records.change({ put: [await account(work, 'admin', 'public'), await account(work, 'ann', 'ann')], delete: [] })
   assert.equal(await signIn('admin', 'public'), 'well-known')
@@ -159,7 +159,7 @@ test('a stored password that is well known opens nothing', async () => {
   assert.equal(await legacy.signIn('admin', 'public'), 'account')
 })
 
-test('guesses are worked on one at a time, and no address waits behind all guesses of another', async () => {
+test('attempts are checked one at a time, and no address waits for all attempts of another', async () => {
   const work = new PasswordHasher()
   const order: string[] = []
   const guess = async (from: string): Promise<void> => {
@@ -199,8 +199,8 @@ function cheapPassword(password: string): StoredPassword {
   return { algorithm: 'scrypt', memory: 16, passes: 1, lanes: 1, salt, hash }
 }
 
-describe('attack: 200 guessers share the address of an account with the right password', () => {
-  test('the guesses at another name take turns with the right password, which waits for two of them', async () => {
+describe('200 clients that guess passwords share the address of an account with the right password', () => {
+  test('attempts at another name alternate with the right password, which waits for two of them', async () => {
     const work = new PasswordHasher()
     const kept = cheapPassword('right')
     let guessesDone = 0
@@ -213,7 +213,7 @@ describe('attack: 200 guessers share the address of an account with the right pa
     await Promise.all(guesses)
   })
 
-  test('a name that was right here lately waits for two guesses, whatever names the guessers invent', async () => {
+  test('a name with a recent successful login waits for two attempts, whatever names the guessing clients use', async () => {
     const { records, signIn, work } = await stage()
     await records.change({
       put: [{ ...(await account(work, 'ann', 'x')), password: cheapPassword('right') }],
@@ -235,7 +235,7 @@ describe('attack: 200 guessers share the address of an account with the right pa
     await Promise.all(guesses)
   })
 
-  test('a wrong password of such a name is answered in the turn of its address, as that of an unknown name', async () => {
+  test('a wrong password of such a name is answered in the turn of its address, like one of an unknown name', async () => {
     const work = new PasswordHasher()
     const kept = cheapPassword('right')
     const order: string[] = []
@@ -249,7 +249,7 @@ describe('attack: 200 guessers share the address of an account with the right pa
   })
 })
 
-test('attack: guesses whose clients have left are not worked on, and neither is what waits when the broker stops', async () => {
+test('attempts of disconnected clients are not checked, nor attempts that wait when the broker stops', async () => {
   const work = new PasswordHasher()
   const kept = cheapPassword('right')
   let answered = 0

@@ -46,7 +46,7 @@ describe('a path of a configuration over the API', () => {
     }
   })
 
-  test('is what its links lead to; a link that leads to nothing is refused', async (t) => {
+  test('is resolved through links; a link without a target is refused', async (t) => {
     const { folder, data, isAllowed } = await stage(t)
     await symlink(join(folder, 'elsewhere'), join(data, 'out'))
     await symlink(join(folder, 'elsewhere', 'new.log'), join(data, 'dangling'))
@@ -58,7 +58,7 @@ describe('a path of a configuration over the API', () => {
     assert.ok(isAllowed(join(data, 'to-keys/a.pem')))
   })
 
-  test('is none of what the broker keeps in the data directory', async (t) => {
+  test('cannot be a file of the broker in the data directory', async (t) => {
     const { data, isAllowed } = await stage(t)
     for (const entry of [
       'godwit.conf',

@@ -239,7 +239,7 @@ test('a shard that does not stop in time is ended', async (t) => {
   await running(t, folder, { behaviour: 'obeys' })
 })
 
-test('a listener given only a port is on loopback when hardened, everywhere when legacy, and where one says', async (t) => {
+test('a listener with only a port is bound to loopback when hardened, to all addresses when legacy, and otherwise to its address', async (t) => {
   const folder = await temporaryFolder(t)
   const onlyPort = 'listeners.tcp.bind=0'
   const cases = [

@@ -35,20 +35,20 @@ function failing(config: GodwitConfig): readonly [profile: string, denies: boole
   return [settings.access.profile, settings.access.rules.failingDenies]
 }
 
-test('what listens on a port only, the API among it, is on loopback when hardened and everywhere when legacy', () => {
+test('listeners and an API with only a port are bound to loopback when hardened, to all addresses when legacy', () => {
   assert.deepEqual(inBoth(hostsOfPort), [['127.0.0.1'], ['::', '0.0.0.0']])
   const said = 'node.default_listener_address = "192.0.2.1"'
   assert.deepEqual(inBoth(hostsOfPort, said), [['192.0.2.1'], ['192.0.2.1']])
 })
 
-test('a source of rights that fails denies when hardened, and is as if it was not there when legacy', () => {
+test('a source of access rules that fails denies when hardened, and is ignored when legacy', () => {
   assert.deepEqual(inBoth(failing), [
     ['hardened', true],
     ['legacy', false],
   ])
 })
 
-test('what no rule speaks of is denied when hardened once there are rules, and allowed when legacy', () => {
+test('actions that no rule matches are denied when hardened and rules exist, and allowed when legacy', () => {
   const rules = 'auth.acl.rules = [{permit = allow, topics = [a]}]'
   assert.deepEqual(
     inBoth((config) => config.auth.acl.noMatch, rules),
@@ -56,7 +56,7 @@ test('what no rule speaks of is denied when hardened once there are rules, and a
   )
 })
 
-test('without a password the first start makes one when hardened, and uses the well-known one when legacy', async () => {
+test('without a password the first start generates one when hardened, and uses the well-known one when legacy', async () => {
   for (const profile of profiles) {
     const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
     const own = configuredAccountOf(configOf(profile), records)
@@ -66,7 +66,7 @@ test('without a password the first start makes one when hardened, and uses the w
   }
 })
 
-test('a well-known password is warned about or refused when hardened, and accepted when legacy', () => {
+test('a well-known password causes a warning or is refused when hardened, and is accepted when legacy', () => {
   const text = 'http_server.password = public'
   const dangers = inBoth((config) => [passwordRisk(config, true), passwordRisk(config, false)], text)
   const [[here, beyond], ofLegacy] = dangers

@@ -18,7 +18,7 @@ const faults: readonly [DiskFault, string, shards: number][] = [
 ]
 
 for (const [fault, name, shards] of faults) {
-  test(`${name}: nothing durable is acknowledged, clean sessions go on, and all is well when it serves again`, async (t) => {
+  test(`${name}: nothing durable is acknowledged, clean sessions are served, and everything works when the disk works again`, async (t) => {
     const stage = await DiskStage.begin(t, shards)
     stage.disk.fail(fault)
     await stage.noticesFault()

@@ -9,7 +9,7 @@ import { testLength } from '../test-length.ts'
 
 const rounds = testLength({ daily: 4, long: 10 })
 
-test('a broker whose machine loses its power repeatedly loses nothing that it acknowledged', async (t) => {
+test('a broker whose machine repeatedly loses power loses nothing that it acknowledged', async (t) => {
   const { end, takenBytes } = await tellOfPowerLoss(t, rounds, {})
   assert.deepEqual(end.faults, [])
   assert.ok(end.acknowledged > rounds * 50, `${end.acknowledged} messages are too few to tell anything`)

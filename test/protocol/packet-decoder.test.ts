@@ -132,16 +132,16 @@ function headOfConnect(frameBytes: number): Buffer {
 }
 
 describe('a header alone is enough to refuse', () => {
-  test('[MQTT-3.1.0-1] [MQTT5-3.1.0-1] a first packet that is no CONNECT, from its first byte', () => {
+  test('[MQTT-3.1.0-1] [MQTT5-3.1.0-1] a first packet that is not CONNECT, after one byte', () => {
     assert.equal(faultOf(freshDecoder(), bytes`30`).reason, reasonCodes.protocolError)
   })
 
-  test('a CONNECT that is too large, before its body', () => {
+  test('a CONNECT that is too large', () => {
     const fault = faultOf(freshDecoder({ maxPacketBytes: 1_000 }), bytes`10 ff ff ff 7f`)
     assert.equal(fault.reason, reasonCodes.packetTooLarge)
   })
 
-  test('a CONNECT that has more than can be in one, before its body, however large messages may be', () => {
+  test('a CONNECT that is larger than any CONNECT can be, however large messages may be', () => {
     // Fixed header of four bytes, the longest name and level, flags, keep alive, two property sections with lengths of two, five fields.
     const longest = 4 + 12 + 2 * (2 + 1_000) + 5 * 65_537
     const limits = { maxPacketBytes: 10_000_000, maxPropertyBytes: 1_000 }
@@ -172,7 +172,7 @@ function unsubscribeFrom(count: number): Buffer {
   return frame(0xa2, Buffer.concat([bytes`0001`, ...Array.from({ length: count }, () => bytes`0001 ${'a'}`)]))
 }
 
-test('a SUBSCRIBE or UNSUBSCRIBE of more filters than are worked on at a time is refused, and not one of as many', () => {
+test('a SUBSCRIBE or UNSUBSCRIBE with more than the maximum number of filters is refused, one with the maximum is not', () => {
   for (const packetOf of [subscribeTo, unsubscribeFrom]) {
     const decoder = decoderFor(4)
     decoder.push(packetOf(maxFilters))
@@ -267,7 +267,7 @@ describe('CONNECT', () => {
   })
 })
 
-test('an announced length allocates nothing: memory follows what has come', () => {
+test('an announced length allocates nothing: memory follows the received bytes', () => {
   const decoder = decoderFor(4, 'server', { maxPacketBytes: 300_000_000 })
   const before = process.memoryUsage().arrayBuffers
   decoder.push(bytes`30 ff ff ff 7f`)

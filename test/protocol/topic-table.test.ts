@@ -34,7 +34,7 @@ describe('a topic table', () => {
     assert.notEqual(topic.bytes.buffer, bytes.buffer)
   })
 
-  test('keeps nothing alive but its own bytes, however the topic came', () => {
+  test('refers to no other memory than its own bytes, wherever the topic came from', () => {
     const table = new TopicTable(10)
     for (const topic of [intern(table, 'by/bytes'), table.named('by/name' as TopicName)])
       assert.equal(topic.bytes.buffer.byteLength, topic.bytes.length, topic.name)

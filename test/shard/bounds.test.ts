@@ -72,7 +72,7 @@ test('a reader that keeps up is never taken for one that does not, however busy 
   assert.equal(stage.counter('messagesDropped'), 0)
 })
 
-test('when all readers together hold too much, those that do not read get nothing more', async (context) => {
+test('when all clients together have too many unsent bytes, those that do not read get nothing more', async (context) => {
   const stage = new ShardStage(context, { start: { maxUnsentBytesTotal: 200_000 } })
   const stalled = await Promise.all(Array.from({ length: 10 }, (_, index) => stage.subscriber(`stalled ${index}`, 'a')))
   const publisher = await stage.client('publisher')
@@ -132,7 +132,7 @@ test('a peer that reads nothing is let go of all the same when its time is over'
   assert.equal(stage.shard.buffers.takenBytes, 0)
 })
 
-test('one connection with more input than a turn takes is set back, and loses nothing', async (context) => {
+test('a connection with more input than one turn handles continues in a later turn, and loses nothing', async (context) => {
   const stage = new ShardStage(context)
   const flood = await stage.client('flood')
   const chunk = pings(32_768)
@@ -187,7 +187,7 @@ async function letIn(stage: ShardStage, client: TestClient): Promise<void> {
   while (client.of('connack').length === 0) await stage.turns(1)
 }
 
-test('reading from an unauthenticated client pauses in the midst of a large packet until its identity is decided', async (context) => {
+test('reading from an unauthenticated client pauses within a large packet until its identity is decided', async (context) => {
   const { stage, answer } = await askingStage(context)
   const author = stage.unauthenticated()
   author.connect('author')
@@ -203,7 +203,7 @@ test('reading from an unauthenticated client pauses in the midst of a large pack
   assert.equal(author.stream.unreadBytes, 0)
 })
 
-test('nor behind one that came whole, and small ones may come up to mqtt.max_parked_packets', async (context) => {
+test('reading from an unauthenticated client pauses after a complete large packet; mqtt.max_parked_packets small ones may arrive', async (context) => {
   const { stage, answer } = await askingStage(context)
   const author = stage.unauthenticated()
   author.connect('author')
@@ -217,7 +217,7 @@ test('nor behind one that came whole, and small ones may come up to mqtt.max_par
   while (author.of('puback').length < 2) await stage.turns(1)
 })
 
-test('and a large packet has no memory reserved before authentication', async (context) => {
+test('a large packet has no memory reserved before authentication', async (context) => {
   const [username, password] = ['alice', 'secret']
   const user = { username, password, algorithm: 'SCRAM-SHA-256', iterations: 4_096, isSuperuser: false } as const
   const scram = { users: [makeScramRecord({ ...user, createdAtMs: 0 })], secret: Buffer.alloc(32), iterations: 4_096 }

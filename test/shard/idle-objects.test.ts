@@ -83,7 +83,7 @@ async function visitor(
   return client
 }
 
-test('of clients that came, stored, retained and went nothing is left, however many they were', async (context) => {
+test('clients that connected, subscribed, published retained messages and disconnected leave no memory in use', async (context) => {
   const stage = new ShardStage(context, { core: { retainedExpiryMs } })
   await comeAndGo(stage, 'first', 2)
   stage.shard.forgetTopics()
@@ -95,7 +95,7 @@ test('of clients that came, stored, retained and went nothing is left, however m
   assert.equal(stage.shard.buffers.takenBytes, 0)
 })
 
-test('a session that has ended has let go of what it held, though plans of quiet topics still know it', async (context) => {
+test('an ended session releases its memory, also if delivery plans of quiet topics still refer to it', async (context) => {
   const stage = new ShardStage(context, { core: { retainedExpiryMs } })
   const before = await countObjects(stage, ofEndedSession)
   await comeAndGo(stage, 'some', 10)

@@ -22,7 +22,7 @@ async function holder(stage: ShardStage, more: readonly { filter: string }[] = [
   return client
 }
 
-test('a session with thousands of subscriptions leaves in slices, and others are served between', async (context) => {
+test('a session with thousands of subscriptions is removed in slices, and other clients are served in between', async (context) => {
   const stage = new ShardStage(context)
   const { view } = stage.shard.core
   const client = await holder(stage)

@@ -90,7 +90,7 @@ test('a connection without CONNECT is closed after a time', async (context) => {
   assert.equal(silent.stream.isClosed, true)
 })
 
-test('after a standstill of the process what has arrived counts before the time that has passed', async (context) => {
+test('after the process stood still, received packets are handled before the elapsed time', async (context) => {
   const stage = new ShardStage(context)
   const client = await stage.client('client', { keepAliveSeconds: 10 })
   const silent = await stage.client('silent', { keepAliveSeconds: 10 })
@@ -238,7 +238,7 @@ test('what was acknowledged before a crash is there after it, and what was not i
   assert.deepEqual(woken.payloads, ['one'])
 })
 
-test('the time that is known from before is stored, for a machine whose clock was set back', async (context) => {
+test('the last known time is stored, for a machine whose clock is set back', async (context) => {
   const stage = new ShardStage(context)
   assert.equal(await readClock(stage.store), 0)
   await stage.client('durable', durable4)

@@ -61,7 +61,7 @@ test('a second is published at once, then at an even rate; no level waits for mo
   assert.equal(shards[0]?.takeMessage('plant', 62_500), 0)
 })
 
-test('more namespaces than there are places share the last one', () => {
+test('more namespaces than the table has rows share the last row', () => {
   const memory = createNamespaceTable(1)
   const shard = new NamespaceTable(memory, { shards: 1, own: 0 })
   shard.setUsualLimits({ ...none, clients: 1 })

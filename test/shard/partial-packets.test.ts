@@ -31,7 +31,7 @@ function end(client: TestClient): void {
 const reasonOf = (client: TestClient): number | undefined => client.of('disconnect')[0]?.reasonCode
 const isSentAway = (client: TestClient): boolean => client.stream.isEnded
 
-test('an idle client with a partial packet is disconnected first, and told why', async (context) => {
+test('an idle client with a partial packet is disconnected first, with the reason', async (context) => {
   const stage = stageOf(context)
   const hogs = await clientsOf(stage, 'hog', 30)
   for (const hog of hogs) begin(hog)
@@ -45,7 +45,7 @@ test('an idle client with a partial packet is disconnected first, and told why',
   for (const hog of hogs.slice(away.length)) assert.equal(hog.of('puback').length, 1)
 })
 
-test('a client that makes progress is served, however many partial packets there are beside it and however long it takes', async (context) => {
+test('a client that makes progress is served, however many partial packets exist and however long it takes', async (context) => {
   const stage = stageOf(context)
   const honest = await stage.client('honest', { version: 5 })
   const hogs = await clientsOf(stage, 'hog', 100)
@@ -67,7 +67,7 @@ test('a client that makes progress is served, however many partial packets there
 const begunConnect = Buffer.from([0x10, 0xe0, 0xa7, 0x12, 0x00, 0x04, 0x4d, 0x51, 0x54, 0x54, 0x05, 0x02, 0x00, 0x00])
 
 for (const shards of [1, 2]) {
-  test(`the first packet of an unauthenticated client counts as well (shards: ${shards})`, async (context) => {
+  test(`the first packet of an unauthenticated client counts as a partial packet (shards: ${shards})`, async (context) => {
     const stage = new ShardStage(context, { start: { maxUnfinishedBytesTotal: limitBytes, shards } })
     const unauthenticatedClients = Array.from({ length: 30 }, () => stage.unauthenticated(5))
     for (const { stream } of unauthenticatedClients) {
@@ -118,7 +118,7 @@ class GatheringStream extends FakeStream {
   }
 }
 
-test('what streams gather counts like what the decoder has', async (context) => {
+test('bytes that a stream buffers count like those of the decoder', async (context) => {
   const stage = stageOf(context)
   const clients = Array.from({ length: 5 }, () => new TestClient(new GatheringStream(), 5))
   for (const [index, client] of clients.entries()) {

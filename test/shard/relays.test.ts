@@ -64,7 +64,7 @@ function subscribeTo(filter: string): Buffer {
   )
 }
 
-test('[MQTT-3.1.4-2] [MQTT5-3.1.4-3] a client that comes by another shard takes over its session', async (context) => {
+test('[MQTT-3.1.4-2] [MQTT5-3.1.4-3] a client that connects to another shard takes over its session', async (context) => {
   const row = await ShardRow.of(context, 3)
   const clientId = row.idOf(2)
   const first = await row.client(0, clientId, { version: 5 })

@@ -36,7 +36,7 @@ describe('what waits for a persistent session reaches its next connections in or
   })
 })
 
-test('[MQTT5-3.1.2-4] a new session under the same client ID gets nothing of the queue of the one before', async () => {
+test('[MQTT5-3.1.2-4] a new session with the same client ID receives nothing from the queue of the earlier session', async () => {
   const world = new World({
     recordStore: realMemoryStore(),
     settles: false,

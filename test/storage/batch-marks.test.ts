@@ -39,7 +39,7 @@ function logOf(directory: string): string {
 }
 
 for (const fraction of [0, 0.1, 0.5, 0.9, 0.995]) {
-  test(`a log of which ${fraction * 100} % are left: an alarm says which batches are missing, once`, async (t) => {
+  test(`if ${fraction * 100} % of a log are left, an alarm reports once which batches are missing`, async (t) => {
     const stage = await killedStage(t, 'commit')
     const log = logOf(stage.directory)
     truncateSync(log, Math.floor(statSync(log).size * fraction))

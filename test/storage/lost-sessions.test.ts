@@ -63,7 +63,7 @@ test('a sound store is opened as it is', async (t) => {
 })
 
 for (const damage of ['removed', 'made unreadable'] as const) {
-  test(`a session whose record was ${damage} is there again with its queue, without the rest, and an alarm names it`, async (t) => {
+  test(`a session whose record was ${damage} exists again with its queue only, and an alarm names it`, async (t) => {
     const stage = await stageWith(t, { session: damage })
     const store = await open(stage)
     const [recovered, ...queue] = await recordsOf(store, 'lost')

@@ -219,7 +219,7 @@ describe('a queue that is read in parts', () => {
   })
 })
 
-describe('what a reading holds is given back', () => {
+describe('the memory of a queue read is released', () => {
   test('when the next part is not requested for a while', async () => {
     mock.timers.enable({ apis: ['setTimeout'] })
     try {
@@ -263,7 +263,7 @@ describe('what a reading holds is given back', () => {
     }
   })
 
-  test('at once where a client begins again so often that the rests of its readings are not read as quickly', async () => {
+  test('at once if a client reconnects so often that its earlier reads cannot be finished', async () => {
     const queue = await queueOf(1_000)
     const held = heldAfterFirst(queue.store)
     const readers = new QueueReaders(held.store)

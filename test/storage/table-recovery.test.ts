@@ -66,7 +66,7 @@ test('what was read without an index does not overrule what is newer, and what w
   assert.deepEqual(await readAll(reopened, { kind: 'queued' }), expected)
 })
 
-test('a payload that looks like a block of records is not taken for one behind a block that is damaged', async (t) => {
+test('a payload that looks like a block of records is not read as a block, also after a damaged block', async (t) => {
   const forgery = new LevelStage(t)
   await fillTable(forgery, ...Array.from({ length: 100 }, (_, index) => queued('forged', index, 'forged')))
   const forged = readFileSync(tables(forgery)[0] ?? '')

@@ -94,7 +94,7 @@ test('no client can steer the terminal, whatever it calls itself', async () => {
   )
 })
 
-test('attack: a log file or a copied terminal that a shell runs as a script runs no command of a client', async (t) => {
+test('a log file or a copied terminal that a shell runs as a script executes no command of a client', async (t) => {
   const folder = await temporaryFolder(t)
   const mark = join(folder, 'mark')
   const touch = `touch ${mark}`

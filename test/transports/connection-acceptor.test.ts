@@ -290,7 +290,7 @@ describe('a listener behind a proxy', () => {
     while (limits.used > 0) await new Promise((resolve) => setImmediate(resolve))
   })
 
-  test('[bad-input 13] believes only the proxies that are named', async (t) => {
+  test('[bad-input 13] accepts PROXY headers from the configured proxies only', async (t) => {
     const distrusting = await open(t, { proxyProtocol: { ...proxyProtocol, trusted: ['10.0.0.0/8', '::1'] } })
     await closed(await distrusting.client(`${header}hello`))
     assert.equal(await distrusting.refusals.next(), 'address-denied 127.0.0.1')
@@ -308,7 +308,7 @@ describe('a listener behind a proxy', () => {
     await allowing.arrivals.next()
   })
 
-  test('[bad-input 13] a header at a listener that expects none is what the client says, and its address stays', async (t) => {
+  test("[bad-input 13] an unexpected PROXY header is part of the client's data, and the address of the client stays", async (t) => {
     const stage = await open(t, {})
     const client = await stage.client(header)
     const { stream, heard } = await stage.arrivals.next()

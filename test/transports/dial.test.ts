@@ -73,7 +73,7 @@ test('link-local addresses, where clouds keep credentials, are never connected t
   }
 })
 
-test('what the operator denies is not asked either, whatever name leads to it, until it is said otherwise', async (t) => {
+test('addresses that the configuration denies are not requested, whatever name resolves to them, until the configuration changes', async (t) => {
   t.after(() => denyAddresses([]))
   denyAddresses(['loopback', 'private', '192.0.2.0/24', '2001:db8::7'])
   const hosts = [

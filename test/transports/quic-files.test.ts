@@ -9,7 +9,7 @@ import { QuicFiles } from '../../src/transports/index.ts'
 import { Happenings } from './event-queue.ts'
 import { authority, broker, connectPacket, openQuicStage } from './quic-stage.ts'
 
-test('a client certificate that is revoked is refused from then on, and a new one of the listener is told of', async (t) => {
+test('a revoked client certificate is refused from then on, and a new certificate of the listener is reported', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'godwit-quic-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const file = (name: string, content: string): string => {

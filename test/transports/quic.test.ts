@@ -286,7 +286,7 @@ test('beginnings of packets on many streams do not add up to more than one packe
   assert.match(String(await end), /too many packets/)
 })
 
-test('of packets of an unauthenticated client no more than a megabyte is gathered', async (t) => {
+test('at most a megabyte of packets of an unauthenticated client is buffered', async (t) => {
   const stage = await openQuicStage(t, { maxPacketBytes: 4_000_000 })
   // Of a PUBLISH of 3,000,000 bytes.
   const half = String.fromCharCode(0x30, 0xc0, 0x8d, 0xb7, 0x01) + 'x'.repeat(1_500_000)
@@ -368,7 +368,7 @@ test('a connection above the rate, or from a denied address, is closed with a re
   }
 })
 
-test('a client certificate is verified, and its fields are those of the stream', async (t) => {
+test('a client certificate is verified, and its fields belong to the stream', async (t) => {
   const credentials = {
     key: broker.key,
     certificate: broker.certificate,

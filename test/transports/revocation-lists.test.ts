@@ -44,7 +44,7 @@ test('an authority without a list verifies no certificate, nor does one whose li
   assert.match(refusalOf(list, seven, nowMs + hourMs + 1_000) ?? '', /has run out/)
 })
 
-test('a list counts only when the authority whose it is has signed it', () => {
+test('a revocation list counts only if its authority signed it', () => {
   assert.match(
     problemOf(new Authority('elsewhere').revoke()),
     /^list 1: it is of an authority that is not in cacertfile/,

@@ -95,13 +95,13 @@ test('an identity whose key was looked up and not used authenticates no client',
   assert.equal(owner.stream.credentials?.pskIdentity, 'plant-7')
 })
 
-test('beside a certificate an unknown identity is refused, as a wrong key is', async (t) => {
+test('an unknown identity is refused like a wrong key, also beside a certificate', async (t) => {
   const stage = await new TlsStage(t, { psk }).listen()
   for (const unknownIdentity of [withKey('TLSv1.3', 'plant-8'), withKey('TLSv1.3', 'plant-7', hex.replace('00', '01'))])
     assert.match(await stage.refusalOf({ ...unknownIdentity, ca: authority.certificate }), /binder does not verify/)
 })
 
-test('a ticket of old is not taken for an identity: its client makes a whole handshake', async (t) => {
+test('a session ticket of an earlier handshake does not replace an identity: the client makes a full handshake', async (t) => {
   const stage = await new TlsStage(t, { psk }).listen()
   const sessions: Buffer[] = []
   const client = stage.client({ maxVersion: 'TLSv1.3' })
@@ -125,7 +125,7 @@ async function alertTo(stage: TlsStage, options: ConnectionOptions): Promise<str
 
 for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
   for (const hasCertificate of [false, true]) {
-    test(`who guesses identities hears the same of an unknown one as of a wrong key (${version}, ${hasCertificate ? 'beside a certificate' : 'keys only'})`, async (t) => {
+    test(`an unknown identity and a wrong key get the same response (${version}, ${hasCertificate ? 'beside a certificate' : 'keys only'})`, async (t) => {
       const stage = await new TlsStage(t, hasCertificate ? { psk } : keyOnly).listen()
       const wrongKey = await alertTo(stage, withKey(version, 'plant-7', hex.replace('00', '01')))
       assert.match(wrongKey, /^ERR_SSL_/)

@@ -121,7 +121,7 @@ describe('a TLS listener', () => {
     assert.match(why, /did not speak TLS/)
   })
 
-  test('[bad-input 20] turns away a handshake that drips in, however often a byte comes', async (t) => {
+  test('[bad-input 20] closes a handshake whose bytes arrive slowly, however often one arrives', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     // Whatever the time between arrival and sweep is, it is too long.
     const stage = await new TlsStage(t, { handshakeTimeoutMs: 0 }).listen()
@@ -248,7 +248,7 @@ describe('a client certificate', () => {
     await stage.pairUp(withCertificate(authority.issue('device-8')))
   })
 
-  test('that is revoked later is refused from then on, also from clients that resume a session', async (t) => {
+  test('that is revoked later is refused from then on, also if a client resumes a session', async (t) => {
     const stage = await new TlsStage(t, { ...verifying, crl: authority.revoke() }).listen()
     const session = await sessionOf(stage, withCertificate(device))
     const again = await stage.pairUp({ ...withCertificate(device), session })
@@ -330,7 +330,7 @@ describe('a host name', () => {
     assert.equal(namesOf(client), 'renewed')
   })
 
-  test('is no way around the verification of clients', async (t) => {
+  test('does not bypass client verification', async (t) => {
     const stage = await stageWithNames(t, verifying, { shop, any })
     const servername = 'shop.example.org'
     assert.match(await stage.refusalOf({ servername }), /no certificate/)

@@ -49,7 +49,7 @@ test('frames behind the request in the same packet are not lost', async (t) => {
   assert.equal(await came, 'early')
 })
 
-test('a message is the same however its bytes and its fragments are cut', async (t) => {
+test('a message is the same however its bytes and fragments are divided', async (t) => {
   const stage = await openWebSocketStage(t)
   const payload = Buffer.from(Array.from({ length: 200 }, (_, index) => index))
   const parts = [
@@ -147,7 +147,7 @@ test('parts of a message that are too long together end the connection with 1009
   await end
 })
 
-test('of a message of an unauthenticated client no more than a megabyte is gathered', async (t) => {
+test('at most a megabyte of a message of an unauthenticated client is buffered', async (t) => {
   const stage = await openWebSocketStage(t, { maxMessageBytes: 4_000_000 })
   const large = binary(Buffer.alloc(2_000_000))
   const unauthenticated = await stage.pair()
@@ -186,7 +186,7 @@ test('what is gathered of a message is told, and no more when it is passed on', 
   while (bytes > 0) bytes = await told.next()
 })
 
-test('a client that is disconnected in the midst of a large message gets DISCONNECT and is closed', async (t) => {
+test('a client that is disconnected within a large message gets DISCONNECT and is closed', async (t) => {
   // The timeout for a peer that does not close is never reached.
   t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
   const stage = await openWebSocketStage(t)
@@ -218,7 +218,7 @@ test('a message of endless parts without a byte in them is ended', async (t) => 
   await end
 })
 
-test('compression that is offered is not taken', async (t) => {
+test('offered compression is not used', async (t) => {
   const stage = await openWebSocketStage(t)
   const peer = await stage.peer()
   const offer = { 'Sec-WebSocket-Extensions': 'permessage-deflate; client_max_window_bits' }
@@ -254,7 +254,7 @@ for (const [what, opcode] of [
   ['pongs', pong],
   ['empty messages', opcodes.binary],
 ] as const) {
-  test(`a flood of ${what} is closed, with few answers`, async (t) => {
+  test(`a flood of ${what} closes the connection, with few responses`, async (t) => {
     const stage = await openWebSocketStage(t)
     const { peer, stream } = await stage.pair()
     stream.onData = () => assert.fail('nothing of it is MQTT')

@@ -132,7 +132,7 @@ test('a client certificate is verified as over plain TLS, and its fields are tho
   assert.equal(credentials?.certificate?.subject, 'CN=device-7,O=Plant')
 })
 
-test('without a required certificate, or with one of an unknown authority, no request is answered', async (t) => {
+test('a client without a required certificate, or with one of an unknown authority, gets no response', async (t) => {
   const stage = await openSecureStage(t, strict)
   const unknownAuthority = new Authority('elsewhere').issue('device-7')
   for (const shown of [{}, { cert: unknownAuthority.certificate, key: unknownAuthority.key }]) {
@@ -191,7 +191,7 @@ test('a closed listener accepts no client and leaves its open streams alone', as
   assert.equal(await chunks.next(), 'still here')
 })
 
-test('rules for addresses are about the client that a trusted proxy names, and not about the proxy', async (t) => {
+test('access rules for addresses apply to the address that a trusted proxy reports, not to the proxy', async (t) => {
   const streams = new Happenings<ByteStream>()
   const refusals = new Happenings<string>()
   const listener = await listenWebSocket({

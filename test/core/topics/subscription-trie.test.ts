@@ -147,7 +147,7 @@ test('[MQTT5-4.8.2-1] a share and the plain filter behind it are subscriptions o
   assert.deepEqual(matches(trie, topicName('jobs')), ['s1 1'])
 })
 
-test('a filter and a topic of 65,535 bytes and as many levels cost no stack and leave nothing behind', () => {
+test('a filter and a topic of 65,535 bytes and as many levels need no stack, and leave no memory in use', () => {
   const [subscriber] = subscribers
   const trie = new SubscriptionTrie<Subscriber>()
   const filters = ['/'.repeat(65_535), '+/'.repeat(32_767), `${'/'.repeat(65_534)}#`].map(topicFilter)

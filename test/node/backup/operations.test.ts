@@ -72,7 +72,7 @@ test('one node with all operations on it', async (t) => {
   })
 
   await t.test(
-    'an administrator without the right to manage accounts neither exports, downloads, imports nor compares them',
+    'an administrator without permission for accounts cannot export, download, import or compare them',
     async () => {
       const whole = fileOf(await backup.export(operator, everything))
       assert.deepEqual(refusalIn(await backup.read(key, whole.filename))[0], 'FORBIDDEN')
@@ -121,7 +121,7 @@ test('one node with all operations on it', async (t) => {
   })
 
   await t.test(
-    'archives of other formats, versions, editions and namespaces are refused, mismatch or not',
+    'archives of other formats, versions, editions and namespaces are refused, also if a profile mismatch is allowed',
     async () => {
       for (const [meta, why] of [
         [{ format: 2 }, /knows formats up to 1/],
@@ -143,7 +143,7 @@ test('one node with all operations on it', async (t) => {
     },
   )
 
-  await t.test('what is wrong anywhere in an archive keeps all of it from being carried out', async () => {
+  await t.test('an error anywhere in an archive prevents the whole import', async () => {
     const good = '{"identity":"new","key":"AAAAAAAAAAA="}\n'
     await put(one, archiveOf({ 'tables/pre-shared-keys.jsonl': good, 'tables/rules.jsonl': '{}\n' }))
     assert.match(refusalIn(await backup.import(operator, options(crafted)))[1], /rules.jsonl, line 1/)
@@ -157,7 +157,7 @@ test('one node with all operations on it', async (t) => {
     assert.equal(accessRecords.find({ kind: 'psk', identity: 'new' }), undefined)
   })
 
-  await t.test('certificates that no listener can take keep all of it from being carried out', async () => {
+  await t.test('certificates that no listener can use prevent the whole import', async () => {
     const name = '0123456789abcdef-tls.pem'
     const members = {
       'tables/pre-shared-keys.jsonl': '{"identity":"new","key":"AAAAAAAAAAA="}\n',
@@ -178,7 +178,7 @@ test('one node with all operations on it', async (t) => {
     assert.ok(!(await readdir(one.folder)).includes('restored'))
   })
 
-  await t.test('accounts and keys that the API would not make are refused with all of it', async () => {
+  await t.test('accounts and keys that the API would not create prevent the whole import', async () => {
     const hash = Buffer.alloc(32).toString('base64')
     const password = { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt: 'AAAA', hash }
     const account = (name: string, more: object = {}): string =>
@@ -259,7 +259,7 @@ test('one node with all operations on it', async (t) => {
     assert.equal((await readdir(backups)).length, before)
   })
 
-  await t.test('names that are none are refused, and what is no plain file is not there', async () => {
+  await t.test('invalid file names are refused, and only regular files are found', async () => {
     for (const name of ['../x.tar.gz', '/etc/x.tar.gz', 'a\\b.tar.gz', 'a\0.tar.gz', '%2e%2e%2f.tar.gz', '․․.tar.gz']) {
       assert.equal(refusalIn(await backup.read(operator, name))[0], 'BAD_REQUEST', name)
       assert.equal(refusalIn(await backup.remove(operator, name))[0], 'BAD_REQUEST', name)

@@ -42,7 +42,7 @@ const events = [
   'delivery_dropped',
 ]
 
-test('events and messages of other namespaces and of none run no rule of a namespace', () => {
+test('events and messages of other namespaces, and of no namespace, run no rule of a namespace', () => {
   const { world, take, outputsOf, join } = namespacedWorld()
   const sql = `SELECT * FROM "#", "$ns/#", "$ns/shop/#", ${events.map((name) => `"$events/${name}"`).join(', ')}`
   take([{ id: 'all@plant', sql, actions: toConsole }])
