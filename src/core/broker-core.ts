@@ -273,7 +273,7 @@ function handlePayloadsCounted(state: BrokerState, input: Extract<Input, { kind:
     state.payloads.noteIdsUsedUpTo(payloadId)
   }
   if (!input.isEnd) return
-  for (const id of state.payloads.refcounts.takeUnreferenced()) deleteRecord(state, { kind: 'payload', id })
+  for (const id of state.payloads.refcounts.takeUnreferenced()) deleteRecord(state.batches, { kind: 'payload', id })
   resumeHandoffs(state)
 }
 

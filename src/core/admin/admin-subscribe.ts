@@ -65,7 +65,7 @@ export function handleExclusiveOutcome(
   const why = session === undefined ? 'no-such-client' : reasonNotToSubscribe(state, session, mounted)
   if (session !== undefined && why === undefined)
     return subscribeNow(state, question, { session, mounted, qos, options })
-  if (session?.subscriptions?.has(mounted) !== true) releaseAtOwner(state, peerTable, exclusive, clientId)
+  if (session?.subscriptions?.has(mounted) !== true) releaseAtOwner(state.outputs, peerTable, exclusive, clientId)
   completeCommand(state, question, { done: false, why: why ?? 'no-such-client' })
 }
 

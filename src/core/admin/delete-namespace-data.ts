@@ -56,7 +56,7 @@ export function deleteRetainedOfTopics(
   for (const text of topics) {
     const topic = parseTopicName(text)
     if (topic === undefined || isBrokerTopic(topic) || !clearRetained(state, topic)) continue
-    deleteRecord(state, { kind: 'retained', topic })
+    deleteRecord(state.batches, { kind: 'retained', topic })
     state.deadlines.cancel('retained-expiry', topic)
     matched++
   }

@@ -40,7 +40,7 @@ export function requeueForRemote(state: BrokerState, session: Session): void {
     // again.
     delivery.sentWithBatch = state.batches.openBatch.number
     const { packetId, sequence } = delivery
-    putRecord(state, { kind: 'outgoing', clientId: session.clientId, packetId, sequence, stage: 'sent' })
+    putRecord(state.batches, { kind: 'outgoing', clientId: session.clientId, packetId, sequence, stage: 'sent' })
   }
 }
 
@@ -91,7 +91,7 @@ function replace(
   delivery.sequence = record.sequence
   delivery.stage = 'received'
   delivery.wasSent = true
-  holdDelivery(state, session, delivery, message)
+  holdDelivery(state.memory, session, delivery, message)
   session.outgoing.window().remove(reserved)
   session.outgoing.window().addWithId(delivery, packetId)
 }

@@ -4,7 +4,7 @@
 import { reasonCodes, returnCodeFor, type ConnectPacket, type Packet, type ReasonCode } from '../../protocol/index.ts'
 import { plainIdentity, type Permission } from '../model/identity.ts'
 import { isSourceTopic } from '../model/source-topics.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { BrokerState, NamespaceState } from '../state/broker-state.ts'
 import type { Connection } from '../model/connection.ts'
 import { authorizePublish } from '../publish/authorize-publish.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
@@ -98,7 +98,7 @@ function openAccepted(
 ): boolean {
   const { clientId } = asked
   const refusal =
-    refuseForeignNamespace(state, connection, asked, granted) ??
+    refuseForeignNamespace(state.namespaces, connection, asked, granted) ??
     mount(state, connection, asked, granted) ??
     refuseOtherIdentity(state, connection, { clientId, identity: granted.identity })
   if (refusal !== undefined) {
@@ -125,7 +125,7 @@ function openAccepted(
 
 /** Refuses a client whose authenticated identity names another namespace than the one found at CONNECT. */
 function refuseForeignNamespace(
-  { namespaces: { settings } }: BrokerState,
+  { settings }: NamespaceState,
   { listener, origin }: Connection,
   { clientId }: AwaitingAuthentication,
   { identity: { username } }: GrantedAccess,

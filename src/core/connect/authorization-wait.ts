@@ -54,7 +54,7 @@ export function waitForAuthorization(
     })
   }
   open.parked.push(packet)
-  pauseReading(state, connection, readPauseReasons.permission)
+  pauseReading(state.outputs, connection, readPauseReasons.permission)
 }
 
 /** Records one response. Returns true if it was the last one, so that the parked packets may be handled. */

@@ -66,7 +66,7 @@ export function closeAfterAcks(state: BrokerState, connection: Connection, reaso
   moveTo(connection, { state: 'closing', reason })
   const isAnswered = connection.deferredAcks === undefined
   if (isAnswered) closeStream(state, connection)
-  if (!isAnswered || deferredUntil(state, connection) > 0)
+  if (!isAnswered || deferredUntil(state.batches, connection) > 0)
     state.deadlines.set('farewell', connection, state.nowMs + closeDrainMs)
 }
 
@@ -159,7 +159,7 @@ export function detachConnection(state: BrokerState, connection: Connection, end
   if (state.peerTable !== undefined) endExclusiveWait(state, connection)
   const { session } = now
   state.deadlines.cancel('keep-alive', connection)
-  forgetAliases(state, connection)
+  forgetAliases(state.memory, connection)
   state.deadlines.cancel('identity-expiry', connection)
   state.deadlines.cancel('reauthentication', connection)
   cancelAuthorizationWait(state, now)

@@ -42,7 +42,7 @@ export function findHeldFilters(
   if (wait.missing.size > 0) {
     open.parked.push(packet)
     peerTable.waitingForPeers.add(connection)
-    pauseReading(state, connection, readPauseReasons.peers)
+    pauseReading(state.outputs, connection, readPauseReasons.peers)
     return undefined
   }
   return wait.refused
@@ -60,7 +60,8 @@ export function endExclusiveWait(state: BrokerState, connection: Connection): vo
   // Requests without a response are released as well, because no packet waits for them any more.
   for (const filter of [...wait.given, ...wait.missing.values()]) {
     const isHeld = session?.subscriptions?.has(`$exclusive/${filter}` as TopicFilter) === true
-    if (!isHeld && !isRequestedByAdmin(peerTable, filter, clientId)) releaseAtOwner(state, peerTable, filter, clientId)
+    if (!isHeld && !isRequestedByAdmin(peerTable, filter, clientId))
+      releaseAtOwner(state.outputs, peerTable, filter, clientId)
   }
 }
 

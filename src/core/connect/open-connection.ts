@@ -201,7 +201,7 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
   state.sessions.add(session)
   session.connection = connection
   session.absence = undefined
-  updatePresence(state, session, 1)
+  updatePresence(state.peerTable, session, 1)
   connection.lastPacketAtMs = state.nowMs
   session.lastConnect.atMs = state.nowMs
   session.lastConnect.version = connect.version
@@ -232,8 +232,9 @@ function applySpoolLimits(state: BrokerState, session: Session, { properties }: 
   session.bridge.ackLatency ??= new AckLatency()
   if (state.sessions.full.delete(session)) state.rules.hasActionRoom = true
   const { stored } = session
-  if (stored?.isFullAnnounced === true) announceSpace(state, session, stored, maxStoredOf(state, session))
-  if (stored !== undefined && stored.count >= maxStoredOf(state, session)) markFull(state, session)
+  if (stored?.isFullAnnounced === true)
+    announceSpace(state.peerTable, session, stored, maxStoredOf(state.settings, session))
+  if (stored !== undefined && stored.count >= maxStoredOf(state.settings, session)) markFull(state, session)
   if (hasRemoteSessionLost(properties?.userProperties)) requeueForRemote(state, session)
 }
 

@@ -17,7 +17,7 @@ export function countPublish(state: BrokerState, connection: Connection, packet:
   const sharedMs = namespace === undefined ? 0 : (state.namespaces.quotas?.takeMessage(namespace, state.nowMs) ?? 0)
   const waitMs = Math.max(ownMs, sharedMs)
   if (waitMs === 0 || hasClosed(connection)) return
-  pauseReading(state, connection, readPauseReasons.rate)
+  pauseReading(state.outputs, connection, readPauseReasons.rate)
   state.deadlines.set('rate', connection, state.nowMs + waitMs)
 }
 

@@ -101,7 +101,7 @@ function leaveOnDisk(state: BrokerState, session: Session, stored: PersistentQue
   inflight.forEach((delivery) => {
     const { message, sequence, packetId, stage, group } = delivery
     if (message === undefined || sequence === 0 || stage !== 'sent' || group !== undefined) return
-    lightenDelivery(state, session, delivery)
+    lightenDelivery(state.memory, session, delivery)
     if (message.payloadId !== 0) {
       stored.payloadsOnDisk ??= new Map()
       stored.payloadsOnDisk.set(sequence, message.payloadId)
@@ -118,5 +118,5 @@ function leaveOnDisk(state: BrokerState, session: Session, stored: PersistentQue
 
 function waitForMemory(state: BrokerState, connection: Connection): void {
   state.waiting.forMemory.add(connection)
-  pauseReading(state, connection, readPauseReasons.memory)
+  pauseReading(state.outputs, connection, readPauseReasons.memory)
 }

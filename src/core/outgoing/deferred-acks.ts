@@ -1,6 +1,7 @@
 // Acknowledgements that wait for commits on peers. They are sent in the order of the packets that they acknowledge.
 
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Batches } from '../model/batches.ts'
+import type { AckParts, Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Ack, DeferredAck } from '../model/deferred-ack.ts'
 import type { CommitBarrier } from '../model/commit-barrier.ts'
@@ -13,7 +14,7 @@ import { sendAck, sendPacket } from './send-to-client.ts'
  * barrier includes that batch.
  */
 export function ackWhenCommitted(
-  state: BrokerState,
+  state: AckParts,
   connection: Connection,
   answer: { what: Ack | ControlPacket; barrier: CommitBarrier; waits: boolean },
 ): void {
@@ -25,7 +26,7 @@ export function ackWhenCommitted(
 }
 
 /** Adds the commit of the open batch, or of the last batch that is not committed, to the barrier. */
-export function addOpenBatch(state: BrokerState, barrier: CommitBarrier): void {
+export function addOpenBatch(state: Parts<'batches' | 'storage'>, barrier: CommitBarrier): void {
   const batch = state.batches.lastOpenNumber
   if (batch <= state.batches.committed) return
   barrier.expect()
@@ -40,7 +41,7 @@ export function dropDeferredAcks(connection: Connection): void {
   connection.deferredAcks = undefined
 }
 
-function release(state: BrokerState, connection: Connection): void {
+function release(state: Parts<'batches' | 'nowMs' | 'outputs' | 'settings'>, connection: Connection): void {
   const deferred = connection.deferredAcks
   if (deferred === undefined) return
   let count = 0
@@ -54,17 +55,21 @@ function release(state: BrokerState, connection: Connection): void {
 }
 
 /** Closes the stream after everything sent to it was written. */
-export function closeStream(state: BrokerState, connection: Connection): void {
-  state.outputs.closes.push({ connection, afterBatch: deferredUntil(state, connection) })
+export function closeStream(state: Parts<'batches' | 'outputs'>, connection: Connection): void {
+  state.outputs.closes.push({ connection, afterBatch: deferredUntil(state.batches, connection) })
 }
 
 /** Returns the batch for which the packets to this connection wait; 0: none. */
-export function deferredUntil(state: BrokerState, connection: Connection): number {
+export function deferredUntil(batches: Batches, connection: Connection): number {
   const batch = Math.max(connection.sendsDeferredUntilBatch, connection.acksDeferredUntilBatch)
-  return batch > state.batches.committed ? batch : 0
+  return batch > batches.committed ? batch : 0
 }
 
-function send(state: BrokerState, connection: Connection, { ack, barrier, batch }: DeferredAck): void {
+function send(
+  state: Parts<'batches' | 'nowMs' | 'outputs' | 'settings'>,
+  connection: Connection,
+  { ack, barrier, batch }: DeferredAck,
+): void {
   const waits = batch > state.batches.committed
   // An `Ack` has `waits`; any other packet, such as SUBACK, has not.
   if (!('waits' in ack)) return sendPacket(state, connection, ack, waits)

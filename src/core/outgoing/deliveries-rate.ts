@@ -3,11 +3,15 @@
 // all others pay nothing.
 
 import type { Connection } from '../model/connection.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
 import type { Session } from '../state/sessions/session.ts'
 
 /** A PUBLISH was sent. Messages sent again count as well; they are not held back. */
-export function countDelivery(state: BrokerState, session: Session, connection: Connection): void {
+export function countDelivery(
+  state: Parts<'counts' | 'deadlines' | 'nowMs'>,
+  session: Session,
+  connection: Connection,
+): void {
   const waitMs = connection.sendLimits?.deliveries?.take(0, state.nowMs) ?? 0
   if (waitMs === 0) return
   if (!isPutOff(session)) state.counts.deliveriesPutOff++

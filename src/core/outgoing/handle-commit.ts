@@ -1,14 +1,17 @@
 // A batch was committed. The driver sends the packets that waited for it; the core counts the acknowledgements among
 // them.
 
-import type { BrokerState } from '../state/broker-state.ts'
+import type { AckParts, Parts } from '../state/parts.ts'
 import type { StorageState } from '../state/storage-state.ts'
 import type { Connection } from '../model/connection.ts'
 import { pauseReading, readPauseReasons, resumeReading } from './read-pause-reasons.ts'
 import { releaseWrittenWills } from './will-bytes.ts'
 import { headBits, sendKinds, type SendList } from '../model/send-list.ts'
 
-export function handleCommitted(state: BrokerState, number: number): void {
+export function handleCommitted(
+  state: AckParts & Parts<'memory' | 'peerTable' | 'retained' | 'wills'>,
+  number: number,
+): void {
   const batch = state.batches.commit(number)
   countAnswered(state, batch.sendsAfterCommit)
   markCommitted(state.storage, number)
@@ -26,7 +29,7 @@ function markCommitted({ barriersByBatch }: StorageState, number: number): void 
 }
 
 /** PUBACK ends a QoS 1 exchange. For 3.x clients and bridges, PUBREC ends what may pause reading. */
-function countAnswered(state: BrokerState, sends: SendList): void {
+function countAnswered(state: Parts<'nowMs' | 'outputs' | 'settings'>, sends: SendList): void {
   for (let index = 0; index < sends.length; index++) {
     const connection = sends.connectionAt(index)
     if (connection.unacknowledgedPublishes === 0) continue
@@ -47,7 +50,7 @@ function isPacketOf(what: SendList['what'][number], type: string): boolean {
 }
 
 /** Counts one acknowledged PUBLISH. */
-export function recordAck(state: BrokerState, connection: Connection): void {
+export function recordAck(state: Parts<'nowMs' | 'outputs' | 'settings'>, connection: Connection): void {
   connection.unacknowledgedPublishes--
   const mayGoOn = connection.unacknowledgedPublishes * 2 <= state.settings.receiveMaximum
   if (connection.isPaused && mayGoOn) resumeReading(state, connection, readPauseReasons.unanswered)
@@ -57,8 +60,8 @@ export function recordAck(state: BrokerState, connection: Connection): void {
  * resolutions: 3.x clients have no Receive Maximum, and clients behind a bridge may not have one. Reading pauses while
  * too many of their messages wait for the disk.
  */
-export function countUnacknowledged(state: BrokerState, connection: Connection): void {
+export function countUnacknowledged(state: Parts<'outputs' | 'settings'>, connection: Connection): void {
   connection.unacknowledgedPublishes++
   if (connection.canRefuseMessages || connection.unacknowledgedPublishes <= state.settings.receiveMaximum) return
-  pauseReading(state, connection, readPauseReasons.unanswered)
+  pauseReading(state.outputs, connection, readPauseReasons.unanswered)
 }

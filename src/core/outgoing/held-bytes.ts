@@ -7,8 +7,7 @@
 // several sessions counts for each of them, and once for the shard.
 
 import type { MessageProperties } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
-import { memoryColumns } from '../model/memory-account.ts'
+import { memoryColumns, type MemoryAccount } from '../model/memory-account.ts'
 import type { Message } from '../model/message.ts'
 import type { Session, SessionDelivery } from '../state/sessions/session.ts'
 
@@ -28,28 +27,33 @@ export function bytesInMemory(message: Message): number {
 }
 
 /** Starts counting a delivery. Does nothing if it is counted already. */
-export function holdDelivery(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
+export function holdDelivery(
+  memory: MemoryAccount,
+  session: Session,
+  delivery: SessionDelivery,
+  message: Message,
+): void {
   if (delivery.heldBytes !== 0) return
   const heldBytes = bytesInMemory(message) + deliveryBytes
   delivery.heldBytes = heldBytes
   session.outgoing.heldBytes += heldBytes
-  state.memory.cells[queues] += message.holders++ === 0 ? heldBytes : deliveryBytes
+  memory.cells[queues] += message.holders++ === 0 ? heldBytes : deliveryBytes
 }
 
 /** Stops counting a delivery that is not in the in-flight window. Does nothing if it is not counted. */
-export function releaseDelivery(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+export function releaseDelivery(memory: MemoryAccount, session: Session, delivery: SessionDelivery): void {
   const { heldBytes, message } = delivery
   if (heldBytes === 0) return
   delivery.heldBytes = 0
   session.outgoing.heldBytes -= heldBytes
   const isLast = message !== undefined && --message.holders === 0
-  state.memory.cells[queues] -= isLast ? heldBytes : deliveryBytes
+  memory.cells[queues] -= isLast ? heldBytes : deliveryBytes
 }
 
 /** Does the same for a delivery that may be in flight and keeps its packet identifier. */
-export function lightenDelivery(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+export function lightenDelivery(memory: MemoryAccount, session: Session, delivery: SessionDelivery): void {
   session.outgoing.inflight?.lighten(delivery)
-  releaseDelivery(state, session, delivery)
+  releaseDelivery(memory, session, delivery)
 }
 
 /** Returns the bytes of messages in memory that wait for the in-flight window. */

@@ -1,6 +1,7 @@
 // Reasons for which the broker does not read from a client. Several may apply; reading resumes when none is left.
 
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
+import type { OutputLists } from '../state/output-lists.ts'
 import type { Connection } from '../model/connection.ts'
 
 /** Bits of `Connection.readPauseReasons`. */
@@ -24,14 +25,18 @@ export const readPauseReasons = {
 } as const
 export type ReadPauseReason = (typeof readPauseReasons)[keyof typeof readPauseReasons]
 
-export function pauseReading(state: BrokerState, connection: Connection, reason: ReadPauseReason): void {
+export function pauseReading(outputs: OutputLists, connection: Connection, reason: ReadPauseReason): void {
   const wasPaused = connection.isPaused
   connection.readPauseReasons |= reason
   connection.isPaused = true
-  if (!wasPaused) state.outputs.readScheduler.push({ connection, isPaused: true })
+  if (!wasPaused) outputs.readScheduler.push({ connection, isPaused: true })
 }
 
-export function resumeReading(state: BrokerState, connection: Connection, reason: ReadPauseReason): void {
+export function resumeReading(
+  state: Parts<'nowMs' | 'outputs'>,
+  connection: Connection,
+  reason: ReadPauseReason,
+): void {
   if ((connection.readPauseReasons & reason) === 0) return
   connection.readPauseReasons &= ~reason
   if (connection.readPauseReasons !== 0) return

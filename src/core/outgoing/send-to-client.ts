@@ -1,8 +1,9 @@
 // The last step in the core: selects the list for each packet. Only this file decides the order of packets.
 
-import type { ControlPacket, QoS } from '../../protocol/index.ts'
+import type { ControlPacket, QoS, TopicTable } from '../../protocol/index.ts'
 import { AckPacket, measurePublish, reasonCodes } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Batches } from '../model/batches.ts'
+import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Ack, DeferredAck } from '../model/deferred-ack.ts'
 import { remainingSeconds, withTopic, type Message } from '../model/message.ts'
@@ -11,16 +12,16 @@ import { headBits, sendKinds, type PublishExtra, type SendList } from '../model/
 import { aliasFor } from './topic-aliases.ts'
 
 /** Returns the list for packets that confirm nothing: immediate, or after the batch that this connection waits for. */
-export function sendsOf(state: BrokerState, connection: Connection): SendList {
+export function sendsOf(state: Parts<'batches' | 'outputs'>, connection: Connection): SendList {
   return connection.sendsDeferredUntilBatch > state.batches.committed
-    ? sendAllAfterCommit(state, connection)
+    ? sendAllAfterCommit(state.batches, connection)
     : state.outputs.sends
 }
 
 /** From now on all packets of this connection wait for the open batch. */
-export function sendAllAfterCommit(state: BrokerState, connection: Connection): SendList {
-  connection.sendsDeferredUntilBatch = state.batches.openBatch.number
-  return state.batches.openBatch.sendsAfterCommit
+export function sendAllAfterCommit(batches: Batches, connection: Connection): SendList {
+  connection.sendsDeferredUntilBatch = batches.openBatch.number
+  return batches.openBatch.sendsAfterCommit
 }
 
 export function sendPublish(list: SendList, connection: Connection, message: Message, head: number): void {
@@ -30,16 +31,16 @@ export function sendPublish(list: SendList, connection: Connection, message: Mes
 
 /** Does what `sendPublish` does, for connections with subscription identifiers, topic aliases or a mount point. */
 export function sendPublishWithExtra(
-  state: BrokerState,
+  state: Parts<'memory' | 'nowMs' | 'outputs' | 'settings' | 'topics'>,
   connection: Connection,
   message: Message,
   how: { list: SendList; head: number; subscriptionIdentifiers: readonly number[] | undefined },
 ): void {
   connection.unsentBytes += message.frameEnd - message.frameStart
-  const told = asToldTo(state, connection, message)
+  const told = asToldTo(state.topics, connection, message)
   // An alias is valid after the packet that introduces it. Packets that wait for the disk may be overtaken, so they
   // have none.
-  const mayHaveAlias = how.list === state.outputs.sends && hasRoomForAlias(state, connection, told, how)
+  const mayHaveAlias = how.list === state.outputs.sends && hasRoomForAlias(state.nowMs, connection, told, how)
   const alias = mayHaveAlias ? aliasFor(state, connection, told) : undefined
   const extra: PublishExtra = {
     subscriptionIdentifiers: how.subscriptionIdentifiers,
@@ -50,8 +51,8 @@ export function sendPublishWithExtra(
 }
 
 /** Returns the message with the topic as this client knows it. The bytes are shared. */
-function asToldTo(state: BrokerState, connection: Connection, message: Message): Message {
-  const topic = topicBelow(state.topics, connection.mountpoint, message.topic)
+function asToldTo(topics: TopicTable, connection: Connection, message: Message): Message {
+  const topic = topicBelow(topics, connection.mountpoint, message.topic)
   return topic === message.topic ? message : withTopic(message, topic)
 }
 
@@ -62,16 +63,21 @@ interface SizeTraits {
 }
 
 /** [MQTT5-3.1.2-24] Nothing larger than the client's Maximum Packet Size is sent to it. */
-export function fits(state: BrokerState, connection: Connection, message: Message, traits: SizeTraits): boolean {
+export function fits(
+  state: Parts<'nowMs' | 'topics'>,
+  connection: Connection,
+  message: Message,
+  traits: SizeTraits,
+): boolean {
   const { maximumPacketBytes } = connection
   if (maximumPacketBytes === Infinity) return true
-  const told = asToldTo(state, connection, message)
-  return bytesOf(state, connection, told, { ...traits, topicAlias: 0 }) <= maximumPacketBytes
+  const told = asToldTo(state.topics, connection, message)
+  return bytesOf(state.nowMs, connection, told, { ...traits, topicAlias: 0 }) <= maximumPacketBytes
 }
 
 /** Does the same for QoS 0, with plain arguments, because it is on the path of every message. */
 export function fitsAtMostOnce(
-  state: BrokerState,
+  state: Parts<'nowMs' | 'topics'>,
   connection: Connection,
   message: Message,
   subscriptionIdentifiers: readonly number[] | undefined,
@@ -82,7 +88,7 @@ export function fitsAtMostOnce(
 
 /** A message that is too large with an alias is sent without one. */
 function hasRoomForAlias(
-  state: BrokerState,
+  nowMs: number,
   connection: Connection,
   told: Message,
   { head, subscriptionIdentifiers }: { head: number; subscriptionIdentifiers: readonly number[] | undefined },
@@ -90,12 +96,12 @@ function hasRoomForAlias(
   const { maximumPacketBytes, outgoingAliasMaximum: topicAlias } = connection
   if (maximumPacketBytes === Infinity || topicAlias === 0) return true
   const traits = { qos: headBits.qos(head), subscriptionIdentifiers, topicAlias }
-  return bytesOf(state, connection, told, traits) <= maximumPacketBytes
+  return bytesOf(nowMs, connection, told, traits) <= maximumPacketBytes
 }
 
 /** Returns the size of the packet with its complete topic. `topicAlias` 0: none. */
 function bytesOf(
-  state: BrokerState,
+  nowMs: number,
   connection: Connection,
   told: Message,
   { qos, topicAlias, subscriptionIdentifiers }: SizeTraits & { readonly topicAlias: number },
@@ -110,7 +116,7 @@ function bytesOf(
       dup: false,
       packetId: 1,
       properties: told.properties,
-      messageExpiryIntervalSeconds: remainingSeconds(told, state.nowMs),
+      messageExpiryIntervalSeconds: remainingSeconds(told, nowMs),
       subscriptionIdentifiers,
       chunk: told.chunk,
       payloadStart: told.payloadStart,
@@ -131,8 +137,8 @@ const kindOfAck = {
  * Sends acknowledgements in the order of the received packets: none overtakes one that waits. Returns true if this one
  * waits as well.
  */
-export function sendAck(state: BrokerState, connection: Connection, ack: Ack): boolean {
-  if (connection.deferredAcks !== undefined) return holdBehind(state, connection.deferredAcks, ack)
+export function sendAck(state: Parts<'batches' | 'outputs'>, connection: Connection, ack: Ack): boolean {
+  if (connection.deferredAcks !== undefined) return holdBehind(state.batches, connection.deferredAcks, ack)
   const list = listForAck(state, connection, ack.waits)
   const reason = ack.reason ?? reasonCodes.success
   if (reason === reasonCodes.success || connection.version !== 5) {
@@ -143,12 +149,12 @@ export function sendAck(state: BrokerState, connection: Connection, ack: Ack): b
   return list !== state.outputs.sends
 }
 
-function holdBehind(state: BrokerState, held: DeferredAck[], ack: Ack): boolean {
-  held.push({ ack: ack, barrier: undefined, batch: ack.waits ? state.batches.openBatch.number : 0 })
+function holdBehind(batches: Batches, held: DeferredAck[], ack: Ack): boolean {
+  held.push({ ack: ack, barrier: undefined, batch: ack.waits ? batches.openBatch.number : 0 })
   return true
 }
 
-function listForAck(state: BrokerState, connection: Connection, waits: boolean): SendList {
+function listForAck(state: Parts<'batches' | 'outputs'>, connection: Connection, waits: boolean): SendList {
   const committed = state.batches.committed
   if (!waits && connection.acksDeferredUntilBatch <= committed && connection.sendsDeferredUntilBatch <= committed)
     return state.outputs.sends
@@ -157,12 +163,17 @@ function listForAck(state: BrokerState, connection: Connection, waits: boolean):
 }
 
 /** Sends SUBACK, UNSUBACK or CONNACK. `waits`: it confirms stored state, and nothing may overtake it. */
-export function sendPacket(state: BrokerState, connection: Connection, packet: ControlPacket, waits: boolean): void {
+export function sendPacket(
+  state: Parts<'batches' | 'outputs'>,
+  connection: Connection,
+  packet: ControlPacket,
+  waits: boolean,
+): void {
   if (connection.deferredAcks !== undefined) {
     connection.deferredAcks.push({ ack: packet, barrier: undefined, batch: waits ? state.batches.openBatch.number : 0 })
     return
   }
   const acksWait = connection.acksDeferredUntilBatch > state.batches.committed
-  const list = waits || acksWait ? sendAllAfterCommit(state, connection) : sendsOf(state, connection)
+  const list = waits || acksWait ? sendAllAfterCommit(state.batches, connection) : sendsOf(state, connection)
   list.packet(connection, packet)
 }

@@ -2,7 +2,8 @@
 // mqtt.max_topic_alias_bytes limits the bytes of the names, in addition to the number of aliases.
 
 import type { Topic } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { MemoryAccount } from '../model/memory-account.ts'
+import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Message } from '../model/message.ts'
 
@@ -12,13 +13,13 @@ const entryBytes = 256
 const copiesOfName = 2
 
 /** In each direction of one connection. */
-export function maxAliasNameBytes({ settings, memory }: BrokerState): number {
+export function maxAliasNameBytes({ settings, memory }: Parts<'memory' | 'settings'>): number {
   return Math.floor(settings.maxTopicAliasBytes * memory.shareOf('aliases'))
 }
 
 /** The first topics of a connection get the aliases of the client [MQTT5-3.1.2-26]. */
 export function aliasFor(
-  state: BrokerState,
+  state: Parts<'memory' | 'settings'>,
   connection: Connection,
   { topic }: Message,
 ): { topicAlias: number; isKnown: boolean } | undefined {
@@ -31,13 +32,13 @@ export function aliasFor(
   if (aliases.size >= connection.outgoingAliasMaximum || nameBytes > maxAliasNameBytes(state)) return undefined
   aliases.set(topic, aliases.size + 1)
   connection.outgoingAliasNameBytes = nameBytes
-  count(state, connection, bytesOf(topic))
+  count(state.memory, connection, bytesOf(topic))
   return { topicAlias: aliases.size, isKnown: false }
 }
 
 /** Assigns the client's alias to the topic. Returns false if the limit for the bytes of names is reached. */
 export function setIncomingAlias(
-  state: BrokerState,
+  state: Parts<'memory' | 'settings'>,
   connection: Connection,
   aliases: (Topic | undefined)[],
   { alias, topic }: { readonly alias: number; readonly topic: Topic },
@@ -48,21 +49,21 @@ export function setIncomingAlias(
   if (nameBytes > maxAliasNameBytes(state) && connection.listener.isBridge !== true) return false
   aliases[alias] = topic
   connection.incomingAliasNameBytes = nameBytes
-  count(state, connection, bytesOf(topic) - (before === undefined ? 0 : bytesOf(before)))
+  count(state.memory, connection, bytesOf(topic) - (before === undefined ? 0 : bytesOf(before)))
   return true
 }
 
 /** Frees the aliases of a closed connection. */
-export function forgetAliases(state: BrokerState, connection: Connection): void {
-  count(state, connection, -connection.aliasBytes)
+export function forgetAliases(memory: MemoryAccount, connection: Connection): void {
+  count(memory, connection, -connection.aliasBytes)
   connection.incomingAliasNameBytes = 0
   connection.outgoingAliasNameBytes = 0
   connection.outgoingAliases = undefined
 }
 
-function count(state: BrokerState, connection: Connection, bytes: number): void {
+function count(memory: MemoryAccount, connection: Connection, bytes: number): void {
   connection.aliasBytes += bytes
-  state.memory.add('aliases', bytes)
+  memory.add('aliases', bytes)
 }
 
 /** A topic that several connections use counts for each of them. */

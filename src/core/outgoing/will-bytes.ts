@@ -1,7 +1,8 @@
 // Memory of wills: counted for the shard as the use 'wills'. A large will is removed from memory when its record is
 // durable.
 
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
+import type { MemoryAccount } from '../model/memory-account.ts'
 import type { Message } from '../model/message.ts'
 import { messageSize } from '../model/message-size.ts'
 import type { SessionWill } from '../state/sessions/session-will.ts'
@@ -10,12 +11,12 @@ import type { SessionWill } from '../state/sessions/session-will.ts'
 const willObjectBytes = 200
 
 /** Counts the memory of the will. */
-export function countWill(state: BrokerState, will: SessionWill): void {
-  changeHeld(state, will, willObjectBytes + will.name.length + sizeOf(will.message))
+export function countWill(memory: MemoryAccount, will: SessionWill): void {
+  changeHeld(memory, will, willObjectBytes + will.name.length + sizeOf(will.message))
 }
 
-function changeHeld(state: BrokerState, will: SessionWill, heldBytes: number): void {
-  state.memory.add('wills', heldBytes - will.heldBytes)
+function changeHeld(memory: MemoryAccount, will: SessionWill, heldBytes: number): void {
+  memory.add('wills', heldBytes - will.heldBytes)
   will.heldBytes = heldBytes
 }
 
@@ -24,19 +25,19 @@ function sizeOf(message: Message | undefined): number {
 }
 
 /** Batches up to `number` are durable: large wills in them are on disk only from now on. */
-export function releaseWrittenWills(state: BrokerState, number: number): void {
+export function releaseWrittenWills(state: Parts<'memory' | 'wills'>, number: number): void {
   const { unwritten } = state.wills
   for (let next = unwritten.peek(); next !== undefined && next.batch <= number; next = unwritten.peek()) {
     unwritten.shift()
     const { will } = next
     will.message = undefined
-    if (will.heldBytes > 0) countWill(state, will)
+    if (will.heldBytes > 0) countWill(state.memory, will)
   }
 }
 
 /** Stops counting a will that was published or deleted. */
-export function releaseWill(state: BrokerState, will: SessionWill): void {
-  changeHeld(state, will, 0)
+export function releaseWill(memory: MemoryAccount, will: SessionWill): void {
+  changeHeld(memory, will, 0)
 }
 
 /** Returns the bytes of a published will that is kept until every shard has it. */

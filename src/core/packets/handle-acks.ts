@@ -77,11 +77,11 @@ function handlePubrec(state: BrokerState, connection: Connection, session: Sessi
 /** [MQTT-4.3.3-1] After PUBREC, store only the packet identifier, except for a bridge. */
 function markReceived(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   const staysWhole = session.bridge?.spool !== undefined
-  if (!staysWhole) lightenDelivery(state, session, delivery)
+  if (!staysWhole) lightenDelivery(state.memory, session, delivery)
   if (delivery.sequence !== 0) {
     if (!staysWhole) deleteDelivery(state, session, delivery)
     const { clientId } = session
-    putRecord(state, {
+    putRecord(state.batches, {
       kind: 'outgoing',
       clientId,
       packetId: delivery.packetId,
@@ -107,19 +107,19 @@ function handlePubcomp(state: BrokerState, connection: Connection, session: Sess
  */
 function freeGivenUp(state: BrokerState, session: Session, packetId: PacketId): void {
   if (session.outgoing.inflight?.releaseAbandoned(packetId) !== true || session.stored === undefined) return
-  deleteRecord(state, { kind: 'outgoing', clientId: session.clientId, packetId })
+  deleteRecord(state.batches, { kind: 'outgoing', clientId: session.clientId, packetId })
 }
 
 /** The exchange is complete: the in-flight window has space for the next message. */
 function finish(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   const { outgoing } = session
   outgoing.inflight?.remove(delivery)
-  releaseDelivery(state, session, delivery)
+  releaseDelivery(state.memory, session, delivery)
   if (delivery.sequence !== 0) {
     if (delivery.stage !== 'received') deleteDelivery(state, session, delivery)
     else if (session.bridge?.spool !== undefined) removeCompleted(state, session, delivery)
     if (delivery.qos === 2)
-      deleteRecord(state, { kind: 'outgoing', clientId: session.clientId, packetId: delivery.packetId })
+      deleteRecord(state.batches, { kind: 'outgoing', clientId: session.clientId, packetId: delivery.packetId })
   }
   // Checked here because usually no message waits, and each acknowledgement takes this path.
   if (
@@ -144,7 +144,7 @@ function handlePubrel(state: BrokerState, connection: Connection, session: Sessi
   }
   if (connection.canRefuseMessages && connection.unacknowledgedPublishes > 0) connection.unacknowledgedPublishes--
   const isStored = session.stored !== undefined
-  if (isStored) deleteRecord(state, { kind: 'incoming', clientId: session.clientId, packetId })
+  if (isStored) deleteRecord(state.batches, { kind: 'incoming', clientId: session.clientId, packetId })
   const released = releaseOnPeers(state, session, packetId)
   const what = { type: 'pubcomp', packetId, waits: isStored } as const
   if (released === undefined) sendAck(state, connection, what)

@@ -55,7 +55,7 @@ export function recordPartialPacket(state: BrokerState, connection: Connection, 
   if (bytes === 0) return
   connection.lastPacketAtMs = state.nowMs
   const now = stateOf(connection)
-  if (now.state === 'awaiting-authentication') pauseReading(state, connection, readPauseReasons.decision)
+  if (now.state === 'awaiting-authentication') pauseReading(state.outputs, connection, readPauseReasons.decision)
   if (now.state !== 'awaiting-auth' || bytes <= mostBytesOfAuth) return
   const text = 'a packet while CONNECT is not answered that is too large for AUTH'
   refuseConnection(state, connection, now.clientId, { reason: reasonCodes.packetTooLarge, text })
@@ -128,7 +128,7 @@ function deferBeforeDecision(
   if (packet.type === 'connect') return breach(state, connection, 'a second CONNECT')
   park(state, connection, now.parked, packet)
   const isEnough = now.parked.length >= state.settings.maxParkedPackets || isLarge(packet)
-  if (isEnough) pauseReading(state, connection, readPauseReasons.decision)
+  if (isEnough) pauseReading(state.outputs, connection, readPauseReasons.decision)
 }
 
 /** Maximum size of a packet that is parked for an unauthenticated client together with many others. */

@@ -350,7 +350,7 @@ function pauseUntil(
   { packet, reason }: { packet: PublishPacket; reason: ReadPauseReason },
 ): void {
   open.parked.push(packet)
-  pauseReading(state, connection, reason)
+  pauseReading(state.outputs, connection, reason)
 }
 
 /** Returns whether no peer delays the message. */
@@ -362,7 +362,7 @@ function isUnblockedByPeers(
 ): boolean {
   const { peerTable } = state
   if (peerTable === undefined) return true
-  if (packet.qos < 2 && everyPeerTakes(state, peerTable, packet.qos)) return true
+  if (packet.qos < 2 && everyPeerTakes(state.settings, peerTable, packet.qos)) return true
   const passage = permitOf(state, peerTable, { session: open.session, packet, topic })
   if (passage === 'go') return true
   if (passage === 'refuse' && connection.canRefuseMessages) {

@@ -158,7 +158,7 @@ export function refusalOf(state: BrokerState, session: Session, filter: TopicFil
   const { settings } = state
   if (splitExclusiveFilter(filter) !== undefined && !settings.exclusiveSubscriptionAvailable)
     return reasonCodes.topicFilterInvalid
-  if (!canHold(state, session, filter)) return reasonCodes.quotaExceeded
+  if (!canHold(state.subscriptions, session, filter)) return reasonCodes.quotaExceeded
   const isShared = splitSharedFilter(filter) !== undefined
   if (isShared && !settings.sharedSubscriptionAvailable) return reasonCodes.sharedSubscriptionsNotSupported
   if (!settings.wildcardSubscriptionAvailable && hasWildcard(filter))
@@ -202,9 +202,10 @@ export function subscribe(
     session.subscriptionUsage?.add(filter)
   }
   state.router.subscribe(filter, session, options)
-  if (state.peerTable !== undefined) updateInterest(state, presenceOf(session), filter, { before, after: options })
+  if (state.peerTable !== undefined)
+    updateInterest(state.peerTable, presenceOf(session), filter, { before, after: options })
   state.bridges.clientFilters?.note(session, filter, { before, after: options })
-  if (session.stored !== undefined) putRecord(state, recordOf(session, filter, options))
+  if (session.stored !== undefined) putRecord(state.batches, recordOf(session, filter, options))
   state.outputs.events.push({ event: 'subscribed', clientId: session.clientId, filter, qos: options.qos })
   return { filter, options, isNew }
 }
@@ -265,10 +266,12 @@ export function unsubscribe(
   state.subscriptions.countSubscription(session, filter, -1)
   state.router.unsubscribe(filter, session)
   releaseExclusive(state, session, filter)
-  if (state.peerTable !== undefined) updateInterest(state, presenceOf(session), filter, { before, after: undefined })
+  if (state.peerTable !== undefined)
+    updateInterest(state.peerTable, presenceOf(session), filter, { before, after: undefined })
   state.bridges.clientFilters?.note(session, filter, { before, after: undefined })
   cancelReplays(state, session, filter)
-  if (session.stored !== undefined) deleteRecord(state, { kind: 'subscription', clientId: session.clientId, filter })
+  if (session.stored !== undefined)
+    deleteRecord(state.batches, { kind: 'subscription', clientId: session.clientId, filter })
   state.outputs.events.push({ event: 'unsubscribed', clientId: session.clientId, filter })
   if (state.rules.triggers.wanted['session-unsubscribed'])
     recordSubscription(state, 'session-unsubscribed', session, { filter, qos: before.qos, properties })

@@ -74,7 +74,7 @@ export function handleReleaseRequest(
 
 function holdsPacketId(state: BrokerState, clientId: string, { publisher, packetId }: Exchange): boolean {
   const session = state.sessions.get(clientId)
-  if (session === undefined || peerNameOf(state, session) !== publisher) return false
+  if (session === undefined || peerNameOf(state.ids, session) !== publisher) return false
   return session.incoming.packetIds?.has(packetId) === true || session.incoming.forwarded?.get(packetId) !== undefined
 }
 
@@ -94,7 +94,7 @@ export function removeReceivedId(
   const beyond = assignments?.beyond(place.own).filter((number) => number < place.count) ?? []
   if (assignments === undefined || beyond.length === 0) {
     if (received.release(publisher, packetId) !== 'on disk') return { batch: 0, barrier: undefined }
-    deleteRecord(state, { kind: 'forwarded', shard: place.own, publisher, packetId })
+    deleteRecord(state.batches, { kind: 'forwarded', shard: place.own, publisher, packetId })
     return { batch: state.batches.openBatch.number, barrier: undefined }
   }
   const peers = beyond.map((number) => peerTable.peer(number))
@@ -119,7 +119,7 @@ function releaseOnFurtherShards(
   sendRelease(state, { kind: 'release', publisher, packetId }, { peers, behind, barrier: beyond })
   beyond.whenComplete(() => {
     if (received.release(publisher, packetId) !== 'on disk') return everywhere.arrive()
-    deleteRecord(state, { kind: 'forwarded', shard: place.own, publisher, packetId })
+    deleteRecord(state.batches, { kind: 'forwarded', shard: place.own, publisher, packetId })
     state.storage.barriersByBatch.push({ batch: state.batches.openBatch.number, barrier: everywhere })
   })
   beyond.arrive()

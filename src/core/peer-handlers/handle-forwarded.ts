@@ -188,7 +188,13 @@ function storeReceivedId(
   peerTable.received.add(publisher, packetId, { isStored, nowMs: state.nowMs, assignments })
   const shard = peerTable.shard.own
   if (isStored)
-    putRecord(state, { kind: 'forwarded', shard, publisher, packetId, assignments: assignments?.toRecords() ?? [] })
+    putRecord(state.batches, {
+      kind: 'forwarded',
+      shard,
+      publisher,
+      packetId,
+      assignments: assignments?.toRecords() ?? [],
+    })
   scheduleExpiry(state)
 }
 

@@ -14,5 +14,5 @@ export function handlePeerCommit(state: BrokerState, peer: Peer, committed: Peer
     hasReleased ||= message.kind === 'release'
   }
   // Publishers may wait for space in the outbox, or for their packet identifier.
-  if (resumeAfterBackpressure(state, peer) || hasReleased) resumeWaitingForPeers(state)
+  if (resumeAfterBackpressure(state.settings, peer) || hasReleased) resumeWaitingForPeers(state)
 }

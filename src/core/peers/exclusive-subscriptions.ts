@@ -7,20 +7,22 @@
 // filters of one shard; the registry of the node is divided among all shards (exclusive-registry.ts).
 
 import { splitExclusiveFilter, type TopicFilter } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { OutputLists } from '../state/output-lists.ts'
+import type { Parts } from '../state/parts.ts'
+import type { SubscriptionState } from '../state/subscription-state.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import { ownerOf } from '../model/peer-messages.ts'
 import type { Session } from '../state/sessions/session.ts'
 
 /** Returns false if another session holds the filter. True for filters that are not exclusive. */
-export function canHold(state: BrokerState, session: Session, filter: TopicFilter): boolean {
+export function canHold(subscriptions: SubscriptionState, session: Session, filter: TopicFilter): boolean {
   const bare = splitExclusiveFilter(filter)
   if (bare === undefined) return true
-  const holder = state.subscriptions.exclusiveHolders.get(bare)
+  const holder = subscriptions.exclusiveHolders.get(bare)
   return holder === undefined || holder === session
 }
 
-export function recordHeld(state: BrokerState, session: Session, filter: TopicFilter): void {
+export function recordHeld(state: Parts<'peerTable' | 'subscriptions'>, session: Session, filter: TopicFilter): void {
   const bare = splitExclusiveFilter(filter)
   if (bare === undefined) return
   state.subscriptions.exclusiveHolders.set(bare, session)
@@ -29,24 +31,33 @@ export function recordHeld(state: BrokerState, session: Session, filter: TopicFi
   peerTable.exclusive.acquire(bare, peerTable.shard.own, session.clientId)
 }
 
-export function releaseExclusive(state: BrokerState, session: Session, filter: TopicFilter): void {
+export function releaseExclusive(
+  state: Parts<'outputs' | 'peerTable' | 'subscriptions'>,
+  session: Session,
+  filter: TopicFilter,
+): void {
   const bare = splitExclusiveFilter(filter)
   if (bare === undefined || state.subscriptions.exclusiveHolders.get(bare) !== session) return
   state.subscriptions.exclusiveHolders.delete(bare)
-  if (state.peerTable !== undefined) releaseAtOwner(state, state.peerTable, bare, session.clientId)
+  if (state.peerTable !== undefined) releaseAtOwner(state.outputs, state.peerTable, bare, session.clientId)
 }
 
 /** Request ID of announcements, which no request asked for. */
 export const announcement = 0
 
 /** Releases a filter at the shard that owns this part of the registry. A failed shard learns it when it is back. */
-export function releaseAtOwner(state: BrokerState, peerTable: PeerTable, filter: TopicFilter, clientId: string): void {
+export function releaseAtOwner(
+  outputs: OutputLists,
+  peerTable: PeerTable,
+  filter: TopicFilter,
+  clientId: string,
+): void {
   const { own, count } = peerTable.shard
   const owner = ownerOf(filter, count)
   if (owner === own) return peerTable.exclusive.release(filter, own, clientId)
   if (peerTable.peer(owner).link === undefined) return
   const message = { kind: 'exclusive-given-back', question: announcement, filter, clientId } as const
-  state.outputs.peerSends.push({ to: owner, message })
+  outputs.peerSends.push({ to: owner, message })
 }
 
 /** Returns the subscription of the other kind to the same filter, which is replaced; undefined if there is none. */

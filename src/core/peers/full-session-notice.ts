@@ -3,7 +3,6 @@
 // refused with the response of this shard.
 
 import { splitExclusiveFilter } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Session, PersistentQueue } from '../state/sessions/session.ts'
 
@@ -14,17 +13,22 @@ import type { Session, PersistentQueue } from '../state/sessions/session.ts'
 const freePart = 1 / 64
 
 /** Tells the peers, unless they know. */
-export function announceFull(state: BrokerState, session: Session, stored: PersistentQueue): void {
-  if (state.peerTable === undefined || stored.isFullAnnounced) return
+export function announceFull(peerTable: PeerTable | undefined, session: Session, stored: PersistentQueue): void {
+  if (peerTable === undefined || stored.isFullAnnounced) return
   stored.isFullAnnounced = true
-  changeFullness(state.peerTable, session, 1)
+  changeFullness(peerTable, session, 1)
 }
 
 /** Called when a message left a queue that the peers know as full. `max`: the limit of the queue. */
-export function announceSpace(state: BrokerState, session: Session, stored: PersistentQueue, max: number): void {
+export function announceSpace(
+  peerTable: PeerTable | undefined,
+  session: Session,
+  stored: PersistentQueue,
+  max: number,
+): void {
   if (stored.count > max - Math.max(1, Math.floor(max * freePart))) return
   stored.isFullAnnounced = false
-  if (state.peerTable !== undefined) changeFullness(state.peerTable, session, -1)
+  if (peerTable !== undefined) changeFullness(peerTable, session, -1)
 }
 
 function changeFullness({ interest }: PeerTable, { subscriptions }: Session, change: 1 | -1): void {

@@ -2,7 +2,9 @@
 // peer receives nothing until it is back; the messages stored for it have a limit.
 
 import type { QoS, Topic } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { BrokerRouter } from '../state/broker-state.ts'
+import type { CoreSettings } from '../model/settings.ts'
+import type { Parts } from '../state/parts.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import { ownerOf } from '../model/peer-messages.ts'
@@ -12,14 +14,14 @@ export type PublishPermit = 'go' | 'wait' | 'refuse'
 
 /** Returns whether peers allow a client to publish on this topic now. */
 export function publishPermitFor(
-  state: BrokerState,
+  state: Parts<'router' | 'settings'>,
   peerTable: PeerTable,
   publish: { topic: Topic; qos: QoS; retain: boolean },
 ): PublishPermit {
   let passage: PublishPermit = 'go'
   for (const peer of peerTable.peers) {
-    const trouble = permitForPeer(state, peer, publish.qos)
-    if (trouble === 'go' || !isConcerned(state, peerTable, peer, publish)) continue
+    const trouble = permitForPeer(state.settings, peer, publish.qos)
+    if (trouble === 'go' || !isConcerned(state.router, peerTable, peer, publish)) continue
     if (!peer.isCongested) peer.hasPausedPublishers = true
     if (trouble === 'refuse') return 'refuse'
     passage = 'wait'
@@ -28,14 +30,14 @@ export function publishPermitFor(
 }
 
 /** Returns whether no peer requires waiting, which is the usual case. */
-export function everyPeerTakes(state: BrokerState, peerTable: PeerTable, qos: QoS): boolean {
-  for (const peer of peerTable.peers) if (permitForPeer(state, peer, qos) !== 'go') return false
+export function everyPeerTakes(settings: CoreSettings, peerTable: PeerTable, qos: QoS): boolean {
+  for (const peer of peerTable.peers) if (permitForPeer(settings, peer, qos) !== 'go') return false
   return true
 }
 
-function permitForPeer(state: BrokerState, peer: Peer, qos: QoS): PublishPermit {
+function permitForPeer(settings: CoreSettings, peer: Peer, qos: QoS): PublishPermit {
   if (peer.isCongested) return 'wait'
-  const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings
+  const { maxUnconfirmedMessages, maxUnconfirmedBytes } = settings
   const { length, bytes } = unconfirmedOf(peer)
   if (qos === 0 || (length < maxUnconfirmedMessages && bytes < maxUnconfirmedBytes)) return 'go'
   return peer.link === undefined ? 'refuse' : 'wait'
@@ -46,12 +48,12 @@ function unconfirmedOf({ outbox, uncommitted }: Peer): { length: number; bytes: 
 }
 
 function isConcerned(
-  state: BrokerState,
+  router: BrokerRouter,
   { shard }: PeerTable,
   peer: Peer,
   { topic, retain }: { topic: Topic; retain: boolean },
 ): boolean {
-  const plan = state.router.planFor(topic)
+  const plan = router.planFor(topic)
   return (
     plan.peers.some((part) => part.peer === peer) ||
     plan.spanning.some(({ onPeers }) => [...onPeers.members()].some(({ subscriber }) => subscriber === peer)) ||
@@ -60,8 +62,8 @@ function isConcerned(
 }
 
 /** Returns whether the peer can receive again after publishers had to wait for it. */
-export function resumeAfterBackpressure(state: BrokerState, peer: Peer): boolean {
-  const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings
+export function resumeAfterBackpressure(settings: CoreSettings, peer: Peer): boolean {
+  const { maxUnconfirmedMessages, maxUnconfirmedBytes } = settings
   const { length, bytes } = unconfirmedOf(peer)
   if (!peer.hasPausedPublishers || length * 2 > maxUnconfirmedMessages || bytes * 2 > maxUnconfirmedBytes) return false
   peer.hasPausedPublishers = false

@@ -3,7 +3,8 @@
 // identifier only after all shards removed it; otherwise a new message would be taken for the old one.
 
 import type { PacketId } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts, ReleaseParts } from '../state/parts.ts'
+import type { UniqueIds } from '../state/unique-ids.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import type { PeerRelease } from '../model/peer-messages.ts'
 import { ForwardedPacketIds } from '../state/sessions/forwarded-packet-ids.ts'
@@ -15,10 +16,10 @@ import { sendInTurn, sendNext } from './send-to-peer.ts'
  * Returns a name that no other session has, not even a later session of the same client: an identifier of an ended
  * session that was never released must not suppress a message of the next session.
  */
-export function peerNameOf(state: BrokerState, session: Session): string {
+export function peerNameOf(ids: UniqueIds, session: Session): string {
   // A persistent session keeps its name after a restart. Other sessions do not survive the shard.
   if (session.stored !== undefined) return `${session.createdAtMs.toString(36)} ${session.clientId}`
-  session.incoming.peerName ??= `${state.ids.nextName()} ${session.clientId}`
+  session.incoming.peerName ??= `${ids.nextName()} ${session.clientId}`
   return session.incoming.peerName
 }
 
@@ -38,7 +39,7 @@ export function recordForwarded(session: Session, packetId: PacketId, peer: Peer
  * Tells all peers that know the packet identifier to remove it. The barrier completes when they committed that;
  * undefined if no peer knows it, so that it may be reused at once.
  */
-export function releaseOnPeers(state: BrokerState, session: Session, packetId: PacketId): CommitBarrier | undefined {
+export function releaseOnPeers(state: ReleaseParts, session: Session, packetId: PacketId): CommitBarrier | undefined {
   const { peerTable } = state
   if (peerTable === undefined) return undefined
   const known = session.incoming.forwarded?.get(packetId)
@@ -51,7 +52,7 @@ export function releaseOnPeers(state: BrokerState, session: Session, packetId: P
 }
 
 function sendReleased(
-  state: BrokerState,
+  state: ReleaseParts,
   session: Session,
   { packetId, peers }: { packetId: PacketId; peers: readonly Peer[] },
 ): CommitBarrier | undefined {
@@ -63,7 +64,7 @@ function sendReleased(
   session.incoming.forwarded ??= new ForwardedPacketIds()
   const spread = session.incoming.forwarded.get(packetId)?.spread
   session.incoming.forwarded.release(packetId, barrier)
-  const message: PeerRelease = { kind: 'release', publisher: peerNameOf(state, session), packetId }
+  const message: PeerRelease = { kind: 'release', publisher: peerNameOf(state.ids, session), packetId }
   sendRelease(state, message, { peers, behind: spread === undefined ? [] : [spread], barrier })
   barrier.whenComplete(() => session.incoming.forwarded?.delete(packetId))
   barrier.arrive()
@@ -76,7 +77,7 @@ function sendReleased(
  * them, and get both again.
  */
 export function sendRelease(
-  state: BrokerState,
+  state: Parts<'batches' | 'outputs' | 'payloads' | 'storage'>,
   message: PeerRelease,
   { peers, behind, barrier }: { peers: readonly Peer[]; behind: readonly CommitBarrier[]; barrier: CommitBarrier },
 ): void {
@@ -94,15 +95,20 @@ export function sendRelease(
 }
 
 /** In order: messages without confirmation may still wait in the outbox. */
-function release(state: BrokerState, peer: Peer, message: PeerRelease, barrier: CommitBarrier): void {
+function release(
+  state: Parts<'batches' | 'outputs' | 'payloads' | 'storage'>,
+  peer: Peer,
+  message: PeerRelease,
+  barrier: CommitBarrier,
+): void {
   barrier.expect()
   sendInTurn(state, peer, { message: undefined, isDecided: true }, () => {
     peer.outbox.push(message, barrier)
-    sendNext(state, peer)
+    sendNext(state.outputs, peer)
   })
 }
 
 /** The session ended: no peer must remember its identifiers. */
-export function releaseAllOnPeers(state: BrokerState, session: Session): void {
+export function releaseAllOnPeers(state: ReleaseParts, session: Session): void {
   for (const packetId of session.incoming.forwarded?.packetIds() ?? []) releaseOnPeers(state, session, packetId)
 }

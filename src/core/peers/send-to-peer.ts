@@ -1,6 +1,7 @@
 // The last step towards a peer: messages are numbered, and sent at once or after those that wait in its outbox.
 
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts, PeerSendParts } from '../state/parts.ts'
+import type { OutputLists } from '../state/output-lists.ts'
 import { copyOut, type Message } from '../model/message.ts'
 import type { LinkState, Peer } from '../state/peers/peer.ts'
 import type { PeerPublish, PeerRelease } from '../model/peer-messages.ts'
@@ -8,19 +9,19 @@ import { CommitBarrier } from '../model/commit-barrier.ts'
 
 /** Sends a message that is not stored: it is lost if the link fails. */
 export function sendNumbered(
-  state: BrokerState,
+  outputs: OutputLists,
   peer: Peer,
   link: LinkState,
   message: PeerPublish | PeerRelease,
 ): void {
   link.sent++
-  state.outputs.peerSends.push({ to: peer.number, message })
+  outputs.peerSends.push({ to: peer.number, message })
 }
 
 /** Does the same for a plain message (`PeerSender`), which needs no other fields. */
-export function sendPlainNumbered(state: BrokerState, peer: Peer, link: LinkState, message: Message): void {
+export function sendPlainNumbered(outputs: OutputLists, peer: Peer, link: LinkState, message: Message): void {
   link.sent++
-  state.outputs.peerSends.sendPlain(peer.number, message)
+  outputs.peerSends.sendPlain(peer.number, message)
 }
 
 /**
@@ -29,7 +30,7 @@ export function sendPlainNumbered(state: BrokerState, peer: Peer, link: LinkStat
  * dropped and counted.
  */
 export function storeAndSend(
-  state: BrokerState,
+  state: PeerSendParts,
   peer: Peer,
   send: PeerPublish,
   barrier: CommitBarrier | undefined,
@@ -44,7 +45,7 @@ export function storeAndSend(
   barrier?.expect()
   if (send.message.qos === 2 && send.exactlyOnce === undefined) storeUnderOwnName(state, peer, send, barrier)
   else peer.outbox.push(send, barrier)
-  sendNext(state, peer)
+  sendNext(state.outputs, peer)
   return true
 }
 
@@ -57,7 +58,7 @@ const onlyPacketId = 1
  * it.
  */
 function storeUnderOwnName(
-  state: BrokerState,
+  state: Parts<'ids' | 'outputs'>,
   peer: Peer,
   send: PeerPublish,
   barrier: CommitBarrier | undefined,
@@ -66,7 +67,7 @@ function storeUnderOwnName(
   const taken = new CommitBarrier()
   taken.whenComplete(() => {
     peer.outbox.push({ kind: 'release', ...name }, undefined)
-    sendNext(state, peer)
+    sendNext(state.outputs, peer)
     barrier?.arrive(taken.refusal)
   })
   peer.outbox.push({ ...send, exactlyOnce: name }, taken)
@@ -77,7 +78,7 @@ function storeUnderOwnName(
  * durable first.
  */
 export function sendInTurn(
-  state: BrokerState,
+  state: Parts<'batches' | 'payloads' | 'storage'>,
   { uncommitted }: Peer,
   { message, isDecided }: { message: Message | undefined; isDecided: boolean },
   leave: () => void,
@@ -92,9 +93,9 @@ export function sendInTurn(
 }
 
 /** Sends the last message of the outbox at once, if no other waits before it. */
-export function sendNext(state: BrokerState, peer: Peer): void {
+export function sendNext(outputs: OutputLists, peer: Peer): void {
   const { link, outbox } = peer
   if (link === undefined || peer.isCongested || outbox.unsentCount !== 1) return
   const message = outbox.takeUnsent(link.sent + 1)
-  if (message !== undefined) sendNumbered(state, peer, link, message)
+  if (message !== undefined) sendNumbered(outputs, peer, link, message)
 }

@@ -1,7 +1,8 @@
 // Messages to peers that are sent once per turn, not once per message: the filters of sessions of this shard, the
 // commits of the peers' messages, and stored messages for a peer that is back.
 
-import type { BrokerState } from '../state/broker-state.ts'
+import type { OutputLists } from '../state/output-lists.ts'
+import type { Parts } from '../state/parts.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { LinkState, Peer } from '../state/peers/peer.ts'
 import type { Interest } from '../model/peer-messages.ts'
@@ -11,7 +12,7 @@ const maxFiltersAtOnce = 1_000
 const maxKeptAtOnce = 256
 
 /** Called when the outputs of a turn are taken. */
-export function syncPeers(state: BrokerState, peerTable: PeerTable): void {
+export function syncPeers(state: Parts<'outputs' | 'peerTable'>, peerTable: PeerTable): void {
   const { interest } = peerTable
   if (interest.hasChanges) {
     const changes = interest.takeChanges()
@@ -24,7 +25,7 @@ export function syncPeers(state: BrokerState, peerTable: PeerTable): void {
     if (peer.link.fullSync !== undefined) continueFullSync(state, peer, peer.link)
     const committed = peer.link.acks.take()
     if (committed !== undefined) state.outputs.peerSends.push({ to: peer.number, message: committed })
-    if (peer.outbox.hasUnsent) sendStored(state, peer, peer.link)
+    if (peer.outbox.hasUnsent) sendStored(state.outputs, peer, peer.link)
   }
 }
 
@@ -37,7 +38,7 @@ export function hasUnsentState(peerTable: PeerTable): boolean {
 }
 
 function sendInterest(
-  state: BrokerState,
+  state: Parts<'outputs' | 'peerTable'>,
   peer: Peer,
   what: { changes: readonly Interest[]; isFirst: boolean; isComplete: boolean },
 ): void {
@@ -47,7 +48,7 @@ function sendInterest(
 }
 
 /** Sends the next slice of all filters to a new peer. The first slice is the first message on its link. */
-export function continueFullSync(state: BrokerState, peer: Peer, link: LinkState): void {
+export function continueFullSync(state: Parts<'outputs' | 'peerTable'>, peer: Peer, link: LinkState): void {
   const changes: Interest[] = []
   while (changes.length < maxFiltersAtOnce) {
     const next = link.fullSync?.next()
@@ -63,11 +64,11 @@ export function continueFullSync(state: BrokerState, peer: Peer, link: LinkState
   sendInterest(state, peer, { changes, isFirst, isComplete: link.fullSync === undefined })
 }
 
-function sendStored(state: BrokerState, peer: Peer, link: LinkState): void {
+function sendStored(outputs: OutputLists, peer: Peer, link: LinkState): void {
   for (let count = 0; count < maxKeptAtOnce && !peer.isCongested; count++) {
     const message = peer.outbox.takeUnsent(link.sent + 1)
     if (message === undefined) return
     link.sent++
-    state.outputs.peerSends.push({ to: peer.number, message })
+    outputs.peerSends.push({ to: peer.number, message })
   }
 }

@@ -2,7 +2,7 @@
 // until all peers have it.
 
 import { splitExclusiveFilter, type SubackPacket, type TopicFilter } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { AckParts, Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { SessionPresence } from '../state/peers/local-interest.ts'
@@ -14,7 +14,7 @@ import { sendPacket } from '../outgoing/send-to-client.ts'
 
 /** Sends SUBACK after the commit if the session is persistent, and after every peer has the granted filters. */
 export function sendSubackWhenSeen(
-  state: BrokerState,
+  state: AckParts & Parts<'peerTable'>,
   connection: Connection,
   answer: { session: Session; suback: SubackPacket; granted: readonly TopicFilter[] },
 ): void {
@@ -60,12 +60,12 @@ export function presenceOf({ connection, stored }: Session): SessionPresence {
 
 /** A subscription of a session was added, changed or removed; `undefined` on the side where there is none. */
 export function updateInterest(
-  state: BrokerState,
+  peerTable: PeerTable | undefined,
   standing: SessionPresence,
   filter: TopicFilter,
   change: { before: SubscriptionOptions | undefined; after: SubscriptionOptions | undefined },
 ): void {
-  const interest = state.peerTable?.interest
+  const interest = peerTable?.interest
   if (interest === undefined) return
   const { before, after } = change
   // For peers an exclusive filter is an ordinary one. The registry handles the exclusion.
@@ -77,8 +77,8 @@ export function updateInterest(
 /**
  * The client of a session connected (1) or disconnected (-1), which changes the distribution of shared subscriptions.
  */
-export function updatePresence(state: BrokerState, session: Session, change: 1 | -1): void {
-  const interest = state.peerTable?.interest
+export function updatePresence(peerTable: PeerTable | undefined, session: Session, change: 1 | -1): void {
+  const interest = peerTable?.interest
   if (interest === undefined || session.subscriptions === undefined) return
   for (const filter of session.subscriptions.keys()) {
     if (filter.startsWith('$share/')) interest.changePresence(filter, change)

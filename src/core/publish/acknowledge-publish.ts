@@ -21,7 +21,7 @@ import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
  */
 export function recordIncoming(state: BrokerState, session: Session, packetId: PacketId): void {
   const assignments = session.incoming.forwarded?.get(packetId)?.assignments?.toRecords() ?? []
-  putRecord(state, { kind: 'incoming', clientId: session.clientId, packetId, assignments })
+  putRecord(state.batches, { kind: 'incoming', clientId: session.clientId, packetId, assignments })
 }
 
 /** Sends the first acknowledgement of a message that was just delivered. */
@@ -84,7 +84,7 @@ function markRefused(barrier: CommitBarrier, refusal: ReasonCode, released: Comm
 function removeIncoming(state: BrokerState, session: Session, packetId: PacketId): CommitBarrier | undefined {
   const isOpen = session.incoming.packetIds?.delete(packetId) === true
   if (isOpen && session.stored !== undefined)
-    deleteRecord(state, { kind: 'incoming', clientId: session.clientId, packetId })
+    deleteRecord(state.batches, { kind: 'incoming', clientId: session.clientId, packetId })
   return releaseOnPeers(state, session, packetId)
 }
 

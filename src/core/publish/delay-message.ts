@@ -51,7 +51,7 @@ export function delayMessage(state: BrokerState, message: Message, dueAtMs: numb
   const name = reserveDelayedName(state.ids, message.publisher)
   const own = copyAlone(message, never)
   const will = new SessionWill({ name, message: own, delaySeconds: 0, createdAtMs: state.nowMs })
-  putRecord(state, { kind: 'will', clientId: name, message: toStored(own), delaySeconds: 0, dueAtMs })
+  putRecord(state.batches, { kind: 'will', clientId: name, message: toStored(own), delaySeconds: 0, dueAtMs })
   if (isLarge(state, own)) state.wills.unwritten.push({ batch: state.batches.openBatch.number, will })
   addDelayed(state, will, own, dueAtMs)
 }
@@ -72,7 +72,7 @@ export function takeDelayed(state: BrokerState, id: string): DelayedMessage | un
   if (found === undefined) return undefined
   state.wills.delayedMessages.delete(id)
   state.deadlines.cancel('delayed-due', id)
-  releaseWill(state, found.will)
+  releaseWill(state.memory, found.will)
   return found
 }
 
@@ -82,7 +82,7 @@ function addDelayed(state: BrokerState, will: SessionWill, message: Message, due
   const told = { qos, retain, publisher, publisherUsername, publishedAtMs, payloadBytes }
   state.wills.delayedMessages.set(id, { will, dueAtMs, topic: message.topic.name, ...told })
   state.deadlines.set('delayed-due', id, dueAtMs)
-  countWill(state, will)
+  countWill(state.memory, will)
 }
 
 function isLarge(state: BrokerState, { topic, payloadBytes, properties }: Message): boolean {

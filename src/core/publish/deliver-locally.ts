@@ -64,7 +64,7 @@ export function matchesFullPeerSession(state: BrokerState, message: Message): bo
   const { peerTable } = state
   if (peerTable === undefined || peerTable.fullPeerFilters === 0 || message.qos === 0) return false
   const { peers } = state.router.planFor(message.topic)
-  return peers.some(({ isFull, storedQoS }) => isFull && effectiveQoS(state, message.qos, storedQoS) > 0)
+  return peers.some(({ isFull, storedQoS }) => isFull && effectiveQoS(state.settings, message.qos, storedQoS) > 0)
 }
 
 type IsTrue = (member: { subscriber: Session }) => boolean
@@ -76,7 +76,7 @@ function isFullFor(group: SharedGroup<Session>, isAllowed: IsTrue, isFull: IsTru
 }
 
 function isStoredFor(state: BrokerState, recipient: MatchedSubscriber<Session>, message: Message): boolean {
-  return recipient.subscriber.stored !== undefined && effectiveQoS(state, message.qos, recipient.qos) > 0
+  return recipient.subscriber.stored !== undefined && effectiveQoS(state.settings, message.qos, recipient.qos) > 0
 }
 
 /**
@@ -100,7 +100,7 @@ function deliver(
 ): boolean {
   const session = recipient.subscriber
   if (recipient.hasNoLocal && session === publisher) return deliverToSelf(state, recipient, message)
-  const qos = effectiveQoS(state, message.qos, recipient.qos)
+  const qos = effectiveQoS(state.settings, message.qos, recipient.qos)
   const retain = recipient.retainAsPublished && message.retain
   if (qos < recipient.raisesTo) {
     enqueueForSession(state, session, message, raisedDelivery(message, { raisesTo: recipient.raisesTo, retain }))
@@ -123,7 +123,7 @@ function deliverToSelf(state: BrokerState, recipient: MatchedSubscriber<Session>
     return false
   }
   enqueueForSession(state, recipient.subscriber, message, {
-    qos: effectiveQoS(state, message.qos, effective.qos),
+    qos: effectiveQoS(state.settings, message.qos, effective.qos),
     retain: effective.retainAsPublished && message.retain,
     subscriptionIdentifiers: effective.identifiers,
     group: undefined,
@@ -133,7 +133,7 @@ function deliverToSelf(state: BrokerState, recipient: MatchedSubscriber<Session>
 
 /** Records the skipped delivery for rules. */
 function recordNoLocal(state: BrokerState, recipient: MatchedSubscriber<Session>, message: Message): void {
-  const qos = effectiveQoS(state, message.qos, recipient.qos)
+  const qos = effectiveQoS(state.settings, message.qos, recipient.qos)
   const { retain } = message
   const of = { message, qos, retain, reason: 'no-local', atMs: state.nowMs } as const
   state.rules.triggers.addDelivery('delivery-dropped', recipient.subscriber, of)
@@ -161,7 +161,7 @@ export function deliverToGroup(
   if (member === undefined) return false
   const { options, subscriber } = member
   const given = except === undefined ? message : state.shared.redelivery.forSession(message, subscriber)
-  const qos = effectiveQoS(state, message.qos, options.qos)
+  const qos = effectiveQoS(state.settings, message.qos, options.qos)
   enqueueForSession(state, subscriber, given, {
     qos,
     retain: options.retainAsPublished && message.retain,

@@ -24,7 +24,8 @@ export function expireUnreleased(state: BrokerState, session: Session): void {
       continue
     }
     session.incoming.packetIds.delete(packetId)
-    if (session.stored !== undefined) deleteRecord(state, { kind: 'incoming', clientId: session.clientId, packetId })
+    if (session.stored !== undefined)
+      deleteRecord(state.batches, { kind: 'incoming', clientId: session.clientId, packetId })
     releaseOnPeers(state, session, packetId)
   }
   // Before this time no identifier can expire, so the loop over up to 65,535 of them does not run at each PUBLISH.

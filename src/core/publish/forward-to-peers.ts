@@ -140,13 +140,14 @@ function isStoredNowhere(
 ): boolean {
   if (packetId !== 0 || plan.spanning.length > 0) return false
   if (qos === 0) return true
-  for (const { storedQoS } of plan.peers) if (effectiveQoS(state, qos, storedQoS) > 0) return false
+  for (const { storedQoS } of plan.peers) if (effectiveQoS(state.settings, qos, storedQoS) > 0) return false
   return true
 }
 
 /** Sends the message unchanged. */
 function forwardUnstored(state: BrokerState, plan: DeliveryPlan<Session, Peer>, message: Message): number {
-  for (const { peer } of plan.peers) if (peer.link !== undefined) sendPlainNumbered(state, peer, peer.link, message)
+  for (const { peer } of plan.peers)
+    if (peer.link !== undefined) sendPlainNumbered(state.outputs, peer, peer.link, message)
   return plan.peers.length
 }
 
@@ -162,7 +163,7 @@ function deliveriesFor(
     assignments?.toSubscribersOf.push(peer.number)
     const part = deliveryFor(wanted, peer)
     part.isForSubscribers = true
-    part.isKept = message.qos > 0 && effectiveQoS(state, message.qos, storedQoS) > 0
+    part.isKept = message.qos > 0 && effectiveQoS(state.settings, message.qos, storedQoS) > 0
   }
   return wanted
 }
@@ -248,7 +249,7 @@ function sendDelivery(
   if (isKept || (isToBeRetained && peer.link === undefined)) {
     const barrier = isKept ? (peerTable.currentBarrier ??= new CommitBarrier()) : undefined
     storeAndSend(state, peer, send, barrier)
-  } else if (peer.link !== undefined) sendNumbered(state, peer, peer.link, send)
+  } else if (peer.link !== undefined) sendNumbered(state.outputs, peer, peer.link, send)
 }
 
 /** Sends the message to peers for members of shared subscriptions. */
@@ -265,7 +266,7 @@ function sendAssigned(
   barrier?.expect()
   sendInTurn(state, peer, { message, isDecided }, () => {
     if (barrier !== undefined) storeAndSend(state, peer, send, barrier)
-    else if (peer.link !== undefined) sendNumbered(state, peer, peer.link, send)
+    else if (peer.link !== undefined) sendNumbered(state.outputs, peer, peer.link, send)
     barrier?.arrive()
   })
 }
@@ -286,5 +287,5 @@ function deduplicationKeyFor(
   if (onceKey !== undefined) return isKept ? onceKey : undefined
   if (publisher === undefined || packetId === 0 || (!isKept && publisher.stored === undefined)) return undefined
   recordForwarded(publisher, packetId, peer)
-  return { publisher: peerNameOf(state, publisher), packetId }
+  return { publisher: peerNameOf(state.ids, publisher), packetId }
 }

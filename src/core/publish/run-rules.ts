@@ -110,7 +110,7 @@ export function spool(
   if (message === undefined) return 'invalid-topic'
   if (session?.stored === undefined) return 'no-spool'
   if (!state.storage.isHealthy) return 'storage-failing'
-  const isFull = session.stored.count >= maxStoredOf(state, session)
+  const isFull = session.stored.count >= maxStoredOf(state.settings, session)
   if (isFull && session.bridge?.spool?.dropsOldest !== true) {
     state.counts.countDrop(session, message, 'storage-full')
     return 'spool-full'

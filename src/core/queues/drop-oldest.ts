@@ -5,7 +5,7 @@
 //                          read, dropped, counted
 
 import type { QueuedRecord, StoredRecord } from '../../records/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts, QueueParts } from '../state/parts.ts'
 import type { RequestId } from '../model/inputs.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
 import type { Session, PersistentQueue, SessionDelivery } from '../state/sessions/session.ts'
@@ -17,16 +17,20 @@ import { noteGapsBelow } from './queue-gaps.ts'
 const maxBeyondLimit = 1_000
 
 /** Called when the queue is full. Returns true if one more message may be stored anyway. */
-export function dropToFreeSpace(state: BrokerState, session: Session, stored: PersistentQueue): boolean {
+export function dropToFreeSpace(
+  state: QueueParts & Parts<'outputs' | 'requests'>,
+  session: Session,
+  stored: PersistentQueue,
+): boolean {
   if (session.bridge?.spool?.dropsOldest !== true) return false
   if (dropWaiting(state, session)) return true
   if (session.onDiskCount === 0) return false
   if (stored.reads.oldestRequest === undefined) requestOldest(state, session, stored)
-  return stored.count < maxStoredOf(state, session) + maxBeyondLimit
+  return stored.count < maxStoredOf(state.settings, session) + maxBeyondLimit
 }
 
 /** A message that may have been sent stays, because the remote broker may know its packet identifier. */
-function dropWaiting(state: BrokerState, session: Session): boolean {
+function dropWaiting(state: QueueParts, session: Session): boolean {
   const oldest = session.outgoing.pending?.peek()
   if (oldest === undefined || oldest.packetId !== 0) return false
   session.outgoing.pending?.shift()
@@ -34,12 +38,16 @@ function dropWaiting(state: BrokerState, session: Session): boolean {
   return true
 }
 
-function drop(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+function drop(state: QueueParts, session: Session, delivery: SessionDelivery): void {
   if (delivery.message !== undefined) state.counts.countDrop(session, delivery.message, 'storage-full')
   deleteDelivery(state, session, delivery)
 }
 
-function requestOldest(state: BrokerState, session: Session, stored: PersistentQueue): void {
+function requestOldest(
+  state: Parts<'batches' | 'outputs' | 'requests' | 'settings'>,
+  session: Session,
+  stored: PersistentQueue,
+): void {
   const question = state.requests.add({ for: 'oldest', session })
   stored.reads.oldestRequest = question
   const { openBatch } = state.batches
@@ -48,7 +56,7 @@ function requestOldest(state: BrokerState, session: Session, stored: PersistentQ
     question,
     clientId: session.clientId,
     fromSequence: Math.max(stored.diskFrom, firstUnsentSequence(stored), stored.reads.trimmedTo),
-    limit: Math.max(0, stored.count - maxStoredOf(state, session)) + 1,
+    limit: Math.max(0, stored.count - maxStoredOf(state.settings, session)) + 1,
     part: undefined,
     // An empty batch is never written, so nothing may wait for it.
     afterBatch: openBatch.changes.length > 0 ? openBatch.number : openBatch.number - 1,
@@ -65,14 +73,14 @@ function firstUnsentSequence({ packetIds, receivedIds }: PersistentQueue): numbe
 
 /** Handles the response to the request for the oldest messages on disk. */
 export function handleOldestLoaded(
-  state: BrokerState,
+  state: QueueParts & Parts<'outputs' | 'requests' | 'topics'>,
   session: Session,
   answer: { readonly question: RequestId; readonly records: readonly StoredRecord[] },
 ): void {
   const { stored } = session
   if (stored === undefined || stored.reads.oldestRequest !== answer.question) return
   stored.reads.oldestRequest = undefined
-  const limit = maxStoredOf(state, session)
+  const limit = maxStoredOf(state.settings, session)
   let dropped = 0
   for (const record of answer.records) {
     if (stored.count <= limit) return
@@ -84,12 +92,17 @@ export function handleOldestLoaded(
   if (dropped > 0 && stored.count > limit && session.onDiskCount > 0) requestOldest(state, session, stored)
 }
 
-function dropStored(state: BrokerState, session: Session, stored: PersistentQueue, record: QueuedRecord): void {
+function dropStored(
+  state: QueueParts & Parts<'topics'>,
+  session: Session,
+  stored: PersistentQueue,
+  record: QueuedRecord,
+): void {
   stored.reads.trimmedTo = record.sequence + 1
   stored.reads.partNumber = 0
   if (firstUnsentSequence(stored) <= stored.diskFrom) stored.diskFrom = stored.reads.trimmedTo
   else noteGapsBelow(stored, stored.reads.trimmedTo)
-  const message = messageOfRecord(state, record)
+  const message = messageOfRecord(state.topics, record)
   const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group: undefined })
   delivery.sequence = record.sequence
   drop(state, session, delivery)

@@ -3,7 +3,10 @@
 import type { QoS } from '../../protocol/index.ts'
 import { abandonedSequence } from '../../records/index.ts'
 import { identifierForRaisedQoS } from '../model/bridge-client-id.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Batches } from '../model/batches.ts'
+import type { MemoryAccount } from '../model/memory-account.ts'
+import type { CoreSettings } from '../model/settings.ts'
+import type { EnqueueParts, Parts, QueueParts, TransmitParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { copyOut, type Message } from '../model/message.ts'
 import type { DropReason } from '../model/drop-reason.ts'
@@ -31,7 +34,7 @@ const maxSmallInMemory = 65_536
 
 /** Enqueues the message by its QoS. */
 export function enqueueForSession(
-  state: BrokerState,
+  state: EnqueueParts,
   session: Session,
   message: Message,
   how: {
@@ -55,7 +58,7 @@ export function raisedDelivery(
 
 /** QoS 0: sent now or dropped. */
 function sendAtMostOnce(
-  state: BrokerState,
+  state: TransmitParts & Parts<'rules'>,
   session: Session,
   message: Message,
   how: { retain: boolean; subscriptionIdentifiers: readonly number[] | undefined },
@@ -90,7 +93,7 @@ function sendAtMostOnce(
 
 /** Records the delivery for rules. */
 function recordDelivered(
-  state: BrokerState,
+  state: Parts<'nowMs' | 'rules'>,
   session: Session,
   message: Message,
   { qos, retain }: { readonly qos: QoS; readonly retain: boolean },
@@ -98,16 +101,21 @@ function recordDelivered(
   state.rules.triggers.addDelivery('message-delivered', session, { message, qos, retain, atMs: state.nowMs })
 }
 
-function recordNotConnected(state: BrokerState, session: Session, message: Message, retain: boolean): void {
+function recordNotConnected(
+  state: Parts<'nowMs' | 'rules'>,
+  session: Session,
+  message: Message,
+  retain: boolean,
+): void {
   const reason = 'not-connected'
   state.rules.triggers.addDelivery('delivery-dropped', session, { message, qos: 0, retain, reason, atMs: state.nowMs })
 }
 
 /** QoS 1 and 2. A persistent session stores the message first. */
-export function enqueue(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
+export function enqueue(state: EnqueueParts, session: Session, delivery: SessionDelivery, message: Message): void {
   const stored = session.stored
   if (stored !== undefined) {
-    const isFull = stored.count >= maxStoredOf(state, session)
+    const isFull = stored.count >= maxStoredOf(state.settings, session)
     if (isFull && !dropToFreeSpace(state, session, stored))
       return state.counts.countDrop(session, message, 'storage-full')
     storeDelivery(state, session, stored, delivery, message)
@@ -126,7 +134,7 @@ export function enqueue(state: BrokerState, session: Session, delivery: SessionD
 }
 
 /** Returns whether another delivery may be in flight to this client. */
-export function hasQueueSpace(state: BrokerState, session: Session, connection: Connection): boolean {
+export function hasQueueSpace(state: Parts<'memory' | 'settings'>, session: Session, connection: Connection): boolean {
   // Messages that have a packet identifier but are not sent yet occupy no space of the window.
   const { outgoing, stored } = session
   const notSent = (stored?.packetIds?.size ?? 0) + (outgoing.postponed === undefined ? 0 : outgoing.postponed.length)
@@ -136,7 +144,12 @@ export function hasQueueSpace(state: BrokerState, session: Session, connection: 
   return inFlight <= 0 || (outgoing.inflight?.bytes ?? 0) < state.settings.maxInflightBytes * state.memory.queuesShare
 }
 
-function enqueueWaiting(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
+function enqueueWaiting(
+  state: Parts<'batches' | 'counts' | 'memory' | 'payloads' | 'settings'>,
+  session: Session,
+  delivery: SessionDelivery,
+  message: Message,
+): void {
   const stored = session.stored
   if (stored === undefined) return enqueueInMemory(state, session, delivery, message)
   state.counts.publishesLeftWaiting++
@@ -144,20 +157,20 @@ function enqueueWaiting(state: BrokerState, session: Session, delivery: SessionD
   // Messages of a sleeping client, and those beyond the limit in memory, are on disk only.
   const { tailInMemory } = stored.reads
   const waiting = session.outgoing.pendingCount + (tailInMemory === undefined ? 0 : tailInMemory.length)
-  const isFull = waiting >= maxInMemory(state, session, message) || !fitsInMemory(state, session, message)
+  const isFull = waiting >= maxInMemory(state.settings, session, message) || !fitsInMemory(state, session, message)
   if ((!isNextInMemory && tailInMemory === undefined) || isFull) {
-    forgetBehind(state, session, stored)
-    return commitWithoutDelay(state, session, delivery)
+    forgetBehind(state.memory, session, stored)
+    return commitWithoutDelay(state.batches, session, delivery)
   }
   copyOut(message, state.payloads.buffers)
-  holdDelivery(state, session, delivery, message)
+  holdDelivery(state.memory, session, delivery, message)
   if (tailInMemory !== undefined) return void tailInMemory.push(delivery)
   stored.diskFrom = delivery.sequence + 1
   session.outgoing.queue().push(delivery)
 }
 
 /** Messages on disk only must be read again, which takes longer than most bridges need to send them. */
-function maxInMemory({ settings }: BrokerState, { bridge }: Session, message: Message): number {
+function maxInMemory(settings: CoreSettings, { bridge }: Session, message: Message): number {
   const { maxQueuedMessages } = settings
   if (bridge?.ackLatency === undefined || message.frameEnd - message.frameStart > smallFrameBytes)
     return maxQueuedMessages
@@ -165,19 +178,24 @@ function maxInMemory({ settings }: BrokerState, { bridge }: Session, message: Me
 }
 
 /** mqtt.max_mqueue_bytes. One message is always allowed, whatever its size. */
-function fitsInMemory({ settings, memory }: BrokerState, session: Session, message: Message): boolean {
+function fitsInMemory({ settings, memory }: Parts<'memory' | 'settings'>, session: Session, message: Message): boolean {
   const bytes = waitingBytes(session)
   return bytes <= 0 || bytes + (message.frameEnd - message.frameStart) <= settings.maxQueuedBytes * memory.queuesShare
 }
 
 /** Messages that arrived while earlier ones are being read stay on disk only. */
-export function forgetBehind(state: BrokerState, session: Session, stored: PersistentQueue): void {
+export function forgetBehind(memory: MemoryAccount, session: Session, stored: PersistentQueue): void {
   if (stored.reads.tailInMemory === undefined) return
-  for (const delivery of stored.reads.tailInMemory) releaseDelivery(state, session, delivery)
+  for (const delivery of stored.reads.tailInMemory) releaseDelivery(memory, session, delivery)
   stored.reads.tailInMemory = undefined
 }
 
-function enqueueInMemory(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
+function enqueueInMemory(
+  state: Parts<'counts' | 'memory' | 'payloads' | 'settings'>,
+  session: Session,
+  delivery: SessionDelivery,
+  message: Message,
+): void {
   // Without a client only persistent sessions continue. This one has ended, and its last subscriptions are being
   // removed.
   if (session.connection === undefined) return
@@ -188,16 +206,16 @@ function enqueueInMemory(state: BrokerState, session: Session, delivery: Session
   }
   state.counts.publishesLeftWaiting++
   copyOut(message, state.payloads.buffers)
-  holdDelivery(state, session, delivery, message)
+  holdDelivery(state.memory, session, delivery, message)
   queue.push(delivery)
 }
 
 /** For clean sessions. Returns false if the queue is empty. */
-export function dropOldestWaiting(state: BrokerState, session: Session, reason: DropReason): boolean {
+export function dropOldestWaiting(state: Parts<'counts' | 'memory'>, session: Session, reason: DropReason): boolean {
   const oldest = session.outgoing.pending?.shift()
   if (oldest === undefined) return false
   if (oldest.message !== undefined) state.counts.countDrop(session, oldest.message, reason)
-  releaseDelivery(state, session, oldest)
+  releaseDelivery(state.memory, session, oldest)
   return true
 }
 
@@ -207,7 +225,7 @@ export function dropOldestWaiting(state: BrokerState, session: Session, reason: 
  * QoS.
  */
 export function sendFirst(
-  state: BrokerState,
+  state: EnqueueParts,
   session: Session,
   connection: Connection,
   delivery: SessionDelivery,
@@ -221,7 +239,7 @@ export function sendFirst(
   const refusal = isExpired ? 'expired' : fits(state, connection, message, delivery) ? undefined : 'too-large'
   if (refusal !== undefined) return abandon(state, session, delivery, { message, reason: refusal })
   copyOut(message, state.payloads.buffers)
-  holdDelivery(state, session, delivery, message)
+  holdDelivery(state.memory, session, delivery, message)
   const { outgoing } = session
   if (delivery.packetId === 0) outgoing.window().add(delivery)
   else outgoing.window().noteSent(delivery)
@@ -236,7 +254,7 @@ export function sendFirst(
 
 /** Ends a delivery without the client, as if it had been delivered. */
 export function abandon(
-  state: BrokerState,
+  state: QueueParts,
   session: Session,
   delivery: SessionDelivery,
   { message, reason }: { readonly message: Message; readonly reason: DropReason },
@@ -249,9 +267,9 @@ export function abandon(
  * Ends a delivery for this session, because another member has it or no client can receive it. It was not sent on this
  * connection.
  */
-export function removeDelivery(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+export function removeDelivery(state: QueueParts, session: Session, delivery: SessionDelivery): void {
   const { packetId, qos } = delivery
-  if (packetId !== 0 && qos === 2) abandonSent(state, session, delivery)
+  if (packetId !== 0 && qos === 2) abandonSent(state.batches, session, delivery)
   else if (packetId !== 0) session.outgoing.window().remove(delivery)
   deleteDelivery(state, session, delivery)
 }
@@ -260,11 +278,11 @@ export function removeDelivery(state: BrokerState, session: Session, delivery: S
  * [MQTT-4.3.3-2] [MQTT5-4.3.3-10] A client that received it would take any message with its packet identifier for a
  * duplicate until PUBREL.
  */
-function abandonSent(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+function abandonSent(batches: Batches, session: Session, delivery: SessionDelivery): void {
   const { packetId } = delivery
   session.outgoing.window().abandon(delivery)
   if (delivery.sequence === 0) return
-  putRecord(state, {
+  putRecord(batches, {
     kind: 'outgoing',
     clientId: session.clientId,
     packetId,
@@ -275,7 +293,7 @@ function abandonSent(state: BrokerState, session: Session, delivery: SessionDeli
 
 /** Writes the PUBLISH of a delivery that has its packet identifier; with DUP if it was sent before. */
 export function transmit(
-  state: BrokerState,
+  state: TransmitParts,
   session: Session,
   connection: Connection,
   delivery: SessionDelivery,
@@ -286,7 +304,7 @@ export function transmit(
   const head = publishHead(delivery.qos, { retain: delivery.retain, dup }, delivery.packetId)
   const mustBeStored = delivery.qos === 2 && session.stored !== undefined
   if (mustBeStored && !delivery.wasSent) {
-    putRecord(state, {
+    putRecord(state.batches, {
       kind: 'outgoing',
       clientId: session.clientId,
       packetId: delivery.packetId,
@@ -298,7 +316,7 @@ export function transmit(
   // redelivery it is already stored, and must not follow the client's later acknowledgements [MQTT-4.3.3-1].
   const isStored = delivery.wasSent && delivery.sentWithBatch <= state.batches.committed
   // Later packets wait too, otherwise messages of one topic would overtake each other by QoS.
-  const list = mustBeStored && !isStored ? sendAllAfterCommit(state, connection) : sendsOf(state, connection)
+  const list = mustBeStored && !isStored ? sendAllAfterCommit(state.batches, connection) : sendsOf(state, connection)
   delivery.sentWithBatch = list === state.outputs.sends ? 0 : state.batches.openBatch.number
   delivery.wasSent = true
   if (delivery.subscriptionIdentifiers === undefined && connection.isPlain) {
@@ -317,14 +335,14 @@ export function transmit(
  * resolutions: unacknowledged packets are sent again on the same connection to 3.1 and 3.1.1 clients only
  * [MQTT5-4.4.0-1].
  */
-export function scheduleRetry(state: BrokerState, session: Session): void {
+export function scheduleRetry(state: Parts<'deadlines' | 'nowMs' | 'settings'>, session: Session): void {
   if (state.settings.retryIntervalMs === 0) return
   session.outgoing.isRetryScheduled = true
   state.deadlines.set('retry', session.clientId, state.nowMs + state.settings.retryIntervalMs)
 }
 
 /** Returns the QoS with which a message is delivered to a subscription. */
-export function effectiveQoS(state: BrokerState, published: QoS, granted: QoS): QoS {
-  if (state.settings.upgradeQoS) return granted
+export function effectiveQoS(settings: CoreSettings, published: QoS, granted: QoS): QoS {
+  if (settings.upgradeQoS) return granted
   return published < granted ? published : granted
 }

@@ -1,9 +1,11 @@
 // The queue of a persistent session and its records. If the client acknowledges a message while its record is in an
 // open batch, the write is cancelled and never reaches the disk.
 
-import { parseTopicName } from '../../protocol/index.ts'
+import { parseTopicName, type TopicTable } from '../../protocol/index.ts'
 import type { QueuedRecord, SessionRecord, StoredChange } from '../../records/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { CoreSettings } from '../model/settings.ts'
+import type { Parts, QueueParts } from '../state/parts.ts'
+import type { Batches } from '../model/batches.ts'
 import { fromStored, toStored, type Message } from '../model/message.ts'
 import { maxAckDelayMs, type AckLatency } from '../state/sessions/ack-latency.ts'
 import { releaseDelivery } from '../outgoing/held-bytes.ts'
@@ -13,29 +15,29 @@ import { neverExpires, type Session, type PersistentQueue, type SessionDelivery 
 /** After this number of deleted records, the session record stores the new start of its queue. */
 const headRecordInterval = 1_000
 
-export function putRecord(state: BrokerState, record: Extract<StoredChange, { change: 'put' }>['record']): void {
-  state.batches.openBatch.changes.push({ change: 'put', record })
+export function putRecord(batches: Batches, record: Extract<StoredChange, { change: 'put' }>['record']): void {
+  batches.openBatch.changes.push({ change: 'put', record })
 }
 
-export function deleteRecord(state: BrokerState, key: Extract<StoredChange, { change: 'delete' }>['key']): void {
-  state.batches.openBatch.changes.push({ change: 'delete', key })
+export function deleteRecord(batches: Batches, key: Extract<StoredChange, { change: 'delete' }>['key']): void {
+  batches.openBatch.changes.push({ change: 'delete', key })
 }
 
 /** Undefined if the record is damaged; it is then deleted without a report. */
 export function messageOfRecord(
-  state: BrokerState,
+  topics: TopicTable,
   { message: stored, payloadId = 0 }: QueuedRecord,
 ): Message | undefined {
   const name = typeof stored === 'number' ? undefined : parseTopicName(stored.topic)
   if (typeof stored === 'number' || name === undefined) return undefined
-  const message = fromStored(stored, state.topics.named(name))
+  const message = fromStored(stored, topics.named(name))
   message.payloadId = payloadId
   return message
 }
 
 /** Assigns the sequence number of the delivery and adds its record. */
 export function storeDelivery(
-  state: BrokerState,
+  state: Parts<'batches' | 'nowMs' | 'payloads' | 'peerTable' | 'sessions' | 'settings'>,
   session: Session,
   stored: PersistentQueue,
   delivery: SessionDelivery,
@@ -46,7 +48,7 @@ export function storeDelivery(
   delivery.putIndex = state.batches.openBatch.changes.length
   stored.count++
   if (delivery.group !== undefined) stored.mayHoldShared = true
-  if (stored.count >= maxStoredOf(state, session)) markFull(state, session)
+  if (stored.count >= maxStoredOf(state.settings, session)) markFull(state, session)
   if (message.payloadId !== 0) state.payloads.refcounts.add(message.payloadId, 1)
   const record: QueuedRecord = {
     kind: 'queued',
@@ -58,37 +60,37 @@ export function storeDelivery(
     sharedFilter: delivery.group?.sharedFilter,
     message: message.payloadId === 0 ? toStored(message) : message.payloadId,
   }
-  putRecord(state, record)
+  putRecord(state.batches, record)
   const ackLatency = session.bridge?.ackLatency
   if (ackLatency !== undefined && delivery.qos === 1) deferCommitForAck(state, session, ackLatency)
 }
 
 /** Returns the maximum number of stored messages. */
-export function maxStoredOf({ settings }: BrokerState, { bridge }: Session): number {
+export function maxStoredOf(settings: CoreSettings, { bridge }: Session): number {
   return bridge?.spool?.maxMessages ?? settings.maxStoredMessages
 }
 
 /** Marks the queue as full: publishers are refused, unless its policy is to drop messages. */
-export function markFull(state: BrokerState, session: Session): void {
+export function markFull(state: Parts<'peerTable' | 'sessions'>, session: Session): void {
   const spool = session.bridge?.spool
   if (spool?.dropsNewest === true || spool?.dropsOldest === true) return
   state.sessions.full.add(session)
-  if (session.stored !== undefined) announceFull(state, session, session.stored)
+  if (session.stored !== undefined) announceFull(state.peerTable, session, session.stored)
 }
 
 /** Stores the payload of a message for several persistent sessions once; each queued record refers to it. */
-export function storePayload(state: BrokerState, message: Message): void {
+export function storePayload(state: Parts<'batches' | 'payloads'>, message: Message): void {
   message.payloadId = state.payloads.nextId()
-  putRecord(state, { kind: 'payload', id: message.payloadId, message: toStored(message) })
+  putRecord(state.batches, { kind: 'payload', id: message.payloadId, message: toStored(message) })
 }
 
 /**
  * Removes a delivery from memory and its queued record: the write is cancelled, or the record is deleted. A delivery in
  * flight must be out of the window, or `lightenDelivery` is called first.
  */
-export function deleteDelivery(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+export function deleteDelivery(state: QueueParts, session: Session, delivery: SessionDelivery): void {
   const stored = session.stored
-  releaseDelivery(state, session, delivery)
+  releaseDelivery(state.memory, session, delivery)
   if (stored === undefined || delivery.sequence === 0) return
   const isPlain = delivery.qos === 1 && (delivery.message === undefined || delivery.message.payloadId === 0)
   const isPutOff = session.bridge?.ackLatency !== undefined && isPlain
@@ -98,22 +100,22 @@ export function deleteDelivery(state: BrokerState, session: Session, delivery: S
   else {
     const key = { kind: 'queued', clientId: session.clientId, sequence: delivery.sequence } as const
     if (isPutOff) state.batches.deferWrite({ change: 'delete', key })
-    else deleteRecord(state, key)
+    else deleteRecord(state.batches, key)
     stored.deletedSinceRecord++
   }
   stored.count--
   if (state.sessions.full.delete(session)) state.rules.hasActionRoom = true
-  if (stored.isFullAnnounced) announceSpace(state, session, stored, maxStoredOf(state, session))
+  if (stored.isFullAnnounced) announceSpace(state.peerTable, session, stored, maxStoredOf(state.settings, session))
   const payloadId = delivery.message?.payloadId ?? stored.payloadsOnDisk?.get(delivery.sequence) ?? 0
   stored.payloadsOnDisk?.delete(delivery.sequence)
   if (payloadId !== 0) releasePayload(state, payloadId)
   if (stored.deletedSinceRecord < headRecordInterval) return
   if (isPutOff) state.batches.deferWrite({ change: 'put', record: recordOf(session, stored) })
-  else recordSession(state, session, stored)
+  else recordSession(state.batches, session, stored)
 }
 
 /** Delays the commit for a fast client: a message that it acknowledges before the write is never written. */
-function deferCommitForAck(state: BrokerState, { connection }: Session, pace: AckLatency): void {
+function deferCommitForAck(state: Parts<'batches' | 'nowMs'>, { connection }: Session, pace: AckLatency): void {
   const { batches, nowMs } = state
   // Behind QoS 2 it is sent only after the batch is written, so no acknowledgement is expected.
   const isHeld = connection !== undefined && connection.sendsDeferredUntilBatch > batches.committed
@@ -121,18 +123,18 @@ function deferCommitForAck(state: BrokerState, { connection }: Session, pace: Ac
 }
 
 /** The last message is on disk only until it is read again; its client gets it later. */
-export function commitWithoutDelay({ batches }: BrokerState, session: Session, { qos }: SessionDelivery): void {
+export function commitWithoutDelay(batches: Batches, session: Session, { qos }: SessionDelivery): void {
   if (session.bridge?.ackLatency !== undefined && qos === 1) batches.stopDeferring()
 }
 
-export function releasePayload(state: BrokerState, payloadId: number): void {
-  if (state.payloads.refcounts.add(payloadId, -1) === 0) deleteRecord(state, { kind: 'payload', id: payloadId })
+export function releasePayload(state: Parts<'batches' | 'payloads'>, payloadId: number): void {
+  if (state.payloads.refcounts.add(payloadId, -1) === 0) deleteRecord(state.batches, { kind: 'payload', id: payloadId })
 }
 
-export function recordSession(state: BrokerState, session: Session, stored: PersistentQueue): void {
+export function recordSession(batches: Batches, session: Session, stored: PersistentQueue): void {
   // An earlier record of it may be a deferred write.
-  if (session.bridge?.ackLatency !== undefined) state.batches.includeDeferredWrites()
-  putRecord(state, recordOf(session, stored))
+  if (session.bridge?.ackLatency !== undefined) batches.includeDeferredWrites()
+  putRecord(batches, recordOf(session, stored))
 }
 
 export function recordOf(session: Session, stored: PersistentQueue): SessionRecord {

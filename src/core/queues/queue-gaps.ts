@@ -7,7 +7,7 @@
 //   re-read:  17 18 21 22     the same gap        -> 19 and 20 are damaged or deleted: accepted
 
 import type { StoredRecord } from '../../records/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { OutputLists } from '../state/output-lists.ts'
 import type { PersistentQueue, Session } from '../state/sessions/session.ts'
 
 export interface LoadedPart {
@@ -19,7 +19,7 @@ export interface LoadedPart {
 
 /** Returns true if existing records are missing from the part. It must not be used; the next request reads it again. */
 export function mustReadAgain(
-  state: BrokerState,
+  outputs: OutputLists,
   session: Session,
   stored: PersistentQueue,
   part: LoadedPart,
@@ -35,7 +35,7 @@ export function mustReadAgain(
   reads.partNumber = 0
   if (lacks !== undefined) noteGapsBelow(stored, lacks.end)
   else
-    state.outputs.events.push({
+    outputs.events.push({
       event: 'queue-records-skipped',
       clientId: session.clientId,
       fromSequence: stored.diskFrom,

@@ -45,7 +45,7 @@ export function setRetained(state: BrokerState, message: Message, arrival?: Reta
   const kept = copyRetained(message, retainedExpiryMs === 0 || isBrokers ? never : state.nowMs + retainedExpiryMs)
   kept.retainedOrigin = arrival
   putRetained(state, kept, state.batches.openBatch.number)
-  if (!isBrokers) putRecord(state, { kind: 'retained', message: toStored(kept) })
+  if (!isBrokers) putRecord(state.batches, { kind: 'retained', message: toStored(kept) })
   return undefined
 }
 
@@ -55,7 +55,7 @@ export function exceedsRetainedPayload(state: BrokerState, message: Message): bo
 }
 
 function deleteRetained(state: BrokerState, topic: TopicName): void {
-  if (clearRetained(state, topic) && !isBrokerTopic(topic)) deleteRecord(state, { kind: 'retained', topic })
+  if (clearRetained(state, topic) && !isBrokerTopic(topic)) deleteRecord(state.batches, { kind: 'retained', topic })
 }
 
 /** The limit is for the node, although each shard stores only messages of its topics. */
@@ -133,5 +133,5 @@ export function expireRetained(state: BrokerState, topic: string): void {
   if (name === undefined || message === undefined || message.expiresAtMs > state.nowMs) return
   clearRetained(state, name)
   if (isBrokerTopic(name)) return
-  deleteRecord(state, { kind: 'retained', topic: name })
+  deleteRecord(state.batches, { kind: 'retained', topic: name })
 }

@@ -152,7 +152,7 @@ function deliverRetained(
   found: RetainedMessage,
 ): 'done' | 'is-read' | 'no-room' {
   if (!isForSession(state, session, scan, found)) return 'done'
-  const qos = effectiveQoS(state, found.qos, scan.options.qos)
+  const qos = effectiveQoS(state.settings, found.qos, scan.options.qos)
   const { raisesTo } = scan.options
   if (found instanceof StoredRetained && !hasRoomForLarge(session, found, Math.max(qos, raisesTo))) return 'no-room'
   const message = payloadOf(state.retained, found)

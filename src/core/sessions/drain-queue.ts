@@ -207,7 +207,7 @@ export function handleQueueLoaded(
   if (stored === undefined || stored.reads.request !== answer.question) return
   stored.reads.request = undefined
   if (session.connection === undefined) return
-  if (mustReadAgain(state, session, stored, answer)) return drainQueue(state, session)
+  if (mustReadAgain(state.outputs, session, stored, answer)) return drainQueue(state, session)
   const end = stored.reads.tailInMemory?.[0]?.sequence ?? Infinity
   for (const record of answer.records) {
     if (record.kind !== 'queued' || record.sequence < stored.diskFrom) continue
@@ -236,14 +236,14 @@ function appendTail(session: Session, stored: PersistentQueue): void {
 
 function restoreDelivery(state: BrokerState, session: Session, stored: PersistentQueue, record: QueuedRecord): void {
   stored.diskFrom = record.sequence + 1
-  const message = messageOfRecord(state, record)
+  const message = messageOfRecord(state.topics, record)
   if (message === undefined) return
   if (restoreReceived(state, session, stored, { record, message })) return
   const group = sharedGroupOf(state, session, record, message)
   const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group })
   delivery.sequence = record.sequence
   const packetId = stored.packetIds?.get(record.sequence)
-  holdDelivery(state, session, delivery, message)
+  holdDelivery(state.memory, session, delivery, message)
   if (packetId !== undefined) replaceReserved(session, delivery, packetId)
   else if (record.qos === 1) delivery.wasSent = record.sequence < stored.sentBelow
   if (message.expiresAtMs <= state.nowMs && !delivery.wasSent) {

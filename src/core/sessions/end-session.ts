@@ -23,7 +23,7 @@ import { storePendingWill, recordDueTime } from './stored-wills.ts'
 
 /** The session has no client any more: it is kept until its expiry, or ends at once. */
 export function detachSession(state: BrokerState, session: Session, how: { publishWill: boolean }): void {
-  updatePresence(state, session, -1)
+  updatePresence(state.peerTable, session, -1)
   session.connection = undefined
   session.disconnectedAtMs = state.nowMs
   cancelReplays(state, session, undefined)
@@ -36,7 +36,7 @@ export function detachSession(state: BrokerState, session: Session, how: { publi
   moveQueueToDisk(state, session)
   const expiry = expiryMs(session)
   if (expiry !== undefined) state.deadlines.set('session-expiry', session.clientId, state.nowMs + expiry)
-  if (session.stored !== undefined) recordSession(state, session, session.stored)
+  if (session.stored !== undefined) recordSession(state.batches, session, session.stored)
 }
 
 /** [MQTT5-3.1.2.11.2] Returns whether the session is expired, although the tick that ends it may not have come yet. */
@@ -48,7 +48,7 @@ export function hasExpired({ nowMs }: BrokerState, session: Session): boolean {
 /** Makes the session persistent. */
 export function startStoring(state: BrokerState, session: Session): PersistentQueue {
   session.stored ??= newPersistentQueue()
-  recordSession(state, session, session.stored)
+  recordSession(state.batches, session, session.stored)
   return session.stored
 }
 
@@ -61,14 +61,14 @@ export function moveQueueToDisk(state: BrokerState, session: Session): void {
   reads.request = undefined
   reads.partNumber = 0
   reads.isReadAgain = false
-  forgetBehind(state, session, stored)
+  forgetBehind(state.memory, session, stored)
   const first = pending?.peek()
   if (first === undefined || pending === undefined) return
   // Some messages in between were moved to another member or have expired.
   if (stored.diskFrom - first.sequence > pending.length) noteGapsBelow(stored, stored.diskFrom)
   stored.diskFrom = first.sequence
   for (const delivery of pending.takeAll()) {
-    lightenDelivery(state, session, delivery)
+    lightenDelivery(state.memory, session, delivery)
     if (delivery.packetId !== 0) delivery.message = undefined // Reserved: it is read again with its queued record.
     if (delivery.packetId !== 0) stored.packetIds?.set(delivery.sequence, delivery.packetId)
   }
@@ -112,7 +112,7 @@ function releaseReferences(session: Session): void {
 function releaseBodies(state: BrokerState, session: Session): void {
   const held = [...(session.outgoing.inflight?.inSendOrder() ?? []), ...(session.outgoing.pending?.takeAll() ?? [])]
   for (const delivery of held) deleteDelivery(state, session, delivery)
-  if (session.stored !== undefined) forgetBehind(state, session, session.stored)
+  if (session.stored !== undefined) forgetBehind(state.memory, session, session.stored)
 }
 
 /** [MQTT5-4.8.2-5] Returns unacknowledged messages of shared subscriptions, in order. */

@@ -31,7 +31,7 @@ export function dropWill(state: BrokerState, session: Session): void {
   const { will } = session
   if (will === undefined) return
   session.will = undefined
-  releaseWill(state, will)
+  releaseWill(state.memory, will)
   deleteWill(state, will.name)
 }
 
@@ -39,7 +39,7 @@ export function publishWill(state: BrokerState, session: Session): void {
   const { will, clientId } = session
   if (will === undefined) return
   session.will = undefined
-  releaseWill(state, will)
+  releaseWill(state.memory, will)
   publishNext(state, { clientId, name: will.name, message: will.message, session })
 }
 
@@ -50,7 +50,7 @@ export function publishWill(state: BrokerState, session: Session): void {
 export function publishDelayedWill(state: BrokerState, key: string, will: SessionWill): void {
   const { name, message } = will
   state.wills.orphans.delete(key)
-  releaseWill(state, will)
+  releaseWill(state.memory, will)
   publishNext(state, { clientId: clientIdIn(name), name, message, session: undefined })
 }
 
@@ -73,7 +73,7 @@ export function dropDelayed(state: BrokerState, id: string): boolean {
 /** Deletes the will without publishing it. */
 export function dropOrphanWill(state: BrokerState, key: string, will: SessionWill): void {
   state.wills.orphans.delete(key)
-  releaseWill(state, will)
+  releaseWill(state.memory, will)
   deleteWill(state, will.name)
 }
 

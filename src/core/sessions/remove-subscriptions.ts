@@ -43,7 +43,7 @@ function takeOut(state: BrokerState, { session, rest, standing }: EndingSession,
     state.subscriptions.countFilter(filter, -1)
     state.router.unsubscribe(filter, session)
     releaseExclusive(state, session, filter)
-    updateInterest(state, standing, filter, { before, after: undefined })
+    updateInterest(state.peerTable, standing, filter, { before, after: undefined })
   }
   return 'some'
 }

@@ -42,7 +42,7 @@ export function createWill(
   const will = new SessionWill({ name, message, delaySeconds, createdAtMs: state.nowMs })
   recordWill(state, will, message, undefined)
   if (isInternalName(name)) state.wills.unwritten.push({ batch: state.batches.openBatch.number, will })
-  countWill(state, will)
+  countWill(state.memory, will)
   return will
 }
 
@@ -59,18 +59,18 @@ export function restoredWill(state: BrokerState, record: WillRecord): SessionWil
     messageSize(stored.topic, stored.payload.length, stored.properties) > state.settings.maxWillBytesInMemory
   if (isLargeWill && isInternalName(clientId)) {
     const will = new SessionWill({ name: clientId, message: undefined, delaySeconds, createdAtMs })
-    countWill(state, will)
+    countWill(state.memory, will)
     return will
   }
   const message = fromStored(stored, state.topics.named(topic))
   const name = isLargeWill ? reserveInternalName(state.ids, clientId) : clientId
   const will = new SessionWill({ name, message, delaySeconds, createdAtMs })
   if (isLargeWill) {
-    deleteRecord(state, { kind: 'will', clientId })
+    deleteRecord(state.batches, { kind: 'will', clientId })
     recordWill(state, will, message, record.dueAtMs)
     state.wills.unwritten.push({ batch: state.batches.openBatch.number, will })
   }
-  countWill(state, will)
+  countWill(state.memory, will)
   return will
 }
 
@@ -81,7 +81,7 @@ export function recordDueTime(state: BrokerState, will: SessionWill, dueAtMs: nu
 
 function recordWill(state: BrokerState, { name, delaySeconds }: SessionWill, message: Message, dueAtMs?: number): void {
   if (!isInternalName(name)) renamePendingWill(state, name)
-  putRecord(state, { kind: 'will', clientId: name, message: toStored(message), delaySeconds, dueAtMs })
+  putRecord(state.batches, { kind: 'will', clientId: name, message: toStored(message), delaySeconds, dueAtMs })
 }
 
 function isLarge(state: BrokerState, { topic, payloadBytes, properties }: Message): boolean {
@@ -95,7 +95,7 @@ function isLarge(state: BrokerState, { topic, payloadBytes, properties }: Messag
 export function deleteWill(state: BrokerState, name: string): void {
   forgetOwed(state, name)
   if (isInternalName(name)) state.batches.openBatch.changes.push({ change: 'delete-session', clientId: name })
-  else deleteRecord(state, { kind: 'will', clientId: name })
+  else deleteRecord(state.batches, { kind: 'will', clientId: name })
 }
 
 /** The will was just delivered. It stays pending while peers must commit it. */
@@ -153,7 +153,13 @@ function renamePendingWill(state: BrokerState, clientId: string): void {
 /** In a record, `isRepeat` says that the will has been published. */
 function recordPendingWill(state: BrokerState, owed: PendingWill): void {
   const stored = { ...toStored(owed.message), isRepeat: true }
-  putRecord(state, { kind: 'will', clientId: owed.name, message: stored, delaySeconds: 0, dueAtMs: state.nowMs })
+  putRecord(state.batches, {
+    kind: 'will',
+    clientId: owed.name,
+    message: stored,
+    delaySeconds: 0,
+    dueAtMs: state.nowMs,
+  })
   forgetOwed(state, owed.name)
   state.wills.pending.set(owed.name, owed)
   state.memory.add('wills', pendingWillBytes(owed.message))

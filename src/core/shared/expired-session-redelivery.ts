@@ -41,8 +41,8 @@ export function storeForMembers(state: BrokerState, session: Session, stored: Pe
   state.batches.openBatch.changes.push({ change: 'rename-session', clientId: session.clientId, to: name })
   const expired = { clientId: name, expirySeconds: 0, disconnectedAtMs: state.nowMs, queueHead: stored.diskFrom }
   // The will is already published. If it is pending, it is stored again under another key.
-  deleteRecord(state, { kind: 'will', clientId: name })
-  putRecord(state, { ...recordOf(session, stored), ...expired })
+  deleteRecord(state.batches, { kind: 'will', clientId: name })
+  putRecord(state.batches, { ...recordOf(session, stored), ...expired })
   add(state, { name, from: stored.diskFrom, afterBatch: state.batches.lastOpenNumber })
   return true
 }
@@ -140,7 +140,7 @@ function waitForMembers(state: BrokerState, queue: EndedSessionQueue): void {
 
 /** Returns the barrier of a message that went to another shard, which completes when that shard has it. */
 function giveToOthers(state: BrokerState, queue: EndedSessionQueue, record: QueuedRecord): CommitBarrier | undefined {
-  const message = messageOfRecord(state, record)
+  const message = messageOfRecord(state.topics, record)
   const group = record.sharedFilter === undefined ? undefined : groupOf(state, record.sharedFilter)
   if (message === undefined || group === undefined) return undefined
   if (message.expiresAtMs <= state.nowMs) {
@@ -152,7 +152,7 @@ function giveToOthers(state: BrokerState, queue: EndedSessionQueue, record: Queu
   const isHere = reassignToMember(state, undefined, delivery)
   const kept = isHere ? undefined : reassignToPeer(state, delivery, true)
   if (!isHere && kept === undefined) return undefined
-  deleteRecord(state, { kind: 'queued', clientId: queue.name, sequence: record.sequence })
+  deleteRecord(state.batches, { kind: 'queued', clientId: queue.name, sequence: record.sequence })
   if (record.payloadId !== undefined) releasePayload(state, record.payloadId)
   return kept
 }

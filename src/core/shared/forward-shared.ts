@@ -62,7 +62,7 @@ export function forwardShared(
     leave(state, to, send, kept)
     return kept
   }
-  if (to.link !== undefined) sendNumbered(state, to, to.link, send)
+  if (to.link !== undefined) sendNumbered(state.outputs, to, to.link, send)
   return undefined
 }
 

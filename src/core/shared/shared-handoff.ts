@@ -30,7 +30,7 @@ export function storeHandoff(
   { message, filter }: { message: Message; filter: TopicFilter },
 ): CommitBarrier {
   const key = { shard: peerTable.shard.own, name: state.ids.nextName() }
-  putRecord(state, { kind: 'handoff', ...key, to: to.number, filter, message: toStored(message) })
+  putRecord(state.batches, { kind: 'handoff', ...key, to: to.number, filter, message: toStored(message) })
   return send(state, peerTable, to, { key, message, filter, isDecided: false })
 }
 
@@ -44,10 +44,10 @@ function continueHandoff(state: BrokerState, handoff: SharedHandoff): void {
   const { shard, peerTable } = state
   const target = handoff.to % shard.count
   if (target === shard.own && isDeliveredHere(state, handoff))
-    return deleteRecord(state, { kind: 'handoff', ...handoff.key })
+    return deleteRecord(state.batches, { kind: 'handoff', ...handoff.key })
   if (peerTable === undefined) {
     state.counts.countDrop(undefined, handoff.message, 'session-ended')
-    return deleteRecord(state, { kind: 'handoff', ...handoff.key })
+    return deleteRecord(state.batches, { kind: 'handoff', ...handoff.key })
   }
   const to = peerTable.peer(target === shard.own ? (shard.own + 1) % shard.count : target)
   send(state, peerTable, to, { ...handoff, isDecided: true })
@@ -68,7 +68,7 @@ function send(
   const exactlyOnce = message.qos === 2 ? { publisher: key.name, packetId: onlyPacketId } : undefined
   const kept = forwardSharedOnce(state, peerTable, to, { message, filter, tried: [], exactlyOnce, isDecided })
   kept.whenComplete(() => {
-    deleteRecord(state, { kind: 'handoff', ...key })
+    deleteRecord(state.batches, { kind: 'handoff', ...key })
     if (exactlyOnce === undefined) return
     // If the name were released before the record is deleted, a crash would send the message again as a new one.
     const removed = new CommitBarrier()

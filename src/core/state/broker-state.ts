@@ -77,7 +77,10 @@ export interface BridgeState {
   clientFilters: ClientFilters | undefined
 }
 
-/** Each part is the data of one subject. A function takes the parts that it uses, if these are few. */
+/** Finds the subscribers and peers of a message. */
+export type BrokerRouter = TopicRouter<Session, Peer>
+
+/** Each part is the data of one subject. A function takes the parts that it uses: see `parts.ts`. */
 export class BrokerState {
   settings: CoreSettings
   nowMs = 0
@@ -90,7 +93,7 @@ export class BrokerState {
   readonly namespaces: NamespaceState
   readonly access: AccessState
   readonly sessions: SessionTable
-  readonly router: TopicRouter<Session, Peer>
+  readonly router: BrokerRouter
   readonly subscriptions: SubscriptionState
   readonly shared = new SharedState()
   readonly retained: RetainedState

@@ -145,7 +145,7 @@ export function restoreQueue(
   stored.count = queue.count
   if (queue.count < queue.lastSequence - queue.firstSequence + 1) noteGapsBelow(stored, queue.lastSequence + 1)
   if (stored.wasConnectedInCrash) stored.sentBelow = stored.nextSequence
-  if (stored.count >= maxStoredOf(state, session)) markFull(state, session)
+  if (stored.count >= maxStoredOf(state.settings, session)) markFull(state, session)
 }
 
 function restoreSubscription(state: BrokerState, record: SubscriptionRecord): void {
@@ -165,7 +165,7 @@ function restoreSubscription(state: BrokerState, record: SubscriptionRecord): vo
   if (session.stored !== undefined && splitSharedFilter(filter) !== undefined) session.stored.mayHoldShared = true
   state.router.subscribe(filter, session, options)
   recordHeld(state, session, filter)
-  updateInterest(state, presenceOf(session), filter, { before: undefined, after: options })
+  updateInterest(state.peerTable, presenceOf(session), filter, { before: undefined, after: options })
 }
 
 function restoreIncoming(state: BrokerState, { clientId, packetId, assignments }: IncomingRecord): void {

@@ -21,7 +21,7 @@ export function estimateDelivery(state: BrokerState, topics: readonly string[], 
     if (name === undefined) continue
     for (const recipient of state.router.planFor(state.topics.named(name)).recipients) {
       estimate.matched++
-      const fate = outcomeOf(state, recipient.subscriber, effectiveQoS(state, qos, recipient.qos))
+      const fate = outcomeOf(state, recipient.subscriber, effectiveQoS(state.settings, qos, recipient.qos))
       if (fate !== 'missed') estimate[fate]++
     }
   }

@@ -105,7 +105,7 @@ export function findMatching(
   if (name === undefined) return { subscriptions, isCut: false }
   for (const [session, filter, options] of walk(state, name)) {
     if (subscriptions.length >= limit) return { subscriptions, isCut: true }
-    const deliveredQoS = effectiveQoS(state, publication.qos, options.qos)
+    const deliveredQoS = effectiveQoS(state.settings, publication.qos, options.qos)
     subscriptions.push({
       clientId: session.clientId,
       filter,

@@ -1,7 +1,7 @@
 // The filter of subscription lists, and a slice of the matching subscriptions.
 
 import { bareFilter, hasWildcard, matchesFilter, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { BrokerRouter, BrokerState } from '../state/broker-state.ts'
 import { isOfNamespace } from '../namespaces/namespaced-names.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { type Slice, SliceBuilder, type SliceWanted, walkChosen, walkSessions } from './walk.ts'
@@ -50,7 +50,7 @@ export function listSubscriptions(
   const { sessions } = state
   const builder = new SliceBuilder<SubscriptionView>(wanted)
   const visit = (session: Session, offset: number): number | undefined =>
-    addRows(builder, session, { state, offset, filter, wanted })
+    addRows(builder, session, { router: state.router, offset, filter, wanted })
   if (filter.clientId === undefined) {
     const chosen = holdersOf(state, filter)
     const next = chosen === undefined ? walkSessions(sessions, wanted, visit) : walkChosen(chosen, wanted, visit)
@@ -83,7 +83,7 @@ function holdersOf({ router }: BrokerState, { filter, bareFilter: bare }: Subscr
 }
 
 interface RowsWanted {
-  readonly state: BrokerState
+  readonly router: BrokerRouter
   readonly offset: number
   readonly filter: SubscriptionFilter
   readonly wanted: SliceWanted
@@ -93,7 +93,7 @@ interface RowsWanted {
 function addRows(
   builder: SliceBuilder<SubscriptionView>,
   session: Session,
-  { state, offset, filter, wanted }: RowsWanted,
+  { router, offset, filter, wanted }: RowsWanted,
 ): number | undefined {
   const { clientId, subscriptions } = session
   if (filter.namespace !== undefined && !isOfNamespace(clientId, filter.namespace)) return undefined
@@ -101,7 +101,7 @@ function addRows(
   for (const [held, { qos, noLocal, retainAsPublished, retainHandling }] of subscriptions ?? []) {
     if (at++ < offset) continue
     if (!isWanted(held, qos, filter)) continue
-    if (filter.isOnePerTopic === true && !isFirstOfTopic(state, session, held)) continue
+    if (filter.isOnePerTopic === true && !isFirstOfTopic(router, session, held)) continue
     if (builder.isFull) return at - 1
     builder.pass(() => ({ clientId, filter: held, qos, noLocal, retainAsPublished, retainHandling }))
     if ((at - offset) % rowsBetweenLooks === 0 && wanted.isOver()) return at
@@ -126,7 +126,7 @@ function isMatching(held: TopicFilter, matching: string): boolean {
 }
 
 /** The first shard with subscribers to a topic lists it, for the subscriber that represents all of them. */
-function isFirstOfTopic({ router }: BrokerState, session: Session, held: TopicFilter): boolean {
+function isFirstOfTopic(router: BrokerRouter, session: Session, held: TopicFilter): boolean {
   const bare = bareFilter(held)
   const first = router.subscribersOfFilter(bare)?.first
   if (first?.subscriber !== session || first.group !== splitSharedFilter(held)?.group) return false
