@@ -4,7 +4,7 @@
 
 import type { TopicName } from '../../protocol/index.ts'
 import { brokerNameTopic } from '../model/bridge-client-id.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { sendPublish, sendsOf } from '../outgoing/send-to-client.ts'
 import { Message, never } from '../model/message.ts'
@@ -13,7 +13,10 @@ import { publishHead } from '../model/send-list.ts'
 const head = publishHead(0, { retain: false, dup: false }, 0)
 
 /** Must be called directly after CONNACK was sent. The message uses no queue, no rule and no counter of messages. */
-export function announceBrokerName(state: BrokerState, connection: Connection): void {
+export function announceBrokerName(
+  state: Parts<'batches' | 'bridges' | 'nowMs' | 'outputs' | 'topics'>,
+  connection: Connection,
+): void {
   const { brokerName: name } = state.bridges
   if (name === undefined || !connection.hasNoLocal || connection.listener.isBridge === true) return
   const payload = Buffer.from(name)

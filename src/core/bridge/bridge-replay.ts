@@ -8,7 +8,9 @@
 
 import type { PacketId } from '../../protocol/index.ts'
 import type { QueuedRecord } from '../../records/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { MemoryAccount } from '../model/memory-account.ts'
+import type { Batches } from '../model/batches.ts'
+import type { Parts, QueueParts } from '../state/parts.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
 import type { Session, PersistentQueue, SessionDelivery } from '../state/sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
@@ -18,7 +20,7 @@ import { deleteDelivery, putRecord, releasePayload } from '../queues/persistent-
 import { noteGapsBelow } from '../queues/queue-gaps.ts'
 
 /** Handles PUBCOMP. After a restart the record may still be being read into memory. */
-export function removeCompleted(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+export function removeCompleted(state: QueueParts, session: Session, delivery: SessionDelivery): void {
   const { stored } = session
   // Earlier versions deleted the record with PUBREC.
   if (stored === undefined || stored.count === 0) return
@@ -31,16 +33,16 @@ export function removeCompleted(state: BrokerState, session: Session, delivery: 
 }
 
 /** The remote broker lost its session: the broker sends the messages again that the remote broker had accepted. */
-export function requeueForRemote(state: BrokerState, session: Session): void {
+export function requeueForRemote(batches: Batches, session: Session): void {
   const { stored } = session
   if (stored === undefined) return
   for (const delivery of session.outgoing.inflight?.inSendOrder() ?? []) {
     if (delivery.stage !== 'received' || !restoreMessage(stored, delivery)) continue
     // PUBLISH waits for this batch. Otherwise the record would say after a crash that the message need not be sent
     // again.
-    delivery.sentWithBatch = state.batches.openBatch.number
+    delivery.sentWithBatch = batches.openBatch.number
     const { packetId, sequence } = delivery
-    putRecord(state.batches, { kind: 'outgoing', clientId: session.clientId, packetId, sequence, stage: 'sent' })
+    putRecord(batches, { kind: 'outgoing', clientId: session.clientId, packetId, sequence, stage: 'sent' })
   }
 }
 
@@ -62,7 +64,7 @@ function restoreMessage(stored: PersistentQueue, delivery: SessionDelivery): boo
  * one and needs nothing else.
  */
 export function restoreReceived(
-  state: BrokerState,
+  state: Parts<'batches' | 'memory' | 'payloads'>,
   session: Session,
   stored: PersistentQueue,
   read: { readonly record: QueuedRecord; readonly message: Message },
@@ -75,12 +77,12 @@ export function restoreReceived(
   const packetId = stored.receivedIds?.get(record.sequence)
   if (packetId === undefined) return false
   stored.receivedIds?.delete(record.sequence)
-  replace(state, session, packetId, { record, message })
+  replace(state.memory, session, packetId, { record, message })
   return true
 }
 
 function replace(
-  state: BrokerState,
+  memory: MemoryAccount,
   session: Session,
   packetId: PacketId,
   { record, message }: { readonly record: QueuedRecord; readonly message: Message },
@@ -91,7 +93,7 @@ function replace(
   delivery.sequence = record.sequence
   delivery.stage = 'received'
   delivery.wasSent = true
-  holdDelivery(state.memory, session, delivery, message)
+  holdDelivery(memory, session, delivery, message)
   session.outgoing.window().remove(reserved)
   session.outgoing.window().addWithId(delivery, packetId)
 }

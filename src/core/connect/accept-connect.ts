@@ -178,7 +178,7 @@ function authorizeWill(
   if (isBrokerTopic(whole) || isSourceTopic(whole)) return 'deny'
   if (!identity.isSuperuser && isReservedTopic(state, whole, identity.clientId)) return 'deny'
   if (state.access.permissions.allowsEverything) return 'allow'
-  return authorizePublish(state, connection, identity, state.topics.named(will.topic), will)
+  return authorizePublish(state.access, connection, identity, state.topics.named(will.topic), will)
 }
 
 function requestWillAuthorization(

@@ -22,7 +22,7 @@ export function refuseOtherIdentity(
 ): { readonly reason: typeof reasonCodes.clientIdentifierNotValid; readonly text: string } | undefined {
   if (!state.settings.bindsClientIds || connection.listener.isBridge === true) return undefined
   const session = state.sessions.get(clientId)
-  if (session === undefined || hasExpired(state, session) || isSameOwner(session, identity)) return undefined
+  if (session === undefined || hasExpired(state.nowMs, session) || isSameOwner(session, identity)) return undefined
   state.outputs.events.push({ event: 'client-id-refused', connection, clientId, owner: session.identity, identity })
   return { reason: reasonCodes.clientIdentifierNotValid, text: 'the client ID belongs to another identity' }
 }

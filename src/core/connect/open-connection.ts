@@ -68,7 +68,7 @@ export function openConnection(
   setIdentity(state, connection, session, granted.identity)
   // For a session that ends with this connection, the end is stored now: otherwise the session would return after a
   // crash.
-  if (session.expirySeconds > 0 || wasStored) startStoring(state, session)
+  if (session.expirySeconds > 0 || wasStored) startStoring(state.batches, session)
   storeWill(state, connection, session, connect)
   moveTo(connection, {
     state: 'open',
@@ -173,7 +173,7 @@ function takeOverConnection(
 function findResumableSession(state: BrokerState, clientId: string, connect: ConnectPacket): Session | undefined {
   settleDelayedWill(state, clientId)
   const session = state.sessions.get(clientId)
-  if (session !== undefined && (connect.cleanStart || hasExpired(state, session))) {
+  if (session !== undefined && (connect.cleanStart || hasExpired(state.nowMs, session))) {
     endSession(state, session)
     return undefined
   }
@@ -235,7 +235,7 @@ function applySpoolLimits(state: BrokerState, session: Session, { properties }: 
   if (stored?.isFullAnnounced === true)
     announceSpace(state.peerTable, session, stored, maxStoredOf(state.settings, session))
   if (stored !== undefined && stored.count >= maxStoredOf(state.settings, session)) markFull(state, session)
-  if (hasRemoteSessionLost(properties?.userProperties)) requeueForRemote(state, session)
+  if (hasRemoteSessionLost(properties?.userProperties)) requeueForRemote(state.batches, session)
 }
 
 function sessionExpiry(state: BrokerState, connection: Connection, connect: ConnectPacket): number {

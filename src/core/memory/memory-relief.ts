@@ -86,7 +86,7 @@ function dropDownTo(state: BrokerState, session: Session, maxWaitingBytes: numbe
 }
 
 function waitOnDisk(state: BrokerState, session: Session): void {
-  moveQueueToDisk(state, session)
+  moveQueueToDisk(state.memory, session)
   drainQueue(state, session)
 }
 

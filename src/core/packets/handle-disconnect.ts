@@ -34,5 +34,5 @@ function changeExpiry(state: BrokerState, session: Session, expirySeconds: numbe
   // A session with expiry 0 has no records: it ends with its connection, even if the maximum was raised meanwhile.
   if (session.expirySeconds === 0) return
   session.expirySeconds = Math.min(expirySeconds, state.settings.maxSessionExpirySeconds ?? neverExpires)
-  if (session.expirySeconds > 0) startStoring(state, session)
+  if (session.expirySeconds > 0) startStoring(state.batches, session)
 }

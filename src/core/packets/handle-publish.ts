@@ -185,7 +185,7 @@ function permissionFor(
   const { session } = open
   // [MQTT-4.3.3-2] A duplicate of an accepted message.
   if (packet.qos === 2 && isDuplicate(session, packet.packetId)) return 'allow'
-  const known = authorizePublish(state, connection, session.identity, topic, packet)
+  const known = authorizePublish(state.access, connection, session.identity, topic, packet)
   const permission = known === 'ask' ? resolvedPermission(open, packet, topic.name, known) : known
   if (permission === 'allow' || permission === 'deny') return permission
   if (permission === 'ask') {
@@ -404,7 +404,7 @@ function refusalOf(state: BrokerState, message: Message, isDenied: boolean): Rea
 
 /** If the publisher cannot be told, the message is delivered and not retained. */
 function retainRefusalOf(state: BrokerState, message: Message): ReasonCode | undefined {
-  return message.retain && exceedsRetainedPayload(state, message) ? reasonCodes.quotaExceeded : undefined
+  return message.retain && exceedsRetainedPayload(state.settings, message) ? reasonCodes.quotaExceeded : undefined
 }
 
 function acceptAtLeastOnce(
@@ -452,7 +452,7 @@ function acceptExactlyOnce(
   if (connection.canRefuseMessages) connection.unacknowledgedPublishes++
   const changesBefore = state.batches.openBatch.changes.length
   const matched = refusal === reasonCodes.notAuthorized ? 1 : accept(state, message, session, packetId)
-  if (isStored) recordIncoming(state, session, packetId)
+  if (isStored) recordIncoming(state.batches, session, packetId)
   const waits = state.batches.openBatch.changes.length > changesBefore
   const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
   acknowledgePublish(state, connection, session, { type: 'pubrec', packetId, reason, waits })

@@ -135,7 +135,7 @@ function assignOne(
     return undefined
   }
   const wanted = { group: { name: group.group, filter: group.filter }, tried, mayBeStored: message.qos > 0 }
-  const to = chooseOtherShard(state, peerTable, wanted)
+  const to = chooseOtherShard(state.router, peerTable, wanted)
   if (to === undefined) {
     // If the sender still stores the message, it is not lost.
     if (onRefused === undefined) state.counts.countDrop(undefined, message, 'session-ended')

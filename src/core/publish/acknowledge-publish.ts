@@ -2,7 +2,8 @@
 // the message.
 
 import { reasonCodes, type PacketId, type ReasonCode } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { ExchangeParts, RedeliverParts, ReleaseParts } from '../state/parts.ts'
+import type { Batches } from '../model/batches.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Ack } from '../model/deferred-ack.ts'
 import type { Message } from '../model/message.ts'
@@ -19,13 +20,13 @@ import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 /**
  * Stores the packet identifier with the shards that the message went to, in the batch of the message's other changes.
  */
-export function recordIncoming(state: BrokerState, session: Session, packetId: PacketId): void {
+export function recordIncoming(batches: Batches, session: Session, packetId: PacketId): void {
   const assignments = session.incoming.forwarded?.get(packetId)?.assignments?.toRecords() ?? []
-  putRecord(state.batches, { kind: 'incoming', clientId: session.clientId, packetId, assignments })
+  putRecord(batches, { kind: 'incoming', clientId: session.clientId, packetId, assignments })
 }
 
 /** Sends the first acknowledgement of a message that was just delivered. */
-export function acknowledgePublish(state: BrokerState, connection: Connection, session: Session, ack: Ack): void {
+export function acknowledgePublish(state: ExchangeParts, connection: Connection, session: Session, ack: Ack): void {
   const forwarded = state.peerTable?.takeBarrier()
   const mayBeCounted = ack.type === 'puback' || !connection.canRefuseMessages
   if (forwarded === undefined) {
@@ -48,7 +49,7 @@ export function acknowledgePublish(state: BrokerState, connection: Connection, s
  * client has not received the refusal: its duplicate is not a new message [MQTT5-4.3.3-10], and is refused as well.
  */
 function barrierOfExchange(
-  state: BrokerState,
+  state: ReleaseParts,
   connection: Connection,
   { session, packetId, forwarded }: { session: Session; packetId: PacketId; forwarded: CommitBarrier },
 ): CommitBarrier {
@@ -81,7 +82,7 @@ function markRefused(barrier: CommitBarrier, refusal: ReasonCode, released: Comm
   released.whenComplete(() => barrier.arrive(refusal))
 }
 
-function removeIncoming(state: BrokerState, session: Session, packetId: PacketId): CommitBarrier | undefined {
+function removeIncoming(state: ReleaseParts, session: Session, packetId: PacketId): CommitBarrier | undefined {
   const isOpen = session.incoming.packetIds?.delete(packetId) === true
   if (isOpen && session.stored !== undefined)
     deleteRecord(state.batches, { kind: 'incoming', clientId: session.clientId, packetId })
@@ -94,7 +95,7 @@ function removeIncoming(state: BrokerState, session: Session, packetId: PacketId
  * client is not authorized, because then the original may have been refused.
  */
 export function acknowledgeDuplicate(
-  state: BrokerState,
+  state: RedeliverParts,
   connection: Connection,
   session: Session,
   { message, packetId, isRefused }: { message: Message; packetId: PacketId; isRefused: boolean },
@@ -111,7 +112,7 @@ export function acknowledgeDuplicate(
     const plan = state.router.planFor(message.topic)
     const isNewlyAssigned = known.assignments === undefined
     forwardToPeers(state, state.peerTable, { message, plan }, { publisher: session, packetId, isAgain: true })
-    if (isNewlyAssigned) recordIncoming(state, session, packetId)
+    if (isNewlyAssigned) recordIncoming(state.batches, session, packetId)
     acknowledgePublish(state, connection, session, ack)
   } else {
     sendAck(state, connection, { ...ack, reason: reasonCodes.success })

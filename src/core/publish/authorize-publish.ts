@@ -5,19 +5,20 @@ import type { Topic } from '../../protocol/index.ts'
 import type { Identity, Permission } from '../model/identity.ts'
 import type { AuthorizationTrigger } from '../model/rule-trigger.ts'
 import type { Session } from '../state/sessions/session.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
+import type { AccessState } from '../state/access-state.ts'
 import type { Connection } from '../model/connection.ts'
 import { AuthorizationCache, type PublishOptions } from '../model/authorization-cache.ts'
 
 /** `topic` is the client's topic, without its mount point. */
 export function authorizePublish(
-  state: BrokerState,
+  access: AccessState,
   connection: Connection,
   identity: Identity,
   topic: Topic,
   how: PublishOptions,
 ): Permission {
-  const { permissions } = state.access
+  const { permissions } = access
   if (permissions.allowsEverything || identity.isSuperuser) return 'allow'
   if (permissions.isUncacheable) return permissions.canPublish(identity, topic, how)
   connection.authorizationCache ??= new AuthorizationCache()
@@ -30,7 +31,7 @@ export function authorizePublish(
 
 /** Records the decision for rules. */
 export function recordAuthorization(
-  state: BrokerState,
+  state: Parts<'nowMs' | 'rules'>,
   connection: Connection,
   { clientId, identity }: Pick<Session, 'clientId' | 'identity'>,
   what: Pick<AuthorizationTrigger, 'action' | 'topic' | 'isAllowed'>,

@@ -12,7 +12,8 @@ import { messageSize } from '../model/message-size.ts'
 import { delayedIdIn, reserveDelayedName } from '../namespaces/internal-session-names.ts'
 import { countWill, releaseWill } from '../outgoing/will-bytes.ts'
 import { putRecord } from '../queues/persistent-queue.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { CoreSettings } from '../model/settings.ts'
+import type { Parts, WillRecordParts } from '../state/parts.ts'
 import type { DelayedMessage } from '../state/will-state.ts'
 import { SessionWill } from '../state/sessions/session-will.ts'
 
@@ -41,33 +42,40 @@ export function readDelay(name: TopicName, nowMs: number): Delay | undefined {
 }
 
 /** Returns whether the limit is reached. */
-export function hasMaxDelayed({ settings, shard, wills }: BrokerState): boolean {
+export function hasMaxDelayed({ settings, shard, wills }: Parts<'settings' | 'shard' | 'wills'>): boolean {
   const { maxDelayedMessages: max } = settings
   return max !== undefined && wills.delayedMessages.size >= Math.ceil(max / shard.count)
 }
 
 /** Stores the message in the open batch. The caller has checked the limit. */
-export function delayMessage(state: BrokerState, message: Message, dueAtMs: number): void {
+export function delayMessage(
+  state: WillRecordParts & Parts<'deadlines' | 'settings'>,
+  message: Message,
+  dueAtMs: number,
+): void {
   const name = reserveDelayedName(state.ids, message.publisher)
   const own = copyAlone(message, never)
   const will = new SessionWill({ name, message: own, delaySeconds: 0, createdAtMs: state.nowMs })
   putRecord(state.batches, { kind: 'will', clientId: name, message: toStored(own), delaySeconds: 0, dueAtMs })
-  if (isLarge(state, own)) state.wills.unwritten.push({ batch: state.batches.openBatch.number, will })
+  if (isLarge(state.settings, own)) state.wills.unwritten.push({ batch: state.batches.openBatch.number, will })
   addDelayed(state, will, own, dueAtMs)
 }
 
 /** Restores a message that was stored before this start. */
-export function restoreDelayed(state: BrokerState, { clientId: name, message: stored, dueAtMs }: WillRecord): void {
+export function restoreDelayed(
+  state: Parts<'deadlines' | 'memory' | 'settings' | 'topics' | 'wills'>,
+  { clientId: name, message: stored, dueAtMs }: WillRecord,
+): void {
   const topic = parseTopicName(stored.topic)
   if (topic === undefined || dueAtMs === undefined) return
   const message = fromStored(stored, state.topics.named(topic))
-  const held = isLarge(state, message) ? undefined : copyAlone(message, never)
+  const held = isLarge(state.settings, message) ? undefined : copyAlone(message, never)
   const will = new SessionWill({ name, message: held, delaySeconds: 0, createdAtMs: stored.publishedAtMs })
   addDelayed(state, will, message, dueAtMs)
 }
 
 /** Removes a message that is being published or deleted. Undefined if there is none. */
-export function takeDelayed(state: BrokerState, id: string): DelayedMessage | undefined {
+export function takeDelayed(state: Parts<'deadlines' | 'memory' | 'wills'>, id: string): DelayedMessage | undefined {
   const found = state.wills.delayedMessages.get(id)
   if (found === undefined) return undefined
   state.wills.delayedMessages.delete(id)
@@ -76,7 +84,12 @@ export function takeDelayed(state: BrokerState, id: string): DelayedMessage | un
   return found
 }
 
-function addDelayed(state: BrokerState, will: SessionWill, message: Message, dueAtMs: number): void {
+function addDelayed(
+  state: Parts<'deadlines' | 'memory' | 'wills'>,
+  will: SessionWill,
+  message: Message,
+  dueAtMs: number,
+): void {
   const id = delayedIdIn(will.name)
   const { qos, retain, publisher, publisherUsername, publishedAtMs, payloadBytes } = message
   const told = { qos, retain, publisher, publisherUsername, publishedAtMs, payloadBytes }
@@ -85,6 +98,6 @@ function addDelayed(state: BrokerState, will: SessionWill, message: Message, due
   countWill(state.memory, will)
 }
 
-function isLarge(state: BrokerState, { topic, payloadBytes, properties }: Message): boolean {
-  return messageSize(topic.name, payloadBytes, properties) > state.settings.maxWillBytesInMemory
+function isLarge(settings: CoreSettings, { topic, payloadBytes, properties }: Message): boolean {
+  return messageSize(topic.name, payloadBytes, properties) > settings.maxWillBytesInMemory
 }

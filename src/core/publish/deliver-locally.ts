@@ -1,6 +1,7 @@
 // Delivers one message to all matching sessions of this shard.
 
-import type { BrokerState } from '../state/broker-state.ts'
+import type { CoreSettings } from '../model/settings.ts'
+import type { DeliverParts, EnqueueParts, Parts, PermitParts } from '../state/parts.ts'
 import type { Message } from '../model/message.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
 import type { Session } from '../state/sessions/session.ts'
@@ -10,7 +11,7 @@ import { recordLive } from '../retained/retained-from-peers.ts'
 import { storePayload, releasePayload } from '../queues/persistent-queue.ts'
 
 /** Delivers the message to every matching session; returns their number. */
-export function deliverLocally(state: BrokerState, message: Message, publisher: Session | undefined): number {
+export function deliverLocally(state: DeliverParts, message: Message, publisher: Session | undefined): number {
   const plan = state.router.planFor(message.topic)
   const isShared =
     plan.recipients.length + plan.groups.length > 1 && message.qos > 0 && storeSharedPayload(state, plan, message)
@@ -28,7 +29,7 @@ export function deliverLocally(state: BrokerState, message: Message, publisher: 
 }
 
 /** Delivers a message of a peer to the non-shared subscribers. The peer names the shared subscriptions to serve. */
-export function deliverFromPeer(state: BrokerState, message: Message): void {
+export function deliverFromPeer(state: EnqueueParts & Parts<'router'>, message: Message): void {
   const plan = state.router.planFor(message.topic)
   const isShared = plan.recipients.length > 1 && message.qos > 0 && storeSharedPayload(state, plan, message)
   for (const recipient of plan.recipients) deliver(state, recipient, message, undefined)
@@ -40,27 +41,28 @@ export function deliverFromPeer(state: BrokerState, message: Message): void {
  * Returns whether a persistent session on any shard would store the message, so that its acknowledgement waits for the
  * disk.
  */
-export function needsStorage(state: BrokerState, message: Message): boolean {
+export function needsStorage(state: Parts<'router' | 'settings'>, message: Message): boolean {
   const plan = state.router.planFor(message.topic)
-  if (plan.recipients.some((recipient) => isStoredFor(state, recipient, message)) || plan.groups.length > 0) return true
+  if (plan.recipients.some((recipient) => isStoredFor(state.settings, recipient, message)) || plan.groups.length > 0)
+    return true
   if (message.qos > 0 && plan.rules?.some(({ spools }) => spools.length > 0) === true) return true
   return message.qos > 0 && (plan.peers.some(({ storedQoS }) => storedQoS > 0) || plan.spanning.length > 0)
 }
 
 /** Returns whether the queue of a matching persistent session, or of all members of a shared group, is full. */
-export function matchesFullSession(state: BrokerState, message: Message): boolean {
+export function matchesFullSession(state: PermitParts, message: Message): boolean {
   if (state.sessions.full.size === 0) return false
   const plan = state.router.planFor(message.topic)
   const isFull = ({ subscriber }: { subscriber: Session }): boolean => state.sessions.full.has(subscriber)
   const isAllowed = ({ subscriber }: { subscriber: Session }): boolean => canReceive(state, subscriber, message.topic)
   return (
-    plan.recipients.some((recipient) => isFull(recipient) && isStoredFor(state, recipient, message)) ||
+    plan.recipients.some((recipient) => isFull(recipient) && isStoredFor(state.settings, recipient, message)) ||
     plan.groups.some((group) => message.qos > 0 && isFullFor(group, isAllowed, isFull))
   )
 }
 
 /** Does the same for persistent sessions of peers, as far as they reported it. */
-export function matchesFullPeerSession(state: BrokerState, message: Message): boolean {
+export function matchesFullPeerSession(state: Parts<'peerTable' | 'router' | 'settings'>, message: Message): boolean {
   const { peerTable } = state
   if (peerTable === undefined || peerTable.fullPeerFilters === 0 || message.qos === 0) return false
   const { peers } = state.router.planFor(message.topic)
@@ -75,17 +77,21 @@ function isFullFor(group: SharedGroup<Session>, isAllowed: IsTrue, isFull: IsTru
   return allowed.length > 0 && allowed.every(isFull)
 }
 
-function isStoredFor(state: BrokerState, recipient: MatchedSubscriber<Session>, message: Message): boolean {
-  return recipient.subscriber.stored !== undefined && effectiveQoS(state.settings, message.qos, recipient.qos) > 0
+function isStoredFor(settings: CoreSettings, recipient: MatchedSubscriber<Session>, message: Message): boolean {
+  return recipient.subscriber.stored !== undefined && effectiveQoS(settings, message.qos, recipient.qos) > 0
 }
 
 /**
  * Stores a message once that two or more persistent queues will contain. Returns true if so; the payload is then held
  * until all of them were served, because the first may drop it (too large, expired) before the second.
  */
-function storeSharedPayload(state: BrokerState, plan: DeliveryPlan<Session>, message: Message): boolean {
+function storeSharedPayload(
+  state: Parts<'batches' | 'payloads' | 'settings'>,
+  plan: DeliveryPlan<Session>,
+  message: Message,
+): boolean {
   let stored = 0
-  for (const recipient of plan.recipients) if (isStoredFor(state, recipient, message)) stored++
+  for (const recipient of plan.recipients) if (isStoredFor(state.settings, recipient, message)) stored++
   if (stored <= 1) return false
   storePayload(state, message)
   state.payloads.refcounts.add(message.payloadId, 1)
@@ -93,7 +99,7 @@ function storeSharedPayload(state: BrokerState, plan: DeliveryPlan<Session>, mes
 }
 
 function deliver(
-  state: BrokerState,
+  state: EnqueueParts,
   recipient: MatchedSubscriber<Session>,
   message: Message,
   publisher: Session | undefined,
@@ -116,7 +122,7 @@ function deliver(
 }
 
 /** [MQTT5-3.8.3-3] Delivers to the publisher itself through its subscriptions without No Local. */
-function deliverToSelf(state: BrokerState, recipient: MatchedSubscriber<Session>, message: Message): boolean {
+function deliverToSelf(state: EnqueueParts, recipient: MatchedSubscriber<Session>, message: Message): boolean {
   const effective = recipient.effectiveFor(true)
   if (effective === undefined) {
     if (state.rules.triggers.wanted['delivery-dropped']) recordNoLocal(state, recipient, message)
@@ -132,7 +138,11 @@ function deliverToSelf(state: BrokerState, recipient: MatchedSubscriber<Session>
 }
 
 /** Records the skipped delivery for rules. */
-function recordNoLocal(state: BrokerState, recipient: MatchedSubscriber<Session>, message: Message): void {
+function recordNoLocal(
+  state: Parts<'nowMs' | 'rules' | 'settings'>,
+  recipient: MatchedSubscriber<Session>,
+  message: Message,
+): void {
   const qos = effectiveQoS(state.settings, message.qos, recipient.qos)
   const { retain } = message
   const of = { message, qos, retain, reason: 'no-local', atMs: state.nowMs } as const
@@ -145,7 +155,7 @@ function recordNoLocal(state: BrokerState, recipient: MatchedSubscriber<Session>
  * member that just failed.
  */
 export function deliverToGroup(
-  state: BrokerState,
+  state: EnqueueParts & Parts<'access' | 'shared'>,
   group: SharedGroup<Session>,
   message: Message,
   except: Session | undefined,
@@ -171,7 +181,7 @@ export function deliverToGroup(
   return true
 }
 
-function isReady(state: BrokerState, session: Session): boolean {
+function isReady(state: Parts<'memory' | 'settings'>, session: Session): boolean {
   return (
     session.connection !== undefined &&
     session.outgoing.pendingCount === 0 &&

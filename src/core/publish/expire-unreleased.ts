@@ -4,14 +4,14 @@
 import { isBridgeClient } from '../model/bridge-client-id.ts'
 import { releaseOnPeers } from '../peers/qos2-forwarding.ts'
 import { deleteRecord } from '../queues/persistent-queue.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { ExchangeParts } from '../state/parts.ts'
 import type { Session } from '../state/sessions/session.ts'
 
 /**
  * Frees packet identifiers older than mqtt.await_rel_timeout, for a session that reached mqtt.max_awaiting_rel.
  * Otherwise a client that lost its own state could not publish with QoS 2 in this session.
  */
-export function expireUnreleased(state: BrokerState, session: Session): void {
+export function expireUnreleased(state: ExchangeParts, session: Session): void {
   const { awaitReleaseTimeoutMs } = state.settings
   // A remote broker remembers its packet identifiers, regardless of the time.
   if (session.incoming.packetIds === undefined || awaitReleaseTimeoutMs === 0 || isBridgeClient(session.clientId))

@@ -11,7 +11,10 @@
 // shard is stored before the message is sent (`SharedAssignments`).
 
 import type { PacketId, TopicFilter } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { UniqueIds } from '../state/unique-ids.ts'
+import type { OutputLists } from '../state/output-lists.ts'
+import type { CoreSettings } from '../model/settings.ts'
+import type { EnqueueParts, ForwardParts, Parts, PeerSendParts, RedeliverParts } from '../state/parts.ts'
 import type { Message } from '../model/message.ts'
 import { SharedAssignments } from '../state/sessions/shared-assignments.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
@@ -67,7 +70,7 @@ interface PeerDeliveries {
  * `plan` is the current plan of its topic.
  */
 export function forwardToPeers(
-  state: BrokerState,
+  state: RedeliverParts,
   peerTable: PeerTable,
   { message, plan }: { message: Message; plan: DeliveryPlan<Session, Peer> },
   origin: ForwardOrigin,
@@ -76,11 +79,11 @@ export function forwardToPeers(
   const earlier = earlierAssignments(origin)
   if (owner === peerTable.shard.own && earlier === undefined) {
     if (!plan.hasPeers) return 0
-    if (isStoredNowhere(state, plan, message, origin)) return forwardUnstored(state, plan, message)
+    if (isStoredNowhere(state.settings, plan, message, origin)) return forwardUnstored(state.outputs, plan, message)
   }
   const wanted =
     earlier === undefined
-      ? deliveriesFor(state, plan, message, origin)
+      ? deliveriesFor(state.settings, plan, message, origin)
       : earlierSubscriberDeliveries(peerTable, earlier)
   if (owner !== peerTable.shard.own) {
     const part = deliveryFor(wanted, peerTable.peer(owner))
@@ -133,26 +136,25 @@ function repeatAssignments(peerTable: PeerTable, assignments: SharedAssignments)
  * Returns whether only non-shared subscribers receive it, without confirmation: the usual case for messages to peers.
  */
 function isStoredNowhere(
-  state: BrokerState,
+  settings: CoreSettings,
   plan: DeliveryPlan<Session, Peer>,
   { qos }: Message,
   { packetId }: ForwardOrigin,
 ): boolean {
   if (packetId !== 0 || plan.spanning.length > 0) return false
   if (qos === 0) return true
-  for (const { storedQoS } of plan.peers) if (effectiveQoS(state.settings, qos, storedQoS) > 0) return false
+  for (const { storedQoS } of plan.peers) if (effectiveQoS(settings, qos, storedQoS) > 0) return false
   return true
 }
 
 /** Sends the message unchanged. */
-function forwardUnstored(state: BrokerState, plan: DeliveryPlan<Session, Peer>, message: Message): number {
-  for (const { peer } of plan.peers)
-    if (peer.link !== undefined) sendPlainNumbered(state.outputs, peer, peer.link, message)
+function forwardUnstored(outputs: OutputLists, plan: DeliveryPlan<Session, Peer>, message: Message): number {
+  for (const { peer } of plan.peers) if (peer.link !== undefined) sendPlainNumbered(outputs, peer, peer.link, message)
   return plan.peers.length
 }
 
 function deliveriesFor(
-  state: BrokerState,
+  settings: CoreSettings,
   plan: DeliveryPlan<Session, Peer>,
   message: Message,
   origin: ForwardOrigin,
@@ -163,7 +165,7 @@ function deliveriesFor(
     assignments?.toSubscribersOf.push(peer.number)
     const part = deliveryFor(wanted, peer)
     part.isForSubscribers = true
-    part.isKept = message.qos > 0 && effectiveQoS(state.settings, message.qos, storedQoS) > 0
+    part.isKept = message.qos > 0 && effectiveQoS(settings, message.qos, storedQoS) > 0
   }
   return wanted
 }
@@ -186,7 +188,7 @@ function sharedDeliveryFor(shared: PeerDelivery[], peer: Peer, filter: TopicFilt
 
 /** Assigns the message to one member of the group, here or on a peer; false if no member can receive it. */
 function assignToMember(
-  state: BrokerState,
+  state: EnqueueParts & Parts<'access' | 'shared'>,
   peerTable: PeerTable,
   message: Message,
   { group, parts, origin }: { group: CrossShardGroup<Session, Peer>; parts: PeerDeliveries; origin: ForwardOrigin },
@@ -238,13 +240,13 @@ function interestOf(group: SharedGroup<Peer, Interest>, peer: Peer): Interest | 
 }
 
 function sendDelivery(
-  state: BrokerState,
+  state: PeerSendParts,
   peerTable: PeerTable,
   message: Message,
   { part, origin }: { part: PeerDelivery; origin: ForwardOrigin },
 ): void {
   const { peer, isToBeRetained, isKept } = part
-  const send = toSend(state, message, part, origin)
+  const send = toSend(state.ids, message, part, origin)
   // A retained message is stored in the outbox while the owner of its topic is restarting, even at QoS 0.
   if (isKept || (isToBeRetained && peer.link === undefined)) {
     const barrier = isKept ? (peerTable.currentBarrier ??= new CommitBarrier()) : undefined
@@ -254,7 +256,7 @@ function sendDelivery(
 
 /** Sends the message to peers for members of shared subscriptions. */
 function sendAssigned(
-  state: BrokerState,
+  state: ForwardParts,
   peerTable: PeerTable,
   message: Message,
   { part, origin }: { part: PeerDelivery; origin: ForwardOrigin },
@@ -262,7 +264,7 @@ function sendAssigned(
   const { peer, isDecided } = part
   if (isDecided && peer.uncommitted.length === 0) return sendDelivery(state, peerTable, message, { part, origin })
   const barrier = part.isKept ? (peerTable.currentBarrier ??= new CommitBarrier()) : undefined
-  const send = toSend(state, message, part, origin)
+  const send = toSend(state.ids, message, part, origin)
   barrier?.expect()
   sendInTurn(state, peer, { message, isDecided }, () => {
     if (barrier !== undefined) storeAndSend(state, peer, send, barrier)
@@ -271,15 +273,15 @@ function sendAssigned(
   })
 }
 
-function toSend(state: BrokerState, message: Message, part: PeerDelivery, origin: ForwardOrigin): PeerPublish {
+function toSend(ids: UniqueIds, message: Message, part: PeerDelivery, origin: ForwardOrigin): PeerPublish {
   const { isForSubscribers: hasSubscribers, isToBeRetained: isRetained, groups, isKept } = part
-  const exactlyOnce = deduplicationKeyFor(state, part, origin)
+  const exactlyOnce = deduplicationKeyFor(ids, part, origin)
   return { kind: 'publish', message, hasSubscribers, isRetained, groups, isAwaited: isKept, exactlyOnce }
 }
 
 /** Returns the key for duplicates if the client or this shard may send the message again after a failure. */
 function deduplicationKeyFor(
-  state: BrokerState,
+  ids: UniqueIds,
   { peer, isKept }: PeerDelivery,
   origin: ForwardOrigin,
 ): PeerPublish['exactlyOnce'] {
@@ -287,5 +289,5 @@ function deduplicationKeyFor(
   if (onceKey !== undefined) return isKept ? onceKey : undefined
   if (publisher === undefined || packetId === 0 || (!isKept && publisher.stored === undefined)) return undefined
   recordForwarded(publisher, packetId, peer)
-  return { publisher: peerNameOf(state.ids, publisher), packetId }
+  return { publisher: peerNameOf(ids, publisher), packetId }
 }

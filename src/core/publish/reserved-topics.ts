@@ -1,7 +1,7 @@
 // Topics that clients cannot publish to, whatever the access rules say.
 
 import { isBridgeClient } from '../model/bridge-client-id.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
 import { namespacesRoot } from '../namespaces/namespaced-names.ts'
 import { isSourceClient, isSourceTopic } from '../model/source-topics.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
@@ -16,7 +16,7 @@ const beginningsOfFilters = ['$share/', '$exclusive/']
  * Returns whether the topic is reserved: topics below `$SYS/` belong to the broker, and retained messages of disabled
  * namespaces belong to those namespaces.
  */
-export function isReservedTopic(state: BrokerState, topic: string, publisher: string): boolean {
+export function isReservedTopic(state: Parts<'namespaces' | 'sessions'>, topic: string, publisher: string): boolean {
   if (isBrokerTopic(topic) || beginningsOfFilters.some((beginning) => topic.startsWith(beginning))) return true
   if (isSourceTopic(topic)) return !isSourceClient(publisher)
   // With namespaces, the permissions have decided.

@@ -3,9 +3,10 @@
 
 import type { PacketId } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import type { DrainParts, Parts, RetainedParts } from '../state/parts.ts'
 import type { RetainedOrigin, Message } from '../model/message.ts'
 import { isSourceTopic } from '../model/source-topics.ts'
-import { ownerOf } from '../model/peer-messages.ts'
+import { ownerOf, type ShardPlace } from '../model/peer-messages.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { forwardToPeers, type ForwardOrigin } from './forward-to-peers.ts'
 import { deliverLocally } from './deliver-locally.ts'
@@ -51,7 +52,7 @@ function runSourceRules(state: BrokerState, message: Message): number {
  * shard that stores it, also at QoS 0.
  */
 export function routeToPeers(
-  state: BrokerState,
+  state: DrainParts & Parts<'namespaces' | 'shard'>,
   message: Message,
   publisher: Session | undefined,
   packetId: PacketId,
@@ -64,13 +65,13 @@ export function routeToPeers(
     if (message.retain || plan.hasPeers)
       matched += forwardToPeers(state, peerTable, { message, plan }, { publisher, packetId, isAgain: false, ...more })
   }
-  if (message.retain && isOwn(state, message))
+  if (message.retain && isOwn(state.shard, message))
     retainForTopic(state, message, localOrigin(peerTable ?? state.retained, state.shard.own))
   return matched
 }
 
-function isOwn(state: BrokerState, message: Message): boolean {
-  const { own, count } = state.shard
+function isOwn(shard: ShardPlace, message: Message): boolean {
+  const { own, count } = shard
   return count === 1 || ownerOf(message.topic.name, count) === own
 }
 
@@ -80,6 +81,10 @@ function localOrigin(counted: { retainedHere: number }, shard: number): Retained
 }
 
 /** If a limit prevents the retained message, that is counted; nothing else depends on it. */
-export function retainForTopic(state: BrokerState, message: Message, arrival: RetainedOrigin | undefined): void {
+export function retainForTopic(
+  state: RetainedParts & Parts<'counts'>,
+  message: Message,
+  arrival: RetainedOrigin | undefined,
+): void {
   if (setRetained(state, message, arrival) !== undefined) state.counts.countDrop(undefined, message, 'no-retained-room')
 }

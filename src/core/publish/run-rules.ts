@@ -10,6 +10,7 @@ import { maxStoredOf } from '../queues/persistent-queue.ts'
 import { publishPermitFor } from '../peers/peer-backpressure.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import type { EnqueueParts, Parts, PermitParts, WillParts } from '../state/parts.ts'
 import { delayMessage, hasMaxDelayed, readDelay } from './delay-message.ts'
 import { matchesFullPeerSession, matchesFullSession, needsStorage } from './deliver-locally.ts'
 
@@ -56,7 +57,7 @@ function publishForRule(state: BrokerState, publication: RulePublication, route:
   return failure
 }
 
-function delayForRule(state: BrokerState, message: Message): RuleActionFailure | undefined {
+function delayForRule(state: WillParts & Parts<'shard' | 'storage'>, message: Message): RuleActionFailure | undefined {
   const delay = readDelay(message.topic.name, state.nowMs)
   if (delay === undefined || isBrokerTopic(delay.topic)) return 'invalid-topic'
   if (!state.storage.isHealthy) return 'storage-failing'
@@ -67,7 +68,7 @@ function delayForRule(state: BrokerState, message: Message): RuleActionFailure |
   return undefined
 }
 
-function messageOf(state: BrokerState, publication: RulePublication): Message | undefined {
+function messageOf(state: Parts<'nowMs' | 'topics'>, publication: RulePublication): Message | undefined {
   const { topic, payload, qos, retain, properties } = publication
   const name = parseTopicName(topic)
   if (name === undefined) return undefined
@@ -89,7 +90,7 @@ function messageOf(state: BrokerState, publication: RulePublication): Message | 
   return message
 }
 
-function failureOf(state: BrokerState, message: Message): RuleActionFailure | undefined {
+function failureOf(state: PermitParts & Parts<'storage'>, message: Message): RuleActionFailure | undefined {
   const { topic, qos, retain } = message
   if (retain && !state.settings.retainAvailable) return 'not-available'
   if (!state.storage.isHealthy && (retain || needsStorage(state, message))) return 'storage-failing'
@@ -101,7 +102,7 @@ function failureOf(state: BrokerState, message: Message): RuleActionFailure | un
 
 /** Stores a message in the session of an action. Returns undefined if it succeeded. */
 export function spool(
-  state: BrokerState,
+  state: EnqueueParts & Parts<'storage'>,
   clientId: string,
   publication: RulePublication,
 ): RuleActionFailure | undefined {
@@ -121,7 +122,7 @@ export function spool(
 }
 
 /** Returns whether a rule for the message uses an action queue that is full. The publisher then waits. */
-export function isBlockedByActions({ sessions, router }: BrokerState, topic: Topic): boolean {
+export function isBlockedByActions({ sessions, router }: Parts<'router' | 'sessions'>, topic: Topic): boolean {
   const { rules } = router.planFor(topic)
   if (rules === undefined) return false
   const isBlocked = (clientId: string): boolean => {

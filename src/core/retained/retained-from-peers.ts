@@ -9,7 +9,8 @@
 // A response may also be older than a message that was delivered live meanwhile: then it is skipped.
 
 import { bareFilter, hasWildcard, type TopicFilter } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { OutputLists } from '../state/output-lists.ts'
+import type { Parts } from '../state/parts.ts'
 import type { Message } from '../model/message.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
@@ -33,7 +34,7 @@ type RemoteSource = Extract<RetainedSource, { owner: PeerNumber }>
 
 /** Returns the shards whose retained messages may match the filter, this one included. */
 export function sourcesOf(
-  state: BrokerState,
+  state: Parts<'batches' | 'retained' | 'storage'>,
   peerTable: PeerTable,
   session: Session,
   filter: TopicFilter,
@@ -51,7 +52,11 @@ export function sourcesOf(
 }
 
 /** Complete when every running shard has reported its numbers. */
-function startMarks(state: BrokerState, peerTable: PeerTable, session: Session): RetainedMarks {
+function startMarks(
+  state: Parts<'batches' | 'retained' | 'storage'>,
+  peerTable: PeerTable,
+  session: Session,
+): RetainedMarks {
   const marks: RetainedMarks = { sentBy: Array.from({ length: peerTable.shard.count }), isComplete: false }
   marks.sentBy[peerTable.shard.own] = peerTable.sentToEach()
   const version = peerTable.interest.nextVersion()
@@ -77,7 +82,7 @@ export function hasMarks({ marks }: RetainedSource): boolean {
 
 /** Requests the next messages, unless that is done. A failed shard is asked when it is back. */
 export function askForMore(
-  state: BrokerState,
+  state: Parts<'ids' | 'outputs'>,
   peerTable: PeerTable,
   session: Session,
   { scan, source }: { scan: RetainedReplay; source: RemoteSource },
@@ -127,10 +132,10 @@ export function recordLive(peerTable: PeerTable, message: Message): void {
 }
 
 /** Cancels a request whose response is no longer needed. */
-export function cancelRetainedRequest(state: BrokerState, peerTable: PeerTable, { source }: RetainedReplay): void {
+export function cancelRetainedRequest(outputs: OutputLists, peerTable: PeerTable, { source }: RetainedReplay): void {
   if ('cursor' in source || !peerTable.retainedRequests.delete(source.question)) return
   if (peerTable.peer(source.owner).link === undefined) return
-  state.outputs.peerSends.push({ to: source.owner, message: { kind: 'retained-cancelled', question: source.question } })
+  outputs.peerSends.push({ to: source.owner, message: { kind: 'retained-cancelled', question: source.question } })
 }
 
 export function endRetainedWait(peerTable: PeerTable, session: Session): void {
@@ -138,7 +143,11 @@ export function endRetainedWait(peerTable: PeerTable, session: Session): void {
 }
 
 /** A shard restarted and does not know the requests: they start again from the beginning. */
-export function repeatRetainedRequests(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
+export function repeatRetainedRequests(
+  state: Parts<'batches' | 'retained' | 'storage'>,
+  peerTable: PeerTable,
+  peer: Peer,
+): void {
   for (const session of peerTable.waitingForRetained.keys()) {
     for (const { source } of session.retainedReplays?.all() ?? []) {
       if ('cursor' in source || source.owner !== peer.number) continue

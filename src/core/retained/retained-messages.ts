@@ -2,7 +2,9 @@
 // retained-replay.ts).
 
 import { parseTopicName, type TopicName } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { RetainedState } from '../state/retained-state.ts'
+import type { CoreSettings } from '../model/settings.ts'
+import type { Parts, RetainedParts } from '../state/parts.ts'
 import {
   never,
   copyRetained,
@@ -26,21 +28,25 @@ const smallRetainedObjectBytes = 350
 export type RetainRefusal = 'no-room' | 'too-large'
 
 /** [MQTT-3.3.1-5, -10] Stores the message in place of the last one; an empty payload deletes the last one. */
-export function setRetained(state: BrokerState, message: Message, arrival?: RetainedOrigin): RetainRefusal | undefined {
+export function setRetained(
+  state: RetainedParts,
+  message: Message,
+  arrival?: RetainedOrigin,
+): RetainRefusal | undefined {
   const name = message.topic.name
   if (message.payloadBytes === 0) {
     deleteRetained(state, name)
     return undefined
   }
   const { retainedExpiryMs } = state.settings
-  if (exceedsRetainedPayload(state, message)) {
+  if (exceedsRetainedPayload(state.settings, message)) {
     // Current subscribers get this message. A later subscriber must not get the one before it, so that is deleted.
     deleteRetained(state, name)
     return 'too-large'
   }
   const isBrokers = isBrokerTopic(name)
   if (!isBrokers && isFull(state) && state.retained.tree.get(name) === undefined) return 'no-room'
-  if (state.namespaces.quotas !== undefined && !hasRoomInNamespace(state, state.namespaces.quotas, name))
+  if (state.namespaces.quotas !== undefined && !hasRoomInNamespace(state.retained, state.namespaces.quotas, name))
     return 'no-room'
   const kept = copyRetained(message, retainedExpiryMs === 0 || isBrokers ? never : state.nowMs + retainedExpiryMs)
   kept.retainedOrigin = arrival
@@ -50,16 +56,16 @@ export function setRetained(state: BrokerState, message: Message, arrival?: Reta
 }
 
 /** retainer.max_payload_size. */
-export function exceedsRetainedPayload(state: BrokerState, message: Message): boolean {
-  return message.payloadBytes > state.settings.maxRetainedPayloadBytes
+export function exceedsRetainedPayload(settings: CoreSettings, message: Message): boolean {
+  return message.payloadBytes > settings.maxRetainedPayloadBytes
 }
 
-function deleteRetained(state: BrokerState, topic: TopicName): void {
+function deleteRetained(state: Parts<'batches' | 'memory' | 'namespaces' | 'retained'>, topic: TopicName): void {
   if (clearRetained(state, topic) && !isBrokerTopic(topic)) deleteRecord(state.batches, { kind: 'retained', topic })
 }
 
 /** The limit is for the node, although each shard stores only messages of its topics. */
-function isFull({ settings, shard, retained }: BrokerState): boolean {
+function isFull({ settings, shard, retained }: Parts<'retained' | 'settings' | 'shard'>): boolean {
   const { maxRetainedMessages: max } = settings
   if (max === undefined) return false
   const here = retained.tree.count - retained.ofBroker
@@ -68,13 +74,13 @@ function isFull({ settings, shard, retained }: BrokerState): boolean {
 }
 
 /** Shards that store messages of one namespace at the same moment may each exceed the limit by one. */
-function hasRoomInNamespace(state: BrokerState, quotas: NamespaceQuotas, topic: TopicName): boolean {
+function hasRoomInNamespace(retained: RetainedState, quotas: NamespaceQuotas, topic: TopicName): boolean {
   const namespace = namespaceOfTopic(topic)
-  return namespace === undefined || quotas.hasRoomForRetained(namespace) || state.retained.tree.get(topic) !== undefined
+  return namespace === undefined || quotas.hasRoomForRetained(namespace) || retained.tree.get(topic) !== undefined
 }
 
 /** Removes the message from memory; the caller deletes its record. Returns false if there was none. */
-export function clearRetained(state: BrokerState, topic: TopicName): boolean {
+export function clearRetained(state: Parts<'memory' | 'namespaces' | 'retained'>, topic: TopicName): boolean {
   const message = state.retained.tree.delete(topic)
   if (message === undefined) return false
   state.memory.add('retained', -heldBytesOf(message))
@@ -99,7 +105,11 @@ export function isBrokerTopic(topic: string): boolean {
  * Puts the message into memory; the caller writes its record. `batch` is the one with the record, 0 if it is durable.
  * Then only the metadata of a large message stays in memory. Messages of the broker have no record and stay complete.
  */
-export function putRetained(state: BrokerState, message: Message, batch: number): void {
+export function putRetained(
+  state: Parts<'deadlines' | 'memory' | 'namespaces' | 'retained' | 'settings'>,
+  message: Message,
+  batch: number,
+): void {
   const size = messageSize(message.topic.name, message.payloadBytes, message.properties)
   const isLarge = size > state.settings.maxRetainedBytesInMemory && !isBrokerTopic(message.topic.name)
   const retained = isLarge
@@ -127,7 +137,10 @@ function heldBytesOf(message: RetainedMessage): number {
   return objectBytes + messageSize(topicName, message.payloadBytes, message.properties)
 }
 
-export function expireRetained(state: BrokerState, topic: string): void {
+export function expireRetained(
+  state: Parts<'batches' | 'memory' | 'namespaces' | 'nowMs' | 'retained'>,
+  topic: string,
+): void {
   const name = parseTopicName(topic)
   const message = name === undefined ? undefined : state.retained.tree.get(name)
   if (name === undefined || message === undefined || message.expiresAtMs > state.nowMs) return

@@ -2,7 +2,7 @@
 // limits their memory.
 
 import { failedAssertion } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
 import type { RetainedReader, RetainedState } from '../state/retained-state.ts'
 import { fromStored, type Message } from '../model/message.ts'
 import type { StoredMessage } from '../../records/index.ts'
@@ -30,7 +30,7 @@ export function payloadOf({ tree, payloads }: RetainedState, found: RetainedMess
  * later.
  */
 export function readAhead(
-  state: BrokerState,
+  state: Parts<'outputs' | 'requests' | 'retained'>,
   reader: RetainedReader,
   found: readonly RetainedMessage[],
   first: number,
@@ -48,7 +48,7 @@ export function readAhead(
   return true
 }
 
-function ask(state: BrokerState, retained: StoredRetained): void {
+function ask(state: Parts<'outputs' | 'requests'>, retained: StoredRetained): void {
   const question = state.requests.add({ for: 'retained', retained })
   state.outputs.requests.push({ kind: 'load-message', question, of: { kind: 'retained', topic: retained.topicName } })
 }

@@ -4,7 +4,9 @@
 
 import { bareFilter, hasWildcard, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import { isBridgeClient } from '../model/bridge-client-id.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
+import type { RetainedState } from '../state/retained-state.ts'
+import type { EnqueueParts, Parts } from '../state/parts.ts'
 import { topicBelow } from '../namespaces/mountpoint.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
 import { type RetainedReplay, RetainedReplayQueue } from '../state/sessions/retained-replay-queue.ts'
@@ -37,7 +39,7 @@ const sliceFilters = 100
  * [MQTT5-3.3.1-9 to -11] Depends on the retain handling; a shared subscription gets no retained messages [MQTT5-4.8.2].
  */
 export function startRetainedReplay(
-  state: BrokerState,
+  state: Parts<'batches' | 'outputs' | 'peerTable' | 'retained' | 'storage'>,
   session: Session,
   filter: TopicFilter,
   how: { options: SubscriptionOptions; isNew: boolean },
@@ -60,18 +62,23 @@ export function startRetainedReplay(
 }
 
 /** The subscription was removed or replaced; undefined: all subscriptions, because the client disconnected. */
-export function cancelReplays(state: BrokerState, session: Session, filter: TopicFilter | undefined): void {
+export function cancelReplays(
+  state: Parts<'outputs' | 'peerTable' | 'retained'>,
+  session: Session,
+  filter: TopicFilter | undefined,
+): void {
   const { retainedReplays } = session
   if (retainedReplays === undefined) return
   const dropped = filter === undefined ? [...retainedReplays.all()] : retainedReplays.drop(filter)
-  if (state.peerTable !== undefined) for (const scan of dropped) cancelRetainedRequest(state, state.peerTable, scan)
+  if (state.peerTable !== undefined)
+    for (const scan of dropped) cancelRetainedRequest(state.outputs, state.peerTable, scan)
   if (filter === undefined || retainedReplays.isEmpty) return endReplays(state, session)
   // Messages may have been read in advance for these subscriptions. The others request again what they need.
   stopReading(state.retained, session)
   state.retained.replaying.add(session)
 }
 
-function endReplays(state: BrokerState, session: Session): void {
+function endReplays(state: Parts<'peerTable' | 'retained'>, session: Session): void {
   session.retainedReplays = undefined
   stopReading(state.retained, session)
   state.retained.replaying.delete(session)
@@ -79,10 +86,10 @@ function endReplays(state: BrokerState, session: Session): void {
 }
 
 /** Continues with one slice for each session that has space in its queue. */
-export function continueReplays(state: BrokerState): void {
+export function continueReplays(state: EnqueueParts & Parts<'access' | 'ids' | 'retained'>): void {
   for (const session of state.retained.replaying) {
     if (!hasRoomForRetained(state, session)) {
-      waitForSpace(state, session)
+      waitForSpace(state.retained, session)
       continue
     }
     for (let filters = 0; filters < sliceFilters; filters++) if (!continueFirstReplay(state, session)) break
@@ -92,13 +99,13 @@ export function continueReplays(state: BrokerState): void {
 }
 
 /** `drainQueue` adds the session again when there is space. */
-function waitForSpace(state: BrokerState, session: Session): void {
-  stopReading(state.retained, session)
-  state.retained.replaying.delete(session)
+function waitForSpace(retained: RetainedState, session: Session): void {
+  stopReading(retained, session)
+  retained.replaying.delete(session)
 }
 
 /** Returns true if the replay is complete and was about one topic, so that there is time for the next. */
-function continueFirstReplay(state: BrokerState, session: Session): boolean {
+function continueFirstReplay(state: EnqueueParts & Parts<'access' | 'ids' | 'retained'>, session: Session): boolean {
   const { retainedReplays } = session
   const scan = retainedReplays?.first
   if (retainedReplays === undefined || scan === undefined) return false
@@ -108,13 +115,17 @@ function continueFirstReplay(state: BrokerState, session: Session): boolean {
   return !hasWildcard(scan.filter)
 }
 
-function continueReplay(state: BrokerState, session: Session, scan: RetainedReplay): void {
+function continueReplay(
+  state: EnqueueParts & Parts<'access' | 'ids' | 'retained'>,
+  session: Session,
+  scan: RetainedReplay,
+): void {
   if (scan.found.length === 0 && !scan.isAtEnd && !findMore(state, session, scan)) return
   let given = 0
   for (const message of scan.found) {
     if (!hasRoomForRetained(state, session)) break
     const outcome = deliverRetained(state, session, scan, message)
-    if (outcome === 'no-room') waitForSpace(state, session)
+    if (outcome === 'no-room') waitForSpace(state.retained, session)
     if (outcome === 'is-read') {
       state.retained.replaying.delete(session)
       readAhead(state, session, scan.found, given)
@@ -127,7 +138,11 @@ function continueReplay(state: BrokerState, session: Session, scan: RetainedRepl
 }
 
 /** Returns false if peers must respond first; the replay continues after that. */
-function findMore(state: BrokerState, session: Session, scan: RetainedReplay): boolean {
+function findMore(
+  state: Parts<'ids' | 'outputs' | 'peerTable' | 'retained'>,
+  session: Session,
+  scan: RetainedReplay,
+): boolean {
   const { source } = scan
   if (state.peerTable !== undefined && !hasMarks(source)) {
     state.retained.replaying.delete(session)
@@ -146,7 +161,7 @@ function findMore(state: BrokerState, session: Session, scan: RetainedReplay): b
 
 /** `is-read`: the message is being read from disk. `no-room`: the client has too many unacknowledged messages. */
 function deliverRetained(
-  state: BrokerState,
+  state: EnqueueParts & Parts<'access' | 'retained'>,
   session: Session,
   scan: RetainedReplay,
   found: RetainedMessage,
@@ -171,14 +186,19 @@ function deliverRetained(
   return 'done'
 }
 
-function isForSession(state: BrokerState, session: Session, scan: RetainedReplay, message: RetainedMessage): boolean {
+function isForSession(
+  state: Parts<'access' | 'nowMs' | 'peerTable' | 'retained' | 'topics'>,
+  session: Session,
+  scan: RetainedReplay,
+  message: RetainedMessage,
+): boolean {
   if (message.expiresAtMs <= state.nowMs) return false
   // No Local concerns live messages: a client gets its own retained message, as from other brokers. A bridge does not,
   // otherwise every message of the remote broker would be sent back when the bridge connects.
   if (message.publisher === session.clientId && isOfBridge(session)) return false
   // Deleted or replaced since the slice was found: a new message is delivered separately.
   if ('cursor' in scan.source && state.retained.tree.get(message.topicName) !== message) return false
-  return !wasDeliveredLive(state, session, { scan, message }) && canDeliverRetained(state, session, message)
+  return !wasDeliveredLive(state.peerTable, session, { scan, message }) && canDeliverRetained(state, session, message)
 }
 
 function isOfBridge({ clientId, connection }: Session): boolean {
@@ -187,17 +207,17 @@ function isOfBridge({ clientId, connection }: Session): boolean {
 
 /** It was published after the subscription, which delivered it. As a retained message it would be a duplicate. */
 function wasDeliveredLive(
-  state: BrokerState,
+  peerTable: PeerTable | undefined,
   session: Session,
   found: { scan: RetainedReplay; message: RetainedMessage },
 ): boolean {
-  if (state.peerTable !== undefined) return arrivesLive(state.peerTable, session, found)
+  if (peerTable !== undefined) return arrivesLive(peerTable, session, found)
   const { source } = found.scan
   return 'cursor' in source && (found.message.retainedOrigin?.number ?? 0) > source.begunAfter
 }
 
 /** Checks the receiver's permission and the publisher's: both may have changed since the message was stored. */
-function canDeliverRetained(state: BrokerState, session: Session, message: RetainedMessage): boolean {
+function canDeliverRetained(state: Parts<'access' | 'topics'>, session: Session, message: RetainedMessage): boolean {
   const { permissions } = state.access
   if (permissions.allowsEverything) return true
   if (!canReceive(state, session, message.topic)) return false
@@ -208,7 +228,7 @@ function canDeliverRetained(state: BrokerState, session: Session, message: Retai
 }
 
 /** Retained messages use at most half of the queue, so that live messages still have space. */
-function hasRoomForRetained(state: BrokerState, session: Session): boolean {
+function hasRoomForRetained(state: Parts<'memory' | 'settings'>, session: Session): boolean {
   const connection = session.connection
   if (connection === undefined || connection.unsentBytes * 2 > state.settings.maxUnsentBytes) return false
   if (!connection.isPlain && isPutOff(session)) return false

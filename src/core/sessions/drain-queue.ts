@@ -2,7 +2,8 @@
 // sends retained messages when no other message waits.
 
 import type { QueuedRecord, StoredRecord } from '../../records/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Batches } from '../model/batches.ts'
+import type { DrainParts, Parts, PermitParts, QueueParts, RedeliverParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import type { SharedGroup } from '../topics/index.ts'
 import type { Message } from '../model/message.ts'
@@ -37,7 +38,7 @@ const partGrowth = 16
 const maxTailInMemory = 8_192
 
 /** Sends what may be sent now. Called when space appeared: after an acknowledgement or a report of sent bytes. */
-export function drainQueue(state: BrokerState, session: Session): void {
+export function drainQueue(state: DrainParts, session: Session): void {
   const connection = session.connection
   if (connection === undefined) return
   const { outgoing } = session
@@ -57,7 +58,7 @@ export function drainQueue(state: BrokerState, session: Session): void {
 }
 
 function sendPostponed(
-  state: BrokerState,
+  state: RedeliverParts,
   session: Session,
   connection: Connection,
   resends: PendingQueue<SessionDelivery>,
@@ -71,7 +72,7 @@ function sendPostponed(
   session.outgoing.postponed = undefined
 }
 
-function sendWaiting(state: BrokerState, session: Session, connection: Connection, delivery: SessionDelivery): void {
+function sendWaiting(state: RedeliverParts, session: Session, connection: Connection, delivery: SessionDelivery): void {
   session.stored?.packetIds?.delete(delivery.sequence)
   if (dropDenied(state, session, delivery)) return
   sendFirst(state, session, connection, delivery, 'after-waiting')
@@ -81,7 +82,7 @@ function sendWaiting(state: BrokerState, session: Session, connection: Connectio
  * Permissions may have changed while the message waited. A message of a shared subscription then goes to another
  * member; any other is dropped.
  */
-function dropDenied(state: BrokerState, session: Session, delivery: SessionDelivery): boolean {
+function dropDenied(state: RedeliverParts, session: Session, delivery: SessionDelivery): boolean {
   const { message } = delivery
   if (message === undefined || !isDenied(state, session, delivery)) return false
   // [MQTT5-4.8.2-5] A QoS 2 message that was sent to this member goes to no other.
@@ -93,12 +94,12 @@ function dropDenied(state: BrokerState, session: Session, delivery: SessionDeliv
   return true
 }
 
-function isDenied(state: BrokerState, session: Session, { message }: SessionDelivery): boolean {
+function isDenied(state: Parts<'access' | 'topics'>, session: Session, { message }: SessionDelivery): boolean {
   return message !== undefined && !canReceive(state, session, message.topic)
 }
 
 /** [MQTT-4.4.0-1] [MQTT5-4.4.0-1] In-flight messages are sent again in their order, then the others follow. */
-export function resumeDelivery(state: BrokerState, session: Session, connection: Connection): void {
+export function resumeDelivery(state: DrainParts, session: Session, connection: Connection): void {
   postponeResends(session)
   resend(state, session, connection, -Infinity)
   drainQueue(state, session)
@@ -124,7 +125,7 @@ function postponeResends({ outgoing }: Session): void {
  * received on this connection and may no longer receive stays in flight with its packet identifier until it is
  * acknowledged.
  */
-export function resend(state: BrokerState, session: Session, connection: Connection, sentBeforeMs: number): void {
+export function resend(state: RedeliverParts, session: Session, connection: Connection, sentBeforeMs: number): void {
   const held = new Set(session.outgoing.postponed?.all())
   for (const delivery of session.outgoing.inflight?.inSendOrder() ?? []) {
     if (held.has(delivery)) continue
@@ -137,7 +138,7 @@ export function resend(state: BrokerState, session: Session, connection: Connect
     scheduleRetry(state, session)
 }
 
-function resendOne(state: BrokerState, session: Session, connection: Connection, delivery: SessionDelivery): void {
+function resendOne(state: RedeliverParts, session: Session, connection: Connection, delivery: SessionDelivery): void {
   if (delivery.stage === 'waiting') return // Its packet identifier is known; its message is still on disk.
   delivery.sentAtMs = state.nowMs
   if (delivery.stage === 'received') {
@@ -150,7 +151,7 @@ function resendOne(state: BrokerState, session: Session, connection: Connection,
   }
 }
 
-function askForMore(state: BrokerState, session: Session): void {
+function askForMore(state: Parts<'batches' | 'memory' | 'outputs' | 'requests' | 'settings'>, session: Session): void {
   const stored = session.stored
   if (stored === undefined || stored.reads.request !== undefined) return
   const room = state.settings.maxQueuedMessages - session.outgoing.pendingCount
@@ -158,7 +159,7 @@ function askForMore(state: BrokerState, session: Session): void {
   const maxWaitingBytes = state.settings.maxQueuedBytes * state.memory.queuesShare
   if (session.outgoing.pendingCount > 0 && waitingBytes(session) * 2 > maxWaitingBytes) return
   const limit = Math.min(room, maxInPart, partGrowth * (stored.reads.partNumber + 1))
-  const { upTo, afterBatch } = readableUpTo(state, stored, limit)
+  const { upTo, afterBatch } = readableUpTo(state.batches, stored, limit)
   const question = state.requests.add({ for: 'queue', session, upTo })
   stored.reads.request = question
   // A queue that drops the oldest message reads it from disk, so no other message may be in memory at the same time.
@@ -179,15 +180,11 @@ function askForMore(state: BrokerState, session: Session): void {
  * If enough of a long queue is durable, only that part is read. Otherwise the read waits until the whole queue is
  * durable.
  */
-function readableUpTo(
-  state: BrokerState,
-  stored: PersistentQueue,
-  wanted: number,
-): { upTo: number; afterBatch: number } {
+function readableUpTo(batches: Batches, stored: PersistentQueue, wanted: number): { upTo: number; afterBatch: number } {
   const { nextSequence, reads } = stored
   const { mark } = reads
-  const newest = state.batches.lastOpenNumber
-  if (mark !== undefined && mark.batch <= state.batches.committed) {
+  const newest = batches.lastOpenNumber
+  if (mark !== undefined && mark.batch <= batches.committed) {
     reads.writtenUpTo = mark.sequence
     reads.mark = undefined
   }
@@ -198,7 +195,7 @@ function readableUpTo(
 
 /** Handles the response to `load-queue`. `upTo`: the next sequence number when it was requested. */
 export function handleQueueLoaded(
-  state: BrokerState,
+  state: DrainParts,
   session: Session,
   answer: { question: number; records: readonly StoredRecord[]; isEnd: boolean; upTo: number },
 ): void {
@@ -234,7 +231,12 @@ function appendTail(session: Session, stored: PersistentQueue): void {
   for (const delivery of tailInMemory) session.outgoing.queue().push(delivery)
 }
 
-function restoreDelivery(state: BrokerState, session: Session, stored: PersistentQueue, record: QueuedRecord): void {
+function restoreDelivery(
+  state: PermitParts & QueueParts & Parts<'nowMs'>,
+  session: Session,
+  stored: PersistentQueue,
+  record: QueuedRecord,
+): void {
   stored.diskFrom = record.sequence + 1
   const message = messageOfRecord(state.topics, record)
   if (message === undefined) return
@@ -259,12 +261,12 @@ function restoreDelivery(state: BrokerState, session: Session, stored: Persisten
  * matches the topic, it is. If its client may not receive it, it then goes to another member.
  */
 function sharedGroupOf(
-  state: BrokerState,
+  state: Parts<'access' | 'router' | 'topics'>,
   session: Session,
   { sharedFilter }: QueuedRecord,
   { topic }: Message,
 ): SharedGroup<Session> | undefined {
-  if (sharedFilter !== undefined) return groupOf(state, sharedFilter)
+  if (sharedFilter !== undefined) return groupOf(state.router, sharedFilter)
   if (canReceive(state, session, topic)) return undefined
   const bringing = [...(session.subscriptions?.keys() ?? [])].filter((filter) => {
     const shared = splitSharedFilter(filter)

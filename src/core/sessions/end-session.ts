@@ -1,6 +1,9 @@
 // Detaches a session from its client, and ends sessions.
 
 import type { BrokerState } from '../state/broker-state.ts'
+import type { ForwardParts, Parts, PermitParts, QueueParts, RedeliverParts } from '../state/parts.ts'
+import type { MemoryAccount } from '../model/memory-account.ts'
+import type { Batches } from '../model/batches.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
 import {
   newPersistentQueue,
@@ -33,27 +36,27 @@ export function detachSession(state: BrokerState, session: Session, how: { publi
   // While the broker stops, all clients disconnect: messages moved to other members would return as if they had never
   // been sent.
   if (!state.isShuttingDown) reassignSharedOf(state, session)
-  moveQueueToDisk(state, session)
+  moveQueueToDisk(state.memory, session)
   const expiry = expiryMs(session)
   if (expiry !== undefined) state.deadlines.set('session-expiry', session.clientId, state.nowMs + expiry)
   if (session.stored !== undefined) recordSession(state.batches, session, session.stored)
 }
 
 /** [MQTT5-3.1.2.11.2] Returns whether the session is expired, although the tick that ends it may not have come yet. */
-export function hasExpired({ nowMs }: BrokerState, session: Session): boolean {
+export function hasExpired(nowMs: number, session: Session): boolean {
   const expiry = expiryMs(session)
   return expiry !== undefined && session.connection === undefined && nowMs >= session.disconnectedAtMs + expiry
 }
 
 /** Makes the session persistent. */
-export function startStoring(state: BrokerState, session: Session): PersistentQueue {
+export function startStoring(batches: Batches, session: Session): PersistentQueue {
   session.stored ??= newPersistentQueue()
-  recordSession(state.batches, session, session.stored)
+  recordSession(batches, session, session.stored)
   return session.stored
 }
 
 /** Moves queued messages from memory to disk only, so that a sleeping client needs little memory. */
-export function moveQueueToDisk(state: BrokerState, session: Session): void {
+export function moveQueueToDisk(memory: MemoryAccount, session: Session): void {
   const { stored } = session
   const { pending } = session.outgoing
   if (stored === undefined) return
@@ -61,14 +64,14 @@ export function moveQueueToDisk(state: BrokerState, session: Session): void {
   reads.request = undefined
   reads.partNumber = 0
   reads.isReadAgain = false
-  forgetBehind(state.memory, session, stored)
+  forgetBehind(memory, session, stored)
   const first = pending?.peek()
   if (first === undefined || pending === undefined) return
   // Some messages in between were moved to another member or have expired.
   if (stored.diskFrom - first.sequence > pending.length) noteGapsBelow(stored, stored.diskFrom)
   stored.diskFrom = first.sequence
   for (const delivery of pending.takeAll()) {
-    lightenDelivery(state.memory, session, delivery)
+    lightenDelivery(memory, session, delivery)
     if (delivery.packetId !== 0) delivery.message = undefined // Reserved: it is read again with its queued record.
     if (delivery.packetId !== 0) stored.packetIds?.set(delivery.sequence, delivery.packetId)
   }
@@ -109,7 +112,7 @@ function releaseReferences(session: Session): void {
   session.incoming.packetIds = undefined
 }
 
-function releaseBodies(state: BrokerState, session: Session): void {
+function releaseBodies(state: QueueParts, session: Session): void {
   const held = [...(session.outgoing.inflight?.inSendOrder() ?? []), ...(session.outgoing.pending?.takeAll() ?? [])]
   for (const delivery of held) deleteDelivery(state, session, delivery)
   if (session.stored !== undefined) forgetBehind(state.memory, session, session.stored)
@@ -128,7 +131,7 @@ function waiting(session: Session): SessionDelivery[] {
 }
 
 /** The client disconnected: QoS 1 messages of shared subscriptions go to a connected member, if there is one. */
-function reassignSharedOf(state: BrokerState, session: Session): void {
+function reassignSharedOf(state: RedeliverParts, session: Session): void {
   const all = sharedDeliveries(session)
   const moved = new Set(all.filter((delivery) => reassignDelivery(state, session, delivery)))
   const kept = all.filter((delivery) => !moved.has(delivery))
@@ -146,7 +149,7 @@ function reassignSharedOf(state: BrokerState, session: Session): void {
  * Messages that the session may no longer receive would be lost with it, so they go to any allowed member, connected or
  * not.
  */
-function reassignDelivery(state: BrokerState, session: Session, delivery: SessionDelivery): boolean {
+function reassignDelivery(state: RedeliverParts, session: Session, delivery: SessionDelivery): boolean {
   const isDenied = delivery.message !== undefined && !canReceive(state, session, delivery.message.topic)
   if ((isDenied || hasOpenMember(state, delivery, session)) && reassignToMember(state, session, delivery)) return true
   return isDenied && reassignToPeer(state, delivery, true) !== undefined
@@ -156,7 +159,11 @@ function reassignDelivery(state: BrokerState, session: Session, delivery: Sessio
  * No other member of this shard is connected: a member of another shard gets a copy, and this session keeps the message
  * until that shard has it.
  */
-function copyToPeers(state: BrokerState, session: Session, deliveries: readonly SessionDelivery[]): void {
+function copyToPeers(
+  state: ForwardParts & PermitParts & Parts<'memory' | 'rules'>,
+  session: Session,
+  deliveries: readonly SessionDelivery[],
+): void {
   const rest = {}
   session.absence = rest
   for (const delivery of deliveries) {
@@ -171,7 +178,7 @@ function copyToPeers(state: BrokerState, session: Session, deliveries: readonly 
   }
 }
 
-function completeReassignment(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+function completeReassignment(state: QueueParts, session: Session, delivery: SessionDelivery): void {
   if (delivery.packetId !== 0) {
     if (session.outgoing.inflight?.get(delivery.packetId) !== delivery) return
     session.outgoing.inflight.remove(delivery)
@@ -180,7 +187,11 @@ function completeReassignment(state: BrokerState, session: Session, delivery: Se
 }
 
 /** Returns whether another connected member may receive the message. */
-function hasOpenMember(state: BrokerState, { group, message }: SessionDelivery, except: Session): boolean {
+function hasOpenMember(
+  state: Parts<'access' | 'topics'>,
+  { group, message }: SessionDelivery,
+  except: Session,
+): boolean {
   if (message === undefined) return false
   for (const { subscriber } of group?.members() ?? []) {
     if (subscriber === except || subscriber.connection === undefined) continue

@@ -10,6 +10,7 @@
 import { parseTopicName } from '../../protocol/index.ts'
 import { isSourceTopic } from '../model/source-topics.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts, RedeliverParts, WillParts } from '../state/parts.ts'
 import type { SessionWill } from '../state/sessions/session-will.ts'
 import type { DueWill } from '../state/will-state.ts'
 import { fromStored, Message, copyPublisherRights, withTopic } from '../model/message.ts'
@@ -27,7 +28,7 @@ import { releaseWill } from '../outgoing/will-bytes.ts'
 import { deleteWill, onceKeyOf, storeUntilCommitted } from './stored-wills.ts'
 
 /** [MQTT-3.1.2-10] [MQTT5-3.1.2-10] Deletes the will without publishing it. */
-export function dropWill(state: BrokerState, session: Session): void {
+export function dropWill(state: Parts<'batches' | 'memory' | 'wills'>, session: Session): void {
   const { will } = session
   if (will === undefined) return
   session.will = undefined
@@ -64,21 +65,21 @@ export function publishDelayed(state: BrokerState, id: string): void {
 }
 
 /** Deletes the message without publishing it. */
-export function dropDelayed(state: BrokerState, id: string): boolean {
+export function dropDelayed(state: Parts<'batches' | 'deadlines' | 'memory' | 'wills'>, id: string): boolean {
   const delayed = takeDelayed(state, id)
   if (delayed !== undefined) deleteWill(state, delayed.will.name)
   return delayed !== undefined
 }
 
 /** Deletes the will without publishing it. */
-export function dropOrphanWill(state: BrokerState, key: string, will: SessionWill): void {
+export function dropOrphanWill(state: Parts<'batches' | 'memory' | 'wills'>, key: string, will: SessionWill): void {
   state.wills.orphans.delete(key)
   releaseWill(state.memory, will)
   deleteWill(state, will.name)
 }
 
 /** Deletes wills that are being read. */
-export function dropDueWills(state: BrokerState, isOf: (clientId: string) => boolean): void {
+export function dropDueWills(state: Parts<'batches' | 'memory' | 'wills'>, isOf: (clientId: string) => boolean): void {
   for (const { name } of state.wills.loads.drop(isOf)) deleteWill(state, name)
 }
 
@@ -90,7 +91,7 @@ function publishNext(state: BrokerState, will: DueWill): void {
   loadNext(state)
 }
 
-function loadNext(state: BrokerState): void {
+function loadNext(state: Parts<'outputs' | 'requests' | 'wills'>): void {
   for (let will = state.wills.loads.next(); will !== undefined; will = state.wills.loads.next()) {
     const question = state.requests.add({ for: 'will', will })
     state.outputs.requests.push({ kind: 'load-message', question, of: { kind: 'will', clientId: will.name } })
@@ -98,7 +99,7 @@ function loadNext(state: BrokerState): void {
 }
 
 /** Batches up to `number` are durable: wills in them need no memory any more, and further wills may be read. */
-export function continueWillLoads(state: BrokerState, number: number): void {
+export function continueWillLoads(state: Parts<'outputs' | 'requests' | 'wills'>, number: number): void {
   state.wills.loads.noteCommitted(number)
   loadNext(state)
 }
@@ -123,7 +124,12 @@ function publishLoaded(state: BrokerState, { name, session }: DueWill, message: 
 }
 
 /** Deliveries on this shard were stored together with the fact that it was published. */
-function tellOthersAgain(state: BrokerState, peerTable: PeerTable, name: string, message: Message): void {
+function tellOthersAgain(
+  state: RedeliverParts & Parts<'namespaces' | 'wills'>,
+  peerTable: PeerTable,
+  name: string,
+  message: Message,
+): void {
   if (!mayStillBePublished(state, message, undefined)) return state.counts.countDrop(undefined, message, 'not-allowed')
   const plan = state.router.planFor(message.topic)
   const onceKey = onceKeyOf(name, message)
@@ -146,7 +152,7 @@ function publishWillMessage(state: BrokerState, name: string, message: Message, 
 }
 
 /** A will to `$delayed/...`. Its permission is checked again when it is due. */
-function delayWill(state: BrokerState, message: Message): void {
+function delayWill(state: WillParts & Parts<'counts' | 'shard'>, message: Message): void {
   const delay = readDelay(message.topic.name, state.nowMs)
   if (delay === undefined) return state.counts.countDrop(undefined, message, 'not-allowed')
   if (hasMaxDelayed(state)) return state.counts.countDrop(undefined, message, 'storage-full')
@@ -159,7 +165,11 @@ function delayWill(state: BrokerState, message: Message): void {
  * The will was authorized at CONNECT, which may have changed. If the decision is not known at once, the authorization
  * of CONNECT applies. For a client known from a record only, the check for retained messages is used.
  */
-function mayStillBePublished(state: BrokerState, message: Message, session: Session | undefined): boolean {
+function mayStillBePublished(
+  state: Parts<'access' | 'namespaces' | 'sessions' | 'topics'>,
+  message: Message,
+  session: Session | undefined,
+): boolean {
   const { permissions } = state.access
   const { name } = message.topic
   if (isBrokerTopic(name) || isSourceTopic(name)) return false

@@ -4,7 +4,7 @@
 // Until then these subscriptions have no effect: a session that is neither connected nor persistent gets no messages,
 // and is not chosen as a member of a shared group. Its exclusive filters are released at once.
 
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
 import type { EndingSession } from '../state/subscription-state.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { releaseExclusive } from '../peers/exclusive-subscriptions.ts'
@@ -16,7 +16,10 @@ const mostAtOnce = 1_000
 const filtersInSlice = 256
 
 /** The session has ended and gets no messages any more. */
-export function removeSubscriptions(state: BrokerState, session: Session): void {
+export function removeSubscriptions(
+  state: Parts<'outputs' | 'peerTable' | 'router' | 'subscriptions'>,
+  session: Session,
+): void {
   const { subscriptions } = session
   if (subscriptions === undefined) return
   // They are not deleted from the map one by one, because the map would be rebuilt several times.
@@ -30,12 +33,18 @@ export function removeSubscriptions(state: BrokerState, session: Session): void 
 }
 
 /** Removes the next slice of the session that ended first. */
-export function continueRemovingSubscriptions(state: BrokerState): void {
+export function continueRemovingSubscriptions(
+  state: Parts<'outputs' | 'peerTable' | 'router' | 'subscriptions'>,
+): void {
   const first = state.subscriptions.endingSessions.peek()
   if (first !== undefined && takeOut(state, first, filtersInSlice) === 'all') state.subscriptions.endingSessions.shift()
 }
 
-function takeOut(state: BrokerState, { session, rest, standing }: EndingSession, most: number): 'all' | 'some' {
+function takeOut(
+  state: Parts<'outputs' | 'peerTable' | 'router' | 'subscriptions'>,
+  { session, rest, standing }: EndingSession,
+  most: number,
+): 'all' | 'some' {
   for (let left = most; left > 0; left--) {
     const next = rest.next()
     if (next.done === true) return 'all'

@@ -1,14 +1,20 @@
 // Sets the identity of a session, at CONNECT or after a re-authentication.
 
 import type { Identity } from '../model/identity.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { BrokerRouter } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Session } from '../state/sessions/session.ts'
 
 /** For a session with more subscriptions, all match plans are dropped, not only those of its topics. */
 const mostFiltersTouched = 1_000
 
-export function setIdentity(state: BrokerState, connection: Connection, session: Session, identity: Identity): void {
+export function setIdentity(
+  state: Parts<'access' | 'deadlines' | 'router'>,
+  connection: Connection,
+  session: Session,
+  identity: Identity,
+): void {
   const isOther =
     session.restored?.identityIsFromDisk === true ||
     session.mountpoint !== connection.mountpoint ||
@@ -19,7 +25,7 @@ export function setIdentity(state: BrokerState, connection: Connection, session:
   connection.authorizationCache = undefined
   if (identity.expiresAtMs === undefined) state.deadlines.cancel('identity-expiry', connection)
   else state.deadlines.set('identity-expiry', connection, identity.expiresAtMs)
-  if (isOther && !state.access.permissions.allowsEverything) forgetItsPlans(state, session)
+  if (isOther && !state.access.permissions.allowsEverything) forgetItsPlans(state.router, session)
 }
 
 function isSame(one: Identity, other: Identity): boolean {
@@ -33,9 +39,9 @@ function isSame(one: Identity, other: Identity): boolean {
 }
 
 /** Its permissions may have changed in either direction. */
-function forgetItsPlans(state: BrokerState, session: Session): void {
+function forgetItsPlans(router: BrokerRouter, session: Session): void {
   const { subscriptions } = session
   if (subscriptions === undefined) return
-  if (subscriptions.size > mostFiltersTouched) return state.router.forgetPlans()
-  for (const filter of subscriptions.keys()) state.router.forgetPlansFor(filter)
+  if (subscriptions.size > mostFiltersTouched) return router.forgetPlans()
+  for (const filter of subscriptions.keys()) router.forgetPlansFor(filter)
 }

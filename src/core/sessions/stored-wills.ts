@@ -12,7 +12,8 @@
 // sessions have the will already. A peer that had committed it may get it twice. A QoS 2 delayed message (`delay-message.ts`) has a
 // name, by which peers recognise it until its record is deleted.
 
-import type { BrokerState } from '../state/broker-state.ts'
+import type { CoreSettings } from '../model/settings.ts'
+import type { Parts, ReleaseParts, WillRecordParts } from '../state/parts.ts'
 import type { PendingWill } from '../state/will-state.ts'
 import { fromStored, toStored, type Message } from '../model/message.ts'
 import { messageSize } from '../model/message-size.ts'
@@ -34,11 +35,11 @@ import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 
 /** Creates the will of a CONNECT; its record is in the open batch. */
 export function createWill(
-  state: BrokerState,
+  state: WillRecordParts & Parts<'settings'>,
   clientId: string,
   { message, delaySeconds }: { message: Message; delaySeconds: number },
 ): SessionWill {
-  const name = isLarge(state, message) ? reserveInternalName(state.ids, clientId) : clientId
+  const name = isLarge(state.settings, message) ? reserveInternalName(state.ids, clientId) : clientId
   const will = new SessionWill({ name, message, delaySeconds, createdAtMs: state.nowMs })
   recordWill(state, will, message, undefined)
   if (isInternalName(name)) state.wills.unwritten.push({ batch: state.batches.openBatch.number, will })
@@ -50,7 +51,10 @@ export function createWill(
  * Returns a will that was stored before this start; undefined if its topic is damaged. A large will under the client
  * ID, of an earlier version or a higher limit, moves to a reserved name.
  */
-export function restoredWill(state: BrokerState, record: WillRecord): SessionWill | undefined {
+export function restoredWill(
+  state: WillRecordParts & Parts<'settings' | 'topics'>,
+  record: WillRecord,
+): SessionWill | undefined {
   const { clientId, delaySeconds, message: stored } = record
   const topic = parseTopicName(stored.topic)
   if (topic === undefined) return undefined
@@ -75,31 +79,40 @@ export function restoredWill(state: BrokerState, record: WillRecord): SessionWil
 }
 
 /** Stores when the will is due. For a large will the session record contains this: `disconnectedAtMs` and the delay. */
-export function recordDueTime(state: BrokerState, will: SessionWill, dueAtMs: number): void {
+export function recordDueTime(state: WillRecordParts, will: SessionWill, dueAtMs: number): void {
   if (will.message !== undefined && !isInternalName(will.name)) recordWill(state, will, will.message, dueAtMs)
 }
 
-function recordWill(state: BrokerState, { name, delaySeconds }: SessionWill, message: Message, dueAtMs?: number): void {
+function recordWill(
+  state: WillRecordParts,
+  { name, delaySeconds }: SessionWill,
+  message: Message,
+  dueAtMs?: number,
+): void {
   if (!isInternalName(name)) renamePendingWill(state, name)
   putRecord(state.batches, { kind: 'will', clientId: name, message: toStored(message), delaySeconds, dueAtMs })
 }
 
-function isLarge(state: BrokerState, { topic, payloadBytes, properties }: Message): boolean {
-  return messageSize(topic.name, payloadBytes, properties) > state.settings.maxWillBytesInMemory
+function isLarge(settings: CoreSettings, { topic, payloadBytes, properties }: Message): boolean {
+  return messageSize(topic.name, payloadBytes, properties) > settings.maxWillBytesInMemory
 }
 
 /**
  * Deletes a will that is not published, or whose publication is stored in this batch. `name` is the client ID or a
  * reserved one.
  */
-export function deleteWill(state: BrokerState, name: string): void {
+export function deleteWill(state: Parts<'batches' | 'memory' | 'wills'>, name: string): void {
   forgetOwed(state, name)
   if (isInternalName(name)) state.batches.openBatch.changes.push({ change: 'delete-session', clientId: name })
   else deleteRecord(state.batches, { kind: 'will', clientId: name })
 }
 
 /** The will was just delivered. It stays pending while peers must commit it. */
-export function storeUntilCommitted(state: BrokerState, name: string, message: Message): void {
+export function storeUntilCommitted(
+  state: ReleaseParts & Parts<'memory' | 'nowMs' | 'wills'>,
+  name: string,
+  message: Message,
+): void {
   const barrier = state.peerTable?.takeBarrier()
   if (barrier === undefined) return
   renamePendingWill(state, name)
@@ -127,7 +140,10 @@ export function onceKeyOf(name: string, { qos }: Message): PeerPublish['exactlyO
 }
 
 /** As long as the record may come back after a failure, peers must know the message. */
-function releaseWhenDeleted(state: BrokerState, onceKey: NonNullable<PeerPublish['exactlyOnce']>): void {
+function releaseWhenDeleted(
+  state: Parts<'batches' | 'outputs' | 'payloads' | 'peerTable' | 'storage'>,
+  onceKey: NonNullable<PeerPublish['exactlyOnce']>,
+): void {
   const { peerTable } = state
   if (peerTable === undefined) return
   const isDeleted = new CommitBarrier()
@@ -137,13 +153,13 @@ function releaseWhenDeleted(state: BrokerState, onceKey: NonNullable<PeerPublish
 }
 
 /** The session was deleted, and with it all records of its client. */
-export function storePendingWill(state: BrokerState, clientId: string): void {
+export function storePendingWill(state: WillRecordParts, clientId: string): void {
   const owed = state.wills.pending.get(clientId)
   if (owed !== undefined) recordPendingWill(state, owed)
 }
 
 /** Another will needs the record of this client. */
-function renamePendingWill(state: BrokerState, clientId: string): void {
+function renamePendingWill(state: WillRecordParts, clientId: string): void {
   const owed = forgetOwed(state, clientId)
   if (owed === undefined) return
   owed.name = reserveInternalName(state.ids, clientIdIn(clientId))
@@ -151,7 +167,7 @@ function renamePendingWill(state: BrokerState, clientId: string): void {
 }
 
 /** In a record, `isRepeat` says that the will has been published. */
-function recordPendingWill(state: BrokerState, owed: PendingWill): void {
+function recordPendingWill(state: WillRecordParts, owed: PendingWill): void {
   const stored = { ...toStored(owed.message), isRepeat: true }
   putRecord(state.batches, {
     kind: 'will',
@@ -165,7 +181,7 @@ function recordPendingWill(state: BrokerState, owed: PendingWill): void {
   state.memory.add('wills', pendingWillBytes(owed.message))
 }
 
-function forgetOwed(state: BrokerState, name: string): PendingWill | undefined {
+function forgetOwed(state: Parts<'memory' | 'wills'>, name: string): PendingWill | undefined {
   const owed = state.wills.pending.get(name)
   if (owed === undefined) return undefined
   state.wills.pending.delete(name)

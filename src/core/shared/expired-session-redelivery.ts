@@ -11,7 +11,7 @@
 
 import type { QueuedRecord, SessionRecord, StoredRecord } from '../../records/index.ts'
 import { isBridgeClient } from '../model/bridge-client-id.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts, RedeliverParts } from '../state/parts.ts'
 import type { EndedSessionQueue } from '../state/sessions/shared-redelivery-state.ts'
 import { reserveInternalName } from '../namespaces/internal-session-names.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
@@ -33,7 +33,11 @@ const longestCrowdedMs = 60_000
 const peerPauseMs = 20
 
 /** Returns false if the session has no messages for other members, so that all records may be deleted at once. */
-export function storeForMembers(state: BrokerState, session: Session, stored: PersistentQueue): boolean {
+export function storeForMembers(
+  state: Parts<'batches' | 'deadlines' | 'ids' | 'nowMs' | 'peerTable' | 'shared' | 'subscriptions'>,
+  session: Session,
+  stored: PersistentQueue,
+): boolean {
   // Sessions of bridges have no shared subscriptions.
   if (!stored.mayHoldShared || session.onDiskCount === 0 || isBridgeClient(session.clientId)) return false
   if (state.peerTable === undefined && state.subscriptions.counts.shared === 0) return false
@@ -48,23 +52,29 @@ export function storeForMembers(state: BrokerState, session: Session, stored: Pe
 }
 
 /** A session record with a reserved name. */
-export function restoreEndedQueue(state: BrokerState, { clientId, queueHead }: SessionRecord): void {
+export function restoreEndedQueue(
+  state: Parts<'deadlines' | 'nowMs' | 'shared'>,
+  { clientId, queueHead }: SessionRecord,
+): void {
   add(state, { name: clientId, from: queueHead, afterBatch: 0 })
 }
 
-function add(state: BrokerState, from: Pick<EndedSessionQueue, 'name' | 'from' | 'afterBatch'>): void {
+function add(
+  state: Parts<'deadlines' | 'nowMs' | 'shared'>,
+  from: Pick<EndedSessionQueue, 'name' | 'from' | 'afterBatch'>,
+): void {
   const queue = { ...from, partsRead: 0, notBeforeMs: 0, crowdedSinceMs: undefined, isAsked: false }
   state.shared.endedQueues.set(queue.name, queue)
   pause(state, queue, 0)
 }
 
-function pause(state: BrokerState, queue: EndedSessionQueue, ms: number): void {
+function pause(state: Parts<'deadlines' | 'nowMs'>, queue: EndedSessionQueue, ms: number): void {
   queue.notBeforeMs = state.nowMs + ms
   state.deadlines.set('ended-queue', queue.name, queue.notBeforeMs)
 }
 
 /** Continues with the first queue, if it is not being read and its time has come. */
-export function continueEndedQueues(state: BrokerState): void {
+export function continueEndedQueues(state: Parts<'nowMs' | 'outputs' | 'requests' | 'settings' | 'shared'>): void {
   const [queue] = state.shared.endedQueues.values()
   if (queue === undefined || queue.isAsked || queue.notBeforeMs > state.nowMs) return
   queue.isAsked = true
@@ -81,7 +91,7 @@ export function continueEndedQueues(state: BrokerState): void {
 
 /** Handles the response to `load-queue`. */
 export function handleEndedQueueRead(
-  state: BrokerState,
+  state: RedeliverParts,
   queue: EndedSessionQueue,
   answer: { readonly records: readonly StoredRecord[]; readonly isEnd: boolean },
 ): void {
@@ -112,12 +122,16 @@ export function handleEndedQueueRead(
 }
 
 /** Clean sessions of this shard already have as many queued messages as redelivery may use. */
-function isCrowded(state: BrokerState, queue: EndedSessionQueue, records: readonly StoredRecord[]): boolean {
+function isCrowded(
+  state: Parts<'nowMs' | 'router' | 'settings'>,
+  queue: EndedSessionQueue,
+  records: readonly StoredRecord[],
+): boolean {
   const filters = new Set(records.map((record) => (record.kind === 'queued' ? record.sharedFilter : undefined)))
   const isMuch = ({ connection, stored, outgoing }: Session): boolean =>
     connection !== undefined && stored === undefined && outgoing.pendingCount * 2 > state.settings.maxQueuedMessages
   for (const filter of filters) {
-    const group = filter === undefined ? undefined : groupOf(state, filter)
+    const group = filter === undefined ? undefined : groupOf(state.router, filter)
     for (const { subscriber } of group?.members() ?? []) {
       if (!isMuch(subscriber)) continue
       queue.crowdedSinceMs ??= state.nowMs
@@ -129,7 +143,10 @@ function isCrowded(state: BrokerState, queue: EndedSessionQueue, records: readon
 }
 
 /** Meanwhile other queues continue. */
-function waitForMembers(state: BrokerState, queue: EndedSessionQueue): void {
+function waitForMembers(
+  state: Parts<'deadlines' | 'nowMs' | 'outputs' | 'requests' | 'settings' | 'shared'>,
+  queue: EndedSessionQueue,
+): void {
   queue.isAsked = false
   queue.partsRead = 0
   state.shared.endedQueues.delete(queue.name)
@@ -139,9 +156,13 @@ function waitForMembers(state: BrokerState, queue: EndedSessionQueue): void {
 }
 
 /** Returns the barrier of a message that went to another shard, which completes when that shard has it. */
-function giveToOthers(state: BrokerState, queue: EndedSessionQueue, record: QueuedRecord): CommitBarrier | undefined {
+function giveToOthers(
+  state: RedeliverParts,
+  queue: EndedSessionQueue,
+  record: QueuedRecord,
+): CommitBarrier | undefined {
   const message = messageOfRecord(state.topics, record)
-  const group = record.sharedFilter === undefined ? undefined : groupOf(state, record.sharedFilter)
+  const group = record.sharedFilter === undefined ? undefined : groupOf(state.router, record.sharedFilter)
   if (message === undefined || group === undefined) return undefined
   if (message.expiresAtMs <= state.nowMs) {
     state.counts.countDrop(undefined, message, 'expired')

@@ -2,7 +2,8 @@
 // disconnected, or because this shard has no member left, which the sending shard did not know yet.
 
 import { reasonCodes, type TopicFilter } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { BrokerRouter } from '../state/broker-state.ts'
+import type { ForwardParts, PeerSendParts } from '../state/parts.ts'
 import type { Message } from '../model/message.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
@@ -22,11 +23,11 @@ interface Homeless {
 
 /** Returns the next shard; undefined if there is no member. */
 export function chooseOtherShard(
-  state: BrokerState,
+  router: BrokerRouter,
   peerTable: PeerTable,
   { group, tried, mayBeStored }: Homeless,
 ): Peer | undefined {
-  const onPeers = state.router.groupOnPeers(group.name, group.filter)
+  const onPeers = router.groupOnPeers(group.name, group.filter)
   if (onPeers === undefined) return undefined
   const chosen = chooseShard(peerTable, {
     filter: onPeers.sharedFilter,
@@ -51,7 +52,7 @@ export interface ForwardedShared {
  * refusal if no member there, or on the shards after it, is allowed to receive it. Undefined: no acknowledgement waits.
  */
 export function forwardShared(
-  state: BrokerState,
+  state: PeerSendParts,
   peerTable: PeerTable,
   to: Peer,
   { isAwaited, ...passed }: ForwardedShared & { readonly isAwaited: boolean },
@@ -71,7 +72,7 @@ export function forwardShared(
  * otherwise the message is sent after the open batch.
  */
 export function forwardSharedOnce(
-  state: BrokerState,
+  state: ForwardParts,
   peerTable: PeerTable,
   to: Peer,
   once: ForwardedShared & Pick<PeerPublish, 'exactlyOnce'> & { readonly isDecided: boolean },
@@ -83,7 +84,7 @@ export function forwardSharedOnce(
   return kept
 }
 
-function leave(state: BrokerState, to: Peer, send: PeerPublish, kept: CommitBarrier): void {
+function leave(state: PeerSendParts, to: Peer, send: PeerPublish, kept: CommitBarrier): void {
   const isTaken = storeAndSend(state, to, send, kept)
   kept.arrive(isTaken ? undefined : reasonCodes.quotaExceeded)
 }

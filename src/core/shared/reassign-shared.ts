@@ -1,7 +1,10 @@
 // Moves messages of shared subscriptions from one session to another member, on this or another shard.
 
 import { reasonCodes, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { BrokerRouter } from '../state/broker-state.ts'
+import type { BrokerCounters } from '../state/broker-counts.ts'
+import type { StoredPayloads } from '../state/stored-payloads.ts'
+import type { EnqueueParts, ForwardParts, Parts } from '../state/parts.ts'
 import type { Message } from '../model/message.ts'
 import type { Session, SessionDelivery } from '../state/sessions/session.ts'
 import { SharedGroup } from '../topics/index.ts'
@@ -11,23 +14,27 @@ import { chooseOtherShard, forwardShared } from './forward-shared.ts'
 import { deliverToGroup } from '../publish/deliver-locally.ts'
 
 /** Returns an empty group if this shard has no member left: other shards may have some. */
-export function groupOf(state: BrokerState, sharedFilter: string): SharedGroup<Session> | undefined {
+export function groupOf(router: BrokerRouter, sharedFilter: string): SharedGroup<Session> | undefined {
   const shared = splitSharedFilter(sharedFilter as TopicFilter)
   if (shared === undefined) return undefined
-  return state.router.group(shared.group, shared.filter) ?? new SharedGroup(shared.group, shared.filter)
+  return router.group(shared.group, shared.filter) ?? new SharedGroup(shared.group, shared.filter)
 }
 
 /** Returns true if a member of this shard has it now. `session` is the previous member, undefined if it has ended. */
-export function reassignToMember(state: BrokerState, session: Session | undefined, delivery: SessionDelivery): boolean {
+export function reassignToMember(
+  state: EnqueueParts & Parts<'access' | 'shared'>,
+  session: Session | undefined,
+  delivery: SessionDelivery,
+): boolean {
   if (delivery.group === undefined || delivery.message === undefined) return false
-  releaseOldPayload(state, delivery.message)
+  releaseOldPayload(state.payloads, delivery.message)
   if (delivery.wasSent && session !== undefined) state.shared.redelivery.noteSent(delivery.message, session)
   return deliverToGroup(state, delivery.group, delivery.message, session)
 }
 
 /** The shared payload was deleted after its queues were done: a record must not refer to it. */
-function releaseOldPayload(state: BrokerState, message: Message): void {
-  if (message.payloadId !== 0 && state.payloads.refcounts.get(message.payloadId) === 0) message.payloadId = 0
+function releaseOldPayload(payloads: StoredPayloads, message: Message): void {
+  if (message.payloadId !== 0 && payloads.refcounts.get(message.payloadId) === 0) message.payloadId = 0
 }
 
 /**
@@ -36,14 +43,14 @@ function releaseOldPayload(state: BrokerState, message: Message): void {
  * keeps a copy until then.
  */
 export function reassignToPeer(
-  state: BrokerState,
+  state: ForwardParts & Parts<'peerTable' | 'router'>,
   delivery: SessionDelivery,
   isGivenUp: boolean,
 ): CommitBarrier | undefined {
   const { peerTable } = state
   const { group, message } = delivery
   if (peerTable === undefined || group === undefined || message === undefined) return undefined
-  const to = chooseOtherShard(state, peerTable, { group, tried: [], mayBeStored: isGivenUp })
+  const to = chooseOtherShard(state.router, peerTable, { group, tried: [], mayBeStored: isGivenUp })
   if (to === undefined) return undefined
   const filter = group.sharedFilter
   if (!isGivenUp) return forwardShared(state, peerTable, to, { message, filter, tried: [], isAwaited: true })
@@ -51,11 +58,11 @@ export function reassignToPeer(
     delivery.sequence === 0
       ? forwardShared(state, peerTable, to, { message, filter, tried: [], isAwaited: true })
       : storeHandoff(state, peerTable, to, { message, filter })
-  kept?.whenComplete(() => countIfLost(state, message, kept))
+  kept?.whenComplete(() => countIfLost(state.counts, message, kept))
   return kept
 }
 
 /** The session removed the message, and no other member may receive it. */
-function countIfLost(state: BrokerState, message: Message, { refusal }: CommitBarrier): void {
-  if (refusal === reasonCodes.noMatchingSubscribers) state.counts.countDrop(undefined, message, 'session-ended')
+function countIfLost(counts: BrokerCounters, message: Message, { refusal }: CommitBarrier): void {
+  if (refusal === reasonCodes.noMatchingSubscribers) counts.countDrop(undefined, message, 'session-ended')
 }

@@ -7,7 +7,7 @@
 // their unique name.
 
 import { splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { DeliverParts, ForwardParts, Parts, RedeliverParts } from '../state/parts.ts'
 import { toStored, type Message } from '../model/message.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
@@ -24,7 +24,7 @@ const onlyPacketId = 1
 
 /** Stores the handoff; the session removes the message in this batch. The barrier is that of `forwardSharedOnce`. */
 export function storeHandoff(
-  state: BrokerState,
+  state: ForwardParts,
   peerTable: PeerTable,
   to: Peer,
   { message, filter }: { message: Message; filter: TopicFilter },
@@ -35,12 +35,12 @@ export function storeHandoff(
 }
 
 /** Restore is complete: handoffs continue. */
-export function resumeHandoffs(state: BrokerState): void {
+export function resumeHandoffs(state: RedeliverParts & Parts<'shard'>): void {
   for (const handoff of state.shared.restoredHandoffs.splice(0)) continueHandoff(state, handoff)
 }
 
 /** Sends the message to its shard. If the number of shards has changed, it goes to one that finds a member. */
-function continueHandoff(state: BrokerState, handoff: SharedHandoff): void {
+function continueHandoff(state: RedeliverParts & Parts<'shard'>, handoff: SharedHandoff): void {
   const { shard, peerTable } = state
   const target = handoff.to % shard.count
   if (target === shard.own && isDeliveredHere(state, handoff))
@@ -53,14 +53,14 @@ function continueHandoff(state: BrokerState, handoff: SharedHandoff): void {
   send(state, peerTable, to, { ...handoff, isDecided: true })
 }
 
-function isDeliveredHere(state: BrokerState, { message, filter }: SharedHandoff): boolean {
+function isDeliveredHere(state: DeliverParts, { message, filter }: SharedHandoff): boolean {
   const shared = splitSharedFilter(filter)
   const group = shared === undefined ? undefined : state.router.group(shared.group, shared.filter)
   return group !== undefined && deliverToGroup(state, group, message, undefined)
 }
 
 function send(
-  state: BrokerState,
+  state: ForwardParts,
   peerTable: PeerTable,
   to: Peer,
   { key, message, filter, isDecided }: Omit<SharedHandoff, 'to'> & { readonly isDecided: boolean },

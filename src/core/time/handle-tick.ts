@@ -134,7 +134,7 @@ function waitForKeepAlive(state: BrokerState, connection: Connection, dueAtMs: n
 
 function expireSession(state: BrokerState, session: Session): void {
   // If the client was connected in between, another deadline exists.
-  if (hasExpired(state, session)) endSession(state, session)
+  if (hasExpired(state.nowMs, session)) endSession(state, session)
 }
 
 function publishDueWill(state: BrokerState, session: Session): void {
