@@ -1,10 +1,19 @@
 // The steps between successful authentication and the open connection: set the identity, determine the mount point,
 // authorize the will. Only after these does any state change that other clients can see.
 
-import { reasonCodes, returnCodeFor, type ConnectPacket, type Packet, type ReasonCode } from '../../protocol/index.ts'
+import {
+  reasonCodes,
+  returnCodeFor,
+  type ConnectPacket,
+  type Packet,
+  type ReasonCode,
+  type TopicTable,
+} from '../../protocol/index.ts'
 import { plainIdentity, type Permission } from '../model/identity.ts'
 import { isSourceTopic } from '../model/source-topics.ts'
 import type { BrokerState, NamespaceState } from '../state/broker-state.ts'
+import type { Parts, RefusalParts } from '../state/parts.ts'
+import type { AccessState } from '../state/access-state.ts'
 import type { Connection } from '../model/connection.ts'
 import { authorizePublish } from '../publish/authorize-publish.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
@@ -48,7 +57,7 @@ export function acceptConnect(
 export function acceptAfterWait(state: BrokerState, connection: Connection, isAnswered: boolean): boolean {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-authentication' || now.granted === undefined) return false
-  const refusal = refuseWhileNotServing(state) ?? refuseUnwanted(state, now.granted)
+  const refusal = refuseWhileNotServing(state) ?? refuseUnwanted(state.access, now.granted)
   if (refusal === undefined) return openAccepted(state, connection, { ...now, isAnswered }, now.granted)
   refuseConnection(state, connection, now.clientId, refusal)
   return false
@@ -58,17 +67,22 @@ export function acceptAfterWait(state: BrokerState, connection: Connection, isAn
  * The client may have been banned since it was authenticated. A ban disconnects only clients that have a session, so it
  * is checked again here.
  */
-function refuseUnwanted({ access }: BrokerState, { identity }: GrantedAccess): Refusal | undefined {
+function refuseUnwanted(access: AccessState, { identity }: GrantedAccess): Refusal | undefined {
   if (access.permissions.canStay(identity)) return undefined
   return { reason: reasonCodes.banned, text: 'the client may not stay any longer' }
 }
 
-export function refuseConnection(state: BrokerState, connection: Connection, clientId: string, refusal: Refusal): void {
+export function refuseConnection(
+  state: RefusalParts,
+  connection: Connection,
+  clientId: string,
+  refusal: Refusal,
+): void {
   const code = connection.version === 5 ? refusal.reason : returnCodeFor(refusal.reason)
   refuseConnect(state, connection, { code, clientId, ...refusal })
 }
 
-export function refuseWhileNotServing(state: BrokerState): Refusal | undefined {
+export function refuseWhileNotServing(state: Parts<'isShuttingDown' | 'peerTable'>): Refusal | undefined {
   // In MQTT 5.0 the code 0x8B is allowed in DISCONNECT only [MQTT5-3.2.2.2].
   const reason = reasonCodes.serverUnavailable
   if (state.isShuttingDown) return { reason, text: 'the broker is stopping' }
@@ -99,7 +113,7 @@ function openAccepted(
   const { clientId } = asked
   const refusal =
     refuseForeignNamespace(state.namespaces, connection, asked, granted) ??
-    mount(state, connection, asked, granted) ??
+    mount(state.topics, connection, asked, granted) ??
     refuseOtherIdentity(state, connection, { clientId, identity: granted.identity })
   if (refusal !== undefined) {
     refuseConnection(state, connection, clientId, refusal)
@@ -141,7 +155,7 @@ function refuseForeignNamespace(
  * topics.
  */
 function mount(
-  state: BrokerState,
+  topics: TopicTable,
   connection: Connection,
   { clientId, connect }: AwaitingAuthentication,
   { identity }: GrantedAccess,
@@ -160,14 +174,14 @@ function mount(
   connection.mountpoint = mountpoint
   connection.namespace = namespace
   if (connect.will === undefined) return undefined
-  const topic = mountedTopic(state.topics, mountpoint, state.topics.named(connect.will.topic))
+  const topic = mountedTopic(topics, mountpoint, topics.named(connect.will.topic))
   return topic === undefined
     ? { reason: reasonCodes.topicNameInvalid, text: 'the topic of the will is too long' }
     : undefined
 }
 
 function authorizeWill(
-  state: BrokerState,
+  state: Parts<'access' | 'namespaces' | 'sessions' | 'topics'>,
   connection: Connection,
   { will }: ConnectPacket,
   { identity }: GrantedAccess,
@@ -182,7 +196,7 @@ function authorizeWill(
 }
 
 function requestWillAuthorization(
-  state: BrokerState,
+  state: Parts<'outputs' | 'requests'>,
   connection: Connection,
   awaiting: AwaitingAuthentication,
   granted: GrantedAccess,

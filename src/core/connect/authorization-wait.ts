@@ -6,7 +6,8 @@
 
 import type { Packet, QoS } from '../../protocol/index.ts'
 import type { Permission } from '../model/identity.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { PendingRequests } from '../state/pending-requests.ts'
+import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { pauseReading, readPauseReasons, resumeReading } from '../outgoing/read-pause-reasons.ts'
 import type { Open } from '../state/connection-state.ts'
@@ -30,7 +31,7 @@ export function resolvedPermission(open: Open, packet: Packet, topic: string, pe
 
 /** Parks the packet and sends at most `maxRequestsAtOnce` requests. The others follow when these have responses. */
 export function waitForAuthorization(
-  state: BrokerState,
+  state: Parts<'outputs' | 'requests'>,
   connection: Connection,
   open: Open,
   { packet, wanted }: { readonly packet: Packet; readonly wanted: readonly AuthorizationQuery[] },
@@ -58,7 +59,12 @@ export function waitForAuthorization(
 }
 
 /** Records one response. Returns true if it was the last one, so that the parked packets may be handled. */
-export function recordAuthorization(state: BrokerState, connection: Connection, open: Open, question: number): boolean {
+export function recordAuthorization(
+  state: Parts<'nowMs' | 'outputs'>,
+  connection: Connection,
+  open: Open,
+  question: number,
+): boolean {
   const { waiting } = open
   if (waiting === undefined || !waiting.requestIds.delete(question) || waiting.requestIds.size > 0) return false
   resumeReading(state, connection, readPauseReasons.permission)
@@ -71,7 +77,7 @@ export function forgetRequestedTopics({ waiting }: Open): void {
 }
 
 /** Cancels all requests of a closed connection. */
-export function cancelAuthorizationWait(state: BrokerState, open: Open): void {
-  for (const requestId of open.waiting?.requestIds ?? []) state.requests.cancel(requestId)
+export function cancelAuthorizationWait(requests: PendingRequests, open: Open): void {
+  for (const requestId of open.waiting?.requestIds ?? []) requests.cancel(requestId)
   open.waiting = undefined
 }

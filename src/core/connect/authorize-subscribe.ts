@@ -2,6 +2,7 @@
 
 import { bareFilter, reasonCodes, type SubscribePacket } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { namespacesRoot } from '../namespaces/namespaced-names.ts'
 import { recordAuthorization } from '../publish/authorize-publish.ts'
@@ -49,7 +50,7 @@ export function deniedFilters(
 
 /** Records the denied filters for rules. */
 function recordAll(
-  state: BrokerState,
+  state: Parts<'nowMs' | 'rules'>,
   connection: Connection,
   { session }: Open,
   { packet, denied }: { readonly packet: SubscribePacket; readonly denied: ReadonlySet<number> },

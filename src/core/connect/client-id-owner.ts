@@ -7,7 +7,7 @@
 
 import { reasonCodes } from '../../protocol/index.ts'
 import type { Identity } from '../model/identity.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { hasExpired } from '../sessions/end-session.ts'
 import type { Session } from '../state/sessions/session.ts'
@@ -16,7 +16,7 @@ const anonymous = 'anonymous'
 
 /** Returns undefined if the client may use `clientId`, the name of its session. */
 export function refuseOtherIdentity(
-  state: BrokerState,
+  state: Parts<'nowMs' | 'outputs' | 'sessions' | 'settings'>,
   connection: Connection,
   { clientId, identity }: { readonly clientId: string; readonly identity: Identity },
 ): { readonly reason: typeof reasonCodes.clientIdentifierNotValid; readonly text: string } | undefined {

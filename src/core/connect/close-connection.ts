@@ -10,6 +10,8 @@ import {
 } from '../../protocol/index.ts'
 import type { DisconnectTrigger } from '../model/rule-trigger.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import type { OutputLists } from '../state/output-lists.ts'
+import type { Parts, RefusalParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { detachSession } from '../sessions/end-session.ts'
@@ -62,7 +64,11 @@ export const closeDrainMs = 5_000
  * nothing may follow a DISCONNECT of the broker, but acknowledgements may follow one of the client. The stream ends
  * after the last of them.
  */
-export function closeAfterAcks(state: BrokerState, connection: Connection, reason: ReasonCode): void {
+export function closeAfterAcks(
+  state: Parts<'batches' | 'deadlines' | 'nowMs' | 'outputs'>,
+  connection: Connection,
+  reason: ReasonCode,
+): void {
   moveTo(connection, { state: 'closing', reason })
   const isAnswered = connection.deferredAcks === undefined
   if (isAnswered) closeStream(state, connection)
@@ -73,15 +79,15 @@ export function closeAfterAcks(state: BrokerState, connection: Connection, reaso
 /**
  * A commit takes too long and the client has not closed the connection. It sends the packets again when it reconnects.
  */
-export function endCloseDrain(state: BrokerState, connection: Connection): void {
+export function endCloseDrain(outputs: OutputLists, connection: Connection): void {
   if (stateOf(connection).state !== 'closing') return
   dropDeferredAcks(connection)
-  state.outputs.closes.push({ connection, afterBatch: 0 })
+  outputs.closes.push({ connection, afterBatch: 0 })
 }
 
 /** Refuses a CONNECT: sends CONNACK with the reason and closes the connection. */
 export function refuseConnect(
-  state: BrokerState,
+  state: RefusalParts,
   connection: Connection,
   refusal: { code: number; reason: ReasonCode; clientId: string; text: string; cause?: string | undefined },
 ): void {
@@ -109,7 +115,7 @@ export function refuseConnect(
 
 /** Records the refused CONNECT for rules. */
 function recordRefused(
-  state: BrokerState,
+  state: Parts<'nowMs' | 'rules'>,
   connection: Connection,
   { clientId, reason }: { readonly clientId: string; readonly reason: ReasonCode },
 ): void {
@@ -162,7 +168,7 @@ export function detachConnection(state: BrokerState, connection: Connection, end
   forgetAliases(state.memory, connection)
   state.deadlines.cancel('identity-expiry', connection)
   state.deadlines.cancel('reauthentication', connection)
-  cancelAuthorizationWait(state, now)
+  cancelAuthorizationWait(state.requests, now)
   if (now.reauthentication?.question !== undefined) state.requests.cancel(now.reauthentication.question)
   if (connection.namespace !== undefined) state.namespaces.quotas?.giveBackClient(connection.namespace)
   // The event comes before the events about the session.
@@ -180,7 +186,7 @@ export function detachConnection(state: BrokerState, connection: Connection, end
 
 /** Records the disconnection for rules. */
 function recordDisconnected(
-  state: BrokerState,
+  state: Parts<'nowMs' | 'rules'>,
   connection: Connection,
   { clientId, identity: { username }, lastConnect: { atMs: connectedAtMs } }: Session,
   { reason, cause, properties }: Ending,
@@ -190,7 +196,7 @@ function recordDisconnected(
   state.rules.triggers.add({ kind: 'client-disconnected', connection, clientId, username, ...what })
 }
 
-function cancelRequest(state: BrokerState, connection: Connection): void {
+function cancelRequest(state: Parts<'deadlines' | 'nowMs' | 'requests' | 'waiting'>, connection: Connection): void {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-authentication') return
   state.requests.cancel(now.question)

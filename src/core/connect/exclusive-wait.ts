@@ -6,7 +6,7 @@
 // reason.
 
 import { splitExclusiveFilter, type SubscribePacket, type TopicFilter } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { releaseAtOwner } from '../peers/exclusive-subscriptions.ts'
 import { pauseReading, readPauseReasons } from '../outgoing/read-pause-reasons.ts'
@@ -25,7 +25,7 @@ interface Asking {
 
 /** Returns the filters, without `$exclusive/`, that other sessions hold; undefined if the packet waits. */
 export function findHeldFilters(
-  state: BrokerState,
+  state: Parts<'ids' | 'outputs' | 'peerTable' | 'settings'>,
   connection: Connection,
   open: Open,
   asking: Asking,
@@ -49,7 +49,7 @@ export function findHeldFilters(
 }
 
 /** The packet was handled. Releases the filters that no subscription uses. */
-export function endExclusiveWait(state: BrokerState, connection: Connection): void {
+export function endExclusiveWait(state: Parts<'outputs' | 'peerTable' | 'sessions'>, connection: Connection): void {
   const { peerTable } = state
   const wait = peerTable?.exclusiveWaits.get(connection)
   if (peerTable === undefined || wait === undefined) return
@@ -105,7 +105,7 @@ function pendingExclusiveFilters(
 }
 
 function requestExclusive(
-  state: BrokerState,
+  state: Parts<'ids' | 'outputs'>,
   peerTable: PeerTable,
   { connection, filter, wait }: { connection: Connection; filter: TopicFilter; wait: ExclusiveWait },
 ): void {

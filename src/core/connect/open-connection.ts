@@ -14,6 +14,8 @@ import {
 import { loopMarkerName, hasRemoteSessionLost, spoolLimitsIn } from '../model/bridge-client-id.ts'
 import type { Identity } from '../model/identity.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import type { CoreSettings } from '../model/settings.ts'
+import type { Parts, RefusalParts, WillRecordParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { updatePresence } from '../peers/update-interest.ts'
 import { requeueForRemote } from '../bridge/bridge-replay.ts'
@@ -95,7 +97,12 @@ export function openConnection(
 }
 
 /** Records the connection for rules, except for bridges and action queues, which are internal sessions. */
-function recordConnected(state: BrokerState, connection: Connection, session: Session, connect: ConnectPacket): void {
+function recordConnected(
+  state: Parts<'nowMs' | 'rules'>,
+  connection: Connection,
+  session: Session,
+  connect: ConnectPacket,
+): void {
   const { wanted } = state.rules.triggers
   if (!(wanted['client-connected'] || wanted['client-connack']) || connection.listener.isBridge === true) return
   const { clientId, identity, expirySeconds } = session
@@ -113,7 +120,7 @@ function isWithinClientLimit(connack: ConnackPacket, connect: ConnectPacket): bo
 
 /** Reserves a connection of the namespace if it has limits. `leave` returns it. */
 function reserveNamespaceSlot(
-  { sessions, namespaces }: BrokerState,
+  { sessions, namespaces }: Parts<'namespaces' | 'sessions'>,
   { namespace }: Connection,
   clientId: string,
 ): boolean {
@@ -123,18 +130,22 @@ function reserveNamespaceSlot(
 }
 
 /** A new session needs memory. Existing sessions may be resumed, because sending their queued messages frees memory. */
-function hasNoMemory({ memory, sessions }: BrokerState, { listener }: Connection, clientId: string): boolean {
+function hasNoMemory(
+  { memory, sessions }: Parts<'memory' | 'sessions'>,
+  { listener }: Connection,
+  clientId: string,
+): boolean {
   return memory.level === 'hard' && listener.isBridge !== true && !sessions.has(clientId)
 }
 
-function refuseQuota(state: BrokerState, connection: Connection, clientId: string, text: string): void {
+function refuseQuota(state: RefusalParts, connection: Connection, clientId: string, text: string): void {
   const reason = reasonCodes.quotaExceeded
   const code = connection.version === 5 ? reason : returnCodeFor(reasonCodes.serverUnavailable)
   refuseConnect(state, connection, { code, reason, clientId, text })
 }
 
 /** [MQTT5-3.1.2-24] Refuses a client whose Maximum Packet Size is smaller than the CONNACK that it must receive. */
-function refusePacketTooLarge(state: BrokerState, connection: Connection, clientId: string): void {
+function refusePacketTooLarge(state: RefusalParts, connection: Connection, clientId: string): void {
   const reason = reasonCodes.packetTooLarge
   const text = 'the maximum packet size of the client is too small for CONNACK'
   refuseConnect(state, connection, { code: reason, reason, clientId, text })
@@ -144,7 +155,7 @@ function refusePacketTooLarge(state: BrokerState, connection: Connection, client
  * The will of this session, or of an earlier session of the client, may have to be read from disk before it is
  * published.
  */
-function hasWillOnDisk({ sessions, wills }: BrokerState, clientId: string): boolean {
+function hasWillOnDisk({ sessions, wills }: Parts<'sessions' | 'wills'>, clientId: string): boolean {
   const will = sessions.get(clientId)?.will ?? wills.orphans.get(clientId)
   return (will !== undefined && will.message === undefined) || wills.loads.has(clientId)
 }
@@ -196,7 +207,12 @@ function settleDelayedWill(state: BrokerState, clientId: string): void {
   dropOrphanWill(state, clientId, orphan)
 }
 
-function attach(state: BrokerState, connection: Connection, session: Session, connect: ConnectPacket): void {
+function attach(
+  state: Parts<'batches' | 'deadlines' | 'nowMs' | 'peerTable' | 'rules' | 'sessions' | 'settings'>,
+  connection: Connection,
+  session: Session,
+  connect: ConnectPacket,
+): void {
   const { settings } = state
   state.sessions.add(session)
   session.connection = connection
@@ -206,11 +222,11 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
   session.lastConnect.atMs = state.nowMs
   session.lastConnect.version = connect.version
   session.lastConnect.cleanStart = connect.cleanStart
-  session.expirySeconds = sessionExpiry(state, connection, connect)
+  session.expirySeconds = sessionExpiry(state.settings, connection, connect)
   const receiveMaximum = connect.properties?.receiveMaximum ?? largestReceiveMaximum
   session.outgoing.windowLimit = Math.min(receiveMaximum, settings.maxInflightMessages)
   session.outgoing.openWindow = session.outgoing.windowLimit
-  session.lastConnect.keepAliveSeconds = keepAliveSeconds(state, connection, connect)
+  session.lastConnect.keepAliveSeconds = keepAliveSeconds(state.settings, connection, connect)
   connection.keepAliveMs = session.lastConnect.keepAliveSeconds * 1_000 * settings.keepAliveMultiplier
   connection.outgoingAliasMaximum = Math.min(connect.properties?.topicAliasMaximum ?? 0, settings.maxTopicAlias)
   connection.hasPlainPublishes = connection.mountpoint === '' && connection.rateLimiter === undefined
@@ -226,7 +242,11 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
   if (connection.keepAliveMs > 0) state.deadlines.set('keep-alive', connection, state.nowMs + connection.keepAliveMs)
 }
 
-function applySpoolLimits(state: BrokerState, session: Session, { properties }: ConnectPacket): void {
+function applySpoolLimits(
+  state: Parts<'batches' | 'peerTable' | 'rules' | 'sessions' | 'settings'>,
+  session: Session,
+  { properties }: ConnectPacket,
+): void {
   session.bridge ??= newBridgeSession()
   session.bridge.spool = spoolLimitsIn(properties?.userProperties)
   session.bridge.ackLatency ??= new AckLatency()
@@ -238,8 +258,8 @@ function applySpoolLimits(state: BrokerState, session: Session, { properties }: 
   if (hasRemoteSessionLost(properties?.userProperties)) requeueForRemote(state.batches, session)
 }
 
-function sessionExpiry(state: BrokerState, connection: Connection, connect: ConnectPacket): number {
-  const { sessionExpirySeconds, maxSessionExpirySeconds } = state.settings
+function sessionExpiry(settings: CoreSettings, connection: Connection, connect: ConnectPacket): number {
+  const { sessionExpirySeconds, maxSessionExpirySeconds } = settings
   if (connect.version !== 5) return connect.cleanStart ? 0 : sessionExpirySeconds
   const asked = connect.properties?.sessionExpiryIntervalSeconds ?? 0
   // The session of a bridge does not expire while the remote broker is unavailable.
@@ -248,14 +268,19 @@ function sessionExpiry(state: BrokerState, connection: Connection, connect: Conn
 }
 
 /** [MQTT5-3.1.2-21] A keep alive of the broker's settings replaces the client's. Only 5.0 clients can be told. */
-function keepAliveSeconds(state: BrokerState, connection: Connection, connect: ConnectPacket): number {
-  const { serverKeepAliveSeconds } = state.settings
+function keepAliveSeconds(settings: CoreSettings, connection: Connection, connect: ConnectPacket): number {
+  const { serverKeepAliveSeconds } = settings
   return connect.version === 5 && serverKeepAliveSeconds !== undefined && connection.listener.isBridge !== true
     ? serverKeepAliveSeconds
     : connect.keepAliveSeconds
 }
 
-function storeWill(state: BrokerState, connection: Connection, session: Session, connect: ConnectPacket): void {
+function storeWill(
+  state: WillRecordParts & Parts<'settings' | 'topics'>,
+  connection: Connection,
+  session: Session,
+  connect: ConnectPacket,
+): void {
   const { will } = connect
   session.will = undefined
   if (will === undefined) return
@@ -279,7 +304,7 @@ function storeWill(state: BrokerState, connection: Connection, session: Session,
 
 /** Builds the CONNACK without the session-present flag, which does not change its size. */
 function connackFor(
-  state: BrokerState,
+  state: Parts<'bridges' | 'settings'>,
   connection: Connection,
   awaiting: AwaitingAuthentication,
   granted: GrantedAccess,
@@ -291,7 +316,7 @@ function connackFor(
 
 /** Returns the properties that differ from the request of the client or from the defaults of the standard. */
 function connackProperties(
-  state: BrokerState,
+  state: Parts<'bridges' | 'settings'>,
   connection: Connection,
   awaiting: AwaitingAuthentication,
   granted: GrantedAccess,
@@ -299,7 +324,7 @@ function connackProperties(
   const { settings } = state
   const { connect, clientId } = awaiting
   const asked = connect.properties
-  const expirySeconds = sessionExpiry(state, connection, connect)
+  const expirySeconds = sessionExpiry(state.settings, connection, connect)
   const properties: ConnackProperties = {
     receiveMaximum: settings.receiveMaximum,
     maximumPacketSizeBytes: settings.maxPacketBytes,

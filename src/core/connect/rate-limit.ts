@@ -3,7 +3,7 @@
 // namespace can have a common limit; each of its clients is paused at its next PUBLISH after the limit is exceeded.
 
 import type { PublishPacket } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { pauseReading, readPauseReasons, resumeReading } from '../outgoing/read-pause-reasons.ts'
 
@@ -11,7 +11,11 @@ import { pauseReading, readPauseReasons, resumeReading } from '../outgoing/read-
  * Counts a PUBLISH. A packet that waited for the disk or for a peer is counted twice, which is harmless, because it
  * waited.
  */
-export function countPublish(state: BrokerState, connection: Connection, packet: PublishPacket): void {
+export function countPublish(
+  state: Parts<'deadlines' | 'namespaces' | 'nowMs' | 'outputs'>,
+  connection: Connection,
+  packet: PublishPacket,
+): void {
   const { rateLimiter, namespace } = connection
   const ownMs = rateLimiter?.take(packet.frameEnd - packet.frameStart, state.nowMs) ?? 0
   const sharedMs = namespace === undefined ? 0 : (state.namespaces.quotas?.takeMessage(namespace, state.nowMs) ?? 0)
@@ -22,7 +26,7 @@ export function countPublish(state: BrokerState, connection: Connection, packet:
 }
 
 /** Resumes reading: the token bucket has tokens again. */
-export function resumeAfterRateLimit(state: BrokerState, connection: Connection): void {
+export function resumeAfterRateLimit(state: Parts<'nowMs' | 'outputs'>, connection: Connection): void {
   if (!hasClosed(connection)) resumeReading(state, connection, readPauseReasons.rate)
 }
 

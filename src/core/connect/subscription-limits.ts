@@ -2,7 +2,7 @@
 
 import type { TopicFilter } from '../../protocol/index.ts'
 import { isBridgeClient } from '../model/bridge-client-id.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { MemoryAccount } from '../model/memory-account.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { SubscriptionUsage } from '../state/sessions/subscription-usage.ts'
 import type { CoreSettings } from '../model/settings.ts'
@@ -44,6 +44,6 @@ function usageOfAll(filters: Iterable<TopicFilter>): SubscriptionUsage {
 }
 
 /** While the memory of the node is exhausted, new subscriptions are refused. */
-export function isRefusedForMemory({ memory }: BrokerState, session: Session, filter: TopicFilter): boolean {
+export function isRefusedForMemory(memory: MemoryAccount, session: Session, filter: TopicFilter): boolean {
   return memory.level === 'hard' && !isBridgeClient(session.clientId) && session.subscriptions?.has(filter) !== true
 }

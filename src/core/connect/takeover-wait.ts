@@ -10,7 +10,7 @@
 // The will of the older connection may be on disk only. It is read and published first, and the new connection waits for that as
 // well: otherwise the will would follow messages that the client publishes now ("online", then "offline").
 
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts, TakeoverParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { moveTo, stateOf, type AwaitingAuthentication, type GrantedAccess } from '../state/connection-state.ts'
 
@@ -19,7 +19,7 @@ export const takeoverWaitMs = 3_000
 
 /** Returns true if the connection must wait. The deadline `comes-again` says when to check again. */
 export function waitForTakeover(
-  state: BrokerState,
+  state: TakeoverParts,
   connection: Connection,
   awaiting: AwaitingAuthentication,
   granted: GrantedAccess,
@@ -32,7 +32,7 @@ export function waitForTakeover(
 
 /** Returns true if an earlier will of this client must be read from disk first. */
 export function waitsForWill(
-  state: BrokerState,
+  state: TakeoverParts,
   connection: Connection,
   awaiting: AwaitingAuthentication,
   granted: GrantedAccess,
@@ -43,7 +43,7 @@ export function waitsForWill(
 }
 
 function wait(
-  state: BrokerState,
+  state: Parts<'deadlines' | 'waiting'>,
   connection: Connection,
   awaiting: AwaitingAuthentication,
   { granted, waitsUntilMs }: { granted: GrantedAccess; waitsUntilMs: number },
@@ -62,7 +62,7 @@ function wait(
  * Handles the deadline `comes-again`. Returns false if the connection may proceed: the older one ended, or the wait is
  * over.
  */
-export function continueTakeoverWait(state: BrokerState, connection: Connection): boolean {
+export function continueTakeoverWait(state: TakeoverParts, connection: Connection): boolean {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-authentication' || now.waitsUntilMs === undefined) return true
   if (mustWaitForTakeover(state, now.clientId, now.waitsUntilMs)) {
@@ -73,17 +73,21 @@ export function continueTakeoverWait(state: BrokerState, connection: Connection)
   return false
 }
 
-function mustWaitForTakeover({ sessions, wills, nowMs }: BrokerState, clientId: string, untilMs: number): boolean {
+function mustWaitForTakeover(
+  { sessions, wills, nowMs }: Parts<'nowMs' | 'sessions' | 'wills'>,
+  clientId: string,
+  untilMs: number,
+): boolean {
   return nowMs < untilMs && (wills.loads.has(clientId) || sessions.get(clientId)?.connection?.isPaused === true)
 }
 
 /** A will was read and published: the next connection of the client may proceed, unless another will must be read. */
-export function wakeAfterWill(state: BrokerState, clientId: string): void {
+export function wakeAfterWill(state: TakeoverParts, clientId: string): void {
   if (!state.wills.loads.has(clientId)) wakeFirstWaiting(state, clientId)
 }
 
 /** Ends the wait for any reason. Connections that wait for this one no longer do. */
-export function endTakeoverWait(state: BrokerState, connection: Connection): void {
+export function endTakeoverWait(state: Parts<'deadlines' | 'nowMs' | 'waiting'>, connection: Connection): void {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-authentication') return
   const { clientId } = now
@@ -98,7 +102,7 @@ export function endTakeoverWait(state: BrokerState, connection: Connection): voi
  * The connection is woken at the next tick, and each wakes the next. Thousands may wait; waking all of them each time
  * would be quadratic.
  */
-export function wakeFirstWaiting(state: BrokerState, clientId: string): void {
+export function wakeFirstWaiting(state: Parts<'deadlines' | 'nowMs' | 'waiting'>, clientId: string): void {
   const [first] = state.waiting.forTakeover.get(clientId) ?? []
   if (first !== undefined) state.deadlines.set('comes-again', first, state.nowMs)
 }

@@ -7,8 +7,9 @@
 //          visit ── a client that does not acknowledge, or has many aliases, is disconnected with 0x97
 
 import type { BrokerState } from '../state/broker-state.ts'
+import type { DrainParts, Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
-import type { MemoryLevel } from '../model/memory-account.ts'
+import type { MemoryLevel, MemoryAccount } from '../model/memory-account.ts'
 import type { Session, PersistentQueue } from '../state/sessions/session.ts'
 import { pauseReading, readPauseReasons, resumeReading } from '../outgoing/read-pause-reasons.ts'
 import { lightenDelivery, waitingBytes } from '../outgoing/held-bytes.ts'
@@ -33,7 +34,10 @@ const worthReadingBytes = 4_096
 export type EndGreedy = (state: BrokerState, connection: Connection) => void
 
 /** The level changed or was reported again: paused clients may continue, and the visit of all sessions starts. */
-export function startRelief(state: BrokerState, found: { readonly level: MemoryLevel; readonly step: number }): void {
+export function startRelief(
+  state: Parts<'memory' | 'nowMs' | 'outputs' | 'sessions' | 'waiting'>,
+  found: { readonly level: MemoryLevel; readonly step: number },
+): void {
   state.memory.setLevel(found.level, found.step)
   for (const connection of state.waiting.forMemory) resumeReading(state, connection, readPauseReasons.memory)
   state.waiting.forMemory.clear()
@@ -60,7 +64,7 @@ function relieve(state: BrokerState, session: Session, endGreedy: EndGreedy): vo
     else if (isHard) dropDownTo(state, session, maxWaitingBytes)
   }
   const { connection } = session
-  if (connection === undefined && session.stored !== undefined) leaveOnDisk(state, session, session.stored)
+  if (connection === undefined && session.stored !== undefined) leaveOnDisk(state.memory, session, session.stored)
   if (connection === undefined || !isHard || connection.listener.isBridge === true) return
   if (isGreedy(state, session, connection)) return endGreedy(state, connection)
   const received = connection.receivedBytes - connection.receivedAtLookBytes
@@ -69,7 +73,7 @@ function relieve(state: BrokerState, session: Session, endGreedy: EndGreedy): vo
 }
 
 /** Returns whether a client holds more than its share and does not free any of it. */
-function isGreedy(state: BrokerState, session: Session, connection: Connection): boolean {
+function isGreedy(state: Parts<'memory' | 'nowMs' | 'settings'>, session: Session, connection: Connection): boolean {
   if (connection.incomingAliasNameBytes > maxAliasNameBytes(state)) return true
   const { inflight } = session.outgoing
   if (inflight === undefined || inflight.bytes <= state.settings.maxInflightBytes * state.memory.queuesShare)
@@ -81,11 +85,11 @@ function isGreedy(state: BrokerState, session: Session, connection: Connection):
   return state.nowMs - oldestMs > slowAnswerMs
 }
 
-function dropDownTo(state: BrokerState, session: Session, maxWaitingBytes: number): void {
+function dropDownTo(state: Parts<'counts' | 'memory'>, session: Session, maxWaitingBytes: number): void {
   while (waitingBytes(session) > maxWaitingBytes && dropOldestWaiting(state, session, 'memory-full'));
 }
 
-function waitOnDisk(state: BrokerState, session: Session): void {
+function waitOnDisk(state: DrainParts, session: Session): void {
   moveQueueToDisk(state.memory, session)
   drainQueue(state, session)
 }
@@ -95,13 +99,13 @@ function waitOnDisk(state: BrokerState, session: Session): void {
  * their packet identifiers. Messages of shared subscriptions may have to go to another member, and those of bridges
  * stay complete until PUBCOMP: both remain in memory.
  */
-function leaveOnDisk(state: BrokerState, session: Session, stored: PersistentQueue): void {
+function leaveOnDisk(memory: MemoryAccount, session: Session, stored: PersistentQueue): void {
   const { inflight } = session.outgoing
   if (inflight === undefined || inflight.bytes < worthReadingBytes || session.bridge?.spool !== undefined) return
   inflight.forEach((delivery) => {
     const { message, sequence, packetId, stage, group } = delivery
     if (message === undefined || sequence === 0 || stage !== 'sent' || group !== undefined) return
-    lightenDelivery(state.memory, session, delivery)
+    lightenDelivery(memory, session, delivery)
     if (message.payloadId !== 0) {
       stored.payloadsOnDisk ??= new Map()
       stored.payloadsOnDisk.set(sequence, message.payloadId)
@@ -116,7 +120,7 @@ function leaveOnDisk(state: BrokerState, session: Session, stored: PersistentQue
   })
 }
 
-function waitForMemory(state: BrokerState, connection: Connection): void {
+function waitForMemory(state: Parts<'outputs' | 'waiting'>, connection: Connection): void {
   state.waiting.forMemory.add(connection)
   pauseReading(state.outputs, connection, readPauseReasons.memory)
 }

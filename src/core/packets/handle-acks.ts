@@ -2,6 +2,8 @@
 
 import { reasonCodes, type AckPacket, type PacketId } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import type { Batches } from '../model/batches.ts'
+import type { AckParts, DrainParts, ExchangeParts, Parts, QueueParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { lightenDelivery, releaseDelivery } from '../outgoing/held-bytes.ts'
 import { drainQueue } from '../sessions/drain-queue.ts'
@@ -45,7 +47,7 @@ function handlePuback(state: BrokerState, connection: Connection, session: Sessi
 
 /** Records the delivery for rules, which run before the batch with its end is taken. */
 function recordAcked(
-  state: BrokerState,
+  state: Parts<'nowMs' | 'rules'>,
   session: Session,
   { message, qos, retain }: SessionDelivery,
   { properties }: AckPacket,
@@ -58,7 +60,7 @@ function handlePubrec(state: BrokerState, connection: Connection, session: Sessi
   const { packetId } = packet
   const delivery = session.outgoing.inflight?.get(packetId)
   if (delivery === undefined || delivery.stage === 'waiting') {
-    if (packet.reasonCode >= firstError) return freeGivenUp(state, session, packetId)
+    if (packet.reasonCode >= firstError) return freeGivenUp(state.batches, session, packetId)
     // [MQTT5-4.3.3: PUBREL with 0x92] The packet identifier is unknown; the client is told so that it can free it.
     const isKnown = session.outgoing.inflight?.isAbandoned(packetId) === true
     const reason = isKnown ? reasonCodes.success : reasonCodes.packetIdentifierNotFound
@@ -75,7 +77,7 @@ function handlePubrec(state: BrokerState, connection: Connection, session: Sessi
 }
 
 /** [MQTT-4.3.3-1] After PUBREC, store only the packet identifier, except for a bridge. */
-function markReceived(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+function markReceived(state: QueueParts & Parts<'nowMs'>, session: Session, delivery: SessionDelivery): void {
   const staysWhole = session.bridge?.spool !== undefined
   if (!staysWhole) lightenDelivery(state.memory, session, delivery)
   if (delivery.sequence !== 0) {
@@ -96,7 +98,7 @@ function markReceived(state: BrokerState, session: Session, delivery: SessionDel
 
 function handlePubcomp(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
   const delivery = session.outgoing.inflight?.get(packet.packetId)
-  if (delivery === undefined) return freeGivenUp(state, session, packet.packetId)
+  if (delivery === undefined) return freeGivenUp(state.batches, session, packet.packetId)
   if (delivery.stage !== 'received') return misfit(state, connection, 'PUBCOMP before PUBREC')
   finish(state, session, delivery)
 }
@@ -105,13 +107,13 @@ function handlePubcomp(state: BrokerState, connection: Connection, session: Sess
  * Frees an identifier of an earlier connection whose message is not sent again, because the client may no longer
  * receive it.
  */
-function freeGivenUp(state: BrokerState, session: Session, packetId: PacketId): void {
+function freeGivenUp(batches: Batches, session: Session, packetId: PacketId): void {
   if (session.outgoing.inflight?.releaseAbandoned(packetId) !== true || session.stored === undefined) return
-  deleteRecord(state.batches, { kind: 'outgoing', clientId: session.clientId, packetId })
+  deleteRecord(batches, { kind: 'outgoing', clientId: session.clientId, packetId })
 }
 
 /** The exchange is complete: the in-flight window has space for the next message. */
-function finish(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+function finish(state: DrainParts, session: Session, delivery: SessionDelivery): void {
   const { outgoing } = session
   outgoing.inflight?.remove(delivery)
   releaseDelivery(state.memory, session, delivery)
@@ -131,7 +133,7 @@ function finish(state: BrokerState, session: Session, delivery: SessionDelivery)
     drainQueue(state, session)
 }
 
-function handlePubrel(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
+function handlePubrel(state: ExchangeParts, connection: Connection, session: Session, packet: AckPacket): void {
   const { packetId } = packet
   const isKnown = session.incoming.packetIds?.delete(packetId) === true
   if (!isKnown) {
@@ -152,7 +154,7 @@ function handlePubrel(state: BrokerState, connection: Connection, session: Sessi
 }
 
 /** [MQTT5-4.3.3] PUBCOMP frees the packet identifier, so it waits until no shard needs it. */
-function answerAfter(state: BrokerState, connection: Connection, what: Ack, barrier: CommitBarrier): void {
+function answerAfter(state: AckParts, connection: Connection, what: Ack, barrier: CommitBarrier): void {
   const both = new CommitBarrier()
   both.expect()
   barrier.whenComplete(() => both.arrive())

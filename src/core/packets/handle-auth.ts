@@ -7,6 +7,8 @@
 
 import { measurePacket, reasonCodes, type AuthPacket, type ReasonCode } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import type { OutputLists } from '../state/output-lists.ts'
+import type { RefusalParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { readPauseReasons, resumeReading } from '../outgoing/read-pause-reasons.ts'
 import { sendPacket } from '../outgoing/send-to-client.ts'
@@ -29,7 +31,7 @@ export const maxAuthenticationSteps = 16
 
 /** Sends AUTH: a CONNECT, or a later re-authentication, needs another step of the client. */
 export function askForAuth(
-  state: BrokerState,
+  state: RefusalParts,
   connection: Connection,
   { connect, clientId, username, steps }: AwaitingAuthentication,
   authenticationData: Buffer | undefined,
@@ -50,7 +52,7 @@ export function askForAuth(
 
 /** Handles AUTH before CONNACK. */
 export function handleAuthBeforeConnack(
-  state: BrokerState,
+  state: RefusalParts,
   connection: Connection,
   now: AwaitingAuth,
   packet: AuthPacket,
@@ -76,7 +78,7 @@ export function handleAuthBeforeConnack(
     waitsUntilMs: undefined,
     parked: [],
   })
-  requestAuthentication(state, packet, { question, connection, clientId, method, isReauthentication: false })
+  requestAuthentication(state.outputs, packet, { question, connection, clientId, method, isReauthentication: false })
 }
 
 /** Handles AUTH of a connected client: the start of a re-authentication, or its next step. */
@@ -96,18 +98,18 @@ export function handleAuth(state: BrokerState, connection: Connection, open: Ope
   open.reauthentication = { question, steps }
   state.deadlines.set('reauthentication', connection, state.nowMs + state.settings.idleTimeoutMs)
   const { clientId } = open.session
-  requestAuthentication(state, packet, { question, connection, clientId, method, isReauthentication: true })
+  requestAuthentication(state.outputs, packet, { question, connection, clientId, method, isReauthentication: true })
 }
 
 type AuthenticateRequest = Extract<BrokerState['outputs']['requests'][number], { readonly kind: 'authenticate' }>
 
 /** Passes the data of AUTH to the authenticator of the method. */
 function requestAuthentication(
-  state: BrokerState,
+  outputs: OutputLists,
   { properties }: AuthPacket,
   request: Omit<AuthenticateRequest, 'kind' | 'data'>,
 ): void {
-  state.outputs.requests.push({ kind: 'authenticate', ...request, data: properties?.authenticationData })
+  outputs.requests.push({ kind: 'authenticate', ...request, data: properties?.authenticationData })
 }
 
 export function handleReauthenticationResult(

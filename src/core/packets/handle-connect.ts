@@ -4,6 +4,9 @@
 import { isUtf8, reasonCodes, type ConnectPacket } from '../../protocol/index.ts'
 import { isBridgeClient } from '../model/bridge-client-id.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import type { StorageState } from '../state/storage-state.ts'
+import type { CoreSettings } from '../model/settings.ts'
+import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import type { AuthenticationResult } from '../model/inputs.ts'
 import { namespacedName } from '../namespaces/namespaced-names.ts'
@@ -102,7 +105,7 @@ export function handleAuthenticationResult(
 
 /** Records the authentication for rules. */
 function recordAuthentication(
-  state: BrokerState,
+  state: Parts<'nowMs' | 'rules'>,
   connection: Connection,
   { clientId, username }: AwaitingAuthentication,
   decision: Exclude<AuthenticationResult, { allowed: 'not-yet' }>,
@@ -149,16 +152,20 @@ function ownNameOf(connection: Connection, connect: ConnectPacket): string {
 }
 
 /** Returns the first reason to refuse the client. */
-function refusalOf(state: BrokerState, connection: Connection, connect: ConnectPacket): Refusal | undefined {
+function refusalOf(
+  state: Parts<'isShuttingDown' | 'peerTable' | 'settings' | 'storage'>,
+  connection: Connection,
+  connect: ConnectPacket,
+): Refusal | undefined {
   return (
     refuseWhileNotServing(state) ??
-    refuseClientId(state, connection, connect) ??
-    refuseWill(state, connect) ??
-    refuseWithoutStorage(state, connect)
+    refuseClientId(state.settings, connection, connect) ??
+    refuseWill(state.settings, connect) ??
+    refuseWithoutStorage(state.storage, connect)
   )
 }
 
-function refuseClientId(state: BrokerState, connection: Connection, connect: ConnectPacket): Refusal | undefined {
+function refuseClientId(settings: CoreSettings, connection: Connection, connect: ConnectPacket): Refusal | undefined {
   const { version } = connect
   const clientId = ownNameOf(connection, connect)
   const reason = reasonCodes.clientIdentifierNotValid
@@ -168,14 +175,14 @@ function refuseClientId(state: BrokerState, connection: Connection, connect: Con
     return mayBeAssigned ? undefined : { reason, text: 'an empty client id needs a clean session' }
   }
   const isTooLongFor31 = version === 3 && connect.clientId.length > maxClientIdCharacters31
-  if (isTooLongFor31 && state.settings.limitsClientIdsOf31)
+  if (isTooLongFor31 && settings.limitsClientIdsOf31)
     return { reason, text: `client ids of MQTT 3.1 have at most ${maxClientIdCharacters31} characters` }
   // The client ID was not chosen by a user.
   if (connection.listener.isBridge === true) return undefined
   // A client with such a client ID would receive everything that waits for the bridge.
   if (isBridgeClient(clientId))
     return { reason, text: 'client ids that begin like this one are for the bridges of the broker' }
-  const { maxClientIdBytes } = state.settings
+  const { maxClientIdBytes } = settings
   if (clientId.length > maxClientIdBytes || Buffer.byteLength(clientId) > maxClientIdBytes) {
     return { reason, text: `the client id is longer than ${maxClientIdBytes} bytes` }
   }
@@ -183,24 +190,24 @@ function refuseClientId(state: BrokerState, connection: Connection, connect: Con
 }
 
 /** [MQTT5-3.2.2-12, -13] A will has the restrictions of a message. */
-function refuseWill(state: BrokerState, connect: ConnectPacket): Refusal | undefined {
+function refuseWill(settings: CoreSettings, connect: ConnectPacket): Refusal | undefined {
   const { will } = connect
   if (will === undefined) return undefined
-  if (will.qos > state.settings.maximumQoS)
+  if (will.qos > settings.maximumQoS)
     return { reason: reasonCodes.qosNotSupported, text: 'the QoS of the will is not supported' }
   const { payload, properties } = will
   const isText = properties?.payloadFormatIndicator === 1
-  if (state.settings.validatesPayloadFormat && isText && !isUtf8(payload, 0, payload.length))
+  if (settings.validatesPayloadFormat && isText && !isUtf8(payload, 0, payload.length))
     return { reason: reasonCodes.payloadFormatInvalid, text: 'the payload of the will is not UTF-8' }
-  if (will.retain && !state.settings.retainAvailable) {
+  if (will.retain && !settings.retainAvailable) {
     return { reason: reasonCodes.retainNotSupported, text: 'retained messages are not supported' }
   }
   return undefined
 }
 
 /** While the store fails, a persistent session cannot be promised. */
-function refuseWithoutStorage(state: BrokerState, connect: ConnectPacket): Refusal | undefined {
-  if (state.storage.isHealthy) return undefined
+function refuseWithoutStorage(storage: StorageState, connect: ConnectPacket): Refusal | undefined {
+  if (storage.isHealthy) return undefined
   const isToBeKept =
     connect.version === 5 ? (connect.properties?.sessionExpiryIntervalSeconds ?? 0) > 0 : !connect.cleanStart
   return isToBeKept

@@ -2,6 +2,7 @@
 
 import { reasonCodes, type DisconnectPacket } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { startStoring } from '../sessions/end-session.ts'
 import { neverExpires, type Session } from '../state/sessions/session.ts'
@@ -30,7 +31,7 @@ export function handleDisconnect(
   closeAfterAcks(state, connection, packet.reasonCode)
 }
 
-function changeExpiry(state: BrokerState, session: Session, expirySeconds: number): void {
+function changeExpiry(state: Parts<'batches' | 'settings'>, session: Session, expirySeconds: number): void {
   // A session with expiry 0 has no records: it ends with its connection, even if the maximum was raised meanwhile.
   if (session.expirySeconds === 0) return
   session.expirySeconds = Math.min(expirySeconds, state.settings.maxSessionExpirySeconds ?? neverExpires)

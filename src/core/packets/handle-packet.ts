@@ -2,6 +2,7 @@
 
 import { reasonCodes, type Packet } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts, RefusalParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { pauseReading, readPauseReasons, resumeReading, type ReadPauseReason } from '../outgoing/read-pause-reasons.ts'
 import { sendsOf } from '../outgoing/send-to-client.ts'
@@ -51,7 +52,7 @@ const mostBytesOfAuth = 262_144
  * of the packet have arrived. An unauthenticated client gets no memory for a large packet: reading pauses until it is
  * authenticated.
  */
-export function recordPartialPacket(state: BrokerState, connection: Connection, bytes: number): void {
+export function recordPartialPacket(state: RefusalParts, connection: Connection, bytes: number): void {
   if (bytes === 0) return
   connection.lastPacketAtMs = state.nowMs
   const now = stateOf(connection)
@@ -111,7 +112,7 @@ function handleBeforeConnack(
   refuseConnection(state, connection, now.clientId, { reason: reasonCodes.protocolError, text })
 }
 
-function sendPingresp(state: BrokerState, connection: Connection): void {
+function sendPingresp(state: Parts<'batches' | 'outputs'>, connection: Connection): void {
   sendsOf(state, connection).packet(connection, { type: 'pingresp' })
 }
 

@@ -7,6 +7,7 @@
 
 import { reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import type { RequestId } from '../model/inputs.ts'
 import { endConnection } from '../connect/close-connection.ts'
@@ -28,7 +29,7 @@ export function handleAuthorization(state: BrokerState, connection: Connection, 
   if (now.waiting?.requestIds.size === 0) now.waiting = undefined
 }
 
-export function handlePermissionsChanged(state: BrokerState): void {
+export function handlePermissionsChanged(state: Parts<'access' | 'router' | 'sessions'>): void {
   state.router.forgetPlans()
   if (state.access.checks === undefined) state.access.checks = { sessions: state.sessions.values(), isStale: false }
   // A restart at each change would never reach the end while changes arrive.

@@ -9,6 +9,9 @@ import {
   type Topic,
 } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import type { OutputLists } from '../state/output-lists.ts'
+import type { CoreSettings } from '../model/settings.ts'
+import type { ExchangeParts, Parts, PermitParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { acknowledgeDuplicate, acknowledgePublish, recordIncoming } from '../publish/acknowledge-publish.ts'
 import { expireUnreleased } from '../publish/expire-unreleased.ts'
@@ -47,7 +50,7 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   if (isDelayed && !canDelay(state, connection, session, { packet, delay })) return
   const topic = delay === undefined ? named : state.topics.named(delay.topic)
   if (!isWithinLimits(state, connection, packet)) return
-  if (exceedsTopicLimits(state, topic)) return refuseTopic(state, connection, packet)
+  if (exceedsTopicLimits(state.settings, topic)) return refuseTopic(state, connection, packet)
   if (packet.properties !== undefined && !hasValidPayloadFormat(state, connection, packet)) return
   let isDenied = false
   if (!state.access.permissions.allowsEverything) {
@@ -73,7 +76,7 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
     state.counts.publishesReceived--
     session.counts.received--
     state.waiting.forActions.add(connection)
-    return pauseUntil(state, connection, open, { packet, reason: readPauseReasons.actions })
+    return pauseUntil(state.outputs, connection, open, { packet, reason: readPauseReasons.actions })
   }
   const message = messageFromPublish(packet, target, {
     publisher: session.clientId,
@@ -96,7 +99,7 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
 
 /** Returns the rewritten topic of the message. Topics of bridges are not rewritten. */
 function rewritten(
-  { matchRegex, topics }: BrokerState,
+  { matchRegex, topics }: Parts<'matchRegex' | 'topics'>,
   { listener }: Connection,
   { session: { clientId, identity } }: Open,
   { rules, topic }: { readonly rules: readonly RewriteRule[]; readonly topic: Topic },
@@ -273,7 +276,7 @@ function isWithinLimits(state: BrokerState, connection: Connection, packet: Publ
 }
 
 /** mqtt.max_topic_levels and mqtt.max_topic_length. */
-function exceedsTopicLimits({ settings }: BrokerState, topic: Topic): boolean {
+function exceedsTopicLimits(settings: CoreSettings, topic: Topic): boolean {
   return topic.levels > settings.maxTopicLevels || topic.bytes.length > settings.maxTopicBytes
 }
 
@@ -325,37 +328,47 @@ function canAcceptPublish(
  * mqtt.max_awaiting_rel, for a session over all its connections. A 3.x client cannot be refused. If reading only
  * paused, its PUBREL would wait behind packets that it has sent already: it may have 65,535 packet identifiers.
  */
-function hasMaxAwaitingRelease(state: BrokerState, connection: Connection, session: Session): boolean {
+function hasMaxAwaitingRelease(state: ExchangeParts, connection: Connection, session: Session): boolean {
   const { maxAwaitingRelease } = state.settings
   if (session.incoming.packetIds === undefined || session.incoming.packetIds.size < maxAwaitingRelease) return false
   expireUnreleased(state, session)
   return connection.canRefuseMessages && session.incoming.packetIds.size >= maxAwaitingRelease
 }
 
-function isKept(state: BrokerState, session: Session, packet: PublishPacket, message: Message): boolean {
+function isKept(
+  state: Parts<'router' | 'settings'>,
+  session: Session,
+  packet: PublishPacket,
+  message: Message,
+): boolean {
   return (packet.qos === 2 && session.stored !== undefined) || packet.retain || needsStorage(state, message)
 }
 
 /** A 3.1 or 3.1.1 client cannot be told to retry: reading pauses until the store works. */
-function waitForStorage(state: BrokerState, connection: Connection, open: Open, packet: PublishPacket): void {
+function waitForStorage(
+  state: Parts<'outputs' | 'waiting'>,
+  connection: Connection,
+  open: Open,
+  packet: PublishPacket,
+): void {
   state.waiting.forStorage.add(connection)
-  pauseUntil(state, connection, open, { packet, reason: readPauseReasons.storage })
+  pauseUntil(state.outputs, connection, open, { packet, reason: readPauseReasons.storage })
 }
 
 /** Pauses reading until the reason ends. */
 function pauseUntil(
-  state: BrokerState,
+  outputs: OutputLists,
   connection: Connection,
   open: Open,
   { packet, reason }: { packet: PublishPacket; reason: ReadPauseReason },
 ): void {
   open.parked.push(packet)
-  pauseReading(state.outputs, connection, reason)
+  pauseReading(outputs, connection, reason)
 }
 
 /** Returns whether no peer delays the message. */
 function isUnblockedByPeers(
-  state: BrokerState,
+  state: Parts<'batches' | 'counts' | 'outputs' | 'peerTable' | 'router' | 'settings'>,
   connection: Connection,
   open: Open,
   { packet, topic }: { packet: PublishPacket; topic: Topic },
@@ -372,13 +385,13 @@ function isUnblockedByPeers(
     state.counts.publishesReceived--
     open.session.counts.received--
     peerTable.waitingForPeers.add(connection)
-    pauseUntil(state, connection, open, { packet, reason: readPauseReasons.peers })
+    pauseUntil(state.outputs, connection, open, { packet, reason: readPauseReasons.peers })
   }
   return false
 }
 
 function permitOf(
-  state: BrokerState,
+  state: Parts<'router' | 'settings'>,
   peerTable: PeerTable,
   { session, packet, topic }: { session: Session; packet: PublishPacket; topic: Topic },
 ): PublishPermit {
@@ -390,7 +403,11 @@ function permitOf(
 }
 
 /** Returns why the message is not delivered, or undefined. */
-function refusalOf(state: BrokerState, message: Message, isDenied: boolean): ReasonCode | undefined {
+function refusalOf(
+  state: PermitParts & Parts<'counts' | 'namespaces'>,
+  message: Message,
+  isDenied: boolean,
+): ReasonCode | undefined {
   const { name } = message.topic
   if (isDenied || (name.charCodeAt(0) === 36 && isReservedTopic(state, name, message.publisher))) {
     state.counts.countDrop(undefined, message, 'not-allowed')
@@ -403,8 +420,8 @@ function refusalOf(state: BrokerState, message: Message, isDenied: boolean): Rea
 }
 
 /** If the publisher cannot be told, the message is delivered and not retained. */
-function retainRefusalOf(state: BrokerState, message: Message): ReasonCode | undefined {
-  return message.retain && exceedsRetainedPayload(state.settings, message) ? reasonCodes.quotaExceeded : undefined
+function retainRefusalOf(settings: CoreSettings, message: Message): ReasonCode | undefined {
+  return message.retain && exceedsRetainedPayload(settings, message) ? reasonCodes.quotaExceeded : undefined
 }
 
 function acceptAtLeastOnce(
@@ -416,7 +433,7 @@ function acceptAtLeastOnce(
   isDenied: boolean,
   accept: Accept,
 ): void {
-  const refusal = refusalOf(state, message, isDenied) ?? retainRefusalOf(state, message)
+  const refusal = refusalOf(state, message, isDenied) ?? retainRefusalOf(state.settings, message)
   if (refusal !== undefined && canRefuseWithReason(connection, refusal))
     return refusePublish(state, connection, packet, refusal)
   const changesBefore = state.batches.openBatch.changes.length
@@ -445,7 +462,7 @@ function acceptExactlyOnce(
     acknowledgeDuplicate(state, connection, session, { message, packetId, isRefused })
     return
   }
-  const refusal = refusalOf(state, message, isDenied) ?? retainRefusalOf(state, message)
+  const refusal = refusalOf(state, message, isDenied) ?? retainRefusalOf(state.settings, message)
   if (refusal !== undefined && canRefuseWithReason(connection, refusal))
     return refusePublish(state, connection, packet, refusal)
   incoming.add(packetId, state.nowMs)
@@ -459,7 +476,11 @@ function acceptExactlyOnce(
 }
 
 /** Records the drop for rules. */
-function recordDropped(state: BrokerState, message: Message, reason: MessageDroppedTrigger['reason']): void {
+function recordDropped(
+  state: Parts<'nowMs' | 'rules'>,
+  message: Message,
+  reason: MessageDroppedTrigger['reason'],
+): void {
   const { triggers } = state.rules
   if (triggers.wanted['message-dropped']) triggers.addMessageDropped(message, reason, state.nowMs)
 }
@@ -469,7 +490,12 @@ function canRefuseWithReason(connection: Connection, refusal: ReasonCode): boole
   return connection.canRefuseMessages || (connection.version === 5 && refusal === reasonCodes.notAuthorized)
 }
 
-function refusePublish(state: BrokerState, connection: Connection, packet: PublishPacket, reason: ReasonCode): void {
+function refusePublish(
+  state: Parts<'batches' | 'outputs'>,
+  connection: Connection,
+  packet: PublishPacket,
+  reason: ReasonCode,
+): void {
   const type = packet.qos === 1 ? 'puback' : 'pubrec'
   sendAck(state, connection, { type, packetId: packet.packetId, reason, waits: false })
 }

@@ -18,6 +18,9 @@ import type { SubscriptionTrigger } from '../model/rule-trigger.ts'
 import type { SubscriptionRecord } from '../../records/index.ts'
 import { isBridgeClient, raisedQoSIn } from '../model/bridge-client-id.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import type { SubscriptionState } from '../state/subscription-state.ts'
+import type { CoreSettings } from '../model/settings.ts'
+import type { Parts, SubscribeParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Open } from '../state/connection-state.ts'
 import { deniedFilters } from '../connect/authorize-subscribe.ts'
@@ -50,7 +53,7 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
   // [MQTT-3.8.4-4] [MQTT5-3.8.4-5] Filters are handled one after the other, as in separate packets: the first may reach
   // a limit.
   const outcomes = packet.subscriptions.map((request, place) => {
-    const filter = exceedsFilterLimits(state, request.filter)
+    const filter = exceedsFilterLimits(state.settings, request.filter)
       ? undefined
       : mountedFilter(connection.mountpoint, rewritten(state, connection, session, request.filter))
     if (filter === undefined) return failureFor(connection, request, reasonCodes.topicFilterInvalid)
@@ -60,7 +63,7 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
     const found = isHeld ? reasonCodes.quotaExceeded : refusalOf(state, session, filter)
     const refusal = denied.has(place) ? reasonCodes.notAuthorized : found
     if (refusal !== undefined) return failureFor(connection, request, refusal)
-    return subscribe(state, session, filter, optionsOf(state, connection, request, identifier))
+    return subscribe(state, session, filter, optionsOf(state.settings, connection, request, identifier))
   })
   if (state.peerTable !== undefined) endExclusiveWait(state, connection)
   const reasonCodesInOrder = outcomes.map((outcome) => (typeof outcome === 'number' ? outcome : outcome.options.qos))
@@ -86,7 +89,7 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
 }
 
 /** `subscriptions_rate`: whether the client may subscribe to one more filter now. */
-function takeSubscription({ counts, nowMs }: BrokerState, { subscriptions }: SendLimits): boolean {
+function takeSubscription({ counts, nowMs }: Parts<'counts' | 'nowMs'>, { subscriptions }: SendLimits): boolean {
   if (subscriptions === undefined) return true
   if ((subscriptions.left(nowMs).messages?.left ?? 0) < 1) {
     counts.subscriptionsRefusedByRate++
@@ -98,7 +101,7 @@ function takeSubscription({ counts, nowMs }: BrokerState, { subscriptions }: Sen
 
 /** Returns the rewritten filter. */
 function rewritten(
-  { settings: { topicRewrites: rules }, matchRegex }: BrokerState,
+  { settings: { topicRewrites: rules }, matchRegex }: Parts<'matchRegex' | 'settings'>,
   { listener }: Connection,
   { clientId, identity }: Session,
   filter: TopicFilter,
@@ -110,7 +113,7 @@ function rewritten(
 
 /** Records the subscription for rules. */
 export function recordSubscription(
-  state: BrokerState,
+  state: Parts<'nowMs' | 'rules'>,
   kind: SubscriptionTrigger['kind'],
   { clientId, identity: { username }, connection }: Session,
   what: Pick<SubscriptionTrigger, 'filter' | 'qos' | 'properties'>,
@@ -120,7 +123,7 @@ export function recordSubscription(
 }
 
 /** mqtt.max_topic_levels and mqtt.max_topic_length. `$share` and the group do not count as levels. */
-function exceedsFilterLimits({ settings }: BrokerState, filter: TopicFilter): boolean {
+function exceedsFilterLimits(settings: CoreSettings, filter: TopicFilter): boolean {
   const levels = countLevels(splitSharedFilter(filter)?.filter ?? filter)
   return levels > settings.maxTopicLevels || Buffer.byteLength(filter) > settings.maxTopicBytes
 }
@@ -154,7 +157,11 @@ function canSendResponse(
 }
 
 /** Returns the reason code of SUBACK for a refused subscription, or undefined. */
-export function refusalOf(state: BrokerState, session: Session, filter: TopicFilter): number | undefined {
+export function refusalOf(
+  state: Parts<'memory' | 'settings' | 'storage' | 'subscriptions'>,
+  session: Session,
+  filter: TopicFilter,
+): number | undefined {
   const { settings } = state
   if (splitExclusiveFilter(filter) !== undefined && !settings.exclusiveSubscriptionAvailable)
     return reasonCodes.topicFilterInvalid
@@ -163,19 +170,19 @@ export function refusalOf(state: BrokerState, session: Session, filter: TopicFil
   if (isShared && !settings.sharedSubscriptionAvailable) return reasonCodes.sharedSubscriptionsNotSupported
   if (!settings.wildcardSubscriptionAvailable && hasWildcard(filter))
     return reasonCodes.wildcardSubscriptionsNotSupported
-  if (exceedsSubscriptionLimits(settings, session, filter) || isRefusedForMemory(state, session, filter))
+  if (exceedsSubscriptionLimits(settings, session, filter) || isRefusedForMemory(state.memory, session, filter))
     return reasonCodes.quotaExceeded
   if (session.stored !== undefined && !state.storage.isHealthy) return reasonCodes.unspecifiedError
   return undefined
 }
 
 function optionsOf(
-  state: BrokerState,
+  settings: CoreSettings,
   { hasNoLocal, listener }: Connection,
   request: SubscriptionRequest,
   identifier: number | undefined,
 ): SubscriptionOptions {
-  const qos = request.qos < state.settings.maximumQoS ? request.qos : state.settings.maximumQoS
+  const qos = request.qos < settings.maximumQoS ? request.qos : settings.maximumQoS
   const { retainHandling } = request
   const noLocal = request.noLocal || hasNoLocal
   const retainAsPublished = request.retainAsPublished || hasNoLocal
@@ -187,12 +194,12 @@ function optionsOf(
 
 /** [MQTT-3.8.4-3] [MQTT5-3.8.4-3] A subscription to the same filter replaces the earlier one. */
 export function subscribe(
-  state: BrokerState,
+  state: SubscribeParts,
   session: Session,
   filter: TopicFilter,
   options: SubscriptionOptions,
 ): { filter: TopicFilter; options: SubscriptionOptions; isNew: boolean } {
-  if (isExclusive(state, filter)) acquireExclusive(state, session, filter)
+  if (isExclusive(state.subscriptions, filter)) acquireExclusive(state, session, filter)
   session.subscriptions ??= new Map()
   const before = session.subscriptions.get(filter)
   const isNew = before === undefined
@@ -217,11 +224,11 @@ function recordOf(session: Session, filter: TopicFilter, options: SubscriptionOp
 }
 
 /** Returns whether the filter is exclusive, or may conflict with an exclusive one. */
-function isExclusive(state: BrokerState, filter: TopicFilter): boolean {
-  return state.subscriptions.exclusiveHolders.size > 0 || splitExclusiveFilter(filter) !== undefined
+function isExclusive(subscriptions: SubscriptionState, filter: TopicFilter): boolean {
+  return subscriptions.exclusiveHolders.size > 0 || splitExclusiveFilter(filter) !== undefined
 }
 
-function acquireExclusive(state: BrokerState, session: Session, filter: TopicFilter): void {
+function acquireExclusive(state: SubscribeParts, session: Session, filter: TopicFilter): void {
   const other = counterpart(session, filter)
   if (other !== undefined) unsubscribe(state, session, other)
   recordHeld(state, session, filter)
@@ -254,7 +261,7 @@ export function handleUnsubscribe(
 
 /** Returns true if the subscription existed. */
 export function unsubscribe(
-  state: BrokerState,
+  state: SubscribeParts,
   session: Session,
   filter: TopicFilter,
   properties?: UnsubscribeProperties,

@@ -67,7 +67,7 @@ function resumeDeliveries(state: BrokerState, connection: Connection): void {
 function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
   if (typeof subject !== 'string') {
     if (kind === 'idle-timeout') closeIdle(state, subject)
-    if (kind === 'farewell') endCloseDrain(state, subject)
+    if (kind === 'farewell') endCloseDrain(state.outputs, subject)
     if (kind === 'keep-alive') checkKeepAlive(state, subject)
     if (kind === 'comes-again') handleTakeoverWait(state, subject, handlePacket)
     if (kind === 'rate') resumeAfterRateLimit(state, subject)
