@@ -10,6 +10,7 @@
 
 import { connackReasonFor, reasonCodes, returnCodeFor, type Packet, type ProtocolError } from '../protocol/index.ts'
 import { BrokerState, type BrokerOptions } from './state/broker-state.ts'
+import type { AckParts, DrainParts, Parts, RedeliverParts } from './state/parts.ts'
 import { ClientFilters } from './state/client-filters.ts'
 import type { Connection } from './model/connection.ts'
 import { endConnection, handleConnectionClosed, refuseConnect } from './connect/close-connection.ts'
@@ -184,14 +185,17 @@ function handleRare(
 const connectionDeadlines = ['idle-timeout', 'farewell', 'rate', 'deliveries-rate'] as const
 const noCountedTopics: ReadonlyMap<string, CountedTopic> = new Map<string, CountedTopic>()
 
-function handleRules(state: BrokerState, input: Extract<Input, { kind: 'rules' | 'rule-trigger' }>): void {
+function handleRules(
+  state: Parts<'router' | 'rules'>,
+  input: Extract<Input, { kind: 'rules' | 'rule-trigger' }>,
+): void {
   if (input.kind === 'rules') {
     state.router.setRules(input.rules)
     state.rules.setWanted(input.triggers, input.countedTopics ?? noCountedTopics)
   } else if (state.rules.triggers.wanted[input.trigger.kind]) state.rules.triggers.add(input.trigger)
 }
 
-function openConnection(state: BrokerState, connection: Connection): void {
+function openConnection(state: Parts<'deadlines' | 'nowMs' | 'settings'>, connection: Connection): void {
   connection.rateLimiter = rateLimiterFor(connection.listener, state.nowMs)
   connection.sendLimits = sendLimitsFor(connection.listener, state.nowMs)
   state.deadlines.set('idle-timeout', connection, state.nowMs + state.settings.idleTimeoutMs)
@@ -229,12 +233,15 @@ function handleAnswer(
   }
 }
 
-function handleBatchCommitted(state: BrokerState, batch: number): void {
+function handleBatchCommitted(
+  state: AckParts & Parts<'memory' | 'peerTable' | 'requests' | 'retained' | 'wills'>,
+  batch: number,
+): void {
   handleCommitted(state, batch)
   continueWillLoads(state, batch)
 }
 
-function handleUnsentBytes(state: BrokerState, connection: Connection, bytes: number): void {
+function handleUnsentBytes(state: DrainParts, connection: Connection, bytes: number): void {
   connection.unsentBytes = bytes
   const now = stateOf(connection)
   if (now.state === 'open') drainQueue(state, now.session)
@@ -267,7 +274,10 @@ function handleFault(state: BrokerState, connection: Connection, error: Protocol
   endConnection(state, connection, { reason: error.reason, text: error.message, publishWill: false })
 }
 
-function handlePayloadsCounted(state: BrokerState, input: Extract<Input, { kind: 'payloads-counted' }>): void {
+function handlePayloadsCounted(
+  state: RedeliverParts & Parts<'shard'>,
+  input: Extract<Input, { kind: 'payloads-counted' }>,
+): void {
   for (const [payloadId, references] of input.counts) {
     state.payloads.refcounts.addSwept(payloadId, references)
     state.payloads.noteIdsUsedUpTo(payloadId)

@@ -3,6 +3,8 @@
 
 import { countLevels, parseTopicName, type Topic } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
+import type { Parts, PermitParts } from '../state/parts.ts'
 import { addOpenBatch } from '../outgoing/deferred-acks.ts'
 import { publishPermitFor } from '../peers/peer-backpressure.ts'
 import { matchesFullSession, matchesFullPeerSession, needsStorage, deliverLocally } from '../publish/deliver-locally.ts'
@@ -25,7 +27,7 @@ export function publishAsAdmin(state: BrokerState, question: RequestId, command:
   for (const text of [command.topic, ...(command.furtherTopics ?? [])]) {
     const message = messageFor(state, text, command)
     const why = typeof message === 'string' ? message : refusalOf(state, message)
-    if (why !== undefined) return completeCommand(state, question, { done: false, why })
+    if (why !== undefined) return completeCommand(state.outputs, question, { done: false, why })
     if (typeof message !== 'string') messages.push(message)
   }
   const barrier = new CommitBarrier()
@@ -49,7 +51,11 @@ interface AdminMessage {
   readonly dueAtMs: number | undefined
 }
 
-function messageFor(state: BrokerState, text: string, command: Publication): AdminMessage | CommandFailure {
+function messageFor(
+  state: Parts<'nowMs' | 'settings' | 'topics'>,
+  text: string,
+  command: Publication,
+): AdminMessage | CommandFailure {
   const named = topicFor(state, text)
   if (named === undefined) return 'invalid-topic'
   const isDelayed = named.isDelayed && state.settings.delaysMessages
@@ -79,7 +85,7 @@ function messageFor(state: BrokerState, text: string, command: Publication): Adm
  * Topics of broker events may have more levels than the limit allows, because they contain client IDs. Messages of sources come from
  * their services only: a rule could not tell others from them.
  */
-function topicFor(state: BrokerState, text: string): Topic | undefined {
+function topicFor(state: Parts<'settings' | 'topics'>, text: string): Topic | undefined {
   const name = parseTopicName(text)
   if (name === undefined || isSourceTopic(name)) return undefined
   if (!isBrokerTopic(name) && countLevels(name) > state.settings.maxTopicLevels) return undefined
@@ -87,7 +93,10 @@ function topicFor(state: BrokerState, text: string): Topic | undefined {
 }
 
 /** Returns why the message is refused. It is called before the message is routed. */
-function refusalOf(state: BrokerState, { message, dueAtMs }: AdminMessage): CommandFailure | undefined {
+function refusalOf(
+  state: PermitParts & Parts<'shard' | 'storage' | 'wills'>,
+  { message, dueAtMs }: AdminMessage,
+): CommandFailure | undefined {
   const { topic, qos, retain } = message
   if (dueAtMs !== undefined && !state.storage.isHealthy) return 'storage-failing'
   if (dueAtMs !== undefined && hasMaxDelayed(state)) return 'receiver-full'
@@ -126,12 +135,12 @@ function routeToSubscribers(
   deliveries.sentToShared += now.sentToShared - before.sentToShared
   deliveries.queuedForShared += now.queuedForShared - before.queuedForShared
   if (state.batches.openBatch.changes.length > changesBefore) addOpenBatch(state, barrier)
-  awaitPeers(state, barrier)
+  awaitPeers(state.peerTable, barrier)
   return matched
 }
 
-function awaitPeers(state: BrokerState, barrier: CommitBarrier): void {
-  const forwarded = state.peerTable?.takeBarrier()
+function awaitPeers(peerTable: PeerTable | undefined, barrier: CommitBarrier): void {
+  const forwarded = peerTable?.takeBarrier()
   if (forwarded === undefined) return
   barrier.expect()
   forwarded.whenComplete(() => barrier.arrive(forwarded.refusal))
@@ -139,7 +148,7 @@ function awaitPeers(state: BrokerState, barrier: CommitBarrier): void {
 }
 
 /** Returns the counters of deliveries to sessions. The caller compares two readings. */
-function countsOf({ counts, peerTable }: BrokerState): Omit<DeliveryCounts, 'matched'> {
+function countsOf({ counts, peerTable }: Parts<'counts' | 'peerTable'>): Omit<DeliveryCounts, 'matched'> {
   const { dropped } = counts
   const toSessions =
     dropped['queue-full'] +
@@ -158,7 +167,7 @@ function countsOf({ counts, peerTable }: BrokerState): Omit<DeliveryCounts, 'mat
   }
 }
 
-function countSharedDeliveries(state: BrokerState): number {
+function countSharedDeliveries(state: Parts<'counts' | 'peerTable'>): number {
   const { sent, queued, dropped } = countsOf(state)
   return sent + queued + dropped
 }

@@ -5,7 +5,7 @@
 //           ──► exclusive-wanted ~~> exclusive-verdict ──► subscribed, or released ──► result
 
 import { reasonCodes, splitExclusiveFilter, type TopicFilter } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { AckParts, Parts, SubscribeParts } from '../state/parts.ts'
 import { releaseAtOwner } from '../peers/exclusive-subscriptions.ts'
 import { addOpenBatch } from '../outgoing/deferred-acks.ts'
 import { barrierForFilters } from '../peers/update-interest.ts'
@@ -22,14 +22,18 @@ import { completeCommand, completeCommandWhenCommitted } from './command-results
 
 type Subscribing = Extract<Command, { name: 'subscribe' }>
 
-export function subscribeAsAdmin(state: BrokerState, question: RequestId, command: Subscribing): void {
+export function subscribeAsAdmin(
+  state: AckParts & SubscribeParts & Parts<'ids' | 'memory' | 'sessions'>,
+  question: RequestId,
+  command: Subscribing,
+): void {
   const { clientId, filter } = command
   const session = state.sessions.get(clientId)
-  if (session === undefined) return completeCommand(state, question, { done: false, why: 'no-such-client' })
+  if (session === undefined) return completeCommand(state.outputs, question, { done: false, why: 'no-such-client' })
   const mounted = mountedFilter(session.mountpoint, filter)
-  if (mounted === undefined) return completeCommand(state, question, { done: false, why: 'invalid-topic' })
+  if (mounted === undefined) return completeCommand(state.outputs, question, { done: false, why: 'invalid-topic' })
   const why = reasonNotToSubscribe(state, session, mounted)
-  if (why !== undefined) return completeCommand(state, question, { done: false, why })
+  if (why !== undefined) return completeCommand(state.outputs, question, { done: false, why })
   const { peerTable } = state
   const exclusive = splitExclusiveFilter(mounted)
   const isHeld = session.subscriptions?.has(mounted) === true
@@ -44,7 +48,7 @@ export function subscribeAsAdmin(state: BrokerState, question: RequestId, comman
   }
   // The shard of the registry is restarting, so nothing says whether the filter is free.
   if (peerTable.peer(owner).link === undefined)
-    return completeCommand(state, question, { done: false, why: 'shard-behind' })
+    return completeCommand(state.outputs, question, { done: false, why: 'shard-behind' })
   const asked = state.ids.nextSerial()
   peerTable.exclusiveCommands.set(asked, wanted)
   state.outputs.peerSends.push({
@@ -55,18 +59,18 @@ export function subscribeAsAdmin(state: BrokerState, question: RequestId, comman
 
 /** Handles the response of the registry. Meanwhile the client may have disconnected, or may have subscribed itself. */
 export function handleExclusiveOutcome(
-  state: BrokerState,
+  state: AckParts & SubscribeParts & Parts<'memory' | 'sessions'>,
   peerTable: PeerTable,
   { question, clientId, mounted, exclusive, qos, options }: ExclusiveCommand,
   outcome: 'given' | CommandFailure,
 ): void {
-  if (outcome !== 'given') return completeCommand(state, question, { done: false, why: outcome })
+  if (outcome !== 'given') return completeCommand(state.outputs, question, { done: false, why: outcome })
   const session = state.sessions.get(clientId)
   const why = session === undefined ? 'no-such-client' : reasonNotToSubscribe(state, session, mounted)
   if (session !== undefined && why === undefined)
     return subscribeNow(state, question, { session, mounted, qos, options })
   if (session?.subscriptions?.has(mounted) !== true) releaseAtOwner(state.outputs, peerTable, exclusive, clientId)
-  completeCommand(state, question, { done: false, why: why ?? 'no-such-client' })
+  completeCommand(state.outputs, question, { done: false, why: why ?? 'no-such-client' })
 }
 
 interface Subscribed {
@@ -77,7 +81,7 @@ interface Subscribed {
 }
 
 function subscribeNow(
-  state: BrokerState,
+  state: SubscribeParts & Parts<'settings' | 'storage'>,
   question: RequestId,
   { session, mounted, qos, options: wanted }: Subscribed,
 ): void {
@@ -92,7 +96,11 @@ function subscribeNow(
   startRetainedReplay(state, session, mounted, added)
 }
 
-function reasonNotToSubscribe(state: BrokerState, session: Session, mounted: TopicFilter): CommandFailure | undefined {
+function reasonNotToSubscribe(
+  state: Parts<'memory' | 'settings' | 'storage' | 'subscriptions'>,
+  session: Session,
+  mounted: TopicFilter,
+): CommandFailure | undefined {
   const reason = refusalOf(state, session, mounted)
   if (reason === undefined || reason === reasonCodes.quotaExceeded)
     return reason === undefined ? undefined : 'quota-exceeded'
@@ -100,12 +108,12 @@ function reasonNotToSubscribe(state: BrokerState, session: Session, mounted: Top
 }
 
 export function unsubscribeAsAdmin(
-  state: BrokerState,
+  state: SubscribeParts & Parts<'sessions' | 'storage'>,
   question: RequestId,
   { clientId, filter }: Extract<Command, { name: 'unsubscribe' }>,
 ): void {
   const session = state.sessions.get(clientId)
-  if (session === undefined) return completeCommand(state, question, { done: false, why: 'no-such-client' })
+  if (session === undefined) return completeCommand(state.outputs, question, { done: false, why: 'no-such-client' })
   const mounted = mountedFilter(session.mountpoint, filter)
   const wasThere = mounted !== undefined && unsubscribe(state, session, mounted)
   completeAfterCommit(state, question, { session, result: { done: true, matched: wasThere ? 1 : 0 }, seen: undefined })
@@ -113,7 +121,7 @@ export function unsubscribeAsAdmin(
 
 /** Completes the command after the commit, and for several shards after each peer knows the filter. */
 function completeAfterCommit(
-  state: BrokerState,
+  state: Parts<'batches' | 'outputs' | 'storage'>,
   question: RequestId,
   { session, result, seen }: { session: Session; result: CommandResult; seen: CommitBarrier | undefined },
 ): void {

@@ -4,32 +4,34 @@
 //           ──► done, CommitBarrier { own batch, peers } ──complete─► command-done
 //                                                        ──store fails─► command-done: storage-failing
 
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
+import type { OutputLists } from '../state/output-lists.ts'
 import type { RequestId } from '../model/inputs.ts'
 import type { CommandResult } from '../model/outputs.ts'
 import type { CommitBarrier } from '../model/commit-barrier.ts'
 
-export function completeCommand(state: BrokerState, question: RequestId, result: CommandResult): void {
-  state.outputs.events.push({ event: 'command-done', question, result })
+export function completeCommand(outputs: OutputLists, question: RequestId, result: CommandResult): void {
+  outputs.events.push({ event: 'command-done', question, result })
 }
 
 /** Completes the command when the barrier is complete; a refusal of a peer is its result. */
 export function completeCommandWhenCommitted(
-  state: BrokerState,
+  state: Parts<'outputs' | 'storage'>,
   question: RequestId,
   { result, barrier }: { result: CommandResult; barrier: CommitBarrier },
 ): void {
-  if (barrier.isComplete) return completeCommand(state, question, resultOf(result, barrier))
+  if (barrier.isComplete) return completeCommand(state.outputs, question, resultOf(result, barrier))
   state.storage.pendingCommands.add(question)
   barrier.whenComplete(() => {
-    if (state.storage.pendingCommands.delete(question)) completeCommand(state, question, resultOf(result, barrier))
+    if (state.storage.pendingCommands.delete(question))
+      completeCommand(state.outputs, question, resultOf(result, barrier))
   })
 }
 
 /** Completes all waiting commands with `storage-failing`. Their changes are written when the store works again. */
-export function failPendingCommands(state: BrokerState): void {
+export function failPendingCommands(state: Parts<'outputs' | 'storage'>): void {
   for (const question of state.storage.pendingCommands)
-    completeCommand(state, question, { done: false, why: 'storage-failing' })
+    completeCommand(state.outputs, question, { done: false, why: 'storage-failing' })
   state.storage.pendingCommands.clear()
 }
 

@@ -3,6 +3,7 @@
 
 import { parseTopicName, reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
 import { addOpenBatch } from '../outgoing/deferred-acks.ts'
 import { clearRetained, isBrokerTopic } from '../retained/retained-messages.ts'
 import { endSession } from '../sessions/end-session.ts'
@@ -22,7 +23,7 @@ export function endNamespaceSessions(
   question: RequestId,
   { namespace, clientIds }: Extract<Command, { name: 'end-sessions' }>,
 ): void {
-  if (!state.storage.isHealthy) return completeCommand(state, question, { done: false, why: 'storage-failing' })
+  if (!state.storage.isHealthy) return completeCommand(state.outputs, question, { done: false, why: 'storage-failing' })
   const isOf = (name: string): boolean => isOfNamespace(clientIdIn(name), namespace)
   for (const [key, orphan] of state.wills.orphans) if (isOf(key)) dropOrphanWill(state, key, orphan)
   for (const name of state.wills.pending.keys()) if (isOf(name)) deleteWill(state, name)
@@ -47,11 +48,11 @@ export function endNamespaceSessions(
 
 /** Deletes the retained messages of the topics; `matched` in the result is their number. */
 export function deleteRetainedOfTopics(
-  state: BrokerState,
+  state: Parts<'batches' | 'deadlines' | 'memory' | 'namespaces' | 'outputs' | 'retained' | 'storage'>,
   question: RequestId,
   { topics }: Extract<Command, { name: 'forget-retained' }>,
 ): void {
-  if (!state.storage.isHealthy) return completeCommand(state, question, { done: false, why: 'storage-failing' })
+  if (!state.storage.isHealthy) return completeCommand(state.outputs, question, { done: false, why: 'storage-failing' })
   let matched = 0
   for (const text of topics) {
     const topic = parseTopicName(text)
@@ -65,15 +66,19 @@ export function deleteRetainedOfTopics(
 
 /** Deletes one delayed message; `matched` in the result is 1, or 0 if no message has that ID. */
 export function deleteDelayed(
-  state: BrokerState,
+  state: Parts<'batches' | 'deadlines' | 'memory' | 'outputs' | 'storage' | 'wills'>,
   question: RequestId,
   { id }: Extract<Command, { name: 'delete-delayed' }>,
 ): void {
-  if (!state.storage.isHealthy) return completeCommand(state, question, { done: false, why: 'storage-failing' })
+  if (!state.storage.isHealthy) return completeCommand(state.outputs, question, { done: false, why: 'storage-failing' })
   completeWhenStored(state, question, dropDelayed(state, id) ? 1 : 0)
 }
 
-function completeWhenStored(state: BrokerState, question: RequestId, matched: number): void {
+function completeWhenStored(
+  state: Parts<'batches' | 'outputs' | 'storage'>,
+  question: RequestId,
+  matched: number,
+): void {
   const barrier = new CommitBarrier()
   if (matched > 0) addOpenBatch(state, barrier)
   barrier.arrive()

@@ -2,6 +2,8 @@
 
 import { reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import type { SessionTable } from '../state/sessions/session-table.ts'
+import type { EnqueueParts, Parts } from '../state/parts.ts'
 import { addOpenBatch } from '../outgoing/deferred-acks.ts'
 import { endSession } from '../sessions/end-session.ts'
 import type { Command, RequestId } from '../model/inputs.ts'
@@ -22,9 +24,9 @@ export function handleCommand(state: BrokerState, question: RequestId, command: 
     case 'kick':
       return kick(state, question, command)
     case 'keep-alive':
-      return completeCommand(state, question, changeKeepAlive(state, command.clientId, command.seconds))
+      return completeCommand(state.outputs, question, changeKeepAlive(state, command.clientId, command.seconds))
     case 'clear-authorization-cache':
-      return completeCommand(state, question, clearAuthorizationCache(state, command.clientId))
+      return completeCommand(state.outputs, question, clearAuthorizationCache(state.sessions, command.clientId))
     case 'subscribe':
       return subscribeAsAdmin(state, question, command)
     case 'unsubscribe':
@@ -47,14 +49,14 @@ export function handleCommand(state: BrokerState, question: RequestId, command: 
 }
 
 function spoolAsAdmin(
-  state: BrokerState,
+  state: EnqueueParts & Parts<'storage'>,
   question: RequestId,
   { clientId, publication }: Extract<Command, { name: 'spool' }>,
 ): void {
   const failure = spool(state, clientId, publication)
   if (failure !== undefined) {
     const why = failure === 'spool-full' ? 'receiver-full' : failure === 'no-spool' ? 'no-such-client' : failure
-    return completeCommand(state, question, { done: false, why })
+    return completeCommand(state.outputs, question, { done: false, why })
   }
   const barrier = new CommitBarrier()
   addOpenBatch(state, barrier)
@@ -62,7 +64,11 @@ function spoolAsAdmin(
   completeCommandWhenCommitted(state, question, { result: { done: true, matched: 1 }, barrier: barrier })
 }
 
-function keepFacts(state: BrokerState, question: RequestId, { facts }: Extract<Command, { name: 'keep-facts' }>): void {
+function keepFacts(
+  state: Parts<'batches' | 'outputs' | 'storage'>,
+  question: RequestId,
+  { facts }: Extract<Command, { name: 'keep-facts' }>,
+): void {
   const { changes } = state.batches.openBatch
   for (const { name, value } of facts) {
     if (value === undefined) changes.push({ change: 'delete', key: { kind: 'fact', name } })
@@ -82,7 +88,7 @@ function kick(
   const session = state.sessions.get(clientId)
   const connection = session?.connection
   if (session === undefined || (connection === undefined && !endsSession))
-    return completeCommand(state, question, { done: false, why: 'no-such-client' })
+    return completeCommand(state.outputs, question, { done: false, why: 'no-such-client' })
   if (endsSession) session.expirySeconds = 0
   if (connection === undefined) endSession(state, session)
   else {
@@ -95,7 +101,11 @@ function kick(
   completeCommandWhenCommitted(state, question, { result: { done: true, matched: 1 }, barrier })
 }
 
-function changeKeepAlive(state: BrokerState, clientId: string, seconds: number): CommandResult {
+function changeKeepAlive(
+  state: Parts<'deadlines' | 'sessions' | 'settings'>,
+  clientId: string,
+  seconds: number,
+): CommandResult {
   const session = state.sessions.get(clientId)
   const connection = session?.connection
   if (session === undefined || connection === undefined) return { done: false, why: 'no-such-client' }
@@ -106,8 +116,8 @@ function changeKeepAlive(state: BrokerState, clientId: string, seconds: number):
   return { done: true, matched: 1 }
 }
 
-function clearAuthorizationCache(state: BrokerState, clientId: string): CommandResult {
-  const connection = state.sessions.get(clientId)?.connection
+function clearAuthorizationCache(sessions: SessionTable, clientId: string): CommandResult {
+  const connection = sessions.get(clientId)?.connection
   if (connection === undefined) return { done: false, why: 'no-such-client' }
   connection.authorizationCache = undefined
   return { done: true, matched: 1 }

@@ -3,7 +3,7 @@
 
 import { countLevels, parseTopicName } from '../../protocol/index.ts'
 import type { StoredMessage } from '../../records/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts, RetainedParts } from '../state/parts.ts'
 import { addOpenBatch } from '../outgoing/deferred-acks.ts'
 import { isBrokerTopic, setRetained } from '../retained/retained-messages.ts'
 import type { Command, RequestId } from '../model/inputs.ts'
@@ -21,11 +21,11 @@ const maxTopicsReported = 10
 
 /** Imports the messages. Messages that exist already are skipped: a repeated import writes nothing. */
 export function importRetained(
-  state: BrokerState,
+  state: RetainedParts & Parts<'outputs' | 'storage' | 'topics'>,
   question: RequestId,
   { messages }: Extract<Command, { name: 'keep-retained' }>,
 ): void {
-  if (!state.storage.isHealthy) return completeCommand(state, question, { done: false, why: 'storage-failing' })
+  if (!state.storage.isHealthy) return completeCommand(state.outputs, question, { done: false, why: 'storage-failing' })
   const kept: ImportedMessages = {
     inserted: 0,
     updated: 0,
@@ -47,7 +47,7 @@ export function importRetained(
   completeCommandWhenCommitted(state, question, { result: { done: true, matched: kept.inserted, kept }, barrier })
 }
 
-function importOne(state: BrokerState, stored: StoredMessage): ImportOutcome {
+function importOne(state: RetainedParts & Parts<'topics'>, stored: StoredMessage): ImportOutcome {
   const name = parseTopicName(stored.topic)
   const { retainAvailable, maxTopicLevels } = state.settings
   if (name === undefined || isBrokerTopic(name) || !retainAvailable || countLevels(name) > maxTopicLevels)

@@ -23,7 +23,6 @@ import { pauseReading, readPauseReasons, type ReadPauseReason } from '../outgoin
 import { sendAck } from '../outgoing/send-to-client.ts'
 import { routeMessage } from '../publish/route-message.ts'
 import { isBlockedByActions } from '../publish/run-rules.ts'
-import { maxAliasNameBytes, setIncomingAlias } from '../outgoing/topic-aliases.ts'
 import { exceedsRetainedPayload } from '../retained/retained-messages.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
 import { messageFromPublish, recordPublisherRights, withoutFrame, type Message } from '../model/message.ts'
@@ -37,6 +36,7 @@ import { endConnection } from '../connect/close-connection.ts'
 import type { Open } from '../state/connection-state.ts'
 import { resolvedPermission, waitForAuthorization } from '../connect/authorization-wait.ts'
 import { countPublish } from '../connect/rate-limit.ts'
+import { resolveTopic } from './resolve-topic.ts'
 
 export function handlePublish(state: BrokerState, connection: Connection, open: Open, packet: PublishPacket): void {
   state.counts.publishesReceived++
@@ -214,40 +214,6 @@ function permissionFor(
 function isDuplicate(session: Session, packetId: PacketId): boolean {
   const mayGoOn = session.incoming.forwarded?.get(packetId)?.isOfEarlierLife === true
   return !mayGoOn && session.incoming.packetIds?.has(packetId) === true
-}
-
-/** [MQTT5-3.3.2-8, -9] Returns the topic, or that of the alias; undefined if the connection is closed because of it. */
-function resolveTopic(
-  state: BrokerState,
-  connection: Connection,
-  open: Open,
-  packet: PublishPacket,
-): Topic | undefined {
-  const alias = packet.properties?.topicAlias
-  if (alias === undefined) return packet.topic
-  const invalid = { reason: reasonCodes.topicAliasInvalid, publishWill: true }
-  if (alias > state.settings.maxTopicAlias) {
-    endConnection(state, connection, { ...invalid, text: `topic alias above ${state.settings.maxTopicAlias}` })
-    return undefined
-  }
-  open.incomingAliases ??= []
-  const { topic } = packet
-  if (topic !== undefined) {
-    if (setIncomingAlias(state, connection, open.incomingAliases, { alias, topic })) return topic
-    // No acknowledgement can refuse an alias, and the next packet of the client would use it.
-    const text = `the topics of its aliases have more than ${maxAliasNameBytes(state)} bytes`
-    endConnection(state, connection, { reason: reasonCodes.quotaExceeded, text, publishWill: true })
-    return undefined
-  }
-  const known = open.incomingAliases[alias]
-  if (known === undefined) {
-    endConnection(state, connection, {
-      ...invalid,
-      reason: reasonCodes.protocolError,
-      text: 'a topic alias that was never set',
-    })
-  }
-  return known
 }
 
 /**

@@ -1,7 +1,7 @@
 // Packet identifiers of QoS 2 messages from clients of other shards whose release has not arrived, because a shard
 // failed before it sent it. After a long time this shard asks the client's shard whether the session still uses them.
 
-import type { BrokerState } from '../state/broker-state.ts'
+import type { ExchangeParts, Parts, ReleaseParts } from '../state/parts.ts'
 import { clientIdOfPeerName, peerNameOf, sendRelease } from '../peers/qos2-forwarding.ts'
 import { shardOf, type PeerReleaseRequest } from '../model/peer-messages.ts'
 import { deleteRecord } from '../queues/persistent-queue.ts'
@@ -16,7 +16,7 @@ const maxExpiriesPerTick = 1_000
 const untilNextPartMs = 1_000
 const subject = 'received elsewhere'
 
-export function scheduleExpiry(state: BrokerState): void {
+export function scheduleExpiry(state: Parts<'deadlines' | 'nowMs' | 'peerTable' | 'settings'>): void {
   const { awaitReleaseTimeoutMs } = state.settings
   if (awaitReleaseTimeoutMs === 0 || state.peerTable === undefined || state.peerTable.isForgettingScheduled) return
   state.peerTable.isForgettingScheduled = true
@@ -24,7 +24,7 @@ export function scheduleExpiry(state: BrokerState): void {
 }
 
 /** Expires packet identifiers older than three times mqtt.await_rel_timeout, or asks their shard about them. */
-export function expireReceivedIds(state: BrokerState): void {
+export function expireReceivedIds(state: ExchangeParts & Parts<'deadlines' | 'sessions'>): void {
   const { peerTable } = state
   if (peerTable === undefined) return
   peerTable.isForgettingScheduled = false
@@ -45,7 +45,11 @@ interface Exchange {
 }
 
 /** A client may send its PUBLISH again as long as its session exists, so the shard of the session decides. */
-function expireReceivedId(state: BrokerState, peerTable: PeerTable, exchange: Exchange): void {
+function expireReceivedId(
+  state: ReleaseParts & Parts<'nowMs' | 'sessions'>,
+  peerTable: PeerTable,
+  exchange: Exchange,
+): void {
   const { publisher, packetId } = exchange
   const clientId = clientIdOfPeerName(publisher)
   if (clientId === undefined) return void removeReceivedId(state, peerTable, exchange)
@@ -62,7 +66,7 @@ function expireReceivedId(state: BrokerState, peerTable: PeerTable, exchange: Ex
 }
 
 export function handleReleaseRequest(
-  state: BrokerState,
+  state: ReleaseParts & Parts<'sessions'>,
   peer: Peer,
   { publisher, packetId }: PeerReleaseRequest,
 ): void {
@@ -72,7 +76,7 @@ export function handleReleaseRequest(
   sendRelease(state, message, { peers: [peer], behind: [], barrier: new CommitBarrier() })
 }
 
-function holdsPacketId(state: BrokerState, clientId: string, { publisher, packetId }: Exchange): boolean {
+function holdsPacketId(state: Parts<'ids' | 'sessions'>, clientId: string, { publisher, packetId }: Exchange): boolean {
   const session = state.sessions.get(clientId)
   if (session === undefined || peerNameOf(state.ids, session) !== publisher) return false
   return session.incoming.packetIds?.has(packetId) === true || session.incoming.forwarded?.get(packetId) !== undefined
@@ -84,7 +88,7 @@ function holdsPacketId(state: BrokerState, clientId: string, { publisher, packet
  * then the identifier stays known here, so that a later release reaches them.
  */
 export function removeReceivedId(
-  state: BrokerState,
+  state: Parts<'batches' | 'outputs' | 'payloads' | 'storage'>,
   peerTable: PeerTable,
   exchange: { readonly publisher: string; readonly packetId: PacketId },
 ): { batch: number; barrier: CommitBarrier | undefined } {
@@ -110,7 +114,7 @@ interface ForwardedRelease {
 }
 
 function releaseOnFurtherShards(
-  state: BrokerState,
+  state: Parts<'batches' | 'outputs' | 'payloads' | 'storage'>,
   { received, shard: place }: PeerTable,
   { exchange: { publisher, packetId }, peers, behind }: ForwardedRelease,
 ): CommitBarrier {

@@ -2,6 +2,8 @@
 
 import type { TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
+import type { OutputLists } from '../state/output-lists.ts'
 import { resumeWaitingForPeers } from '../packets/handle-packet.ts'
 import { handleExclusiveOutcome } from '../admin/admin-subscribe.ts'
 import { announcement } from '../peers/exclusive-subscriptions.ts'
@@ -9,7 +11,7 @@ import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import { ownerOf, type PeerExclusive, type PeerExclusiveResponse } from '../model/peer-messages.ts'
 
-export function handleExclusive(state: BrokerState, peerTable: PeerTable, peer: Peer, message: PeerExclusive): void {
+export function handleExclusive(outputs: OutputLists, peerTable: PeerTable, peer: Peer, message: PeerExclusive): void {
   const { kind, question, filter, clientId } = message
   // Until all peers have announced what they hold, no filter can be granted. A release may follow a grant that is still
   // waiting, so it waits behind it.
@@ -20,14 +22,14 @@ export function handleExclusive(state: BrokerState, peerTable: PeerTable, peer: 
   if (kind === 'exclusive-given-back') return peerTable.exclusive.release(filter, peer.number, clientId)
   const isGranted = peerTable.exclusive.acquire(filter, peer.number, clientId)
   if (question === announcement) return
-  state.outputs.peerSends.push({ to: peer.number, message: { kind: 'exclusive-response', question, isGranted } })
+  outputs.peerSends.push({ to: peer.number, message: { kind: 'exclusive-response', question, isGranted } })
 }
 
 /** All peers have announced what they hold. */
-export function answerDeferredExclusive(state: BrokerState, peerTable: PeerTable): void {
+export function answerDeferredExclusive(outputs: OutputLists, peerTable: PeerTable): void {
   if (peerTable.exclusiveDeferred.length === 0 || !peerTable.isReady) return
   for (const { peer, message } of peerTable.exclusiveDeferred.splice(0)) {
-    handleExclusive(state, peerTable, peerTable.peer(peer), message)
+    handleExclusive(outputs, peerTable, peerTable.peer(peer), message)
   }
 }
 
@@ -56,7 +58,7 @@ export function handleExclusiveResponse(
  * A new peer owns a part of the registry. First of all it gets the filters that sessions of this shard hold, and those
  * that were granted and are not used yet.
  */
-export function announceHeldFilters(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
+export function announceHeldFilters(state: Parts<'outputs' | 'subscriptions'>, peerTable: PeerTable, peer: Peer): void {
   const announce = (filter: TopicFilter, clientId: string): void => {
     if (ownerOf(filter, peerTable.shard.count) !== peer.number) return
     state.outputs.peerSends.push({

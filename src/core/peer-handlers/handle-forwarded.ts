@@ -2,7 +2,8 @@
 // afterwards, and the sender is told when that is durable.
 
 import { type ReasonCode, reasonCodes, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Batches } from '../model/batches.ts'
+import type { DeliverParts, DrainParts, EnqueueParts, ForwardParts, Parts, RedeliverParts } from '../state/parts.ts'
 import { chooseOtherShard, forwardSharedOnce, forwardShared } from '../shared/forward-shared.ts'
 import { deliverToGroup, matchesFullSession, deliverFromPeer } from '../publish/deliver-locally.ts'
 import { removeReceivedId, scheduleExpiry } from './expire-received-ids.ts'
@@ -16,7 +17,7 @@ import type { PeerNumber, PeerPublish, PeerRelease } from '../model/peer-message
 import { CommitBarrier } from '../model/commit-barrier.ts'
 
 export function handleForwarded(
-  state: BrokerState,
+  state: DrainParts & Parts<'namespaces' | 'shard'>,
   peerTable: PeerTable,
   { from, link }: { from: PeerNumber; link: LinkState },
   send: PeerPublish,
@@ -37,14 +38,14 @@ export function handleForwarded(
   if (exactlyOnce !== undefined && (!isKnown || outcome.isNew))
     storeReceivedId(state, peerTable, exactlyOnce, { isStored, assignments: outcome.assignments })
   // A duplicate: its changes may be in a batch that is not committed yet.
-  const batch = isStored ? state.batches.openBatch.number : isKnown ? lastOpenBatch(state) : 0
+  const batch = isStored ? state.batches.openBatch.number : isKnown ? lastOpenBatch(state.batches) : 0
   link.acks.note(number, { batch, isAwaited, barrier: outcome.barrier })
   outcome.barrier?.arrive()
 }
 
 /** Delivers to the receivers that have not had the message. */
 function deliverNew(
-  state: BrokerState,
+  state: DeliverParts & Parts<'namespaces' | 'retained' | 'shard'>,
   { message, hasSubscribers, isRetained, isRepeat, exactlyOnce }: PeerPublish,
   { from, link, number }: { from: PeerNumber; link: LinkState; number: number },
 ): void {
@@ -61,7 +62,7 @@ function deliverNew(
  * Handles a message for non-shared subscribers without a confirmation. A subscriber may have become persistent a moment
  * ago.
  */
-export function handlePlainPublish(state: BrokerState, link: LinkState, message: Message): void {
+export function handlePlainPublish(state: EnqueueParts & Parts<'router'>, link: LinkState, message: Message): void {
   const number = ++link.received
   if (message.qos === 0) {
     deliverFromPeer(state, message)
@@ -88,7 +89,7 @@ interface SharedOutcome {
 }
 
 function assignAll(
-  state: BrokerState,
+  state: RedeliverParts,
   peerTable: PeerTable,
   send: PeerPublish,
   { link, number }: { link: LinkState; number: number },
@@ -117,7 +118,7 @@ function assignAll(
  * Gives the message to a member here, or passes it on. Returns the barrier; undefined if nothing must be waited for.
  */
 function assignOne(
-  state: BrokerState,
+  state: RedeliverParts,
   peerTable: PeerTable,
   send: PeerPublish,
   { filter, outcome, onRefused }: { filter: TopicFilter; outcome: SharedOutcome; onRefused: RefuseMessage | undefined },
@@ -160,7 +161,7 @@ function note(outcome: SharedOutcome, filter: TopicFilter, assignment: SharedAss
  * again, in case it did not arrive.
  */
 function repeatAssignment(
-  state: BrokerState,
+  state: ForwardParts,
   peerTable: PeerTable,
   { message, exactlyOnce, tried = [] }: PeerPublish,
   { filter, outcome, before }: { filter: TopicFilter; outcome: SharedOutcome; before: SharedAssignment },
@@ -173,14 +174,14 @@ function repeatAssignment(
 }
 
 /** The batch with which all changes so far are durable; 0 if they are. */
-function lastOpenBatch(state: BrokerState): number {
-  const last = state.batches.lastOpenNumber
-  return last > state.batches.committed ? last : 0
+function lastOpenBatch(batches: Batches): number {
+  const last = batches.lastOpenNumber
+  return last > batches.committed ? last : 0
 }
 
 /** Stored in the batch of the message: after a crash both exist or neither. */
 function storeReceivedId(
-  state: BrokerState,
+  state: Parts<'batches' | 'deadlines' | 'nowMs' | 'peerTable' | 'settings'>,
   peerTable: PeerTable,
   { publisher, packetId }: NonNullable<PeerPublish['exactlyOnce']>,
   { isStored, assignments }: { isStored: boolean; assignments: SharedAssignments | undefined },
@@ -200,7 +201,7 @@ function storeReceivedId(
 
 /** The client may reuse the packet identifier: the next message with it is a different one. */
 export function handleReleased(
-  state: BrokerState,
+  state: Parts<'batches' | 'outputs' | 'payloads' | 'storage'>,
   peerTable: PeerTable,
   link: LinkState,
   { publisher, packetId }: PeerRelease,

@@ -1,13 +1,13 @@
 // The interest of a peer, as it reports it, and its confirmations of this shard's interest.
 
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { LinkState, Peer } from '../state/peers/peer.ts'
 import type { Interest, PeerInterest, PeerInterestSeen } from '../model/peer-messages.ts'
 import type { TopicFilter } from '../../protocol/index.ts'
 
 export function handleInterest(
-  state: BrokerState,
+  state: Parts<'outputs' | 'peerTable' | 'router'>,
   peerTable: PeerTable,
   { peer, link }: { peer: Peer; link: LinkState },
   message: PeerInterest,
@@ -24,33 +24,33 @@ export function handleInterest(
   state.outputs.peerSends.push({ to: peer.number, message: { kind: 'interest-seen', version: message.version, sent } })
 }
 
-function applyInterest(state: BrokerState, peer: Peer, interest: Interest): void {
+function applyInterest(state: Parts<'peerTable' | 'router'>, peer: Peer, interest: Interest): void {
   const { filter } = interest
   if (interest.members === 0 && interest.storedMembers === 0) return removeInterest(state, peer, filter)
-  countFull(state, peer, filter, interest.isFull)
+  countFull(state.peerTable, peer, filter, interest.isFull)
   peer.remember(filter, interest)
   state.router.setInterest(peer, filter, interest)
 }
 
-function countFull({ peerTable }: BrokerState, peer: Peer, filter: TopicFilter, isFull: boolean): void {
+function countFull(peerTable: PeerTable | undefined, peer: Peer, filter: TopicFilter, isFull: boolean): void {
   const wasFull = peer.known.get(filter)?.interest.isFull === true
   if (peerTable !== undefined && wasFull !== isFull) peerTable.fullPeerFilters += isFull ? 1 : -1
 }
 
-function removeInterest(state: BrokerState, peer: Peer, filter: TopicFilter): void {
-  countFull(state, peer, filter, false)
+function removeInterest(state: Parts<'peerTable' | 'router'>, peer: Peer, filter: TopicFilter): void {
+  countFull(state.peerTable, peer, filter, false)
   if (peer.known.delete(filter)) state.router.setInterest(peer, filter, undefined)
 }
 
 /** Removes interest from before the restart that the peer did not report again. */
-function removeUnconfirmedInterest(state: BrokerState, peer: Peer): void {
+function removeUnconfirmedInterest(state: Parts<'peerTable' | 'router'>, peer: Peer): void {
   for (const { interest, telling } of knownOf(peer)) {
     if (telling !== peer.telling) removeInterest(state, peer, interest.filter)
   }
 }
 
 /** The peer has failed: only its persistent sessions will return. */
-export function removeCleanInterest(state: BrokerState, peer: Peer): void {
+export function removeCleanInterest(state: Parts<'peerTable' | 'router'>, peer: Peer): void {
   for (const { interest } of knownOf(peer)) {
     if (interest.storedMembers === 0) removeInterest(state, peer, interest.filter)
     else applyInterest(state, peer, { ...interest, members: isShared(interest) ? 0 : interest.storedMembers })

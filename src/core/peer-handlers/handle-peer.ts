@@ -1,6 +1,7 @@
 // Messages from other shards of the node: peer-messages.ts describes the exchange.
 
 import type { BrokerState } from '../state/broker-state.ts'
+import type { EnqueueParts, Parts } from '../state/parts.ts'
 import { assert, failedAssertion } from '../../protocol/index.ts'
 import { resumeWaitingForPeers } from '../packets/handle-packet.ts'
 import { repeatRetainedRequests } from '../retained/retained-from-peers.ts'
@@ -52,7 +53,7 @@ export function handlePeer(state: BrokerState, input: PeerInput): void {
 }
 
 /** Handles the most frequent message from a peer. */
-export function handlePlainFromPeer(state: BrokerState, from: PeerNumber, message: Message): void {
+export function handlePlainFromPeer(state: EnqueueParts & Parts<'router'>, from: PeerNumber, message: Message): void {
   const { peerTable } = state
   assert(peerTable !== undefined, 'the only shard of a node has no peers')
   const { link } = peerTable.peer(from)
@@ -77,7 +78,7 @@ function leave(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
   peer.link = undefined
   peer.isCongested = false
   removeCleanInterest(state, peer)
-  dropRetainedRequests(state, peerTable, peer)
+  dropRetainedRequests(state.retained, peerTable, peer)
   dropExclusiveRequests(state, peerTable, peer)
   // The peer gets the whole interest before it accepts clients again.
   for (const { barrier } of link.awaited.takeAll()) barrier.arrive()
@@ -97,21 +98,21 @@ function handleMessage(state: BrokerState, peerTable: PeerTable, peer: Peer, mes
     case 'interest':
       handleInterest(state, peerTable, { peer, link }, message)
       if (message.isComplete) peerTable.exclusive.removeSuspect(peer.number)
-      return answerDeferredExclusive(state, peerTable)
+      return answerDeferredExclusive(state.outputs, peerTable)
     case 'interest-seen':
       handleInterestSeen(peer, link, message)
-      return answerDeferredExclusive(state, peerTable)
+      return answerDeferredExclusive(state.outputs, peerTable)
     case 'committed':
       return handlePeerCommit(state, peer, message)
     case 'retained-wanted':
       return handleRetainedRequest(state, peerTable, peer, message)
     case 'retained-found':
-      return handleRetainedResponse(state, peerTable, message)
+      return handleRetainedResponse(state.retained, peerTable, message)
     case 'retained-cancelled':
-      return cancelRequest(state, peerTable, requestKey(peer, message.question))
+      return cancelRequest(state.retained, peerTable, requestKey(peer, message.question))
     case 'exclusive-wanted':
     case 'exclusive-given-back':
-      return handleExclusive(state, peerTable, peer, message)
+      return handleExclusive(state.outputs, peerTable, peer, message)
     case 'exclusive-response':
       return handleExclusiveResponse(state, peerTable, message)
     default:

@@ -2,7 +2,8 @@
 // what it omits.
 
 import { failedAssertion } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { RetainedState } from '../state/retained-state.ts'
+import type { Parts } from '../state/parts.ts'
 import { payloadOf, readAhead, releasePayload, stopReading } from '../retained/retained-reads.ts'
 import type { Message } from '../model/message.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
@@ -20,7 +21,7 @@ const longestWaitMs = 1_000
 export const requestKey = ({ number }: Peer, question: number): string => `${number} ${question}`
 
 export function handleRetainedRequest(
-  state: BrokerState,
+  state: Parts<'deadlines' | 'nowMs' | 'retained'>,
   peerTable: PeerTable,
   peer: Peer,
   { question, filter, after, limit }: PeerRetainedRequest,
@@ -41,7 +42,7 @@ export function handleRetainedRequest(
       isReading: false,
     }
     peerTable.receivedRetainedRequests.set(key, asked)
-    if (!isReady(state, peerTable, asked)) state.deadlines.set('retained-wait', key, giveUpAtMs)
+    if (!isReady(state.nowMs, peerTable, asked)) state.deadlines.set('retained-wait', key, giveUpAtMs)
     return
   }
   const asked = peerTable.receivedRetainedRequests.get(key)
@@ -50,22 +51,25 @@ export function handleRetainedRequest(
 }
 
 /** Returns whether a waiting request can be answered now. */
-export function canAnswer(state: BrokerState, peerTable: PeerTable): boolean {
+export function canAnswer(nowMs: number, peerTable: PeerTable): boolean {
   for (const asked of peerTable.receivedRetainedRequests.values()) {
-    if (asked.wanted > 0 && !asked.isReading && isReady(state, peerTable, asked)) return true
+    if (asked.wanted > 0 && !asked.isReading && isReady(nowMs, peerTable, asked)) return true
   }
   return false
 }
 
-function isReady(state: BrokerState, peerTable: PeerTable, { after, giveUpAtMs }: RetainedRequest): boolean {
-  if (state.nowMs >= giveUpAtMs) return true
+function isReady(nowMs: number, peerTable: PeerTable, { after, giveUpAtMs }: RetainedRequest): boolean {
+  if (nowMs >= giveUpAtMs) return true
   return peerTable.peers.every(({ number, link }) => link === undefined || link.received >= (after[number] ?? 0))
 }
 
 /** Sends one slice for each request. */
-export function answerRetainedRequests(state: BrokerState, peerTable: PeerTable): void {
+export function answerRetainedRequests(
+  state: Parts<'deadlines' | 'nowMs' | 'outputs' | 'requests' | 'retained'>,
+  peerTable: PeerTable,
+): void {
   for (const [key, asked] of peerTable.receivedRetainedRequests) {
-    if (asked.wanted === 0 || asked.isReading || !isReady(state, peerTable, asked)) continue
+    if (asked.wanted === 0 || asked.isReading || !isReady(state.nowMs, peerTable, asked)) continue
     if (asked.found.length === 0) look(peerTable, asked)
     if (asked.found.length === 0 && !asked.isAtEnd) continue
     const messages = takeFound(state, asked)
@@ -77,7 +81,7 @@ export function answerRetainedRequests(state: BrokerState, peerTable: PeerTable)
       message: { kind: 'retained-found', question: asked.question, messages, isEnd },
     })
     if (!isEnd) continue
-    cancelRequest(state, peerTable, key)
+    cancelRequest(state.retained, peerTable, key)
     state.deadlines.cancel('retained-wait', key)
   }
 }
@@ -92,7 +96,7 @@ function look(peerTable: PeerTable, asked: RetainedRequest): void {
  * Returns the messages of one response, or none while one of them is being read (`isReading`). If there is no memory to
  * read the next one, the messages found so far are sent first, because they occupy memory that other requests wait for.
  */
-function takeFound(state: BrokerState, asked: RetainedRequest): Message[] {
+function takeFound(state: Parts<'outputs' | 'requests' | 'retained'>, asked: RetainedRequest): Message[] {
   const messages: Message[] = []
   let bytes = 0
   let looked = 0
@@ -116,21 +120,21 @@ function takeFound(state: BrokerState, asked: RetainedRequest): Message[] {
 }
 
 /** Removes a request that was answered or canceled. */
-export function cancelRequest(state: BrokerState, peerTable: PeerTable, key: string): void {
+export function cancelRequest(retained: RetainedState, peerTable: PeerTable, key: string): void {
   const asked = peerTable.receivedRetainedRequests.get(key)
   if (asked === undefined) return
   peerTable.receivedRetainedRequests.delete(key)
-  stopReading(state.retained, asked)
+  stopReading(retained, asked)
 }
 
 /** The shard that asked has failed: its requests are removed. Requests to it are sent again when it is back. */
-export function dropRetainedRequests(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
+export function dropRetainedRequests(retained: RetainedState, peerTable: PeerTable, peer: Peer): void {
   for (const [key, asked] of peerTable.receivedRetainedRequests)
-    if (asked.peer === peer.number) cancelRequest(state, peerTable, key)
+    if (asked.peer === peer.number) cancelRequest(retained, peerTable, key)
 }
 
 export function handleRetainedResponse(
-  state: BrokerState,
+  retained: RetainedState,
   peerTable: PeerTable,
   { question, messages, isEnd }: PeerRetainedResponse,
 ): void {
@@ -142,5 +146,5 @@ export function handleRetainedResponse(
   scan.found = [...messages]
   scan.isAtEnd = isEnd
   if (isEnd) peerTable.retainedRequests.delete(question)
-  state.retained.replaying.add(session)
+  retained.replaying.add(session)
 }

@@ -3,6 +3,7 @@
 
 import { reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
+import type { DrainParts, Parts, RedeliverParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { endConnection, endCloseDrain } from '../connect/close-connection.ts'
 import { stateOf } from '../state/connection-state.ts'
@@ -59,7 +60,7 @@ function endGreedy(state: BrokerState, connection: Connection): void {
 }
 
 /** `deliveries_rate` allows more. */
-function resumeDeliveries(state: BrokerState, connection: Connection): void {
+function resumeDeliveries(state: DrainParts, connection: Connection): void {
   const now = stateOf(connection)
   if (now.state === 'open' && endPutOff(now.session, connection)) drainQueue(state, now.session)
 }
@@ -123,7 +124,11 @@ function checkKeepAlive(state: BrokerState, connection: Connection): void {
 }
 
 /** Checks once before the deadline, to log clients that often come close to it. */
-function waitForKeepAlive(state: BrokerState, connection: Connection, dueAtMs: number): void {
+function waitForKeepAlive(
+  state: Parts<'deadlines' | 'nowMs' | 'outputs'>,
+  connection: Connection,
+  dueAtMs: number,
+): void {
   const now = stateOf(connection)
   const gapAtMs = connection.lastPacketAtMs + connection.keepAliveMs * gapShare
   if (gapAtMs > state.nowMs) return state.deadlines.set('keep-alive', connection, gapAtMs)
@@ -150,7 +155,7 @@ function publishDueOrphan(state: BrokerState, clientId: string): void {
 /** With more unsent bytes the client is slow: redelivery would make it slower. */
 const maxUnsentBytesForRetry = 65_536
 
-function retry(state: BrokerState, session: Session): void {
+function retry(state: RedeliverParts, session: Session): void {
   session.outgoing.isRetryScheduled = false
   const { connection } = session
   if (connection === undefined || connection.version === 5 || session.outgoing.inflightCount === 0) return

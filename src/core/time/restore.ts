@@ -1,6 +1,6 @@
 // Restores the stored state at start, before any client connects.
 
-import { parseTopicFilter, parseTopicName, splitSharedFilter } from '../../protocol/index.ts'
+import { parseTopicFilter, parseTopicName, splitSharedFilter, type TopicTable } from '../../protocol/index.ts'
 import {
   type ForwardedRecord,
   abandonedSequence,
@@ -15,7 +15,9 @@ import {
 } from '../../records/index.ts'
 import { plainIdentity, type Identity } from '../model/identity.ts'
 import { isBridgeClient, raisedQoSIn } from '../model/bridge-client-id.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { SessionTable } from '../state/sessions/session-table.ts'
+import type { UniqueIds } from '../state/unique-ids.ts'
+import type { Parts, RetainedParts, WillParts } from '../state/parts.ts'
 import { recordHeld } from '../peers/exclusive-subscriptions.ts'
 import { restoreEndedQueue } from '../shared/expired-session-redelivery.ts'
 import { updateInterest, presenceOf } from '../peers/update-interest.ts'
@@ -40,8 +42,13 @@ import { scheduleExpiry } from '../peer-handlers/expire-received-ids.ts'
  * Records may come in any order, except that a session comes before its own records. Records of other shards are
  * skipped.
  */
-export function restore(state: BrokerState, record: StoredRecord): void {
-  if (state.peerTable !== undefined && !isOwn(state, state.peerTable, record)) return
+export function restore(
+  state: RetainedParts &
+    WillParts &
+    Parts<'payloads' | 'peerTable' | 'router' | 'sessions' | 'shared' | 'subscriptions'>,
+  record: StoredRecord,
+): void {
+  if (state.peerTable !== undefined && !isOwn(state.ids, state.peerTable, record)) return
   if ('clientId' in record && record.clientId !== undefined && isInternalName(record.clientId))
     return restoreReserved(state, record)
   switch (record.kind) {
@@ -52,7 +59,7 @@ export function restore(state: BrokerState, record: StoredRecord): void {
     case 'incoming':
       return restoreIncoming(state, record)
     case 'outgoing':
-      return restoreOutgoing(state, record)
+      return restoreOutgoing(state.sessions, record)
     case 'retained':
       return restoreRetained(state, record.message)
     case 'will':
@@ -81,7 +88,7 @@ export function restore(state: BrokerState, record: StoredRecord): void {
 }
 
 /** Restores the queue or a will of an ended session. */
-function restoreReserved(state: BrokerState, record: StoredRecord): void {
+function restoreReserved(state: WillParts & Parts<'sessions' | 'shared'>, record: StoredRecord): void {
   if (record.kind === 'session') restoreEndedQueue(state, record)
   if (record.kind !== 'will') return
   // A delayed message that was already published is pending for peers, like a will.
@@ -89,7 +96,10 @@ function restoreReserved(state: BrokerState, record: StoredRecord): void {
   else restoreWill(state, record)
 }
 
-function restoreForwarded(state: BrokerState, { shard, publisher, packetId, assignments }: ForwardedRecord): void {
+function restoreForwarded(
+  state: Parts<'deadlines' | 'nowMs' | 'peerTable' | 'settings'>,
+  { shard, publisher, packetId, assignments }: ForwardedRecord,
+): void {
   if (state.peerTable?.shard.own !== shard) return
   const restored =
     assignments === undefined
@@ -99,16 +109,16 @@ function restoreForwarded(state: BrokerState, { shard, publisher, packetId, assi
   scheduleExpiry(state)
 }
 
-function isOwn(state: BrokerState, { shard }: PeerTable, record: StoredRecord): boolean {
+function isOwn(ids: UniqueIds, { shard }: PeerTable, record: StoredRecord): boolean {
   if (record.kind === 'retained') return ownerOf(record.message.topic, shard.count) === shard.own
-  return !('clientId' in record) || state.ids.isOwn(record.clientId)
+  return !('clientId' in record) || ids.isOwn(record.clientId)
 }
 
 function identityFrom({ clientId, username, isSuperuser, principal }: SessionRecord): Identity {
   return { ...plainIdentity(clientId, username, ''), isSuperuser, principal }
 }
 
-function restoreSession(state: BrokerState, record: SessionRecord): void {
+function restoreSession(state: Parts<'deadlines' | 'nowMs' | 'sessions'>, record: SessionRecord): void {
   const session = new Session(record.clientId, record.createdAtMs, identityFrom(record))
   session.lastConnect.version = record.version
   session.mountpoint = record.mountpoint
@@ -133,7 +143,7 @@ function restoreSession(state: BrokerState, record: SessionRecord): void {
 
 /** Restores the position of a session's queue on disk. */
 export function restoreQueue(
-  state: BrokerState,
+  state: Parts<'peerTable' | 'sessions' | 'settings'>,
   queue: { clientId: string; firstSequence: number; lastSequence: number; count: number },
 ): void {
   const session = state.sessions.get(queue.clientId)
@@ -148,7 +158,10 @@ export function restoreQueue(
   if (stored.count >= maxStoredOf(state.settings, session)) markFull(state, session)
 }
 
-function restoreSubscription(state: BrokerState, record: SubscriptionRecord): void {
+function restoreSubscription(
+  state: Parts<'peerTable' | 'router' | 'sessions' | 'subscriptions'>,
+  record: SubscriptionRecord,
+): void {
   const session = state.sessions.get(record.clientId)
   const filter = parseTopicFilter(record.filter)
   if (session === undefined || filter === undefined) return
@@ -168,7 +181,10 @@ function restoreSubscription(state: BrokerState, record: SubscriptionRecord): vo
   updateInterest(state.peerTable, presenceOf(session), filter, { before: undefined, after: options })
 }
 
-function restoreIncoming(state: BrokerState, { clientId, packetId, assignments }: IncomingRecord): void {
+function restoreIncoming(
+  state: Parts<'nowMs' | 'peerTable' | 'sessions'>,
+  { clientId, packetId, assignments }: IncomingRecord,
+): void {
   const session = state.sessions.get(clientId)
   if (session === undefined) return
   session.incoming.unreleased().add(packetId, state.nowMs)
@@ -183,8 +199,8 @@ function restoreIncoming(state: BrokerState, { clientId, packetId, assignments }
 }
 
 /** Its packet identifier is in use until the client acknowledges it, although its message may be on disk only. */
-function restoreOutgoing(state: BrokerState, record: OutgoingRecord): void {
-  const session = state.sessions.get(record.clientId)
+function restoreOutgoing(sessions: SessionTable, record: OutgoingRecord): void {
+  const session = sessions.get(record.clientId)
   if (session?.stored === undefined || session.outgoing.window().get(record.packetId) !== undefined) return
   if (record.sequence === abandonedSequence) return session.outgoing.window().restoreAbandoned(record.packetId)
   const delivery = new Delivery<SharedGroup<Session>>(undefined, {
@@ -210,29 +226,32 @@ function restoreOutgoing(state: BrokerState, record: OutgoingRecord): void {
   session.outgoing.window().addWithId(delivery, record.packetId)
 }
 
-function messageOf(state: BrokerState, stored: StoredMessage): Message | undefined {
+function messageOf(topics: TopicTable, stored: StoredMessage): Message | undefined {
   const name = parseTopicName(stored.topic)
-  return name === undefined ? undefined : fromStored(stored, state.topics.named(name))
+  return name === undefined ? undefined : fromStored(stored, topics.named(name))
 }
 
 /**
  * A message that expired while the broker was stopped is due at once: it is not delivered, and its record is deleted.
  */
-function restoreRetained(state: BrokerState, stored: StoredMessage): void {
-  const message = messageOf(state, stored)
+function restoreRetained(
+  state: Parts<'deadlines' | 'memory' | 'namespaces' | 'retained' | 'settings' | 'topics'>,
+  stored: StoredMessage,
+): void {
+  const message = messageOf(state.topics, stored)
   if (message !== undefined) putRetained(state, message, 0)
 }
 
 /** The handoff of a shard that no longer exists belongs to another one now. */
-function restoreHandoff(state: BrokerState, record: HandoffRecord): void {
+function restoreHandoff(state: Parts<'shard' | 'shared' | 'topics'>, record: HandoffRecord): void {
   const { shard, name, to } = record
   const filter = parseTopicFilter(record.filter)
-  const message = messageOf(state, { ...record.message, isRepeat: true })
+  const message = messageOf(state.topics, { ...record.message, isRepeat: true })
   if (filter === undefined || message === undefined || shard % state.shard.count !== state.shard.own) return
   state.shared.restoredHandoffs.push({ key: { shard, name }, to, filter, message })
 }
 
-function restoreWill(state: BrokerState, record: WillRecord): void {
+function restoreWill(state: WillParts & Parts<'sessions'>, record: WillRecord): void {
   const will = restoredWill(state, record)
   if (will === undefined) return
   const clientId = clientIdIn(record.clientId)
@@ -251,14 +270,18 @@ function restoreWill(state: BrokerState, record: WillRecord): void {
 }
 
 /** The earlier will was due when the client reconnected. */
-function laterOf(state: BrokerState, before: SessionWill | undefined, will: SessionWill): SessionWill {
+function laterOf(
+  state: Parts<'deadlines' | 'nowMs' | 'wills'>,
+  before: SessionWill | undefined,
+  will: SessionWill,
+): SessionWill {
   if (before === undefined) return will
   const [earlier, later] = before.createdAtMs <= will.createdAtMs ? [before, will] : [will, before]
   restoreOrphan(state, earlier.name, earlier, state.nowMs)
   return later
 }
 
-function restoreOrphan(state: BrokerState, key: string, will: SessionWill, dueAtMs: number): void {
+function restoreOrphan(state: Parts<'deadlines' | 'wills'>, key: string, will: SessionWill, dueAtMs: number): void {
   will.dueAtMs = dueAtMs
   state.wills.orphans.set(key, will)
   state.deadlines.set('will-due', key, dueAtMs)

@@ -1,7 +1,7 @@
 // State of a bridge's session, for the bridge.
 
 import type { PacketId, TopicFilter } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { SessionTable } from '../state/sessions/session-table.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 
@@ -24,8 +24,8 @@ export interface BridgeSessionView {
 const nothing: ReadonlyMap<TopicFilter, SubscriptionOptions> = new Map()
 const none: ReadonlyMap<string, number> = new Map()
 
-export function bridgeSessionOf(state: BrokerState, clientId: string): BridgeSessionView | undefined {
-  const session = state.sessions.get(clientId)
+export function bridgeSessionOf(sessions: SessionTable, clientId: string): BridgeSessionView | undefined {
+  const session = sessions.get(clientId)
   if (session === undefined) return undefined
   return {
     subscriptions: session.subscriptions ?? nothing,

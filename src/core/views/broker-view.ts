@@ -53,7 +53,7 @@ export class BrokerView {
   }
 
   #hasMoreForPeers(peerTable: PeerTable): boolean {
-    return hasUnsentState(peerTable) || (peerTable.isReady && canAnswer(this.#state, peerTable))
+    return hasUnsentState(peerTable) || (peerTable.isReady && canAnswer(this.#state.nowMs, peerTable))
   }
 
   /** Messages reach the subscribers on all shards, so listeners may open. */
@@ -163,7 +163,7 @@ export class BrokerView {
 
   /** Returns the state of a bridge's session; undefined if there is none. */
   bridgeSession(clientId: string): BridgeSessionView | undefined {
-    return bridgeSessionOf(this.#state, clientId)
+    return bridgeSessionOf(this.#state.sessions, clientId)
   }
 
   /**
@@ -185,8 +185,8 @@ export class BrokerView {
   /** Returns an obstacle other than permissions as text. `topic` is a filter for `subscribe`. */
   obstacle(action: 'publish' | 'subscribe', topic: string): string | undefined {
     return action === 'publish'
-      ? obstacleToPublish(this.#state, topic)
-      : obstacleToSubscribe(this.#state, topic as TopicFilter)
+      ? obstacleToPublish(this.#state.storage, topic)
+      : obstacleToSubscribe(this.#state.settings, topic as TopicFilter)
   }
 
   /** Estimates the deliveries of a message of this QoS by sessions of this shard, over all of these topics. */
@@ -206,17 +206,17 @@ export class BrokerView {
 
   /** One entry per session; undefined for those that are not behind. */
   slowSessions(nowMs: number): IterableIterator<SlowSession | undefined> {
-    return walkSlowSessions(this.#state, nowMs)
+    return walkSlowSessions(this.#state.sessions, nowMs)
   }
 
   /** Counts the memory again, to check the account: see `memory-recount.ts`. */
   recountMemory(): Record<RecountedUse, number> {
-    return recountMemory(this.#state)
+    return recountMemory(this.#state.sessions)
   }
 
   /** Returns for each session its large uses of memory. */
   memoryUsers(): IterableIterator<readonly MemoryUser[]> {
-    return walkMemoryUsers(this.#state)
+    return walkMemoryUsers(this.#state.sessions)
   }
 
   /** Memory held for clients. */

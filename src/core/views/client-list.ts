@@ -1,6 +1,6 @@
 // The filter of client lists, and a slice of the matching clients.
 
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
 import { isBridgeClient } from '../model/bridge-client-id.ts'
 import { isOfNamespace } from '../namespaces/namespaced-names.ts'
 import type { Session } from '../state/sessions/session.ts'
@@ -40,7 +40,11 @@ export interface Bounds {
   readonly most?: number | undefined
 }
 
-export function listClients(state: BrokerState, filter: ClientFilter, wanted: SliceWanted): Slice<ClientView> {
+export function listClients(
+  state: Parts<'sessions' | 'settings'>,
+  filter: ClientFilter,
+  wanted: SliceWanted,
+): Slice<ClientView> {
   const { sessions, settings } = state
   const builder = new SliceBuilder<ClientView>(wanted)
   if (filter.clientId !== undefined) {

@@ -1,7 +1,7 @@
 // Estimates the deliveries of a message to sessions of this shard, if it were published now. Read only.
 
 import { parseTopicName, type QoS } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
 import { effectiveQoS, hasQueueSpace } from '../queues/enqueue-for-session.ts'
 import type { Session } from '../state/sessions/session.ts'
 
@@ -14,7 +14,11 @@ export interface DeliveryEstimate {
   readonly queued: number
 }
 
-export function estimateDelivery(state: BrokerState, topics: readonly string[], qos: QoS): DeliveryEstimate {
+export function estimateDelivery(
+  state: Parts<'memory' | 'router' | 'settings' | 'topics'>,
+  topics: readonly string[],
+  qos: QoS,
+): DeliveryEstimate {
   const estimate = { matched: 0, sent: 0, queued: 0 }
   for (const text of topics) {
     const name = parseTopicName(text)
@@ -29,7 +33,11 @@ export function estimateDelivery(state: BrokerState, topics: readonly string[], 
 }
 
 /** `missed`: at QoS 0, or for a clean session, nothing is queued for a disconnected client. */
-export function outcomeOf(state: BrokerState, session: Session, qos: QoS): 'sent' | 'queued' | 'missed' {
+export function outcomeOf(
+  state: Parts<'memory' | 'settings'>,
+  session: Session,
+  qos: QoS,
+): 'sent' | 'queued' | 'missed' {
   const { connection } = session
   if (connection === undefined) return qos > 0 && session.stored !== undefined ? 'queued' : 'missed'
   if (qos === 0) return connection.unsentBytes <= state.settings.maxUnsentBytes ? 'sent' : 'missed'

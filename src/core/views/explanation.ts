@@ -10,7 +10,10 @@ import {
   type TopicName,
 } from '../../protocol/index.ts'
 import type { Identity } from '../model/identity.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { BrokerRouter } from '../state/broker-state.ts'
+import type { StorageState } from '../state/storage-state.ts'
+import type { CoreSettings } from '../model/settings.ts'
+import type { Parts } from '../state/parts.ts'
 import { effectiveQoS } from '../queues/enqueue-for-session.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
@@ -34,14 +37,23 @@ export interface Quota {
   readonly limit: number
 }
 
-export function clientStatusOf(state: BrokerState, clientId: string, nowMs: number): ClientStatus | undefined {
+export function clientStatusOf(
+  state: Parts<'sessions' | 'settings'>,
+  clientId: string,
+  nowMs: number,
+): ClientStatus | undefined {
   const session = state.sessions.get(clientId)
   if (session === undefined) return undefined
   const { identity, connection, mountpoint } = session
-  return { identity, isConnected: connection !== undefined, mountpoint, quotas: quotasOf(state, session, nowMs) }
+  return {
+    identity,
+    isConnected: connection !== undefined,
+    mountpoint,
+    quotas: quotasOf(state.settings, session, nowMs),
+  }
 }
 
-function quotasOf({ settings }: BrokerState, session: Session, nowMs: number): Quota[] {
+function quotasOf(settings: CoreSettings, session: Session, nowMs: number): Quota[] {
   const { connection, stored } = session
   const quotas: Quota[] = [
     { name: 'max_subscriptions', used: session.subscriptions?.size ?? 0, limit: settings.maxSubscriptions },
@@ -96,14 +108,14 @@ export interface MatchingFound {
 
 /** Returns at most `limit` matching subscriptions of this shard. */
 export function findMatching(
-  state: BrokerState,
+  state: Parts<'access' | 'memory' | 'router' | 'settings' | 'topics'>,
   publication: { readonly topic: string; readonly qos: QoS; readonly publisher: string },
   limit: number,
 ): MatchingFound {
   const name = parseTopicName(publication.topic)
   const subscriptions: MatchingSubscription[] = []
   if (name === undefined) return { subscriptions, isCut: false }
-  for (const [session, filter, options] of walk(state, name)) {
+  for (const [session, filter, options] of walk(state.router, name)) {
     if (subscriptions.length >= limit) return { subscriptions, isCut: true }
     const deliveredQoS = effectiveQoS(state.settings, publication.qos, options.qos)
     subscriptions.push({
@@ -119,10 +131,10 @@ export function findMatching(
 }
 
 function* walk(
-  state: BrokerState,
+  router: BrokerRouter,
   topic: TopicName,
 ): IterableIterator<readonly [session: Session, filter: string, options: SubscriptionOptions]> {
-  for (const [filter, filterSubscribers] of state.router.matching(topic)) {
+  for (const [filter, filterSubscribers] of router.matching(topic)) {
     for (const [session, options] of filterSubscribers.entries()) yield [session, filter, options]
     const groups: { name: string; members(): Iterable<{ subscriber: Session; options: SubscriptionOptions }> }[] = []
     filterSubscribers.forEachGroup((group) => groups.push(group))
@@ -133,7 +145,7 @@ function* walk(
 }
 
 function outcomeFor(
-  state: BrokerState,
+  state: Parts<'access' | 'memory' | 'settings' | 'topics'>,
   session: Session,
   of: {
     readonly filter: string
@@ -150,13 +162,13 @@ function outcomeFor(
 }
 
 /** Returns an obstacle to a publication other than permissions, as text; undefined: none. */
-export function obstacleToPublish(state: BrokerState, topic: string): string | undefined {
+export function obstacleToPublish(storage: StorageState, topic: string): string | undefined {
   if (isBrokerTopic(topic)) return "$SYS and the topics below it are the broker's own"
-  return state.storage.isHealthy ? undefined : 'the disk fails: what has to be stored is not taken'
+  return storage.isHealthy ? undefined : 'the disk fails: what has to be stored is not taken'
 }
 
 /** Returns an obstacle to a subscription other than permissions. */
-export function obstacleToSubscribe({ settings }: BrokerState, filter: TopicFilter): string | undefined {
+export function obstacleToSubscribe(settings: CoreSettings, filter: TopicFilter): string | undefined {
   if (splitExclusiveFilter(filter) !== undefined && !settings.exclusiveSubscriptionAvailable)
     return 'mqtt.exclusive_subscription is off'
   if (splitSharedFilter(filter) !== undefined && !settings.sharedSubscriptionAvailable)

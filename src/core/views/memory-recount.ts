@@ -1,19 +1,18 @@
 // Counts the memory of all state again. The result must equal the account; otherwise a handler did not add or return
 // bytes. It visits everything, so it is for tests and not for a broker in use.
 
-import type { BrokerState } from '../state/broker-state.ts'
 import { bytesInMemory, deliveryBytes } from '../outgoing/held-bytes.ts'
 import type { MemoryUse } from '../model/memory-account.ts'
 import type { Message } from '../model/message.ts'
 import type { Session, SessionDelivery } from '../state/sessions/session.ts'
-import { sessionBytes } from '../state/sessions/session-table.ts'
+import { sessionBytes, type SessionTable } from '../state/sessions/session-table.ts'
 
 export type RecountedUse = Extract<MemoryUse, 'sessions' | 'queues' | 'aliases'>
 
-export function recountMemory(state: BrokerState): Record<RecountedUse, number> {
+export function recountMemory(sessions: SessionTable): Record<RecountedUse, number> {
   const counted = { sessions: 0, queues: 0, aliases: 0 }
   const messages = new Set<Message>()
-  for (const session of state.sessions.values()) {
+  for (const session of sessions.values()) {
     counted.sessions += sessionBytes(session)
     counted.aliases += session.connection?.aliasBytes ?? 0
     for (const { message } of heldBy(session)) {

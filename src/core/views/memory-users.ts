@@ -1,6 +1,6 @@
 // Clients that use most of the memory. It is computed when memory is short, so the message path costs nothing for it.
 
-import type { BrokerState } from '../state/broker-state.ts'
+import type { SessionTable } from '../state/sessions/session-table.ts'
 import type { MemoryUse } from '../model/memory-account.ts'
 import type { Session } from '../state/sessions/session.ts'
 
@@ -15,8 +15,8 @@ export interface MemoryUser {
 const subscriptionBytes = 512
 
 /** Returns for each session its memory by use, in no order; small uses are omitted. */
-export function* walkMemoryUsers(state: BrokerState): IterableIterator<readonly MemoryUser[]> {
-  for (const session of state.sessions.values()) yield usesOf(session)
+export function* walkMemoryUsers(sessions: SessionTable): IterableIterator<readonly MemoryUser[]> {
+  for (const session of sessions.values()) yield usesOf(session)
 }
 
 const worthNamingBytes = 65_536

@@ -1,6 +1,6 @@
 // Clients that are behind. It is computed on request, so the message path costs nothing for it.
 
-import type { BrokerState } from '../state/broker-state.ts'
+import type { SessionTable } from '../state/sessions/session-table.ts'
 import type { Session } from '../state/sessions/session.ts'
 
 export interface SlowSession {
@@ -17,8 +17,8 @@ export interface SlowSession {
  * One entry per session, in no order; undefined: its client is not connected or has acknowledged everything. `nowMs` is
  * a parameter, because the last turn may be long ago.
  */
-export function* walkSlowSessions(state: BrokerState, nowMs: number): IterableIterator<SlowSession | undefined> {
-  for (const session of state.sessions.values()) yield slownessOf(session, nowMs)
+export function* walkSlowSessions(sessions: SessionTable, nowMs: number): IterableIterator<SlowSession | undefined> {
+  for (const session of sessions.values()) yield slownessOf(session, nowMs)
 }
 
 function slownessOf(session: Session, nowMs: number): SlowSession | undefined {

@@ -1,7 +1,8 @@
 // The filter of subscription lists, and a slice of the matching subscriptions.
 
 import { bareFilter, hasWildcard, matchesFilter, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
-import type { BrokerRouter, BrokerState } from '../state/broker-state.ts'
+import type { BrokerRouter } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
 import { isOfNamespace } from '../namespaces/namespaced-names.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { type Slice, SliceBuilder, type SliceWanted, walkChosen, walkSessions } from './walk.ts'
@@ -43,7 +44,7 @@ export interface SubscriptionFilter {
 }
 
 export function listSubscriptions(
-  state: BrokerState,
+  state: Parts<'router' | 'sessions'>,
   filter: SubscriptionFilter,
   wanted: SliceWanted,
 ): Slice<SubscriptionView> {
@@ -52,7 +53,7 @@ export function listSubscriptions(
   const visit = (session: Session, offset: number): number | undefined =>
     addRows(builder, session, { router: state.router, offset, filter, wanted })
   if (filter.clientId === undefined) {
-    const chosen = holdersOf(state, filter)
+    const chosen = holdersOf(state.router, filter)
     const next = chosen === undefined ? walkSessions(sessions, wanted, visit) : walkChosen(chosen, wanted, visit)
     return { rows: builder.rows, passed: builder.passed, next }
   }
@@ -66,7 +67,7 @@ export function listSubscriptions(
 /**
  * Returns the subscribers of the one requested topic, in the order of walks. Undefined: all sessions must be visited.
  */
-function holdersOf({ router }: BrokerState, { filter, bareFilter: bare }: SubscriptionFilter): Session[] | undefined {
+function holdersOf(router: BrokerRouter, { filter, bareFilter: bare }: SubscriptionFilter): Session[] | undefined {
   const topic = bare ?? (filter === undefined ? undefined : bareFilter(filter as TopicFilter))
   if (topic === undefined) return undefined
   const filterSubscribers = router.subscribersOfFilter(topic as TopicFilter)
