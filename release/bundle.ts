@@ -34,6 +34,20 @@ const httpByName: Plugin = {
   },
 }
 
+/**
+ * Libraries that are part of the bundle: typebox has 683 modules and jose 45. Node looks for each of their files, and reads and links it, in
+ * each thread: with them in the bundle, a start takes a fifth less processor time, and a command half. `THIRD-PARTY-LICENSES` has their
+ * licence texts. Only what has ES modules without native code can be bundled like this.
+ */
+const bundledLibraries: Plugin = {
+  name: 'bundled-libraries',
+  setup(building) {
+    building.onResolve({ filter: /^(typebox|jose)(\/|$)/ }, ({ path }) => ({
+      path: fileURLToPath(import.meta.resolve(path)),
+    }))
+  },
+}
+
 await build({
   entryPoints: ['src/cli/main.ts', 'src/shard/worker.ts', 'src/sinks/sqlite/sqlite-worker.ts'].map((file) =>
     join(checkout, file),
@@ -47,7 +61,7 @@ await build({
   format: 'esm',
   platform: 'node',
   packages: 'external',
-  plugins: [httpByName],
+  plugins: [httpByName, bundledLibraries],
   target: 'node24',
   // V8 keeps a text with other characters in two bytes each.
   charset: 'ascii',
