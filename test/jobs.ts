@@ -45,7 +45,7 @@ const services: readonly Job[] = [
   testJob('dashboard', ['dashboard'], { filesAtOnce: 2 }),
   testJob('fuzz', ['fuzz'], { filesAtOnce: 2 }),
   testJob('power', ['power'], { filesAtOnce: 2 }),
-  // `npm pack` builds `dist/` anew, from which the brokers of all other tests run.
+  // `npm pack` builds `dist/` again, from which the brokers of all other tests run.
   testJob('package', ['package'], { timeoutMs: 600_000, isCompiledOnce: false, isAlone: true }),
 ]
 
