@@ -51,6 +51,8 @@ import {
 } from './action-entries.ts'
 import { ActionFallbacks } from './action-fallbacks.ts'
 import { ActionOrder } from './action-order.ts'
+import { actionReport, type QueueSession } from './action-report.ts'
+import { FullQueueAlarm } from './full-queue-alarm.ts'
 import type { ActionEntry, RuleSinks } from './rule-runner.ts'
 
 export interface ActionManagerDependencies {
@@ -82,6 +84,7 @@ interface RunningAction {
   readonly render: Render
   readonly order: ActionOrder
   readonly fallbacks: ActionFallbacks
+  readonly full: FullQueueAlarm
   /** The first is that of this shard. */
   readonly deliveries: ActionDelivery[]
   readonly deadLetters: DeadLetters
@@ -167,8 +170,10 @@ export class ActionManager implements RuleSinks {
     const result = this.#isFallback ? undefined : running.fallbacks.resultOf(entry)
     const failure = entry.actions.spool(running.clientId, publicationOf({ payload, attributes: all, result }))
     counters.matched++
-    if (failure === 'spool-full') counters.droppedQueueFull++
-    else if (failure !== undefined) counters.droppedOther++
+    if (failure === 'spool-full') {
+      counters.droppedQueueFull++
+      running.full.noteDropped(running.assignment.action.resource_opts.max_buffer_messages)
+    } else if (failure !== undefined) counters.droppedOther++
     return failure
   }
 
@@ -178,7 +183,12 @@ export class ActionManager implements RuleSinks {
   }
 
   reports(): readonly ActionReport[] {
-    return [...this.#actions].map(([id, running]) => this.#reportOf(id, running))
+    const { shard } = this.#dependencies
+    const sessionOf = (clientId: string): QueueSession | undefined => shard.core.view.bridgeSession(clientId)
+    const nowMs = this.#dependencies.nowMs()
+    return [...this.#actions].map(([id, running]) =>
+      actionReport(id, running, { own: this.#countersOf(id), sessionOf, nowMs }),
+    )
   }
 
   deadLetters(action: string): readonly DeadLetterReport[] {
@@ -233,6 +243,7 @@ export class ActionManager implements RuleSinks {
       render,
       order: new ActionOrder(action.resource_opts.order, sinkTypes[type].keepsOrderOf(action)),
       fallbacks: this.#fallbacksOf(assignment),
+      full: new FullQueueAlarm(id, (...alarm) => this.#dependencies.alarm(...alarm)),
       deliveries: [],
       deadLetters,
       isStopped: false,
@@ -402,9 +413,11 @@ export class ActionManager implements RuleSinks {
     deadLetters.stop()
   }
 
-  /** Ends empty action queues of other shards. */
+  /** Ends empty action queues of other shards, and alarms of queues that are not full any more. */
   #tidy(): void {
-    for (const [id, { clientId, deliveries }] of this.#actions) {
+    for (const [id, running] of this.#actions) {
+      const { clientId, deliveries } = running
+      this.#noteSpace(id, running)
       if (deliveries.length === 1) continue
       const adopted = deliveries.splice(1)
       for (const delivery of adopted) {
@@ -418,17 +431,27 @@ export class ActionManager implements RuleSinks {
     }
   }
 
+  #noteSpace(id: string, { assignment, clientId, deliveries, full }: RunningAction): void {
+    if (!full.isFull || this.#storedIn(clientId) >= assignment.action.resource_opts.max_buffer_messages) return
+    full.reset()
+    const [{ state, stateReason }] = deliveries
+    if (state === 'disconnected') this.#dependencies.alarm(alarmOf(id), `the action ${id} cannot send: ${stateReason}`)
+    else this.#dependencies.alarmOver(alarmOf(id), `the queue of the action ${id} has space again`)
+  }
+
   #storedIn(clientId: string): number {
     return this.#dependencies.shard.core.view.bridgeSession(clientId)?.spooled ?? 0
   }
 
   #noteState(id: string, state: ActionState, why: string): void {
     const { log } = this.#dependencies
+    const full = this.#actions.get(id)?.full
     if (state === 'disconnected') {
       log.warn('action disconnected', { action: id, reason: why })
-      this.#dependencies.alarm(alarmOf(id), `the action ${id} cannot send: ${why}`)
+      this.#dependencies.alarm(alarmOf(id), `the action ${id} cannot send: ${why}${full?.suffix ?? ''}`)
     } else if (state === 'connected') {
       log.info('action connected', { action: id })
+      full?.reset()
       this.#dependencies.alarmOver(alarmOf(id), `the action ${id} sends again`)
     }
   }
@@ -454,37 +477,6 @@ export class ActionManager implements RuleSinks {
     sum.success += counters.success
     sum.failed += counters.failed
     sum.retried += counters.retried
-  }
-
-  #reportOf(id: string, running: RunningAction): ActionReport {
-    const { deliveries, deadClientId } = running
-    const own = this.#countersOf(id)
-    const sum = (of: (delivery: ActionDelivery) => number): number =>
-      deliveries.reduce((total, delivery) => total + of(delivery), 0)
-    const stored = sum(({ clientId }) => this.#storedIn(clientId))
-    const inflight = sum((delivery) => delivery.inflight)
-    const oldest = deliveries.map(
-      ({ clientId }) => this.#dependencies.shard.core.view.bridgeSession(clientId)?.oldestAtMs,
-    )
-    const oldestAtMs = Math.min(...oldest.map((atMs) => atMs ?? Infinity))
-    const worst = deliveries.find(({ state }) => state !== 'connected') ?? deliveries[0]
-    return {
-      id,
-      state: worst?.state ?? 'stopped',
-      stateReason: worst?.stateReason ?? '',
-      matched: own.matched,
-      ...own.meter.rates(),
-      success: own.success + sum(({ counters }) => counters.success),
-      failed: own.failed + sum(({ counters }) => counters.failed),
-      droppedQueueFull: own.droppedQueueFull,
-      droppedOther: own.droppedOther,
-      retried: own.retried + sum(({ counters }) => counters.retried),
-      queuing: Math.max(0, stored - inflight),
-      inflight,
-      oldestAgeMs: oldestAtMs === Infinity ? undefined : Math.max(0, this.#dependencies.nowMs() - oldestAtMs),
-      deadLetters: this.#storedIn(deadClientId),
-      lastError: deliveries.find(({ lastError }) => lastError !== '')?.lastError ?? '',
-    }
   }
 
   #guarded(work: () => void): void {

@@ -6,6 +6,7 @@ import { columnsOf, type EventName } from '../../../src/rules/index.ts'
 import { eventOfTrigger, triggerColumns } from '../../../src/shard/rules/trigger-columns.ts'
 import { ruleTriggerKinds, type RuleTrigger } from '../../../src/core/index.ts'
 import { reasonCodes } from '../../../src/protocol/index.ts'
+import { plainConnect } from '../../simulator/plain-connect.ts'
 import { republishTo, ruleWorld, toConsole } from './rule-world.ts'
 
 const one = { shards: 1 } as const
@@ -198,6 +199,42 @@ describe('events of messages', () => {
     assert.deepEqual(
       outputsOf('drop').map(({ clientid, payload, reason }) => [clientid, payload, reason].join(' ')),
       ['own a no_local', 'sleeper b qos0_msg', 'slow e queue_full'],
+    )
+  })
+
+  test('a message of QoS 2 is dropped beyond max_awaiting_rel, and for a packet identifier that is in use', () => {
+    const { world, take, outputsOf } = ruleWorld({ ...one, settings: { maxAwaitingRelease: 2, receiveMaximum: 10 } })
+    take([rule('drop', 'SELECT clientid, payload, qos, reason FROM "$events/message_dropped" WHERE topic = \'a\'')])
+    world.subscriber('a')
+    const wire = world.wire({ version: 5 })
+    wire.send(plainConnect(5, 'me'))
+    for (const packetId of [1, 2, 3, 2]) wire.sendPublish({ topic: 'a', payload: `p${packetId}`, qos: 2, packetId })
+    world.settle()
+    assert.deepEqual(outputsOf('drop'), [
+      { clientid: 'me', payload: 'p3', qos: 2, reason: 'receive_maximum_exceeded' },
+      { clientid: 'me', payload: 'p2', qos: 2, reason: 'packet_identifier_inuse' },
+    ])
+  })
+
+  test('deliveries are dropped that have expired or are larger than the receiver takes', () => {
+    const { world, take, outputsOf } = ruleWorld(one)
+    take([rule('drop', 'SELECT clientid, payload, reason FROM "$events/delivery_dropped"')])
+    const small = world.connect('small', { maximumPacketBytes: 60 })
+    small.subscribe('large', { qos: 1 })
+    const away = world.connect('away', { cleanStart: false, sessionExpirySeconds: 600 })
+    away.subscribe('late', { qos: 1 })
+    away.disconnect()
+    const publisher = world.connect('p')
+    publisher.publish('large', 'l'.repeat(100), { qos: 1 })
+    publisher.publish('late', 'x', { qos: 1, properties: { messageExpiryIntervalSeconds: 5 } })
+    world.passSeconds(10)
+    away.connect()
+    world.settle()
+    assert.deepEqual(
+      outputsOf('drop').map(({ clientid, payload, reason }) =>
+        [clientid, String(payload).slice(0, 1), reason].join(' '),
+      ),
+      ['small l too_large', 'away x expired'],
     )
   })
 

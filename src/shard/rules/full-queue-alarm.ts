@@ -1,0 +1,36 @@
+// Whether the queue of an action is known to be full: the first message that it drops raises the alarm of the action, others do not.
+
+import type { AlarmName } from '../../telemetry/index.ts'
+import { alarmOf } from './action-entries.ts'
+
+export class FullQueueAlarm {
+  readonly #action: string
+  readonly #raise: (name: AlarmName, message: string) => void
+  #text = ''
+
+  constructor(action: string, raise: (name: AlarmName, message: string) => void) {
+    this.#action = action
+    this.#raise = raise
+  }
+
+  get isFull(): boolean {
+    return this.#text !== ''
+  }
+
+  /** For another alarm of the action; '' while its queue has space. */
+  get suffix(): string {
+    return this.isFull ? `; ${this.#text}` : ''
+  }
+
+  /** A message was dropped, as the queue holds `most`. */
+  noteDropped(most: number): void {
+    if (this.isFull) return
+    this.#text = `its queue holds ${most} messages, its maximum, and drops what comes: see resource_opts.max_buffer_messages`
+    this.#raise(alarmOf(this.#action), `the action ${this.#action} is behind: ${this.#text}`)
+  }
+
+  /** The queue has space, or the alarm is over for another reason. */
+  reset(): void {
+    this.#text = ''
+  }
+}
