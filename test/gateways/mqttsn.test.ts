@@ -389,6 +389,24 @@ describe('[F3] a client with a session', () => {
   })
 })
 
+test('[F1] nothing of a clean session is stored: it outlives its connection only while its will changes', () => {
+  const stage = new Stage()
+  stage.receive(0x04, 0x04, 1, 0, 60, 'dev')
+  const [connect] = stage.connections[0]?.packets ?? []
+  assert.equal(connect?.type === 'connect' && connect.properties?.sessionExpiryIntervalSeconds, 0)
+  stage.acceptAll()
+  stage.receive(0x1a, 0, 'will/topic')
+  const goodbyeOf = (connection: number): unknown => stage.connections[connection]?.goodbye
+  assert.deepEqual(goodbyeOf(0), {
+    type: 'disconnect',
+    reasonCode: 0,
+    properties: { sessionExpiryIntervalSeconds: 60 },
+  })
+  stage.acceptAll()
+  stage.receive(0x18)
+  assert.deepEqual(goodbyeOf(1), { type: 'disconnect', reasonCode: 0, properties: { sessionExpiryIntervalSeconds: 0 } })
+})
+
 test('[F8] one address has 1,024 clients at most, and 10 answers to SEARCHGW per second', () => {
   const stage = new Stage()
   const limits = stage.dependencies.addresses

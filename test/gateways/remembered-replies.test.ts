@@ -19,7 +19,7 @@ test('[F4] a message ID of a peer is known until its time is over, and that of a
   assert.equal(begin('a', lifetimeMs - 1), 68)
   assert.equal(begin('a', lifetimeMs), 'new')
   assert.equal(begin('a', lifetimeMs), undefined, 'the old reply is none to the new request')
-  assert.equal(begin('b', lifetimeMs), whole)
+  assert.deepEqual(begin('b', lifetimeMs), whole)
 })
 
 test('[F4] a short lifetime behind a long one ends in time, and its place is not that of the next request', () => {

@@ -54,6 +54,7 @@ export function waitForAuthorization(
       retain,
     })
   }
+  open.parked ??= []
   open.parked.push(packet)
   pauseReading(state.outputs, connection, readPauseReasons.permission)
 }

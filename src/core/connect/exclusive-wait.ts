@@ -40,6 +40,7 @@ export function findHeldFilters(
   if (wait.missing.size + wait.given.size + wait.refused.size === 0) return nothing
   peerTable.exclusiveWaits.set(connection, wait)
   if (wait.missing.size > 0) {
+    open.parked ??= []
     open.parked.push(packet)
     peerTable.waitingForPeers.add(connection)
     pauseReading(state.outputs, connection, readPauseReasons.peers)

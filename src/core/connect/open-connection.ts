@@ -76,7 +76,7 @@ export function openConnection(
     state: 'open',
     session,
     incomingAliases: undefined,
-    parked: [],
+    parked: undefined,
     waiting: undefined,
     authenticationMethod: connect.properties?.authenticationMethod,
     reauthentication: undefined,

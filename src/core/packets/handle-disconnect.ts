@@ -17,12 +17,13 @@ export function handleDisconnect(
 ): void {
   const expiry = packet.properties?.sessionExpiryIntervalSeconds
   if (expiry !== undefined) {
-    if (!asksForExpiry && expiry > 0) {
+    const isOfGateway = connection.listener.gateway !== undefined
+    if (!asksForExpiry && expiry > 0 && !isOfGateway) {
       // [MQTT5-3.14.2-2] A session that ends with its connection cannot become persistent in DISCONNECT.
       const text = 'a session expiry for a session without one'
       return endConnection(state, connection, { reason: reasonCodes.protocolError, text, publishWill: true })
     }
-    changeExpiry(state, session, expiry)
+    changeExpiry(state, session, { expirySeconds: expiry, isOfGateway })
   }
   // [MQTT-3.14.4-3] [MQTT5-3.14.4-3] A normal DISCONNECT deletes the will, unless the client asks to publish it.
   const publishWill = packet.reasonCode !== reasonCodes.normalDisconnection
@@ -31,9 +32,16 @@ export function handleDisconnect(
   closeAfterAcks(state, connection, packet.reasonCode)
 }
 
-function changeExpiry(state: Parts<'batches' | 'settings'>, session: Session, expirySeconds: number): void {
-  // A session with expiry 0 has no records: it ends with its connection, even if the maximum was raised meanwhile.
-  if (session.expirySeconds === 0) return
+/**
+ * A session with expiry 0 has no records: it ends with its connection, even if the maximum was raised meanwhile. That of a gateway client
+ * may outlive it in memory, since a gateway changes a will with a new connection.
+ */
+function changeExpiry(
+  state: Parts<'batches' | 'settings'>,
+  session: Session,
+  { expirySeconds, isOfGateway }: { readonly expirySeconds: number; readonly isOfGateway: boolean },
+): void {
+  if (session.expirySeconds === 0 && !isOfGateway) return
   session.expirySeconds = Math.min(expirySeconds, state.settings.maxSessionExpirySeconds ?? neverExpires)
-  if (session.expirySeconds > 0) startStoring(state.batches, session)
+  if (session.expirySeconds > 0 && session.stored !== undefined) startStoring(state.batches, session)
 }

@@ -21,7 +21,7 @@ export function handlePacket(state: BrokerState, connection: Connection, packet:
   switch (now.state) {
     case 'open':
       connection.lastPacketAtMs = state.nowMs
-      if (now.parked.length > 0) park(state, connection, now.parked, packet)
+      if (now.parked !== undefined) park(state, connection, now.parked, packet)
       else handleOpen(state, connection, now, packet)
       return
     case 'awaiting-connect':
@@ -185,5 +185,7 @@ function resume(state: BrokerState, waiting: Set<Connection>, reason: ReadPauseR
 
 /** Handles the parked packets in order. If one must wait again, the later ones stay parked. */
 export function handleParked(state: BrokerState, connection: Connection, open: Open): void {
-  for (const packet of open.parked.splice(0)) handlePacket(state, connection, packet)
+  const { parked } = open
+  open.parked = undefined
+  if (parked !== undefined) for (const packet of parked) handlePacket(state, connection, packet)
 }

@@ -328,6 +328,7 @@ function pauseUntil(
   open: Open,
   { packet, reason }: { packet: PublishPacket; reason: ReadPauseReason },
 ): void {
+  open.parked ??= []
   open.parked.push(packet)
   pauseReading(outputs, connection, reason)
 }

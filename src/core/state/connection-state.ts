@@ -55,7 +55,7 @@ export interface Open {
    * A waiting packet and all later ones, in order. A PUBLISH waits for the store (3.1 and 3.1.1 clients only: they
    * cannot be told), or a packet waits for its authorization.
    */
-  parked: Packet[]
+  parked: Packet[] | undefined
   waiting: AuthorizationWait | undefined
   /** The method in CONNECT; undefined: there was none, and AUTH is not allowed [MQTT5-4.12.0-7]. */
   readonly authenticationMethod: string | undefined

@@ -14,6 +14,9 @@ const messageIdBits = 16
 /** Whole, or only its code: such a reply has no options and no payload. Undefined: there is none yet. */
 export type RememberedReply = Buffer | number | undefined
 
+/** The octets of a reply as a text: a buffer is an object of 104 octets, and may be a part of a pool, which it would keep in memory. */
+type StoredReply = string | number | undefined
+
 interface KnownPeer {
   readonly key: string
   readonly number: number
@@ -26,7 +29,7 @@ export class RememberedReplies {
   readonly #keys = new Int32Array(maxReplies)
   readonly #forgetAtMs = new Float64Array(maxReplies)
   readonly #peerAt: (KnownPeer | undefined)[] = []
-  readonly #replyAt: RememberedReply[] = []
+  readonly #replyAt: StoredReply[] = []
   readonly #peers = new Map<string, KnownPeer>()
   readonly #freeNumbers: number[] = []
   #oldest = 0
@@ -41,7 +44,7 @@ export class RememberedReplies {
   ): RememberedReply | 'new' {
     const known = this.#peers.get(peer)
     const place = known === undefined ? undefined : this.#places.get(keyOf(known, messageId))
-    if (place !== undefined && (this.#forgetAtMs[place] ?? 0) > nowMs) return this.#replyAt[place]
+    if (place !== undefined && (this.#forgetAtMs[place] ?? 0) > nowMs) return replyOf(this.#replyAt[place])
     this.#forgetOld(nowMs)
     this.#add(this.#peerOf(peer), messageId, nowMs + lifetimeMs)
     return 'new'
@@ -51,8 +54,9 @@ export class RememberedReplies {
     const known = this.#peers.get(peer)
     const place = known === undefined ? undefined : this.#places.get(keyOf(known, messageId))
     if (place === undefined) return
-    this.#bytes += bytesOf(reply) - bytesOf(this.#replyAt[place])
-    this.#replyAt[place] = reply
+    const stored = typeof reply === 'number' ? reply : reply.toString('latin1')
+    this.#bytes += bytesOf(stored) - bytesOf(this.#replyAt[place])
+    this.#replyAt[place] = stored
   }
 
   #add(peer: KnownPeer, messageId: number, forgetAtMs: number): void {
@@ -106,6 +110,10 @@ function keyOf({ number }: KnownPeer, messageId: number): number {
   return (number << messageIdBits) | messageId
 }
 
-function bytesOf(reply: RememberedReply): number {
-  return typeof reply === 'object' ? reply.length : 0
+function replyOf(stored: StoredReply): RememberedReply {
+  return typeof stored === 'string' ? Buffer.from(stored, 'latin1') : stored
+}
+
+function bytesOf(reply: StoredReply): number {
+  return typeof reply === 'string' ? reply.length : 0
 }

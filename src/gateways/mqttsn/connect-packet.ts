@@ -24,6 +24,9 @@ export const goodbye = {
   properties: undefined,
 } as const
 
+/** Also a clean session outlives its connection for a moment: a new connection continues it. */
+export const interruption = { ...goodbye, properties: { sessionExpiryIntervalSeconds: 60 } } as const
+
 export function connectPacketOf(
   { flags, durationSeconds, clientId, options }: SnRequest & { type: 'connect' },
   {
@@ -53,9 +56,7 @@ export function connectPacketOf(
     // sleeping client has its connection again.
     will: will === undefined || flags.cleanSession ? will : { ...will, properties: { willDelayIntervalSeconds } },
     properties: {
-      // A clean session outlives its connection only while its will is changed.
-      sessionExpiryIntervalSeconds:
-        options?.sessionExpirySeconds ?? (flags.cleanSession ? shortDurationSeconds : neverExpires),
+      sessionExpiryIntervalSeconds: options?.sessionExpirySeconds ?? (flags.cleanSession ? 0 : neverExpires),
       receiveMaximum,
     },
     isBridge: false,

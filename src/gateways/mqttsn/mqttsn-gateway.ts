@@ -219,14 +219,14 @@ export class MqttSnGateway implements DatagramGateway {
       return
     }
     const isAssigned = request.options !== undefined && request.clientId === ''
-    const clientId = isAssigned ? ownName(this.#dependencies.place, randomUUID) : request.clientId
-    const connect = { ...request, clientId }
+    const connect = isAssigned ? { ...request, clientId: ownName(this.#dependencies.place, randomUUID) } : request
     this.#begin({ connect, codec: codecOf(connect, isAssigned) }, peer)
   }
 
   #begin(beginning: Beginning, from: Peer): void {
     // The parts of a text that was joined take memory as long as the text does.
-    const peer = { ...from, key: Buffer.from(from.key, 'latin1').toString('latin1') }
+    const { address, port, secure, node } = from
+    const peer = { address, port, secure, key: Buffer.from(from.key, 'latin1').toString('latin1'), node }
     const connected = new ConnectedClient(this.#owner, peer, beginning)
     const { client } = connected
     client.begin(beginning.asleep)

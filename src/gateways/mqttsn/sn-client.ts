@@ -18,7 +18,7 @@ import { type MqttConnection, type MqttConnectionCallbacks, publishFieldsOf } fr
 import { AsleepNotice } from './asleep-notice.ts'
 import { ClientClock } from './client-clock.ts'
 import { ClientRequests, outcomeOf, type RequestingClient } from './client-requests.ts'
-import { connectPacketOf, goodbye, isRepeated, refusalOf } from './connect-packet.ts'
+import { connectPacketOf, goodbye, interruption, isRepeated, refusalOf } from './connect-packet.ts'
 import { Deliveries, type DeliveryClient } from './deliveries.ts'
 import type { KeptMessages } from './kept-messages.ts'
 import { returnCodes, type SnRequest } from './packets.ts'
@@ -390,7 +390,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     const answer = request.type === 'willtopicupd' ? 'willtopicresp' : 'willmsgresp'
     if (!(this.#will ??= new SnWill()).change(request))
       return this.#dependencies.send(writeResponse(answer, returnCodes.notSupported))
-    this.#mqtt?.end(goodbye)
+    this.#mqtt?.end(this.isCleanSession ? interruption : goodbye)
     this.#replacing = answer
     this.#isAwaitingQueueEnd = false
     this.#deliveries = undefined

@@ -19,7 +19,7 @@ const maxPacketBytes = 268_435_460
 /** Packets of the own core need no limit: they may be longer in 5.0 than the original. */
 export function gatewayLinkOptions(topics: TopicTable, later: LinkOptions['later']): LinkOptions {
   const limits = { maxPacketBytes, maxPropertyBytes: maxPacketBytes, maxTopicLevels: 65_535, maxTopicBytes: 65_535 }
-  return { decoder: { role: 'client', version: 5, topics, ...limits }, later, ownsChunks: false }
+  return { decoder: { role: 'client', version: 5, topics, ...limits }, later, ownsChunks: false, spareDecoders: [] }
 }
 
 export class GatewayConnection implements MqttConnection, LinkCallbacks {

@@ -82,7 +82,8 @@ export class ClientOutput implements StreamReceiver {
     this.#aheadAt = 0
     this.#aheadEnd = 0
     this.#aheadDraining = 0
-    this.#done = () => this.#handleWritten()
+    // Without the context of a closure.
+    this.#done = this.#handleWritten.bind(this)
     receiveFrom(stream, this)
     if (stream.onBuffered !== undefined) stream.onBuffered = () => owner.noteGathered(this)
   }

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createStreamPair, PacketLink } from '../../src/bridges/index.ts'
+import { type PacketDecoder, TopicTable } from '../../src/protocol/index.ts'
+import type { ByteStream } from '../../src/transports/index.ts'
+
+const limits = { maxPacketBytes: 1_000, maxPropertyBytes: 1_000, maxTopicLevels: 8, maxTopicBytes: 100 }
+const pingresp = Buffer.of(0xd0, 0)
+
+class Stage {
+  readonly later: (() => void)[] = []
+  readonly heard: string[] = []
+  readonly spareDecoders: PacketDecoder[] = []
+  readonly #topics = new TopicTable(16)
+  readonly #links: PacketLink[] = []
+
+  /** Returns the other end. */
+  link(name: string): ByteStream {
+    const later = (work: () => void): void => void this.later.push(work)
+    const [ours, theirs] = createStreamPair(later)
+    const callbacks = {
+      handleBytes: () => {},
+      handlePacket: (_: PacketLink, packet: { readonly type: string }) =>
+        void this.heard.push(`${name} ${packet.type}`),
+      handleRead: () => {},
+      handleMalformed: () => void this.heard.push(`${name} malformed`),
+      handleClosed: () => {},
+      handleWritten: () => {},
+    }
+    const { spareDecoders } = this
+    const decoder = { role: 'client' as const, version: 5 as const, topics: this.#topics, ...limits }
+    this.#links.push(new PacketLink(callbacks, ours, { decoder, later, ownsChunks: false, spareDecoders }))
+    return theirs
+  }
+
+  give(stream: ByteStream, bytes: Buffer): void {
+    stream.write(bytes, () => {})
+    for (let work = this.later.shift(); work !== undefined; work = this.later.shift()) work()
+  }
+}
+
+test('links without bytes share a decoder', () => {
+  const stage = new Stage()
+  const [one, other] = [stage.link('one'), stage.link('other')]
+  for (const stream of [one, other, one]) stage.give(stream, pingresp)
+  assert.deepEqual(stage.heard, ['one pingresp', 'other pingresp', 'one pingresp'])
+  assert.equal(stage.spareDecoders.length, 1)
+})
+
+test('a link with a part of a packet keeps its decoder until the rest has come', () => {
+  const stage = new Stage()
+  const [one, other] = [stage.link('one'), stage.link('other')]
+  stage.give(one, pingresp.subarray(0, 1))
+  assert.equal(stage.spareDecoders.length, 0)
+  stage.give(other, pingresp)
+  stage.give(one, pingresp.subarray(1))
+  assert.deepEqual(stage.heard, ['other pingresp', 'one pingresp'])
+})
+
+test('a decoder that has read what is not valid is not shared', () => {
+  const stage = new Stage()
+  const [one, other] = [stage.link('one'), stage.link('other')]
+  stage.give(one, Buffer.of(0xf1, 0))
+  stage.give(other, pingresp)
+  assert.deepEqual(stage.heard, ['one malformed', 'other pingresp'])
+})
