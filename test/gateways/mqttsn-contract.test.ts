@@ -1,0 +1,182 @@
+// The MQTT-SN gateway, row by row of the table of section F3 of the gateway contract, in memory.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { MqttSnGateway, PredefinedTopics } from '../../src/gateways/index.ts'
+import type { ReasonCode } from '../../src/protocol/index.ts'
+import { GatewayStage } from './gateway-stage.ts'
+
+const peer = { address: '192.0.2.7', port: 4_000 }
+
+class Stage extends GatewayStage {
+  readonly gateway: MqttSnGateway
+
+  constructor(allowsQosMinusOne = true) {
+    super()
+    this.gateway = new MqttSnGateway(
+      {
+        gatewayId: 7,
+        allowsQosMinusOne,
+        speaksVersion2: false,
+        resumesTopics: false,
+        predefined: new PredefinedTopics([{ id: 5, topic: 'pre/defined' }]),
+        retryIntervalMs: 10_000,
+        maxRetries: 3,
+        idleTimeoutMs: 30_000,
+        maxClients: 16,
+        override: { clientId: undefined, username: undefined, password: undefined },
+      },
+      this.dependencies,
+    )
+  }
+
+  /** In hexadecimal, with its length; what is answered likewise. */
+  ask(hex: string): readonly string[] {
+    this.gateway.handleDatagram(Buffer.from(hex.replaceAll(' ', ''), 'hex'), peer)
+    return this.sent.splice(0).map(({ bytes }) => bytes.toString('hex'))
+  }
+
+  /** What the broker answers to the last packets, with its reason code. */
+  answered(reasonCode: ReasonCode = 0): readonly string[] {
+    for (const { packets, published, callbacks } of this.connections) {
+      for (const packet of packets.splice(0)) {
+        if (packet.type === 'connect')
+          callbacks.handlePacket({ type: 'connack', sessionPresent: false, reasonCode, properties: undefined })
+        else if (packet.type === 'subscribe' || packet.type === 'unsubscribe') {
+          const type = packet.type === 'subscribe' ? 'suback' : 'unsuback'
+          const granted = packet.type === 'subscribe' ? (packet.subscriptions[0]?.qos ?? 0) : 0
+          const reasons = [reasonCode === 0 ? granted : reasonCode]
+          callbacks.handlePacket({ type, packetId: packet.packetId, reasonCodes: reasons, properties: undefined })
+        }
+      }
+      for (const { packetId, qos } of published.splice(0)) {
+        const type = qos === 2 ? 'pubrec' : 'puback'
+        if (qos > 0) callbacks.handlePacket({ type, packetId, reasonCode, properties: undefined })
+      }
+    }
+    return this.sent.splice(0).map(({ bytes }) => bytes.toString('hex'))
+  }
+
+  connected(): void {
+    this.ask('09 04 04 01 003c 646576')
+    assert.deepEqual(this.answered(), ['030500'])
+  }
+}
+
+describe('[F3] without a connection', () => {
+  for (const [what, packet, answers] of [
+    ['SEARCHGW is answered with GWINFO', '03 01 00', ['030207']],
+    ['CONNECT of another protocol is refused with 3', '09 04 04 03 003c 646576', ['030503']],
+    ['CONNECT without a client ID is refused with 3', '06 04 04 01 003c', ['030503']],
+    ['DISCONNECT is answered', '02 18', ['0218']],
+    ['PINGREQ is answered with DISCONNECT', '02 16', ['0218']],
+    ['PINGREQ with an ID that does not sleep is answered with DISCONNECT', '05 16 676f6e', ['0218']],
+    ['REGISTER is answered with DISCONNECT', '07 0a 0000 0001 61', ['0218']],
+    ['PUBLISH is answered with DISCONNECT', '08 0c 20 0001 0001 78', ['0218']],
+    ['a wrong length is dropped', '09 16', []],
+    ['an unknown type is dropped', '03 77 00', []],
+    ['a short body is dropped', '03 0c 00', []],
+    ['QoS -1 to a predefined topic is taken', '08 0c 61 0005 0000 78', []],
+    ['QoS -1 to a short topic is taken', '08 0c 62 6162 0000 78', []],
+    ['QoS -1 to an unknown id is refused with 2', '08 0c 61 0006 0000 78', ['070d0006000002']],
+    ['QoS -1 to a registered id is refused with 2', '08 0c 60 0001 0000 78', ['070d0001000002']],
+  ] as const) {
+    test(what, () => assert.deepEqual(new Stage().ask(packet), answers))
+  }
+
+  test('QoS -1 is refused with 3 where enable_qos3 is false', () =>
+    assert.deepEqual(new Stage(false).ask('08 0c 61 0005 0000 78'), ['070d0005000003']))
+
+  test('messages of QoS -1 come from NegQoS-Client with QoS 0', () => {
+    const stage = new Stage()
+    stage.ask('08 0c 61 0005 0000 78')
+    const [connect] = stage.connections[0]?.packets ?? []
+    assert.ok(connect?.type === 'connect')
+    assert.equal(connect.clientId, 'NegQoS-Client')
+  })
+
+  for (const [reasonCode, answer] of [
+    [0x87, '030503'],
+    [0x8a, '030503'],
+    [0x89, '030501'],
+  ] as const)
+    test(`CONNECT that the broker refuses with ${reasonCode} is answered with ${answer}`, () => {
+      const stage = new Stage()
+      stage.ask('09 04 04 01 003c 646576')
+      assert.deepEqual(stage.answered(reasonCode), [answer])
+    })
+
+  test('CONNECT with a will asks for topic and message first; an empty topic is no will', () => {
+    const stage = new Stage()
+    assert.deepEqual(stage.ask('09 04 0c 01 003c 646576'), ['0206'])
+    assert.deepEqual(stage.ask('05 07 20 7774'), ['0208'])
+    assert.deepEqual(stage.ask('05 09 627965'), [])
+    assert.deepEqual(stage.answered(), ['030500'])
+    const other = new Stage()
+    assert.deepEqual(other.ask('09 04 0c 01 003c 646576'), ['0206'])
+    assert.deepEqual(other.ask('02 07'), [])
+    assert.deepEqual(other.answered(), ['030500'])
+  })
+})
+
+describe('[F3] with a connection', () => {
+  for (const [what, packet, atOnce, later] of [
+    ['PINGREQ is answered with PINGRESP', '02 16', ['0217'], []],
+    ['a length of three octets is read', '01 0004 16', ['0217'], []],
+    ['REGISTER is answered with an id', '07 0a 0000 0001 61', ['070b0001000100'], []],
+    ['REGISTER of a wildcard is refused with 3', '07 0a 0000 0001 23', ['070b0000000103'], []],
+    ['PUBLISH 0 has no answer', '08 0c 01 0005 0000 78', [], []],
+    ['PUBLISH 0 to an unknown id is refused with 2', '08 0c 00 0009 0000 78', ['070d0009000002'], []],
+    ['PUBLISH 1 is acknowledged when the broker has it', '08 0c 21 0005 0009 78', [], ['070d0005000900']],
+    ['PUBLISH 1 to an unknown id is refused with 2', '08 0c 20 0009 0009 78', ['070d0009000902'], []],
+    ['PUBLISH 1 to a wildcard of two octets is refused with 3', '08 0c 22 2b2f 0009 78', ['070d2b2f000903'], []],
+    ['PUBLISH of topic type 3 is refused with 3', '08 0c 23 0005 0009 78', ['070d0005000903'], []],
+    ['PUBLISH 2 is answered with PUBREC when the broker has it', '08 0c 41 0005 0009 78', [], ['040f0009']],
+    ['SUBSCRIBE of a name has an id', '06 12 20 0009 61', [], ['0813200001000900']],
+    ['SUBSCRIBE of a wildcard has none', '06 12 40 0009 23', [], ['0813400000000900']],
+    ['SUBSCRIBE of a short name has none', '07 12 22 0009 6162', [], ['0813200000000900']],
+    ['SUBSCRIBE of a predefined topic has its id', '07 12 21 0009 0005', [], ['0813200005000900']],
+    ['SUBSCRIBE of an unknown predefined topic is refused with 2', '07 12 21 0009 0006', ['0813000000000902'], []],
+    ['SUBSCRIBE of topic type 3 is refused with 3', '07 12 23 0009 6162', ['0813000000000903'], []],
+    ['UNSUBSCRIBE is answered', '06 14 00 0009 61', [], ['04150009']],
+    ['UNSUBSCRIBE of an unknown predefined topic is answered', '07 14 01 0009 0006', ['04150009'], []],
+    ['DISCONNECT is answered', '02 18', ['0218'], []],
+    ['WILLMSGUPD without a will is refused', '03 1c 78', ['031d03'], []],
+    ['WILLTOPICUPD to a wildcard is refused', '04 1a 00 23', ['031b03'], []],
+  ] as const) {
+    test(what, () => {
+      const stage = new Stage()
+      stage.connected()
+      assert.deepEqual([stage.ask(packet), stage.answered()], [atOnce, later])
+    })
+  }
+
+  for (const [what, packet, answer] of [
+    ['PUBLISH 1', '08 0c 21 0005 0009 78', '070d0005000903'],
+    ['PUBLISH 2', '08 0c 41 0005 0009 78', '070d0005000903'],
+    ['SUBSCRIBE', '06 12 20 0009 61', '0813000000000903'],
+  ] as const)
+    test(`${what} that an access rule denies is refused with 3`, () => {
+      const stage = new Stage()
+      stage.connected()
+      stage.ask(packet)
+      assert.deepEqual(stage.answered(0x87), [answer])
+    })
+
+  test('a repeated CONNECT is answered again, and a name has one id', () => {
+    const stage = new Stage()
+    stage.connected()
+    assert.deepEqual(stage.ask('09 04 04 01 003c 646576'), ['030500'])
+    assert.deepEqual(stage.ask('07 0a 0000 0001 61'), ['070b0001000100'])
+    assert.deepEqual(stage.ask('07 0a 0000 0002 61'), ['070b0001000200'])
+    assert.deepEqual(stage.ask('07 0a 0000 0003 62'), ['070b0002000300'])
+  })
+
+  test('a forwarder is answered in its encapsulation, and its nodes are clients of their own', () => {
+    const stage = new Stage()
+    assert.deepEqual(stage.ask('05 fe 00 0102 09 04 04 01 003c 646576'), [])
+    assert.deepEqual(stage.answered(), ['05fe000102030500'])
+    assert.deepEqual(stage.ask('05 fe 00 0102 02 16'), ['05fe0001020217'])
+    assert.deepEqual(stage.ask('05 fe 00 0103 02 16'), ['05fe0001030218'])
+  })
+})
