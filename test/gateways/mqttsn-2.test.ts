@@ -350,6 +350,13 @@ describe('[2.0: 3.11, 3.13, 3.15] pings, sleep and the end', () => {
     })
   })
 
+  test('DISCONNECT without flags, as of the clients of Paho, ends a connection, too', () => {
+    const stage = new Stage()
+    stage.connected()
+    stage.receive(0x0e)
+    assert.deepEqual([stage.taken(), stage.gateway.clients], [[], 0])
+  })
+
   test('DISCONNECT of the broker has its reason; what is not connected is told so', () => {
     const stage = new Stage()
     stage.connected()

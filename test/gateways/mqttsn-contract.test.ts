@@ -2,16 +2,24 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { MqttSnGateway, PredefinedTopics } from '../../src/gateways/index.ts'
+import { MqttSnGateway, PredefinedTopics, writeAdvertise } from '../../src/gateways/index.ts'
 import type { ReasonCode } from '../../src/protocol/index.ts'
 import { GatewayStage } from './gateway-stage.ts'
 
 const peer = { address: '192.0.2.7', port: 4_000 }
 
+interface Override {
+  readonly clientId: string | undefined
+  readonly username: string | undefined
+  readonly password: string | undefined
+}
+
+const noOverride: Override = { clientId: undefined, username: undefined, password: undefined }
+
 class Stage extends GatewayStage {
   readonly gateway: MqttSnGateway
 
-  constructor(allowsQosMinusOne = true) {
+  constructor(allowsQosMinusOne = true, override: Override = noOverride) {
     super()
     this.gateway = new MqttSnGateway(
       {
@@ -24,7 +32,7 @@ class Stage extends GatewayStage {
         maxRetries: 3,
         idleTimeoutMs: 30_000,
         maxClients: 16,
-        override: { clientId: undefined, username: undefined, password: undefined },
+        override,
       },
       this.dependencies,
     )
@@ -179,4 +187,18 @@ describe('[F3] with a connection', () => {
     assert.deepEqual(stage.ask('05 fe 00 0102 02 16'), ['05fe0001020217'])
     assert.deepEqual(stage.ask('05 fe 00 0103 02 16'), ['05fe0001030218'])
   })
+})
+
+test('[F3] ADVERTISE has the ID of the gateway and the time until the next one', () => {
+  assert.equal(writeAdvertise(7, 900).toString('hex'), '0500070384')
+})
+
+test('[F1] clientinfo_override fills user name, password and client ID, with ${ConnInfo.clientid}', () => {
+  const override = { clientId: 'sn-${ConnInfo.clientid}', username: 'sensor ${ConnInfo.clientid}', password: 'secret' }
+  const stage = new Stage(true, override)
+  stage.ask('09 04 04 01 003c 646576')
+  const connect = stage.connections[0]?.packets[0]
+  assert.ok(connect?.type === 'connect')
+  const password = connect.password === undefined ? undefined : Buffer.from(connect.password).toString()
+  assert.deepEqual([connect.clientId, connect.username, password], ['sn-dev', 'sensor dev', 'secret'])
 })

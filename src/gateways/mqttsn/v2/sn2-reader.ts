@@ -214,7 +214,8 @@ function readSleep(fields: Fields): SnRequest | undefined {
 
 /** [3.13] */
 function readDisconnect(fields: Fields): SnRequest | undefined {
-  const flags = fields.uint8()
+  // Paho's clients leave out the flags where none is set.
+  const flags = fields.left === 0 ? 0 : fields.uint8()
   if ((flags & 0xf8) !== 0) return undefined
   if ((flags & 0x01) !== 0) fields.uint16()
   // In this order in the figure of the packet: reason code before session expiry [3.13.4, 3.13.5].
