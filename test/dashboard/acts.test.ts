@@ -190,21 +190,35 @@ describe('what an administrator does in the page happens at the broker', () => {
       method: 'POST',
       body: { username: 'viewer', password: 'a-viewers-password', role: 'viewer' },
     })
+    const viewed = await client(t, 'viewed')
+    await viewed.subscribeAsync('viewed/#')
+    await viewed.publishAsync('viewed/1', 'x', { retain: true, qos: 1 })
     const opened = await openAt(t, broker, '#/clients', { as: 'viewer:a-viewers-password' })
     const { page } = opened
     const navigation = page.getByRole('navigation', { name: 'Main' })
     await navigation.getByRole('link', { name: 'Clients' }).waitFor()
     assert.equal(await navigation.getByRole('link', { name: 'Accounts and API keys' }).count(), 0)
     assert.equal(await navigation.getByRole('link', { name: 'Audit log' }).count(), 0)
-    for (const route of ['clients', 'access', 'retained', 'listeners', 'backup', 'nodes', 'alarms', 'namespaces']) {
+    for (const route of routesOfViewers) {
       await page.goto(page.url().replace(/#.*/, `#/${route}`))
       await page.waitForFunction(() => document.querySelector('[aria-busy="true"]') === null)
-      const acts = /^(Add|Delete|Disconnect|Restart|Stop|Create|Upload|Restore|End|Save)\b/
-      assert.equal(await page.getByRole('button', { name: acts, disabled: false }).count(), 0, route)
+      assert.equal(await page.getByRole('button', { name: actWords, disabled: false }).count(), 0, route)
+      assert.equal(await page.getByRole('switch', { disabled: false }).count(), 0, route)
     }
     assertQuiet(opened)
   })
 })
+
+const actWords =
+  /^(Add|Apply|Ban|Clear|Create|Delete|Disconnect|Edit|End|Reset|Restart|Restore|Roll back|Save|Start|Stop|Subscribe|Unsubscribe|Upload)\b/
+/** All pages but the WebSocket client, which acts with credentials of its own. */
+const routesOfViewers = [
+  ...['overview', 'alarms', 'alarms?tab=history', 'clients', 'clients/viewed', 'clients/viewed?tab=subscriptions'],
+  ...['subscriptions', 'retained', 'delayed', 'topic-metrics', 'access', 'access?tab=rules', 'access?tab=bans'],
+  ...['bridges', 'rules', 'rules?tab=services', 'rules?tab=sources', 'schemas', 'gateways', 'dropped', 'slow', 'trace'],
+  ...['nodes', 'listeners', 'backup', 'configuration', 'configuration?tab=text', 'configuration?tab=history'],
+  ...['namespaces', 'about'],
+]
 
 test('names from clients are text, whatever stands in them', async (t) => {
   const broker = await shareHostile(t)

@@ -45,6 +45,34 @@ describe('Backup and Restore', () => {
     assertQuiet(opened)
   })
 
+  test('lists the newest first; a restore sends what was allowed, and stays open with the refusal', async (t) => {
+    const broker = await shared()
+    for (let time = 0; time < 2; time++) await broker.ask('/api/v5/data/export', { method: 'POST', body: {} })
+    const { page } = await openAt(t, broker, '#/backup')
+    const names = page.getByRole('table', { name: 'Backup files', exact: true }).locator('tbody td:first-child')
+    await names.nth(1).waitFor()
+    const shown = await names.allTextContents()
+    assert.deepEqual(shown, shown.toSorted().toReversed())
+    const sent: object[] = []
+    await page.route('**/api/v5/data/import**', (route) => {
+      const body = route.request().postDataJSON() as { readonly dry_run?: boolean }
+      if (body.dry_run === true) return route.continue()
+      sent.push(body)
+      return route.fulfill({ status: 400, json: { code: 'BAD_REQUEST', message: 'the profile of the file is legacy' } })
+    })
+    await page.getByRole('button', { name: `Restore ${shown[0]}`, exact: true }).click()
+    const dialog = page.getByRole('alertdialog', { name: 'Restore backup', exact: true })
+    await dialog.getByRole('checkbox', { name: 'Allow a security profile mismatch', exact: true }).check()
+    await dialog.getByRole('region', { name: 'What will change', exact: true }).waitFor()
+    await dialog.getByRole('button', { name: 'Restore', exact: true }).click()
+    await dialog.getByRole('alert').getByText('the profile of the file is legacy').waitFor()
+    const [{ node }] = (await broker.ask('/api/v4/nodes')).json.data as [{ readonly node: string }]
+    assert.deepEqual(sent, [{ filename: shown[0], node, allow_security_profile_mismatch: true }])
+    await dialog.getByRole('button', { name: 'Cancel', exact: true }).click()
+    await dialog.waitFor({ state: 'detached' })
+    for (const filename of shown) await broker.ask(`/api/v5/data/files/${filename}`, { method: 'DELETE' })
+  })
+
   test('a refused upload shows what the broker says', async (t) => {
     const { page } = await openAt(t, await shared(), '#/backup')
     const file = { name: 'nothing.tar.gz', mimeType: 'application/gzip', buffer: Buffer.from('no archive') }
@@ -63,6 +91,11 @@ describe('Backup and Restore', () => {
     const choice = page.getByRole('main').getByRole('combobox', { name: 'Namespace' })
     await choice.selectOption('plant')
     await page.getByRole('button', { name: 'Create', exact: true, disabled: true }).waitFor()
+    assert.deepEqual((await choice.getByRole('option').allTextContents()).slice(0, 2), ['Global', 'plant'])
+    const uploaded = page.waitForRequest((request) => request.method() === 'POST')
+    const file = { name: 'none.tar.gz', mimeType: 'application/gzip', buffer: Buffer.from('no archive') }
+    await page.getByLabel('File to upload').setInputFiles(file)
+    assert.match((await uploaded).url(), /data\/files\?namespace=plant$/)
     await choice.selectOption('Global')
     await page.getByRole('button', { name: 'Create', exact: true, disabled: false }).waitFor()
     assert.equal(await create.isEnabled(), true)

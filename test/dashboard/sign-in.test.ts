@@ -11,6 +11,8 @@ describe('signing in to the dashboard', () => {
     const opened = await openPage(t, await broker(), { route: '#/overview' })
     const { page, context } = opened
     await page.getByRole('heading', { level: 1, name: 'Sign in', exact: true }).waitFor()
+    assert.equal(await page.getByLabel('User name').getAttribute('autocomplete'), 'username')
+    assert.equal(await page.getByLabel('Password').getAttribute('autocomplete'), 'current-password')
     await page.getByLabel('User name').fill('admin')
     await page.getByLabel('Password').fill('a-password-for-tests')
     await page.keyboard.press('Enter')
