@@ -33,11 +33,8 @@ function Figure({ title, value, unit, detail }: FigureProps): JSX.Element {
   return (
     <div class="figure" role="group" aria-label={title}>
       <span class="figure-title">{title}</span>
-      <span class="figure-value">
-        {value === undefined ? '–' : formatNumber(value, unit === undefined ? 0 : 1)}
-        {unit !== undefined && <small> {unit}</small>}
-      </span>
-      {detail !== undefined && <small>{detail}</small>}
+      <span class="figure-value">{value === undefined ? '–' : formatNumber(value, unit === undefined ? 0 : 1)}</span>
+      <small>{unit ?? detail}</small>
     </div>
   )
 }

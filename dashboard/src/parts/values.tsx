@@ -7,9 +7,12 @@ import { t } from '../state/messages.ts'
 
 const copiedMs = 1_500
 
+/** Characters of a name that is not broken in a table. */
+const maxShort = 20
+
 /** A name that a client or a user has given. */
 export function Name({ text }: { readonly text: string }): JSX.Element {
-  return <bdi class="name">{visible(text)}</bdi>
+  return <bdi class={text.length > maxShort ? 'name' : 'name short'}>{visible(text)}</bdi>
 }
 
 interface CopyProps {
