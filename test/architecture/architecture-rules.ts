@@ -134,6 +134,69 @@ export const architectureRules: ArchitectureRules = {
 
   maxFileLines: 500,
   maxFunctionLines: 70,
+
+  // Functions with more positional parameters than the maximum: an object would be a new allocation per message or per
+  // step of an interpreter, or would hide that rows form a table (ADR 0019).
+  parameters: {
+    max: 4,
+    allowed: {
+      'src/core/packets/handle-publish.ts': [
+        'permissionFor',
+        'canAcceptPublish',
+        'acceptAtLeastOnce',
+        'acceptExactlyOnce',
+      ],
+      'src/core/publish/authorize-publish.ts': ['authorizePublish'],
+      'src/core/publish/route-message.ts': ['routeMessage', 'routeToPeers'],
+      'src/core/queues/enqueue-for-session.ts': ['sendFirst', 'transmit'],
+      'src/core/queues/persistent-queue.ts': ['storeDelivery'],
+      'src/protocol/read-publish.ts': ['readPublish'],
+      'src/protocol/write-publish.ts': ['copyBytes'],
+      'src/protocol/property-table.ts': ['rule'],
+      'src/management/v4-rules/service-names.ts': ['named'],
+      'src/transports/dtls/cipher-suites.ts': ['suite'],
+      'src/rules/jq/evaluate-jq.ts': 'all',
+      'src/rules/jq/jq-combinations.ts': ['bindPattern', 'product'],
+      'src/rules/jq/jq-regex.ts': ['substitute'],
+      'src/rules/values/access.ts': ['write'],
+    },
+  },
+
+  // Files with functions that take the whole state of the core, because a message can be published through them
+  // (ADR 0020). All others take the parts that they use.
+  wholeState: {
+    type: 'BrokerState',
+    files: [
+      'src/core/admin/admin-publish.ts',
+      'src/core/admin/delete-namespace-data.ts',
+      'src/core/admin/handle-command.ts',
+      'src/core/broker-core.ts',
+      'src/core/connect/accept-connect.ts',
+      'src/core/connect/authorize-subscribe.ts',
+      'src/core/connect/close-connection.ts',
+      'src/core/connect/open-connection.ts',
+      'src/core/memory/memory-relief.ts',
+      'src/core/packets/handle-acks.ts',
+      'src/core/packets/handle-auth.ts',
+      'src/core/packets/handle-connect.ts',
+      'src/core/packets/handle-disconnect.ts',
+      'src/core/packets/handle-packet.ts',
+      'src/core/packets/handle-permissions.ts',
+      'src/core/packets/handle-publish.ts',
+      'src/core/packets/handle-subscribe.ts',
+      'src/core/packets/resolve-topic.ts',
+      'src/core/peer-handlers/handle-exclusive.ts',
+      'src/core/peer-handlers/handle-peer-commit.ts',
+      'src/core/peer-handlers/handle-peer.ts',
+      'src/core/publish/route-message.ts',
+      'src/core/publish/run-rules.ts',
+      'src/core/sessions/end-session.ts',
+      'src/core/sessions/publish-will.ts',
+      'src/core/time/handle-tick.ts',
+    ],
+    callbacks: ['route', 'accept'],
+  },
+
   forbiddenFileNames: ['utils', 'util', 'helpers', 'helper', 'common', 'misc'],
 
   // This list may only shrink. `to` is the imported file, if the violation is an import.

@@ -23,6 +23,8 @@ const smallRules: ArchitectureRules = {
     attic: { layer: 3, pure: false },
   },
   innerLayers: { attic: [['boards/'], ['roof']] },
+  parameters: { max: 2, allowed: { 'src/garage/index.ts': ['park'] } },
+  wholeState: { type: 'House', files: ['src/attic/roof.ts'], callbacks: ['leave'] },
   libraryOwners: { ladder: 'src/attic/roof.ts', '@shop/lamp': 'src/garage/index.ts' },
   maxFileLines: 20,
   maxFunctionLines: 5,
@@ -32,10 +34,10 @@ const smallRules: ArchitectureRules = {
 
 const validSources = {
   'src/cellar/index.ts': `import type { Stats } from 'node:fs'\nexport const wine = Buffer.alloc(1)\nexport type S = Stats\n`,
-  'src/garage/index.ts': `import { lamp } from '@shop/lamp/bulb'\nexport const car = [lamp, Date.now(), process.pid]\n`,
+  'src/garage/index.ts': `import { lamp } from '@shop/lamp/bulb'\nexport const car = [lamp, Date.now(), process.pid]\nexport function park(a, b, c) {}\n`,
   'src/hall/index.ts': `import { wine } from '../cellar/index.ts'\nexport const guest = { process: wine, Date: 1 }.process\n`,
   'src/attic/index.ts': `export * from './roof.ts'\n`,
-  'src/attic/roof.ts': `import 'ladder'\nimport './boards/oak.ts'\nimport { guest } from '../hall/index.ts'\nexport { guest }\n`,
+  'src/attic/roof.ts': `import 'ladder'\nimport './boards/oak.ts'\nimport { guest } from '../hall/index.ts'\nexport { guest }\nexport const open = (house: House, leave) => () => leave(house)\n`,
   'src/attic/boards/oak.ts': `export const oak = 1\n`,
 }
 
@@ -111,6 +113,42 @@ describe('inspectArchitecture', () => {
       { 'src/hall/a.ts': `class A {\n walk() {\n${'//\n'.repeat(5)}}}` },
       'long-function',
       /walk has 7 lines/,
+    ],
+    [
+      'a function with too many parameters',
+      { 'src/garage/a.ts': 'export class A { walk = (a, b, [c]) => {} }' },
+      'parameters',
+      /walk has 3 positional parameters, at most 2/,
+    ],
+    [
+      'an entry of the list of parameters that is not needed',
+      { 'src/garage/index.ts': `import { lamp } from '@shop/lamp/bulb'\nexport function park(a) { lamp }` },
+      'parameters',
+      /index\.ts park of the list is not needed/,
+    ],
+    [
+      'a function that takes the whole state in a file that is not listed',
+      { 'src/garage/a.ts': 'export function enter(house: House) { leave(house) }' },
+      'whole-state',
+      /enter takes House: take the parts/,
+    ],
+    [
+      'a function that takes the whole state and uses parts of it',
+      { 'src/attic/roof.ts': `import 'ladder'\nexport function paint(house: House) { brush(house.wall) }` },
+      'whole-state',
+      /paint does not pass on all of House/,
+    ],
+    [
+      'a function that passes the whole state to one that takes parts',
+      { 'src/attic/roof.ts': `import 'ladder'\nexport function paint({ wall }: House) { leave(wall) }` },
+      'whole-state',
+      /paint does not pass on all of House/,
+    ],
+    [
+      'a listed file that takes the whole state nowhere',
+      { 'src/attic/roof.ts': `import 'ladder'` },
+      'whole-state',
+      /src\/attic\/roof\.ts of the list is not needed/,
     ],
     ['a file for leftovers', { 'src/hall/utils.ts': '' }, 'file-name', /named utils/],
     ['a test file for leftovers', { 'test/utils.test.ts': '' }, 'file-name', /named utils/],

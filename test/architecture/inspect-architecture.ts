@@ -4,6 +4,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { basename, dirname, join, normalize, relative, sep } from 'node:path'
+import {
+  inspectParameters,
+  inspectWholeState,
+  type ParameterRules,
+  type WholeStateRules,
+} from './inspect-parameters.ts'
 import { readSource, type SourceFile, type SourceImport } from './source-file.ts'
 
 export type ViolationKind =
@@ -15,6 +21,8 @@ export type ViolationKind =
   | 'cycle'
   | 'long-file'
   | 'long-function'
+  | 'parameters'
+  | 'whole-state'
   | 'file-name'
   | 'library'
   | 'web-page'
@@ -51,6 +59,8 @@ export interface ArchitectureRules {
   }
   readonly maxFileLines: number
   readonly maxFunctionLines: number
+  readonly parameters?: ParameterRules
+  readonly wholeState?: WholeStateRules
   readonly forbiddenFileNames: readonly string[]
   readonly exceptions: readonly ArchitectureException[]
 }
@@ -73,6 +83,8 @@ export function inspectArchitecture(root: string, rules: ArchitectureRules): Vio
     ...sources.flatMap((file) => inspectSource(file, rules)),
     ...edges.flatMap((edge) => inspectEdge(edge, rules, sources)),
     ...(webPage === undefined ? [] : files.flatMap((file) => inspectWebPage(file, webPage))),
+    ...(rules.parameters === undefined ? [] : inspectParameters(sources, rules.parameters)),
+    ...(rules.wholeState === undefined ? [] : inspectWholeState(sources, rules.wholeState)),
   ]
   const isExcepted = (violation: Violation): boolean =>
     rules.exceptions.some((exception) => covers(exception, violation))

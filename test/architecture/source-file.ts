@@ -13,6 +13,21 @@ export interface SourceFunction {
   readonly name: string
   readonly line: number
   readonly lines: number
+  readonly parameters: readonly SourceParameter[]
+  /** Calls in its body, with those of functions inside it. */
+  readonly calls: readonly SourceCall[]
+}
+
+/** A parameter; a name or type that is not a single word is empty. */
+export interface SourceParameter {
+  readonly name: string
+  readonly type: string
+}
+
+/** A call of a function by its name; `passed` are the arguments that are single names. */
+export interface SourceCall {
+  readonly name: string
+  readonly passed: readonly string[]
 }
 
 export interface NamedPlace {
@@ -63,7 +78,9 @@ export function readSource(path: string, text: string): SourceFile {
     const imported = importOf(node, line)
     if (imported !== undefined) file.imports.push(imported)
     if (functionTypes.has(node.type) && node['body'] !== null) {
-      file.functions.push({ name: nameOfFunction(node, parent), line, lines: lineOf(node.end) - line + 1 })
+      const lines = lineOf(node.end) - line + 1
+      const parameters = (node['params'] as readonly SyntaxNode[]).map(parameterOf)
+      file.functions.push({ name: nameOfFunction(node, parent), line, lines, parameters, calls: callsIn(node) })
     }
     if (node.type === 'Identifier' && !isOnlyALabel(parent, key)) file.names.push({ name: String(node['name']), line })
     if (isCostlyAssertion(node)) file.costlyAssertions.push(line)
@@ -133,6 +150,28 @@ function nameOfFunction(node: SyntaxNode, parent: SyntaxNode | undefined): strin
   const given = (parent?.['id'] as SyntaxNode | null | undefined) ?? (parent?.['key'] as SyntaxNode | null | undefined)
   const name = own ?? given?.['name']
   return typeof name === 'string' ? name : '(anonymous)'
+}
+
+function parameterOf(node: SyntaxNode): SourceParameter {
+  const type = (node['typeAnnotation'] as SyntaxNode | null | undefined)?.['typeAnnotation'] as SyntaxNode | undefined
+  const typeName = (type?.['typeName'] as SyntaxNode | undefined)?.['name']
+  return {
+    name: node.type === 'Identifier' ? String(node['name']) : '',
+    type: typeof typeName === 'string' ? typeName : '',
+  }
+}
+
+function callsIn(functionNode: SyntaxNode): SourceCall[] {
+  const calls: SourceCall[] = []
+  walk(functionNode, undefined, '', (node) => {
+    if (node.type !== 'CallExpression') return
+    const callee = (node['callee'] as SyntaxNode)['name']
+    const passed = (node['arguments'] as readonly SyntaxNode[]).flatMap((argument) =>
+      argument.type === 'Identifier' ? [String(argument['name'])] : [],
+    )
+    if (typeof callee === 'string') calls.push({ name: callee, passed })
+  })
+  return calls
 }
 
 type Visit = (node: SyntaxNode, parent: SyntaxNode | undefined, key: string) => void

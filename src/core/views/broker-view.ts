@@ -1,7 +1,7 @@
 // Read-only views of the broker's state for other modules.
 
 import type { QoS, Topic, TopicFilter, TopicName } from '../../protocol/index.ts'
-import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
 import type { BrokerCounts } from '../state/broker-counts.ts'
 import type { SubscriptionCounts } from '../state/subscription-state.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
@@ -32,10 +32,33 @@ import { type ClientView, viewOf } from './client-view.ts'
 import { listSubscriptions, type SubscriptionFilter, type SubscriptionView } from './subscription-list.ts'
 import type { Slice, SliceWanted } from './walk.ts'
 
-export class BrokerView {
-  readonly #state: BrokerState
+/** What views read. */
+type ViewParts = Readonly<
+  Parts<
+    | 'access'
+    | 'batches'
+    | 'bridges'
+    | 'counts'
+    | 'memory'
+    | 'nowMs'
+    | 'peerTable'
+    | 'retained'
+    | 'router'
+    | 'rules'
+    | 'sessions'
+    | 'settings'
+    | 'storage'
+    | 'subscriptions'
+    | 'topics'
+    | 'waiting'
+    | 'wills'
+  >
+>
 
-  constructor(state: BrokerState) {
+export class BrokerView {
+  readonly #state: ViewParts
+
+  constructor(state: ViewParts) {
     this.#state = state
   }
 
