@@ -61,7 +61,7 @@ const checks: readonly Job[] = [
 const moduleJobs = Object.entries(modules).map(([name, folders]) => sharedJob(name, folders))
 
 const unit: readonly Job[] = [
-  testJob('programs', otherFolders(), { filesAtOnce: 3 }),
+  testJob('programs', otherFolders(), { filesAtOnce: 4 }),
   ...moduleJobs,
   sharedJob('shards', ['conformance'], { SIMULATED_SHARDS: '3' }),
   testJob('memory', ['memory'], { isAlone: true, isCompiledOnce: false }),
