@@ -131,3 +131,29 @@ test('a queue that is full, and a missing exchange, are the reason that is shown
   assert.equal(probed.status, 400)
   assert.match(probed.text, /TEST_FAILED.*ACCESS_REFUSED/)
 })
+
+test('headers and properties of a message come from templates', async (t) => {
+  const rabbitmq = await server()
+  const channel = await channelTo(t, rabbitmq.port)
+  await channel.assertQueue('with-headers', { durable: true })
+  const templates = [
+    'headers_template=[{key=client,value="${clientid}"},{key="x-${payload.number}",value="of ${topic}"}]',
+    'properties_template=[{key=content_type,value="application/json"},{key=priority,value="${payload.number}"},{key=correlation_id,value="${id}"},{key=timestamp,value=1700000000}]',
+  ]
+  const parameters = `routing_key=with-headers,payload_template="\${payload}",${templates.join(',')}`
+  const { broker, client } = await startWith(t, configuration(rabbitmq.port, parameters))
+  await publishAll(client, 7, 8)
+  await until(broker, action, async () => (await channel.checkQueue('with-headers')).messageCount === 1)
+  const message = await channel.get('with-headers', { noAck: true })
+  assert.ok(message !== false)
+  const { headers, contentType, priority, timestamp, correlationId, appId, messageId, deliveryMode } =
+    message.properties
+  assert.match(String(headers?.['client']), /./)
+  assert.match(String(headers?.['x-7']), /^of ./)
+  assert.deepEqual(
+    [contentType, priority, timestamp, appId, deliveryMode],
+    ['application/json', 7, 1_700_000_000, 'godwit', 2],
+  )
+  assert.match(correlationId, /^[0-9A-F]{32}$/)
+  assert.match(messageId, /^[0-9a-f-]{36}$/)
+})

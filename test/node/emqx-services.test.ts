@@ -39,7 +39,7 @@ actions {
   disk_log.a { connector = a, parameters { template = "\${payload}" } }
   s3.a { connector = a, parameters { bucket = bucket, key = "\${clientid}", content = "\${payload}", mode = direct, acl = public_read, min_part_size = 5MB, max_part_size = 5GB } }
   s3.b { connector = a, parameters { bucket = bucket, key = "\${action}/\${node}/\${datetime.rfc3339utc}/\${sequence}", mode = aggregated, container { type = csv, column_order = [timestamp] }, aggregation { time_interval = 1h, max_records = 10000 } } }
-  rabbitmq.a { connector = a, parameters { exchange = e, routing_key = k, delivery_mode = persistent, payload_template = "\${payload}", wait_for_publish_confirmations = true, publish_confirmation_timeout = 30s } }
+  rabbitmq.a { fallback_actions = [{ kind = reference, type = http, name = a }, { kind = republish, args { topic = "x/\${topic}", qos = 1, retain = false, payload = "\${payload}" } }], connector = a, parameters { headers_template = [{ key = a, value = "\${clientid}" }], properties_template = [{ key = content_type, value = "text/plain" }], exchange = e, routing_key = k, delivery_mode = persistent, payload_template = "\${payload}", wait_for_publish_confirmations = true, publish_confirmation_timeout = 30s } }
   mongodb.a { connector = a, parameters { collection = c, payload_template = "\${.}" } }
   clickhouse.a { connector = a, parameters { sql = "INSERT INTO t(a) VALUES ('\${payload}')", batch_value_separator = ", ", undefined_vars_as_null = true } }
   elasticsearch.a { connector = a, parameters { action = create, index = i, id = "\${id}", doc = "\${.}", max_retries = 2 } }

@@ -109,6 +109,18 @@ describe('E2 events', () => {
     }
   })
 
+  test('each event has a spelling with a slash, and each other spelling is its event', () => {
+    for (const [event, { topic, otherTopics }] of eventDefinitions) {
+      for (const other of otherTopics) assert.deepEqual(compileRule(`SELECT * FROM "${other}"`).events, [event], other)
+      const isEvent = topic.startsWith('$events/')
+      assert.equal(
+        otherTopics.some((other) => /^\$events\/\w+\/\w+$/.test(other)),
+        isEvent,
+        event,
+      )
+    }
+  })
+
   test('an event that does not exist is a compile error with a suggestion', () => {
     const error = compileErrorOf('SELECT *\nFROM "$events/client_conected"')
     assert.equal(error.line, 2)

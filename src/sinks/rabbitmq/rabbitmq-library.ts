@@ -19,10 +19,15 @@ export interface RabbitmqSettings {
   readonly requestTimeoutMs: number
 }
 
+/** Headers and properties, as the library names them. */
+export type RabbitmqOptions = Options.Publish
+
 export interface RabbitmqMessage {
   readonly routingKey: string
   readonly payload: Buffer
   readonly id: string
+  /** Headers and properties of the settings. */
+  readonly options: RabbitmqOptions
 }
 
 export interface RabbitmqPublisher {
@@ -266,10 +271,10 @@ class Publisher implements RabbitmqPublisher {
   }
 
   /** Rejects where the channel ends. A message that came back was told of before it is confirmed. */
-  #send({ routingKey, payload, id }: RabbitmqMessage): Promise<WriteOutcome> {
+  #send({ routingKey, payload, id, options: own }: RabbitmqMessage): Promise<WriteOutcome> {
     const { channel, target } = this.#parts
     const { promise, resolve, reject } = Promise.withResolvers<WriteOutcome>()
-    const options = { mandatory: true, persistent: target.isPersistent, messageId: id, appId: 'godwit' }
+    const options = { mandatory: true, persistent: target.isPersistent, appId: 'godwit', ...own, messageId: id }
     channel.publish(target.exchange, routingKey, payload, options, (error: unknown) => {
       const returned = this.#returned.get(id)
       if (returned !== undefined) return resolve({ outcome: 'refused', why: returned })

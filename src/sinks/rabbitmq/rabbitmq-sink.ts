@@ -24,6 +24,7 @@ import {
   type RabbitmqPublisher,
   type RabbitmqSettings,
 } from './rabbitmq-library.ts'
+import { optionsOf, problemOfProperties, propertiesRenderer } from './rabbitmq-properties.ts'
 
 type RabbitmqConnector = NamedValue<ConnectorsConfig['rabbitmq']>
 type RabbitmqAction = NamedValue<ActionsConfig['rabbitmq']>
@@ -39,19 +40,21 @@ const maxMessagesPerWrite = 1_000
 export const rabbitmqSinkType: SinkType<RabbitmqAction, RabbitmqConnector> = {
   problemOfConnector: (connector) => problemOfServer({ server: serverOf(connector) }, defaultPort),
 
-  problemOfAction: ({ parameters: { exchange, routing_key: key } }) =>
-    exchange === '' && key === ''
+  problemOfAction: ({ parameters }) =>
+    parameters.exchange === '' && parameters.routing_key === ''
       ? 'parameters.routing_key: write a routing key; with the default exchange (empty) it is the name of a queue'
-      : undefined,
+      : problemOfProperties(parameters),
 
   renderer({ parameters }, compile, allColumns) {
     const key = compile(parameters.routing_key)
     const payload = parameters.payload_template === undefined ? undefined : compile(parameters.payload_template)
+    const properties = propertiesRenderer(parameters, compile)
     return (data) => ({
       payload: bytesOfText(payload === undefined ? allColumns(data) : payload.render(data)),
       attributes: [
         [keyAttribute, routingKey(textOf(key.render(data), 'the routing key'))],
         [idAttribute, randomUUID()],
+        ...properties(data),
       ],
     })
   },
@@ -133,5 +136,10 @@ class RabbitmqSink implements Sink {
 
 function messageOfEntry({ payload, attributes }: SpoolEntry): RabbitmqMessage {
   const said = new Map(attributes)
-  return { routingKey: said.get(keyAttribute) ?? '', id: said.get(idAttribute) ?? '', payload }
+  return {
+    routingKey: said.get(keyAttribute) ?? '',
+    id: said.get(idAttribute) ?? '',
+    payload,
+    options: optionsOf(attributes),
+  }
 }

@@ -1,5 +1,6 @@
 // connectors.rabbitmq, actions.rabbitmq, sources.rabbitmq: messages for exchanges of RabbitMQ, and of its queues.
 
+import { listOf, record } from '../../schema/collections.ts'
 import { duration } from '../../schema/quantities.ts'
 import { section, setting } from '../../schema/setting.ts'
 import { choice, integer, optional } from '../../schema/setting-type.ts'
@@ -15,6 +16,8 @@ import {
   template,
 } from './sink-parts.ts'
 
+const maxPairs = 64
+const pair = record('a pair', { key: template, value: template }, ['key', 'value'])
 const maxHeartbeatMs = 3_600_000
 
 const rabbitmqConnector = section('One RabbitMQ server.', {
@@ -51,6 +54,13 @@ const rabbitmqAction = section('One kind of message.', {
     payload_template: setting(optional(template, 'none'), undefined, {
       description: 'Payload, a template.',
       defaultWords: 'all columns as JSON',
+    }),
+    headers_template: setting(listOf(pair, maxPairs), [], {
+      description: 'Headers: a list of {key, value}. Both are templates.',
+    }),
+    properties_template: setting(listOf(pair, maxPairs), [], {
+      description:
+        'Properties: a list of {key, value}. The key is app_id, content_encoding, content_type, correlation_id, expiration, priority, reply_to, timestamp, type or user_id; the value is a template.',
     }),
     wait_for_publish_confirmations: ofEmqx,
     publish_confirmation_timeout: ofEmqx,

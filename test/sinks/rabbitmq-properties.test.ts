@@ -1,0 +1,73 @@
+// Headers and properties of messages for RabbitMQ.
+
+/* oxlint-disable no-template-curly-in-string -- templates of rules */
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { compileSinkTemplate } from '../../src/shard/rules/action-entries.ts'
+import { optionsOf, problemOfProperties, propertiesRenderer } from '../../src/sinks/rabbitmq/rabbitmq-properties.ts'
+
+type RabbitmqParameters = Parameters<typeof propertiesRenderer>[0]
+
+const pairs = (all: Readonly<Record<string, string>>) =>
+  Object.entries(all).map(
+    ([key, value]) =>
+      new Map([
+        ['key', key],
+        ['value', value],
+      ]),
+  )
+
+function parametersOf(headers: Readonly<Record<string, string>>, properties: Readonly<Record<string, string>>) {
+  return { headers_template: pairs(headers), properties_template: pairs(properties) } as unknown as RabbitmqParameters
+}
+
+function optionsFor(
+  headers: Readonly<Record<string, string>>,
+  properties: Readonly<Record<string, string>>,
+  data: Readonly<Record<string, unknown>>,
+) {
+  return optionsOf(propertiesRenderer(parametersOf(headers, properties), compileSinkTemplate)(data))
+}
+
+test('names and values of headers and values of properties are templates', () => {
+  const options = optionsFor(
+    { '${a}-x': 'v ${b}' },
+    { content_type: 'text/${a}', priority: '${b}', timestamp: '1700000000', app_id: 'own' },
+    { a: 'plain', b: 5 },
+  )
+  assert.deepEqual(
+    { ...options, headers: { ...options.headers } },
+    {
+      headers: { 'plain-x': 'v 5' },
+      contentType: 'text/plain',
+      priority: 5,
+      timestamp: 1_700_000_000,
+      appId: 'own',
+    },
+  )
+  assert.deepEqual(optionsOf([['routing_key', 'a']]), {})
+})
+
+test('a header named __proto__ is a header', () => {
+  assert.deepEqual(Object.keys(optionsFor({ __proto_: 'x', ['__proto__']: 'y' }, {}, {}).headers ?? {}), [
+    '__proto_',
+    '__proto__',
+  ])
+})
+
+test('what cannot be sent fails when it is rendered', () => {
+  assert.throws(() => optionsFor({}, { priority: '${a}' }, { a: 'high' }), /the property priority is "high"/)
+  assert.throws(() => optionsFor({}, { priority: '256' }, {}), /from 0 to 255/)
+  assert.throws(() => optionsFor({ ['x'.repeat(256)]: '' }, {}, {}), /the name of a header is longer than 255 bytes/)
+  assert.throws(() => optionsFor({}, { type: 'x'.repeat(256) }, {}), /the property type is longer than 255 bytes/)
+})
+
+test('properties that are not there, or that the broker sets, are refused', () => {
+  assert.equal(problemOfProperties(parametersOf({}, { content_type: 'a' })), undefined)
+  assert.match(
+    problemOfProperties(parametersOf({}, { message_id: 'a' })) ?? '',
+    /no property "message_id" to set: the broker sets message_id/,
+  )
+  assert.match(problemOfProperties(parametersOf({}, { cluster_id: 'a' })) ?? '', /write one of app_id, /)
+})
