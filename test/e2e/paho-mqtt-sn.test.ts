@@ -36,3 +36,10 @@ const ofSamples = [
 test('[F3] the sample programs of Paho: the gateway answers as it did to them', async (t) => {
   await playRecordings(t, 'paho-samples', ofSamples)
 })
+
+/** Messages of the client of 2.0. */
+const ofVersion2 = ['two/one first', 'sensors/temperature second', 'two/kept kept', 'two/will gone']
+
+test('[2.0] the packet library of Paho for MQTT-SN 2.0: the gateway answers as it did to the client', async (t) => {
+  await playRecordings(t, 'paho-mqtt-sn-2', ofVersion2, ['gateway.mqttsn.protocol_2=true'])
+})

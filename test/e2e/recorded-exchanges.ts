@@ -94,8 +94,13 @@ class Heard {
   }
 }
 
-/** `published`: by the clients, as `topic payload`. */
-export async function playRecordings(t: Scope, name: string, published: readonly string[]): Promise<void> {
+/** `published`: by the clients, as `topic payload`. `settings`: more of them. */
+export async function playRecordings(
+  t: Scope,
+  name: string,
+  published: readonly string[],
+  settings: readonly string[] = [],
+): Promise<void> {
   const gatewayPort = await reservePort(t)
   const predefined = '[{id=1,topic="sensors/temperature"},{id=2,topic="sensors/humidity"}]'
   const { port } = await startBroker(t, {
@@ -105,6 +110,7 @@ export async function playRecordings(t: Scope, name: string, published: readonly
       // A slow machine gets no datagram twice.
       'gateway.mqttsn.retry_interval=10m',
       'node.shards=2',
+      ...settings,
     ],
   })
   const client = await connectAsync(`mqtt://127.0.0.1:${port}`)
