@@ -53,10 +53,10 @@ const columns = (): readonly Column<ClientRow>[] => [
     value: (row) => row.disconnected_at ?? row.connected_at ?? row.created_at,
     render: (row) => <LocalTime text={row.disconnected_at ?? row.connected_at ?? row.created_at} />,
   },
-  { key: 'subscriptions_cnt', title: t('subscriptions'), value: (row) => row.subscriptions_cnt, isNumber: true },
   { key: 'mqueue_len', title: t('waiting'), value: (row) => row.mqueue_len, isNumber: true },
   { key: 'inflight', title: t('inflight'), value: ({ inflight }) => inflight, isNumber: true },
   { key: 'mqueue_dropped', title: t('dropped'), value: (row) => row.mqueue_dropped, isNumber: true },
+  { key: 'subscriptions_cnt', title: t('subscriptions'), value: (row) => row.subscriptions_cnt, isNumber: true },
 ]
 
 /** As people write it. */
