@@ -448,9 +448,9 @@ function identityOf({ connection, namespace, clientId }: Attempt, success: Admis
 }
 
 /** The authenticated name: a client that proved its client ID may send any user name. */
-function principalOf({ by, username, isByClientId }: Admission): string {
+function principalOf({ by, username, provesClientId }: Admission): string {
   if (by === 'anonymous') return 'anonymous'
-  return isByClientId === true ? 'clientid' : `user:${username ?? ''}`
+  return provesClientId === true ? 'clientid' : `user:${username ?? ''}`
 }
 
 function reasonText(reason: ReasonCode): string {

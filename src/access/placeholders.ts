@@ -1,6 +1,6 @@
 // Placeholders for properties of a client in configured texts: `%c` or `${clientid}`.
 
-/** Values by the longer name. Undefined: the placeholder stays. */
+/** Values by their long name. Undefined: the placeholder is replaced by nothing. */
 export interface Placeholders {
   readonly clientid?: string | undefined
   readonly username?: string | undefined
@@ -34,7 +34,7 @@ const letters: Readonly<Record<string, keyof Placeholders>> = {
 
 const names: ReadonlySet<string> = new Set(Object.values(letters))
 
-/** Replaces placeholders in one pass: inserted values are not searched again. Other text is unchanged. */
+/** Replaces placeholders in one pass: inserted values are not searched again. Other text is unchanged, unknown placeholders included. */
 export function fillPlaceholders(pattern: string, values: Placeholders): string {
   return pattern.replace(/%([A-Za-z])|\$\{([a-z_]+)\}/g, (found, letter?: string, name?: string) => {
     const key = letter === undefined ? name : letters[letter]

@@ -1,4 +1,5 @@
-// The single JSON file that EMQX 4 exports: what of it exists here becomes tables of an archive, the rest is named.
+// Converts the single JSON file that EMQX 4 exports. Entries that Godwit supports become tables of an archive; others are listed in
+// `skipped`.
 //
 //   auth_mnesia, auth_username, auth_clientid   credentials   base64(4 bytes of salt, digest in hexadecimal)
 //   acl_mnesia                                  rules
@@ -12,15 +13,15 @@ import { type ConvertedMembers, membersOf } from './converted-tables.ts'
 import type { TableName, TableRecord } from './tables.ts'
 
 export interface ConvertedExport {
-  /** By name, as in an archive. */
+  /** Members of an archive, by name. */
   readonly members: ConvertedMembers
-  /** What is not taken over, a sentence each. */
+  /** One sentence for each kind of entry that is not converted. */
   readonly skipped: readonly string[]
 }
 
 type Entry = Readonly<Record<string, unknown>>
 
-/** Throws InvalidArchive where it is no such file. */
+/** Throws InvalidArchive if the text is not an export of EMQX 4. */
 export function convertEmqx4Export(text: string): ConvertedExport {
   const whole = parse(text)
   const skipped: string[] = []
@@ -75,10 +76,10 @@ function parse(text: string): Entry {
   return whole as Entry
 }
 
-/** Those that can be read; how many cannot is told. */
+/** Returns the entries that can be read, and adds the number of the others to `skipped`. */
 function readEntries(
   whole: Entry,
-  left: string[],
+  skipped: string[],
   name: string,
   read: (entry: Entry) => TableRecord | undefined,
 ): TableRecord[] {
@@ -87,7 +88,7 @@ function readEntries(
   const found = part.flatMap((entry: unknown) =>
     typeof entry === 'object' && entry !== null ? (read(entry as Entry) ?? []) : [],
   )
-  if (found.length < part.length) left.push(`${name}: ${part.length - found.length} entries cannot be read`)
+  if (found.length < part.length) skipped.push(`${name}: ${part.length - found.length} entries cannot be read`)
   return found
 }
 
@@ -99,11 +100,11 @@ function credentialOf(entry: Entry): CredentialRecord | undefined {
   if ((type !== 'username' && type !== 'clientid') || typeof login !== 'string' || typeof password !== 'string') {
     return undefined
   }
-  const kept = Buffer.from(password, 'base64')
-  const digest = kept.toString('latin1', saltBytes)
+  const bytes = Buffer.from(password, 'base64')
+  const digest = bytes.toString('latin1', saltBytes)
   const algorithm = /^[0-9a-f]+$/.test(digest) ? digests[digest.length] : undefined
   if (algorithm === undefined) return undefined
-  const salt = kept.subarray(0, saltBytes)
+  const salt = bytes.subarray(0, saltBytes)
   const hash = Buffer.from(digest, 'hex')
   const createdAtMs = timeOf(entry['created_at'])
   return {
@@ -123,17 +124,17 @@ const actions: Readonly<Record<string, RuleRecord['action']>> = { pub: 'publish'
 
 function ruleOf(entry: Entry): RuleRecord | undefined {
   const { type, login, topic, action, access, allow } = entry
-  const isAboutAll = type === 'all' || login === 'all' || login === '$all' || login === undefined
-  const does = typeof action === 'string' ? actions[action] : undefined
-  if (does === undefined || typeof topic !== 'string') return undefined
+  const appliesToAll = type === 'all' || login === 'all' || login === '$all' || login === undefined
+  const mappedAction = typeof action === 'string' ? actions[action] : undefined
+  if (mappedAction === undefined || typeof topic !== 'string') return undefined
   const isAllowed = typeof allow === 'boolean' ? allow : access === 'allow'
   if (typeof allow !== 'boolean' && access !== 'allow' && access !== 'deny') return undefined
   return {
     kind: 'rule',
-    about: isAboutAll ? 'all' : type === 'clientid' ? 'clientid' : 'username',
-    who: isAboutAll ? '' : textOf(login),
+    about: appliesToAll ? 'all' : type === 'clientid' ? 'clientid' : 'username',
+    who: appliesToAll ? '' : textOf(login),
     topic,
-    action: does,
+    action: mappedAction,
     permit: isAllowed ? 'allow' : 'deny',
     createdAtMs: timeOf(entry['created_at']),
   }
@@ -141,10 +142,11 @@ function ruleOf(entry: Entry): RuleRecord | undefined {
 
 function banOf(entry: Entry): TableRecord | undefined {
   const { who, by, reason, at, until } = entry
-  const [as, name] = Object.entries(typeof who === 'object' && who !== null ? who : {})[0] ?? [entry['type'], who]
-  if ((as !== 'clientid' && as !== 'username' && as !== 'peerhost') || typeof name !== 'string') return undefined
+  const [banKind, name] = Object.entries(typeof who === 'object' && who !== null ? who : {})[0] ?? [entry['type'], who]
+  if ((banKind !== 'clientid' && banKind !== 'username' && banKind !== 'peerhost') || typeof name !== 'string')
+    return undefined
   const untilMs = typeof until === 'number' ? until * 1_000 : undefined
-  return { kind: 'ban', as, who: name, reason: textOf(reason), by: textOf(by), atMs: timeOf(at), untilMs }
+  return { kind: 'ban', as: banKind, who: name, reason: textOf(reason), by: textOf(by), atMs: timeOf(at), untilMs }
 }
 
 function appOf(entry: Entry): TableRecord | undefined {
@@ -175,5 +177,3 @@ function timeOf(value: unknown): number {
   if (typeof value !== 'number' || !(value > 0)) return 0
   return value < 100_000_000_000 ? value * 1_000 : value
 }
-
-/** What could not be read back is not written: the archive is to be carried out later. */

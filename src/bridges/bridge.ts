@@ -137,14 +137,14 @@ export class Bridge implements LinkCallbacks {
   }
 
   status(): BridgeStatus {
-    const { server, attempts } = this.#backoff
+    const { server, failures } = this.#backoff
     return {
       name: this.#settings.name,
       state: this.#state,
       sinceMs: this.#sinceMs,
       server,
       version: this.#versions.with(server, this.#settings).version,
-      attempts,
+      attempts: failures,
       lastError: this.#lastError?.text,
       lastErrorAtMs: this.#lastError?.atMs,
       inFlight: this.#transfer?.inFlight ?? 0,

@@ -155,7 +155,7 @@ export class MessageTransfer {
   /** Pauses reading from the side whose messages the other side receives more slowly. */
   pauseFasterSide(): void {
     const { remote, local } = this.#dependencies
-    if (remote.unsentAnswers > maxUnreadAcks)
+    if (remote.unwrittenAcks > maxUnreadAcks)
       return this.#dependencies.handleProtocolError('it asks for answers and reads none')
     if (remote.unsentBytes > maxUnsentBytes) local.pauseReading()
     if (local.unsentBytes > maxUnsentBytes || !this.#canReceive) remote.pauseReading()
@@ -164,8 +164,8 @@ export class MessageTransfer {
 
   resumeReading(): void {
     const { remote, local } = this.#dependencies
-    if (local.isReadingPaused && remote.unsentBytes <= resumeBelowBytes) local.release()
-    if (remote.isReadingPaused && this.#canReceive && local.unsentBytes <= resumeBelowBytes) remote.release()
+    if (local.isReadingPaused && remote.unsentBytes <= resumeBelowBytes) local.resumeReading()
+    if (remote.isReadingPaused && this.#canReceive && local.unsentBytes <= resumeBelowBytes) remote.resumeReading()
   }
 
   /** Whether another message may be received. */

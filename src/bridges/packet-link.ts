@@ -22,7 +22,7 @@ import {
 import { type ByteStream, receiveFrom, type StreamReceiver } from '../transports/index.ts'
 
 const firstBufferBytes = 16_384
-/** Of a link whose other end keeps written buffers: as many bytes as it last wrote, and at least these. */
+/** Minimum size of a new buffer if the other end keeps written buffers; otherwise a new buffer has the size of the last write. */
 const minBufferBytes = 256
 /** Larger buffers are not reused. */
 const maxReusedBytes = 262_144
@@ -52,6 +52,7 @@ export interface LinkDecoderOptions extends PacketDecoderOptions {
 
 export interface LinkOptions {
   readonly decoder: LinkDecoderOptions
+  /** Runs `work` at the end of the current callback. */
   readonly later: (work: () => void) => void
   /**
    * If true, received chunks belong to this link, so unread bytes may stay in them, and written buffers are reused
@@ -75,14 +76,14 @@ export class PacketLink implements StreamReceiver {
   #isReadingPaused = false
   #isClosed = false
   #buffer: Buffer | undefined
-  /** Written, for reuse. */
+  /** A buffer whose write is complete, for reuse. */
   #freeBuffer: Buffer | undefined
   #used = 0
   #writingBytes = 0
   #lastWrittenBytes = 0
   /** Acknowledgements in the collected packets, and in the write in progress. */
-  #answers = 0
-  #writingAnswers = 0
+  #collectedAcks = 0
+  #writingAcks = 0
   #flushIsPlanned = false
 
   constructor(callbacks: LinkCallbacks, stream: ByteStream, options: LinkOptions) {
@@ -101,15 +102,15 @@ export class PacketLink implements StreamReceiver {
     return this.#used + this.#writingBytes
   }
 
-  /** Number of acknowledgements that the other side has not read. */
-  get unsentAnswers(): number {
-    return this.#answers + this.#writingAnswers
+  /** Number of acknowledgements whose write is not complete. */
+  get unwrittenAcks(): number {
+    return this.#collectedAcks + this.#writingAcks
   }
 
   acknowledge(type: AckType, packetId: PacketId): void {
     writeAck(type, packetId, this.#reserve(ackBytes), this.#used)
     this.#used += ackBytes
-    this.#answers++
+    this.#collectedAcks++
   }
 
   send(packet: ControlPacket): void {
@@ -127,14 +128,14 @@ export class PacketLink implements StreamReceiver {
     return bytes
   }
 
-  /** Reading pauses until `release`. */
+  /** Pauses reading until `resumeReading`. */
   pauseReading(): void {
     if (this.#isReadingPaused) return
     this.#isReadingPaused = true
     this.#stream.pause()
   }
 
-  release(): void {
+  resumeReading(): void {
     if (!this.#isReadingPaused) return
     this.#isReadingPaused = false
     this.#options.later(() => {
@@ -165,14 +166,14 @@ export class PacketLink implements StreamReceiver {
     this.#stream.destroy()
   }
 
-  /** Of its stream. */
+  /** Called by the stream. */
   handleEnd(error: Error | undefined): void {
     const wasOver = this.#isClosed
     this.#isClosed = true
     if (!wasOver) this.#callbacks.handleClosed(this, error)
   }
 
-  /** Of its stream. */
+  /** Called by the stream. */
   handleChunk(chunk: Buffer): void {
     if (this.#isClosed) return
     this.#callbacks.handleBytes(this, chunk.length)
@@ -247,11 +248,11 @@ export class PacketLink implements StreamReceiver {
     if (bytes === undefined) return
     this.#writingBytes = bytes.length
     this.#lastWrittenBytes = bytes.length
-    this.#writingAnswers = this.#answers
-    this.#answers = 0
+    this.#writingAcks = this.#collectedAcks
+    this.#collectedAcks = 0
     this.#stream.write(bytes, () => {
       this.#writingBytes = 0
-      this.#writingAnswers = 0
+      this.#writingAcks = 0
       if (this.#options.ownsChunks && buffer !== undefined && buffer.length <= maxReusedBytes) this.#freeBuffer = buffer
       if (this.#isClosed) return
       if (this.#used > 0) this.flush()
@@ -259,7 +260,7 @@ export class PacketLink implements StreamReceiver {
     })
   }
 
-  /** Returns the collected packets and their buffer. */
+  /** Takes the collected packets out of the link; undefined: there are none. */
   #takeBuffer(): Buffer | undefined {
     const buffer = this.#buffer
     if (buffer === undefined || this.#used === 0) return undefined

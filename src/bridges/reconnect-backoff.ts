@@ -3,7 +3,7 @@
 const firstPauseMs = 500
 /** After a connection of this duration the backoff starts again. */
 export const stableAfterMs = 10_000
-/** QUIC is tried again after this time, then after increasing times. */
+/** While a fallback server is used, the preferred server (if it uses QUIC) is tried after this time, then after increasing times. */
 const firstPreferredRetryMs = 60_000
 const maxPreferredRetryMs = 600_000
 
@@ -25,7 +25,8 @@ export class ReconnectBackoff {
     return this.#servers[this.#at]
   }
 
-  get attempts(): number {
+  /** Consecutive failures. */
+  get failures(): number {
     return this.#failures
   }
 
@@ -47,7 +48,8 @@ export class ReconnectBackoff {
   }
 
   /**
-   * When to try the preferred server next to the current one; undefined: it is the current one, or does not use QUIC.
+   * Returns the delay until the preferred server is tried while the current connection stays open; undefined: it is the current
+   * server, or does not use QUIC.
    */
   preferredAfterMs(): number | undefined {
     if (this.#at === 0 || !this.#servers[0].startsWith('mqtt-quic')) return undefined

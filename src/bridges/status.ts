@@ -50,7 +50,7 @@ export interface BridgeStatus {
   readonly sinceMs: number
   /** The current URL. */
   readonly server: string
-  /** The current MQTT version: 5 also if the remote broker is Godwit. */
+  /** The current MQTT version; 5 also if the remote broker is Godwit and the bridge uses extensions of 5. */
   readonly version: ProtocolVersion
   /** Attempts since the last connection. */
   readonly attempts: number
@@ -61,13 +61,13 @@ export interface BridgeStatus {
   readonly inFlight: number
   readonly spooled: number
   readonly oldestAtMs: number | undefined
-  /** Messages that were dropped from or before the queue. */
+  /** Messages that were dropped while queued, or not queued at all. */
   readonly spoolDropped: number
   /** Drops by reason. */
   readonly spoolDrops: Readonly<Record<string, number>>
   /** Filters of clients that are subscribed at the remote broker, directly or covered by others. */
   readonly passedOn: number
-  /** Filters that exceed the limit, or that the remote broker refused. */
+  /** Filters of clients that are not subscribed at the remote broker: above the limit, or refused there. */
   readonly notPassedOn: number
   readonly counters: Readonly<BridgeCounters>
 }

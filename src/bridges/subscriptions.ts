@@ -186,12 +186,12 @@ export function remotePackets(
     ...(subscriptionIdentifier === undefined ? {} : { subscriptionIdentifier }),
     ...(subscribeUserProperties.length === 0 ? {} : { userProperties: subscribeUserProperties }),
   }
-  const isSaid = version === 5 && Object.keys(properties).length > 0
+  const hasProperties = version === 5 && Object.keys(properties).length > 0
   const saysHowItGoes = version === 5 && unsubscribeUserProperties.length > 0
   const farewell = saysHowItGoes ? { userProperties: unsubscribeUserProperties } : undefined
   return [
     ...unsubscribePackets(gone, { most, properties: farewell }, ids.next),
-    ...subscribePackets(requests, { most, properties: isSaid ? properties : undefined }, ids.next),
+    ...subscribePackets(requests, { most, properties: hasProperties ? properties : undefined }, ids.next),
   ]
 }
 

@@ -49,12 +49,12 @@ export class VersionNegotiation {
     const { language, bit } = this.#of(server)
     const isAsConfigured = language === 'as configured'
     const isForBridges = isAsConfigured && saysBridge(settings)
-    const isSaid = bit === 'said' || bit === 'said again'
+    const isSent = bit === 'said' || bit === 'said again'
     return {
       version: isAsConfigured ? settings.version : 5,
       language,
-      saysBridge: isForBridges && isSaid,
-      lacksBit: isForBridges && !isSaid,
+      saysBridge: isForBridges && isSent,
+      lacksBit: isForBridges && !isSent,
     }
   }
 
@@ -73,11 +73,11 @@ export class VersionNegotiation {
     servers.failedTries = 0
   }
 
-  /** It does not accept the bit, or seems not to; `isSaid`: it said so. Returns true if it must be tried without. */
-  leaveBitOut(server: string, isSaid: boolean): boolean {
+  /** The remote broker does not accept the bit, or seems not to; `isExplicit`: it reported that. Returns true if the next attempt must be without the bit. */
+  leaveBitOut(server: string, isExplicit: boolean): boolean {
     const servers = this.#of(server)
     if (servers.bit !== 'said' && servers.bit !== 'said again') return false
-    servers.bit = isSaid || servers.bit === 'said again' ? 'left out' : 'left out once'
+    servers.bit = isExplicit || servers.bit === 'said again' ? 'left out' : 'left out once'
     return true
   }
 

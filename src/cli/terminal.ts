@@ -1,4 +1,4 @@
-// What every command speaks through: results on stdout, one line for each problem on stderr, an exit code.
+// Output of a command: results on stdout, one line for each problem on stderr, an exit code.
 
 import { Readable } from 'node:stream'
 import type { ReadStream } from 'node:tty'
@@ -7,13 +7,13 @@ export const exitCodes = { done: 0, failed: 1, wrongUsage: 2 } as const
 
 export interface TextOutput {
   write(text: string): unknown
-  /** Of a terminal: people look at it. */
+  /** Whether the output is a terminal. */
   readonly isTTY?: boolean
   /** Width of the terminal. */
   readonly columns?: number
 }
 
-/** What is read from: a terminal, a pipe or a file. */
+/** Input of a command: a terminal, a pipe or a file. */
 export type TextInput = NodeJS.ReadableStream & Partial<Pick<ReadStream, 'isTTY' | 'setRawMode'>>
 
 export class Terminal {
@@ -29,28 +29,28 @@ export class Terminal {
     this.usesColors = usesColors
   }
 
-  /** People read what is said, and no program. */
-  get isForPeople(): boolean {
+  /** The output is a terminal, not a pipe or a file. */
+  get isTerminal(): boolean {
     return this.output.isTTY === true
   }
 
-  /** Undefined: the output is no terminal, or its width is not known. */
+  /** Width of the terminal; undefined: the output is no terminal, or its width is not known. */
   get columns(): number | undefined {
-    return this.isForPeople ? this.output.columns : undefined
+    return this.isTerminal ? this.output.columns : undefined
   }
 
   say(text: string): void {
     this.output.write(text)
   }
 
-  /** One line for each problem. Gives the exit code of what failed. */
+  /** Writes one line for each problem. Returns the exit code of a failure. */
   fail(...problems: readonly string[]): number {
     for (const problem of problems) this.errors.write(`godwit: ${problem}\n`)
     return exitCodes.failed
   }
 }
 
-/** Where people look, unless they have said otherwise: `NO_COLOR` with any value but an empty one (no-color.org). */
+/** Returns whether a command uses colors: on a terminal, unless `NO_COLOR` is set and not empty (no-color.org). */
 export function wantsColors(
   { isTTY }: TextOutput,
   { NO_COLOR: noColor, TERM: name }: Readonly<Record<string, string | undefined>>,

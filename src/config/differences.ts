@@ -1,3 +1,5 @@
+// Differences between two configurations, and what they need to apply; the whole configuration as text or object.
+
 import type { HeldSetting } from './check/check-settings.ts'
 import type { GodwitConfig } from './godwit-config.ts'
 import type { AppliesOn } from './schema/setting.ts'
@@ -15,10 +17,10 @@ export interface Difference {
   readonly old: string | undefined
   readonly new: string | undefined
   /** When the new value applies. */
-  readonly takes: AppliesOn
+  readonly appliesOn: AppliesOn
   readonly hasEffect: boolean
-  /** False: the default of a new or removed item. */
-  readonly isSaid: boolean
+  /** False: the setting is only the default of a new or removed item, such as a listener. */
+  readonly isWritten: boolean
 }
 
 /** Returns the settings of `after` that differ from `before`, in the order of the reference. */
@@ -29,9 +31,10 @@ export function differences(before: GodwitConfig, after: GodwitConfig): readonly
     const old = before.held.get(key)
     const now = after.held.get(key)
     if (old?.text === now?.text) continue
-    const { takes, hasEffect } = now ?? old ?? { takes: 'at-restart', hasEffect: true }
-    const isSaid = old === undefined ? now?.isDefault === false : now !== undefined || !old.isDefault
-    found.push({ key, old: show(old), new: show(now), takes, hasEffect, isSaid })
+    const { appliesOn, hasEffect } = now ?? old ?? { appliesOn: 'at-restart', hasEffect: true }
+    const exists = old !== undefined && now !== undefined
+    const isWritten = exists || (now ?? old)?.isDefault === false
+    found.push({ key, old: show(old), new: show(now), appliesOn, hasEffect, isWritten })
   }
   return found
 }
@@ -51,11 +54,11 @@ export interface ApplyResult {
  * are reported, not its many defaults.
  */
 export function applyResultOf(found: readonly Difference[], live: readonly Difference[]): ApplyResult {
-  const told = found.filter(({ isSaid, hasEffect, key }) => isSaid || (hasEffect && enabledKeys.test(key)))
-  const held = new Set(live)
-  const others = told.filter((difference) => !held.has(difference))
+  const reported = found.filter(({ isWritten, hasEffect, key }) => isWritten || (hasEffect && enabledKeys.test(key)))
+  const applied = new Set(live)
+  const others = reported.filter((difference) => !applied.has(difference))
   return {
-    changed: told.filter((difference) => held.has(difference)),
+    changed: reported.filter((difference) => applied.has(difference)),
     needsRestart: others.filter(({ hasEffect }) => hasEffect),
     withoutEffect: others.filter(({ hasEffect }) => !hasEffect),
   }
@@ -74,14 +77,14 @@ interface Description {
 }
 
 /**
- * Returns the whole configuration as one object, each section an object in it, secrets masked. Except for these it can
- * be read as a configuration.
+ * Returns the whole configuration as one object, each section an object in it, secrets masked. Apart from masked secrets it
+ * can be read as a configuration.
  */
 export function describeAsObject(config: GodwitConfig): Readonly<Record<string, DescribedValue>> {
   const whole: Description = Object.create(null) as Description
   const listeners = new Set(config.listeners.map(({ kind, name }) => `${kind} ${name}`))
   for (const setting of config.held.values()) {
-    if (isUnusedListener(setting, listeners) || isIgnoredOfService(setting)) continue
+    if (isUnusedListener(setting, listeners) || isIgnoredServiceSetting(setting)) continue
     const names = setting.path.slice(0, -1)
     let place = whole
     for (const name of names) place = (place[name] ??= Object.create(null) as Description) as Description
@@ -92,7 +95,7 @@ export function describeAsObject(config: GodwitConfig): Readonly<Record<string, 
 }
 
 /** Connectors, actions and sources have settings of EMQX that are ignored: they are omitted unless they are written. */
-function isIgnoredOfService({ path: [section], hasEffect, isDefault }: HeldSetting): boolean {
+function isIgnoredServiceSetting({ path: [section], hasEffect, isDefault }: HeldSetting): boolean {
   return isDefault && !hasEffect && (section === 'connectors' || section === 'actions' || section === 'sources')
 }
 

@@ -19,7 +19,7 @@ export interface Shape {
   faultOf(value: unknown): ShapeError | undefined
 }
 
-/** Compiles the check of a schema at its first use: there are hundreds, and a start needs none. */
+/** Compiles the check of a schema at its first use: compiling all the hundreds of schemas would slow the start. */
 export function shapeOf(schema: TSchema): Shape {
   let validator: Validator | undefined
   return {
@@ -28,23 +28,23 @@ export function shapeOf(schema: TSchema): Shape {
       if (validator.Check(value)) return undefined
       const errors = validator.Errors(value)
       const [first] = errors
-      if (first === undefined) return { path: '', message: 'is not of the right shape', isMissing: false }
+      if (first === undefined) return { path: '', message: 'does not match the schema', isMissing: false }
       const isMissing = first.keyword === 'required'
       const missing = first.keyword === 'required' ? first.params.requiredProperties : []
       const path = missing.length === 0 ? first.instancePath : `${first.instancePath}/${missing[0]}`
-      return { path, message: wordsOf(first, errors), isMissing }
+      return { path, message: messageOf(first, errors), isMissing }
     },
   }
 }
 
 type SchemaError = ReturnType<Validator['Errors']>[number]
 
-const wordsOfChoices: ReadonlySet<string> = new Set(['enum', 'const', 'type', 'anyOf', 'boolean'])
+const unionKeywords: ReadonlySet<string> = new Set(['enum', 'const', 'type', 'anyOf', 'boolean'])
 
-/** The library has a sentence for each part of a choice; here the whole choice is described. */
-function wordsOf(first: SchemaError, errors: readonly SchemaError[]): string {
+/** For a union the library reports each branch; this makes one message of all. */
+function messageOf(first: SchemaError, errors: readonly SchemaError[]): string {
   const atSamePlace = errors.filter(({ instancePath }) => instancePath === first.instancePath)
-  const narrower = atSamePlace.find(({ keyword }) => !wordsOfChoices.has(keyword))
+  const narrower = atSamePlace.find(({ keyword }) => !unionKeywords.has(keyword))
   if (narrower !== undefined) return narrower.message
   const allowed = atSamePlace.flatMap((error) => {
     if (error.keyword === 'enum') return error.params.allowedValues
@@ -53,7 +53,7 @@ function wordsOf(first: SchemaError, errors: readonly SchemaError[]): string {
   if (allowed.length > 0) return `must be ${oneOf(allowed)}`
   const types = atSamePlace.flatMap((error) => (error.keyword === 'type' ? error.params.type : []))
   if (types.length > 0) return `must be ${oneOf(types)}`
-  return first.keyword === 'boolean' ? 'is not known here' : first.message
+  return first.keyword === 'boolean' ? 'is not a known key' : first.message
 }
 
 function oneOf(choices: readonly unknown[]): string {

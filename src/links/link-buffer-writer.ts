@@ -6,7 +6,10 @@
 // The memory of a nearly full link buffer is transferred to the receiver. A small one is copied into memory of its size, so
 // that a few bytes do not cost a whole buffer.
 
-/** Maximum size of a link buffer: small enough to be sent early and to be held for a part of it, large enough to be rare. */
+/**
+ * Usual size of a link buffer. Small, because a buffer is sent when it is full, and because one message in use keeps the whole
+ * buffer; large, so that few are needed.
+ */
 export const linkBufferBytes = 65_536
 /** Up to this size, a copy costs less than new memory. */
 const copiedUpToBytes = 16_384
@@ -49,7 +52,7 @@ export class LinkBufferWriter {
     writeUint32(this.#buffer, this.#recordAt + 1, this.at - this.#recordAt - recordHeaderBytes)
   }
 
-  /** Returns the collected link buffer. */
+  /** Sends the collected records, if there are any. */
   flush(): void {
     if (this.isEmpty) return
     const used = this.at

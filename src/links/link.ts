@@ -2,7 +2,7 @@
 // the end of the turn. Received records are handled one by one, so that the shard can stop in between.
 //
 //   send, relay --> PublishWriter --(end of the turn)--> port ~~> port --> inbox --takeNext--> owner
-//                        <-------------------- taken n -----------------------'
+//                        <-------------------- credit n ----------------------'
 //
 // Nothing is refused or lost while both ends live. If the peer has more than `congestedFromBytes` of unhandled data, the link
 // is congested: the shard pauses reading from clients until half of it is handled.
@@ -235,7 +235,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
         assert(this.#found !== undefined, 'a retained message has come that belongs to nothing')
         this.#found.add(this.#publishReader.message().message)
         return this.#tellFound(this.#found)
-      case recordKinds.taken:
+      case recordKinds.credit:
         this.#confirmedBytes += this.#reader.uint32()
         return this.#lookAtCongestion()
       case recordKinds.farewell:
@@ -325,7 +325,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   #addCredit(bytes: number): void {
     this.#uncreditedBytes += bytes
     if (this.#uncreditedBytes < creditFromBytes) return
-    this.#writeNumber(recordKinds.taken, this.#uncreditedBytes)
+    this.#writeNumber(recordKinds.credit, this.#uncreditedBytes)
     this.#uncreditedBytes = 0
   }
 

@@ -13,7 +13,7 @@ export const recordKinds = {
   /** Every other peer message, as a structured clone. */
   rare: 5,
   /** The number of bytes of link buffers that were handled since the last report. */
-  taken: 6,
+  credit: 6,
   /** The shard stops, and sends no further messages. */
   farewell: 8,
   /** From the shard with the socket to the shard with the session, each with the number of the relay. */

@@ -14,53 +14,54 @@ export interface RelayAcceptorLink {
   waitForSpace(acceptor: RelayAcceptor): void
 }
 
-/** Bytes that are sent to the client before the other shard is told. */
-const tellSentFromBytes = unconfirmedBytes / 2
+/** Bytes that are sent to the client before they are reported to the other shard. */
+const reportSentFromBytes = unconfirmedBytes / 2
 
 export class RelayAcceptor {
-  readonly #side: RelayAcceptorLink
+  readonly #link: RelayAcceptorLink
   readonly #relay: number
   readonly #stream: ByteStream
   #uncreditedBytes: number
   #isPaused: boolean
-  #waitsForRoom: boolean
+  #waitsForSpace: boolean
   /** Writes that the socket has not completed. */
   #writesInProgress: number
   /** Bytes that the socket has sent and that are not reported yet. */
-  #unreportedBytes: number
+  #unreportedSentBytes: number
   readonly #sent: () => void
 
-  /** `untakenBytes`: bytes of the client that were already sent to the other shard. */
-  constructor(side: RelayAcceptorLink, relay: number, stream: ByteStream, uncreditedBytes: number) {
-    this.#side = side
+  /** `uncreditedBytes`: bytes of the client that the other shard has received and not reported as read. */
+  constructor(link: RelayAcceptorLink, relay: number, stream: ByteStream, uncreditedBytes: number) {
+    this.#link = link
     this.#relay = relay
     this.#stream = stream
     this.#uncreditedBytes = uncreditedBytes
     this.#isPaused = false
-    this.#waitsForRoom = false
+    this.#waitsForSpace = false
     this.#writesInProgress = 0
-    this.#unreportedBytes = 0
+    this.#unreportedSentBytes = 0
     this.#sent = () => this.#noteSent()
     stream.onData = (chunk) => this.#forward(chunk)
-    stream.onClose = (error) => side.relayClosed(relay, error)
+    stream.onClose = (error) => link.relayClosed(relay, error)
   }
 
   write(bytes: Buffer): void {
-    // A socket that does not send keeps one link buffer in memory, and not one for each write.
+    // `bytes` is a view of a link buffer. While a write is in progress, further ones are copied, so that a slow socket keeps only one
+    // link buffer in memory.
     const own = this.#writesInProgress === 0 ? bytes : Buffer.from(bytes)
     this.#writesInProgress++
-    this.#unreportedBytes += bytes.length
+    this.#unreportedSentBytes += bytes.length
     this.#stream.write(own, this.#sent)
   }
 
   addCredit(bytes: number): void {
     this.#uncreditedBytes -= bytes
-    this.#goOn()
+    this.#resumeIfPossible()
   }
 
   resume(): void {
-    this.#waitsForRoom = false
-    this.#goOn()
+    this.#waitsForSpace = false
+    this.#resumeIfPossible()
   }
 
   end(): void {
@@ -73,24 +74,24 @@ export class RelayAcceptor {
 
   #noteSent(): void {
     this.#writesInProgress--
-    if (this.#writesInProgress > 0 || this.#unreportedBytes < tellSentFromBytes) return
-    this.#side.relaySent(this.#relay, this.#unreportedBytes)
-    this.#unreportedBytes = 0
+    if (this.#writesInProgress > 0 || this.#unreportedSentBytes < reportSentFromBytes) return
+    this.#link.relaySent(this.#relay, this.#unreportedSentBytes)
+    this.#unreportedSentBytes = 0
   }
 
   #forward(chunk: Buffer): void {
     this.#uncreditedBytes += chunk.length
-    if (!this.#side.relayData(this.#relay, chunk) && !this.#waitsForRoom) {
-      this.#waitsForRoom = true
-      this.#side.waitForSpace(this)
+    if (!this.#link.relayData(this.#relay, chunk) && !this.#waitsForSpace) {
+      this.#waitsForSpace = true
+      this.#link.waitForSpace(this)
     }
-    if (this.#isPaused || (!this.#waitsForRoom && this.#uncreditedBytes < relayWindowBytes)) return
+    if (this.#isPaused || (!this.#waitsForSpace && this.#uncreditedBytes < relayWindowBytes)) return
     this.#isPaused = true
     this.#stream.pause()
   }
 
-  #goOn(): void {
-    if (!this.#isPaused || this.#waitsForRoom || this.#uncreditedBytes >= relayWindowBytes) return
+  #resumeIfPossible(): void {
+    if (!this.#isPaused || this.#waitsForSpace || this.#uncreditedBytes >= relayWindowBytes) return
     this.#isPaused = false
     this.#stream.resume()
   }

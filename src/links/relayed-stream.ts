@@ -3,7 +3,7 @@
 //
 //   shard with the socket (RelayAcceptor)        shard with the session (RelayedStream)
 //        |----- open, data, data ... --------------->|   at most `relayWindowBytes` of unread data
-//        |<---- taken n ------------------------------|   n bytes were read
+//        |<---- credit n -----------------------------|   n bytes were read
 //        |<---- write --------------------------------|   completes at once, up to `unconfirmedBytes`
 //        |----- sent n ------------------------------>|   for many writes together
 //        |<---- end or destroy -----------------------|

@@ -41,8 +41,8 @@ export function hasTooManyParameters(url: string): boolean {
   return true
 }
 
-/** Characters that are the same with and without percent-encoding [RFC3986-2.3], and the one of `$all`. */
-const equivalentEscapes = /^[A-Za-z0-9._~$-]$/
+/** Unreserved characters, for which percent-encoding makes no difference [RFC3986-2.3]; and `$`, which is in the path `/acl/$all`. */
+const plainCharacters = /^[A-Za-z0-9._~$-]$/
 
 /** Decodes unnecessary percent-encoding in the path, so that all spellings are one path. */
 export function normalizePath(url: string): string {
@@ -51,7 +51,7 @@ export function normalizePath(url: string): string {
   if (!path.includes('%')) return url
   const plain = path.replaceAll(/%[0-9a-f]{2}/gi, (escape) => {
     const character = String.fromCharCode(Number.parseInt(escape.slice(1), 16))
-    return equivalentEscapes.test(character) ? character : escape
+    return plainCharacters.test(character) ? character : escape
   })
   return `${plain}${url.slice(path.length)}`
 }

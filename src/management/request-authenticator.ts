@@ -72,7 +72,7 @@ export interface RequestFacts {
 /** Authenticates requests. */
 export interface Authenticator {
   /** No authentication is needed. */
-  readonly isOpen: boolean
+  readonly isDisabled: boolean
   /** Checks the Authorization header of a request from `address`. Resolves with a refusal after its delay. */
   authenticate(authorization: string | undefined, address: string, request?: RequestFacts): Promise<Caller | ApiError>
   /** Does the same for a name and a password from elsewhere, and a one-time code where there is one. */
@@ -140,7 +140,7 @@ export class AuthQueue {
 /** For the control socket: a user that can read the data directory may do everything. */
 export function socketAuthenticator(overHttp: Authenticator): Authenticator {
   const caller: Caller = { ...unlimited, name: 'local', by: 'socket', address: '' }
-  return { ...overHttp, isOpen: false, authenticate: async () => caller }
+  return { ...overHttp, isDisabled: false, authenticate: async () => caller }
 }
 
 const unlimited = { role: 'administrator', namespace: undefined, login: undefined } as const
@@ -193,7 +193,7 @@ export function createAuthenticator(ways: LoginMethods, authQueue: AuthQueue): A
   }
   const recordFailure = (name: string, address: string): Promise<void> => authQueue.recordFailure(address, { name })
   const singleSignOn = singleSignOnOf(ways.singleSignOn, authQueue)
-  return { isOpen: ways.isOpen, authenticate, signIn, recordFailure, logins: ways.logins, singleSignOn }
+  return { isDisabled: ways.isOpen, authenticate, signIn, recordFailure, logins: ways.logins, singleSignOn }
 }
 
 function singleSignOnOf(ways: SingleSignOn, authQueue: AuthQueue): Authenticator['singleSignOn'] {

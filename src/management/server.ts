@@ -44,12 +44,12 @@ import { readBody } from './read-body.ts'
 import { readRequest, RequestShapes } from './read-request.ts'
 import { refusalOfForm } from './request-form.ts'
 import { authorizeCaller } from './authorization.ts'
-import { bodyOfError, type ApiError, refuse, ApiError as RefusalValue } from './api-error.ts'
+import { ApiError, bodyOfError, refuse } from './api-error.ts'
 import { RequestLimiter, type Ticket } from './request-limiter.ts'
 import type { Authenticator } from './request-authenticator.ts'
 import { JsonText } from './json-text.ts'
 
-/** Settings that may change while it serves: each request reads them when it starts. */
+/** Settings that may change while the server runs: each request reads them when it starts. */
 export interface ManagementSettings {
   readonly authenticator: Authenticator
   /** http_server.max_body */
@@ -58,7 +58,7 @@ export interface ManagementSettings {
   readonly maxUploadBytes: number
   /** http_server.limit_conn */
   readonly maxRequests: number
-  /** undefined: not served. */
+  /** Undefined: the dashboard is not served. */
   readonly dashboard?: DashboardSettings | undefined
 }
 
@@ -95,10 +95,10 @@ export interface ManagementServer {
 interface RequestState {
   readonly caller: Caller
   readonly ticket: Ticket | undefined
-  /** Aborted when the client has disconnected. */
-  readonly gone: AbortSignal
+  /** Aborted when the response was sent or the client has disconnected. */
+  readonly disconnected: AbortSignal
   isHandled: boolean
-  hasLeft: boolean
+  hasDisconnected: boolean
 }
 
 /** The server with its current settings. */
@@ -115,22 +115,22 @@ export function createManagementServer(options: ManagementOptions): ManagementSe
   const server = createFramework(() => settings.authenticator, options.headerBytes ?? maxHeaderBytes)
   const limiter = new RequestLimiter(settings.maxRequests, maxWaitingRequests)
   const connections = new OpenConnections(maxConnections)
-  const premises: ServerContext = { server, options, limiter, connections, current: () => settings }
+  const context: ServerContext = { server, options, limiter, connections, current: () => settings }
   // Bodies are read by their endpoint, whatever the content type.
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', async (request: FastifyRequest, body: IncomingMessage) => {
     if (isUpload(request)) return undefined
-    return readBody(body, isOpenToAll(request) ? maxOpenBodyBytes : settings.maxBodyBytes)
+    return readBody(body, isPublic(request) ? maxOpenBodyBytes : settings.maxBodyBytes)
   })
-  addRoutes(premises, addRequestHooks(premises))
-  addDashboard(premises)
-  const upgrades = addMqttUpgrade(premises)
+  addRoutes(context, addRequestHooks(context))
+  addDashboard(context)
+  const upgrades = addMqttUpgrade(context)
   server.setNotFoundHandler((request, reply) => replyWithError(reply, refuseUnknownPath(request.method, request.url)))
   server.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
     const status = error.statusCode ?? 500
     if (status < 500) return replyWithError(reply, refuse('invalidParameter', error.message))
     options.log.error('API request failed', { path: request.url, stack: error.stack })
-    return replyWithError(reply, refuse('unknownError', 'the broker made a mistake: its log says which'))
+    return replyWithError(reply, refuse('unknownError', 'internal error: the log of the broker has the reason'))
   })
   return {
     listen: (at) => listenAt(server, at),
@@ -181,7 +181,7 @@ function createFramework(authenticator: () => Authenticator, headerBytes: number
 /** Every request passes these hooks before its endpoint is known. Returns the state of each request. */
 function addRequestHooks(context: ServerContext): WeakMap<FastifyRequest, RequestState> {
   const { server, limiter, connections, current } = context
-  const ways = new WeakMap<FastifyRequest, RequestState>()
+  const states = new WeakMap<FastifyRequest, RequestState>()
   server.server.on('connection', (socket) => connections.add(socket))
   server.addHook('onRequest', async (request, reply) => {
     const { socket } = request.raw
@@ -189,41 +189,57 @@ function addRequestHooks(context: ServerContext): WeakMap<FastifyRequest, Reques
     if (connections.countRequest(socket, 1) > maxPendingRequests) return void socket.destroy()
     void reply.headers(safeHeaders)
     const malformed = refusalOfForm(request.raw)
-    // The start of the next request is uncertain as well.
+    // After a malformed request it is unknown where the next one starts: the connection is closed.
     if (malformed !== undefined) return replyWithError(reply.header('connection', 'close'), malformed)
     // The content type is not used; the framework would refuse an invalid one.
     if (!mediaType.test(request.headers['content-type'] ?? '')) delete request.headers['content-type']
     limitRequestTime(request, reply)
     const { authenticator, dashboard } = current()
     if (dashboard !== undefined && isForStartPage(request)) return reply.redirect('dashboard/', 302)
-    const isOpen = isOpenToAll(request)
+    const isPublicPath = isPublic(request)
     const address = request.ip ?? ''
-    const nobody: Caller = { name: '', by: 'nobody', role: 'viewer', namespace: undefined, address, login: undefined }
-    const gone = leavingOf(reply)
+    const anonymous: Caller = {
+      name: '',
+      by: 'nobody',
+      role: 'viewer',
+      namespace: undefined,
+      address,
+      login: undefined,
+    }
+    const disconnected = disconnectSignalOf(reply)
     const isIdle = request.headers['x-godwit-idle'] === '1'
     const shown = request.headers.authorization
-    const caller = isOpen ? nobody : await authenticator.authenticate(shown, address, { gone, isIdle })
-    if (caller instanceof RefusalValue) return replyWithError(reply, caller)
+    const caller = isPublicPath
+      ? anonymous
+      : await authenticator.authenticate(shown, address, { gone: disconnected, isIdle })
+    if (caller instanceof ApiError) return replyWithError(reply, caller)
     const foreign =
       refuseForeignOrigin(request, dashboard?.allowedOrigins) ??
-      (authenticator.isOpen ? refuseUnknownHost(request) : undefined)
+      (authenticator.isDisabled ? refuseUnknownHost(request) : undefined)
     if (foreign !== undefined) return replyWithError(reply, foreign)
-    if (isOpen) return void ways.set(request, { caller, ticket: undefined, gone, isHandled: false, hasLeft: false })
+    if (isPublicPath)
+      return void states.set(request, {
+        caller,
+        ticket: undefined,
+        disconnected,
+        isHandled: false,
+        hasDisconnected: false,
+      })
     if (socket.destroyed) return undefined
     const ticket = limiter.enter()
-    const way: RequestState = { caller, ticket, gone, isHandled: false, hasLeft: false }
+    const state: RequestState = { caller, ticket, disconnected, isHandled: false, hasDisconnected: false }
     connections.countAuthenticated(socket, 1)
     reply.raw.once('close', () => {
       connections.countAuthenticated(socket, -1)
-      way.hasLeft = true
+      state.hasDisconnected = true
       // A request in progress counts until it is done, even if its client has disconnected.
-      if (!way.isHandled) ticket.release()
+      if (!state.isHandled) ticket.release()
     })
-    ways.set(request, way)
+    states.set(request, state)
     if (await ticket.admitted) return undefined
     return replyWithError(reply, refuse('rpcError', 'too many requests wait: ask again later', 503))
   })
-  return ways
+  return states
 }
 
 function isForStartPage({ method, url, headers }: FastifyRequest): boolean {
@@ -240,7 +256,7 @@ function addDashboard({ server, options, current }: ServerContext): void {
       url: request.url,
       asset,
       acceptEncoding: typeof encodings === 'string' ? encodings : '',
-      isOpen: authenticator.isOpen,
+      isOpen: authenticator.isDisabled,
     })
     if ('refusal' in answer) return replyWithError(reply, answer.refusal)
     if ('redirect' in answer) return reply.redirect(answer.redirect, 302)
@@ -251,7 +267,7 @@ function addDashboard({ server, options, current }: ServerContext): void {
   server.route({ method: 'GET', url: '/dashboard/assets/:name', config, handler })
 }
 
-/** Another request that asks for an upgrade is answered without. */
+/** Upgrades requests for MQTT over WebSocket. Other upgrade requests are answered as ordinary requests. */
 function addMqttUpgrade({ server, options, connections, current }: ServerContext): MqttUpgrades | undefined {
   if (options.mqttSocket === undefined) return undefined
   const upgrades = new MqttUpgrades(options.mqttSocket)
@@ -268,11 +284,11 @@ function addMqttUpgrade({ server, options, connections, current }: ServerContext
 
 const isLoopbackAddress = (address: string): boolean => address === '::1' || address.startsWith('127.')
 
-/** Aborted when the response was sent or the client has disconnected. */
-function leavingOf(reply: FastifyReply): AbortSignal {
-  const leaving = new AbortController()
-  reply.raw.once('close', () => leaving.abort())
-  return leaving.signal
+/** Returns a signal that is aborted when the response was sent or the client has disconnected. */
+function disconnectSignalOf(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController()
+  reply.raw.once('close', () => controller.abort())
+  return controller.signal
 }
 
 const mediaType = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+\s*(;|$)/
@@ -286,7 +302,7 @@ const safeHeaders = {
   'x-frame-options': 'DENY',
 }
 
-/** A page has its own policy. */
+/** For pages, which have scripts and styles of their own. */
 const pageSecurityPolicy = "frame-ancestors 'none'"
 
 /**
@@ -309,11 +325,11 @@ function configOf({ routeOptions }: FastifyRequest): Partial<RouteConfig> {
   return (routeOptions.config as Partial<RouteConfig> | undefined) ?? {}
 }
 
-function isOpenToAll(request: FastifyRequest): boolean {
+function isPublic(request: FastifyRequest): boolean {
   return configOf(request).access === 'open' || isForStartPage(request)
 }
 
-/** The handler reads its body. */
+/** The handler of the endpoint reads the body. */
 function isUpload(request: FastifyRequest): boolean {
   return configOf(request).body === 'upload'
 }
@@ -327,31 +343,32 @@ async function replyToUnreadablePath(
   void reply.headers(safeHeaders)
   const malformed = refusalOfForm(request.raw)
   if (malformed !== undefined) return void replyWithError(reply.header('connection', 'close'), malformed)
-  const gone = leavingOf(reply)
+  const gone = disconnectSignalOf(reply)
   const caller = await authenticator.authenticate(request.headers.authorization, request.ip ?? '', { gone })
   const unreadable = refuse('invalidParameter', 'the path is not percent-encoded text in UTF-8')
-  replyWithError(reply, caller instanceof RefusalValue ? caller : unreadable)
+  replyWithError(reply, caller instanceof ApiError ? caller : unreadable)
 }
 
-function addRoutes({ server, options, current }: ServerContext, ways: WeakMap<FastifyRequest, RequestState>): void {
+function addRoutes({ server, options, current }: ServerContext, states: WeakMap<FastifyRequest, RequestState>): void {
   const { audit } = options.operations
   const handlers = new NamespacedHandlers(options.operations, () => current().authenticator)
   for (const [name, endpoint] of Object.entries<Endpoint>(endpoints)) {
     const shapes = shapesOf(endpoint)
     const handle = (namespace: string | undefined): Handler<Endpoint> | undefined => handlers.of(namespace)[name]
     const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-      const way = ways.get(request)
-      if (way === undefined) return replyWithError(reply, refuse('emptyCredentials', 'who asks is not known'))
-      const { caller } = way
+      const state = states.get(request)
+      if (state === undefined)
+        return replyWithError(reply, refuse('emptyCredentials', 'the request is not authenticated'))
+      const { caller } = state
       const work = (): Promise<unknown> =>
-        resultOf(request, way, { shapes, handle, maxUploadBytes: current().maxUploadBytes })
-      const result = await whileWorking(way, () => audited({ name, endpoint, caller, request, audit }, work))
-      if (result instanceof RefusalValue && result.guessedAccount !== undefined) {
+        resultOf(request, state, { shapes, handle, maxUploadBytes: current().maxUploadBytes })
+      const result = await whileWorking(state, () => audited({ name, endpoint, caller, request, audit }, work))
+      if (result instanceof ApiError && result.guessedAccount !== undefined) {
         // While it is delayed, it does not count as a request in progress.
-        way.ticket?.release()
+        state.ticket?.release()
         await current().authenticator.recordFailure(result.guessedAccount, caller.address)
       }
-      if (result instanceof RefusalValue) return replyWithError(reply, result)
+      if (result instanceof ApiError) return replyWithError(reply, result)
       if (endpoint.status !== undefined) void reply.code(endpoint.status)
       if (endpoint.status === 204) return reply.send()
       if (result instanceof JsonText) return reply.type('application/json; charset=utf-8').send(result.body)
@@ -369,7 +386,7 @@ function addRoutes({ server, options, current }: ServerContext, ways: WeakMap<Fa
 
 const knownShapes = new WeakMap<Endpoint, RequestShapes>()
 
-/** Compiled once for all servers of an endpoint. */
+/** Returns the checks of an endpoint, which are compiled once for all servers of this process. */
 function shapesOf(endpoint: Endpoint): RequestShapes {
   const shapes = knownShapes.get(endpoint) ?? new RequestShapes(endpoint)
   knownShapes.set(endpoint, shapes)
@@ -382,21 +399,25 @@ interface Service {
   handle(namespace: string | undefined): Handler<Endpoint> | undefined
 }
 
-async function resultOf(request: FastifyRequest, { caller, gone }: RequestState, service: Service): Promise<unknown> {
+async function resultOf(
+  request: FastifyRequest,
+  { caller, disconnected }: RequestState,
+  service: Service,
+): Promise<unknown> {
   const { shapes } = service
   const { endpoint } = shapes
   const { username } = request.params as { readonly username?: unknown }
   const denied = endpoint.access === 'open' ? undefined : authorizeCaller({ endpoint, username }, caller)
   if (denied !== undefined) return denied
   const namespace = namespaceOfRequest(endpoint, caller, request.query as Record<string, string>)
-  if (namespace instanceof RefusalValue) return namespace
+  if (namespace instanceof ApiError) return namespace
   if (endpoint.isLong === true) request.raw.socket.setTimeout(longRequestTimeoutMs)
   const read = readRequest(shapes, request, caller)
-  if (read instanceof RefusalValue) return read
+  if (read instanceof ApiError) return read
   const handle = service.handle(namespace)
-  if (endpoint.body !== 'upload') return handle?.({ ...read, namespace, gone })
+  if (endpoint.body !== 'upload') return handle?.({ ...read, namespace, gone: disconnected })
   const upload = await readUpload(request.headers['content-type'], request.raw, service.maxUploadBytes)
-  const result = upload instanceof RefusalValue ? upload : await handle?.({ ...read, body: upload, namespace })
+  const result = upload instanceof ApiError ? upload : await handle?.({ ...read, body: upload, namespace })
   await drainBody(request.raw)
   return result
 }
@@ -409,11 +430,11 @@ interface Audited extends Pick<AuditedRequest, 'name' | 'endpoint' | 'caller'> {
 /** A change is logged before the response is sent. */
 async function audited({ request, audit, ...what }: Audited, work: () => Promise<unknown>): Promise<unknown> {
   const { url, body } = request
-  const meant = namespaceOfRequest(what.endpoint, what.caller, request.query as Record<string, string>)
-  const namespace = meant instanceof RefusalValue ? undefined : meant
-  const known: AuditedRequest = { ...what, url, body, namespace, atMs: Date.now() }
+  const requestedNamespace = namespaceOfRequest(what.endpoint, what.caller, request.query as Record<string, string>)
+  const namespace = requestedNamespace instanceof ApiError ? undefined : requestedNamespace
+  const auditedRequest: AuditedRequest = { ...what, url, body, namespace, atMs: Date.now() }
   const note = async (result: unknown): Promise<void> => {
-    if (isAudited(known, result)) await audit.note(auditEntryOf(known, result))
+    if (isAudited(auditedRequest, result)) await audit.note(auditEntryOf(auditedRequest, result))
   }
   try {
     const result = await work()
@@ -425,13 +446,13 @@ async function audited({ request, audit, ...what }: Audited, work: () => Promise
   }
 }
 
-async function whileWorking<Result>(way: RequestState, work: () => Promise<Result>): Promise<Result> {
-  way.isHandled = true
+async function whileWorking<Result>(state: RequestState, work: () => Promise<Result>): Promise<Result> {
+  state.isHandled = true
   try {
     return await work()
   } finally {
-    way.isHandled = false
-    if (way.hasLeft) way.ticket?.release()
+    state.isHandled = false
+    if (state.hasDisconnected) state.ticket?.release()
   }
 }
 

@@ -1,5 +1,5 @@
-// `godwit bench`: load for any broker, with the rates and percentiles of each second. It measures what a user runs; figures
-// about Godwit itself come from `npm run bench`, whose generator costs less for each message.
+// `godwit bench`: generates load for any broker, and reports rates and percentiles every second. `npm run bench` has the figures of
+// Godwit itself: its generator needs less time per message.
 
 import { packetTypes } from '../protocol/index.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -22,19 +22,19 @@ export interface BenchOptions {
   readonly scenario: BenchScenario
   readonly target: ProbeTarget
   readonly version: ProbeVersion
-  /** Publishers, subscribers, or connections. */
+  /** Number of publishers, subscribers or connections. */
   readonly clients: number
   readonly seconds: number
-  /** Publications or connections in a second, of all clients; undefined: as fast as they are acknowledged. */
+  /** Publications or connections per second of all clients together; undefined: as fast as they are acknowledged. */
   readonly rate: number | undefined
   readonly qos: 0 | 1 | 2
   readonly payloadBytes: number
 }
 
 export interface BenchInterval {
-  /** Since the beginning. */
+  /** Time since the start of the measurement. */
   readonly seconds: number
-  /** What happened in it: acknowledged publications, deliveries, or connections. */
+  /** Acknowledged publications, deliveries, or connections in this interval. */
   readonly count: number
   readonly latencies: LatencyHistogram
 }
@@ -47,17 +47,18 @@ export interface BenchResult {
   readonly perSecond: number
   readonly latencyMs: { readonly p50: number; readonly p95: number; readonly p99: number; readonly max: number }
   readonly failed: number
-  /** Of the first failure. */
+  /** Text of the first failure. */
   readonly failure: string | undefined
 }
 
-/** Publications of one client that are not acknowledged yet; at QoS 0 the bytes that the system has not taken. */
+/** Maximum unacknowledged publications of one client. */
 const window = 100
+/** Maximum bytes of one client that the operating system has not accepted yet: limits QoS 0, which has no acknowledgements. */
 const maxUnsentBytes = 262_144
-/** As long a client waits for its CONNACK or SUBACK. */
+/** Time that a client waits for CONNACK or SUBACK. */
 const answerMs = 10_000
-/** Publishers of the subscribe scenario for each subscriber: all messages come from one client. */
-const publishersOfSubscribe = 1
+/** Number of publishers in the scenario `subscribe`, in total. */
+const subscribeScenarioPublishers = 1
 const timestampBytes = 8
 
 export async function runBench(
@@ -112,7 +113,7 @@ class BenchRun {
       return
     }
     for (const subscriber of this.#clients) await this.#subscribe(subscriber)
-    for (let index = 0; index < publishersOfSubscribe; index += 1)
+    for (let index = 0; index < subscribeScenarioPublishers; index += 1)
       this.#publishers.push(await this.#connect(`publisher-${index}`))
   }
 
@@ -202,7 +203,7 @@ class BenchRun {
     if (message.qos === 2) client.send(ackFrame(packetTypes.pubrec, message.packetId))
   }
 
-  /** Without a rate each publisher has a window; with one, all of them share it. */
+  /** Each publisher has at most `window` unacknowledged messages. A rate applies to all publishers together. */
   async #publishUntil(startedMs: number, endMs: number): Promise<void> {
     const { rate } = this.#options
     let sent = 0
@@ -233,11 +234,12 @@ class BenchRun {
     const nowMs = performance.now()
     payload.writeDoubleBE(nowMs)
     if (qos > 0) sentAtMs.set(packetId, nowMs)
+    // At QoS 0 a publication counts when it is sent: there is no acknowledgement, and so no latency to measure.
     else if (scenario === 'publish') this.#note(0)
     client.send(publishFrame({ version, topic, payload, qos, packetId }))
   }
 
-  /** At most `clients` of them are open at one time; the oldest makes space. */
+  /** Opens connections until `endMs`. At most `clients` are open at one time: the oldest is closed for a new one. */
   async #openUntil(endMs: number): Promise<void> {
     const { clients, rate } = this.#options
     const startedMs = performance.now()
@@ -273,7 +275,7 @@ class BenchRun {
 const maxPendingConnections = 64
 const maxFailedConnections = 100
 
-/** DISCONNECT, and its end is no failure. */
+/** Sends DISCONNECT. The end of the connection then is no failure. */
 function leave(client: ProbeClient): void {
   client.onClose = () => {}
   client.end(disconnectFrame())
@@ -281,7 +283,7 @@ function leave(client: ProbeClient): void {
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
-/** The next frame of that type; rejects where the connection ends or nothing comes. */
+/** Resolves with the next frame of this type. Rejects if the connection ends or no such frame arrives in time. */
 function answerOf(client: ProbeClient, type: number): Promise<Frame> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(

@@ -1,4 +1,4 @@
-// Measures and checks any MQTT broker from outside.
+// Entry point of the module probes: measures and checks any MQTT broker (`godwit bench`, `godwit conformance`).
 
 export { type BenchInterval, type BenchOptions, type BenchResult, type BenchScenario, runBench } from './bench.ts'
 export { type ConformanceResult, runConformance } from './conformance/run-conformance.ts'

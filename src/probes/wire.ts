@@ -1,4 +1,5 @@
-// MQTT as bytes, for probes of any broker: what is sent may break the standard on purpose, and what comes is taken as it is.
+// Encodes and decodes MQTT for probes of any broker. Sent packets may violate the standard on purpose; received packets are not
+// validated.
 
 import { packetTypes } from '../protocol/index.ts'
 
@@ -12,7 +13,7 @@ export interface Frame {
   readonly body: Buffer
 }
 
-/** A packet with its length in front of the body. */
+/** Returns a packet: first byte, length of the body, body. */
 export function frame(firstByte: number, ...parts: readonly Uint8Array[]): Buffer {
   const body = Buffer.concat(parts)
   const length: number[] = []
@@ -28,13 +29,13 @@ export function uint16(value: number): Buffer {
   return Buffer.from([value >> 8, value & 0xff])
 }
 
-/** A text with its length in front. */
+/** Returns a text with its length before it. */
 export function text(value: string | Uint8Array): Buffer {
   const bytes = Buffer.from(value as Uint8Array)
   return Buffer.concat([uint16(bytes.length), bytes])
 }
 
-/** Of 5.0 only; at most 127 bytes. */
+/** Returns a section of properties. They exist in 5.0 only; `parts` have at most 127 bytes. */
 export function properties(version: ProbeVersion, ...parts: readonly Uint8Array[]): Buffer {
   if (version === 4) return Buffer.alloc(0)
   const content = Buffer.concat(parts)
@@ -50,7 +51,7 @@ export interface ConnectFields {
   readonly password?: string | undefined
   readonly will?: { readonly topic: string; readonly payload: string; readonly qos?: number; readonly retain?: boolean }
   readonly properties?: readonly Uint8Array[]
-  /** In place of the ones that belong to `version`. */
+  /** Replaces the name and level of `version`. */
   readonly protocolName?: string
   readonly protocolLevel?: number
   /** Added to the connect flags. */
@@ -111,7 +112,7 @@ export function subscribeFrame(
   return frame(0x82, uint16(packetId), properties(version), ...requests)
 }
 
-/** PUBACK, PUBREC, PUBREL or PUBCOMP that says success. */
+/** Returns a PUBACK, PUBREC, PUBREL or PUBCOMP with success. */
 export function ackFrame(type: number, packetId: number): Buffer {
   return frame((type << 4) | (type === packetTypes.pubrel ? 2 : 0), uint16(packetId))
 }
@@ -133,12 +134,15 @@ export interface ReceivedPublish {
   readonly dup: boolean
   /** 0 at QoS 0. */
   readonly packetId: number
-  /** Without their length; empty in 3.1.1. */
+  /** The properties without their length; empty in 3.1.1. */
   readonly properties: Buffer
   readonly payload: Buffer
 }
 
-/** Undefined: it is none, or it is broken. */
+/**
+ * Decodes a PUBLISH. Undefined: the frame is no PUBLISH, or ends too early. If the length of the properties is too large, everything
+ * after it counts as properties.
+ */
 export function publishIn(version: ProbeVersion, { type, flags, body }: Frame): ReceivedPublish | undefined {
   if (type !== packetTypes.publish || body.length < 2) return undefined
   const qos = (flags >> 1) & 3
@@ -164,7 +168,7 @@ interface ReadLength {
   readonly end: number
 }
 
-/** A variable byte integer; undefined: it is not whole. Its fifth byte ends it in any case. */
+/** Reads a variable byte integer. Undefined: the bytes end within it. Infinity: it is longer than four bytes, which is malformed. */
 export function lengthAt(bytes: Buffer, at: number): ReadLength | undefined {
   let value = 0
   for (let index = 0; index < 4; index += 1) {
@@ -176,11 +180,11 @@ export function lengthAt(bytes: Buffer, at: number): ReadLength | undefined {
   return { value: Number.POSITIVE_INFINITY, end: at + 4 }
 }
 
-/** Cuts what arrives into frames. A broker that sends more than `maxFrameBytes` as one packet is not listened to. */
+/** Divides received bytes into frames of at most `maxFrameBytes`. */
 export class FrameReader {
   #held: Buffer = Buffer.alloc(0)
 
-  /** The frames that are whole now; undefined: what came is no MQTT. */
+  /** Returns the frames that are complete now; undefined: a frame is too large, or the bytes are not MQTT. */
   read(chunk: Buffer): readonly Frame[] | undefined {
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
     const frames: Frame[] = []

@@ -1,10 +1,10 @@
-// The fixed header (section 2.2 of 3.1.1, 2.1 of 5.0): packet types and their flags, and who may send what.
+// The fixed header (section 2.2 of 3.1.1, 2.1 of 5.0): packet types and their flags, and which side accepts which type.
 
 import type { AckType, ProtocolVersion, QoS } from './packets.ts'
 import { ProtocolError } from './protocol-error.ts'
 import type { ReasonName } from './reason-codes.ts'
 
-/** The high half of the first byte. */
+/** Packet types, as in the high half of the first byte. */
 export const packetTypes = {
   connect: 1,
   connack: 2,
@@ -25,13 +25,13 @@ export const packetTypes = {
 
 export type PacketType = keyof typeof packetTypes
 
-/** Which end of a connection a decoder stands at: a `server` reads what clients send. */
+/** The side that decodes: a `server` decodes packets that clients send. */
 export type Role = 'server' | 'client'
 
-const fromEither = ['publish', 'puback', 'pubrec', 'pubrel', 'pubcomp', 'disconnect', 'auth'] as const
-const sent: Readonly<Record<Role, ReadonlySet<PacketType>>> = {
-  server: new Set<PacketType>([...fromEither, 'connect', 'subscribe', 'unsubscribe', 'pingreq']),
-  client: new Set<PacketType>([...fromEither, 'connack', 'suback', 'unsuback', 'pingresp']),
+const acceptedByBoth = ['publish', 'puback', 'pubrec', 'pubrel', 'pubcomp', 'disconnect', 'auth'] as const
+const acceptedBy: Readonly<Record<Role, ReadonlySet<PacketType>>> = {
+  server: new Set<PacketType>([...acceptedByBoth, 'connect', 'subscribe', 'unsubscribe', 'pingreq']),
+  client: new Set<PacketType>([...acceptedByBoth, 'connack', 'suback', 'unsuback', 'pingresp']),
 }
 
 const namesByNumber: readonly (PacketType | undefined)[] = (() => {
@@ -40,12 +40,12 @@ const namesByNumber: readonly (PacketType | undefined)[] = (() => {
   return names
 })()
 
-/** What `firstByte` begins, `undefined` for the reserved type 0. */
+/** Returns the type of the packet that starts with `firstByte`; undefined for the reserved type 0. */
 export function packetTypeOf(firstByte: number): PacketType | undefined {
   return namesByNumber[firstByte >> 4]
 }
 
-/** The first byte of a packet of `type`; a PUBLISH has its own flags added (see `publishFlagBits`). */
+/** Returns the first byte of a packet of `type`. The caller adds the flags of a PUBLISH (see `publishFlagBits`). */
 export function firstByteOf(type: PacketType): number {
   return (packetTypes[type] << 4) | fixedFlags(type)
 }
@@ -55,26 +55,26 @@ function fixedFlags(type: PacketType): number {
   return type === 'pubrel' || type === 'subscribe' || type === 'unsubscribe' ? 2 : 0
 }
 
-/** Of PUBLISH. */
+/** Flags of a PUBLISH. */
 export interface PublishFlags {
   readonly qos: QoS
   readonly retain: boolean
   readonly dup: boolean
 }
 
-/** Bits of the first byte of a PUBLISH; its QoS stands in the two between them. */
-export const publishFlagBits = { retain: 1, qosShift: 1, dup: 8 } as const
+/** The first byte of a PUBLISH: bit 0 is RETAIN, bits 1 and 2 are the QoS, bit 3 is DUP. */
+export const publishFlagBits = { retainMask: 1, qosShift: 1, dupMask: 8 } as const
 const qosBits = 3 << publishFlagBits.qosShift
 
 const flagsByBits: readonly (PublishFlags | undefined)[] = Array.from({ length: 16 }, (_, bits) => {
   const qos = (bits >> publishFlagBits.qosShift) & 3
-  const dup = (bits & publishFlagBits.dup) !== 0
-  // [MQTT-3.3.1-4] [MQTT5-3.3.1-4] There is no QoS 3. Nothing of QoS 0 is sent twice, whatever 3.1 says.
+  const dup = (bits & publishFlagBits.dupMask) !== 0
+  // [MQTT-3.3.1-4] [MQTT5-3.3.1-4] There is no QoS 3. At QoS 0 the bit DUP is ignored: no such message is sent twice.
   if (qos === 3) return undefined
-  return { qos: qos as QoS, retain: (bits & publishFlagBits.retain) !== 0, dup: dup && qos > 0 }
+  return { qos: qos as QoS, retain: (bits & publishFlagBits.retainMask) !== 0, dup: dup && qos > 0 }
 })
 
-/** The flags in the first byte of a PUBLISH. Only for a byte that `checkFirstByte` has let pass. */
+/** Returns the flags in the first byte of a PUBLISH, which `checkFirstByte` has accepted before. */
 export function publishFlagsOf(firstByte: number): PublishFlags {
   return flagsByBits[firstByte & 0x0f] as PublishFlags
 }
@@ -83,7 +83,7 @@ const ackTypeByNumber: readonly (AckType | undefined)[] = namesByNumber.map((nam
   name === 'puback' || name === 'pubrec' || name === 'pubrel' || name === 'pubcomp' ? name : undefined,
 )
 
-/** The acknowledgement that `firstByte` begins, `undefined` where it begins something else. */
+/** Returns the type of the acknowledgement that starts with `firstByte`; undefined for other packets. */
 export function ackTypeOf(firstByte: number): AckType | undefined {
   return ackTypeByNumber[firstByte >> 4]
 }
@@ -103,8 +103,8 @@ function tableFor(role: Role): Uint8Array {
 }
 
 /**
- * Throws `protocolError` for what the other end may not send, `malformedPacket` for flags that are not those of the
- * type: both before any of the packet's body is awaited.
+ * Throws `protocolError` for a type that the other side may not send, `malformedPacket` for flags that the type does not have. Both
+ * need the first byte only, not the body.
  */
 export function checkFirstByte(firstByte: number, role: Role, version: ProtocolVersion): void {
   if (validFirstBytes[role][(version << 8) | firstByte] === 1) return
@@ -120,12 +120,12 @@ interface FirstByteFault {
 function faultOfFirstByte(firstByte: number, role: Role, version: ProtocolVersion): FirstByteFault | undefined {
   const type = namesByNumber[firstByte >> 4]
   if (type === undefined) return { reason: 'protocolError', message: 'packet type 0 is reserved' }
-  if (!sent[role].has(type)) return { reason: 'protocolError', message: `a ${role} does not take ${type}` }
+  if (!acceptedBy[role].has(type)) return { reason: 'protocolError', message: `a ${role} does not accept ${type}` }
   if (type === 'auth' && version !== 5) return { reason: 'protocolError', message: 'auth exists only in MQTT 5.0' }
   if (role === 'client' && type === 'disconnect' && version !== 5) {
     return { reason: 'protocolError', message: 'before MQTT 5.0 a server sends no disconnect' }
   }
-  // Which version's flags these are stands behind them: see `checkConnectFlags`.
+  // The flags of CONNECT are checked in `checkConnectFlags`, because its version is in the body.
   if (type === 'connect' || areFlagsValid(firstByte & 0x0f, type, version)) return undefined
   return wrongFlags(type)
 }
@@ -134,7 +134,7 @@ function wrongFlags(type: PacketType): FirstByteFault {
   return { reason: 'malformedPacket', message: `the flags in the fixed header of ${type} are wrong` }
 }
 
-/** Throws `malformedPacket` where the first byte of a CONNECT is not one of `version`. */
+/** Throws `malformedPacket` if the first byte of a CONNECT has flags that `version` does not allow. */
 export function checkConnectFlags(firstByte: number, version: ProtocolVersion): void {
   if (areFlagsValid(firstByte & 0x0f, 'connect', version)) return
   const { reason, message } = wrongFlags('connect')
@@ -142,14 +142,14 @@ export function checkConnectFlags(firstByte: number, version: ProtocolVersion): 
 }
 
 function areFlagsValid(flags: number, type: PacketType, version: ProtocolVersion): boolean {
-  if (type === 'publish') return flagsByBits[flags] !== undefined && (version === 3 || !isSecondOfQoS0(flags))
+  if (type === 'publish') return flagsByBits[flags] !== undefined && (version === 3 || !isDupWithQoS0(flags))
   const ordinary = fixedFlags(type)
   if (version !== 3) return flags === ordinary
-  // MQTT 3.1 has a QoS in three of these, which it sends again with the DUP flag, and leaves open what it does not use.
+  // In MQTT 3.1 PUBREL, SUBSCRIBE and UNSUBSCRIBE have QoS 1 and may have DUP. The other bits are undefined.
   return ordinary === 0 || (flags & qosBits) === ordinary
 }
 
 /** [MQTT-3.3.1-2] [MQTT5-3.3.1-2] MQTT 3.1 gives DUP a meaning above QoS 0 only, and forbids it nowhere (its section 2.1). */
-function isSecondOfQoS0(publishFlags: number): boolean {
-  return (publishFlags & (publishFlagBits.dup | qosBits)) === publishFlagBits.dup
+function isDupWithQoS0(publishFlags: number): boolean {
+  return (publishFlags & (publishFlagBits.dupMask | qosBits)) === publishFlagBits.dupMask
 }

@@ -1,4 +1,4 @@
-// PUBLISH (section 3.3), read in place: the way of every message, so it makes nothing but the packet itself.
+// Decodes PUBLISH (section 3.3) in place. Every message takes this path, so it allocates only the packet.
 
 import { ByteReader } from './byte-reader.ts'
 import type { PacketLimits } from './packet-limits.ts'
@@ -8,7 +8,7 @@ import { ProtocolError } from './protocol-error.ts'
 import { readProperties } from './read-properties.ts'
 import type { Topic } from './topic-table.ts'
 
-/** What reading one needs to know of its connection. */
+/** Properties of the connection that decoding a PUBLISH needs. */
 export interface PublishContext {
   readonly version: ProtocolVersion
   readonly role: Role
@@ -17,7 +17,7 @@ export interface PublishContext {
   findTopic(chunk: Buffer, start: number, end: number): Topic
 }
 
-/** Throws `ProtocolError` for what is no PUBLISH or none that this role may receive. */
+/** Throws `ProtocolError` if the packet is malformed, or not allowed for this role. */
 export function readPublish(
   context: PublishContext,
   chunk: Buffer,
@@ -49,9 +49,9 @@ export function readPublish(
   return packet
 }
 
-/** Returns the offset behind them. */
+/** Returns the offset after the properties. */
 function readPublishProperties(context: PublishContext, packet: PublishPacket, at: number): number {
-  // Most have none: one byte says so.
+  // Most messages have no properties: a length of 0.
   if (at < packet.frameEnd && packet.chunk[at] === 0) return at + 1
   const reader = new ByteReader(packet.chunk, at, packet.frameEnd)
   packet.properties = readProperties(reader, 'publish', context.limits.maxPropertyBytes)

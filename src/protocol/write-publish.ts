@@ -61,9 +61,9 @@ export function writePublish(fields: PublishFields, version: ProtocolVersion, ta
 function firstByteOf({ qos, retain, dup }: PublishFields): number {
   return (
     (packetTypes.publish << 4) |
-    (dup ? publishFlagBits.dup : 0) |
+    (dup ? publishFlagBits.dupMask : 0) |
     (qos << publishFlagBits.qosShift) |
-    (retain ? publishFlagBits.retain : 0)
+    (retain ? publishFlagBits.retainMask : 0)
   )
 }
 
@@ -72,13 +72,13 @@ function measureBody(fields: PublishFields, version: ProtocolVersion): number {
   const packetIdBytes = fields.qos === 0 ? 0 : 2
   const withoutProperties = 2 + topicBytes + packetIdBytes + fields.payloadEnd - fields.payloadStart
   if (version !== 5) return withoutProperties
-  const propertyBytes = measureReceiverPart(fields) + sharedProperties.of(fields.properties)
+  const propertyBytes = measureReceiverPart(fields) + sharedProperties.encode(fields.properties)
   return withoutProperties + variableIntegerBytes(propertyBytes) + propertyBytes
 }
 
 function writeSection(fields: PublishFields, target: Buffer, at: number): number {
   const own = measureReceiverPart(fields)
-  const shared = sharedProperties.of(fields.properties)
+  const shared = sharedProperties.encode(fields.properties)
   let next = writeVariableInteger(own + shared, target, at)
   if (own > 0) next = writeReceiverPart(fields, target, next)
   return copyBytes(sharedProperties.encoded, 0, shared, target, next)
@@ -90,7 +90,7 @@ const receiverIdentifiers = {
   alias: identifierOf('publish', 'topicAlias'),
 } as const
 
-/** What differs from receiver to receiver, in bytes: for most there is none. Each has one byte of identifier. */
+/** Returns the bytes of the properties that differ per receiver, mostly 0. Each property starts with one byte of identifier. */
 function measureReceiverPart(fields: PublishFields): number {
   let bytes = expiryOf(fields) === undefined ? 0 : 1 + 4
   if (fields.topicAlias !== 0) bytes += 1 + 2
@@ -123,37 +123,37 @@ function expiryOf({ messageExpiryIntervalSeconds, properties }: PublishFields): 
 }
 
 /**
- * The properties that go unaltered to every receiver [MQTT5-3.3.2-4, -15 to -20], encoded. One message is written to
- * its receivers one after the other, so remembering the last is enough.
+ * The encoded properties that are the same for every receiver [MQTT5-3.3.2-4, -15 to -20]. One message is written to its receivers
+ * one after the other, so it is enough to keep those of the last message.
  */
 class SharedProperties {
   encoded: Buffer = Buffer.alloc(0)
-  private lastProperties: MessageProperties | undefined = undefined
-  private lastBytes = 0
+  #lastProperties: MessageProperties | undefined = undefined
+  #lastBytes = 0
 
-  /** How many bytes of `encoded` are those of `properties`, from its start. */
-  of(properties: MessageProperties | undefined): number {
+  /** Encodes the properties into `encoded`, unless they are there. Returns their length in bytes. */
+  encode(properties: MessageProperties | undefined): number {
     if (properties === undefined) return 0
-    if (properties !== this.lastProperties) this.encode(properties)
-    return this.lastBytes
+    if (properties !== this.#lastProperties) this.#refresh(properties)
+    return this.#lastBytes
   }
 
-  private encode(properties: MessageProperties): void {
-    // The expiry interval runs down: it is written for each receiver.
+  #refresh(properties: MessageProperties): void {
+    // The expiry interval decreases with time: it is written for each receiver.
     const shared = { ...properties, messageExpiryIntervalSeconds: undefined }
-    this.lastBytes = measureProperties('publish', shared)
-    if (this.lastBytes > this.encoded.length) this.encoded = Buffer.allocUnsafeSlow(2 * this.lastBytes)
+    this.#lastBytes = measureProperties('publish', shared)
+    if (this.#lastBytes > this.encoded.length) this.encoded = Buffer.allocUnsafeSlow(2 * this.#lastBytes)
     writePropertyFields(new ByteWriter(this.encoded, 0), 'publish', shared)
-    this.lastProperties = properties
+    this.#lastProperties = properties
   }
 }
 
 const sharedProperties = new SharedProperties()
 
-/** Below so many bytes a loop is faster than the call of `copy`. */
+/** Up to this size a loop is faster than `copy`. */
 const maxLoopCopyBytes = 48
 
-/** Copies `source[start, end)` to `at`; returns the offset behind it. */
+/** Copies `source[start, end)` to `at`. Returns the offset after it. */
 function copyBytes(source: Buffer, start: number, end: number, target: Buffer, at: number): number {
   const length = end - start
   if (length > maxLoopCopyBytes) source.copy(target, at, start, end)

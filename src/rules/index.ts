@@ -1,4 +1,4 @@
-// Rules: SQL over messages and events. This module is pure: it compiles and evaluates, and has no clock, no I/O and
+// Entry point of the module rules: SQL over messages and events. The module is pure: it compiles and evaluates, and has no clock, no I/O and
 // no connection to the broker. A higher module provides HostFunctions, events and what happens with outputs.
 //
 //   compileRule(sql) -> CompiledRule     topicFilters and events say for what the rule must be evaluated

@@ -22,7 +22,7 @@ import { keptFacts } from './gateways/kept-facts.ts'
 import { publicationOf } from './observe/client-events.ts'
 import { AutoSubscriber } from './runtime/auto-subscriber.ts'
 import { Clock } from './runtime/clock.ts'
-import { inlineFarther } from './runtime/v8-flags.ts'
+import { raiseInliningLimit } from './runtime/v8-flags.ts'
 import { ListenerSet } from './listeners/listener-set.ts'
 import type {
   NodeToShard,
@@ -130,7 +130,7 @@ async function run(): Promise<void> {
     identity,
     listenerOf,
     isTaken: (stream, number) => gateways.takeDatagrams(stream, number),
-    noteFirstMessage: inlineFarther,
+    noteFirstMessage: raiseInliningLimit,
     alarm,
     alarmOver,
     fail,

@@ -1,4 +1,4 @@
-// Actions of rules: services outside of the broker, and how messages reach them without loss.
+// Entry point of the module sinks: actions of rules, which send messages to services outside of the broker without loss.
 
 export {
   ActionDelivery,

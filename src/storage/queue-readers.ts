@@ -1,6 +1,6 @@
-// Queues that are read part after part, as fast as a client receives them. With a snapshot and an iterator for each part, LevelDB's
-// lock would be needed four times: LevelDB's own thread holds it for up to ten milliseconds while it deletes files. So both are
-// kept from one part to the next:
+// Reads queues part after part, as fast as a client receives them. Opening and closing a snapshot and an iterator for each part would
+// take LevelDB's lock four times per part, and LevelDB's own thread holds it for up to ten milliseconds while it deletes files. So
+// both are kept from one part to the next (the numbers are records that are read at once):
 //
 //   part 0         part 1         part 2                        part 67
 //   open --16-->   --32-->        --48-->    ...   close, open  --128-->  ...  close: at the end, or after a pause
@@ -8,8 +8,8 @@
 // LevelDB reports an unreadable block only at the end of a read. So a read that is not continued is read to its end, if there are
 // not too many. Otherwise the core notices missing records (core/queues/queue-gaps.ts), and reads that part to its end.
 //
-// A snapshot does not contain later writes, and still contains deleted records. So its end is not the end of the queue unless it
-// was taken for this part. With `part` the caller says that no record was deleted without being read.
+// A snapshot does not contain later writes, and still contains deleted records. So the end of the snapshot is the end of the queue only
+// if it was taken for this part. A caller that gives `part` has deleted no record without reading it.
 
 import type { StoredRecord } from '../records/index.ts'
 import { maxPartBytes, payloadBytes, type QueuePart, readQueue } from './queue-reading.ts'
@@ -27,8 +27,8 @@ export interface PartRequest {
 }
 
 /**
- * Maximum number of records read from the database at once, because they are handled as one step. The first slices are
- * as small as their part, for code that is not compiled yet.
+ * Maximum number of records read from the database at once, because they are handled as one step. The first slice is not larger than
+ * its part: right after the start of a process, when the code is not compiled yet, a large slice takes too long.
  */
 const maxSliceRecords = 128
 /** Deleted records occupy disk space while an earlier snapshot exists. */
@@ -66,15 +66,15 @@ export class QueueReaders {
       isKept = !read.isEnd && this.#readings.get(clientId) === reading
       return read
     } finally {
-      if (isKept) reading.rest()
-      else await this.#closeAll(reading)
+      if (isKept) reading.pause()
+      else await this.#close(reading)
     }
   }
 
   /** Closes all kept reads. A read that is being finished ends with its current slice. */
   async closeAll(): Promise<void> {
     const held = [...this.#readings.values(), ...this.#finishing]
-    await Promise.all(held.map((reading) => this.#closeAll(reading)))
+    await Promise.all(held.map((reading) => this.#close(reading)))
   }
 
   /**
@@ -86,37 +86,37 @@ export class QueueReaders {
    */
   #readingFor(clientId: string, part: number): Reading | undefined {
     const kept = this.#readings.get(clientId)
-    if (kept !== undefined && part > 0) return kept.isResting ? kept : undefined
+    if (kept !== undefined && part > 0) return kept.isPaused ? kept : undefined
     if (kept === undefined && this.#readings.size >= maxKeptReadings) return undefined
-    if (kept?.isResting === true) this.#releaseReading(kept)
+    if (kept?.isPaused === true) this.#releaseReading(kept)
     const reading = new Reading(this.#store, clientId, () => this.#releaseReading(reading))
     this.#readings.set(clientId, reading)
     return reading
   }
 
-  /** The rest of it is not requested any more. */
+  /** Ends a read whose further parts are not requested any more. */
   #releaseReading(reading: Reading): void {
     this.#readings.delete(reading.clientId)
     void this.#finish(reading)
   }
 
   async #finish(reading: Reading): Promise<void> {
-    if (this.#finishing.size >= maxFinishing) return await reading.closeAll()
+    if (this.#finishing.size >= maxFinishing) return await reading.close()
     this.#finishing.add(reading)
     await reading.finish()
     this.#finishing.delete(reading)
   }
 
-  async #closeAll(reading: Reading): Promise<void> {
+  async #close(reading: Reading): Promise<void> {
     if (this.#readings.get(reading.clientId) === reading) this.#readings.delete(reading.clientId)
-    await reading.closeAll()
+    await reading.close()
   }
 }
 
 class Reading {
   readonly clientId: string
   readonly #store: Store
-  readonly #remaining: () => void
+  readonly #onPauseTooLong: () => void
   #slices: AsyncIterator<readonly StoredRecord[]> | undefined
   /** Records read and not returned yet: from `#at` of the slice. */
   #slice: readonly StoredRecord[] = []
@@ -127,20 +127,20 @@ class Reading {
   #isCurrent = false
   #timer: NodeJS.Timeout | undefined
 
-  /** `remaining` is called when the pause was too long, so that the read must be closed. */
-  constructor(store: Store, clientId: string, remaining: () => void) {
+  /** `onPauseTooLong` is called when no further part was requested for `keepMs`: the read must be closed. */
+  constructor(store: Store, clientId: string, onPauseTooLong: () => void) {
     this.#store = store
     this.clientId = clientId
-    this.#remaining = remaining
+    this.#onPauseTooLong = onPauseTooLong
   }
 
-  get isResting(): boolean {
+  get isPaused(): boolean {
     return this.#timer !== undefined
   }
 
-  /** Waits for the request for the next part. */
-  rest(): void {
-    this.#timer = setTimeout(this.#remaining, keepMs).unref()
+  /** Starts to wait for the request for the next part. */
+  pause(): void {
+    this.#timer = setTimeout(this.#onPauseTooLong, keepMs).unref()
   }
 
   /** Throws StorageFailure. */
@@ -150,14 +150,14 @@ class Reading {
       try {
         return await this.#readPart(fromSequence, limit)
       } catch (error) {
-        await this.closeAll()
+        await this.close()
         // No record of the part has been used yet, and the next read waits until the store is open.
         if (!(error instanceof ReadingInterrupted)) throw error
       }
     }
   }
 
-  /** Reads the rest, so that the store reports damage in it. */
+  /** Reads the remaining records, so that the store reports damage in them. */
   async finish(): Promise<void> {
     this.#wake()
     try {
@@ -166,10 +166,10 @@ class Reading {
       // The next read meets the same error.
       if (!(error instanceof StorageFailure)) throw error
     }
-    await this.closeAll()
+    await this.close()
   }
 
-  async closeAll(): Promise<void> {
+  async close(): Promise<void> {
     this.#wake()
     const slices = this.#slices
     this.#slices = undefined
@@ -204,7 +204,7 @@ class Reading {
   }
 
   async #open(fromSequence: number, first: number): Promise<void> {
-    await this.closeAll()
+    await this.close()
     const slices = { first: Math.min(first, maxSliceRecords), most: maxSliceRecords }
     const queue = { kind: 'queued', clientId: this.clientId, fromSequence, limit: maxSnapshotRecords } as const
     this.#slices = this.#store.readQueue({ ...queue, slices, withPayloads: true })[Symbol.asyncIterator]()

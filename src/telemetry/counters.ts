@@ -1,11 +1,11 @@
-// Numbers that every thread can read without asking: one row of cells for each shard in shared memory. A cell has one
+// Counters that every thread can read without a request: one row of cells for each shard in shared memory. A cell has one
 // writer, so no atomics are needed; a reader adds up the column.
 //
 //             connectionsOpen | connectionsAccepted | ... | (padding to a cache line)
 //   shard 0        17         |        1204         |
 //   shard 1        15         |        1190         |
 
-/** The columns. A gauge (`...Open`, `...Stored`) goes up and down, everything else only up. */
+/** The columns. Gauges (`...Open`, `...Stored`, `unsentBytes`) increase and decrease, the others only increase. */
 export const counterCells = {
   connectionsOpen: 0,
   connectionsAccepted: 1,
@@ -22,15 +22,15 @@ export const counterCells = {
   bytesSent: 12,
   unsentBytes: 13,
   logLinesDropped: 14,
-  /** Written by the main thread: lines of this shard that it has taken. See `ForwardingLog`. */
+  /** Lines of this shard that the main thread has received; the main thread writes this cell. See `ForwardingLog`. */
   logLinesTaken: 15,
-  /** Those that begin with `$share/`. */
+  /** Subscriptions that begin with `$share/`. */
   sharedSubscriptionsStored: 16,
-  /** Sessions with one subscription or more. */
+  /** Sessions with at least one subscription. */
   subscribersStored: 17,
-  /** Different filters; one that sessions of several shards hold counts for the first of them. */
+  /** Distinct filters. A filter of sessions on several shards is counted by the first of these shards. */
   topicsStored: 18,
-  // Those of `messagesDropped`, by reason.
+  // Parts of `messagesDropped`, by reason.
   droppedQueueFull: 19,
   droppedExpired: 20,
   droppedTooLarge: 21,
@@ -40,23 +40,23 @@ export const counterCells = {
   droppedSessionEnded: 25,
   droppedPeerBehind: 26,
   droppedNotAllowed: 27,
-  /** CONNECTs that were answered with yes. */
+  /** Accepted CONNECTs. */
   clientsConnected: 28,
-  // CONNECTs that were answered with no, by reason.
+  // Refused CONNECTs, by reason.
   refusedBadCredentials: 29,
   refusedNotAuthorized: 30,
   refusedBanned: 31,
   refusedOther: 32,
-  /** Those of `retainedStored` that are not the broker's own. */
+  /** The part of `retainedStored` that the broker did not publish itself. */
   retainedOfClientsStored: 33,
-  /** Those of `refusedOther` whose client ID belongs to another identity. */
+  /** The part of `refusedOther` whose client ID belongs to another identity. */
   refusedClientIdConflict: 34,
-  /** Of `messagesDropped`. */
+  // Further parts of `messagesDropped`.
   droppedMemoryFull: 35,
   droppedRateLimited: 36,
-  /** Times that deliveries to a client were put off: `deliveries_rate`. */
+  /** Number of times that deliveries to a client were delayed by `deliveries_rate`. */
   deliveriesPutOff: 37,
-  /** Filters that were refused: `subscriptions_rate`. */
+  /** Filters that were refused by `subscriptions_rate`. */
   subscriptionsRefusedByRate: 38,
 } as const
 
@@ -68,17 +68,17 @@ const cellBytes = Float64Array.BYTES_PER_ELEMENT
 const counterNames = Object.keys(counterCells) as CounterName[]
 const rowBytes = Math.ceil((counterNames.length * cellBytes) / cacheLineBytes) * cacheLineBytes
 
-/** Shared memory for the counters of `shards` shards, all zero. */
+/** Creates shared memory for the counters of `shards` shards, all zero. */
 export function createCounterTable(shards: number): SharedArrayBuffer {
   return new SharedArrayBuffer(shards * rowBytes)
 }
 
-/** One shard's row. */
+/** The row of one shard. */
 export class Counters {
-  /** Index with `counterCells`; on the hot path `cells[counterCells.bytesSent] += n` is all there is to do. */
+  /** The cells, in the order of `counterCells`. The message path writes `cells[counterCells.bytesSent] += n`. */
   readonly cells: Float64Array
 
-  /** `table` as made by `createCounterTable` for more than `shardNumber` shards. */
+  /** `table` comes from `createCounterTable`, and `shardNumber` is one of its rows. */
   constructor(table: SharedArrayBuffer, shardNumber: number) {
     this.cells = new Float64Array(table, shardNumber * rowBytes, counterNames.length)
   }
@@ -95,7 +95,7 @@ export class Counters {
     this.cells[cell] = value
   }
 
-  /** A shard that starts again counts on, but nothing is open in it yet. */
+  /** A restarted shard continues its counters, but has no open connection and no stored session yet. */
   clearGauges(): void {
     for (const name of counterNames) {
       if (name.endsWith('Open') || name.endsWith('Stored')) this.cells[counterCells[name]] = 0
@@ -104,7 +104,7 @@ export class Counters {
   }
 }
 
-/** The sums over all shards, by name. */
+/** Returns the sums over all shards, by name. */
 export function readCounters(table: SharedArrayBuffer): Record<CounterName, number> {
   const shards = table.byteLength / rowBytes
   const sums = Object.fromEntries(counterNames.map((name) => [name, 0])) as Record<CounterName, number>

@@ -1,4 +1,4 @@
-// Where the lines of this process go: to the console, to a file, or to both. Only the main thread makes one of these.
+// Writes the log of this process to the console, to a file, or to both. Only the main thread has one.
 
 import { createJsonLog, type LineLog } from './json-log.ts'
 import type { LogLevel } from './log.ts'
@@ -8,13 +8,13 @@ import { terminalLine } from './terminal-line.ts'
 export interface LogTargets {
   /** log.to */
   readonly to: readonly ('console' | 'file')[]
-  /** log.dir, absolute; made where it is missing. */
+  /** log.dir, absolute; created if it is missing. */
   readonly dir: string
   /** log.file, a name without folders. */
   readonly file: string
   /** log.rotation.size, in bytes. */
   readonly rotationSizeBytes: number
-  /** log.rotation.count: older files kept. */
+  /** log.rotation.count: maximum number of older files. */
   readonly rotationCount: number
 }
 
@@ -23,27 +23,27 @@ export interface LoggerOptions extends LogTargets {
   readonly level: LogLevel
 }
 
-/** The console as the log needs it: `process.stderr`, or a test's own. */
+/** The console: `process.stderr`, or that of a test. */
 export interface Console {
-  /** A terminal gets lines for people, everything else JSON. */
+  /** A terminal gets lines formatted for reading, other outputs get JSON. */
   readonly isTTY?: boolean
   write(line: string): unknown
 }
 
 export interface Logger extends LineLog {
   /**
-   * Lines go there from now on; those before are with the system when it resolves. Rejects with the system's error where the
-   * file cannot be opened: then all is as it was.
+   * Writes later lines to `targets`. Resolves when all earlier lines were passed to the operating system. Rejects with the error of
+   * the system if the file cannot be opened: then the targets are unchanged.
    */
   changeTargets(targets: LogTargets): Promise<void>
-  /** Lines are with the system when it resolves; later ones go to the console alone. */
+  /** Resolves when all lines were passed to the operating system. Later lines go to the console only. */
   close(): Promise<void>
 }
 
-/** While the disk does not take lines the file is tried again this often. */
+/** While the file cannot be written, it is opened again at this interval. */
 const reopenAfterMs = 30_000
 
-/** Rejects with the system's error where the log's file cannot be opened. */
+/** Rejects with the error of the system if the log file cannot be opened. */
 export async function createLogger(options: LoggerOptions, console: Console = process.stderr): Promise<Logger> {
   let open = await openTargets(options, console)
   const log = createJsonLog(options.level, (line) => {
@@ -79,7 +79,7 @@ function writeToConsole(console: Console, line: string): void {
   console.write(console.isTTY === true ? terminalLine(line) : line)
 }
 
-/** The rotating file, opened again after a fault of the disk: a full one is emptied some day. */
+/** The rotating file. It is opened again after a failure, because a full disk may have space again later. */
 class LogFile {
   readonly #options: LogTargets
   readonly #console: Console
@@ -102,11 +102,11 @@ class LogFile {
       file,
       rotationSizeBytes,
       rotationCount,
-      onFault: (error) => this.#handleFailure(error),
+      onFailure: (error) => this.#handleFailure(error),
     })
   }
 
-  /** Whether the file has taken the line. */
+  /** Returns whether the line was accepted. */
   write(line: string): boolean {
     return this.#file?.write(line) ?? false
   }

@@ -1,16 +1,16 @@
-// Watches how late the event loop of this thread comes: whatever holds it up (a long turn, a collection of garbage, too
-// little processor) is seen here. And how much memory the thread uses.
+// Measures how late the event loop of this thread is, whatever the cause (a long turn, garbage collection, too little
+// processor time), and how much memory the thread uses.
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import type { LoopDelay, ThreadMemory } from './histograms.ts'
 
-/** How often it looks. What a loop without work takes is this long: it is taken off. */
+/** Interval of the measurement. An idle event loop is late by this interval, which is subtracted. */
 const resolutionMs = 20
 const intervalMs = 1_000
 const nsPerSecond = 1e9
 
-/** Tells once a second; keeps no thread alive. Returns what ends it. */
+/** Calls `tell` once per second, and does not keep the thread alive. Returns a function that ends the measurement. */
 export function monitorLoop(tell: (delay: LoopDelay) => void): () => void {
   const histogram = monitorEventLoopDelay({ resolution: resolutionMs })
   histogram.enable()

@@ -1,6 +1,6 @@
-// The one place that knows rotating-file-stream: a file of lines that never grows beyond its size by more than a line.
+// A file of lines that exceeds its limit by one line at most. The only code that uses rotating-file-stream.
 //
-//   godwit.log  ->  godwit.log.1  ->  godwit.log.2  -> ... -> godwit.log.<count>  ->  gone
+//   godwit.log  ->  godwit.log.1  ->  godwit.log.2  -> ... -> godwit.log.<count>  ->  deleted
 
 import { lstat, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,26 +10,26 @@ export interface RotatingFileOptions {
   readonly directory: string
   readonly file: string
   readonly rotationSizeBytes: number
-  /** Older files that are kept beside the current one: at least 1. */
+  /** Maximum number of older files beside the current one: at least 1. */
   readonly rotationCount: number
-  /** The file cannot be written any more. Called once; the file is closed. */
-  onFault(error: Error): void
+  /** Called once when the file cannot be written any more; it is closed then. */
+  onFailure(error: Error): void
 }
 
 export interface RotatingFile {
-  /** False where the disk is behind by more than `maxWaitingBytes`: the line is dropped. */
+  /** Returns false if more than `maxWaitingBytes` wait for the disk: the line is dropped. */
   write(line: string): boolean
-  /** Everything written is with the system when it resolves. */
+  /** Resolves when all lines were passed to the operating system. */
   close(): Promise<void>
 }
 
-/** Lines that may wait in memory for a slow disk. */
+/** Maximum bytes of lines that wait in memory for a slow disk. */
 const maxWaitingBytes = 4 * 1_024 * 1_024
-/** Lines name clients and addresses: for the owner alone. */
+/** Lines contain client IDs and addresses: only the owner can read them. */
 const fileMode = 0o600
 const directoryMode = 0o700
 
-/** Opens the file, and makes its directory where it is missing. Rejects with the system's error where it cannot. */
+/** Opens the file, and creates its directory if it is missing. Rejects with the error of the system if that fails. */
 export async function openRotatingFile(options: RotatingFileOptions): Promise<RotatingFile> {
   const { directory, file, rotationSizeBytes, rotationCount } = options
   await mkdir(directory, { recursive: true, mode: directoryMode })
@@ -43,7 +43,7 @@ export async function openRotatingFile(options: RotatingFileOptions): Promise<Ro
   return new Promise((resolve, reject) => {
     let isOpen = false
     stream.on('error', (error) => {
-      if (isOpen) options.onFault(error)
+      if (isOpen) options.onFailure(error)
       else reject(error)
     })
     stream.once('open', () => {
@@ -64,7 +64,7 @@ export async function openRotatingFile(options: RotatingFileOptions): Promise<Ro
   })
 }
 
-/** Makes the file where it is missing, for the owner alone, and takes rights of others from one that is there. A link is left as it is. */
+/** Creates the file for the owner only; removes the permissions of others from an existing file. A link stays unchanged. */
 async function restrict(path: string): Promise<void> {
   const there = await lstat(path).catch(() => undefined)
   if (there !== undefined && !there.isFile()) return

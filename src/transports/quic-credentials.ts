@@ -8,7 +8,7 @@ import { readRevocationLists, type RevocationLists } from './revocation-lists.ts
 import { loadTlsFiles, fileStampOf, type TlsProblem } from './tls-files.ts'
 import type { TlsSettings } from './tls-settings.ts'
 
-/** PEM. */
+/** Key and certificates of a QUIC listener, as PEM. */
 export interface QuicCredentials {
   readonly key: string
   readonly certificate: string
@@ -31,7 +31,7 @@ export function problemOfQuicFiles(settings: TlsSettings): TlsProblem | undefine
 
 export interface QuicFilesOptions {
   readonly settings: TlsSettings
-  /** Changed files are not in use; undefined: they are again. */
+  /** Reports changed files that are not in use; undefined: all files are in use again. */
   onProblem(problem: TlsProblem | undefined): void
 }
 
@@ -39,7 +39,7 @@ export interface QuicFilesOptions {
 export class QuicFiles {
   readonly credentials: QuicCredentials
   readonly #options: QuicFilesOptions
-  readonly #inForce: FileContents
+  readonly #inUse: FileContents
   readonly #timer: NodeJS.Timeout
   #lists: RevocationLists | undefined
   #stamp = ''
@@ -54,7 +54,7 @@ export class QuicFiles {
 
   private constructor(options: QuicFilesOptions, contents: FileContents) {
     this.#options = options
-    this.#inForce = contents
+    this.#inUse = contents
     this.#lists = contents.lists
     const { key, certificate, authorities } = contents
     const requiresCertificate = options.settings.failIfNoPeerCertificate
@@ -70,7 +70,7 @@ export class QuicFiles {
     if ('problem' in reading) return this.#noteProblem(reading.problem)
     this.#stamp = stamp
     this.#lists = reading.contents.lists
-    this.#noteProblem(differenceBetween(this.#inForce, reading.contents))
+    this.#noteProblem(differenceBetween(this.#inUse, reading.contents))
   }
 
   close(): void {
@@ -92,17 +92,17 @@ interface FileContents {
   readonly lists: RevocationLists | undefined
 }
 
-function differenceBetween(inForce: FileContents, now: FileContents): TlsProblem | undefined {
-  const isOld = inForce.certificate === now.certificate && inForce.key === now.key
-  if (isOld && inForce.authorities === now.authorities) return undefined
-  const message = 'over QUIC a new certificate, or new authorities, are in force when the listener is opened again'
+function differenceBetween(inUse: FileContents, now: FileContents): TlsProblem | undefined {
+  const isOld = inUse.certificate === now.certificate && inUse.key === now.key
+  if (isOld && inUse.authorities === now.authorities) return undefined
+  const message = 'over QUIC a new certificate, or new authorities, are in use after the listener is reopened'
   return { setting: isOld ? 'cacertfile' : 'certfile', certificateName: undefined, message }
 }
 
 type Reading = { readonly contents: FileContents } | { readonly problem: TlsProblem }
 
 function read(settings: TlsSettings): Reading {
-  // The library has session tickets of its own.
+  // The library makes its own keys for session tickets.
   const loading = loadTlsFiles(settings, () => Buffer.alloc(ticketKeyBytes))
   if ('problem' in loading) return loading
   const { key, cert, ca, crl, passphrase } = loading.material.options
@@ -119,7 +119,7 @@ function read(settings: TlsSettings): Reading {
   return { problem: { setting: 'crlfile', certificateName: undefined, message: `${crlFile}, ${lists.problem}` } }
 }
 
-/** One file each, as it was read. */
+/** Returns the content of one file as text. */
 function textOf(pem: unknown): string {
   assert(Buffer.isBuffer(pem), 'files of a listener are read as bytes')
   return pem.toString('latin1')

@@ -26,9 +26,16 @@ test('each changed setting is told with both values and when the new one holds',
   const before = load('mqtt.retry_interval = 20s\nlog.level = info')
   const after = load('mqtt.retry_interval = 10s\nlog.level = debug\nnode.shards = 2')
   assert.deepEqual(differences(before, after), [
-    { key: 'node.shards', old: 'auto', new: '2', takes: 'at-restart', hasEffect: true, isSaid: true },
-    { key: 'mqtt.retry_interval', old: '20s', new: '10s', takes: 'on-next-connect', hasEffect: true, isSaid: true },
-    { key: 'log.level', old: 'info', new: 'debug', takes: 'at-once', hasEffect: true, isSaid: true },
+    { key: 'node.shards', old: 'auto', new: '2', appliesOn: 'at-restart', hasEffect: true, isWritten: true },
+    {
+      key: 'mqtt.retry_interval',
+      old: '20s',
+      new: '10s',
+      appliesOn: 'on-next-connect',
+      hasEffect: true,
+      isWritten: true,
+    },
+    { key: 'log.level', old: 'info', new: 'debug', appliesOn: 'at-once', hasEffect: true, isWritten: true },
   ])
 })
 
@@ -36,8 +43,8 @@ test('what is new or gone under a name is told', () => {
   const found = differences(load('listeners.tcp.a.bind = 1'), load('listeners.tcp.b.bind = 2'))
   const binds = found.filter(({ key }) => key.endsWith('.bind'))
   assert.deepEqual(binds, [
-    { key: 'listeners.tcp.a.bind', old: '1', new: undefined, takes: 'at-once', hasEffect: true, isSaid: true },
-    { key: 'listeners.tcp.b.bind', old: undefined, new: '2', takes: 'at-once', hasEffect: true, isSaid: true },
+    { key: 'listeners.tcp.a.bind', old: '1', new: undefined, appliesOn: 'at-once', hasEffect: true, isWritten: true },
+    { key: 'listeners.tcp.b.bind', old: undefined, new: '2', appliesOn: 'at-once', hasEffect: true, isWritten: true },
   ])
 })
 
@@ -81,9 +88,9 @@ test('a secret that is set for the first time shows that there was none', () => 
     key: 'http_server.password',
     old: 'none',
     new: mask,
-    takes: 'at-once',
+    appliesOn: 'at-once',
     hasEffect: true,
-    isSaid: true,
+    isWritten: true,
   })
 })
 

@@ -15,7 +15,7 @@ test('what is wrong with a value is said with everything that would be right', (
 
 test('a key that is not known is named, and one that is missing is known as such', () => {
   const shape = shapeOf(Type.Object({ a: Type.Integer() }, { additionalProperties: false }))
-  assert.deepEqual(shape.faultOf({ a: 1, b: 2 }), { path: '/b', message: 'is not known here', isMissing: false })
+  assert.deepEqual(shape.faultOf({ a: 1, b: 2 }), { path: '/b', message: 'is not a known key', isMissing: false })
   assert.equal(shape.faultOf({})?.isMissing, true)
   assert.equal(shape.faultOf({ a: 1 }), undefined)
 })

@@ -37,7 +37,7 @@ function numbers(count: number, silentFrom = Infinity): ListSource<number> {
 }
 
 const openAuthenticator: Authenticator = {
-  isOpen: true,
+  isDisabled: true,
   authenticate: async (_authorization, address) => ({
     name: 'a',
     by: 'account',

@@ -12,7 +12,7 @@ import { atEnd, temporaryFolder } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 
 const doubleShard = new URL('./double-shard.ts', import.meta.url)
-const quickRestarts = { firstDelayMs: 1, longestDelayMs: 4, forgivenAfterMs: 60_000, maxDeathsInARow: 3 }
+const quickRestarts = { firstDelayMs: 1, longestDelayMs: 4, forgivenAfterMs: 60_000, maxConsecutiveRestarts: 3 }
 
 function configOf(dataDir: string, overrides: readonly string[] = []): GodwitConfig {
   const quiet = ['log.to=[file]', 'log.level=warn']
@@ -228,7 +228,7 @@ test('a shard that fails repeatedly is not restarted any more, and the node repo
   const node = await running(t, folder, { behaviour: 'dies always' })
   assert.equal(await node.broken, 'a shard failed 4 times in a row: Error: the double breaks; the log has the stack')
   const lives = (await readFile(join(node.dataDirectory, 'lives'), 'utf8')).trim().split('\n')
-  assert.equal(lives.length, 1 + quickRestarts.maxDeathsInARow)
+  assert.equal(lives.length, 1 + quickRestarts.maxConsecutiveRestarts)
 })
 
 test('a shard that does not stop in time is ended', async (t) => {

@@ -43,7 +43,7 @@ for (const payload of ['compressible', 'random'] as const) {
       } else {
         assert.ok(served.length > count / 3 && served.length < count, `${served.length} records are served`)
         assert.deepEqual(served, records.slice(0, served.length))
-        assert.match(text, /what was behind them is lost/)
+        assert.match(text, /the blocks after them are lost/)
       }
       assert.ok(readdirSync(dirname(stage.directory)).includes('messages.1.damaged'))
     })

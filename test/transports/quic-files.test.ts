@@ -75,5 +75,5 @@ test('a revoked client certificate is refused from then on, and a new certificat
   file('cert.pem', renewed.certificate)
   file('key.pem', renewed.key)
   await files.reload()
-  assert.match(await problems.next(), /in force when the listener is opened again/)
+  assert.match(await problems.next(), /in use after the listener is reopened/)
 })

@@ -3,14 +3,14 @@
 import type { Connection } from '../../core/index.ts'
 import type { ReasonCode } from '../../protocol/index.ts'
 
-/** Properties of a CONNECT. */
+/** One authentication attempt: a CONNECT, or AUTH of a connected client. */
 export interface Attempt {
   readonly connection: Connection
-  /** Undefined: it has none. */
+  /** Undefined: the client has no namespace. */
   readonly namespace?: string | undefined
-  /** As the client sends it. */
+  /** The client ID that the client sent. */
   readonly clientId: string
-  /** From the certificate, if the listener is configured so, or from CONNECT. */
+  /** User name from the certificate, if the listener takes it from there, or from CONNECT. */
   readonly username: string | undefined
   readonly password: Buffer | undefined
   readonly nowMs: number
@@ -21,14 +21,14 @@ export interface Attempt {
 /** The client is authenticated. */
 export interface Success {
   readonly result: 'success'
-  /** The user name from now on. */
+  /** The user name of the client from now on. */
   readonly username: string | undefined
   readonly isSuperuser: boolean
-  /** It proved its client ID, not a user name. */
-  readonly isByClientId?: boolean | undefined
+  /** The client proved its client ID, not a user name. */
+  readonly provesClientId?: boolean | undefined
   /** When the credentials expire; undefined: never. */
   readonly expiresAtMs?: number | undefined
-  /** For authorization: the rules of a token. */
+  /** The access rules of a token, for authorization. */
   readonly grants?: object | undefined
 }
 
@@ -40,20 +40,20 @@ export interface Rejection {
   readonly why: string
 }
 
-/** The service does not answer. */
+/** The authenticator could not decide, for example because its service does not answer. */
 export interface Failure {
   readonly result: 'failed'
   readonly why: string
 }
 
-/** The client is unknown here: the next authenticator is called. */
+/** The authenticator does not know the client: the next one is called. */
 export interface Unknown {
   readonly result: 'ignore'
 }
 
 export type Outcome = Success | Rejection | Failure | Unknown
 
-export const ignored: Unknown = { result: 'ignore' }
+export const unknownClient: Unknown = { result: 'ignore' }
 
 export interface Authenticator {
   /** Returns at once if possible: a promise costs time for every connecting client. */

@@ -5,7 +5,7 @@
 import { assert } from '../../protocol/index.ts'
 import type { AuthenticatorName } from '../access-settings.ts'
 import {
-  ignored,
+  unknownClient,
   type Attempt,
   type Authenticator,
   type Failure,
@@ -39,14 +39,14 @@ export class AuthenticationChain {
       if (outcome instanceof Promise) return this.#runFrom(attempt, index, outcome)
       if (this.#isFinal(outcome)) return decisionOf(outcome, this.#links[index])
     }
-    return ignored
+    return unknownClient
   }
 
   async #runFrom(attempt: Attempt, from: number, first: Promise<Outcome>): Promise<Decision | Unknown> {
     let outcome = await first
     for (let index = from; ; outcome = await this.#links[index].authenticator.authenticate(attempt)) {
       if (this.#isFinal(outcome)) return decisionOf(outcome, this.#links[index])
-      if (++index === this.#links.length) return ignored
+      if (++index === this.#links.length) return unknownClient
     }
   }
 

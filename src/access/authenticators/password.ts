@@ -5,7 +5,7 @@ import { reasonCodes } from '../../protocol/index.ts'
 import type { PasswordHash } from '../../records/index.ts'
 import type { CredentialKind } from '../credentials/credential-table.ts'
 import { type HashedPassword, isPassword, simulateHashing } from '../credentials/password-hash.ts'
-import { ignored, type Attempt, type Authenticator, type Outcome } from './authenticator.ts'
+import { unknownClient, type Attempt, type Authenticator, type Outcome } from './authenticator.ts'
 
 /** Where passwords are found: `CredentialTable`, or the users of a gateway. */
 export interface CredentialSource {
@@ -30,7 +30,7 @@ export class PasswordAuthenticator implements Authenticator {
   authenticate(attempt: Attempt): Outcome {
     const byUsername = this.#compare('username', attempt.username, attempt)
     const byClientId = this.#compare('clientid', attempt.clientId, attempt)
-    if (byUsername === undefined && byClientId === undefined) return ignored
+    if (byUsername === undefined && byClientId === undefined) return unknownClient
     const fitting = byUsername?.isRight === true ? byUsername : byClientId
     if (fitting?.isRight !== true) {
       return { result: 'reject', reason: reasonCodes.badUserNameOrPassword, why: 'the password is wrong' }
@@ -38,8 +38,8 @@ export class PasswordAuthenticator implements Authenticator {
     // A client that knows only the password of the client ID has not proved its user name, which rules may use.
     const isWhoItSays = byUsername?.isRight !== false || attempt.connection.origin?.username !== undefined
     const username = isWhoItSays ? attempt.username : undefined
-    const isByClientId = fitting === byClientId
-    return { result: 'success', username, isSuperuser: fitting.isSuperuser, isByClientId }
+    const provesClientId = fitting === byClientId
+    return { result: 'success', username, isSuperuser: fitting.isSuperuser, provesClientId }
   }
 
   /**

@@ -3,7 +3,7 @@
 
 import type { CertificateTraits } from '../../core/index.ts'
 import { reasonCodes } from '../../protocol/index.ts'
-import { ignored, type Attempt, type Authenticator, type Outcome } from './authenticator.ts'
+import { unknownClient, type Attempt, type Authenticator, type Outcome } from './authenticator.ts'
 
 /** The part of a certificate that is the user name. */
 export type CertificateName = 'common_name' | 'subject' | 'serial_number' | 'fingerprint'
@@ -17,7 +17,7 @@ export class CertificateAuthenticator implements Authenticator {
 
   authenticate({ connection }: Attempt): Outcome {
     const { origin } = connection
-    if (origin?.certificate === undefined) return ignored
+    if (origin?.certificate === undefined) return unknownClient
     const username = origin.username ?? nameOf(origin.certificate, this.#name)
     if (username === undefined || username === '') {
       return { result: 'reject', reason: reasonCodes.notAuthorized, why: `the certificate has no ${this.#name}` }
@@ -44,6 +44,6 @@ function nameOf(certificate: CertificateTraits, name: CertificateName): string |
 export class PskAuthenticator implements Authenticator {
   authenticate({ connection }: Attempt): Outcome {
     const username = connection.origin?.pskIdentity
-    return username === undefined ? ignored : { result: 'success', username, isSuperuser: false }
+    return username === undefined ? unknownClient : { result: 'success', username, isSuperuser: false }
   }
 }

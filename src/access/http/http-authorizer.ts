@@ -7,7 +7,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { type Connection, namespaceTopics } from '../../core/index.ts'
 import { reasonCodes } from '../../protocol/index.ts'
-import { ignored, type Attempt, type Authenticator, type Outcome } from '../authenticators/authenticator.ts'
+import { unknownClient, type Attempt, type Authenticator, type Outcome } from '../authenticators/authenticator.ts'
 import type { Placeholders } from '../placeholders.ts'
 import { ResponseCache } from './response-cache.ts'
 import { HttpClient, type HttpResponse, type HttpRequest, type HttpClientSettings } from './http-client.ts'
@@ -57,7 +57,7 @@ export class HttpAuthorizer implements Authenticator {
 
   authenticate(attempt: Attempt): Outcome | Promise<Outcome> {
     const { authRequest } = this.settings
-    if (authRequest === undefined) return ignored
+    if (authRequest === undefined) return unknownClient
     const decision = this.#requestCached(fillRequest(authRequest, valuesOf(attempt)), attempt)
     return decision instanceof Promise
       ? decision.then((found) => outcomeOf(found, attempt))
@@ -129,7 +129,7 @@ function outcomeOf(decision: HttpDecision, { username }: Attempt): Outcome {
     case 'deny':
       return { result: 'reject', reason: reasonCodes.badUserNameOrPassword, why: 'the service says no' }
     case 'ignore':
-      return ignored
+      return unknownClient
     case 'nothing':
       return { result: 'failed', why: decision.why }
     default:

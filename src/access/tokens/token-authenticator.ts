@@ -2,7 +2,7 @@
 
 import { reasonCodes } from '../../protocol/index.ts'
 import {
-  ignored,
+  unknownClient,
   type Attempt,
   type Authenticator,
   type Outcome,
@@ -46,10 +46,11 @@ export class TokenAuthenticator implements Authenticator {
 
   authenticate(attempt: Attempt): Outcome | Promise<Outcome> {
     const token = this.#settings.from === 'password' ? attempt.password?.toString('latin1') : attempt.username
-    if (token === undefined) return ignored
-    if (token.length > maxTokenBytes) return token.startsWith(tokenPrefix) ? reject('the token is too long') : ignored
+    if (token === undefined) return unknownClient
+    if (token.length > maxTokenBytes)
+      return token.startsWith(tokenPrefix) ? reject('the token is too long') : unknownClient
     const header = readTokenHeader(token)
-    if (header === undefined) return ignored
+    if (header === undefined) return unknownClient
     const keys = this.#keys.filter(({ algorithms, keyId }) => {
       const mayBeIt = keyId === undefined || header.keyId === undefined || keyId === header.keyId
       return mayBeIt && algorithms.includes(header.algorithm)

@@ -1,4 +1,4 @@
-// mosquitto.db of mosquitto 1.4 to 2.0: retained messages, and persistent sessions with what waits for them.
+// Converts mosquitto.db of mosquitto 1.4 to 2.0: retained messages, and persistent sessions with their queues.
 
 import { parseTopicName } from '../../protocol/index.ts'
 import type { RetainedRecord, StoredMessage } from '../../records/index.ts'
@@ -19,17 +19,21 @@ export interface ConvertedDatabase {
   readonly sessions: readonly ImportedSession[]
 }
 
-/** All of them are in memory at once. */
+/** Maximum number of chunks, which are in memory at the same time. */
 const maxChunks = 4_000_000
 
-/** What a database does not say, if there is no configuration. */
-export const plainSource: SessionSource = { mountpoints: new Map(), verifiesUsernames: false, isBridge: () => false }
+/** Facts that only mosquitto.conf has, if it is missing: no mount points, unverified user names, no bridges. */
+export const withoutConfiguration: SessionSource = {
+  mountpoints: new Map(),
+  verifiesUsernames: false,
+  isBridge: () => false,
+}
 
-/** Throws InvalidArchive where it is no such file, or a chunk is not whole. */
+/** Throws InvalidArchive if the file is not a mosquitto.db or is truncated. */
 export function convertDatabase(
   bytes: Buffer,
   nowMs: number,
-  source: SessionSource = plainSource,
+  source: SessionSource = withoutConfiguration,
 ): Converted<ConvertedDatabase> {
   const leftOut = new LeftOut()
   const messages = new Map<bigint, StoredMessage | 'unusable'>()
@@ -53,11 +57,11 @@ export function convertDatabase(
   for (const chunk of subscriptions) drafts.addSubscription(chunk)
   for (const chunk of queued) {
     const message = messages.get(chunk.messageId)
-    // mosquitto keeps no message that has expired; the reference to it may still be there.
+    // mosquitto deletes expired messages, but may keep references to them.
     if (message === undefined) leftOut.add('queued messages have expired or are missing', chunk.clientId)
     else if (message !== 'unusable') drafts.addMessage(chunk, message)
   }
-  for (const message of drafts.release()) if (message.retain) retain(retained, message)
+  for (const message of drafts.deliverUnreleased()) if (message.retain) retain(retained, message)
   return {
     value: {
       retained: [...retained.values()].map((message) => ({ kind: 'retained', message })),

@@ -147,7 +147,7 @@ export class SessionDrafts {
    * Gives the messages that mosquitto had accepted with QoS 2 and not published yet to the sessions that match, and returns
    * them. Called once, after everything was added.
    */
-  release(): readonly StoredMessage[] {
+  deliverUnreleased(): readonly StoredMessage[] {
     let subscriptions = 0
     for (const draft of this.#drafts.values()) subscriptions += draft.subscriptions.size
     if (this.#unreleased.length * subscriptions > maxComparisons)

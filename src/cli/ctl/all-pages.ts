@@ -1,4 +1,4 @@
-// Lists of the API that come in pages, read to their end.
+// Reads all pages of a list of the API.
 
 import { maxRowsPerPage, type Result } from '../../contract/index.ts'
 
@@ -12,7 +12,7 @@ interface PageWanted {
   readonly limit: number
 }
 
-/** All rows. Pages are numbered: what comes or goes meanwhile may be missing, or be there twice. */
+/** Returns all rows. Rows that are added or deleted meanwhile may be missing or occur twice, because pages are numbered. */
 export async function allPages<Row>(
   ask: (query: PageWanted) => Promise<Result<Page<Row>>>,
 ): Promise<Result<{ readonly data: readonly Row[] }>> {

@@ -33,7 +33,7 @@ function linesOf(outcome: Shown, terminal: Terminal): string {
   if ('thing' in outcome) return thingInLines(outcome.thing)
   const columns = outcome.columns ?? columnsOf(outcome.rows)
   const cells = outcome.rows.map((row) => columns.map((column) => cellOf(row[column])))
-  if (!terminal.isForPeople) return cells.map((row) => `${row.join('\t')}\n`).join('')
+  if (!terminal.isTerminal) return cells.map((row) => `${row.join('\t')}\n`).join('')
   return outcome.rows.length === 0 ? 'none\n' : tableOf([columns, ...cells], terminal)
 }
 

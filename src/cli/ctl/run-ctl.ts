@@ -50,7 +50,7 @@ function backupFolderOf(dataDirectory: string, namespace: string | undefined): s
 
 function progressOn(terminal: Terminal, asJson: boolean): ProgressOutput {
   return {
-    isForPeople: terminal.isForPeople && !asJson,
+    isForPeople: terminal.isTerminal && !asJson,
     write: (text) => {
       if (!asJson) terminal.say(text)
     },

@@ -73,7 +73,7 @@ class TermReader {
   statement(): Statement {
     const start = this.#at
     const term = this.#term(0)
-    if (!this.#take('.')) throw this.fault('a full stop is missing behind the rule')
+    if (!this.#take('.')) throw this.fault('a full stop is missing after the rule')
     const written = this.#text.slice(start, this.#at).replaceAll(/\s+/g, ' ')
     return { term, text: written.length > maxStatementText ? `${written.slice(0, maxStatementText)}...` : written }
   }
@@ -83,7 +83,7 @@ class TermReader {
   }
 
   #term(depth: number): Term {
-    if (depth > maxDepth) throw this.fault(`this is inside more than ${maxDepth} others`)
+    if (depth > maxDepth) throw this.fault(`tuples and lists are nested more than ${maxDepth} deep`)
     if (this.isAtEnd()) throw this.fault('the text ends in the middle of a rule')
     const at = this.#position()
     if (this.#take('{')) return { kind: 'tuple', items: this.#items('}', depth), at }
@@ -92,7 +92,7 @@ class TermReader {
     if (this.#take("'")) return { kind: 'atom', text: this.#quoted("'"), at }
     if (this.#take('<<')) return { kind: 'text', text: this.#binary(), at }
     const word = /^[a-z][A-Za-z0-9_@]*/.exec(this.#text.slice(this.#at, this.#at + 256))
-    if (word === null) throw this.fault('this is no rule: {allow, all}. is one')
+    if (word === null) throw this.fault('this is not a rule; example: {allow, all}.')
     this.#at += word[0].length
     return { kind: 'atom', text: word[0], at }
   }
@@ -102,12 +102,12 @@ class TermReader {
     if (this.#take(end)) return items
     do items.push(this.#term(depth + 1))
     while (this.#take(','))
-    if (!this.#take(end)) throw this.fault(`, or ${end} is missing here`)
+    if (!this.#take(end)) throw this.fault(`expected "," or "${end}" here`)
     return items
   }
 
   #binary(): string {
-    if (!this.#take('"')) throw this.fault('a " is missing behind <<')
+    if (!this.#take('"')) throw this.fault('a " is missing after <<')
     const text = this.#quoted('"')
     this.#take('/utf8')
     if (!this.#take('>>')) throw this.fault('>> is missing here')

@@ -22,7 +22,7 @@ export interface HeldSetting {
   readonly isLocal: boolean
   /** Files and directories in its value. */
   readonly paths: readonly NamedPath[]
-  readonly takes: AppliesOn
+  readonly appliesOn: AppliesOn
   readonly hasEffect: boolean
 }
 
@@ -73,10 +73,10 @@ class SettingsChecker {
         configErrorAt(written.at, key, `accepted without effect: ${node.ignored}`, withoutEffect(node, written)),
       )
     }
-    const isSaid = isWarned || node.ignored !== undefined
+    const isWarnedHere = isWarned || node.ignored !== undefined
     return node.kind === 'setting'
-      ? this.#checkSetting(node, written, key, isSaid)
-      : this.#checkSection(node, written, key, isSaid)
+      ? this.#checkSetting(node, written, key, isWarnedHere)
+      : this.#checkSection(node, written, key, isWarnedHere)
   }
 
   #checkSetting(setting: Setting<unknown>, value: ConfigValue | undefined, key: string, isIdle: boolean): unknown {
@@ -103,12 +103,12 @@ class SettingsChecker {
     value: unknown,
     isDefault: boolean,
   ): void {
-    const { isLocal, takes, type } = setting
+    const { isLocal, takes: appliesOn, type } = setting
     // "none" in a file is not secret: masked, it would look like a password.
     const isSecret = setting.isSecret && value !== undefined
     const paths = type.pathsIn?.(value) ?? noPaths
     const text = type.show(value)
-    this.held.set(key, { path: [...this.#path], text, isDefault, isSecret, isLocal, paths, takes, hasEffect })
+    this.held.set(key, { path: [...this.#path], text, isDefault, isSecret, isLocal, paths, appliesOn, hasEffect })
   }
 
   #checkSection(node: Section, value: ConfigValue | undefined, key: string, isWarned: boolean): object {
@@ -201,7 +201,7 @@ class SettingsChecker {
       isDefault: false,
       isSecret: true,
       isLocal: false,
-      takes: 'at-restart',
+      appliesOn: 'at-restart',
       hasEffect: false,
     } as const
     this.held.set(key, { path: [...this.#path], text, paths: noPaths, ...isHeld })

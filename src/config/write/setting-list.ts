@@ -76,7 +76,7 @@ function* settingsBelow(node: SchemaNode, path: readonly string[]): Generator<De
   }
   const { takes, isSecret, isLocal, type } = node
   const text = type.show(node.default)
-  const held = { path, text, isDefault: true, isSecret, isLocal, paths: [], takes, hasEffect: true }
+  const held = { path, text, isDefault: true, isSecret, isLocal, paths: [], appliesOn: takes, hasEffect: true }
   yield describeSetting(path.join('.'), held, node, undefined)
 }
 
@@ -86,7 +86,7 @@ function describeSetting(
   node: Setting<unknown>,
   place: Position | undefined,
 ): DescribedSetting {
-  const { path, takes, hasEffect, isLocal, isDefault } = setting
+  const { path, appliesOn, hasEffect, isLocal, isDefault } = setting
   const preset = node.isSecret && node.default !== undefined ? mask : node.type.show(node.default)
   return {
     key,
@@ -96,7 +96,7 @@ function describeSetting(
     hasLines: node.type.hasLines ?? false,
     default: node.defaultWords ?? preset,
     description: node.description,
-    takes,
+    takes: appliesOn,
     hasEffect,
     isSecret: node.isSecret,
     isRequired: node.isRequired,

@@ -43,7 +43,8 @@ export class Message {
   readonly publisher: string
   /** Set for retained messages and wills, if known. */
   publisherUsername: string | undefined
-  /** The publisher is a superuser or has grants of its own. Set for retained messages and wills. */
+  /** The publisher is a superuser or has grants of its own: its permission is not checked again later. Set for retained messages
+   * and wills. */
   isByOwnRight: boolean
   /**
    * Mount point in the topic that the publisher did not send; '' if there is none. Set for retained messages and wills.

@@ -1,10 +1,10 @@
-// A client that the gateway takes for asleep and that asks for something is not asleep: a late copy of its DISCONNECT came after its
-// CONNECT. It is told to connect again, and its session waits for it.
+// If a client that the gateway believes asleep sends a request, a late duplicate of its DISCONNECT arrived after its CONNECT. The
+// gateway answers DISCONNECT, so that the client connects again; its session is kept.
 
 import type { SnRequest } from './packets.ts'
 
 const minIntervalMs = 5_000
-/** Only a client that is active or awake sends them, and waits for the answer. */
+/** Packets that only an active or awake client sends, and to which it expects a response. */
 const requests: ReadonlySet<SnRequest['type']> = new Set([
   'register',
   'publish',
@@ -18,8 +18,8 @@ const requests: ReadonlySet<SnRequest['type']> = new Set([
 export class AsleepNotice {
   #sentAtMs = -Infinity
 
-  /** Whether DISCONNECT answers the packet of a sleeping client. */
-  isDueFor({ type }: SnRequest, nowMs: number): boolean {
+  /** Returns whether to answer DISCONNECT to this packet of a sleeping client now; then further ones follow after an interval only. */
+  takeDue({ type }: SnRequest, nowMs: number): boolean {
     if (!requests.has(type) || nowMs - this.#sentAtMs < minIntervalMs) return false
     this.#sentAtMs = nowMs
     return true

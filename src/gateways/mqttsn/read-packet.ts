@@ -9,7 +9,7 @@ const maxWirelessNodeBytes = 64
 
 /** A packet from a forwarder [5.4.20], and its node. */
 export interface ForwardedPacket {
-  /** Undefined: no forwarder. */
+  /** Undefined: the packet came without a forwarder. */
   readonly node: WirelessNode | undefined
   readonly bytes: Buffer
 }
@@ -75,7 +75,7 @@ function readBody(type: number, body: Buffer): SnRequest | undefined {
   }
 }
 
-/** One object for each octet: nothing is created for a datagram, and clients share them. */
+/** The decoded flags of every octet, so that reading a datagram creates no object. */
 const flagsOfOctet = Array.from({ length: 256 }, (_, octet) => decodeFlags(octet))
 
 function readFlags(octet: number): SnFlags {

@@ -143,7 +143,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
         if (this.#state === 'active' || this.#state === 'awake') this.#handleWhileConnected(request)
         else if (this.#state === 'asleep') {
           this.#asleepNotice ??= new AsleepNotice()
-          const isDue = this.#asleepNotice.isDueFor(request, this.#dependencies.nowMs())
+          const isDue = this.#asleepNotice.takeDue(request, this.#dependencies.nowMs())
           if (isDue) this.#send(this.#dependencies.codec.disconnect())
         }
     }
@@ -464,7 +464,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     if (this.isCleanSession) return
     this.#sleepIsKept = true
     const lostAtMs = this.#clock.lostAtMs === Infinity ? null : this.#clock.lostAtMs
-    this.#dependencies.keepSleep({ connect: this.#connect, lostAtMs, will: this.#will?.kept })
+    this.#dependencies.keepSleep({ connect: this.#connect, lostAtMs, will: this.#will?.stored })
   }
 
   #forgetSleep(): void {

@@ -5,8 +5,8 @@ import type { GatewayPublication } from '../gateway.ts'
 import type { KeptWill } from './kept-sessions.ts'
 import type { SnFlags, SnRequest } from './packets.ts'
 
-/** The last packet of its connection: no other one is answered after it. */
-const lastPacketId = 0xffff
+/** Packet identifier of the will when it is published: it is the last packet of the connection, so it is in use by no other. */
+const willPacketId = 0xffff
 const none = Buffer.alloc(0)
 
 export type WillUpdate = SnRequest & { type: 'willtopicupd' | 'willmsgupd' }
@@ -44,8 +44,8 @@ export class SnWill {
     this.#message = Buffer.from(message)
   }
 
-  /** As it is stored across restarts. */
-  get kept(): KeptWill | undefined {
+  /** The will as it is stored across restarts. */
+  get stored(): KeptWill | undefined {
     if (this.#topic === undefined) return undefined
     return { topic: this.#topic.name, flags: this.#topic.flags, message: (this.#message ?? none).toString('base64') }
   }
@@ -56,15 +56,15 @@ export class SnWill {
     this.setMessage(Buffer.from(will.message, 'base64'))
   }
 
-  /** As a message of its client. */
+  /** Returns the message to publish when the client is lost. */
   toPublication(): GatewayPublication | undefined {
     const will = this.toMqtt()
     if (will === undefined) return undefined
     const { topic: name, payload, qos, retain } = will
-    return { topic: new TopicTable(1).named(name), payload, qos, retain, packetId: qos === 0 ? 0 : lastPacketId }
+    return { topic: new TopicTable(1).named(name), payload, qos, retain, packetId: qos === 0 ? 0 : willPacketId }
   }
 
-  /** For CONNECT. */
+  /** Returns the will for the CONNECT to the broker. */
   toMqtt(): Will | undefined {
     const topic = this.#topic === undefined ? undefined : parseTopicName(this.#topic.name)
     if (this.#topic === undefined || topic === undefined) return undefined

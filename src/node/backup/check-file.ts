@@ -81,6 +81,6 @@ export function accountSetsIn(archive: Pick<CheckedArchive, 'counts' | 'configur
     .map((table) => (table === 'accounts' ? 'dashboard_users' : 'api_keys'))
   const configuration = configurationOf(archive)
   const server = 'plain' in configuration ? configuration.plain?.['http_server'] : undefined
-  const isSaid = typeof server === 'object' && server !== null && accountKeys.some((key) => key in server)
-  return isSaid ? [...sets, 'http_server'] : sets
+  const hasAccounts = typeof server === 'object' && server !== null && accountKeys.some((key) => key in server)
+  return hasAccounts ? [...sets, 'http_server'] : sets
 }

@@ -1,4 +1,4 @@
-// Sources of MQTT as bridges.
+// Turns MQTT sources of rules into bridges.
 
 import { bridgeOfSource, type GodwitConfig, type MqttBridgeConfig } from '../../config/index.ts'
 import { sourceTopicPrefix } from '../../core/index.ts'
@@ -7,7 +7,7 @@ import type { Problem } from '../configuration/config-consumers.ts'
 
 const defaultPort = 1_883
 
-/** By the name of the source. A problem starts with the key of a setting. */
+/** Returns a bridge for each source, by its name. A problem starts with the key of a setting. */
 export function mqttSourcesOf({
   connectors,
   sources,

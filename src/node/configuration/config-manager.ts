@@ -439,8 +439,8 @@ export class ConfigManager {
     return this.#options.reasonToWait(config, this.#running)
   }
 
-  #isLive({ key, takes, hasEffect }: Pick<Difference, 'key' | 'takes' | 'hasEffect'>): boolean {
-    return takes !== 'at-restart' && hasEffect && this.#owners.some((owner) => owner.owns(key))
+  #isLive({ key, appliesOn, hasEffect }: Pick<Difference, 'key' | 'appliesOn' | 'hasEffect'>): boolean {
+    return appliesOn !== 'at-restart' && hasEffect && this.#owners.some((owner) => owner.owns(key))
   }
 
   /** Returns the applied values: settings that apply at the next start keep their earlier values. */
@@ -473,8 +473,8 @@ export class ConfigManager {
     const event = name === 'reload' ? 'configuration reloaded' : 'configuration changed'
     const by = { by: author.by, name: author.name, address: author.address }
     log.warn(event, { act: name, ...by, changes: live.length, needRestart: needsRestart.length })
-    for (const { key, old, new: now, takes } of [...live, ...needsRestart]) {
-      log.warn('setting changed', { key, old: old ?? '', new: now ?? '', takes })
+    for (const { key, old, new: now, appliesOn } of [...live, ...needsRestart]) {
+      log.warn('setting changed', { key, old: old ?? '', new: now ?? '', takes: appliesOn })
     }
   }
 

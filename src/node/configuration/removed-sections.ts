@@ -44,7 +44,7 @@ export function withoutGone(
       if (
         part.kind !== 'object' ||
         valueAt(dependencies, whole) !== undefined ||
-        isSaid(valueAt(merged, [...whole, needs]))
+        isSet(valueAt(merged, [...whole, needs]))
       )
         continue
       kept = withoutValue(kept, whole)
@@ -60,6 +60,6 @@ function entriesAt(object: ConfigObject, path: readonly string[]): Iterable<read
   return found?.kind === 'object' ? found.entries : []
 }
 
-function isSaid(value: ConfigValue | undefined): boolean {
+function isSet(value: ConfigValue | undefined): boolean {
   return value !== undefined && value.kind !== 'null'
 }

@@ -33,7 +33,7 @@ export class ResourceMonitor {
   #timers: NodeJS.Timeout[] = []
   #diskFreeBytes: number | undefined = undefined
   /** Free space at the last alarm: it is raised again when half of that is left. */
-  #saidFreeBytes = 0
+  #reportedFreeBytes = 0
   #certificates: readonly CertificateReading[] = []
   /** Last text about expiring certificates, by their users. */
   readonly #raised = new Map<string, string>()
@@ -77,9 +77,9 @@ export class ResourceMonitor {
     }
     alarms.over('disk-unreadable', 'it can be looked at again')
     if (this.#diskFreeBytes >= minFreeBytes) return alarms.over('disk-full', 'the disk has enough free space again')
-    const isSaid = alarms.active().some(({ name }) => name === 'disk-full')
-    if (isSaid && this.#diskFreeBytes > this.#saidFreeBytes / 2) return
-    this.#saidFreeBytes = this.#diskFreeBytes
+    const isReported = alarms.active().some(({ name }) => name === 'disk-full')
+    if (isReported && this.#diskFreeBytes > this.#reportedFreeBytes / 2) return
+    this.#reportedFreeBytes = this.#diskFreeBytes
     const text = `${Math.floor(this.#diskFreeBytes / bytesPerMib)} MiB are left on the disk under ${dataDirectory}: free some space`
     alarms.raise('disk-full', text)
   }

@@ -1,4 +1,4 @@
-// Rules and actions that sections of other brokers bring: `webhook` and `rules` of NanoMQ.
+// Derives rules and actions from sections of the configuration that other brokers have: `webhook` of EMQX, `rules` of NanoMQ.
 
 import { resolve } from 'node:path'
 import { type DerivedRules, derivedNanoMq, derivedWebhook, type GodwitConfig } from '../../config/index.ts'
@@ -6,7 +6,7 @@ import type { Resource, ResourceKind } from '../../management/index.ts'
 import { RuleCompileError, selectedNames } from '../../rules/index.ts'
 import type { Problem } from '../configuration/config-consumers.ts'
 
-/** A problem begins with the key of a setting. */
+/** Returns all derived rules and actions. A problem begins with the key of a setting. */
 export function derivedRulesOf({ webhook, nanoMqRules }: GodwitConfig): DerivedRules | Problem {
   const { sqlite } = nanoMqRules
   const path = sqlite.path === undefined ? undefined : resolve(sqlite.path)
@@ -20,13 +20,13 @@ function fieldsOf(sql: string): ReturnType<typeof selectedNames> {
   try {
     return selectedNames(sql)
   } catch (error) {
-    // It is told with the SQL of the rule.
+    // The error is reported when the rule itself is compiled.
     if (error instanceof RuleCompileError) return undefined
     throw error
   }
 }
 
-/** As lists show them, without secrets. */
+/** Returns derived connectors or actions as lists show them, without secrets. */
 export function derivedResources(config: GodwitConfig, kind: ResourceKind): readonly Resource[] {
   const derived = derivedRulesOf(config)
   if ('problem' in derived || kind === 'sources') return []
@@ -38,7 +38,7 @@ export function derivedResources(config: GodwitConfig, kind: ResourceKind): read
   })
 }
 
-/** The section that makes a connector or an action; undefined: it is configured as such. */
+/** Returns the section from which a connector or an action is derived; undefined: it has its own section. */
 export function keyOfDerived(config: GodwitConfig, id: string): string | undefined {
   const derived = derivedRulesOf(config)
   return 'problem' in derived ? undefined : derived.actions.find((action) => action.id === id)?.key

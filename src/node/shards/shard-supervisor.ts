@@ -66,7 +66,7 @@ export class ShardSupervisor {
           log,
           restarts,
           maxHeapMb,
-          onGivenUp: (message) => options.onGivenUp(message),
+          onRestartLimit: (message) => options.onGivenUp(message),
           quarantine: (suspect) => options.quarantine(suspect),
           alarms: options.alarms,
           noteBridges: (reports) => this.onBridges(number, reports),

@@ -26,57 +26,57 @@ import type { StoreConnection, StoreOwner } from '../../storage/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
 
 export interface RestartPolicy {
-  /** Before the first restart; doubled for each further one. */
+  /** Delay before the first restart; doubled for each further one. */
   readonly firstDelayMs: number
   readonly longestDelayMs: number
   /** After this time of running, earlier failures are not counted. */
   readonly forgivenAfterMs: number
-  /** Consecutive failures after which the node stops, so that administrators notice it. */
-  readonly maxDeathsInARow: number
+  /** After this number of consecutive restarts, a further failure stops the node, so that administrators notice it. */
+  readonly maxConsecutiveRestarts: number
 }
 
 export const defaultRestartPolicy: RestartPolicy = {
   firstDelayMs: 100,
   longestDelayMs: 30_000,
   forgivenAfterMs: 60_000,
-  maxDeathsInARow: 10,
+  maxConsecutiveRestarts: 10,
 }
 
 export interface SupervisedShardOptions {
   readonly entry: URL
   readonly start: ShardStart
-  /** Gives it access to the store that all shards share. */
+  /** Gives the shard access to the store that all shards share. */
   readonly storeOwner: StoreOwner
   readonly log: Logger
   readonly restarts: RestartPolicy
-  /** Of the thread's heap, in MiB. */
+  /** Maximum heap of the thread, in MiB. */
   readonly maxHeapMb: number
-  /** It failed `maxDeathsInARow` times: it is not restarted. */
-  onGivenUp(message: string): void
+  /** Called when the shard failed after `maxConsecutiveRestarts`: it is not restarted. */
+  onRestartLimit(message: string): void
   readonly alarms: Alarms
   noteTrace(name: string, line: TraceLine): void
   noteBridges(reports: readonly BridgeReport[]): void
-  /** Values that rules have stored for the node. */
+  /** Called with values that rules on this shard have stored for the node. */
   noteStoredValues(changes: readonly StoredValueChange[]): void
-  /** All of them, for a thread that starts. */
+  /** Returns all stored values of rules, for a thread that starts. */
   storedValues(): readonly StoredValueChange[]
-  /** To all other shards: filters of this one's clients. */
+  /** Sends filters of clients of this shard to all other shards. */
   forwardFilters(notice: FilterNotice): void
-  /** Reading this has made the shard fail twice: resolves when it is in quarantine. */
+  /** Called with a record that was being read at two failures of the shard. Resolves when the record is in quarantine. */
   quarantine(suspect: CrashCandidate): Promise<void>
-  /** Ports to the other shards, for a thread that starts. */
+  /** Returns ports to the other shards, for a thread that starts. */
   links(): readonly ShardLink[]
-  /** `start`: parameters of its next thread. */
+  /** Called when the thread has ended. `start`: parameters of the next thread. */
   onThreadEnd(start: ShardStart): void
 }
 
 export type ShardStartOutcome = { readonly ready: true } | { readonly ready: false; readonly message: string }
 
-const maxCrashCandidates = 1_000
+const maxSuspects = 1_000
 
 /** Alarms about the thread itself, not about stored data. */
 const threadAlarms = new Set(['storage', 'storage-reading', 'shards', 'connections', 'listener'])
-/** As well as those about one of its listeners, whose name follows. */
+/** Alarms about one listener of the thread, whose name follows. */
 const listenerAlarm = /^(?:certificates|listener-closed):/
 
 /** Objects of one turn are short-lived: with more space fewer are copied into the old generation. */
@@ -88,23 +88,23 @@ export class SupervisedShard {
   #state: 'starting' | 'running' | 'waiting' | 'stopping' | 'stopped'
   #worker: Worker | undefined
   #storeClient: StoreConnection | undefined
-  /** Parameters of its next thread. */
+  /** Parameters of the next thread. */
   #start: ShardStart
-  /** Callbacks that wait until it has applied a change, by its number. */
+  /** Callbacks that wait until the shard has applied a change, by the number of the change. */
   readonly #changes: Map<number, (problem: string | undefined) => void>
   /** Callbacks that wait for a response, by the number of the query. */
-  readonly #asked: Map<number, (answer: unknown) => void>
+  readonly #pendingQueries: Map<number, (answer: unknown) => void>
   #failuresInARow: number
   #restarts: number
   #startedAtMs: number
-  /** Its own report about its end, for the log. */
+  /** The report of the thread about its end, for the log. */
   #lastWords: string | undefined
-  /** It failed with an internal error, and the report is a stack. */
+  /** The thread failed with an internal error, and the report is a stack. */
   #isInternalError: boolean
   /** The thread ran out of memory: what it was reading then may not be the cause. */
   #isOutOfMemory: boolean
-  /** What the shard was reading at earlier failures, by kind and name. */
-  readonly #crashCandidates: Set<string>
+  /** Records that the shard was reading at earlier failures, by kind and name. */
+  readonly #earlierSuspects: Set<string>
   #timer: NodeJS.Timeout | undefined
   #settleFirstStart: ((outcome: ShardStartOutcome) => void) | undefined
   #settleStop: (() => void) | undefined
@@ -117,8 +117,8 @@ export class SupervisedShard {
     this.#storeClient = undefined
     this.#start = options.start
     this.#changes = new Map()
-    this.#asked = new Map()
-    this.#crashCandidates = new Set()
+    this.#pendingQueries = new Map()
+    this.#earlierSuspects = new Set()
     this.#failuresInARow = 0
     this.#restarts = 0
     this.#startedAtMs = 0
@@ -130,7 +130,7 @@ export class SupervisedShard {
     this.#settleStop = undefined
   }
 
-  /** Resolves when the shard accepts connections, or with the reason why it cannot; then it is not tried again. */
+  /** Resolves when the shard accepts connections, or with the reason why it cannot; then it is not started again. */
   start(): Promise<ShardStartOutcome> {
     return new Promise((resolve) => {
       this.#settleFirstStart = resolve
@@ -138,12 +138,10 @@ export class SupervisedShard {
     })
   }
 
-  /** It is running. */
   get isRunning(): boolean {
     return this.#state === 'running'
   }
 
-  /** Number of restarts. */
   get restarts(): number {
     return this.#restarts
   }
@@ -156,7 +154,7 @@ export class SupervisedShard {
     return this.#worker !== undefined
   }
 
-  /** Dropped if it has no thread. */
+  /** Sends a message to the shard; it is dropped if the shard has no thread. */
   send(message: NodeToShard, transfer: readonly Transferable[] = []): void {
     this.#worker?.postMessage(message, transfer)
   }
@@ -175,11 +173,11 @@ export class SupervisedShard {
   }
 
   /** Resolves with the response of the shard, or with undefined if it has no thread or fails meanwhile. */
-  ask<Name extends QueryName>(number: number, question: QueryOf<Name>): Promise<QueryResult<Name> | undefined> {
+  ask<Name extends QueryName>(number: number, query: QueryOf<Name>): Promise<QueryResult<Name> | undefined> {
     if (this.#worker === undefined) return Promise.resolve(undefined)
     return new Promise((resolve) => {
-      this.#asked.set(number, resolve as (answer: unknown) => void)
-      this.send({ kind: 'ask', ask: number, question: question as ShardQuery })
+      this.#pendingQueries.set(number, resolve as (answer: unknown) => void)
+      this.send({ kind: 'ask', ask: number, question: query as ShardQuery })
     })
   }
 
@@ -232,7 +230,7 @@ export class SupervisedShard {
       this.#isInternalError = true
       this.#isOutOfMemory = error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'
     })
-    worker.on('exit', () => this.#threadEnded())
+    worker.on('exit', () => this.#handleThreadEnd())
     const changes = this.#options.storedValues()
     if (changes.length > 0) this.send({ kind: 'stored-values', changes, isOwn: false })
   }
@@ -240,8 +238,8 @@ export class SupervisedShard {
   #handleMessage(message: ShardToNode): void {
     switch (message.kind) {
       case 'ready':
-        return this.#isReady()
-      // It ends itself: terminating a thread within a call of LevelDB would end the process.
+        return this.#handleReady()
+      // The thread ends by itself: terminating it within a call of LevelDB would end the process.
       case 'failed':
         this.#lastWords = message.message
         return
@@ -264,8 +262,8 @@ export class SupervisedShard {
       case 'store':
         return this.#storeClient?.handleRequest(message.request)
       case 'answer':
-        this.#asked.get(message.ask)?.(message.answer)
-        this.#asked.delete(message.ask)
+        this.#pendingQueries.get(message.ask)?.(message.answer)
+        this.#pendingQueries.delete(message.ask)
         return
       case 'changed':
         this.#changes.get(message.change)?.(message.problem)
@@ -278,8 +276,8 @@ export class SupervisedShard {
     }
   }
 
-  #isReady(): void {
-    // Stopped while it was starting: the response to `stop` follows.
+  #handleReady(): void {
+    // The shard was stopped while it was starting: the response to `stop` follows.
     if (this.#state !== 'starting') return
     this.#state = 'running'
     if (this.#failuresInARow > 0) {
@@ -290,11 +288,11 @@ export class SupervisedShard {
     this.#settleFirstStart = undefined
   }
 
-  #threadEnded(): void {
+  #handleThreadEnd(): void {
     this.#worker = undefined
     this.#storeClient?.disconnected()
     this.#options.onThreadEnd(this.#start)
-    // After a restart it reports only problems.
+    // The next thread reports bridges only when they have problems: the earlier reports are forgotten.
     this.#options.noteBridges([])
     const { alarms } = this.#options
     for (const name of alarms.raisedBy(this.#source)) {
@@ -302,11 +300,11 @@ export class SupervisedShard {
     }
     for (const settle of this.#changes.values()) settle(undefined)
     this.#changes.clear()
-    for (const settle of this.#asked.values()) settle(undefined)
-    this.#asked.clear()
+    for (const settle of this.#pendingQueries.values()) settle(undefined)
+    this.#pendingQueries.clear()
     this.#settleStop?.()
-    const lastWords = this.#lastWords ?? 'its thread ended without a word'
-    const suspect = this.#takeCrashCandidate()
+    const lastWords = this.#lastWords ?? 'its thread ended without a report'
+    const suspect = this.#takeSuspect()
     const isWorthAnother = this.#settleFirstStart === undefined || suspect !== undefined
     if (this.#state !== 'stopping' && isWorthAnother) this.#restartLater(lastWords, suspect)
     else if (this.#settleFirstStart !== undefined) this.#failFirstStart(this.#settleFirstStart, lastWords)
@@ -327,11 +325,11 @@ export class SupervisedShard {
     const ranForMs = performance.now() - this.#startedAtMs
     const isForgiven = this.#state === 'running' && ranForMs >= restarts.forgivenAfterMs
     this.#failuresInARow = isForgiven ? 1 : this.#failuresInARow + 1
-    if (this.#failuresInARow > restarts.maxDeathsInARow) {
+    if (this.#failuresInARow > restarts.maxConsecutiveRestarts) {
       this.#state = 'stopped'
       this.#say('error', 'shard restart limit reached', lastWords)
       if (this.#settleFirstStart !== undefined) return this.#failFirstStart(this.#settleFirstStart, lastWords)
-      this.#options.onGivenUp(
+      this.#options.onRestartLimit(
         `a shard failed ${this.#failuresInARow} times in a row: ${firstLine(lastWords)}; the log has the stack`,
       )
       return
@@ -340,10 +338,10 @@ export class SupervisedShard {
     this.#state = 'waiting'
     this.#restarts += 1
     this.#say('error', 'shard failed and is restarting', lastWords)
-    const text = `${this.#source} died and is started again: ${firstLine(lastWords)}`
+    const text = `${this.#source} failed and is restarting: ${firstLine(lastWords)}`
     this.#options.alarms.raise('shard-restarting', text, this.#source)
-    const isAway = this.#quarantineSecond(suspect)
-    this.#timer = setTimeout(() => void isAway.then(() => this.#startAgain()), delayMs)
+    const quarantined = this.#quarantineRepeated(suspect)
+    this.#timer = setTimeout(() => void quarantined.then(() => this.#startAgain()), delayMs)
   }
 
   #startAgain(): void {
@@ -351,23 +349,23 @@ export class SupervisedShard {
   }
 
   /** Returns what was being read when the thread ended, if that may be the cause. */
-  #takeCrashCandidate(): CrashCandidate | undefined {
+  #takeSuspect(): CrashCandidate | undefined {
     const { crashMarker } = this.#start
     if (crashMarker === undefined) return undefined
-    const mark = new CrashMarker(crashMarker)
-    const { suspect } = mark
-    mark.clear()
-    // At its start any record may be the one that exceeds the memory.
+    const marker = new CrashMarker(crashMarker)
+    const { suspect } = marker
+    marker.clear()
+    // While a shard starts, any record may be the one that exceeds the memory.
     return this.#isOutOfMemory && this.#state === 'starting' ? undefined : suspect
   }
 
-  /** If the shard failed because of it for the second time. */
-  async #quarantineSecond(suspect: CrashCandidate | undefined): Promise<void> {
+  /** Quarantines the suspect if it was also being read at an earlier failure. */
+  async #quarantineRepeated(suspect: CrashCandidate | undefined): Promise<void> {
     if (suspect === undefined) return
     const name = `${suspect.kind} ${suspect.kind === 'session' ? suspect.clientId : suspect.topic}`
-    if (this.#crashCandidates.delete(name)) return this.#options.quarantine(suspect)
-    if (this.#crashCandidates.size >= maxCrashCandidates) this.#crashCandidates.clear()
-    this.#crashCandidates.add(name)
+    if (this.#earlierSuspects.delete(name)) return this.#options.quarantine(suspect)
+    if (this.#earlierSuspects.size >= maxSuspects) this.#earlierSuspects.clear()
+    this.#earlierSuspects.add(name)
   }
 
   #say(level: 'warn' | 'error', event: string, lastWords: string | undefined): void {

@@ -19,6 +19,7 @@ function integerFunction(description: string, compute: (x: bigint, y: bigint) =>
 /** A negative count shifts in the other direction. */
 function shift(x: bigint, count: bigint): bigint {
   if (count > maxIntegerBits && x !== 0n) throw limitError('integer too large', 'maxIntegerBits', maxIntegerBits)
+  // A larger right shift has the same result, and would need memory.
   return count >= 0n ? x << count : x >> (count < -BigInt(2 * maxIntegerBits) ? BigInt(2 * maxIntegerBits) : -count)
 }
 
@@ -82,7 +83,7 @@ function bigInteger(bytes: Uint8Array, length: number): bigint {
   return value >> BigInt(8 * bytes.length - length)
 }
 
-/** The bits that fill no byte are the highest ones. */
+/** If the length is not a multiple of 8, the last byte holds the most significant bits. */
 function littleInteger(bytes: Uint8Array, length: number): bigint {
   let value = 0n
   for (let at = bytes.length - 1; at >= 0; at--) {

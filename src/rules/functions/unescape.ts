@@ -1,3 +1,5 @@
+// The SQL function `unescape`.
+
 import { RuleError } from '../rule-error.ts'
 
 const escapes: Readonly<Record<string, string>> = {
@@ -7,7 +9,7 @@ const escapes: Readonly<Record<string, string>> = {
 const hexDigits = /[\dA-Fa-f]+/y
 const largestCodePoint = 0x10_ff_ff
 
-/** Resolves the escapes of C. Throws RuleError for others. A backslash at the end stays. */
+/** Resolves the escapes of C. Throws RuleError for unknown escapes. A backslash at the end stays. */
 export function unescape(text: string): string {
   let result = ''
   let at = 0

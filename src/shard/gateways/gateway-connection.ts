@@ -61,7 +61,7 @@ export class GatewayConnection implements MqttConnection, LinkCallbacks {
   }
 
   resume(): void {
-    this.#link.release()
+    this.#link.resumeReading()
   }
 
   end(goodbye: ControlPacket | undefined): void {

@@ -10,9 +10,9 @@ import { access, lstat, mkdir, open, rename, rm, stat, type FileHandle } from 'n
 import { dirname } from 'node:path'
 
 export interface FileLimits {
-  /** A file with several lines is not larger. */
+  /** Maximum size of a file; one longer line is still written. */
   readonly maxFileBytes: number
-  /** With the current one. At least 1. */
+  /** Maximum number of files, the current one included. At least 1. */
   readonly maxFiles: number
 }
 
@@ -22,13 +22,13 @@ export interface AppendOptions extends FileLimits {
   readonly timeoutMs: number
 }
 
-/** Why a line is not on disk; undefined: it is. */
+/** Why a line is not on disk; undefined: the line is on disk. */
 export type AppendProblem = string | undefined
 
 interface Item {
   readonly line: Buffer
   readonly options: AppendOptions
-  /** Its result was reported. */
+  /** The result of the line was reported. */
   isSettled: boolean
   settle(problem: AppendProblem): void
 }
@@ -39,12 +39,12 @@ interface OpenFile {
   bytes: number
 }
 
-/** Lines name clients and what they say: for the owner alone. */
+/** Lines contain client IDs and payloads: only the owner can read them. */
 const fileMode = 0o600
 const directoryMode = 0o700
 const newline = 0x0a
 const lineEnd = Buffer.from('\n')
-/** Lines that are written together, but one line in any case. */
+/** Maximum bytes of one write; a longer line is written alone. */
 const maxChunkBytes = 1_048_576
 const searchBytes = 65_536
 const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW
@@ -61,7 +61,7 @@ export class LineFile {
     this.path = path
   }
 
-  /** One result for each line, which has no end of line. Without lines it opens the file, and gives one result. Never rejects. */
+  /** Appends `lines`, which have no line ends. Returns one result per line. Without lines it opens the file, and returns one result. Never rejects. */
   append(lines: readonly Buffer[], options: AppendOptions): Promise<readonly AppendProblem[]> {
     const items: Item[] = []
     const wanted = lines.length === 0 ? [Buffer.alloc(0)] : lines.map((line) => Buffer.concat([line, lineEnd]))
@@ -81,14 +81,15 @@ export class LineFile {
         }),
     )
     const timer = setTimeout(() => {
-      for (const item of items) item.settle(`${this.path}: the disk has not answered within ${options.timeoutMs} ms`)
+      for (const item of items)
+        item.settle(`${this.path}: the disk did not complete the write within ${options.timeoutMs} ms`)
     }, options.timeoutMs)
     this.#queue.push(...items)
     this.#run()
     return Promise.all(results).finally(() => clearTimeout(timer))
   }
 
-  /** What is queued is still written. */
+  /** Closes the file after the queued lines are written. */
   close(): void {
     this.#isClosed = true
     this.#run()
@@ -113,19 +114,19 @@ export class LineFile {
         for (const item of chunk) item.settle(undefined)
       } catch (error) {
         for (const item of chunk) item.settle(problemText(error, this.path))
-        await this.#giveUp()
+        await this.#closeFile()
       }
     }
     this.#isRunning = false
-    if (this.#isClosed) await this.#giveUp()
+    if (this.#isClosed) await this.#closeFile()
   }
 
   /** Returns an open file with space for the line, or an empty one. */
   async #fileFor({ line, options }: Item): Promise<OpenFile> {
-    if (this.#file !== undefined && !(await isAt(this.#file, this.path))) await this.#giveUp()
+    if (this.#file !== undefined && !(await isAt(this.#file, this.path))) await this.#closeFile()
     this.#file ??= await openFile(this.path, options)
     if (this.#file.bytes > 0 && this.#file.bytes + line.length > options.maxFileBytes) {
-      await this.#giveUp()
+      await this.#closeFile()
       await rotate(this.path, options.maxFiles)
       this.#file = await openFile(this.path, options)
     }
@@ -133,21 +134,21 @@ export class LineFile {
   }
 
   #takeChunk({ bytes }: OpenFile, { maxFileBytes }: AppendOptions): readonly Item[] {
-    const room = Math.min(maxChunkBytes, maxFileBytes - bytes)
+    const space = Math.min(maxChunkBytes, maxFileBytes - bytes)
     let taken = 0
     let count = 0
     for (const { line } of this.#queue) {
-      if (count > 0 && taken + line.length > room) break
+      if (count > 0 && taken + line.length > space) break
       taken += line.length
       count++
     }
     return this.#queue.splice(0, count).filter(({ isSettled }) => !isSettled)
   }
 
-  async #giveUp(): Promise<void> {
+  async #closeFile(): Promise<void> {
     const file = this.#file
     this.#file = undefined
-    // What counts as written was synced before: nothing depends on how closing ends.
+    // Lines that count as written were synced before, so an error of closing does not matter.
     await file?.handle.close().catch(() => {})
   }
 }
@@ -160,7 +161,7 @@ async function write(file: OpenFile, chunk: readonly Item[]): Promise<void> {
   file.bytes += bytes.length
 }
 
-/** Others may move or delete the file: lines belong to the one that has the name. */
+/** Other programs may move or delete the file: lines are written to the file that has the name. */
 async function isAt({ inode }: OpenFile, path: string): Promise<boolean> {
   const there = await stat(path).catch(() => undefined)
   return there?.ino === inode
@@ -188,7 +189,7 @@ async function openFile(path: string, { header }: AppendOptions): Promise<OpenFi
   }
 }
 
-/** Removes an unfinished line. A file that has no line at all is not ours: what it has becomes the first. */
+/** Removes an incomplete last line. A file without any line end was written by another program: its content is kept as the first line. */
 async function endLastLine(handle: FileHandle): Promise<void> {
   const { size } = await handle.stat()
   const part = Buffer.alloc(searchBytes)
@@ -205,7 +206,7 @@ async function endLastLine(handle: FileHandle): Promise<void> {
   if (size > 0) await handle.appendFile(lineEnd)
 }
 
-/** Files move up to the first number that is free; if none is, the oldest goes. */
+/** Increases the numbers of the older files up to the first free number. Without a free number the oldest file is replaced. */
 async function rotate(path: string, maxFiles: number): Promise<void> {
   if (maxFiles === 1) return rm(path, { force: true })
   let free = 1

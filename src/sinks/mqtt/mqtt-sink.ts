@@ -1,5 +1,5 @@
-// Messages for another MQTT broker. Its PUBACK or PUBCOMP takes a message out of the spool. A message of QoS 0 has no
-// acknowledgement: it is out when a ping behind it was answered.
+// Sends messages to another MQTT broker. A message leaves the action queue with its PUBACK or PUBCOMP. A QoS 0 message has no
+// acknowledgement: it counts as sent when a later PINGREQ was answered.
 
 import { randomBytes, createHash } from 'node:crypto'
 import { resolve } from 'node:path'
@@ -44,13 +44,13 @@ const defaultPort = 1_883
 const defaultTlsPort = 8_883
 const topicAttribute = 'topic'
 const flagsAttribute = 'flags'
-/** A message whose connection ends so often while it is alone on its way is refused. */
+/** A message that was alone in flight when the connection ended is refused after this number of times. */
 const maxEndsAlone = 3
 const maxClientId31 = 23
 const done: WriteOutcome = { outcome: 'done' }
 
-/** Reasons that pass. */
-const passingReasons: ReadonlySet<number> = new Set([
+/** Reasons that may not apply later: the message is sent again. */
+const temporaryReasons: ReadonlySet<number> = new Set([
   reasonCodes.serverUnavailable,
   reasonCodes.serverBusy,
   reasonCodes.serverShuttingDown,
@@ -143,9 +143,9 @@ export type MqttConnection = Pick<MqttPublisher, 'isOpen' | 'publish' | 'ping' |
 export class MqttSink implements Sink {
   readonly #requestTimeoutMs: number
   readonly #connection: LazyConnection<MqttConnection>
-  /** A connection has ended with messages on their way: one of them may be the reason, so they go one at a time. */
+  /** A connection has ended with messages in flight: one of them may be the reason, so they are sent one at a time. */
   #isCautious = false
-  /** The message that was alone on its way when the connection ended. */
+  /** The message that was alone in flight when the connection ended. */
   #suspect: { readonly payload: Buffer; ends: number } | undefined
 
   constructor(open: () => Promise<MqttConnection>, { requestTimeoutMs }: Pick<SinkContext, 'requestTimeoutMs'>) {
@@ -225,7 +225,7 @@ export class MqttSink implements Sink {
     return outcome
   }
 
-  /** Of a message that was alone on its way. */
+  /** Returns the outcome of a message that was alone in flight. */
   #judge({ payload }: SpoolEntry, outcome: WriteOutcome | EndedOutcome): WriteOutcome {
     if (!('ended' in outcome) || outcome.ended === 'this-side') return outcome
     if (this.#suspect?.payload.equals(payload) !== true) this.#suspect = { payload, ends: 0 }
@@ -243,7 +243,7 @@ async function outcomeOf(work: ReturnType<MqttPublisher['publish']>): Promise<Wr
     const result = await work
     if (result.result === 'taken') return done
     const { reasonCode, why } = result
-    return passingReasons.has(reasonCode) ? { outcome: 'retry', why } : { outcome: 'refused', why }
+    return temporaryReasons.has(reasonCode) ? { outcome: 'retry', why } : { outcome: 'refused', why }
   } catch (error) {
     return { outcome: 'retry', why: messageOf(error), ended: error instanceof ConnectionEnded ? error.by : 'this-side' }
   }
@@ -288,7 +288,7 @@ function fileOf(file: string | undefined): string | undefined {
   return file === undefined || file === '' ? undefined : resolve(file)
 }
 
-/** Each sink has its own, as a broker closes one of two connections with the same. */
+/** Each sink has its own client ID: a broker closes one of two connections with the same one. */
 function clientIdOf(
   { clientid_prefix: prefix = 'godwit' }: MqttConnector,
   { action, shard }: Pick<SinkContext, 'action' | 'shard'>,

@@ -1,4 +1,4 @@
-// Commands for Redis, and for servers that speak its protocol.
+// Sends commands to Redis, and to servers that have its protocol.
 
 import type { RedisClientType } from 'redis'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
@@ -13,8 +13,8 @@ export type RedisAction = NamedValue<ActionsConfig['redis']>
 
 const defaultPort = 6_379
 const maxArguments = 1_024
-/** Errors that say how the server is, and not that the command is wrong. */
-const passingErrors = [
+/** Errors about the state of the server, not about the command: the command is sent again. */
+const temporaryErrors = [
   'LOADING',
   'READONLY',
   'OOM',
@@ -34,7 +34,7 @@ export const redisSinkType: SinkType<RedisAction, RedisConnector> = {
     if (command.length === 0)
       return 'parameters.command_template: write a command, such as [SET, "${topic}", "${payload}"]'
     return command.length > maxArguments
-      ? `parameters.command_template: there are more than ${maxArguments}`
+      ? `parameters.command_template: there are more than ${maxArguments} arguments`
       : undefined
   },
   renderer: ({ parameters: { command_template: command } }, compile) => {
@@ -67,7 +67,7 @@ class RedisSink implements Sink {
     } catch (error) {
       return batch.map(() => ({ outcome: 'retry', why: messageOf(error) }))
     }
-    // They are sent together, and answered in their order.
+    // The commands are sent together, and answered in their order.
     return await Promise.all(batch.map((entry) => this.#send(client, entry)))
   }
 
@@ -92,20 +92,20 @@ class RedisSink implements Sink {
       return done
     } catch (error) {
       const why = messageOf(error)
-      // The library says by the class of the error that it is an answer of the server.
+      // An error reply of the server begins with a word in capitals: `WRONGTYPE Operation against ...`.
       const isAnswer = error instanceof Error && /^[A-Z][A-Z0-9]* /.test(error.message)
-      const isPassing = passingErrors.some((word) => why.startsWith(word))
-      return { outcome: isAnswer && !isPassing ? 'refused' : 'retry', why }
+      const isTemporary = temporaryErrors.some((word) => why.startsWith(word))
+      return { outcome: isAnswer && !isTemporary ? 'refused' : 'retry', why }
     }
   }
 
-  /** The library does not open a connection again: see `reconnectStrategy`. */
+  /** Opens a connection if none is open. The library does not reconnect by itself: see `reconnectStrategy`. */
   #open(): Promise<RedisClientType> {
     return this.#client.get((client) => client.isReady)
   }
 }
 
-/** Settings of `parameters` win. */
+/** Returns server and credentials. `parameters` override the settings of the connector. */
 function placeOf({ parameters, ...connector }: RedisConnector) {
   return {
     server: parameters.server ?? connector.server,
@@ -125,7 +125,7 @@ async function connect(connector: RedisConnector): Promise<RedisClientType> {
     socket: {
       ...place,
       connectTimeout,
-      // The spool tries again by itself, and says meanwhile that the service is not there.
+      // The action queue tries again by itself, and reports meanwhile that the service is not available.
       reconnectStrategy: false,
       ...(tls === undefined ? {} : { tls: true as const, ...tls }),
     },

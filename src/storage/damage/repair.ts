@@ -1,9 +1,10 @@
 // Builds a valid database from a damaged one, next to it, and replaces the damaged one when it is complete. The damaged files
 // are kept unchanged under a name that ends in `.damaged`.
 //
-//   messages/ ----tables: valid ones linked, damaged blocks skipped, lost indexes rebuilt-------.
-//             ----logs: replayed by LevelDB separately, with checksums---------+--> messages.salvaging/ --repair, compact-->
-//   messages.salvaged/, then  messages/ -> messages.1.damaged/,  messages.salvaged/ -> messages/
+//   1. messages/, tables: valid ones are linked, damaged blocks skipped, lost indexes rebuilt  ---.
+//      messages/, logs: LevelDB replays them separately, with checksums                        ---+--> messages.salvaging/
+//   2. messages.salvaging/ is repaired and compacted by LevelDB, then renamed to messages.salvaged/: the repair is complete
+//   3. messages/ is renamed to messages.1.damaged/, messages.salvaged/ to messages/
 
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -52,7 +53,7 @@ export async function repairDatabase(options: RepairOptions): Promise<void> {
   options.onAlarm({ alarm: 'database-damaged', text })
 }
 
-/** Completes an interrupted repair. The damaged files may be moved already or still be in their place. */
+/** Completes an interrupted repair: after step 2 or within step 3 the repaired database is used, before that it is deleted. */
 export async function finishInterruptedRepair(directory: string): Promise<void> {
   await rm(`${directory}.salvaging`, { recursive: true, force: true })
   const isComplete = (await databaseFiles(repairedPath(directory))).size > 0
@@ -98,8 +99,8 @@ async function recoverTables(source: string, target: string, losses: string[]): 
 }
 
 /**
- * Returns all tables, or only those in LevelDB's list if all of these exist. Other tables are being deleted then, and
- * may contain a record whose deletion is in another one.
+ * Returns all tables, or only those in LevelDB's list if all of these exist. Tables that are not in the list wait to be deleted, and
+ * may hold records that were deleted later.
  */
 async function tablesOf(directory: string): Promise<string[]> {
   const files = await databaseFiles(directory)
@@ -120,7 +121,7 @@ async function recoverInto(target: string, source: string, name: string, losses:
     return false
   }
   const { content, blockCount, isWhole } = recovered
-  const rest = isWhole ? 'no block is missing' : 'what was behind them is lost'
+  const rest = isWhole ? 'no block is missing' : 'the blocks after them are lost'
   losses.push(`the index of ${name} (${blockCount} blocks were read without it; ${rest})`)
   await writeFile(join(target, name), content, { mode: 0o600 })
   return true
@@ -151,24 +152,24 @@ async function recoverLogs(source: string, target: string, losses: string[]): Pr
   const logs = [...files.keys()].filter(isLog).sort((a, b) => numberOfFile(a) - numberOfFile(b))
   let next = Math.max(0, ...[...files.keys()].map(numberOfFile).filter(Number.isFinite)) + 1
   const first = next
-  const workshop = `${target}.log`
+  const logDirectory = `${target}.log`
   for (const log of logs) {
-    await emptyDirectory(workshop)
-    await (await LevelDatabase.open(workshop)).close()
-    await linkFiles([log], source, workshop)
-    await rename(join(workshop, log), join(workshop, replayedLog))
-    await (await LevelDatabase.open(workshop)).close()
-    for (const loss of await droppedFromLog(workshop)) losses.push(`${loss} in ${log}`)
-    for (const name of [...(await databaseFiles(workshop)).keys()].filter(isTable)) {
-      await rename(join(workshop, name), join(target, `${String(next).padStart(6, '0')}.ldb`))
+    await emptyDirectory(logDirectory)
+    await (await LevelDatabase.open(logDirectory)).close()
+    await linkFiles([log], source, logDirectory)
+    await rename(join(logDirectory, log), join(logDirectory, replayedLog))
+    await (await LevelDatabase.open(logDirectory)).close()
+    for (const loss of await droppedFromLog(logDirectory)) losses.push(`${loss} in ${log}`)
+    for (const name of [...(await databaseFiles(logDirectory)).keys()].filter(isTable)) {
+      await rename(join(logDirectory, name), join(target, `${String(next).padStart(6, '0')}.ldb`))
       next += 1
     }
   }
-  await rm(workshop, { recursive: true, force: true })
+  await rm(logDirectory, { recursive: true, force: true })
   return next - first
 }
 
-/** Higher than any number that a new database has used. */
+/** A number that is higher than any number that a new database uses. */
 const replayedLog = '900000.log'
 
 /** Builds a database from the tables in a directory. Returns its contents as text. */

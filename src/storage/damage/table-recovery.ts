@@ -20,7 +20,7 @@ const trailerBytes = 5
 const tagBytes = 8
 const compression = { none: 0, snappy: 1 } as const
 /** Snappy produces at most 64 bytes from three. */
-const largestExpansion = 22
+const largestExpansion = Math.ceil(64 / 3)
 
 export interface RecoveredTable {
   /** The content of a table file that LevelDB can read. */
@@ -74,8 +74,8 @@ function isSound(table: Buffer, offset: number, end: number, compressedBy: numbe
 }
 
 /**
- * Returns the end of an uncompressed block: entries, then the offsets of some of them, the first of which is 0, then
- * their number. No entry starts with four zeros.
+ * Returns the end of an uncompressed block: entries, restart points (offsets of some entries; the first is 0), number of restart
+ * points. No entry starts with four zeros.
  */
 function endOfPlainBlock(table: Buffer, start: number): number | undefined {
   let at = start
@@ -110,7 +110,7 @@ function entryAt(block: Buffer, at: number): Entry | undefined {
   return next > block.length ? undefined : { shared: shared.value, keyAt: valueBytes.next, valueAt, next }
 }
 
-/** Undefined if this is not a block of ordered records: an index block has no checksums of Godwit. */
+/** Returns the last key. Undefined if this is not a block of ordered records: the values of an index block have no checksum of Godwit. */
 function lastKeyIn(block: Buffer, previous: Buffer | undefined): Buffer | undefined {
   if (block.length < 4) return undefined
   const end = block.length - 4 * (1 + block.readUInt32LE(block.length - 4))

@@ -159,7 +159,7 @@ export class GatewayHost {
         return link.unsentBytes
       },
       pause: () => link.pauseReading(),
-      resume: () => link.release(),
+      resume: () => link.resumeReading(),
       end: (goodbye) => link.end(goodbye),
     }
   }

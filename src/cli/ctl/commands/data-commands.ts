@@ -1,4 +1,5 @@
-// Backups: archives of the broker, made and carried out by it.
+// Commands for archives, which the broker exports and imports. Some lines repeat the texts of `emqx ctl data`, because scripts look
+// for them.
 
 import { existsSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
@@ -57,7 +58,7 @@ export const dataCommands: readonly CtlCommand[] = [
     name: 'data convert',
     description: 'convert an export of EMQX 4 to an archive; names what has no counterpart',
     arguments: ['<file>'],
-    options: [{ flags: '--output <folder>', description: 'where the archive is put; else it is put here' }],
+    options: [{ flags: '--output <folder>', description: 'folder for the archive; default: the current one' }],
     isLocal: true,
     run: ({ words: [file = ''], options }) => {
       const { output } = options
@@ -75,11 +76,11 @@ export const dataCommands: readonly CtlCommand[] = [
 
 async function exportData(call: CtlCall): Promise<Outcome> {
   const { client, options, progress, place } = call
-  const lines = new ProgressLines(progress, client, wordsOfExport)
+  const lines = new ProgressLines(progress, client, exportLine)
   const body = { table_sets: namesIn(options['tableSets']), root_keys: namesIn(options['rootKeys']) }
-  const made = await lines.follow(client.export_backup({ body: omitUndefined(body) }))
-  if ('failure' in made) return made
-  const { code: _, tables, ...file } = made.reply
+  const exported = await lines.follow(client.export_backup({ body: omitUndefined(body) }))
+  if ('failure' in exported) return exported
+  const { code: _, tables, ...file } = exported.reply
   lines.sayRest([
     ...(body.table_sets === undefined || body.root_keys !== undefined ? ['configuration'] : []),
     ...tables,
@@ -88,7 +89,7 @@ async function exportData(call: CtlCall): Promise<Outcome> {
   return { text: `Data has been successfully exported to ${path}.`, document: file }
 }
 
-/** The API names the fields of its requests. The same choice is an option here. */
+/** Errors of the API name fields of requests: replaces them by the options of this command. */
 function withOptionNames({ failure }: { readonly failure: Failure }): Outcome {
   const message = failure.message.replace('allow_security_profile_mismatch', '--allow-security-profile-mismatch')
   return { failure: { ...failure, message } }
@@ -96,22 +97,22 @@ function withOptionNames({ failure }: { readonly failure: Failure }): Outcome {
 
 async function importData({ client, words: [file = ''], options, progress, place }: CtlCall): Promise<Outcome> {
   const isDry = options['dryRun'] === true
-  const lines = new ProgressLines(progress, client, wordsOfImport)
+  const lines = new ProgressLines(progress, client, importLine)
   const wanted = {
     dry_run: isDry,
     allow_security_profile_mismatch: options['allowSecurityProfileMismatch'] === true,
     parts: namesIn(options['parts']),
   }
   lines.say(`Importing data from "${file}"...`)
-  const asked = await withFile(file, place, (filename) =>
+  const result = await withFile(file, place, (filename) =>
     lines.follow(client.import_backup({ body: omitUndefined({ ...wanted, filename }) })),
   )
-  if ('usage' in asked) return asked
-  if ('failure' in asked) return withOptionNames(asked)
-  const { data } = asked.reply
+  if ('usage' in result) return result
+  if ('failure' in result) return withOptionNames(result)
+  const { data } = result.reply
   lines.sayRest(data.tables.map(({ table }) => table))
   for (const table of wanted.parts === undefined ? tableNames : []) {
-    const isThere = data.tables.some((one) => one.table === table)
+    const isThere = data.tables.some((imported) => imported.table === table)
     if (!isThere) lines.say(`No backup file for ${table} database table...`)
   }
   for (const { key } of data.configuration) {
@@ -134,26 +135,26 @@ async function importData({ client, words: [file = ''], options, progress, place
 
 async function verifyData({ client, words: [file = ''], progress, place }: CtlCall): Promise<Outcome> {
   const lines = new ProgressLines(progress, client, () => undefined)
-  const asked = await withFile(file, place, (filename) => lines.follow(client.verify_backup({ body: { filename } })))
-  if ('usage' in asked || 'failure' in asked) return asked
-  const { data } = asked.reply
+  const result = await withFile(file, place, (filename) => lines.follow(client.verify_backup({ body: { filename } })))
+  if ('usage' in result || 'failure' in result) return result
+  const { data } = result.reply
   const counts = Object.entries(data.counts).map(([table, count]) => `${table} ${count}`)
   const { filename, size, product, version, format, security_profile: profile, exported_at: at } = data
-  const thing = { filename, size, product, version, format, security_profile: profile, exported_at: at }
-  return { thing: { ...thing, records: counts.join(', ') }, document: data }
+  const summary = { filename, size, product, version, format, security_profile: profile, exported_at: at }
+  return { thing: { ...summary, records: counts.join(', ') }, document: data }
 }
 
 async function compareData({ client, words: [first = '', second], progress, place }: CtlCall): Promise<Outcome> {
   const lines = new ProgressLines(progress, client, () => undefined)
-  const asked = await withFile(first, place, (one) =>
+  const result = await withFile(first, place, (one) =>
     withFile(second ?? '', place, (other) =>
       lines.follow(
         client.compare_backups({ body: second === undefined ? { first: one } : { first: one, second: other } }),
       ),
     ),
   )
-  if ('usage' in asked || 'failure' in asked) return asked
-  const { tables, configuration } = asked.reply.data
+  if ('usage' in result || 'failure' in result) return result
+  const { tables, configuration } = result.reply.data
   const words = [
     ...tables.flatMap(({ table, only_in_first: one, only_in_second: other, different, examples }) => [
       `${table}: ${one} only in the first, ${other} only in the second, ${different} different`,
@@ -161,48 +162,48 @@ async function compareData({ client, words: [first = '', second], progress, plac
     ]),
     ...configuration.map(({ key, old, new: now }) => `${key}: ${old ?? 'default'} | ${now ?? 'default'}`),
   ]
-  return { text: words.length === 0 ? 'There is no difference.' : words.join('\n'), document: asked.reply.data }
+  return { text: words.length === 0 ? 'There is no difference.' : words.join('\n'), document: result.reply.data }
 }
 
 /**
- * The names that a word may stand for, one after the other: a bare name is one of the backup directory first; a path is
- * seen from the installation, then from here. Paths are for the broker of this machine.
+ * Calls `ask` with the file that an argument names. A name without `/` is first looked up in the backup directory, then in the
+ * current one. A path is relative to the installation, then to the current directory. Over --url only names are possible.
  */
 async function withFile<Reply>(
-  word: string,
+  argument: string,
   { root, isSocket }: CtlCall['place'],
   ask: (filename: string) => Promise<Result<Reply> | { readonly usage: string }>,
 ): Promise<Result<Reply> | { readonly usage: string }> {
-  const isBare = !/[/\\]/.test(word)
+  const isBare = !/[/\\]/.test(argument)
   if (!isSocket) {
-    if (isBare) return ask(word)
+    if (isBare) return ask(argument)
     return {
-      usage: `${word}: over --url there are the files of the backup directory only: upload it, and give its name`,
+      usage: `${argument}: over --url there are the files of the backup directory only: upload it, and give its name`,
     }
   }
-  if (isAbsolute(word)) return ask(word)
-  const [installed, here] = [join(root, word), resolve(word)]
-  if (!isBare) return ask(existsSync(installed) ? installed : here)
-  const asked = await ask(word)
+  if (isAbsolute(argument)) return ask(argument)
+  const [inInstallation, inCurrentFolder] = [join(root, argument), resolve(argument)]
+  if (!isBare) return ask(existsSync(inInstallation) ? inInstallation : inCurrentFolder)
+  const asked = await ask(argument)
   const isMissing = 'failure' in asked && asked.failure.kind === 'refused' && asked.failure.status === 404
-  return isMissing && existsSync(here) ? ask(here) : asked
+  return isMissing && existsSync(inCurrentFolder) ? ask(inCurrentFolder) : asked
 }
 
-function namesIn(said: string | true | undefined): string[] | undefined {
-  return typeof said === 'string' ? said.split(',').filter((name) => name !== '') : undefined
+function namesIn(option: string | true | undefined): string[] | undefined {
+  return typeof option === 'string' ? option.split(',').filter((name) => name !== '') : undefined
 }
 
 function omitUndefined<Body extends object>(body: Body): { [Key in keyof Body]: Exclude<Body[Key], undefined> } {
-  const said = Object.entries(body).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(said) as never
+  const entries = Object.entries(body).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(entries) as never
 }
 
-function wordsOfExport(part: string): string | undefined {
+function exportLine(part: string): string | undefined {
   if (part === 'configuration') return 'Exporting cluster configuration...'
   return isTable(part) ? `Exporting ${part} database table...` : undefined
 }
 
-function wordsOfImport(part: string): string | undefined {
+function importLine(part: string): string | undefined {
   if (part === 'configuration') return 'Importing cluster configuration...'
   return isTable(part) ? `Importing ${part} database table...` : undefined
 }

@@ -1,4 +1,4 @@
-// Topics whose messages are counted.
+// Topics whose messages are topicMetrics.
 
 import { endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
@@ -8,7 +8,7 @@ const rate = Type.Number({ minimum: 0, description: 'Messages in a second, over 
 const topic = Type.String({ minLength: 1, maxLength: 65_535, description: 'Without wildcards.' })
 const time = Type.String({ description: 'RFC 3339.' })
 const params = Type.Object({ topic: Type.String() })
-const counted = Type.Object({
+const topicMetrics = Type.Object({
   topic: Type.String(),
   create_time: time,
   reset_time: Type.Optional(time),
@@ -29,7 +29,7 @@ const counted = Type.Object({
     'messages.qos2.in.rate': rate,
     'messages.qos2.out.count': count,
     'messages.qos2.out.rate': rate,
-    'messages.dropped.count': Type.Integer({ minimum: 0, description: 'Messages without any receiver.' }),
+    'messages.dropped.count': Type.Integer({ minimum: 0, description: 'Messages without subscribers.' }),
     'messages.dropped.rate': rate,
   }),
 })
@@ -39,8 +39,8 @@ export const topicMetricsEndpoints = {
     version: 'v5',
     method: 'GET',
     path: '/mqtt/topic_metrics',
-    summary: 'Lists the topics whose messages are counted, with their numbers.',
-    reply: Type.Array(counted),
+    summary: 'Lists the topics whose messages are counted, with their counts and rates.',
+    reply: Type.Array(topicMetrics),
     reasons: ['SERVICE_UNAVAILABLE'],
     access: 'read',
   }),
@@ -50,7 +50,7 @@ export const topicMetricsEndpoints = {
     path: '/mqtt/topic_metrics',
     summary: 'Counts the messages of a topic from now on.',
     body: Type.Object({ topic }),
-    reply: counted,
+    reply: topicMetrics,
     reasons: ['CONFLICT', 'SERVICE_UNAVAILABLE'],
     access: 'change',
   }),
@@ -69,9 +69,9 @@ export const topicMetricsEndpoints = {
     version: 'v5',
     method: 'GET',
     path: '/mqtt/topic_metrics/:topic',
-    summary: 'Returns the numbers of a topic. Its `/` are written as `%2F`.',
+    summary: 'Returns the counts and rates of a topic. Its `/` are written as `%2F`.',
     params,
-    reply: counted,
+    reply: topicMetrics,
     reasons: ['NOT_FOUND', 'SERVICE_UNAVAILABLE'],
     access: 'read',
   }),

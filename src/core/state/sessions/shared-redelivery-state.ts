@@ -27,14 +27,14 @@ export class SharedRedelivery<Session extends object> {
     const sentTo = this.#sentTo.get(message)
     if (sentTo === undefined) return message
     const isRepeat = sentTo.has(session)
-    const isSaid = isRepeat ? message.isRepeat : !this.#repeats.has(message)
-    if (isSaid) return message
-    const told = withTopic(message, message.topic)
-    copyPublisherRights(told, message)
-    told.isRepeat = isRepeat
-    this.#sentTo.set(told, sentTo)
-    if (isRepeat) this.#repeats.add(told)
-    return told
+    const hasRightMark = isRepeat ? message.isRepeat : !this.#repeats.has(message)
+    if (hasRightMark) return message
+    const copy = withTopic(message, message.topic)
+    copyPublisherRights(copy, message)
+    copy.isRepeat = isRepeat
+    this.#sentTo.set(copy, sentTo)
+    if (isRepeat) this.#repeats.add(copy)
+    return copy
   }
 }
 
