@@ -143,7 +143,9 @@ test('QoS 2: what was received is released only, and what was accepted goes once
     nowMs,
   )
   const [publisher = assert.fail(), plain = assert.fail(), ...others] = value.sessions
-  assert.deepEqual(publisher.incoming, [{ kind: 'incoming', clientId: 'publisher', packetId: 21, assignments: undefined }])
+  assert.deepEqual(publisher.incoming, [
+    { kind: 'incoming', clientId: 'publisher', packetId: 21, assignments: undefined },
+  ])
   assert.deepEqual(waiting(publisher), [], 'No Local')
   assert.deepEqual(plain.outgoing, [
     { kind: 'outgoing', clientId: 'plain', packetId: 8, sequence: 1, stage: 'received' },
