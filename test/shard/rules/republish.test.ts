@@ -1,0 +1,96 @@
+// E6 of the contract: the arguments of `republish` are templates, and what the publication inherits.
+
+/* oxlint-disable no-template-curly-in-string -- templates of rules */
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { RepublishArguments } from '../../../src/config/index.ts'
+import type { RuleMap } from '../../../src/rules/index.ts'
+import { compileRepublish } from '../../../src/shard/rules/republish.ts'
+
+const usual: RepublishArguments = {
+  topic: 'out/${topic}',
+  qos: '${qos}',
+  retain: '${retain}',
+  payload: '${payload}',
+  mqttProperties: {},
+  userProperties: '',
+}
+
+function publicationOf(output: RuleMap, args: Partial<RepublishArguments> = {}) {
+  const make = compileRepublish({ ...usual, ...args })
+  const { topic, payload, qos, retain, properties } = make(output, { qos: 2, retain: true })
+  return { topic, payload: payload.toString(), qos, retain, properties }
+}
+
+test('topic and payload are templates; without a payload all columns are JSON', () => {
+  const output = { topic: 'a', payload: { t: 1 }, qos: 1, retain: true }
+  assert.deepEqual(publicationOf(output), {
+    topic: 'out/a',
+    payload: '{"t":1}',
+    qos: 1,
+    retain: true,
+    properties: undefined,
+  })
+  assert.equal(publicationOf(output, { payload: '' }).payload, '{"topic":"a","payload":{"t":1},"qos":1,"retain":true}')
+})
+
+test('a QoS that is undefined or -1 is that of the message; RETAIN that is undefined is false, and -1 that of the message', () => {
+  for (const [args, qos, retain] of [
+    [{}, 2, false],
+    [{ qos: '-1', retain: '-1' }, 2, true],
+    [{ qos: '0', retain: 'true' }, 0, true],
+    [{ qos: '1', retain: '0' }, 1, false],
+  ] as const) {
+    const publication = publicationOf({ topic: 'a' }, args)
+    assert.deepEqual([publication.qos, publication.retain], [qos, retain], JSON.stringify(args))
+  }
+  assert.throws(() => publicationOf({}, { qos: '3' }), /republish: qos "3" is not 0, 1 or 2/)
+  assert.throws(() => publicationOf({}, { retain: 'yes' }), /republish: retain "yes" is not true or false/)
+})
+
+test('mqtt_properties are templates; those without a value are left out', () => {
+  const mqttProperties = {
+    'Payload-Format-Indicator': '1',
+    'Message-Expiry-Interval': '${seconds}',
+    'Content-Type': 'text/${kind}',
+    'Response-Topic': '${missing.name}',
+    'Correlation-Data': '${id}',
+  }
+  const { properties } = publicationOf({ seconds: 60, kind: 'plain', id: 'x1' }, { mqttProperties })
+  assert.deepEqual(properties, {
+    payloadFormatIndicator: 1,
+    messageExpiryIntervalSeconds: 60,
+    contentType: 'text/plain',
+    correlationData: Buffer.from('x1'),
+  })
+  assert.throws(
+    () => publicationOf({ seconds: 1.5 }, { mqttProperties: { 'Message-Expiry-Interval': '${seconds}' } }),
+    /Message-Expiry-Interval 1\.5 is not a number of seconds/,
+  )
+  assert.throws(() => publicationOf({}, { mqttProperties: { Topic: 'x' } }), /there is no MQTT property "Topic"/)
+})
+
+test('user_properties are an object of templates, or one placeholder for a map or a list of {key, value}', () => {
+  const output = {
+    a: 'x',
+    map: { site: 'hall', n: 1 },
+    list: [{ key: 'k', value: 'v' }, { key: 'k', value: [2] }, 'other'],
+  }
+  const pairsOf = (userProperties: RepublishArguments['userProperties']) =>
+    publicationOf(output, { userProperties }).properties?.userProperties
+  assert.deepEqual(pairsOf({ from: '${a}', fixed: 'y' }), [
+    ['from', 'x'],
+    ['fixed', 'y'],
+  ])
+  assert.deepEqual(pairsOf('${map}'), [
+    ['site', 'hall'],
+    ['n', '1'],
+  ])
+  assert.deepEqual(pairsOf('${list}'), [
+    ['k', 'v'],
+    ['k', '[2]'],
+  ])
+  assert.equal(pairsOf('${missing}'), undefined)
+  assert.throws(() => pairsOf('${a}'), /user_properties is neither a map nor a list/)
+})
