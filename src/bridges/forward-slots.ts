@@ -14,7 +14,7 @@ import type { ForwardRule } from './rules.ts'
 import { maxForwards } from './settings.ts'
 
 export const slotsPrefix = `${bridgeMarksRoot}places/`
-const between = '-'
+const separator = '-'
 const keyCharacters = 12
 
 export class ForwardSlots {
@@ -27,9 +27,9 @@ export class ForwardSlots {
   assign(rules: readonly ForwardRule[], kept: Iterable<TopicFilter>): void {
     const wanted = keysOf(rules)
     const keys = assignSlots(wanted, this.#keys ?? keysIn(kept))
-    const isTheirOrder = keys.length === wanted.length && keys.every((key, place) => key === wanted[place])
+    const isRuleOrder = keys.length === wanted.length && keys.every((key, slot) => key === wanted[slot])
     this.#keys = keys
-    this.mark = isTheirOrder ? undefined : (`${slotsPrefix}${keys.join(between)}` as TopicFilter)
+    this.mark = isRuleOrder ? undefined : (`${slotsPrefix}${keys.join(separator)}` as TopicFilter)
   }
 
   /** Returns the slots of these rules, in order, which were assigned before. */
@@ -68,6 +68,6 @@ function keysOf(rules: readonly ForwardRule[]): readonly string[] {
 /** The API may subscribe the session to anything: invalid marks are ignored. */
 function keysIn(kept: Iterable<TopicFilter>): readonly string[] {
   const mark = [...kept].find((filter) => filter.startsWith(slotsPrefix))
-  const keys = mark?.slice(slotsPrefix.length).split(between) ?? []
+  const keys = mark?.slice(slotsPrefix.length).split(separator) ?? []
   return keys.length <= maxForwards ? keys : []
 }

@@ -22,11 +22,11 @@ export class LinkBufferReader {
     return this.at === this.#end
   }
 
-  open(post: ArrayBuffer): void {
-    const chunk = Buffer.from(post)
+  open(buffer: ArrayBuffer): void {
+    const chunk = Buffer.from(buffer)
     const end = chunk.length < linkBufferHeaderBytes ? 0 : readUint32(chunk, 0)
     if (end < linkBufferHeaderBytes || end > chunk.length)
-      throw failedAssertion(`a post of ${chunk.length} bytes says that it has ${end}`)
+      throw failedAssertion(`a link buffer of ${chunk.length} bytes says that it has ${end}`)
     this.chunk = chunk
     this.at = linkBufferHeaderBytes
     this.recordEnd = this.at
@@ -45,11 +45,11 @@ export class LinkBufferReader {
   begin(): number {
     const { chunk, at } = this
     if (at + recordHeaderBytes > this.#end)
-      throw failedAssertion(`a record at ${at} has no header in a post of ${this.#end} bytes`)
+      throw failedAssertion(`a record at ${at} has no header in a link buffer of ${this.#end} bytes`)
     const bodyAt = at + recordHeaderBytes
     const recordEnd = bodyAt + readUint32(chunk, at + 1)
     if (recordEnd > this.#end)
-      throw failedAssertion(`a record at ${at} ends at ${recordEnd} in a post of ${this.#end} bytes`)
+      throw failedAssertion(`a record at ${at} ends at ${recordEnd} in a link buffer of ${this.#end} bytes`)
     this.at = bodyAt
     this.recordEnd = recordEnd
     return chunk[at]

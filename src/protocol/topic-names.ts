@@ -1,28 +1,28 @@
-// Topic names and topic filters (section 4.7 of both standards), as types that only parsing can make.
+// Topic names and topic filters (section 4.7 of both standards), as types that only the parsers create.
 
-/** In front of the delay and the topic of a message that is published later: `$delayed/10/a/b`. */
+/** Prefix of topics for delayed messages, before the delay in seconds and the topic: `$delayed/10/a/b`. */
 export const delayedTopicPrefix = '$delayed/'
 
-/** A topic that a message may be published to: 1 to 65,535 bytes of UTF-8, no wildcards, no U+0000. */
+/** Topic of a message: 1 to 65,535 bytes of UTF-8, without wildcards and U+0000. */
 export type TopicName = string & { readonly made: 'topic-name' }
 
-/** A filter that a client may subscribe to, wildcards in their places; with `$share/group/` in front if shared. */
+/** Filter of a subscription, with valid wildcards; a shared one begins with `$share/group/`. */
 export type TopicFilter = string & { readonly made: 'topic-filter' }
 
 const maxTopicBytes = 65_535
 const sharePrefix = '$share/'
-/** Not of the standard: a subscription that no second session may have. Any filter may stand behind it but a shared one. */
+/** Not in the standard: prefix of a subscription that one session has at a time. The filter behind it is not shared. */
 const exclusivePrefix = '$exclusive/'
 
-/** `undefined` where `text` is no topic name [MQTT-3.3.2-2] [MQTT-4.7.3-1..3] [MQTT5-3.3.2-2] [MQTT5-4.7.3-1..3]. */
+/** Returns undefined if `text` is not a topic name [MQTT-3.3.2-2] [MQTT-4.7.3-1..3] [MQTT5-3.3.2-2] [MQTT5-4.7.3-1..3]. */
 export function parseTopicName(text: string): TopicName | undefined {
   return isTopicText(text) && !hasWildcard(text) ? (text as TopicName) : undefined
 }
 
 /**
- * `undefined` where `text` is no topic filter: `+` stands alone in its level [MQTT-4.7.1-3], `#` alone in the last
- * [MQTT-4.7.1-2]. What begins with `$share/` needs a group without wildcards and a filter behind it
- * [MQTT5-4.8.2-1, -2], in 3.1 and 3.1.1 as well: shared subscriptions are served to them too.
+ * Returns undefined if `text` is not a topic filter: `+` is the whole level [MQTT-4.7.1-3], `#` the whole last level
+ * [MQTT-4.7.1-2]. A shared filter needs a group without wildcards and a filter [MQTT5-4.8.2-1, -2]. Clients of 3.1 and
+ * 3.1.1 may use shared subscriptions as well.
  */
 export function parseTopicFilter(text: string): TopicFilter | undefined {
   if (!isTopicText(text)) return undefined
@@ -32,39 +32,39 @@ export function parseTopicFilter(text: string): TopicFilter | undefined {
   const group = text.slice(sharePrefix.length, groupEnd === -1 ? undefined : groupEnd)
   const filter = groupEnd === -1 ? '' : text.slice(groupEnd + 1)
   const isShared = group !== '' && !hasWildcard(group) && filter !== '' && areWildcardsValid(filter)
-  // A share of a share would be a filter of its own kind behind the prefix: there is no such thing.
+  // The filter of a shared subscription cannot be shared itself.
   return isShared && !filter.startsWith(sharePrefix) ? (text as TopicFilter) : undefined
 }
 
 function isExclusiveFilter(text: string): boolean {
   const filter = text.slice(exclusivePrefix.length)
-  const isOfAKind = filter.startsWith(sharePrefix) || filter.startsWith(exclusivePrefix)
-  return filter !== '' && !isOfAKind && areWildcardsValid(filter)
+  const hasOwnPrefix = filter.startsWith(sharePrefix) || filter.startsWith(exclusivePrefix)
+  return filter !== '' && !hasOwnPrefix && areWildcardsValid(filter)
 }
 
-/** The group and the filter of a shared subscription, `undefined` where the filter is not shared. */
+/** Returns the group and the filter of a shared subscription; undefined if the filter is not shared. */
 export function splitSharedFilter(filter: TopicFilter): { group: string; filter: TopicFilter } | undefined {
   if (!filter.startsWith(sharePrefix)) return undefined
   const groupEnd = filter.indexOf('/', sharePrefix.length)
   return { group: filter.slice(sharePrefix.length, groupEnd), filter: filter.slice(groupEnd + 1) as TopicFilter }
 }
 
-/** The topic filter of an exclusive subscription, `$exclusive/` taken off; `undefined` where the filter is not exclusive. */
+/** Returns the filter of an exclusive subscription without `$exclusive/`; undefined if the filter is not exclusive. */
 export function splitExclusiveFilter(filter: TopicFilter): TopicFilter | undefined {
   return filter.startsWith(exclusivePrefix) ? (filter.slice(exclusivePrefix.length) as TopicFilter) : undefined
 }
 
-/** What topics are compared with: without `$share/group/` and without `$exclusive/`. */
+/** Returns the filter that topics are compared with: without `$share/group/` and `$exclusive/`. */
 export function bareFilter(filter: TopicFilter): TopicFilter {
   return splitSharedFilter(filter)?.filter ?? splitExclusiveFilter(filter) ?? filter
 }
 
-/** Whether `+` or `#` stands anywhere in `text`. */
+/** Returns whether `text` contains `+` or `#`. */
 export function hasWildcard(text: string): boolean {
   return text.includes('+') || text.includes('#')
 }
 
-/** How many levels `text` has: one more than separators. */
+/** Returns the number of levels, which is one more than the number of separators. */
 export function countLevels(text: string): number {
   let levels = 1
   for (let at = text.indexOf('/'); at !== -1; at = text.indexOf('/', at + 1)) levels++
@@ -72,15 +72,15 @@ export function countLevels(text: string): number {
 }
 
 /**
- * Whether a subscription to `filter` (without `$share/group/`) receives what is published to `topic`. Slow and
- * plain: what faster ways must agree with. A wildcard in the first level never matches a topic that begins with `$`
+ * Returns whether a subscription to `filter` (without `$share/group/`) receives messages of `topic`. It is slow and
+ * simple: faster implementations are tested against it. A wildcard in the first level never matches a topic that begins with `$`
  * [MQTT-4.7.2-1] [MQTT5-4.7.2-1].
  */
 export function matchesFilter(filter: string, topic: string): boolean {
   return levelsMatch(filter.split('/'), topic)
 }
 
-/** The same, for a filter that is compared with many topics: its levels. */
+/** Does the same as `matchesFilter`, with the levels of a filter that is compared with many topics. */
 export function levelsMatch(wanted: readonly string[], topic: string): boolean {
   const given = topic.split('/')
   if (topic.startsWith('$') && (wanted[0] === '+' || wanted[0] === '#')) return false
@@ -95,7 +95,7 @@ export function levelsMatch(wanted: readonly string[], topic: string): boolean {
 
 function isTopicText(text: string): boolean {
   if (text === '' || text.includes('\0')) return false
-  // Cheap first: no character takes more than three bytes for each unit of UTF-16.
+  // The cheap check comes first: a unit of UTF-16 has at most three bytes in UTF-8.
   return (text.length * 3 <= maxTopicBytes || Buffer.byteLength(text) <= maxTopicBytes) && text.isWellFormed()
 }
 

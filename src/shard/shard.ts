@@ -361,7 +361,7 @@ export class Shard implements ClientOutputOwner {
     connection.receivedPackets += packets
     this.#partialPackets.noteRead(output)
     this.#carryOut()
-    this.#readScheduler.stopIfResponsesUnread(output)
+    this.#readScheduler.pauseIfResponsesUnread(output)
   }
 
   #tellFault({ connection, decoder }: ClientOutput, error: ProtocolError): void {

@@ -14,7 +14,7 @@ export interface DeadLetter {
   readonly id: number
   readonly why: string
   readonly atMs: number
-  /** As it was to be sent. */
+  /** The entry that the service refused, without the reason and time. */
   readonly entry: SpoolEntry
 }
 
@@ -30,14 +30,14 @@ export function deadLetterOf({ payload, attributes }: SpoolEntry, why: string, a
 export class DeadLetters {
   readonly #client: SpoolClient
   readonly #letters = new Map<number, SpooledEntry>()
-  #last = 0
+  #lastId = 0
 
   constructor(options: Omit<SpoolClientOptions, 'receiveMaximum'>) {
     this.#client = new SpoolClient(
       { ...options, receiveMaximum: maxVisible },
       {
         noteOpened: () => this.#letters.clear(),
-        noteEntry: (entry) => this.#letters.set(++this.#last, entry),
+        noteEntry: (entry) => this.#letters.set(++this.#lastId, entry),
         noteClosed: () => this.#letters.clear(),
       },
     )
@@ -55,7 +55,7 @@ export class DeadLetters {
     return [...this.#letters].map(([id, entry]) => letterOf(id, entry))
   }
 
-  /** Deletes those that can be seen, or one of them. Returns how many. */
+  /** Deletes all visible dead letters, or the one with this ID. Returns the number of deleted ones. */
   delete(id: number | undefined): number {
     const ids = id === undefined ? [...this.#letters.keys()] : this.#letters.has(id) ? [id] : []
     for (const each of ids) {
@@ -66,7 +66,10 @@ export class DeadLetters {
     return ids.length
   }
 
-  /** Stores them again for the service with `store`; one that is stored is a dead letter no longer. Returns how many. */
+  /**
+   * Sends all visible dead letters again, or the one with this ID: `store` puts them into the action queue, then they are deleted.
+   * Returns their number.
+   */
   async retry(id: number | undefined, store: (entry: SpoolEntry) => Promise<boolean>): Promise<number> {
     let count = 0
     for (const letter of this.list()) {
@@ -79,12 +82,12 @@ export class DeadLetters {
 }
 
 function letterOf(id: number, { payload, attributes }: SpooledEntry): DeadLetter {
-  const said = new Map(attributes)
+  const values = new Map(attributes)
   const own = attributes.filter(([name]) => name !== whyAttribute && name !== atAttribute)
   return {
     id,
-    why: said.get(whyAttribute) ?? '',
-    atMs: Number(said.get(atAttribute) ?? 0),
+    why: values.get(whyAttribute) ?? '',
+    atMs: Number(values.get(atAttribute) ?? 0),
     entry: { payload, attributes: own },
   }
 }

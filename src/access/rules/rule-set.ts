@@ -12,7 +12,7 @@ import { addressOf, appliesTo, type Caller } from './principal.ts'
 
 interface RuleGroup {
   readonly who: AclSubject
-  /** Of all its rules, if it is for addresses. */
+  /** If the group is for addresses, all its rules have this value. */
   readonly permit: AclRule['permit']
   readonly rules: CompiledRule[]
   readonly list: RuleList
@@ -39,7 +39,7 @@ export class RuleSet {
         const own: CompiledRule[] = []
         group = { who: rule.who, permit: rule.permit, rules: own, list: new RuleList(own) }
         groups.set(key, group)
-        this.#file(group)
+        this.#addGroup(group)
       }
       const place = rule.line === 0 ? rule.file : `${rule.file}:${rule.line}`
       group.rules.push(compileRule({ ...rule, place, because: 'configured-rule' }, order))
@@ -51,20 +51,20 @@ export class RuleSet {
     return listsAbout(caller, this.#groupsFor(caller))
   }
 
-  /** Returns those of them that name its client ID. */
+  /** Returns the lists for this client that name its client ID. */
   listsNaming(caller: Caller): RuleList[] {
     return listsAbout(caller, this.#groupsNaming(caller))
   }
 
   /**
-   * Does the same for a client whose address is unknown: what is allowed at some address counts as allowed, and what is
-   * denied at one does not count. `isNamed`: as in `listsNaming`.
+   * Returns the lists for a client whose address is unknown. Rules that allow at some address apply, and rules that deny at some
+   * address do not. `isNamed`: only lists that name its client ID.
    */
   listsForOffline(caller: Omit<Caller, 'peerAddress'>, isNamed: boolean): RuleList[] {
     const candidates = isNamed ? this.#groupsNaming(caller) : this.#groupsFor(caller)
-    const unplaced = { ...caller, peerAddress: '' }
+    const withoutAddress = { ...caller, peerAddress: '' }
     return candidates
-      .filter(({ who, permit }) => appliesTo(who, unplaced, undefined, permit === 'allow'))
+      .filter(({ who, permit }) => appliesTo(who, withoutAddress, undefined, permit === 'allow'))
       .map(({ list }) => list)
   }
 
@@ -81,13 +81,13 @@ export class RuleSet {
     return this.#byName.clientid.get(clientId) ?? []
   }
 
-  #file(group: RuleGroup): void {
-    const anchors = requiredNamesOf(group.who)
-    if (anchors === undefined) {
+  #addGroup(group: RuleGroup): void {
+    const names = requiredNamesOf(group.who)
+    if (names === undefined) {
       this.#unnamed.push(group)
       return
     }
-    for (const { by, name } of anchors) {
+    for (const { by, name } of names) {
       const known = this.#byName[by].get(name)
       if (known === undefined) this.#byName[by].set(name, [group])
       // Groups are added one after the other, so a repeated name of the group has it last.
@@ -105,7 +105,7 @@ function needsAddress(who: AclSubject): boolean {
   return who.is === 'address' || ('parts' in who && who.parts.some(needsAddress))
 }
 
-/** Names of which a client must have one; undefined: any client. */
+/** Returns the names of which a client must have one; undefined: the rule has no names. */
 function requiredNamesOf(who: AclSubject): readonly RequiredName[] | undefined {
   switch (who.is) {
     case 'username':
@@ -113,10 +113,10 @@ function requiredNamesOf(who: AclSubject): readonly RequiredName[] | undefined {
     case 'clientid':
       return [{ by: 'clientid', name: who.clientId }]
     case 'all-of':
-      return who.parts.map(requiredNamesOf).find((anchors) => anchors !== undefined)
+      return who.parts.map(requiredNamesOf).find((names) => names !== undefined)
     case 'any-of': {
       const each = who.parts.map(requiredNamesOf)
-      return each.every((anchors) => anchors !== undefined) ? each.flat() : undefined
+      return each.every((names) => names !== undefined) ? each.flat() : undefined
     }
     case 'anybody':
     case 'address':

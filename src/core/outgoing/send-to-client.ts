@@ -37,21 +37,21 @@ export function sendPublishWithExtra(
   how: { list: SendList; head: number; subscriptionIdentifiers: readonly number[] | undefined },
 ): void {
   connection.unsentBytes += message.frameEnd - message.frameStart
-  const told = asToldTo(state.topics, connection, message)
+  const sent = withoutMountpoint(state.topics, connection, message)
   // An alias is valid after the packet that introduces it. Packets that wait for the disk may be overtaken, so they
   // have none.
-  const mayHaveAlias = how.list === state.outputs.sends && hasRoomForAlias(state.nowMs, connection, told, how)
-  const alias = mayHaveAlias ? aliasFor(state, connection, told) : undefined
+  const mayHaveAlias = how.list === state.outputs.sends && hasRoomForAlias(state.nowMs, connection, sent, how)
+  const alias = mayHaveAlias ? aliasFor(state, connection, sent) : undefined
   const extra: PublishExtra = {
     subscriptionIdentifiers: how.subscriptionIdentifiers,
     topicAlias: alias === undefined ? 0 : alias.topicAlias,
     topicIsOmitted: alias !== undefined && alias.isKnown,
   }
-  how.list.publish(connection, told, how.head, extra)
+  how.list.publish(connection, sent, how.head, extra)
 }
 
 /** Returns the message with the topic as this client knows it. The bytes are shared. */
-function asToldTo(topics: TopicTable, connection: Connection, message: Message): Message {
+function withoutMountpoint(topics: TopicTable, connection: Connection, message: Message): Message {
   const topic = topicBelow(topics, connection.mountpoint, message.topic)
   return topic === message.topic ? message : withTopic(message, topic)
 }
@@ -71,8 +71,8 @@ export function fits(
 ): boolean {
   const { maximumPacketBytes } = connection
   if (maximumPacketBytes === Infinity) return true
-  const told = asToldTo(state.topics, connection, message)
-  return bytesOf(state.nowMs, connection, told, { ...traits, topicAlias: 0 }) <= maximumPacketBytes
+  const sent = withoutMountpoint(state.topics, connection, message)
+  return bytesOf(state.nowMs, connection, sent, { ...traits, topicAlias: 0 }) <= maximumPacketBytes
 }
 
 /** Does the same for QoS 0, with plain arguments, because it is on the path of every message. */
@@ -90,37 +90,37 @@ export function fitsAtMostOnce(
 function hasRoomForAlias(
   nowMs: number,
   connection: Connection,
-  told: Message,
+  sent: Message,
   { head, subscriptionIdentifiers }: { head: number; subscriptionIdentifiers: readonly number[] | undefined },
 ): boolean {
   const { maximumPacketBytes, outgoingAliasMaximum: topicAlias } = connection
   if (maximumPacketBytes === Infinity || topicAlias === 0) return true
   const traits = { qos: headBits.qos(head), subscriptionIdentifiers, topicAlias }
-  return bytesOf(nowMs, connection, told, traits) <= maximumPacketBytes
+  return bytesOf(nowMs, connection, sent, traits) <= maximumPacketBytes
 }
 
 /** Returns the size of the packet with its complete topic. `topicAlias` 0: none. */
 function bytesOf(
   nowMs: number,
   connection: Connection,
-  told: Message,
+  sent: Message,
   { qos, topicAlias, subscriptionIdentifiers }: SizeTraits & { readonly topicAlias: number },
 ): number {
   return measurePublish(
     {
-      topic: told.topic,
+      topic: sent.topic,
       topicIsOmitted: false,
       topicAlias,
       qos,
       retain: false,
       dup: false,
       packetId: 1,
-      properties: told.properties,
-      messageExpiryIntervalSeconds: remainingSeconds(told, nowMs),
+      properties: sent.properties,
+      messageExpiryIntervalSeconds: remainingSeconds(sent, nowMs),
       subscriptionIdentifiers,
-      chunk: told.chunk,
-      payloadStart: told.payloadStart,
-      payloadEnd: told.frameEnd,
+      chunk: sent.chunk,
+      payloadStart: sent.payloadStart,
+      payloadEnd: sent.frameEnd,
     },
     connection.version,
   )
@@ -138,7 +138,7 @@ const kindOfAck = {
  * waits as well.
  */
 export function sendAck(state: Parts<'batches' | 'outputs'>, connection: Connection, ack: Ack): boolean {
-  if (connection.deferredAcks !== undefined) return holdBehind(state.batches, connection.deferredAcks, ack)
+  if (connection.deferredAcks !== undefined) return deferBehind(state.batches, connection.deferredAcks, ack)
   const list = listForAck(state, connection, ack.waits)
   const reason = ack.reason ?? reasonCodes.success
   if (reason === reasonCodes.success || connection.version !== 5) {
@@ -149,8 +149,8 @@ export function sendAck(state: Parts<'batches' | 'outputs'>, connection: Connect
   return list !== state.outputs.sends
 }
 
-function holdBehind(batches: Batches, held: DeferredAck[], ack: Ack): boolean {
-  held.push({ ack: ack, barrier: undefined, batch: ack.waits ? batches.openBatch.number : 0 })
+function deferBehind(batches: Batches, deferred: DeferredAck[], ack: Ack): boolean {
+  deferred.push({ ack, barrier: undefined, batch: ack.waits ? batches.openBatch.number : 0 })
   return true
 }
 

@@ -39,7 +39,7 @@ function handlePuback(state: BrokerState, connection: Connection, session: Sessi
   // A duplicate acknowledgement, or one for an earlier session, or for a message that is being read from disk and will
   // be sent again.
   if (delivery === undefined || delivery.stage === 'waiting') return
-  if (delivery.qos !== 1) return misfit(state, connection, 'PUBACK for a QoS 2 message')
+  if (delivery.qos !== 1) return handleMismatch(state, connection, 'PUBACK for a QoS 2 message')
   session.bridge?.ackLatency?.note(state.nowMs - delivery.sentAtMs, state.nowMs)
   if (state.rules.triggers.wanted['message-acked']) recordAcked(state, session, delivery, packet)
   finish(state, session, delivery)
@@ -60,14 +60,14 @@ function handlePubrec(state: BrokerState, connection: Connection, session: Sessi
   const { packetId } = packet
   const delivery = session.outgoing.inflight?.get(packetId)
   if (delivery === undefined || delivery.stage === 'waiting') {
-    if (packet.reasonCode >= firstError) return freeGivenUp(state.batches, session, packetId)
+    if (packet.reasonCode >= firstError) return freeAbandoned(state.batches, session, packetId)
     // [MQTT5-4.3.3: PUBREL with 0x92] The packet identifier is unknown; the client is told so that it can free it.
     const isKnown = session.outgoing.inflight?.isAbandoned(packetId) === true
     const reason = isKnown ? reasonCodes.success : reasonCodes.packetIdentifierNotFound
     sendAck(state, connection, { type: 'pubrel', packetId, reason, waits: false })
     return
   }
-  if (delivery.qos !== 2) return misfit(state, connection, 'PUBREC for a QoS 1 message')
+  if (delivery.qos !== 2) return handleMismatch(state, connection, 'PUBREC for a QoS 1 message')
   if (delivery.stage === 'sent' && state.rules.triggers.wanted['message-acked'])
     recordAcked(state, session, delivery, packet)
   // [MQTT5-4.3.3-4] An error code ends the exchange: the client does not want the message.
@@ -98,8 +98,8 @@ function markReceived(state: QueueParts & Parts<'nowMs'>, session: Session, deli
 
 function handlePubcomp(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
   const delivery = session.outgoing.inflight?.get(packet.packetId)
-  if (delivery === undefined) return freeGivenUp(state.batches, session, packet.packetId)
-  if (delivery.stage !== 'received') return misfit(state, connection, 'PUBCOMP before PUBREC')
+  if (delivery === undefined) return freeAbandoned(state.batches, session, packet.packetId)
+  if (delivery.stage !== 'received') return handleMismatch(state, connection, 'PUBCOMP before PUBREC')
   finish(state, session, delivery)
 }
 
@@ -107,7 +107,7 @@ function handlePubcomp(state: BrokerState, connection: Connection, session: Sess
  * Frees an identifier of an earlier connection whose message is not sent again, because the client may no longer
  * receive it.
  */
-function freeGivenUp(batches: Batches, session: Session, packetId: PacketId): void {
+function freeAbandoned(batches: Batches, session: Session, packetId: PacketId): void {
   if (session.outgoing.inflight?.releaseAbandoned(packetId) !== true || session.stored === undefined) return
   deleteRecord(batches, { kind: 'outgoing', clientId: session.clientId, packetId })
 }
@@ -167,10 +167,10 @@ function answerAfter(state: AckParts, connection: Connection, what: Ack, barrier
  * a slow client acknowledges twice. The second acknowledgement may arrive when the identifier belongs to another
  * message, so it is then ignored.
  */
-function misfit(state: BrokerState, connection: Connection, text: string): void {
-  if (!connection.hasRedelivered) breach(state, connection, text)
+function handleMismatch(state: BrokerState, connection: Connection, text: string): void {
+  if (!connection.hasRedelivered) endForProtocolError(state, connection, text)
 }
 
-function breach(state: BrokerState, connection: Connection, text: string): void {
+function endForProtocolError(state: BrokerState, connection: Connection, text: string): void {
   endConnection(state, connection, { reason: reasonCodes.protocolError, text, publishWill: true })
 }

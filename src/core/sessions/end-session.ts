@@ -24,7 +24,7 @@ import { expiryMs, deleteDelivery, recordSession } from '../queues/persistent-qu
 import { noteGapsBelow } from '../queues/queue-gaps.ts'
 import { storePendingWill, recordDueTime } from './stored-wills.ts'
 
-/** The session has no client any more: it is kept until its expiry, or ends at once. */
+/** The client of the session disconnected: the session ends at once, or when it expires. */
 export function detachSession(state: BrokerState, session: Session, how: { publishWill: boolean }): void {
   updatePresence(state.peerTable, session, -1)
   session.connection = undefined
@@ -35,7 +35,7 @@ export function detachSession(state: BrokerState, session: Session, how: { publi
   if (session.expirySeconds === 0) return endSession(state, session)
   // While the broker stops, all clients disconnect: messages moved to other members would return as if they had never
   // been sent.
-  if (!state.isShuttingDown) reassignSharedOf(state, session)
+  if (!state.isShuttingDown) reassignSharedDeliveries(state, session)
   moveQueueToDisk(state.memory, session)
   const expiry = expiryMs(session)
   if (expiry !== undefined) state.deadlines.set('session-expiry', session.clientId, state.nowMs + expiry)
@@ -79,6 +79,7 @@ export function moveQueueToDisk(memory: MemoryAccount, session: Session): void {
 
 const sessionDeadlines = ['session-expiry', 'will-due', 'retry'] as const
 
+/** Deletes the session. Its will is published, and its messages of shared subscriptions go to other members. */
 export function endSession(state: BrokerState, session: Session): void {
   state.bridges.clientFilters?.forget(session)
   state.sessions.remove(session)
@@ -88,7 +89,7 @@ export function endSession(state: BrokerState, session: Session): void {
   const moving = sharedDeliveries(session)
   removeSubscriptions(state, session)
   for (const delivery of moving) if (!reassignToMember(state, session, delivery)) reassignToPeer(state, delivery, true)
-  releaseBodies(state, session)
+  deleteDeliveries(state, session)
   releaseAllOnPeers(state, session)
   // [MQTT5-3.1.3.2.2] The end of the session ends the will delay.
   if (session.will !== undefined && session.will.dueAtMs !== Infinity) publishWill(state, session)
@@ -112,7 +113,8 @@ function releaseReferences(session: Session): void {
   session.incoming.packetIds = undefined
 }
 
-function releaseBodies(state: QueueParts, session: Session): void {
+/** Deletes all messages that the session has not acknowledged completely, with their payloads. */
+function deleteDeliveries(state: QueueParts, session: Session): void {
   const held = [...(session.outgoing.inflight?.inSendOrder() ?? []), ...(session.outgoing.pending?.takeAll() ?? [])]
   for (const delivery of held) deleteDelivery(state, session, delivery)
   if (session.stored !== undefined) forgetBehind(state.memory, session, session.stored)
@@ -131,7 +133,7 @@ function waiting(session: Session): SessionDelivery[] {
 }
 
 /** The client disconnected: QoS 1 messages of shared subscriptions go to a connected member, if there is one. */
-function reassignSharedOf(state: RedeliverParts, session: Session): void {
+function reassignSharedDeliveries(state: RedeliverParts, session: Session): void {
   const all = sharedDeliveries(session)
   const moved = new Set(all.filter((delivery) => reassignDelivery(state, session, delivery)))
   const kept = all.filter((delivery) => !moved.has(delivery))
@@ -164,16 +166,16 @@ function copyToPeers(
   session: Session,
   deliveries: readonly SessionDelivery[],
 ): void {
-  const rest = {}
-  session.absence = rest
+  const absence = {}
+  session.absence = absence
   for (const delivery of deliveries) {
     // QoS 2 messages stay: the copy would be a duplicate if the client reconnects before the peer has responded.
     if (delivery.qos === 2 || hasOpenMember(state, delivery, session)) continue
     const kept = reassignToPeer(state, delivery, false)
     kept?.whenComplete(() => {
       // If the client was connected meanwhile it may have received the message as well, which QoS 1 allows.
-      const mayGo = kept.refusal === undefined && session.absence === rest
-      if (mayGo) completeReassignment(state, session, delivery)
+      const isReassigned = kept.refusal === undefined && session.absence === absence
+      if (isReassigned) completeReassignment(state, session, delivery)
     })
   }
 }

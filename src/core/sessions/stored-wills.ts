@@ -102,7 +102,7 @@ function isLarge(settings: CoreSettings, { topic, payloadBytes, properties }: Me
  * reserved one.
  */
 export function deleteWill(state: Parts<'batches' | 'memory' | 'wills'>, name: string): void {
-  forgetOwed(state, name)
+  removePendingWill(state, name)
   if (isInternalName(name)) state.batches.openBatch.changes.push({ change: 'delete-session', clientId: name })
   else deleteRecord(state.batches, { kind: 'will', clientId: name })
 }
@@ -116,12 +116,12 @@ export function storeUntilCommitted(
   const barrier = state.peerTable?.takeBarrier()
   if (barrier === undefined) return
   renamePendingWill(state, name)
-  const owed = { name, message }
-  recordPendingWill(state, owed)
+  const pending = { name, message }
+  recordPendingWill(state, pending)
   const onceKey = onceKeyOf(name, message)
   barrier.whenComplete(() => {
-    if (state.wills.pending.get(owed.name) !== owed) return
-    deleteWill(state, owed.name)
+    if (state.wills.pending.get(pending.name) !== pending) return
+    deleteWill(state, pending.name)
     if (onceKey !== undefined) releaseWhenDeleted(state, onceKey)
   })
   barrier.arrive()
@@ -154,37 +154,37 @@ function releaseWhenDeleted(
 
 /** The session was deleted, and with it all records of its client. */
 export function storePendingWill(state: WillRecordParts, clientId: string): void {
-  const owed = state.wills.pending.get(clientId)
-  if (owed !== undefined) recordPendingWill(state, owed)
+  const pending = state.wills.pending.get(clientId)
+  if (pending !== undefined) recordPendingWill(state, pending)
 }
 
 /** Another will needs the record of this client. */
 function renamePendingWill(state: WillRecordParts, clientId: string): void {
-  const owed = forgetOwed(state, clientId)
-  if (owed === undefined) return
-  owed.name = reserveInternalName(state.ids, clientIdIn(clientId))
-  recordPendingWill(state, owed)
+  const pending = removePendingWill(state, clientId)
+  if (pending === undefined) return
+  pending.name = reserveInternalName(state.ids, clientIdIn(clientId))
+  recordPendingWill(state, pending)
 }
 
 /** In a record, `isRepeat` says that the will has been published. */
-function recordPendingWill(state: WillRecordParts, owed: PendingWill): void {
-  const stored = { ...toStored(owed.message), isRepeat: true }
+function recordPendingWill(state: WillRecordParts, pending: PendingWill): void {
+  const stored = { ...toStored(pending.message), isRepeat: true }
   putRecord(state.batches, {
     kind: 'will',
-    clientId: owed.name,
+    clientId: pending.name,
     message: stored,
     delaySeconds: 0,
     dueAtMs: state.nowMs,
   })
-  forgetOwed(state, owed.name)
-  state.wills.pending.set(owed.name, owed)
-  state.memory.add('wills', pendingWillBytes(owed.message))
+  removePendingWill(state, pending.name)
+  state.wills.pending.set(pending.name, pending)
+  state.memory.add('wills', pendingWillBytes(pending.message))
 }
 
-function forgetOwed(state: Parts<'memory' | 'wills'>, name: string): PendingWill | undefined {
-  const owed = state.wills.pending.get(name)
-  if (owed === undefined) return undefined
+function removePendingWill(state: Parts<'memory' | 'wills'>, name: string): PendingWill | undefined {
+  const pending = state.wills.pending.get(name)
+  if (pending === undefined) return undefined
   state.wills.pending.delete(name)
-  state.memory.add('wills', -pendingWillBytes(owed.message))
-  return owed
+  state.memory.add('wills', -pendingWillBytes(pending.message))
+  return pending
 }

@@ -69,7 +69,7 @@ function contextFor(
   return { name, open, connected }
 }
 
-/** Undefined: the statement is kept. A connection that breaks is a violation; a mistake of ours is none. */
+/** Returns what was seen; undefined: the broker follows the statement. A connection that breaks is a violation; an internal error is thrown. */
 async function violationOf(check: () => Promise<void>): Promise<string | undefined> {
   try {
     await check()

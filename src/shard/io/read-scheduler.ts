@@ -41,13 +41,13 @@ export class ReadScheduler {
   postpone(output: ClientOutput): void {
     output.isBacklogged = true
     this.#backlog.push(output)
-    this.#stop(output)
+    this.#pause(output)
     this.#owner.planTurnEnd()
   }
 
-  /** The core pauses or resumes reading. */
+  /** Pauses or resumes reading, as the core decided. */
   change(output: ClientOutput, isPaused: boolean): void {
-    if (isPaused) return this.#stop(output)
+    if (isPaused) return this.#pause(output)
     if (output.isClosed || output.isBacklogged) return
     // Received input is handled first, in the next turn, because another handler may be running now.
     output.isBacklogged = true
@@ -56,11 +56,11 @@ export class ReadScheduler {
   }
 
   /** Pauses reading from a client that does not read acknowledgements, because nothing else limits their memory. */
-  stopIfResponsesUnread(output: ClientOutput): void {
-    if (this.#hasUnreadResponses(output)) this.#stop(output)
+  pauseIfResponsesUnread(output: ClientOutput): void {
+    if (this.#hasUnreadResponses(output)) this.#pause(output)
   }
 
-  /** Unless another reason applies. */
+  /** Resumes reading, unless there is another reason to pause. */
   start(output: ClientOutput): void {
     if (!output.isReadingPaused || output.isBacklogged || output.connection?.isPaused === true) return
     if (this.#hasUnreadResponses(output)) return
@@ -87,7 +87,7 @@ export class ReadScheduler {
     return output.unreadResponseBytes > this.#owner.maxUnsentBytes()
   }
 
-  #stop(output: ClientOutput): void {
+  #pause(output: ClientOutput): void {
     if (output.isReadingPaused) return
     output.isReadingPaused = true
     output.stream.pause()

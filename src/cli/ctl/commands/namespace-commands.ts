@@ -1,4 +1,4 @@
-// Parts of the broker that know nothing of each other. What is of one is looked at with `--namespace NAME`.
+// Namespaces: separate sets of clients, topics and access records. Other commands show one with `--namespace NAME`.
 
 import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
 
@@ -39,11 +39,11 @@ export const namespaceCommands: readonly CtlCommand[] = [
         max_retained_messages: limitIn(options['maxRetainedMessages']),
         messages_rate: limitIn(options['messagesRate']),
       }
-      const said = Object.entries(limits).filter(([, limit]) => limit !== undefined)
-      if (said.some(([, limit]) => Number.isNaN(limit))) {
+      const given = Object.entries(limits).filter(([, limit]) => limit !== undefined)
+      if (given.some(([, limit]) => Number.isNaN(limit))) {
         return { usage: 'a limit is a whole number from 1 on, "infinity" or "default"' }
       }
-      const body = Object.fromEntries(said)
+      const body = Object.fromEntries(given)
       return doneAs(client.change_namespace({ params: { namespace }, body }), `the limits of ${namespace} are changed`)
     },
   },
@@ -63,9 +63,9 @@ export const namespaceCommands: readonly CtlCommand[] = [
   },
 ]
 
-/** null: as the configuration says; NaN: it is none. */
-function limitIn(said: string | true | undefined): number | 'infinity' | null | undefined {
-  if (said === undefined || said === 'infinity') return said
-  if (said === 'default') return null
-  return /^[1-9]\d{0,9}$/.test(String(said)) ? Number(said) : Number.NaN
+/** Null: the value of the configuration. NaN: the text is not a limit. */
+function limitIn(given: string | true | undefined): number | 'infinity' | null | undefined {
+  if (given === undefined || given === 'infinity') return given
+  if (given === 'default') return null
+  return /^[1-9]\d{0,9}$/.test(String(given)) ? Number(given) : Number.NaN
 }
