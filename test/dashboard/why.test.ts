@@ -54,6 +54,20 @@ describe('the dashboard answers', () => {
     await region.getByText('safe/#', { exact: false }).first().waitFor()
   })
 
+  test('why a dropped message was dropped, by one link from its row', async (t) => {
+    const broker = await shared()
+    const thief = await connectAsync({ port: broker.port, clientId: 'thief', protocolVersion: 5 })
+    t.after(() => thief.endAsync(true))
+    await assert.rejects(thief.publishAsync('safe/door', 'open', { qos: 1 }))
+    const { page } = await openAt(t, broker, '#/dropped')
+    const row = page.getByRole('row').filter({ hasText: 'safe/door' })
+    await row.getByText('not-allowed', { exact: true }).waitFor()
+    await row.getByRole('link', { name: 'Explain', exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: 'Client thief', exact: true }).waitFor()
+    const region = page.getByRole('region', { name: 'Explanation', exact: true })
+    await region.getByRole('heading', { name: 'Denied', exact: true }).waitFor()
+  })
+
   test('what changed last night, in the time zone of the reader', async (t) => {
     const broker = await shared()
     await broker.ask('/api/v4/auth_username', { method: 'POST', body: { username: 'kept', password: 'a-secret-word' } })
