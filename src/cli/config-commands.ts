@@ -15,11 +15,11 @@ import { exitCodes, type Terminal } from './terminal.ts'
 
 export interface CheckRequest {
   readonly file: string
-  /** What substitutions in the file may fall back to. */
+  /** Values for substitutions that the file does not define. */
   readonly environment: NodeJS.ProcessEnv
-  /** Whether ports that are taken count. */
+  /** Whether ports in use are errors. */
   readonly checksPorts?: boolean
-  /** One JSON document on stdout, for programs, in place of lines for people. */
+  /** Print one JSON document for programs, instead of lines. */
   readonly asJson: boolean
 }
 
@@ -28,7 +28,7 @@ interface Findings {
   readonly warnings: readonly Warning[]
 }
 
-/** Tells everything that is wrong with the file, and what in it has no effect. Gives the exit code. */
+/** Prints all errors of the file, and all settings without effect. Returns the exit code. */
 export async function configCheck(request: CheckRequest, terminal: Terminal): Promise<number> {
   const findings = await findFaults(request)
   const isGood = findings.faults.length === 0
@@ -63,7 +63,7 @@ async function findFaults({ file, environment, checksPorts = false }: CheckReque
   return { faults, warnings: loaded.warnings }
 }
 
-/** A sentence that begins with a key, as a fault of the file in the line of that key. */
+/** Converts a sentence that begins with a key to an error of the file, in the line of that key. */
 function placed(problem: string, { places }: GodwitConfig, file: string): ConfigError {
   const [, key = '', message = problem] = /^([a-z_]+(?:\.[^\s:]+)+): ([^]*)$/.exec(problem) ?? []
   const place = places.get(key) ?? { file, line: 0, column: 0 }

@@ -9,11 +9,11 @@ export interface ManRequest {
   readonly pages: readonly ManPage[]
   /** Undefined: the page of `godwit`. */
   readonly command: string | undefined
-  /** Where all pages are written; undefined: one is printed. */
+  /** Folder for all pages; undefined: one page is printed. */
   readonly directory: string | undefined
 }
 
-/** Gives the exit code. */
+/** Returns the exit code. */
 export async function manCommand({ pages, command, directory }: ManRequest, terminal: Terminal): Promise<number> {
   if (directory === undefined) {
     const file = command === undefined ? 'godwit.1' : `godwit-${command}.1`

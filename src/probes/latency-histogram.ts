@@ -24,7 +24,7 @@ export class LatencyHistogram {
     if (ms > this.#maxMs) this.#maxMs = ms
   }
 
-  /** In milliseconds; 0 where nothing was measured. `share`: 0.99. */
+  /** Returns a percentile in milliseconds, such as 0.99 for `share`; 0 if nothing was measured. */
   percentileMs(share: number): number {
     let left = this.#count * share
     if (this.#count === 0) return 0

@@ -8,7 +8,7 @@ export interface ProbeTarget {
   readonly host: string
   readonly port: number
   readonly usesTls: boolean
-  /** PEM of the authority that is trusted; undefined: those that Node trusts. */
+  /** PEM of the trusted authority; undefined: those that Node trusts. */
   readonly ca: string | undefined
   readonly username: string | undefined
   readonly password: string | undefined
@@ -16,7 +16,7 @@ export interface ProbeTarget {
 
 const defaultPorts: Readonly<Record<string, number>> = { 'mqtt:': 1_883, 'mqtts:': 8_883 }
 
-/** `mqtt://host:port` or `mqtts://host:port`; a problem is a sentence. */
+/** Parses `mqtt://host:port` or `mqtts://host:port`. A problem is a sentence. */
 export function parseTarget(
   url: string,
 ): Pick<ProbeTarget, 'host' | 'port' | 'usesTls'> | { readonly problem: string } {
@@ -31,9 +31,9 @@ export function parseTarget(
 }
 
 export class ProbeClient {
-  /** Frames in the order in which they come. */
+  /** Called with each received frame, in order. */
   onFrame: (frame: Frame) => void = () => {}
-  /** Once; undefined: the broker closed it in order. */
+  /** Called once at the end of the connection; undefined: the broker closed it normally. */
   onClose: (error: Error | undefined) => void = () => {}
   readonly #socket: Socket
   readonly #reader = new FrameReader()
@@ -46,7 +46,7 @@ export class ProbeClient {
     socket.on('close', () => this.onClose(this.#error))
   }
 
-  /** Resolves when the connection stands; rejects with the error of the system. */
+  /** Resolves when the connection is open. Rejects with the error of the system. */
   static open({ host, port, usesTls, ca }: ProbeTarget): Promise<ProbeClient> {
     return new Promise((resolve, reject) => {
       const options = { host, port, noDelay: true }
@@ -70,12 +70,12 @@ export class ProbeClient {
       this.#socket.write(packets.length === 1 ? (packets[0] ?? nothing) : Buffer.concat(packets))
   }
 
-  /** Sends its last packet and closes behind it: what is destroyed at once may take the packet with it. */
+  /** Sends a last packet and closes after it. Closing at once could lose the packet. */
   end(packet: Uint8Array): void {
     if (this.#socket.writable) this.#socket.end(packet)
   }
 
-  /** Without DISCONNECT, as a lost connection. */
+  /** Closes at once without DISCONNECT, like a lost connection. */
   destroy(): void {
     this.#socket.destroy()
   }

@@ -9,7 +9,7 @@ export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw failedAssertion(message)
 }
 
-/** What `assert` throws, for a message that is only put together where it is needed. */
+/** The error that `assert` throws, for callers that build the message only if it is needed. */
 export function failedAssertion(message: string): Error {
   return new Error(`Assertion failed: ${message}`)
 }

@@ -62,7 +62,7 @@ export class ByteReader {
     return Buffer.from(this.bytes.subarray(at, at + length))
   }
 
-  /** What follows does not belong to the packet as the standard describes it. */
+  /** Throws if there are bytes after the last field: the standard has no such field in this packet. */
   expectEnd(packet: string): void {
     if (this.at !== this.end) throw new ProtocolError('malformedPacket', `${packet} has bytes behind its last field`)
   }

@@ -6,7 +6,7 @@ import { assert, failedAssertion } from './assert.ts'
 /** The largest variable byte integer, and so the largest remaining length. */
 export const maxVariableInteger = 268_435_455
 
-/** How many bytes `value` takes as a variable byte integer: 1 to 4. */
+/** Returns the length of `value` as a variable byte integer: 1 to 4 bytes. */
 export function variableIntegerBytes(value: number): number {
   if (value < 0x80) return 1
   if (value < 0x4000) return 2

@@ -28,20 +28,20 @@ import {
 } from './topic-table.ts'
 
 export interface PacketDecoderOptions extends PacketLimits {
-  /** `server`: reads what clients send, CONNECT first. `client`: reads what servers send, in `version`. */
+  /** `server`: decodes packets of clients, CONNECT first. `client`: decodes packets of servers, in `version`. */
   role: Role
   topics: TopicTable
-  /** A `server` takes it from the CONNECT; 4 until then. */
+  /** For a `client`. A `server` uses 4 until it has the version of CONNECT. */
   version?: ProtocolVersion
 }
 
 const noBytes = Buffer.alloc(0)
 
-/** A connection remembers the topic it published to last, unless its name takes more bytes than this. */
+/** A connection caches the topic of its last PUBLISH, unless the name has more bytes than this. */
 const maxCachedTopicBytes = 1_024
 
 export class PacketDecoder implements PublishContext {
-  /** The CONNECT's as soon as its level is read, so that a fault behind it can be answered in kind. */
+  /** The version of CONNECT once its level is decoded, so that a later error is answered in this version. */
   version: ProtocolVersion
   // Fields of its own, though all decoders of a listener share them: each packet reads them.
   readonly role: Role
@@ -50,9 +50,9 @@ export class PacketDecoder implements PublishContext {
   private awaitsConnect: boolean
   private chunk: Buffer = noBytes
   private at = 0
-  /** Undefined: none. Most connections never have any. */
+  /** Chunks after the current one; undefined: none, as on most connections. */
   private waiting: Buffer[] | undefined = undefined
-  /** How many of `waiting` have been read: taking them out one by one would move the others each time. */
+  /** Number of chunks of `waiting` that were decoded. They are not removed one by one: that would move the others each time. */
   private waitingRead = 0
   private partial: PartialFrame | undefined = undefined
   private lastTopic: Topic | undefined = undefined

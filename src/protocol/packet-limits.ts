@@ -2,7 +2,7 @@
 
 /** Named by the settings that they come from. */
 export interface PacketLimits {
-  /** The whole packet with its fixed header, in bytes; beyond it `packetTooLarge`, told by the header alone. */
+  /** Maximum bytes of a packet with its fixed header. A larger one is `packetTooLarge`, which the header alone shows. */
   readonly maxPacketBytes: number
   /** One property section, in bytes; beyond it `packetTooLarge`. */
   readonly maxPropertyBytes: number

@@ -78,7 +78,7 @@ export class PublishPacket {
   properties: PublishProperties | undefined
   chunk: Buffer
   frameStart: number
-  /** Where the two bytes of the packet id are, 0 where qos is 0. */
+  /** Offset of the two bytes of the packet identifier; 0 if the QoS is 0. */
   packetIdAt: number
   payloadStart: number
   frameEnd: number
@@ -128,7 +128,7 @@ export interface SubscriptionRequest {
 export interface SubscribePacket {
   readonly type: 'subscribe'
   packetId: PacketId
-  /** At least one [MQTT-3.8.3-3]. A filter that is no filter is a fault of the whole packet. */
+  /** At least one [MQTT-3.8.3-3]. An invalid filter is an error of the whole packet. */
   subscriptions: SubscriptionRequest[]
   properties: SubscribeProperties | undefined
 }

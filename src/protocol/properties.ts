@@ -18,7 +18,7 @@ export interface ConnectProperties extends WithUserProperties {
   authenticationData?: Buffer
 }
 
-/** What a message carries on to its receivers unaltered [MQTT5-3.3.2-4, -15 to -20]. */
+/** Properties of a message that its receivers get unchanged [MQTT5-3.3.2-4, -15 to -20]. */
 export interface MessageProperties extends WithUserProperties {
   /** 0: unspecified bytes, 1: UTF-8 text. */
   payloadFormatIndicator?: 0 | 1
@@ -57,7 +57,7 @@ export interface ConnackProperties extends WithUserProperties {
   authenticationData?: Buffer
 }
 
-/** Of PUBACK, PUBREC, PUBREL, PUBCOMP, SUBACK and UNSUBACK. */
+/** Properties of PUBACK, PUBREC, PUBREL, PUBCOMP, SUBACK and UNSUBACK. */
 export interface AckProperties extends WithUserProperties {
   reasonString?: string
 }

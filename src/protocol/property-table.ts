@@ -3,7 +3,7 @@
 import { failedAssertion } from './assert.ts'
 import type { ReasonName } from './reason-codes.ts'
 
-/** Where properties stand: in a packet, or in the will of a CONNECT. */
+/** The place of properties: a packet, or the will of a CONNECT. */
 export type PropertyHolder =
   | 'connect'
   | 'connack'
@@ -20,7 +20,7 @@ export type PropertyHolder =
   | 'disconnect'
   | 'auth'
 
-/** How a value stands on the wire. `flag` is a byte of 0 or 1, `topic` a text without wildcards. */
+/** The encoding of a value. `flag` is a byte of 0 or 1, `topic` a text without wildcards. */
 export type WireShape =
   | 'byte'
   | 'flag'
@@ -133,7 +133,7 @@ export const rulesByHolder: Readonly<Record<PropertyHolder, HolderRules>> = {
   auth: rulesOf('auth'),
 }
 
-/** For code that writes a property by hand. `name` is one of the holder's. */
+/** Returns the identifier of a property, for code that encodes it by itself. `name` is a property of the holder. */
 export function identifierOf(holder: PropertyHolder, name: string): number {
   const rule = rulesByHolder[holder].inOrder.find((candidate) => candidate.name === name)
   if (rule === undefined) throw failedAssertion(`${holder} has a property ${name}`)

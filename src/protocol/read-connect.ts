@@ -21,7 +21,7 @@ export const connectFlagBits = {
   username: 0x80,
 } as const
 
-/** What the first bytes of a CONNECT say. */
+/** The content of the first bytes of a CONNECT. */
 export interface ProtocolLevel {
   readonly version: ProtocolVersion
   readonly isBridge: boolean

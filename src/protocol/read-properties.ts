@@ -16,7 +16,7 @@ import { ProtocolError } from './protocol-error.ts'
 import { rulesByHolder, type PropertyHolder, type PropertyRule, type PropertyValue } from './property-table.ts'
 import { parseTopicName } from './topic-names.ts'
 
-/** Which type of `properties.ts` the properties of each holder have. */
+/** The type of the properties of each holder. */
 export interface PropertiesOf {
   connect: ConnectProperties
   connack: ConnackProperties

@@ -41,7 +41,7 @@ function skipAscii(bytes: Buffer, start: number, end: number): number {
   return end
 }
 
-/** How many bytes the character at `at` takes, 0 where there is none that may stand in a text. */
+/** Returns the length of the character at `at` in bytes; 0 if it is not allowed in a text. */
 function characterBytes(bytes: Buffer, at: number, end: number): number {
   const first = bytes[at]
   if (first < 0x80) return first === 0 ? 0 : 1

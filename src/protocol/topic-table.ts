@@ -15,17 +15,17 @@ import { copyBytes } from './copy-bytes.ts'
 import { decodeText } from './text.ts'
 import { countLevels, delayedTopicPrefix, parseTopicName, type TopicName } from './topic-names.ts'
 
-/** What a router keeps with a topic so that it is found without a look-up. The protocol never looks inside. */
+/** Data of a router about a topic, stored with the topic so that no look-up is needed. This module does not use it. */
 export interface TopicRoute {
   readonly isTopicRoute: true
 }
 
 export class Topic {
   readonly name: TopicName
-  /** The name in UTF-8, without its length. Owned: no chunk is kept alive by it. */
+  /** The name in UTF-8, without its length. A copy: it does not keep a chunk in memory. */
   readonly bytes: Buffer
   readonly levels: number
-  /** It begins with `$delayed/`: noted once, so that no message has to be looked at for it. */
+  /** The name begins with `$delayed/`. Stored, so that it is not computed for each message. */
   readonly isDelayed: boolean
   /** The router's slot, see `TopicRoute`. */
   route: TopicRoute | undefined
@@ -42,7 +42,7 @@ export class Topic {
 const maxProbes = 32
 const minSlots = 64
 
-/** For each topic of the capacity: a table of long names is full before it has that many. */
+/** Bytes of names per topic of the capacity: with long names a table is full before it has that many topics. */
 const nameBytesPerTopic = 256
 
 export class TopicTable {
@@ -121,7 +121,7 @@ class TopicSlots {
     return undefined
   }
 
-  /** In the first free slot of the probe, or in place of the same topic, or of the topic in its first slot. */
+  /** Stores the topic in the first free slot of the probe, or replaces the same topic, or the topic in the first slot. */
   put(hash: number, topic: Topic): void {
     if (this.count * 2 >= this.hashes.length) this.grow()
     const place = this.placeFor(hash, topic)
@@ -166,7 +166,7 @@ function hashBytes(bytes: Buffer, start: number, end: number): number {
   return hash ^ (hash >>> 15)
 }
 
-/** Whether `known` is what stands in `bytes[start, end)`. */
+/** Returns whether `bytes[start, end)` is the name of `known`. */
 export function equalsBytes(known: Buffer, bytes: Buffer, start: number, end: number): boolean {
   const length = end - start
   if (known.length !== length) return false

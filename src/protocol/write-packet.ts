@@ -25,7 +25,7 @@ import { subscriptionOptionBits } from './read-subscription-packets.ts'
 import { reasonCodes } from './reason-codes.ts'
 import { measureProperties, writeProperties } from './write-properties.ts'
 
-/** How many bytes `writePacket` will write. */
+/** Returns the number of bytes that `writePacket` will write. */
 export function measurePacket(packet: ControlPacket, version: ProtocolVersion): number {
   const body = measureBody(packet, version)
   return 1 + variableIntegerBytes(body) + body

@@ -6,7 +6,7 @@ import type { PropertiesOf } from './read-properties.ts'
 
 type Fields = Record<string, PropertyValue | readonly PropertyValue[] | undefined>
 
-/** How many bytes the properties take, without the length in front of them. */
+/** Returns the length of the properties in bytes, without the length field. */
 export function measureProperties<Holder extends PropertyHolder>(
   holder: Holder,
   properties: PropertiesOf[Holder] | undefined,

@@ -24,9 +24,9 @@ export interface PublishFields {
   packetId: PacketId
   /** The message's own; left out before 5.0. Not to be changed once they have been measured or written. */
   properties: MessageProperties | undefined
-  /** What is left of the message's expiry interval, in place of the one in `properties`. */
+  /** The remaining expiry interval of the message; replaces the one in `properties`. */
   messageExpiryIntervalSeconds: number | undefined
-  /** In the order in which they are to stand; left out before 5.0. */
+  /** Subscription identifiers, in the order to encode; omitted before 5.0. */
   subscriptionIdentifiers: readonly number[] | undefined
   /** The payload is `chunk[payloadStart, payloadEnd)`. */
   chunk: Buffer
@@ -34,7 +34,7 @@ export interface PublishFields {
   payloadEnd: number
 }
 
-/** How many bytes `writePublish` will write. */
+/** Returns the number of bytes that `writePublish` will write. */
 export function measurePublish(fields: PublishFields, version: ProtocolVersion): number {
   const body = measureBody(fields, version)
   return 1 + variableIntegerBytes(body) + body

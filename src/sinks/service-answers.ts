@@ -1,11 +1,11 @@
-// What services say, and how long they may take.
+// Texts of errors of services, and timeouts of their responses.
 
-/** The text of what was thrown. */
+/** Returns the text of a thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Rejects when the service has not answered in time. */
+/** Resolves like `work`. Rejects if the service does not respond in time. */
 export async function withTimeout<Value>(work: Promise<Value>, timeoutMs: number): Promise<Value> {
   const { promise, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)

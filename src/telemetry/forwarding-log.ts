@@ -1,6 +1,6 @@
-// The log of a thread that writes no files: it hands its lines to the main thread. How many lie between the two is
-// bounded, so that a blocked terminal costs lines and not memory; and how many of one kind come in a second,
-// so that a flood of clients does not become a flood on the disk.
+// The log of a thread that writes no files: it sends its lines to the main thread. The number of waiting lines is limited, so a
+// blocked terminal costs lines and not memory. The lines of one event per second are limited, so many clients cannot fill the
+// disk.
 //
 //   shard: posted 7,400 ----> message port ----> main thread: taken 7,390   (a shared cell)
 
@@ -8,10 +8,10 @@ import { type Counters, counterCells } from './counters.ts'
 import { isLogged, type Log, type LogFields, type LogLevel } from './log.ts'
 import { shortFields } from './short-fields.ts'
 
-/** Lines of one shard that may wait for the main thread; further ones are dropped and counted. */
+/** Maximum lines of one shard that wait for the main thread; further ones are dropped and counted. */
 export const maxWaitingLogLines = 4_096
 
-/** Lines of one event in one second; further ones are dropped, counted, and told in one line when the flood is over. */
+/** Maximum lines of one event per second; further ones are dropped and counted, and their number is one later line. */
 export const maxLinesPerEventAndSecond = 1_000
 const secondMs = 1_000
 
@@ -28,7 +28,7 @@ export class ForwardingLog implements Log {
   readonly #counters: Counters
   readonly #post: PostLine
   readonly #nowMs: () => number
-  /** By event: our own sentences, so there are few. */
+  /** The current second of each event. Events are constant texts, so there are few. */
   readonly #seconds: Map<string, EventSecond>
   #posted: number
 
@@ -79,7 +79,7 @@ export class ForwardingLog implements Log {
     this.#hand(level, event, fields)
   }
 
-  /** The second that is running for this event. Of the last one it tells what was left out. */
+  /** Returns the current second of an event. When one ends, the number of its dropped lines is logged. */
   #secondOf(event: string, level: LogLevel): EventSecond {
     const nowMs = this.#nowMs()
     let second = this.#seconds.get(event)

@@ -10,7 +10,7 @@ export const bucketEndsSeconds = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const
 
-/** What is measured, in the order of the cells. */
+/** The measured quantities, in the order of the cells. */
 export const histogramNames = ['commit', 'turn', 'held'] as const
 export type HistogramName = (typeof histogramNames)[number]
 
@@ -29,26 +29,26 @@ export function createHistogramTable(shards: number): SharedArrayBuffer {
   return new SharedArrayBuffer(shards * rowBytes)
 }
 
-/** What one histogram has counted. */
+/** The content of one histogram. */
 export interface HistogramReading {
-  /** By bucket, not added up; one more than there are ends. */
+  /** Counts per bucket, not cumulative; the last bucket is above the last bound. */
   readonly counts: readonly number[]
   readonly sumSeconds: number
   readonly count: number
 }
 
-/** By how much the event loop of a thread comes late, in the last second. */
+/** How late the event loop of a thread was in the last second. */
 export interface LoopDelay {
   readonly meanSeconds: number
   readonly p99Seconds: number
   readonly maxSeconds: number
 }
 
-/** What a thread has in use, a second ago at most. */
+/** Memory that a thread uses, measured at most a second ago. */
 export interface ThreadMemory {
-  /** Of objects. */
+  /** Bytes of objects. */
   readonly heapBytes: number
-  /** Of buffers, which are not in the heap. */
+  /** Bytes of buffers, which are not in the heap. */
   readonly buffersBytes: number
 }
 

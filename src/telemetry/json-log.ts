@@ -55,7 +55,7 @@ export function escapeShell(text: string): string {
   return text.replace(/`|\$(?=[({[])/g, escapeOf)
 }
 
-/** Of text that is JSON already. */
+/** Escapes invisible characters in a text that is JSON already. */
 export function escapeInvisible(line: string): string {
   return line.replace(invisibleCharacters, escapeOf)
 }

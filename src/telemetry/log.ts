@@ -4,7 +4,7 @@
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
 export type LogLevel = (typeof logLevels)[number]
 
-/** What belongs to an event, by name. Values that clients chose are welcome: every writer escapes them. */
+/** Fields of an event, by name. They may contain values that clients chose: every writer escapes them. */
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>
 
 /** `event` is a fixed sentence of ours, the same each time, so that it can be searched for; what varies stands in `fields`. */
@@ -15,7 +15,7 @@ export interface Log {
   error(event: string, fields?: LogFields): void
 }
 
-/** Whether a line of `level` is written where `threshold` is configured. */
+/** Returns whether a line of `level` is written if `threshold` is configured. */
 export function isLogged(level: LogLevel, threshold: LogLevel): boolean {
   return logLevels.indexOf(level) >= logLevels.indexOf(threshold)
 }

@@ -1,10 +1,10 @@
-// A log line as a person at a terminal reads it:
+// Formats a log line for a terminal:
 //
 //   08:15:03.127 WARN  a client was refused  clientId="sensor 7" address=10.0.0.7
 
 import { escapeShell } from './json-log.ts'
 
-/** `jsonLine` as the log writes it. What does not look like one is given back as it is. */
+/** Formats a JSON line of the log. Other text is returned unchanged. */
 export function terminalLine(jsonLine: string): string {
   const entry = parseEntry(jsonLine)
   if (entry === undefined) return jsonLine
@@ -27,7 +27,7 @@ function readable(value: unknown): string {
   return /^[\w.:/@%+-]+$/.test(text) ? text : JSON.stringify(text)
 }
 
-/** Nothing that a client sent may move the cursor, colour the screen or begin a new line. */
+/** Escapes control characters: text from a client must not move the cursor, color the screen or begin a new line. */
 const controlCharacters = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 
 function readableText(text: string): string {

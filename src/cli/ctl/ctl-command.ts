@@ -1,18 +1,18 @@
-// What a command of `godwit ctl` is: an object. The command line is made of these, and each asks the API through its
-// typed client; what comes back is printed in one place.
+// The type of a command of `godwit ctl`. The command line is built from these objects. Each calls the API with the typed client;
+// `print-outcome.ts` prints the results.
 
 import type { ApiClient, Failure, Result } from '../../contract/index.ts'
 import type { ProgressOutput } from './progress-lines.ts'
 import type { Secrets } from './secrets.ts'
 
 export interface CtlCommand {
-  /** Its words behind `ctl`: `clients show`. */
+  /** Words after `ctl`: `clients show`. */
   readonly name: string
   readonly description: string
-  /** `<client>` must be given, `[filters...]` may be, and more than once. */
+  /** `<client>` is required; `[filters...]` is optional and can be repeated. */
   readonly arguments?: readonly string[]
   readonly options?: readonly CtlOption[]
-  /** Speaks with no broker: then there is none to be reached. */
+  /** The command calls no broker, so none must be reachable. */
   readonly isLocal?: true
   run(call: CtlCall): Promise<Outcome> | Outcome
 }
@@ -23,22 +23,22 @@ export interface CtlOption {
   readonly description: string
 }
 
-/** The words of the command line, and the client of the API. */
+/** The arguments and options of one call, and the client of the API. */
 export interface CtlCall {
   readonly client: ApiClient
-  /** In the order of `arguments`, one that repeats as what was given. */
+  /** Values in the order of `arguments`; a repeated argument has all its values at the end. */
   readonly words: readonly string[]
-  /** By the long flag in camel case (`dryRun`); true where it takes no value. */
+  /** Options by their long flag in camel case (`dryRun`); true for a flag without a value. */
   readonly options: Readonly<Record<string, string | true | undefined>>
   readonly secrets: Secrets
-  /** For what is told before the outcome is there; programs are not told. */
+  /** For progress before the outcome; it is not shown to programs. */
   readonly progress: ProgressOutput
   readonly place: {
-    /** The folder of the installation, absolute. */
+    /** Absolute path of the installation. */
     readonly root: string
-    /** The broker is one of this machine, reached over its socket. */
+    /** The broker is on this machine and is called over its socket. */
     readonly isSocket: boolean
-    /** Where archives are; undefined: on a machine that may be another. */
+    /** Folder of the archives; undefined: the broker may be on another machine. */
     readonly backupFolder: string | undefined
   }
 }
@@ -47,32 +47,32 @@ export interface CtlCall {
 export type Row = Readonly<Record<string, unknown>>
 
 export type Outcome =
-  /** `columns`: those of the rows that people are shown, in their order; a document has all of them. */
+  /** `columns`: the columns of the table, in order; a document for programs has all fields. */
   | {
       readonly rows: readonly Row[]
       readonly columns?: readonly string[]
-      /** One of the rows says that something failed: exit code 1. */
+      /** A row reports a failure: exit code 1. */
       readonly hasFailed?: boolean
     }
-  /** One thing: a line for each of its keys. `document`: what programs get in its place. */
+  /** One object: a line per key. `document`: the output for programs. */
   | { readonly thing: Row; readonly document?: unknown }
-  /** `document`: what programs get in its place. */
+  /** A text. `document`: the output for programs. */
   | { readonly text: string; readonly document?: unknown }
-  /** Nothing to show but that it is done. */
+  /** A sentence that the command is done. */
   | { readonly done: string }
   | { readonly failure: Failure }
-  /** The command was used wrongly, in a sentence. */
+  /** A sentence: the command was used wrongly. */
   | { readonly usage: string }
-  /** It failed here and not at the broker, in a sentence. */
+  /** A sentence: the command failed on this side, not at the broker. */
   | { readonly problem: string }
 
-/** What is shown of a reply. A failure goes through. */
+/** Returns the outcome that `show` makes of a reply. A failure is returned unchanged. */
 export async function shown<Reply>(asked: Promise<Result<Reply>>, show: (reply: Reply) => Outcome): Promise<Outcome> {
   const result = await asked
   return 'failure' in result ? result : show(result.reply)
 }
 
-/** `done` with these words where all went well. */
+/** Returns `done` with this sentence if the call succeeded. */
 export function doneAs(asked: Promise<Result<unknown>>, words: string): Promise<Outcome> {
   return shown(asked, () => ({ done: words }))
 }

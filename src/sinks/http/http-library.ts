@@ -1,8 +1,8 @@
-// The HTTP client library. It is large, so it is loaded when the first request is to be sent.
+// The HTTP client library. It is large, so it is loaded for the first request.
 
 import type { buildConnector, Client, Dispatcher } from 'undici'
 
-/** What of the library is used. */
+/** The used part of the library. */
 export interface HttpLibrary {
   readonly Client: typeof Client
   readonly buildConnector: typeof buildConnector
