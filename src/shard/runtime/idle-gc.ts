@@ -99,10 +99,9 @@ export class IdleGc {
 
   #lookBesideTraffic(recentTraffic: number): void {
     this.#next = 'collect'
-    const { usedBytes } = this.#dependencies
     const isWorthwhile =
       recentTraffic < maxModerateTraffic && this.#peakBytes - this.#tidyBytes >= minReclaimBesideTrafficBytes
-    const isQuick = isWorthwhile && usedBytes() <= maxBytesToRelease
+    const isQuick = isWorthwhile && this.#dependencies.usedBytes() <= maxBytesToRelease
     this.#moderateIntervals = isQuick ? this.#moderateIntervals + 1 : 0
     if (this.#moderateIntervals < moderateIntervals) return
     this.#moderateIntervals = 0
