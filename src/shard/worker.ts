@@ -39,7 +39,7 @@ import { handleQuery } from './queries/handle-query.ts'
 import type { QueriedShard } from './queries/queried-shard.ts'
 import { LateRuleHook, ShardRules } from './rules/shard-rules.ts'
 import { disconnectClients } from './listeners/disconnect-clients.ts'
-import { startIdleGc, trafficIn } from './runtime/idle-gc.ts'
+import { type HeapManager, startIdleGc, trafficIn } from './runtime/idle-gc.ts'
 import { Shard } from './shard.ts'
 import { Tracer } from './observe/tracer.ts'
 
@@ -65,7 +65,7 @@ let settings: ShardSettings = start
 let plans = start.bridges ?? []
 let gatewayPlan = start.gateways ?? []
 /** Undefined until clients are accepted. */
-let collectGarbage: (() => void) | undefined
+let heap: HeapManager | undefined
 const counters = new Counters(start.counters, start.shardNumber)
 const log = new ForwardingLog(start.logLevel, counters, (level, event, fields) =>
   post({ kind: 'log', level, event, fields }),
@@ -149,19 +149,18 @@ async function run(): Promise<void> {
   for (const message of early) hear(message)
   await letClientsIn(running, listeners, rules, gateways)
   bridgesOf(running, store, clock)
-  collectGarbage = garbageCollectorOf(running)
+  heap = heapOf(running)
 }
 
-/** Collects garbage while the thread is idle; the returned function collects at once. */
-function garbageCollectorOf(running: Shard): () => void {
-  const tidy = startIdleGc({
+/** Collects garbage while the thread is idle, and on request. */
+function heapOf(running: Shard): HeapManager {
+  return startIdleGc({
     traffic: () => trafficIn((name) => counters.get(counterCells[name])),
     forget() {
       running.forgetTopics()
       running.buffers.forget()
     },
   })
-  return () => tidy.collectNow()
 }
 
 function gatewaysOf(
@@ -293,7 +292,8 @@ function obey(
     gateways.configure(gatewayPlan).then(() => post({ kind: 'changed', change }), fail)
   } else if (message.kind === 'memory') {
     shard.input({ kind: 'memory-level', level: message.level, step: message.step })
-  } else if (message.kind === 'collect-garbage') collectGarbage?.()
+    heap?.setShort(message.level !== 'normal')
+  } else if (message.kind === 'collect-garbage') heap?.collectNow()
   else if (message.kind === 'client-filters') shard.bridges?.filters.receive(message.from, message.notice)
   else if (message.kind === 'link') shard.link(message.peer, linkPortOver(message.port))
   else if (message.kind === 'reload-files') listeners.reload().catch(fail)

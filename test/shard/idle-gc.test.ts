@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { IdleGc, ownHeap, trafficIn } from '../../src/shard/runtime/idle-gc.ts'
+import { eventually } from '../e2e/eventually.ts'
 import type { CounterName } from '../../src/telemetry/index.ts'
 
 const mebibyte = 1_048_576
@@ -197,4 +198,17 @@ test('where memory is short and a collection is quick it returns the pages each 
     model.tidy.collectNow()
   }
   assert.deepEqual(model.done, Array.from({ length: 5 }, () => ['forget', 'collect', 'release']).flat())
+})
+
+test('a collection of the young generation frees buffers of packets', async () => {
+  const heap = ownHeap()
+  // What earlier tests have left could go meanwhile.
+  heap.collectYoung()
+  let packets = Array.from({ length: 400 }, () => Buffer.allocUnsafeSlow(65_536))
+  const full = heap.heapBytes()
+  assert.equal(packets.length, 400)
+  packets = []
+  heap.collectYoung()
+  // Another thread frees them.
+  await eventually(() => assert.ok(heap.heapBytes() < full - 10 * mebibyte))
 })

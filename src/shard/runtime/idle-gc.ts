@@ -59,6 +59,9 @@ const slowReleaseIntervalMs = 60_000
 /** While memory is short, a collection is followed by this multiple of its duration without one. */
 const workPerCollection = 9
 
+/** While memory is short, the time from one collection of the young generation to the next. */
+const youngIntervalMs = 100
+
 type Step = 'collect' | 'release'
 
 export class IdleGc {
@@ -159,7 +162,20 @@ export function trafficIn(counter: (name: CounterName) => number): number {
 }
 
 /** Of `gc()`, see V8's src/extensions/gc-extension. */
-type Collect = (options?: { type: 'major'; execution: 'sync'; flavor: 'regular' | 'last-resort' }) => void
+type Collect = (
+  options: { type: 'major'; execution: 'sync'; flavor: 'regular' | 'last-resort' } | { type: 'minor' },
+) => void
+
+/** The heap of a shard while memory is short. */
+export interface HeapManager {
+  /** Collects garbage, within a limited part of the time. */
+  collectNow(): void
+  /**
+   * Memory is short, or not any more. While it is, the young generation is collected ten times per second, about 2 ms each: V8 does not see
+   * that the buffers of packets take memory until there are 64 MiB of them.
+   */
+  setShort(isShort: boolean): void
+}
 
 /** The longest delay that V8 accepts, in ms. It starts again with each collection of the whole heap. */
 const longestReducerDelayMs = 2_147_483_647
@@ -170,16 +186,30 @@ const longestReducerDelayMs = 2_147_483_647
  * (`--memory-reducer-gc-count=0`): when disabled, it counts as done after eight seconds. From then on V8 lets the heap
  * grow by a third at a time, and collects all of it about ten times as often.
  */
-export function startIdleGc(within: Pick<GcDependencies, 'traffic' | 'forget'>): IdleGc {
+export function startIdleGc(within: Pick<GcDependencies, 'traffic' | 'forget'>): HeapManager {
   setFlagsFromString(`--gc-memory-reducer-start-delay-ms=${longestReducerDelayMs}`)
-  const tidy = new IdleGc({ ...ownHeap(), ...within })
+  const heap = ownHeap()
+  const tidy = new IdleGc({ ...heap, ...within })
   for (const checkMs of firstChecksMs) setTimeout(() => tidy.look(), checkMs).unref()
   setInterval(() => tidy.look(), checkIntervalMs).unref()
-  return tidy
+  let youngTimer: NodeJS.Timeout | undefined
+  return {
+    collectNow: () => tidy.collectNow(),
+    setShort(isShort) {
+      if (isShort) youngTimer ??= setInterval(() => heap.collectYoung(), youngIntervalMs).unref()
+      else {
+        clearInterval(youngTimer)
+        youngTimer = undefined
+      }
+    },
+  }
 }
 
 /** Of this thread's own heap. */
-export function ownHeap(): Omit<GcDependencies, 'traffic' | 'forget'> {
+export function ownHeap(): Omit<GcDependencies, 'traffic' | 'forget'> & {
+  /** Collects the young generation only. */
+  collectYoung(): void
+} {
   // Only a context created while the flag is set has the function. The flag applies to all threads, so it stays set.
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as Collect
@@ -192,5 +222,6 @@ export function ownHeap(): Omit<GcDependencies, 'traffic' | 'forget'> {
     usedBytes: () => getHeapStatistics().used_heap_size,
     collect: () => collect({ type: 'major', execution: 'sync', flavor: 'regular' }),
     release: () => collect({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
+    collectYoung: () => collect({ type: 'minor' }),
   }
 }
