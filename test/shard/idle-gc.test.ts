@@ -48,11 +48,17 @@ class ModelHeap {
     this.traffic += 1_000_000
     this.heap = heap
     this.used = heap - 10
+    this.look()
+  }
+
+  /** `seconds` after the last one. */
+  look(seconds = 15): void {
+    this.now += seconds * 1_000
     this.tidy.look()
   }
 
   lookOften(): void {
-    for (let time = 0; time < 20; time++) this.tidy.look()
+    for (let time = 0; time < 20; time++) this.look()
   }
 }
 
@@ -75,10 +81,23 @@ test('the pages go back also where V8 has collected the heap by itself meanwhile
   assert.deepEqual(model.done, ['forget', 'collect', 'release'])
 })
 
+test('in a short interval as little traffic per second is idle as in a long one', () => {
+  const model = new ModelHeap()
+  model.burst(200)
+  for (let time = 0; time < 2; time++) {
+    model.traffic += 3_000
+    model.look(3)
+  }
+  assert.deepEqual(model.done, [])
+  model.traffic += 3_000
+  model.look(15)
+  assert.deepEqual(model.done, ['forget', 'collect'])
+})
+
 test('traffic that begins again is not held up by the second step', () => {
   const model = new ModelHeap()
   model.burst(200)
-  model.tidy.look()
+  model.look()
   model.burst(200)
   assert.deepEqual(model.done, ['forget', 'collect'])
 })
@@ -90,7 +109,7 @@ test('what a burst has left goes back beside moderate traffic as well, in three 
   model.used = 30
   const interval = (traffic: number): string[] => {
     model.traffic += traffic
-    model.tidy.look()
+    model.look()
     return model.done
   }
   for (let time = 0; time < 20; time++) assert.deepEqual(interval(40_000), [], 'beside much traffic')
@@ -106,7 +125,7 @@ test('beside moderate traffic a heap with much in use is left alone, whose colle
   model.burst(400)
   for (let time = 0; time < 20; time++) {
     model.traffic += 20_000
-    model.tidy.look()
+    model.look()
   }
   assert.deepEqual(model.done, [])
 })

@@ -35,12 +35,12 @@ export interface GcDependencies {
 const checkIntervalMs = 15_000
 /** The first checks after the start, after the first clients have connected: one to collect and one to release. */
 const firstChecksMs = [5_000, 8_000]
-/** With less traffic in an interval, a pause is not noticeable. */
-const maxIdleTraffic = 7_500
+/** With less traffic per second, a pause is not noticeable. */
+const maxIdleTraffic = 500
 /** Minimum memory that justifies a pause. */
 const minReclaimBytes = 33_554_432
-/** Traffic of an interval, 2,000 messages per second, beside which a pause is justified by more memory, in bytes. */
-const maxModerateTraffic = 30_000
+/** Traffic per second beside which a pause is justified by more memory, in bytes. */
+const maxModerateTraffic = 2_000
 const minReclaimBesideTrafficBytes = 67_108_864
 /** Intervals after a burst until then. */
 const moderateIntervals = 3
@@ -67,6 +67,7 @@ type Step = 'collect' | 'release'
 export class IdleGc {
   readonly #dependencies: GcDependencies
   #traffic: number
+  #lookedAtMs: number
   /**
    * Heap size after the last collection. A new thread has had none: loading its modules leaves a young generation of 30
    * to 70 MB.
@@ -83,27 +84,37 @@ export class IdleGc {
   constructor(dependencies: GcDependencies) {
     this.#dependencies = dependencies
     this.#traffic = dependencies.traffic()
+    this.#lookedAtMs = dependencies.nowMs()
     this.#peakBytes = dependencies.heapBytes()
     this.#next = 'collect'
   }
 
   /** Must be called at regular intervals. */
   look(): void {
-    const traffic = this.#dependencies.traffic()
-    const recentTraffic = traffic - this.#traffic
-    this.#traffic = traffic
+    const trafficPerSecond = this.#trafficPerSecond()
     this.#peakBytes = Math.max(this.#peakBytes, this.#dependencies.heapBytes())
-    if (recentTraffic >= maxIdleTraffic) return this.#lookBesideTraffic(recentTraffic)
+    if (trafficPerSecond >= maxIdleTraffic) return this.#lookBesideTraffic(trafficPerSecond)
     this.#moderateIntervals = 0
     if (this.#peakBytes - this.#tidyBytes < minReclaimBytes) return
     if (this.#next === 'collect') this.#collect()
     else this.#release()
   }
 
-  #lookBesideTraffic(recentTraffic: number): void {
+  /** Since the last look: the first intervals are shorter. */
+  #trafficPerSecond(): number {
+    const traffic = this.#dependencies.traffic()
+    const nowMs = this.#dependencies.nowMs()
+    const seconds = (nowMs - this.#lookedAtMs) / 1_000
+    const perSecond = (traffic - this.#traffic) / seconds
+    this.#traffic = traffic
+    this.#lookedAtMs = nowMs
+    return perSecond
+  }
+
+  #lookBesideTraffic(trafficPerSecond: number): void {
     this.#next = 'collect'
     const isWorthwhile =
-      recentTraffic < maxModerateTraffic && this.#peakBytes - this.#tidyBytes >= minReclaimBesideTrafficBytes
+      trafficPerSecond < maxModerateTraffic && this.#peakBytes - this.#tidyBytes >= minReclaimBesideTrafficBytes
     const isQuick = isWorthwhile && this.#dependencies.usedBytes() <= maxBytesToRelease
     this.#moderateIntervals = isQuick ? this.#moderateIntervals + 1 : 0
     if (this.#moderateIntervals < moderateIntervals) return
