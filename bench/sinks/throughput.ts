@@ -31,9 +31,9 @@ const { values: options } = parseArgs({
 /** An action keeps the order of each publisher: what one has published is sent one after the other. */
 const publishers = 20
 const windowOfEach = 50
-const batchRows = 1_000
-const httpConnections = 8
-const httpPipelining = 4
+const batchRows = 500
+const httpConnections = 4
+const httpPipelining = 8
 const requestsAtATime = 100
 const payload = 'x'.repeat(64)
 const insert = 'INSERT INTO readings (topic, text) VALUES (${topic}, ${payload})'
