@@ -63,7 +63,7 @@ export function openUdp(options: UdpOptions): Promise<UdpSocket> {
       // The system may limit it.
       socket.setRecvBufferSize(options.receiveBufferBytes ?? receiveBufferBytes)
       if (options.sendBufferBytes !== undefined) socket.setSendBufferSize(options.sendBufferBytes)
-      resolve(handleOf(socket, isSix))
+      resolve(handleOf(socket, isSix, host))
     })
   })
 }
@@ -101,7 +101,10 @@ class Arrivals {
 /** A datagram that the network refuses (no listener, no route) is lost like any other. */
 const ignoreLoss = (): void => {}
 
-function handleOf(socket: Socket, isSix: boolean): UdpSocket {
+/** A socket on loopback is not advertised to hosts that cannot reach it. */
+const broadcastAddressOf = (host: string): string => (host.startsWith('127.') ? '127.255.255.255' : '255.255.255.255')
+
+function handleOf(socket: Socket, isSix: boolean, host: string): UdpSocket {
   const send = (bytes: Buffer, address: string, port: number): void => {
     if (socket.getSendQueueSize() > maxSendQueueBytes) return
     const target = isSix && address.includes('.') ? `::ffff:${address}` : address
@@ -113,7 +116,7 @@ function handleOf(socket: Socket, isSix: boolean): UdpSocket {
     broadcast: (bytes) => {
       if (isSix) return
       socket.setBroadcast(true)
-      send(bytes, '255.255.255.255', socket.address().port)
+      send(bytes, broadcastAddressOf(host), socket.address().port)
     },
     close: () => new Promise((resolve) => socket.close(() => resolve())),
   }

@@ -87,6 +87,42 @@ test('[F3] SEARCHGW is answered in a multicast group', async (t) => {
   assert.equal(answer.toString('hex'), '030201')
 })
 
+test('[F3] with broadcast, ADVERTISE is sent to all hosts of the network at each advertise_interval', async (t) => {
+  const settings = ['gateway.mqttsn.broadcast=true', 'gateway.mqttsn.advertise_interval="1s"']
+  const { port } = await start(t, ['node.shards=2', ...settings])
+  const socket = createSocket('udp4')
+  t.after(() => socket.close())
+  socket.bind(port, '127.255.255.255')
+  for (let times = 0; times < 2; times++) {
+    const [advertise] = (await once(socket, 'message')) as [Buffer]
+    assert.equal(advertise.toString('hex'), '0500010001')
+  }
+})
+
+test('[F2] access_rules of a UDP listener decide which addresses are answered', async (t) => {
+  const rules = 'gateway.mqttsn.listeners.udp.default.access_rules=["deny 127.0.0.2","allow all"]'
+  const { port } = await start(t, ['node.shards=1', rules])
+  const [denied, allowed] = await Promise.all(
+    ['127.0.0.2', '127.0.0.1'].map(async (address) => {
+      const socket = createSocket('udp4')
+      t.after(() => socket.close())
+      socket.bind(0, address)
+      await once(socket, 'listening')
+      return socket
+    }),
+  )
+  let isDeniedAnswered = false
+  denied.on('message', () => (isDeniedAnswered = true))
+  denied.send(Buffer.of(3, 1, 0), port, '127.0.0.1')
+  // One socket of the broker receives all of them, in this order; an answer to the first would come before the last one.
+  for (let times = 0; times < 3; times++) {
+    allowed.send(Buffer.of(3, 1, 0), port, '127.0.0.1')
+    const [answer] = (await once(allowed, 'message')) as [Buffer]
+    assert.equal(answer.toString('hex'), '030201')
+  }
+  assert.equal(isDeniedAnswered, false)
+})
+
 test('[F8] a gateway receives over IPv6', async (t) => {
   const { port } = await start(t, ['node.shards=2'], '[::1]')
   const socket = createSocket('udp6')
