@@ -8,10 +8,9 @@ import {
   Lwm2mGateway,
   MqttSnGateway,
   ObjectDefinitions,
-  PredefinedTopics,
 } from '../../src/gateways/index.ts'
 import { AckPacket, reasonCodes } from '../../src/protocol/index.ts'
-import { smallCoapSettings } from '../gateways/coap-settings.ts'
+import { smallCoapSettings, snSettings } from '../gateways/gateway-settings.ts'
 import { GatewayStage } from '../gateways/gateway-stage.ts'
 
 const seeds = {
@@ -115,18 +114,7 @@ export function mutate(seed: Buffer, random: (below: number) => number): Buffer 
   return bytes
 }
 
-export const sn = {
-  gatewayId: 1,
-  allowsQosMinusOne: true,
-  speaksVersion2: false,
-  resumesTopics: false,
-  predefined: new PredefinedTopics([{ id: 5, topic: 'pre/defined' }]),
-  retryIntervalMs: 10_000,
-  maxRetries: 3,
-  idleTimeoutMs: 30_000,
-  maxClients: 64,
-  override: { clientId: undefined, username: undefined, password: undefined },
-}
+export const sn = { ...snSettings, maxClients: 64 }
 
 const translator = { topic: 'up', qos: 0 } as const
 const lwm2m = {

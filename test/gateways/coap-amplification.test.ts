@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { CoapGateway, type PeerAddress } from '../../src/gateways/index.ts'
 import { PublishPacket, type TopicName, TopicTable } from '../../src/protocol/index.ts'
 import { CoapDevice, type Heard } from './coap-device.ts'
-import { coapSettings } from './coap-settings.ts'
+import { coapSettings } from './gateway-settings.ts'
 import { GatewayStage } from './gateway-stage.ts'
 
 const topics = new TopicTable(16)

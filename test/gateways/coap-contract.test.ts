@@ -5,22 +5,12 @@ import { describe, test } from 'node:test'
 import { CoapGateway, type CoapSettings } from '../../src/gateways/index.ts'
 import { PublishPacket, type ReasonCode, type TopicName, TopicTable } from '../../src/protocol/index.ts'
 import { CoapDevice } from './coap-device.ts'
+import { coapSettings } from './gateway-settings.ts'
 import { GatewayStage } from './gateway-stage.ts'
 
 const [get, post, put, remove] = [1, 2, 3, 4]
 const topics = new TopicTable(16)
-const settings: CoapSettings = {
-  heartbeatMs: 30_000,
-  requiresConnection: false,
-  notifyType: 'qos',
-  subscribeQoS: undefined,
-  publishQoS: undefined,
-  maxBlockBytes: 1_024,
-  maxBodyBytes: 64,
-  idleTimeoutMs: 30_000,
-  maxClients: 100,
-  override: { clientId: undefined, username: undefined, password: undefined },
-}
+const settings: CoapSettings = { ...coapSettings, maxBodyBytes: 64, maxClients: 100 }
 
 class Stage extends GatewayStage {
   readonly gateway: CoapGateway

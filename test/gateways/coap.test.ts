@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { CoapGateway } from '../../src/gateways/index.ts'
-import { coapSettings } from './coap-settings.ts'
+import { coapSettings } from './gateway-settings.ts'
 import { GatewayStage } from './gateway-stage.ts'
 
 const post = 2

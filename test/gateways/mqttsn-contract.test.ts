@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { MqttSnGateway, PredefinedTopics, writeAdvertise } from '../../src/gateways/index.ts'
+import { MqttSnGateway, writeAdvertise } from '../../src/gateways/index.ts'
 import type { ReasonCode } from '../../src/protocol/index.ts'
+import { snSettings } from './gateway-settings.ts'
 import { GatewayStage } from './gateway-stage.ts'
 
 const peer = { address: '192.0.2.7', port: 4_000 }
@@ -21,21 +22,7 @@ class Stage extends GatewayStage {
 
   constructor(allowsQosMinusOne = true, override: Override = noOverride) {
     super()
-    this.gateway = new MqttSnGateway(
-      {
-        gatewayId: 7,
-        allowsQosMinusOne,
-        speaksVersion2: false,
-        resumesTopics: false,
-        predefined: new PredefinedTopics([{ id: 5, topic: 'pre/defined' }]),
-        retryIntervalMs: 10_000,
-        maxRetries: 3,
-        idleTimeoutMs: 30_000,
-        maxClients: 16,
-        override,
-      },
-      this.dependencies,
-    )
+    this.gateway = new MqttSnGateway({ ...snSettings, gatewayId: 7, allowsQosMinusOne, override }, this.dependencies)
   }
 
   /** In hexadecimal, with its length; what is answered likewise. */

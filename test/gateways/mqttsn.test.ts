@@ -3,8 +3,9 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { MqttSnGateway, PredefinedTopics } from '../../src/gateways/index.ts'
+import { MqttSnGateway } from '../../src/gateways/index.ts'
 import { PublishPacket, type QoS, type TopicName, TopicTable } from '../../src/protocol/index.ts'
+import { snSettings } from './gateway-settings.ts'
 import { GatewayStage } from './gateway-stage.ts'
 
 const peer = { address: '192.0.2.7', port: 4_000 }
@@ -15,21 +16,7 @@ class Stage extends GatewayStage {
     return false
   }
 
-  readonly gateway = new MqttSnGateway(
-    {
-      gatewayId: 1,
-      allowsQosMinusOne: true,
-      speaksVersion2: false,
-      resumesTopics: this.resumesTopics,
-      predefined: new PredefinedTopics([{ id: 5, topic: 'pre/defined' }]),
-      retryIntervalMs: 10_000,
-      maxRetries: 3,
-      idleTimeoutMs: 30_000,
-      maxClients: 16,
-      override: { clientId: undefined, username: undefined, password: undefined },
-    },
-    this.dependencies,
-  )
+  readonly gateway = new MqttSnGateway({ ...snSettings, resumesTopics: this.resumesTopics }, this.dependencies)
 
   receive(...octets: readonly (number | string)[]): void {
     this.receiveFrom(peer.port, ...octets)

@@ -5,27 +5,14 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { MqttSnGateway, PredefinedTopics } from '../../src/gateways/index.ts'
 import { PublishPacket, type TopicName, TopicTable } from '../../src/protocol/index.ts'
+import { snSettings } from './gateway-settings.ts'
 import { GatewayStage } from './gateway-stage.ts'
 
 const topics = new TopicTable(16)
 const peer = { address: '192.0.2.7', port: 4_000 }
 
 class Stage extends GatewayStage {
-  readonly gateway = new MqttSnGateway(
-    {
-      gatewayId: 1,
-      allowsQosMinusOne: true,
-      speaksVersion2: false,
-      resumesTopics: false,
-      predefined: new PredefinedTopics([]),
-      retryIntervalMs: 10_000,
-      maxRetries: 3,
-      idleTimeoutMs: 30_000,
-      maxClients: 16,
-      override: { clientId: undefined, username: undefined, password: undefined },
-    },
-    this.dependencies,
-  )
+  readonly gateway = new MqttSnGateway({ ...snSettings, predefined: new PredefinedTopics([]) }, this.dependencies)
 
   receive(...octets: readonly (number | string)[]): void {
     const body = Buffer.concat(octets.map((part) => (typeof part === 'string' ? Buffer.from(part) : Buffer.of(part))))

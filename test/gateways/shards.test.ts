@@ -11,9 +11,9 @@ import {
   ObjectDefinitions,
   ownerOfName,
   type PeerAddress,
-  PredefinedTopics,
 } from '../../src/gateways/index.ts'
 import { CoapDevice } from './coap-device.ts'
+import { coapSettings, snSettings } from './gateway-settings.ts'
 import { GatewayStage } from './gateway-stage.ts'
 
 const shards = 2
@@ -73,37 +73,10 @@ function sn(...octets: readonly (number | string)[]): Buffer {
   return Buffer.concat([Buffer.of(body.length + 1), body])
 }
 
-const snSettings = {
-  gatewayId: 1,
-  allowsQosMinusOne: true,
-  speaksVersion2: false,
-  resumesTopics: false,
-  predefined: new PredefinedTopics([{ id: 5, topic: 'pre/defined' }]),
-  retryIntervalMs: 10_000,
-  maxRetries: 3,
-  idleTimeoutMs: 30_000,
-  maxClients: 16,
-  override,
-}
-
 const createSn = (stage: GatewayStage) => new MqttSnGateway(snSettings, stage.dependencies)
 
 const createCoap = (stage: GatewayStage) =>
-  new CoapGateway(
-    {
-      heartbeatMs: 30_000,
-      requiresConnection: true,
-      notifyType: 'con',
-      subscribeQoS: undefined,
-      publishQoS: undefined,
-      maxBlockBytes: 1_024,
-      maxBodyBytes: 1_048_576,
-      idleTimeoutMs: 30_000,
-      maxClients: 100_000,
-      override,
-    },
-    stage.dependencies,
-  )
+  new CoapGateway({ ...coapSettings, requiresConnection: true, notifyType: 'con' }, stage.dependencies)
 
 const translator = { topic: 'up', qos: 0 } as const
 const createLwm2m = (stage: GatewayStage) =>

@@ -5,7 +5,7 @@
 
 import { CoapGateway } from '../../../src/gateways/index.ts'
 import { World } from '../world.ts'
-import { smallCoapSettings } from '../../gateways/coap-settings.ts'
+import { smallCoapSettings } from '../../gateways/gateway-settings.ts'
 import { GatewayHost } from './gateway-host.ts'
 import { LossyNetwork, reliable } from './lossy-network.ts'
 import { SimulatedCoapDevice } from './simulated-coap-device.ts'

@@ -5,6 +5,7 @@
 // the broker when it comes again, whatever happened to the broker.
 
 import { MqttSnGateway, PredefinedTopics } from '../../../src/gateways/index.ts'
+import { snSettings } from '../../gateways/gateway-settings.ts'
 import type { Publication } from '../client-session.ts'
 import { World } from '../world.ts'
 import { GatewayHost } from './gateway-host.ts'
@@ -13,17 +14,12 @@ import { SimulatedSnDevice } from './simulated-sn-device.ts'
 import { type GatewayScenario, randomTraits, type ScenarioOptions } from './gateway-scenario.ts'
 
 const settings = {
-  gatewayId: 1,
-  allowsQosMinusOne: true,
-  speaksVersion2: false,
-  resumesTopics: false,
+  ...snSettings,
   predefined: new PredefinedTopics([]),
   retryIntervalMs: 5_000,
   // No client is removed by chance: a device could not tell that from falling asleep.
   maxRetries: 12,
-  idleTimeoutMs: 30_000,
   maxClients: 64,
-  override: { clientId: undefined, username: undefined, password: undefined },
 }
 const steps = 40
 const sleepSeconds = 3_000
