@@ -16,17 +16,25 @@ export function listOf<T>(type: SettingType<T>, limit = 10_000): SettingType<rea
     read(value) {
       const items = itemsOf(value)
       if (items.length > limit) return { problem: `the list has more than ${limit} items` }
-      const values: T[] = []
-      for (const item of items) {
-        const read = type.read(item)
-        if ('problem' in read) return { at: item.at, ...read }
-        values.push(read.value)
-      }
-      return { value: values }
+      return readItems(items, (item) => type.read(item))
     },
     show: (value) => `[${value.map((item) => type.show(item)).join(', ')}]`,
     pathsIn: (value) => value.flatMap((item) => type.pathsIn?.(item) ?? []),
   }
+}
+
+/** The first problem of an item ends it, with the place of the item. */
+export function readItems<T>(
+  items: readonly ConfigValue[],
+  readItem: (item: ConfigValue) => ReadValue<T>,
+): ReadValue<readonly T[]> {
+  const values: T[] = []
+  for (const item of items) {
+    const read = readItem(item)
+    if ('problem' in read) return { at: item.at, ...read }
+    values.push(read.value)
+  }
+  return { value: values }
 }
 
 function itemsOf(value: ConfigValue): readonly ConfigValue[] {

@@ -1,5 +1,6 @@
 // What happens with a message that an action cannot deliver: the setting `fallback_actions` of EMQX.
 
+import { readItems } from './collections.ts'
 import { toPlain, type ConfigValue, type PlainValue } from '../hocon/values.ts'
 import { isObject, plainAction, type PlainRuleAction, readId, readRepublish } from './rule-action.ts'
 import { notA, type ReadValue, type SettingType } from './setting-type.ts'
@@ -35,13 +36,7 @@ export const fallbackActions: SettingType<readonly FallbackAction[]> = {
   read(value) {
     const items = value.kind === 'array' ? value.items : [value]
     if (items.length > maxFallbacks) return { problem: `an action has at most ${maxFallbacks} fallbacks` }
-    const fallbacks: FallbackAction[] = []
-    for (const item of items) {
-      const read = readFallback(item)
-      if ('problem' in read) return { at: item.at, ...read }
-      fallbacks.push(read.value)
-    }
-    return { value: fallbacks }
+    return readItems(items, readFallback)
   },
   show: (fallbacks) => JSON.stringify(fallbacks.map(plainFallback)),
 }

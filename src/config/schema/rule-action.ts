@@ -1,5 +1,6 @@
 // Actions of a rule: names of configured actions, and functions with arguments.
 
+import { readItems } from './collections.ts'
 import { toPlain, type ConfigValue, type PlainValue } from '../hocon/values.ts'
 import { maxTextBytes, notA, scalarText, type ReadValue, type SettingType } from './setting-type.ts'
 
@@ -58,13 +59,7 @@ export const ruleActions: SettingType<readonly RuleActionConfig[]> = {
   read(value) {
     const items = value.kind === 'array' ? value.items : [value]
     if (items.length > maxActions) return { problem: `a rule has at most ${maxActions} actions` }
-    const actions: RuleActionConfig[] = []
-    for (const item of items) {
-      const read = readAction(item)
-      if ('problem' in read) return { at: item.at, ...read }
-      actions.push(read.value)
-    }
-    return { value: actions }
+    return readItems(items, readAction)
   },
   show: (actions) => JSON.stringify(actions.map(plainAction)),
 }
