@@ -1,20 +1,36 @@
-// A client that publishes at QoS 1, one message at a time, on a thread of its own: how long its acknowledgements take.
+// A client that keeps to the rules while others do not, on a thread of its own: it publishes to itself at QoS 1, one message at a time. It ends
+// with the first message from its parent, and answers with a `HealthyReport`.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import mqtt from 'mqtt'
 
+export interface HealthyReport {
+  /** Of each acknowledgement. */
+  readonly latenciesMs: readonly number[]
+  /** Messages that were acknowledged and did not come back. */
+  readonly missing: number
+}
+
 const { url } = workerData as { readonly url: string }
+const topic = 'healthy/topic'
 const pauseMs = 5
-const run = { isEnding: false }
+const longestWaitMs = 10_000
+const run = { isEnding: false, received: 0 }
 parentPort?.once('message', () => (run.isEnding = true))
 
 const healthy = await mqtt.connectAsync(url, { clientId: 'healthy' })
-const latencies: number[] = []
+healthy.on('message', () => run.received++)
+await healthy.subscribeAsync(topic, { qos: 1 })
+parentPort?.postMessage('ready')
+const latenciesMs: number[] = []
 while (!run.isEnding) {
-  const sentAt = performance.now()
-  await healthy.publishAsync('healthy/topic', 'x', { qos: 1 })
-  latencies.push(performance.now() - sentAt)
+  const sentAtMs = performance.now()
+  await healthy.publishAsync(topic, 'x', { qos: 1 })
+  latenciesMs.push(performance.now() - sentAtMs)
   await new Promise((resolve) => setTimeout(resolve, pauseMs))
 }
+const waitsUntilMs = performance.now() + longestWaitMs
+while (run.received < latenciesMs.length && performance.now() < waitsUntilMs)
+  await new Promise((resolve) => setTimeout(resolve, pauseMs))
 await healthy.endAsync(true)
-parentPort?.postMessage(latencies)
+parentPort?.postMessage({ latenciesMs, missing: latenciesMs.length - run.received } satisfies HealthyReport)

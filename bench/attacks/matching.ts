@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import mqtt, { type MqttClient } from 'mqtt'
 import { startBroker } from '../../test/e2e/godwit-process.ts'
+import type { HealthyReport } from './healthy-client.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -56,13 +57,14 @@ async function attack(number: number, untilMs: number): Promise<number> {
 
 const untilMs = Date.now() + Number(options.seconds) * 1_000
 const healthy = new Worker(new URL('./healthy-client.ts', import.meta.url), { workerData: { url } })
-const measured = once(healthy, 'message')
+await once(healthy, 'message')
+const reported = once(healthy, 'message')
 const refused = await Promise.all(
   Array.from({ length: Number(options.attackers) }, (_, number) => attack(number, untilMs)),
 )
 healthy.postMessage('end')
-const [latencies] = (await measured) as [number[]]
-latencies.sort((a, b) => a - b)
+const [report] = (await reported) as [HealthyReport]
+const latencies = report.latenciesMs.toSorted((a, b) => a - b)
 const at = (share: number): string => (latencies[Math.floor((latencies.length - 1) * share)] ?? NaN).toFixed(1)
 console.log(
   `${refused.length} attackers, ${refused[0]} of their SUBSCRIBE packets had refusals: healthy client ${latencies.length} acknowledgements, median ${at(0.5)} ms, 99 % ${at(0.99)} ms, slowest ${at(1)} ms`,
