@@ -5,7 +5,7 @@ import { IdleGc, largestUsers, ownHeap, readMemoryTable } from '../../shard/inde
 import { histogramRows } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
 import { residentBytes } from '../data-dir/machine-limits.ts'
-import { lookIntervalMs, MemoryMonitor, mib } from '../observe/memory-monitor.ts'
+import { lookIntervalMs, MemoryMonitor, mib, shortestCollectionIntervalMs } from '../observe/memory-monitor.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 import type { MemoryPlan } from '../shards/shard-plan.ts'
 
@@ -44,11 +44,14 @@ export function monitorMemory({ memory, meters, alarms, supervisor }: MemoryDepe
     tell: (news) => {
       for (const shard of shards) supervisor.send(shard, { kind: 'memory', ...news })
     },
-    collect: () => {
-      for (const shard of shards) supervisor.send(shard, { kind: 'collect-garbage' })
-      mainGc ??= new IdleGc({ ...ownHeap(), forget: () => {}, traffic: () => 0 })
-      mainGc.collectNow()
-    },
+    collect: () =>
+      staggerWithin(shortestCollectionIntervalMs, [
+        () => {
+          mainGc ??= new IdleGc({ ...ownHeap(), forget: () => {}, traffic: () => 0 })
+          mainGc.collectNow()
+        },
+        ...shards.map((shard) => () => supervisor.send(shard, { kind: 'collect-garbage' })),
+      ]),
     largest: () => largestOf(supervisor, shards, held()),
     alarms,
   })
@@ -58,6 +61,11 @@ export function monitorMemory({ memory, meters, alarms, supervisor }: MemoryDepe
     start: () => void (timer = setInterval(() => watch.look(), lookIntervalMs).unref()),
     stop: () => clearInterval(timer),
   }
+}
+
+/** One after the other: if all threads collect at once, each waits for a processor and its clients wait several times as long. */
+function staggerWithin(intervalMs: number, collections: readonly (() => void)[]): void {
+  for (const [at, collect] of collections.entries()) setTimeout(collect, (at * intervalMs) / collections.length).unref()
 }
 
 async function largestOf(

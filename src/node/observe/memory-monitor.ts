@@ -19,6 +19,8 @@ const collectionMs = 2_500
  * refused: 1,000 per second leave up to 180 MB.
  */
 const collectionIntervalsMs = { normal: 10_000, soft: 1_000, hard: 250 } as const
+/** Within which the threads collect, one after the other. */
+export const shortestCollectionIntervalMs = collectionIntervalsMs.hard
 /** Interval of messages to the shards while memory is short. */
 const tellIntervalMs = 1_000
 const bytesPerMib = 1_048_576
