@@ -67,7 +67,7 @@ function filled(template: string, { clientId, username, address, port }: ClientV
     clientid: splitNamespacedName(clientId).name,
     username,
     host: address,
-    port: port === undefined ? undefined : String(port),
+    port: port === 0 ? undefined : String(port),
   }
   let isComplete = true
   const text = template.replaceAll(/\$\{(clientid|username|host|port)\}/g, (whole, name: string) => {

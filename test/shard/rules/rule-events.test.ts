@@ -13,6 +13,17 @@ const one = { shards: 1 } as const
 
 const refusal = () => ({ decision: { allowed: false as const, reason: reasonCodes.notAuthorized }, afterMs: 0 })
 
+const allowsAll = {
+  epoch: 1,
+  allowsEverything: false,
+  isUncacheable: false,
+  canPublish: () => 'allow' as const,
+  canSubscribe: () => 'allow' as const,
+  canReceive: () => true,
+  canRetain: () => true,
+  canStay: () => true,
+} as const
+
 function rule(id: string, sql: string) {
   return { id, sql, actions: toConsole }
 }
@@ -79,6 +90,18 @@ describe('events of clients', () => {
     )
   })
 
+  test('a disconnect has its reason: a denied PUBLISH that ends the connection, and an error of the client itself', () => {
+    const permissions = { ...allowsAll, canPublish: () => 'disconnect' as const }
+    const { world, take, outputsOf } = ruleWorld({ ...one, host: { permissions } })
+    take([rule('out', 'SELECT clientid, reason FROM "$events/client_disconnected"')])
+    world.connect('denied').publish('no', 'x', { qos: 1 })
+    world.connect('broken').disconnect({ reasonCode: reasonCodes.unspecifiedError })
+    assert.deepEqual(outputsOf('out'), [
+      { clientid: 'denied', reason: 'not_authorized' },
+      { clientid: 'broken', reason: 'internal_error' },
+    ])
+  })
+
   test('a refused client gives connack and authn_complete, and no connected', () => {
     const { world, take, outputsOf } = ruleWorld({ ...one, host: { decision: refusal } })
     take([
@@ -108,14 +131,9 @@ describe('events of clients', () => {
 
   test('authorization is told for publishing and subscribing, allowed or not', () => {
     const permissions = {
-      epoch: 1,
-      allowsEverything: false,
-      isUncacheable: false,
+      ...allowsAll,
       canPublish: (_who: unknown, { name }: { name: string }) => (name === 'no' ? ('deny' as const) : 'allow'),
       canSubscribe: (_who: unknown, filter: string) => (filter === 'no/#' ? ('deny' as const) : 'allow'),
-      canReceive: () => true,
-      canRetain: () => true,
-      canStay: () => true,
     } as const
     const { world, take, outputsOf } = ruleWorld({ ...one, host: { permissions } })
     take([

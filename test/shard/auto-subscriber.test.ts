@@ -1,0 +1,49 @@
+// Subscriptions that the broker makes for clients when they connect.
+
+/* oxlint-disable no-template-curly-in-string -- placeholders */
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { ClientView, Command } from '../../src/core/index.ts'
+import { AutoSubscriber } from '../../src/shard/runtime/auto-subscriber.ts'
+
+/** The filters that a client of this kind is subscribed to when it connects. */
+async function filtersOf(view: Pick<ClientView, 'clientId' | 'username' | 'address' | 'port'>): Promise<string[]> {
+  const filters: string[] = []
+  const topics = ['id/${clientid}', 'user/${username}', 'from/${host}', 'port/${port}', 'all']
+  const log = { debug: assert.fail, info: assert.fail, warn: assert.fail, error: assert.fail }
+  const subscriber = new AutoSubscriber(
+    topics.map((topic) => ({
+      topic,
+      qos: 1,
+      options: { noLocal: false, retainAsPublished: false, retainHandling: 0 },
+    })),
+    {
+      log,
+      client: () => view as ClientView,
+      run: (command: Command) => {
+        if (command.name === 'subscribe') filters.push(command.filter)
+        return Promise.resolve({ done: true, matched: 1 })
+      },
+    },
+  )
+  subscriber.note({
+    event: 'client-connected',
+    clientId: view.clientId,
+    connection: { listener: {} } as never,
+    sessionPresent: false,
+  })
+  await nextTurn()
+  return filters
+}
+
+test('placeholders of auto_subscribe are the client ID, user name, address and port of the client', async () => {
+  const view = { clientId: 'c1', username: 'anna', address: '192.0.2.7', port: 40_123 }
+  assert.deepEqual(await filtersOf(view), ['id/c1', 'user/anna', 'from/192.0.2.7', 'port/40123', 'all'])
+})
+
+test('a subscription with a placeholder that has no value is left out', async () => {
+  const view = { clientId: 'c1', username: undefined, address: '', port: 0 }
+  assert.deepEqual(await filtersOf(view), ['id/c1', 'all'])
+})
