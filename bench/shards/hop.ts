@@ -66,8 +66,8 @@ class HalfBroker {
 
   carryOut(): void {
     const outputs = this.core.takeOutputs()
-    for (const { question } of outputs.requests.splice(0))
-      this.handle({ kind: 'authentication-result', question, decision: { allowed: true } })
+    for (const { requestId } of outputs.requests.splice(0))
+      this.handle({ kind: 'authentication-result', requestId, decision: { allowed: true } })
     this.delivered += outputs.sends.length
     outputs.peerSends.drainTo(() => this.link)
     this.link.settle()

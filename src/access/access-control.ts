@@ -15,8 +15,8 @@ import { assert, reasonCodes, type ReasonCode } from '../protocol/index.ts'
 import type { AccessRecord, AccessRecordKey, BanRecord } from '../records/index.ts'
 import type { Log } from '../telemetry/index.ts'
 import type { AccessSettings, AuthenticatorName } from './access-settings.ts'
-import type { Attempt, Authenticator, Unknown, Success } from './authenticators/authenticator.ts'
-import { AuthenticationChain, type ChainLink, type Decision } from './authenticators/chain.ts'
+import type { Attempt, Authenticator, UnknownClient, Accepted } from './authenticators/authenticator.ts'
+import { AuthenticationChain, type ChainLink, type ChainResult } from './authenticators/chain.ts'
 import { type OwnAuthentication, OwnChains } from './authenticators/own-chains.ts'
 import { PasswordAuthenticator } from './authenticators/password.ts'
 import { CertificateAuthenticator, PskAuthenticator } from './authenticators/transport.ts'
@@ -56,7 +56,7 @@ export interface RecordChange {
 }
 
 /** With the name of the authenticator that accepted the client. */
-type Admission = Success & { readonly by: AuthenticatorName | 'anonymous' }
+type Admission = Accepted & { readonly by: AuthenticatorName | 'anonymous' }
 
 export class AccessControl {
   readonly permissions: AccessRules
@@ -85,33 +85,33 @@ export class AccessControl {
   }
 
   /** Authenticates a client: at once, unless a service must be asked. */
-  authenticate(question: ConnectRequest | AuthenticateRequest): AuthenticationResult | Promise<AuthenticationResult> {
-    if (question.kind === 'authenticate') return this.#authenticateFurther(question)
-    const attempt = this.#createAttempt(question)
+  authenticate(request: ConnectRequest | AuthenticateRequest): AuthenticationResult | Promise<AuthenticationResult> {
+    if (request.kind === 'authenticate') return this.#authenticateFurther(request)
+    const attempt = this.#createAttempt(request)
     const { connection, namespace, clientId, username } = attempt
     const { peerAddress } = connection
     const banned = this.#refuseBanned({ namespace, clientId, username, peerAddress }, attempt)
     if (banned !== undefined) return banned
-    return this.#inTurn(question, attempt)
+    return this.#inTurn(request, attempt)
   }
 
   /** A login is delayed, or refused without checking its password, if its address or user name has failed logins. */
-  #inTurn(question: ConnectRequest, attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
-    const login = this.#loginOf(attempt, question.authenticationMethod)
+  #inTurn(request: ConnectRequest, attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
+    const login = this.#loginOf(attempt, request.authenticationMethod)
     const turn = login && this.#throttle.begin(login, attempt.nowMs)
-    if (turn === undefined || turn.afterMs === 0) return this.#authenticate(question, attempt)
+    if (turn === undefined || turn.afterMs === 0) return this.#authenticate(request, attempt)
     return this.#wait(turn.afterMs).then(() => {
       const present = { ...attempt, nowMs: this.#dependencies.nowMs() }
-      if (!turn.isRefused && attempt.connection.now.state !== 'closed') return this.#authenticate(question, present)
+      if (!turn.isRefused && attempt.connection.now.state !== 'closed') return this.#authenticate(request, present)
       return this.#refuse(present, reasonCodes.connectionRateExceeded, 'too many failed logins from its address')
     })
   }
 
-  #authenticate(question: ConnectRequest, attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
-    const { authenticationMethod: method, authenticationData: data } = question
+  #authenticate(request: ConnectRequest, attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
+    const { authenticationMethod: method, authenticationData: data } = request
     if (method !== undefined) return this.#authenticateBy(method, data, attempt)
     const decided = this.#chainOf(attempt).run(attempt)
-    if (decided instanceof Promise) return decided.then((decision) => this.#resultOf(attempt, decision))
+    if (decided instanceof Promise) return decided.then((late) => this.#resultOf(attempt, late))
     return this.#resultOf(attempt, decided)
   }
 
@@ -149,13 +149,13 @@ export class AccessControl {
    * Gets a decision that `permissions` did not know. When the promise resolves (or if there is none) the core checks
    * again.
    */
-  prepare(question: AuthorizationRequest): Promise<void> | undefined {
-    const { connection, identity, action, topic } = question
+  prepare(request: AuthorizationRequest): Promise<void> | undefined {
+    const { connection, identity, action, topic } = request
     const { namespace, clientId, username } = identity
     const asked = this.#http
     return asked?.authorize({ connection, namespace, clientId, username, action, topic }).then((decision) => {
       // A service that is not used any more decides nothing: no response is not a denial.
-      return asked === this.#http ? this.#recordResponse(question, decision) : this.prepare(question)
+      return asked === this.#http ? this.#recordResponse(request, decision) : this.prepare(request)
     })
   }
 
@@ -225,11 +225,11 @@ export class AccessControl {
   }
 
   #recordResponse({ identity, action, topic }: AuthorizationRequest, decision: HttpDecision): void {
-    if (decision.says === 'nothing') {
+    if (decision.result === 'failed') {
       const { clientId } = identity
-      this.#dependencies.log.warn('no authorization source configured', { clientId, why: decision.why })
+      this.#dependencies.log.warn('authorization service failed', { clientId, why: decision.why })
     }
-    this.permissions.recordResponse(identity, action, topic, decisionsByResponse[decision.says])
+    this.permissions.recordResponse(identity, action, topic, decision.result)
   }
 
   #buildChain(settings: AccessSettings): AuthenticationChain {
@@ -284,8 +284,8 @@ export class AccessControl {
     )
   }
 
-  #authenticateFurther(question: AuthenticateRequest): AuthenticationResult | Promise<AuthenticationResult> {
-    const { connection, clientId: session, method, data, isReauthentication } = question
+  #authenticateFurther(request: AuthenticateRequest): AuthenticationResult | Promise<AuthenticationResult> {
+    const { connection, clientId: session, method, data, isReauthentication } = request
     const { namespace, name: clientId } = splitNamespacedName(session)
     const nothingShown = { username: undefined, password: undefined }
     const nowMs = this.#dependencies.nowMs()
@@ -309,35 +309,35 @@ export class AccessControl {
       case 'done': {
         const { username, isSuperuser } = step.record
         this.#noteLogin(attempt, true, method)
-        return this.#admit(attempt, { result: 'success', username, isSuperuser, by: 'scram' }, step.data)
+        return this.#admit(attempt, { result: 'accepted', username, isSuperuser, by: 'scram' }, step.data)
       }
       default:
         return step satisfies never
     }
   }
 
-  #resultOf(attempt: Attempt, decision: Decision | Unknown): AuthenticationResult | Promise<AuthenticationResult> {
-    switch (decision.result) {
-      case 'success':
+  #resultOf(
+    attempt: Attempt,
+    decided: ChainResult | UnknownClient,
+  ): AuthenticationResult | Promise<AuthenticationResult> {
+    switch (decided.result) {
+      case 'accepted':
         this.#noteLogin(attempt, true)
-        return this.#admit(attempt, decision)
-      case 'reject':
+        return this.#admit(attempt, decided)
+      case 'refused':
         this.#noteLogin(attempt, false)
-        return this.#refuse(attempt, decision.reason, `${decision.by}: ${decision.why}`)
+        return this.#refuse(attempt, decided.reason, `${decided.by}: ${decided.why}`)
       case 'failed':
-        return this.#refuse(attempt, reasonCodes.serverUnavailable, `${decision.by}: ${decision.why}`)
-      case 'ignore':
-        return this.#resultForUnauthenticated(attempt)
+        return this.#refuse(attempt, reasonCodes.serverUnavailable, `${decided.by}: ${decided.why}`)
+      case 'unknown-client':
+        return this.#resultForUnknownClient(attempt)
       default:
-        return decision satisfies never
+        return decided satisfies never
     }
   }
 
-  /**
-   * architecture: if `auth.allow_anonymous` is not set, unauthenticated clients are accepted on loopback listeners
-   * only.
-   */
-  #resultForUnauthenticated(attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
+  /** If `auth.allow_anonymous` is not set, clients that no authenticator knows are accepted on loopback listeners only. */
+  #resultForUnknownClient(attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
     const { allowAnonymous, profile, isChainConfigured, chain } = this.#settings
     const { namespace, username, password, connection } = attempt
     if (profile === 'hardened' && isChainConfigured && chain.length === 0) {
@@ -351,7 +351,7 @@ export class AccessControl {
     // The name belongs to a SCRAM user, and rules for the name concern that user.
     const isNameOfAnother = username !== undefined && this.#scram.isUser(username, namespace)
     if (!isOwn && !isNameOfAnother && (allowAnonymous ?? (profile === 'legacy' || connection.listener.isLoopback))) {
-      return this.#admit(attempt, { result: 'success', username, isSuperuser: false, by: 'anonymous' })
+      return this.#admit(attempt, { result: 'accepted', username, isSuperuser: false, by: 'anonymous' })
     }
     this.#noteLogin(attempt, false)
     // With credentials, the answer is that of a known client with wrong credentials.
@@ -412,9 +412,6 @@ function withHint(
 ): AuthenticationResult & { allowed: false } {
   return { ...refusal, reasonString: `${refusal.reasonString}; ${hint}`, cause: `${refusal.cause}; ${hint}` }
 }
-
-/** Responses of the service in the terms of `permissions`. */
-const decisionsByResponse = { allow: 'allow', deny: 'deny', ignore: 'ignore', nothing: 'failed' } as const
 
 /** An unchanged authorizer is kept, with its connections and its cache. */
 function httpAuthorizerOf(

@@ -6,7 +6,7 @@ import { addProbeOptions, benchScenarios } from './probe-options.ts'
 import { type CompletedCommand, completedShells, type CompletedShell, completionScript } from './completion.ts'
 import type { BenchArguments } from './bench-command.ts'
 import type { ConformanceArguments } from './conformance-command.ts'
-import { brokerOptions, jsonOption, optionsBehindCommand } from './ctl/broker-options.ts'
+import { brokerOptions, jsonOption, moveOptionsAfterCommand } from './ctl/broker-options.ts'
 import { ctlCommands, ctlGroups } from './ctl/commands/all.ts'
 import type { CtlCommand } from './ctl/ctl-command.ts'
 import { runCtl } from './ctl/run-ctl.ts'
@@ -17,7 +17,7 @@ import { exitCodes, type Terminal } from './terminal.ts'
 
 /** Runs one command. `said` are the arguments behind `godwit`. Gives the exit code of the process. */
 export async function runProgram(said: readonly string[], program: Program, terminal: Terminal): Promise<number> {
-  const words = optionsBehindCommand(said)
+  const words = moveOptionsAfterCommand(said)
   let exitCode: number = exitCodes.done
   const run = async (command: () => number | Promise<number>): Promise<void> => {
     exitCode = await command()
@@ -239,7 +239,7 @@ function completedCommands(command: Command, path: readonly string[]): Completed
   return [{ path: path.join(' '), words }, ...below.flatMap((each) => completedCommands(each, [...path, each.name()]))]
 }
 
-/** The commands of `ctl` are data: one is `words of its name`, the first of two words is a group. */
+/** Adds the commands of `ctl`, which are objects. The first word of a name with two words is a group. */
 function addCtl(godwit: Command, program: Program, terminal: Terminal, run: Run): void {
   const ctl = godwit.command('ctl').description('inspect and control a running broker')
   const groups = new Map<string, Command>()
@@ -270,12 +270,12 @@ function addCtlCommand(
   }
   added.action(() => {
     const options = added.opts<Record<string, string | true | undefined>>()
-    const words = added.processedArgs.flat().filter((word): word is string => typeof word === 'string')
+    const operands = added.processedArgs.flat().filter((operand): operand is string => typeof operand === 'string')
     const { installation, environment = {} } = program
     const { url } = options
-    const reach = url === undefined ? { ...options, ...definedOnly(placesOf(options, environment)) } : options
-    const said = { words, options, reach, asJson: options['json'] === true }
-    return run(() => runCtl(command, said, { installation, terminal }))
+    const connect = url === undefined ? { ...options, ...definedOnly(placesOf(options, environment)) } : options
+    const invocation = { operands, options, connect, asJson: options['json'] === true }
+    return run(() => runCtl(command, invocation, { installation, terminal }))
   })
 }
 
@@ -300,14 +300,14 @@ function quiet(command: Command, terminal: Terminal, help: () => string): Comman
   })
 }
 
-/** Of the command that the first of these words name. */
-function nearestHelp(godwit: Command, words: readonly string[]): string {
+/** Returns the `--help` command line of the innermost command that `args` name. */
+function nearestHelp(godwit: Command, args: readonly string[]): string {
   const names = ['godwit']
   let command: Command | undefined = godwit
-  for (const word of words) {
-    command = command.commands.find((one) => one.name() === word)
+  for (const argument of args) {
+    command = command.commands.find((one) => one.name() === argument)
     if (command === undefined) break
-    names.push(word)
+    names.push(argument)
   }
   return `${names.join(' ')} --help`
 }

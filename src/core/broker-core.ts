@@ -163,7 +163,7 @@ function handleRare(
     case 'tick':
       return handleTick(state)
     case 'command':
-      return handleCommand(state, input.question, input.command)
+      return handleCommand(state, input.requestId, input.command)
     case 'memory-level':
       return startRelief(state, input)
     case 'settings':
@@ -211,14 +211,14 @@ function handleAnswer(
   state: BrokerState,
   input: Extract<Input, { kind: 'authentication-result' | 'queue-loaded' | 'message-loaded' | 'permission-ready' }>,
 ): void {
-  const asked = state.requests.take(input.question)
+  const asked = state.requests.take(input.requestId)
   if (asked === undefined) return // The connection or command was closed meanwhile.
   if (input.kind === 'authentication-result' && asked.for === 'connect') {
     handleAuthenticationResult(state, asked.connection, input.decision, handlePacket)
   } else if (input.kind === 'authentication-result' && asked.for === 'reauthentication') {
-    handleReauthenticationResult(state, asked.connection, input.question, input.decision)
+    handleReauthenticationResult(state, asked.connection, input.requestId, input.decision)
   } else if (input.kind === 'permission-ready' && asked.for === 'permission') {
-    handleAuthorization(state, asked.connection, input.question)
+    handleAuthorization(state, asked.connection, input.requestId)
   } else if (input.kind === 'queue-loaded' && asked.for === 'queue') {
     handleQueueLoaded(state, asked.session, { ...input, upTo: asked.upTo })
   } else if (input.kind === 'queue-loaded' && asked.for === 'oldest') {

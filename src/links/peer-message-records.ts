@@ -42,14 +42,14 @@ function writeCommitted(writer: LinkBufferWriter, upTo: number): void {
 }
 
 interface RetainedResponseHeader {
-  readonly question: number
+  readonly requestId: number
   readonly isEnd: boolean
   readonly count: number
 }
 
 function writeRetainedFound(writer: LinkBufferWriter, publishes: PublishWriter, found: RetainedFound): void {
-  const { question, isEnd, messages } = found
-  const header: RetainedResponseHeader = { question, isEnd, count: messages.length }
+  const { requestId, isEnd, messages } = found
+  const header: RetainedResponseHeader = { requestId, isEnd, count: messages.length }
   writeClone(writer, recordKinds.retainedFound, header)
   for (const message of messages) {
     publishes.message(recordKinds.retainedMessage, message, { flags: 0, more: undefined })
@@ -75,8 +75,8 @@ export class PartialRetainedResponse {
   }
 
   read(): RetainedFound {
-    const { question, isEnd } = this.#header
-    return { kind: 'retained-found', question, messages: this.#messages, isEnd }
+    const { requestId, isEnd } = this.#header
+    return { kind: 'retained-found', requestId, messages: this.#messages, isEnd }
   }
 }
 

@@ -374,7 +374,7 @@ export class Shard implements ClientOutputOwner {
   #carryOut(): void {
     const outputs = this.core.takeOutputs()
     // Responses that are available at once belong to this turn, and cause further outputs and events for rules.
-    for (; outputs.requests.length > 0; this.core.takeOutputs()) this.#answerQuestions(outputs.requests.splice(0))
+    for (; outputs.requests.length > 0; this.core.takeOutputs()) this.#handleRequests(outputs.requests.splice(0))
     this.#drain(outputs.sends)
     for (const { connection, isPaused } of outputs.readScheduler)
       this.#readScheduler.change(connection.output as ClientOutput, isPaused)
@@ -396,10 +396,10 @@ export class Shard implements ClientOutputOwner {
     encodeSends(sends, this.#now())
   }
 
-  #answerQuestions(questions: CoreRequest[]): void {
-    for (const question of questions) {
-      if (isStoreRead(question)) this.#queueReads.add(question, this.#committedBatch)
-      else this.#accessRequests.take(question)
+  #handleRequests(requests: CoreRequest[]): void {
+    for (const request of requests) {
+      if (isStoreRead(request)) this.#queueReads.add(request, this.#committedBatch)
+      else this.#accessRequests.take(request)
     }
   }
 

@@ -304,10 +304,10 @@ function obey(
   } else if (message.kind === 'tell') for (const own of message.messages) shard.input(publicationOf(own))
   else if (message.kind === 'stored-values') rules.storedValues.apply(message.changes, message.isOwn)
   else if (message.kind === 'alarm') shard.input({ kind: 'rule-trigger', trigger: message.trigger })
-  else if (message.kind === 'ask') {
-    const { ask } = message
-    handleQuery(queriedParts(shard, rules, gateways), message.question, clock.nowMs()).then(
-      (answer) => post({ kind: 'answer', ask, answer }),
+  else if (message.kind === 'query') {
+    const { number, query } = message
+    handleQuery(queriedParts(shard, rules, gateways), query, clock.nowMs()).then(
+      (result) => post({ kind: 'query-result', number, result }),
       fail,
     )
   } else if (message.kind === 'stop')

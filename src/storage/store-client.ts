@@ -102,7 +102,7 @@ export class StoreClient {
   }
 
   #ask(request: StoreRequest, answer: PendingRequest['expectedNotice']): Promise<StoreNotice> {
-    assert(this.#pending === undefined, 'one question at a time')
+    assert(this.#pending === undefined, 'one request at a time')
     return new Promise((resolve, reject) => {
       this.#pending = { expectedNotice: answer, resolve, reject }
       this.#post(request)

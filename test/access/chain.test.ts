@@ -1,8 +1,8 @@
-// Several authenticators in an order: who decides, and what holds when one of them fails.
+// The chain of authenticators: which one decides, and what happens if one fails.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Authenticator, Outcome } from '../../src/access/authenticators/authenticator.ts'
+import type { Authenticator, AuthenticatorResult } from '../../src/access/authenticators/authenticator.ts'
 import { AuthenticationChain } from '../../src/access/authenticators/chain.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { connectionFrom } from './stage.ts'
@@ -10,15 +10,15 @@ import { fc } from '../properties.ts'
 
 const attempt = { connection: connectionFrom(false), clientId: 'c', username: 'u', password: undefined, nowMs: 0 }
 
-const outcomes: Record<Outcome['result'], Outcome> = {
-  success: { result: 'success', username: 'u', isSuperuser: false },
-  reject: { result: 'reject', reason: reasonCodes.badUserNameOrPassword, why: 'wrong' },
+const results: Record<AuthenticatorResult['result'], AuthenticatorResult> = {
+  accepted: { result: 'accepted', username: 'u', isSuperuser: false },
+  refused: { result: 'refused', reason: reasonCodes.badUserNameOrPassword, why: 'wrong' },
   failed: { result: 'failed', why: 'down' },
-  ignore: { result: 'ignore' },
+  'unknown-client': { result: 'unknown-client' },
 }
 
 const step = fc.record({
-  result: fc.constantFrom('success', 'reject', 'failed', 'ignore' as const),
+  result: fc.constantFrom('accepted', 'refused', 'failed', 'unknown-client' as const),
   isLate: fc.boolean(),
 })
 
@@ -30,7 +30,7 @@ test('the first authenticator that knows the client decides, at once or later, a
         const authenticator: Authenticator = {
           authenticate: () => {
             asked.push(index)
-            return isLate ? Promise.resolve(outcomes[result]) : outcomes[result]
+            return isLate ? Promise.resolve(results[result]) : results[result]
           },
         }
         return { name: 'password', authenticator } as const
@@ -38,9 +38,9 @@ test('the first authenticator that knows the client decides, at once or later, a
       const found = new AuthenticationChain(links, { failingDenies }).run(attempt)
       const { result } = await found
       const decides = ({ result: said }: { result: string }): boolean =>
-        said === 'success' || said === 'reject' || (said === 'failed' && failingDenies)
+        said === 'accepted' || said === 'refused' || (said === 'failed' && failingDenies)
       const last = steps.findIndex(decides)
-      assert.equal(result, last === -1 ? 'ignore' : steps[last].result)
+      assert.equal(result, last === -1 ? 'unknown-client' : steps[last].result)
       const expected = last === -1 ? steps : steps.slice(0, last + 1)
       assert.deepEqual(asked, [...expected.keys()])
       assert.equal(

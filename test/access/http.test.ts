@@ -200,7 +200,7 @@ const isSuperuser = async (stage: AccessStage): Promise<unknown> => {
   return decision.allowed === true && decision.identity?.isSuperuser
 }
 
-test('a superuser is one by the answer, or by a question of its own', async (context) => {
+test('a superuser is one by the answer, or by a requestId of its own', async (context) => {
   const service = await HttpService.start(context)
   service.answer = ({ path }, response) =>
     (path === '/auth' ? json({ is_superuser: true }) : status(path === '/super' ? 200 : 403))({} as never, response)
@@ -265,7 +265,7 @@ test('what a client may do is asked of the service that is asked now, also where
   const identity = client('c')
   const ready = stage.access.prepare({
     kind: 'may-do',
-    question: 1,
+    requestId: 1,
     connection: connectionFrom(false),
     identity,
     action: 'subscribe',
@@ -326,13 +326,13 @@ test('what a client may do is asked with topic and action', async (context) => {
     action: 'publish',
     topic: 'a/b',
   } as const
-  assert.deepEqual(await authority.authorize(action), { says: 'allow', isSuperuser: undefined })
+  assert.deepEqual(await authority.authorize(action), { result: 'allow', isSuperuser: undefined })
   assert.deepEqual(service.asked[0].query, { t: 'a/b', A: '2', u: '' })
   service.answer = status(403)
-  assert.deepEqual(await authority.authorize({ ...action, action: 'subscribe', topic: 'a/#' }), { says: 'deny' })
+  assert.deepEqual(await authority.authorize({ ...action, action: 'subscribe', topic: 'a/#' }), { result: 'deny' })
   assert.deepEqual(service.asked[1].query, { t: 'a/#', A: '1', u: '' })
   service.answer = status(500)
-  assert.equal((await authority.authorize(action)).says, 'nothing')
+  assert.equal((await authority.authorize(action)).result, 'failed')
 })
 
 test('link-local addresses, where clouds have credentials, are not requested, whatever name resolves to them', async (context) => {

@@ -159,7 +159,7 @@ describe('a login that has to wait', () => {
   }
 
   const stage = new AccessStage()
-  const ask = (password: string) => stage.question({ username: 'alice', password, connection: connectionFrom(false) })
+  const ask = (password: string) => stage.request({ username: 'alice', password, connection: connectionFrom(false) })
 
   test('is looked at when its turn comes: the right password is right then', async () => {
     const { access, waiting } = stageWithClock()
@@ -179,9 +179,9 @@ describe('a login that has to wait', () => {
   test('of a client that has gone is not looked at', async () => {
     const { access, waiting } = stageWithClock()
     for (let time = 0; time < freeAttempts; time++) void access.authenticate(ask(String(time)))
-    const question = ask('secret')
-    const decision = access.authenticate(question)
-    question.connection.now = { state: 'closed' }
+    const request = ask('secret')
+    const decision = access.authenticate(request)
+    request.connection.now = { state: 'closed' }
     waiting[0]?.resolve()
     assert.equal(outcomeOf(await decision), reasonCodes.connectionRateExceeded)
   })

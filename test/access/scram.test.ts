@@ -58,7 +58,7 @@ class Talk {
   auth(data: string | undefined, isReauthentication = false, method = this.#method): AuthenticationResult {
     const decision = this.#stage.access.authenticate({
       kind: 'authenticate',
-      question: 1,
+      requestId: 1,
       connection: this.connection,
       clientId: this.#clientId,
       method,

@@ -14,7 +14,7 @@ import type { Log } from '../../src/telemetry/index.ts'
 
 export type Ask = Extract<CoreRequest, { kind: 'may-connect' }>
 
-export interface AskOptions extends Partial<Omit<Ask, 'kind' | 'question' | 'password'>> {
+export interface AskOptions extends Partial<Omit<Ask, 'kind' | 'requestId' | 'password'>> {
   readonly password?: string | Buffer | undefined
   readonly isLoopback?: boolean
   readonly arrival?: Partial<ConnectionOrigin>
@@ -27,7 +27,7 @@ export class AccessStage {
   readonly settings: AccessSettings
   readonly lines: { level: string; event: string; fields: unknown }[] = []
   nowMs = 1_800_000_000_000
-  #questions = 0
+  #lastRequestId = 0
 
   constructor(settings: Partial<AccessSettings> = {}) {
     this.settings = settingsWith(settings)
@@ -40,7 +40,7 @@ export class AccessStage {
 
   /** A client connects: from a remote address, unless `isLoopback` is set. */
   ask(options: AskOptions = {}): AuthenticationResult | Promise<AuthenticationResult> {
-    const result = this.access.authenticate(this.question(options))
+    const result = this.access.authenticate(this.request(options))
     return result instanceof Promise ? result.then((late) => this.#noteCause(late)) : this.#noteCause(result)
   }
 
@@ -52,17 +52,17 @@ export class AccessStage {
     return answer
   }
 
-  /** The answer of a source at hand: fails where it has to be waited for. */
+  /** Returns the result of an authenticator that decides at once. Throws if it must be waited for. */
   decision(options: AskOptions = {}): AuthenticationResult {
     const decision = this.ask(options)
-    if (decision instanceof Promise) throw new Error('the answer is not at hand')
+    if (decision instanceof Promise) throw new Error('the result is a promise')
     return decision
   }
 
-  question({ password, isLoopback = false, arrival, authentication, ...asked }: AskOptions = {}): Ask {
+  request({ password, isLoopback = false, arrival, authentication, ...asked }: AskOptions = {}): Ask {
     return {
       kind: 'may-connect',
-      question: ++this.#questions,
+      requestId: ++this.#lastRequestId,
       connection: connectionFrom(isLoopback, arrival, authentication),
       clientId: 'client',
       username: undefined,
@@ -74,7 +74,7 @@ export class AccessStage {
     }
   }
 
-  /** All that the operator has been told, as text. */
+  /** Returns all log lines as text. */
   get told(): string {
     return this.lines.map((line) => JSON.stringify(line)).join('\n')
   }

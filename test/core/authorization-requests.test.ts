@@ -75,7 +75,7 @@ describe('a PUBLISH without an immediate decision', () => {
     world.passSeconds(3)
     assert.equal(first.reasonCode, reasonCodes.notAuthorized)
     assert.deepEqual(asked, ['publish slow/a'])
-    // Another PUBLISH is another question.
+    // Another PUBLISH is another request.
     rulebook.rules = [{ action: 'publish', is: 'ask' }]
     client.publish('slow/a', 'y', { qos: 1 })
     world.passSeconds(3)

@@ -122,8 +122,8 @@ for (const shards of [1, 3]) {
       assert.equal(row?.publisher, 'author')
       assert.equal(Buffer.from(shard?.core.view.delayedMessage(row?.id ?? '')?.payload ?? []).toString(), 'x')
       const reader = told.subscriber('a')
-      for (const [question, id] of [row?.id ?? '', 'no-such'].entries())
-        shard?.handle({ kind: 'command', question: 5_000_000 + question, command: { name: 'delete-delayed', id } })
+      for (const [requestId, id] of [row?.id ?? '', 'no-such'].entries())
+        shard?.handle({ kind: 'command', requestId: 5_000_000 + requestId, command: { name: 'delete-delayed', id } })
       told.settle()
       // The answer to the second does not wait for the disk.
       const answers = told.events('command-done').map(({ result }) => (result.done ? result.matched : result.why))

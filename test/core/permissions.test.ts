@@ -109,7 +109,7 @@ describe('PUBLISH without permission', () => {
     assert.equal(rulebook.asked.publish, 5)
   })
 
-  test('with the retain flag it is another question than without', () => {
+  test('a publication with the retain flag is authorized separately from one without', () => {
     const { world, rulebook } = worldWith([])
     const client = world.connect('author')
     client.publish('a', 'x', { qos: 1 })

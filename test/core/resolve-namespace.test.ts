@@ -334,7 +334,7 @@ describe('a namespace that is taken away', () => {
     for (const client of world.clients.slice(-2)) client.drop()
     world.host.shards[0].handle({
       kind: 'command',
-      question: 7,
+      requestId: 7,
       command: { name: 'end-sessions', namespace: 'plant', clientIds: [] },
     })
     world.disk.releaseReads()

@@ -183,14 +183,14 @@ describe('a large retained message', () => {
 
 /** To the only shard. */
 function commandOf(told: World, message: StoredMessage) {
-  const question = 77_000 + told.events('command-done').length
+  const requestId = 77_000 + told.events('command-done').length
   told.host.shards[0].handle({
     kind: 'command',
-    question,
+    requestId,
     command: { name: 'keep-retained', messages: [message] },
   })
   told.settle()
-  return told.events('command-done').find((event) => event.question === question)?.result
+  return told.events('command-done').find((event) => event.requestId === requestId)?.result
 }
 
 describe('many large retained messages', () => {
@@ -276,7 +276,7 @@ test('what the broker says of itself has no record and stays in memory', () => {
   author.drop()
   told.host.shards[0].handle({
     kind: 'command',
-    question: 5,
+    requestId: 5,
     command: {
       name: 'publish',
       topic: '$SYS/broker/words',

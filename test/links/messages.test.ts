@@ -189,17 +189,17 @@ const rareMessages = fc.constantFrom<PeerMessage[]>(
   { kind: 'committed', upTo: 2 ** 40 + 1, refused: undefined, uncommitted: undefined },
   { kind: 'committed', upTo: 4, refused: [{ number: 3, reason: 0x97 }], uncommitted: undefined },
   { kind: 'committed', upTo: 4, refused: undefined, uncommitted: [2, 3] },
-  { kind: 'retained-wanted', question: 4, filter, after: [1, 2], limit: 100 },
-  { kind: 'retained-wanted', question: 4, filter: undefined, after: [], limit: 100 },
-  { kind: 'retained-cancelled', question: 4 },
-  { kind: 'exclusive-wanted', question: 5, filter, clientId: 'pump-1' },
-  { kind: 'exclusive-given-back', question: 5, filter, clientId: 'pump-1' },
-  { kind: 'exclusive-response', question: 5, isGranted: true },
+  { kind: 'retained-wanted', requestId: 4, filter, after: [1, 2], limit: 100 },
+  { kind: 'retained-wanted', requestId: 4, filter: undefined, after: [], limit: 100 },
+  { kind: 'retained-cancelled', requestId: 4 },
+  { kind: 'exclusive-wanted', requestId: 5, filter, clientId: 'pump-1' },
+  { kind: 'exclusive-given-back', requestId: 5, filter, clientId: 'pump-1' },
+  { kind: 'exclusive-response', requestId: 5, isGranted: true },
 )
 
 function retainedFound(found: readonly Sample[]): PeerMessage {
   const messages = publishesOf(found).map(({ message }) => message)
-  return { kind: 'retained-found', question: 8, isEnd: messages.length === 0, messages }
+  return { kind: 'retained-found', requestId: 8, isEnd: messages.length === 0, messages }
 }
 
 interface Variation {

@@ -102,7 +102,7 @@ const slicesUntilSilence: ClientOperations['clients'] = async (_filter, { from }
 
 test('an answer that breaks off ends its connection, and the others are served', async (t) => {
   const operations = {
-    ...clientOperations({ size: 1, ask: async () => undefined }, 'here'),
+    ...clientOperations({ size: 1, query: async () => undefined }, 'here'),
     clients: slicesUntilSilence,
   }
   const events: string[] = []
@@ -129,7 +129,7 @@ test('where a shard is not there every answer that needs it is 101 and names it'
   const asked: number[] = []
   const supervisor = {
     size: 3,
-    ask: async (shard: number) => {
+    query: async (shard: number) => {
       asked.push(shard)
       return undefined
     },

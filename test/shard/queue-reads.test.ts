@@ -62,9 +62,9 @@ class Stage {
       yield* inner.readQueue(range)
     })
     this.loads = new QueueReads(store, {
-      answer: ({ question, records }) => {
+      answer: ({ requestId, records }) => {
         assert.equal(records.length, 1)
-        this.answered.push(question)
+        this.answered.push(requestId)
       },
       noteFailure: assert.fail,
       noteRecovery: assert.fail,
@@ -77,7 +77,7 @@ class Stage {
   want(client: number): void {
     const clientId = `client-${client}`
     const part = { clientId, fromSequence: 1, limit: 16, part: 0 }
-    this.loads.add({ kind: 'load-queue', question: client, afterBatch: 0, ...part }, 0)
+    this.loads.add({ kind: 'load-queue', requestId: client, afterBatch: 0, ...part }, 0)
   }
 }
 

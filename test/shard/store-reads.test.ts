@@ -15,11 +15,11 @@ const enoughTurns = 16
 
 test('a will and a retained message are read by their keys, and what is not there is answered as well', async (context) => {
   const stage = await Stage.open(context)
-  stage.reads.add({ kind: 'load-message', question: 1, of: { kind: 'will', clientId: 'client' } }, 0)
-  stage.reads.add({ kind: 'load-message', question: 2, of: { kind: 'retained', topic: 'topic-3' } }, 0)
-  stage.reads.add({ kind: 'load-message', question: 3, of: { kind: 'retained', topic: 'nothing' } }, 0)
+  stage.reads.add({ kind: 'load-message', requestId: 1, of: { kind: 'will', clientId: 'client' } }, 0)
+  stage.reads.add({ kind: 'load-message', requestId: 2, of: { kind: 'retained', topic: 'topic-3' } }, 0)
+  stage.reads.add({ kind: 'load-message', requestId: 3, of: { kind: 'retained', topic: 'nothing' } }, 0)
   await turns()
-  const texts = [1, 2, 3].map((question) => stage.textOf(question))
+  const texts = [1, 2, 3].map((requestId) => stage.textOf(requestId))
   assert.deepEqual(texts, ['the will', 'retained 3', undefined])
   await stage.reads.end()
 })
@@ -27,9 +27,9 @@ test('a will and a retained message are read by their keys, and what is not ther
 test('a disk that fails is asked again, and the alarm is over when neither queues nor messages fail', async (context) => {
   const stage = await Stage.open(context)
   stage.fails = true
-  stage.reads.add({ kind: 'load-message', question: 1, of: { kind: 'will', clientId: 'client' } }, 0)
+  stage.reads.add({ kind: 'load-message', requestId: 1, of: { kind: 'will', clientId: 'client' } }, 0)
   const part = { clientId: 'client', fromSequence: 1, limit: 16, part: undefined }
-  stage.reads.add({ kind: 'load-queue', question: 2, afterBatch: 0, ...part }, 0)
+  stage.reads.add({ kind: 'load-queue', requestId: 2, afterBatch: 0, ...part }, 0)
   await turns()
   assert.equal(stage.failures.length, 2)
   assert.match(stage.failures.join(), /a will could not be read: no medium/)
@@ -46,8 +46,8 @@ test('a disk that fails is asked again, and the alarm is over when neither queue
 test('messages are read eight at a time, and those in line when the shard ends are not read', async (context) => {
   const stage = await Stage.open(context)
   stage.isHeld = true
-  for (let question = 0; question < 100; question++)
-    stage.reads.add({ kind: 'load-message', question, of: { kind: 'retained', topic: `topic-${question}` } }, 0)
+  for (let requestId = 0; requestId < 100; requestId++)
+    stage.reads.add({ kind: 'load-message', requestId, of: { kind: 'retained', topic: `topic-${requestId}` } }, 0)
   await turns()
   assert.equal(stage.held.length, maxUnderWay)
   const ending = stage.reads.end()
@@ -83,7 +83,7 @@ class Stage {
     store.read = (range) => this.#failing(read(range))
     store.readQueue = (range) => this.#failing(readQueue(range))
     this.reads = new StoreReads(store, {
-      answer: (answer) => void this.answered.set(answer.question, 'message' in answer ? answer.message : undefined),
+      answer: (answer) => void this.answered.set(answer.requestId, 'message' in answer ? answer.message : undefined),
       noteFailure: (text) => void this.failures.push(text),
       noteRecovery: () => void this.recoveries++,
       fail: (error) => {
@@ -92,8 +92,8 @@ class Stage {
     })
   }
 
-  textOf(question: number): string | undefined {
-    const found = this.answered.get(question)
+  textOf(requestId: number): string | undefined {
+    const found = this.answered.get(requestId)
     return found === undefined ? undefined : Buffer.from(found.payload).toString()
   }
 

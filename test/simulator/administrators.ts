@@ -43,7 +43,7 @@ export class Administrators {
     const { host, stage } = this.world
     if (features.denials === 'none' && !features.asksPermission && !features.administrators) return
     host.traits.permissions = this.rules
-    host.traits.mayDo = (question) => this.rules.learn(question)
+    host.traits.mayDo = (request) => this.rules.learn(request)
     host.watch.mayReceive = (clientId, topic) => !this.rules.isDenied('receive', clientId, topic)
     if (features.denialEnds) this.rules.whenSentAway = (clientId) => this.noteSentAway(clientId)
     if (features.asksPermission) this.rules.answerMs = () => stage.random.between(0, 500)
@@ -137,12 +137,12 @@ export class Administrators {
     failed: () => void = () => undefined,
   ): void {
     const { host, stage } = this.world
-    const question = ++this.lastCommand
+    const requestId = ++this.lastCommand
     const look = (from: number): void => {
       const { events } = host
       for (let at = from; at < events.length; at++) {
         const event = events[at]
-        if (event.event !== 'command-done' || event.question !== question) continue
+        if (event.event !== 'command-done' || event.requestId !== requestId) continue
         return event.result.done ? done(event.result.matched) : failed()
       }
       // A shard that has died does not answer.
@@ -150,7 +150,7 @@ export class Administrators {
     }
     const askedAtMs = stage.nowMs
     const from = host.events.length
-    host.handle({ kind: 'command', question, command })
+    host.handle({ kind: 'command', requestId, command })
     look(from)
   }
 

@@ -29,9 +29,9 @@ import { openPipe, type PipeEnd } from './peer-pipe.ts'
 import { ShardHost, type ShardSurroundings } from './shard-host.ts'
 import type { Stage } from './stage.ts'
 
-type ConnectQuestion = CoreRequest & { kind: 'may-connect' }
-type AuthenticateQuestion = CoreRequest & { kind: 'authenticate' }
-type MayDoQuestion = CoreRequest & { kind: 'may-do' }
+type ConnectRequest = CoreRequest & { kind: 'may-connect' }
+type AuthenticateRequest = CoreRequest & { kind: 'authenticate' }
+type MayDoRequest = CoreRequest & { kind: 'may-do' }
 
 export interface HostTraits {
   /** A turn gathers what happens within this time. */
@@ -39,9 +39,9 @@ export interface HostTraits {
   /** How long a post from one shard to another may be on its way. */
   maxLinkMs: number
   /** The answer to `may-connect`, and how long it takes. */
-  decision: (question: ConnectQuestion) => { decision: AuthenticationResult; afterMs: number }
+  decision: (request: ConnectRequest) => { decision: AuthenticationResult; afterMs: number }
   /** The response to `authenticate`; if undefined, every authentication fails. */
-  authenticate?: (question: AuthenticateQuestion) => AuthenticationResult
+  authenticate?: (request: AuthenticateRequest) => AuthenticationResult
   /** The access decision; if undefined, all actions are allowed. */
   permissions?: Permissions
   /** Maps clients to namespaces; if undefined, no client belongs to a namespace. */
@@ -55,7 +55,7 @@ export interface HostTraits {
   /** What runs rules on shard `own`; no rules if not said. */
   ruleHook?: (own: number) => RuleHook
   /** Called with each `may-do`, before it is answered: time for `permissions` to find out. How long the answer takes. */
-  mayDo?: (question: MayDoQuestion) => number
+  mayDo?: (request: MayDoRequest) => number
   /** What clients that come from now on find. */
   listener?: Partial<ListenerTraits>
   arrival?: ConnectionOrigin

@@ -1,4 +1,4 @@
-// What a broker of several shards shows of itself: each question goes to the shard that knows, sums are of all.
+// What a broker with several shards reports: details come from the shard that has them, numbers are sums over all shards.
 
 import { ownerOf, shardOf, type BrokerCore, type DropReason, type MemoryUse } from '../../src/core/index.ts'
 import type { Topic } from '../../src/protocol/index.ts'

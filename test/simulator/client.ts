@@ -78,7 +78,7 @@ export class Client implements Correspondent {
   private readonly surroundings: Surroundings
   private readonly outbox: Outbox
   private readonly inbox: Inbox
-  private readonly questions: Map<PacketId, Asked>
+  private readonly pendingRequests: Map<PacketId, Asked>
   private lastPacketId: number
   private askedAtMs: number
   private ping: PlannedEvent | undefined
@@ -102,7 +102,7 @@ export class Client implements Correspondent {
     this.connectedStep = Infinity
     this.outbox = new Outbox(this)
     this.inbox = new Inbox(this)
-    this.questions = new Map()
+    this.pendingRequests = new Map()
     this.lastPacketId = 0
     this.ping = undefined
   }
@@ -223,7 +223,7 @@ export class Client implements Correspondent {
     const held = subscriptions.map((request) => asked(request, identifier, this.stage.step))
     const ending = this.markEnding(held.map(({ request }) => request.filter))
     this.session?.subscriptions.push(...held)
-    this.questions.set(packetId, { held, ending })
+    this.pendingRequests.set(packetId, { held, ending })
     const properties = identifier === undefined ? undefined : { subscriptionIdentifier: identifier }
     const { wire } = this
     wire?.send({ type: 'subscribe', packetId, subscriptions, properties })
@@ -235,7 +235,7 @@ export class Client implements Correspondent {
     const packetId = this.takePacketId()
     const list = [filters].flat() as TopicFilter[]
     const ending = this.markEnding(list).filter(({ request }) => list.includes(request.filter))
-    this.questions.set(packetId, { held: [], ending })
+    this.pendingRequests.set(packetId, { held: [], ending })
     const { wire } = this
     wire?.send({ type: 'unsubscribe', packetId, filters: list, properties: undefined })
     this.surroundings.settle()
@@ -250,7 +250,7 @@ export class Client implements Correspondent {
     const held = asked({ filter: filter as TopicFilter, qos, ...plainly }, undefined, this.stage.step)
     const ending = this.markEnding([filter])
     this.session?.subscriptions.push(held)
-    const isCertain = this.questions.size === 0
+    const isCertain = this.pendingRequests.size === 0
     const granted = (): void => {
       if (!isCertain) return
       this.end(ending)
@@ -263,7 +263,7 @@ export class Client implements Correspondent {
   /** An operator unsubscribes for it: what to call when that is done. As above. */
   beUnsubscribed(filter: string): () => void {
     const ending = this.markEnding([filter]).filter(({ request }) => request.filter === filter)
-    const isCertain = this.questions.size === 0
+    const isCertain = this.pendingRequests.size === 0
     return () => (isCertain ? this.end(ending) : undefined)
   }
 
@@ -342,7 +342,7 @@ export class Client implements Correspondent {
   /** Its own packets on the old connection do not count any more; the session goes on. */
   private leaveOldConnection(): void {
     this.stage.cancel(this.ping)
-    this.questions.clear()
+    this.pendingRequests.clear()
     this.inbox.forgetAliases()
     this.outbox.forgetAliases()
     for (const held of this.session?.subscriptions ?? []) {
@@ -435,11 +435,11 @@ export class Client implements Correspondent {
   }
 
   private takeSuback(suback: SubackPacket): void {
-    const question = this.questions.get(suback.packetId)
-    if (question === undefined)
+    const request = this.pendingRequests.get(suback.packetId)
+    if (request === undefined)
       return this.stage.fail(`the broker sent SUBACK ${suback.packetId} to ${this.id}, which had not asked`)
-    this.questions.delete(suback.packetId)
-    const { held, ending } = question
+    this.pendingRequests.delete(suback.packetId)
+    const { held, ending } = request
     if (held.length !== suback.reasonCodes.length)
       this.stage.fail(
         `the broker answered ${held.length} filters of ${this.id} with ${suback.reasonCodes.length} codes`,
@@ -458,11 +458,11 @@ export class Client implements Correspondent {
   }
 
   private takeUnsuback(unsuback: UnsubackPacket): void {
-    const question = this.questions.get(unsuback.packetId)
-    if (question === undefined)
+    const request = this.pendingRequests.get(unsuback.packetId)
+    if (request === undefined)
       return this.stage.fail(`the broker sent UNSUBACK ${unsuback.packetId} to ${this.id}, which had not asked`)
-    this.questions.delete(unsuback.packetId)
-    this.end(question.ending)
+    this.pendingRequests.delete(unsuback.packetId)
+    this.end(request.ending)
   }
 
   private end(ending: readonly HeldSubscription[]): void {
@@ -482,7 +482,7 @@ export class Client implements Correspondent {
   takePacketId(): PacketId {
     const outgoing = this.session?.outgoing
     do this.lastPacketId = (this.lastPacketId % 65_535) + 1
-    while (outgoing?.has(this.lastPacketId) === true || this.questions.has(this.lastPacketId))
+    while (outgoing?.has(this.lastPacketId) === true || this.pendingRequests.has(this.lastPacketId))
     return this.lastPacketId
   }
 

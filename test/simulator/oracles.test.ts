@@ -194,7 +194,7 @@ function heldBack(afterMs = 1_000): { world: World; author: Client; listener: Cl
   const rules = new ScenarioRules(world)
   rules.answerMs = () => 0
   world.host.traits.permissions = rules
-  world.host.traits.mayDo = (question) => rules.learn(question)
+  world.host.traits.mayDo = (request) => rules.learn(request)
   world.start()
   const listener = world.connect('listener')
   listener.subscribe('t/#')

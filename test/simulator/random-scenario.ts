@@ -98,7 +98,7 @@ export class RandomScenario {
     yield* this.restartOnceMore()
   }
 
-  /** The last question, once the scenario is told. */
+  /** Checks the stored records after the end of the scenario. */
   judge(): Eventually<void> {
     return whenReady(this.world.recordStore.readAll(), (records) => checkRemains(this.world, this.actors, records))
   }
@@ -131,7 +131,7 @@ export class RandomScenario {
     if (this.features.mountpoint !== '') host.traits.listener = { mountpoint: this.features.mountpoint }
     // A client that floods it with messages that no subscriber can take must not hide from the oracles what was dropped for others.
     host.traits.mostDropEvents = Infinity
-    host.traits.decision = (question) => this.decisionOn(question.clientId)
+    host.traits.decision = (request) => this.decisionOn(request.clientId)
     if (world.stage.seed % 2 === 1) this.findMemory('normal')
   }
 

@@ -1,6 +1,6 @@
 // Drives one core as a shard does, in the simulated world: feeds it what happens, carries out what it wants.
 //
-//   network, disk, clock, links --handle--> core --takeOutputs--> sends, questions, closes, readers --> network, disk
+//   network, disk, clock, links --handle--> core --takeOutputs--> sends, requests, closes, readers --> network, disk
 //                                                --peerSends----> links
 //                                                --takeBatch----> disk --committed--> sendsAfterCommit
 
@@ -35,12 +35,12 @@ import type { PlannedEvent, Stage } from './stage.ts'
 /** What the core has put out in this turn so far. */
 interface Wanted {
   readonly touched: Set<BrokerStream>
-  readonly questions: CoreRequest[]
+  readonly requests: CoreRequest[]
   readonly closes: Close[]
   readonly readers: ReaderChange[]
 }
 
-const nothingWanted = (): Wanted => ({ touched: new Set(), questions: [], closes: [], readers: [] })
+const nothingWanted = (): Wanted => ({ touched: new Set(), requests: [], closes: [], readers: [] })
 
 /** A stream that does not close by itself is destroyed after so long. */
 const closeTimeoutMs = 5_000
@@ -336,7 +336,7 @@ export class ShardHost {
     if (outputs.peerSends.length > 0) for (const link of this.links.values()) link.settle()
     this.around.events.push(...outputs.events)
     for (const event of outputs.events) if (event.event === 'message-dropped') this.freshDrops.add(event)
-    wanted.questions.push(...outputs.requests)
+    wanted.requests.push(...outputs.requests)
     wanted.readers.push(...outputs.readScheduler)
     for (const close of outputs.closes) {
       const stream = close.connection.output as BrokerStream
@@ -348,10 +348,10 @@ export class ShardHost {
   }
 
   private endTurn(): void {
-    const { touched, questions, closes, readers } = this.wanted
+    const { touched, requests, closes, readers } = this.wanted
     this.wanted = nothingWanted()
     this.flush(touched)
-    for (const question of questions) this.answer(question)
+    for (const request of requests) this.answer(request)
     for (const change of readers) this.setReader(change.connection.output as BrokerStream, change.isPaused)
     for (const close of closes) this.closeAfter(close)
     this.feedDisk()
@@ -405,36 +405,38 @@ export class ShardHost {
     })
   }
 
-  private answer(question: CoreRequest): void {
+  private answer(request: CoreRequest): void {
     const core = this.running
-    if (question.kind === 'may-connect') {
-      const { decision, afterMs } = this.around.traits.decision(question)
+    if (request.kind === 'may-connect') {
+      const { decision, afterMs } = this.around.traits.decision(request)
       this.around.stage.after(afterMs, () => {
-        if (this.running === core) this.handle({ kind: 'authentication-result', question: question.question, decision })
+        if (this.running === core)
+          this.handle({ kind: 'authentication-result', requestId: request.requestId, decision })
       })
       return
     }
-    if (question.kind === 'authenticate') {
-      const decision = this.around.traits.authenticate?.(question) ?? failedAuthentication
+    if (request.kind === 'authenticate') {
+      const decision = this.around.traits.authenticate?.(request) ?? failedAuthentication
       this.around.stage.after(0, () => {
-        if (this.running === core) this.handle({ kind: 'authentication-result', question: question.question, decision })
+        if (this.running === core)
+          this.handle({ kind: 'authentication-result', requestId: request.requestId, decision })
       })
       return
     }
-    if (question.kind === 'may-do') {
-      this.around.stage.after(this.around.traits.mayDo?.(question) ?? 0, () => {
-        if (this.running === core) this.handle({ kind: 'permission-ready', question: question.question })
+    if (request.kind === 'may-do') {
+      this.around.stage.after(this.around.traits.mayDo?.(request) ?? 0, () => {
+        if (this.running === core) this.handle({ kind: 'permission-ready', requestId: request.requestId })
       })
       return
     }
-    if (question.kind === 'load-message') {
-      this.disk.readMessage(question.of, (message) => {
-        if (this.running === core) this.handle({ kind: 'message-loaded', question: question.question, message })
+    if (request.kind === 'load-message') {
+      this.disk.readMessage(request.of, (message) => {
+        if (this.running === core) this.handle({ kind: 'message-loaded', requestId: request.requestId, message })
       })
       return
     }
-    this.disk.readQueue(question, ({ records, isEnd }) => {
-      if (this.running === core) this.handle({ kind: 'queue-loaded', question: question.question, records, isEnd })
+    this.disk.readQueue(request, ({ records, isEnd }) => {
+      if (this.running === core) this.handle({ kind: 'queue-loaded', requestId: request.requestId, records, isEnd })
     })
   }
 

@@ -217,16 +217,16 @@ export class ShardReads {
   private readonly reads: SlowReads
   private readonly loads: QueueReads
   private readonly life: Life
-  private readonly askers: Map<number, { question: LoadQueue; answer: (slice: QueueSlice) => void }>
+  private readonly askers: Map<number, { request: LoadQueue; answer: (slice: QueueSlice) => void }>
 
   constructor(reads: SlowReads, life: Life, store: Store) {
     this.reads = reads
     this.life = life
     this.askers = new Map()
     this.loads = new QueueReads(store, {
-      answer: ({ question, records, isEnd }) => {
-        const asker = this.askers.get(question)
-        this.askers.delete(question)
+      answer: ({ requestId, records, isEnd }) => {
+        const asker = this.askers.get(requestId)
+        this.askers.delete(requestId)
         if (asker !== undefined && !this.life.isOver) this.take(asker, { records, isEnd })
       },
       noteFailure: () => void reads.failuresTold++,
@@ -235,13 +235,13 @@ export class ShardReads {
     })
   }
 
-  add(question: LoadQueue, committedBatch: number, answer: (slice: QueueSlice) => void): void {
-    const { clientId } = question
+  add(request: LoadQueue, committedBatch: number, answer: (slice: QueueSlice) => void): void {
+    const { clientId } = request
     this.reads.parts++
-    this.askers.set(question.question, { question, answer })
+    this.askers.set(request.requestId, { request, answer })
     count(this.life.asked, clientId, 1)
     this.reads.noteUse(this.life, clientId)
-    this.loads.add(question, committedBatch)
+    this.loads.add(request, committedBatch)
     this.reads.stage.notePromises()
     this.reads.whenStep({ clientId, at: 'asked' })
   }
@@ -256,13 +256,13 @@ export class ShardReads {
   }
 
   private take(
-    { question, answer }: { question: LoadQueue; answer: (slice: QueueSlice) => void },
+    { request, answer }: { request: LoadQueue; answer: (slice: QueueSlice) => void },
     slice: QueueSlice,
   ): void {
-    const { clientId } = question
+    const { clientId } = request
     count(this.life.asked, clientId, -1)
     this.reads.noteUse(this.life, clientId)
-    this.check(question, slice)
+    this.check(request, slice)
     answer(slice)
     this.reads.whenStep({ clientId, at: 'answered' })
   }

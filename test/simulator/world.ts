@@ -236,10 +236,10 @@ export class World implements Surroundings {
 
   /** Commands of an administrator. Undefined: the broker has not responded yet. */
   command(command: Command): CommandResult | undefined {
-    const question = ++this.lastCommand
-    this.host.handle({ kind: 'command', question, command })
+    const requestId = ++this.lastCommand
+    this.host.handle({ kind: 'command', requestId, command })
     this.settle()
-    return this.events('command-done').find((event) => event.question === question)?.result
+    return this.events('command-done').find((event) => event.requestId === requestId)?.result
   }
 
   /** Bytes that the broker says it holds in memory, of all shards. */

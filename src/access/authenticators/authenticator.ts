@@ -19,8 +19,8 @@ export interface Attempt {
 }
 
 /** The client is authenticated. */
-export interface Success {
-  readonly result: 'success'
+export interface Accepted {
+  readonly result: 'accepted'
   /** The user name of the client from now on. */
   readonly username: string | undefined
   readonly isSuperuser: boolean
@@ -33,29 +33,29 @@ export interface Success {
 }
 
 /** The credentials are wrong: no further authenticator is called. */
-export interface Rejection {
-  readonly result: 'reject'
+export interface Refused {
+  readonly result: 'refused'
   readonly reason: ReasonCode
   /** For administrators, without secrets. */
   readonly why: string
 }
 
 /** The authenticator could not decide, for example because its service does not answer. */
-export interface Failure {
+export interface Failed {
   readonly result: 'failed'
   readonly why: string
 }
 
 /** The authenticator does not know the client: the next one is called. */
-export interface Unknown {
-  readonly result: 'ignore'
+export interface UnknownClient {
+  readonly result: 'unknown-client'
 }
 
-export type Outcome = Success | Rejection | Failure | Unknown
+export type AuthenticatorResult = Accepted | Refused | Failed | UnknownClient
 
-export const unknownClient: Unknown = { result: 'ignore' }
+export const unknownClient: UnknownClient = { result: 'unknown-client' }
 
 export interface Authenticator {
   /** Returns at once if possible: a promise costs time for every connecting client. */
-  authenticate(attempt: Attempt): Outcome | Promise<Outcome>
+  authenticate(attempt: Attempt): AuthenticatorResult | Promise<AuthenticatorResult>
 }

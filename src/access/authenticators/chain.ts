@@ -1,6 +1,6 @@
 // The authenticators in order. The first that knows the client decides.
 //
-//   success -> accept        reject -> refuse        ignore -> next        failed -> hardened: refuse; legacy: next
+//   accepted, refused -> final        unknown-client -> next authenticator        failed -> hardened: final; legacy: next
 
 import { assert } from '../../protocol/index.ts'
 import type { AuthenticatorName } from '../access-settings.ts'
@@ -8,11 +8,11 @@ import {
   unknownClient,
   type Attempt,
   type Authenticator,
-  type Failure,
-  type Unknown,
-  type Outcome,
-  type Rejection,
-  type Success,
+  type Failed,
+  type UnknownClient,
+  type AuthenticatorResult,
+  type Refused,
+  type Accepted,
 } from './authenticator.ts'
 
 export interface ChainLink {
@@ -20,8 +20,8 @@ export interface ChainLink {
   readonly authenticator: Authenticator
 }
 
-/** With the name of the authenticator. */
-export type Decision = (Success | Rejection | Failure) & { readonly by: AuthenticatorName }
+/** A final result, with the name of the authenticator. */
+export type ChainResult = (Accepted | Refused | Failed) & { readonly by: AuthenticatorName }
 
 export class AuthenticationChain {
   readonly #links: readonly ChainLink[]
@@ -32,30 +32,34 @@ export class AuthenticationChain {
     this.#failingDenies = options.failingDenies
   }
 
-  /** `ignore`: no authenticator knows the client. Returns at once unless a service must be asked. */
-  run(attempt: Attempt): Decision | Unknown | Promise<Decision | Unknown> {
+  /** `unknown-client`: no authenticator knows the client. Returns at once unless a service must be asked. */
+  run(attempt: Attempt): ChainResult | UnknownClient | Promise<ChainResult | UnknownClient> {
     for (let index = 0; index < this.#links.length; index++) {
-      const outcome = this.#links[index].authenticator.authenticate(attempt)
-      if (outcome instanceof Promise) return this.#runFrom(attempt, index, outcome)
-      if (this.#isFinal(outcome)) return decisionOf(outcome, this.#links[index])
+      const result = this.#links[index].authenticator.authenticate(attempt)
+      if (result instanceof Promise) return this.#runFrom(attempt, index, result)
+      if (this.#isFinal(result)) return withName(result, this.#links[index])
     }
     return unknownClient
   }
 
-  async #runFrom(attempt: Attempt, from: number, first: Promise<Outcome>): Promise<Decision | Unknown> {
-    let outcome = await first
-    for (let index = from; ; outcome = await this.#links[index].authenticator.authenticate(attempt)) {
-      if (this.#isFinal(outcome)) return decisionOf(outcome, this.#links[index])
+  async #runFrom(
+    attempt: Attempt,
+    from: number,
+    first: Promise<AuthenticatorResult>,
+  ): Promise<ChainResult | UnknownClient> {
+    let result = await first
+    for (let index = from; ; result = await this.#links[index].authenticator.authenticate(attempt)) {
+      if (this.#isFinal(result)) return withName(result, this.#links[index])
       if (++index === this.#links.length) return unknownClient
     }
   }
 
-  #isFinal({ result }: Outcome): boolean {
-    return result === 'success' || result === 'reject' || (result === 'failed' && this.#failingDenies)
+  #isFinal({ result }: AuthenticatorResult): boolean {
+    return result === 'accepted' || result === 'refused' || (result === 'failed' && this.#failingDenies)
   }
 }
 
-function decisionOf(outcome: Outcome, { name }: ChainLink): Decision {
-  assert(outcome.result !== 'ignore', 'who ignores decides nothing')
-  return { ...outcome, by: name }
+function withName(result: AuthenticatorResult, { name }: ChainLink): ChainResult {
+  assert(result.result !== 'unknown-client', 'an authenticator that does not know the client cannot decide')
+  return { ...result, by: name }
 }

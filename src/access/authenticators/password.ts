@@ -1,11 +1,11 @@
 // Authenticates by the password of the user name or of the client ID. Either is sufficient. If one of them is known and
-// no password matches, the client is rejected.
+// no password matches, the client is refused.
 
 import { reasonCodes } from '../../protocol/index.ts'
 import type { PasswordHash } from '../../records/index.ts'
 import type { CredentialKind } from '../credentials/credential-table.ts'
 import { type HashedPassword, isPassword, simulateHashing } from '../credentials/password-hash.ts'
-import { unknownClient, type Attempt, type Authenticator, type Outcome } from './authenticator.ts'
+import { unknownClient, type Attempt, type Authenticator, type AuthenticatorResult } from './authenticator.ts'
 
 /** Where passwords are found: `CredentialTable`, or the users of a gateway. */
 export interface CredentialSource {
@@ -27,19 +27,19 @@ export class PasswordAuthenticator implements Authenticator {
     this.#defaultAlgorithm = defaultAlgorithm
   }
 
-  authenticate(attempt: Attempt): Outcome {
+  authenticate(attempt: Attempt): AuthenticatorResult {
     const byUsername = this.#compare('username', attempt.username, attempt)
     const byClientId = this.#compare('clientid', attempt.clientId, attempt)
     if (byUsername === undefined && byClientId === undefined) return unknownClient
     const fitting = byUsername?.isRight === true ? byUsername : byClientId
     if (fitting?.isRight !== true) {
-      return { result: 'reject', reason: reasonCodes.badUserNameOrPassword, why: 'the password is wrong' }
+      return { result: 'refused', reason: reasonCodes.badUserNameOrPassword, why: 'the password is wrong' }
     }
     // A client that knows only the password of the client ID has not proved its user name, which rules may use.
     const isWhoItSays = byUsername?.isRight !== false || attempt.connection.origin?.username !== undefined
     const username = isWhoItSays ? attempt.username : undefined
     const provesClientId = fitting === byClientId
-    return { result: 'success', username, isSuperuser: fitting.isSuperuser, provesClientId }
+    return { result: 'accepted', username, isSuperuser: fitting.isSuperuser, provesClientId }
   }
 
   /**

@@ -3,7 +3,7 @@
 
 import type { CertificateTraits } from '../../core/index.ts'
 import { reasonCodes } from '../../protocol/index.ts'
-import { unknownClient, type Attempt, type Authenticator, type Outcome } from './authenticator.ts'
+import { unknownClient, type Attempt, type Authenticator, type AuthenticatorResult } from './authenticator.ts'
 
 /** The part of a certificate that is the user name. */
 export type CertificateName = 'common_name' | 'subject' | 'serial_number' | 'fingerprint'
@@ -15,14 +15,14 @@ export class CertificateAuthenticator implements Authenticator {
     this.#name = name
   }
 
-  authenticate({ connection }: Attempt): Outcome {
+  authenticate({ connection }: Attempt): AuthenticatorResult {
     const { origin } = connection
     if (origin?.certificate === undefined) return unknownClient
     const username = origin.username ?? nameOf(origin.certificate, this.#name)
     if (username === undefined || username === '') {
-      return { result: 'reject', reason: reasonCodes.notAuthorized, why: `the certificate has no ${this.#name}` }
+      return { result: 'refused', reason: reasonCodes.notAuthorized, why: `the certificate has no ${this.#name}` }
     }
-    return { result: 'success', username, isSuperuser: false }
+    return { result: 'accepted', username, isSuperuser: false }
   }
 }
 
@@ -42,8 +42,8 @@ function nameOf(certificate: CertificateTraits, name: CertificateName): string |
 }
 
 export class PskAuthenticator implements Authenticator {
-  authenticate({ connection }: Attempt): Outcome {
+  authenticate({ connection }: Attempt): AuthenticatorResult {
     const username = connection.origin?.pskIdentity
-    return username === undefined ? unknownClient : { result: 'success', username, isSuperuser: false }
+    return username === undefined ? unknownClient : { result: 'accepted', username, isSuperuser: false }
   }
 }

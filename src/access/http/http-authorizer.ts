@@ -7,7 +7,12 @@
 import { hash, randomBytes } from 'node:crypto'
 import { type Connection, namespaceTopics } from '../../core/index.ts'
 import { reasonCodes } from '../../protocol/index.ts'
-import { unknownClient, type Attempt, type Authenticator, type Outcome } from '../authenticators/authenticator.ts'
+import {
+  unknownClient,
+  type Attempt,
+  type Authenticator,
+  type AuthenticatorResult,
+} from '../authenticators/authenticator.ts'
 import type { Placeholders } from '../placeholders.ts'
 import { ResponseCache } from './response-cache.ts'
 import { HttpClient, type HttpResponse, type HttpRequest, type HttpClientSettings } from './http-client.ts'
@@ -32,9 +37,9 @@ export interface HttpAction {
 }
 
 export type HttpDecision =
-  | { readonly says: 'allow'; /** Undefined: not stated. */ readonly isSuperuser: boolean | undefined }
-  | { readonly says: 'deny' | 'ignore' }
-  | { readonly says: 'nothing'; readonly why: string }
+  | { readonly result: 'allow'; /** Undefined: not stated. */ readonly isSuperuser: boolean | undefined }
+  | { readonly result: 'deny' | 'ignore' }
+  | { readonly result: 'failed'; readonly why: string }
 
 const maxCachedResponses = 10_000
 
@@ -55,13 +60,13 @@ export class HttpAuthorizer implements Authenticator {
     this.#client.close()
   }
 
-  authenticate(attempt: Attempt): Outcome | Promise<Outcome> {
+  authenticate(attempt: Attempt): AuthenticatorResult | Promise<AuthenticatorResult> {
     const { authRequest } = this.settings
     if (authRequest === undefined) return unknownClient
     const decision = this.#requestCached(fillRequest(authRequest, valuesOf(attempt)), attempt)
     return decision instanceof Promise
-      ? decision.then((found) => outcomeOf(found, attempt))
-      : outcomeOf(decision, attempt)
+      ? decision.then((found) => resultOf(found, attempt))
+      : resultOf(decision, attempt)
   }
 
   /** Returns whether all actions are allowed. If the service fails, they are not. */
@@ -69,7 +74,7 @@ export class HttpAuthorizer implements Authenticator {
     const { superRequest } = this.settings
     if (superRequest === undefined) return false
     const decision = await this.#requestCached(fillRequest(superRequest, valuesOf(attempt)), attempt)
-    return decision.says === 'allow' && decision.isSuperuser !== false
+    return decision.result === 'allow' && decision.isSuperuser !== false
   }
 
   get hasSuperuserRequest(): boolean {
@@ -79,7 +84,7 @@ export class HttpAuthorizer implements Authenticator {
   /** Without a cache, because the caller has one. */
   async authorize(action: HttpAction): Promise<HttpDecision> {
     const { aclRequest } = this.settings
-    if (aclRequest === undefined) return { says: 'ignore' }
+    if (aclRequest === undefined) return { result: 'ignore' }
     const values = {
       ...valuesOf({ ...action, password: undefined }),
       topic: action.topic,
@@ -95,14 +100,14 @@ export class HttpAuthorizer implements Authenticator {
     if (known !== undefined) return known
     return this.#ask(ask, connection).then((decision) => {
       // A service that failed may work at the next request.
-      if (decision.says !== 'nothing') this.#cache.put(key, decision, nowMs)
+      if (decision.result !== 'failed') this.#cache.put(key, decision, nowMs)
       return decision
     })
   }
 
   async #ask(ask: HttpRequest, connection: Connection): Promise<HttpDecision> {
     const answer = await this.#client.ask(ask, () => connection.now.state !== 'closed')
-    return 'failure' in answer ? noDecision(`the service ${answer.failure}`) : decisionOf(answer)
+    return 'failure' in answer ? failed(`the service ${answer.failure}`) : decisionOf(answer)
   }
 }
 
@@ -122,15 +127,15 @@ function valuesOf(who: Pick<Attempt, 'connection' | 'namespace' | 'clientId' | '
   }
 }
 
-function outcomeOf(decision: HttpDecision, { username }: Attempt): Outcome {
-  switch (decision.says) {
+function resultOf(decision: HttpDecision, { username }: Attempt): AuthenticatorResult {
+  switch (decision.result) {
     case 'allow':
-      return { result: 'success', username, isSuperuser: decision.isSuperuser === true }
+      return { result: 'accepted', username, isSuperuser: decision.isSuperuser === true }
     case 'deny':
-      return { result: 'reject', reason: reasonCodes.badUserNameOrPassword, why: 'the service says no' }
+      return { result: 'refused', reason: reasonCodes.badUserNameOrPassword, why: 'the service denied access' }
     case 'ignore':
       return unknownClient
-    case 'nothing':
+    case 'failed':
       return { result: 'failed', why: decision.why }
     default:
       return decision satisfies never
@@ -139,15 +144,13 @@ function outcomeOf(decision: HttpDecision, { username }: Attempt): Outcome {
 
 function decisionOf({ status, contentType, body }: HttpResponse): HttpDecision {
   if (status === 200 || status === 204) return readBody(contentType, body)
-  if (status >= 400 && status < 500) return { says: 'deny' }
+  if (status >= 400 && status < 500) return { result: 'deny' }
   const isRedirect = status >= 300 && status < 400
-  return noDecision(
-    isRedirect ? 'the service points elsewhere, which is not followed' : `the service answered ${status}`,
-  )
+  return failed(isRedirect ? 'the service points elsewhere, which is not followed' : `the service answered ${status}`)
 }
 
-const malformed = noDecision('the service answered with JSON that says nothing')
-const plainAllow: HttpDecision = { says: 'allow', isSuperuser: undefined }
+const malformed = failed('the service answered with JSON that is no decision')
+const plainAllow: HttpDecision = { result: 'allow', isSuperuser: undefined }
 
 function readBody(contentType: string, body: string): HttpDecision {
   const parsed = parseObject(body)
@@ -155,7 +158,7 @@ function readBody(contentType: string, body: string): HttpDecision {
     return parsed === undefined ? malformed : decisionOfBody(parsed)
   // Many services send a wrong content type or none: a JSON denial is honored anyway.
   if (parsed !== undefined && ('result' in parsed || 'is_superuser' in parsed)) return decisionOfBody(parsed)
-  return body.trim() === 'ignore' ? { says: 'ignore' } : plainAllow
+  return body.trim() === 'ignore' ? { result: 'ignore' } : plainAllow
 }
 
 function parseObject(body: string): Readonly<Record<string, unknown>> | undefined {
@@ -171,11 +174,11 @@ function decisionOfBody({
   result = 'allow',
   is_superuser: isSuperuser,
 }: Readonly<Record<string, unknown>>): HttpDecision {
-  if (result === 'deny' || result === 'ignore') return { says: result }
+  if (result === 'deny' || result === 'ignore') return { result }
   if (result !== 'allow') return malformed
-  return isSuperuser === undefined || typeof isSuperuser === 'boolean' ? { says: 'allow', isSuperuser } : malformed
+  return isSuperuser === undefined || typeof isSuperuser === 'boolean' ? { result: 'allow', isSuperuser } : malformed
 }
 
-function noDecision(why: string): HttpDecision {
-  return { says: 'nothing', why }
+function failed(why: string): HttpDecision {
+  return { result: 'failed', why }
 }

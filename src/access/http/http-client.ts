@@ -67,7 +67,7 @@ export class HttpClient {
     if (isForbiddenAddress(parameters.url.hostname))
       return Promise.resolve({ failure: 'has an address that is not asked' })
     if (this.#activeCount.size >= this.#settings.poolSize && this.#waiting.size >= this.#settings.maxWaiting) {
-      return Promise.resolve({ failure: 'has too many questions before it' })
+      return Promise.resolve({ failure: 'has too many waiting requests' })
     }
     return new Promise((resolve) => {
       const job: PendingRequest = {

@@ -5,8 +5,8 @@ import {
   unknownClient,
   type Attempt,
   type Authenticator,
-  type Outcome,
-  type Rejection,
+  type AuthenticatorResult,
+  type Refused,
 } from '../authenticators/authenticator.ts'
 import { fillPlaceholders } from '../placeholders.ts'
 import { checkToken, readTokenHeader, tokenPrefix, type Claims, type TokenCheck } from './token-check.ts'
@@ -44,11 +44,11 @@ export class TokenAuthenticator implements Authenticator {
     this.#readGrants = readGrants
   }
 
-  authenticate(attempt: Attempt): Outcome | Promise<Outcome> {
+  authenticate(attempt: Attempt): AuthenticatorResult | Promise<AuthenticatorResult> {
     const token = this.#settings.from === 'password' ? attempt.password?.toString('latin1') : attempt.username
     if (token === undefined) return unknownClient
     if (token.length > maxTokenBytes)
-      return token.startsWith(tokenPrefix) ? reject('the token is too long') : unknownClient
+      return token.startsWith(tokenPrefix) ? refuse('the token is too long') : unknownClient
     const header = readTokenHeader(token)
     if (header === undefined) return unknownClient
     const keys = this.#keys.filter(({ algorithms, keyId }) => {
@@ -56,11 +56,11 @@ export class TokenAuthenticator implements Authenticator {
       return mayBeIt && algorithms.includes(header.algorithm)
     })
     return keys.length === 0
-      ? reject('no key is known that such a token is signed with')
+      ? refuse('no key is known that such a token is signed with')
       : this.#check(token, keys, attempt)
   }
 
-  async #check(token: string, keys: readonly TokenKey[], attempt: Attempt): Promise<Outcome> {
+  async #check(token: string, keys: readonly TokenKey[], attempt: Attempt): Promise<AuthenticatorResult> {
     const { leewayMs } = this.#settings
     const latestMs = attempt.nowMs + leewayMs
     let checked: TokenCheck = { problem: 'no key fits', hasEnded: false }
@@ -69,27 +69,27 @@ export class TokenAuthenticator implements Authenticator {
       if (!('claims' in checked)) continue
       // An issuer's clock that is so far ahead also issues tokens that expire too late.
       const isOfTheFuture = (checked.claims.iat ?? 0) * 1_000 > latestMs
-      return isOfTheFuture ? reject('the token is issued in the future') : this.#admit(checked.claims, attempt)
+      return isOfTheFuture ? refuse('the token is issued in the future') : this.#admit(checked.claims, attempt)
     }
-    return reject('problem' in checked ? checked.problem : 'no key fits')
+    return refuse('problem' in checked ? checked.problem : 'no key fits')
   }
 
-  #admit(claims: Claims, attempt: Attempt): Outcome {
+  #admit(claims: Claims, attempt: Attempt): AuthenticatorResult {
     const { from, usernameClaim, aclClaim, endsWithToken, leewayMs } = this.#settings
     const names = { clientid: attempt.clientId, username: from === 'username' ? undefined : attempt.username }
     for (const [claim, pattern] of this.#settings.claims) {
       if (!matchesClaim(ownClaim(claims, claim), fillPlaceholders(pattern, names)))
-        return reject(`the claim ${claim} is another one`)
+        return refuse(`the claim ${claim} is another one`)
     }
     const named = usernameClaim === undefined ? names.username : ownClaim(claims, usernameClaim)
     if (usernameClaim !== undefined && typeof named !== 'string')
-      return reject(`the claim ${usernameClaim} is no user name`)
+      return refuse(`the claim ${usernameClaim} is no user name`)
     const acl = ownClaim(claims, aclClaim)
     const grants = acl === undefined ? undefined : this.#readGrants(acl)
-    if (acl !== undefined && grants === undefined) return reject(`the claim ${aclClaim} is not of a form that is known`)
+    if (acl !== undefined && grants === undefined) return refuse(`the claim ${aclClaim} is not of a form that is known`)
     // The library has verified that `exp` is a number.
     const expiresAtMs = endsWithToken ? (claims.exp ?? 0) * 1_000 + leewayMs : undefined
-    return { result: 'success', username: named as string | undefined, isSuperuser: false, expiresAtMs, grants }
+    return { result: 'accepted', username: named as string | undefined, isSuperuser: false, expiresAtMs, grants }
   }
 }
 
@@ -107,6 +107,6 @@ function matchesClaim(claim: unknown, expected: string): boolean {
 }
 
 /** The same response as for a wrong password. */
-function reject(why: string): Rejection {
-  return { result: 'reject', reason: reasonCodes.badUserNameOrPassword, why }
+function refuse(why: string): Refused {
+  return { result: 'refused', reason: reasonCodes.badUserNameOrPassword, why }
 }

@@ -1,4 +1,4 @@
-// Options that say which broker a command of `ctl` is for. They may also stand before the command: `ctl --data DIR clients list`.
+// Options that select the broker of a `ctl` command. They are also accepted before the command: `ctl --data DIR clients list`.
 
 import { ctlCommands } from './commands/all.ts'
 
@@ -7,7 +7,7 @@ interface BrokerOption {
   readonly description: string
 }
 
-/** Of each command that asks a broker. */
+/** Options of every command that connects to a broker. */
 export const brokerOptions: readonly BrokerOption[] = [
   {
     flags: '--data <directory>',
@@ -21,31 +21,31 @@ export const brokerOptions: readonly BrokerOption[] = [
   { flags: '--username <name>', description: 'user name of an account, or ID of an API key' },
   { flags: '--password-stdin', description: 'read the password from stdin (default: ask on the terminal)' },
   { flags: '--token-stdin', description: 'sign in with a JSON Web Token, read from stdin' },
-  { flags: '--namespace <name>', description: 'only this namespace, where a command has to do with one' },
+  { flags: '--namespace <name>', description: 'act within this namespace' },
 ]
 
-/** Of each command. */
+/** An option of every command. */
 export const jsonOption: BrokerOption = { flags: '--json', description: 'print one JSON document' }
 
-/** The words of `godwit ctl ...` with such options, where they stand before the name of the command, behind it. Other words as they are. */
-export function optionsBehindCommand(words: readonly string[]): readonly string[] {
-  if (words[0] !== 'ctl') return words
+/** Moves these options from before the name of the `ctl` command to after it. Other command lines are returned unchanged. */
+export function moveOptionsAfterCommand(args: readonly string[]): readonly string[] {
+  if (args[0] !== 'ctl') return args
   const path: string[] = []
   const options: string[] = []
   let at = 1
-  while (at < words.length && !ctlCommands.some(({ name }) => name === path.join(' '))) {
-    const count = wordsOfOption(words[at] ?? '')
-    if (count === 0) path.push(words[at] ?? '')
-    options.push(...words.slice(at, at + count))
+  while (at < args.length && !ctlCommands.some(({ name }) => name === path.join(' '))) {
+    const count = countOfOption(args[at] ?? '')
+    if (count === 0) path.push(args[at] ?? '')
+    options.push(...args.slice(at, at + count))
     at += Math.max(1, count)
   }
-  return ['ctl', ...path, ...options, ...words.slice(at)]
+  return ['ctl', ...path, ...options, ...args.slice(at)]
 }
 
-/** 0: it is none of these options. `--data=DIR` is one word. */
-function wordsOfOption(word: string): number {
-  const [name] = word.split('=', 1)
+/** Returns the number of arguments of an option with its value: 1 for `--data=DIR`, 2 for `--data DIR`, 0 if it is none of these options. */
+function countOfOption(argument: string): number {
+  const [name] = argument.split('=', 1)
   const option = [...brokerOptions, jsonOption].find(({ flags }) => flags.split(' ')[0] === name)
   if (option === undefined) return 0
-  return option.flags.includes('<') && !word.includes('=') ? 2 : 1
+  return option.flags.includes('<') && !argument.includes('=') ? 2 : 1
 }

@@ -25,8 +25,8 @@ export async function convertExport(file: string, folder: string): Promise<Outco
     const converted = convertEmqx4Export(await readFile(file, 'utf8'))
     const path = await writeConverted(converted.members, resolve(folder))
     const counts = [...converted.members.values()].map(({ table, count }) => `${table}: ${count}`)
-    const words = [...counts, ...converted.skipped.map((line) => `left behind: ${line}`), `The archive is ${path}`]
-    return { text: words.join('\n'), document: { path, left: converted.skipped } }
+    const lines = [...counts, ...converted.skipped.map((line) => `left behind: ${line}`), `The archive is ${path}`]
+    return { text: lines.join('\n'), document: { path, left: converted.skipped } }
   } catch (error) {
     const isExpected = error instanceof InvalidArchive || (error as NodeJS.ErrnoException).code !== undefined
     if (!isExpected) throw error

@@ -6,7 +6,7 @@ import type { ProgressOutput } from './progress-lines.ts'
 import type { Secrets } from './secrets.ts'
 
 export interface CtlCommand {
-  /** Words after `ctl`: `clients show`. */
+  /** One or two words, such as `clients show`; the first of two words is a group. */
   readonly name: string
   readonly description: string
   /** `<client>` is required; `[filters...]` is optional and can be repeated. */
@@ -26,21 +26,24 @@ export interface CtlOption {
 /** The arguments and options of one call, and the client of the API. */
 export interface CtlCall {
   readonly client: ApiClient
-  /** Values in the order of `arguments`; a repeated argument has all its values at the end. */
-  readonly words: readonly string[]
+  /** Values of `arguments`, in their order; the values of an argument that can be repeated are at the end. */
+  readonly operands: readonly string[]
   /** Options by their long flag in camel case (`dryRun`); true for a flag without a value. */
   readonly options: Readonly<Record<string, string | true | undefined>>
   readonly secrets: Secrets
   /** For progress before the outcome; it is not shown to programs. */
   readonly progress: ProgressOutput
-  readonly place: {
-    /** Absolute path of the installation. */
-    readonly root: string
-    /** The broker is on this machine and is called over its socket. */
-    readonly isSocket: boolean
-    /** Folder of the archives; undefined: the broker may be on another machine. */
-    readonly backupFolder: string | undefined
-  }
+  readonly archives: ArchiveLocation
+}
+
+/** Where the commands for archives look for files. */
+export interface ArchiveLocation {
+  /** Absolute path of the installation. */
+  readonly installationRoot: string
+  /** The command uses the control socket, so the broker is on this machine. */
+  readonly isLocal: boolean
+  /** Backup directory of the broker; undefined: the broker may be on another machine. */
+  readonly backupDirectory: string | undefined
 }
 
 /** One line of a table. */
@@ -66,13 +69,13 @@ export type Outcome =
   /** A sentence: the command failed on this side, not at the broker. */
   | { readonly problem: string }
 
-/** Returns the outcome that `show` makes of a reply. A failure is returned unchanged. */
-export async function shown<Reply>(asked: Promise<Result<Reply>>, show: (reply: Reply) => Outcome): Promise<Outcome> {
-  const result = await asked
+/** Returns the outcome that `show` makes of the reply, or the failure of the call. */
+export async function shown<Reply>(call: Promise<Result<Reply>>, show: (reply: Reply) => Outcome): Promise<Outcome> {
+  const result = await call
   return 'failure' in result ? result : show(result.reply)
 }
 
-/** Returns `done` with this sentence if the call succeeded. */
-export function doneAs(asked: Promise<Result<unknown>>, words: string): Promise<Outcome> {
-  return shown(asked, () => ({ done: words }))
+/** Returns `sentence` as the outcome of a call that succeeds, and its failure otherwise. */
+export function doneAs(call: Promise<Result<unknown>>, sentence: string): Promise<Outcome> {
+  return shown(call, () => ({ done: sentence }))
 }

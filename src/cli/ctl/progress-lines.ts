@@ -1,10 +1,10 @@
-// What goes on at the broker while a command waits for it: a line for each part, and on a terminal how far it is.
+// Shows the progress of the broker while a command waits: one line for each part, and on a terminal a bar.
 
 import type { ApiClient, Result } from '../../contract/index.ts'
 
 export interface ProgressOutput {
-  /** People look at it: a line may be written over. */
-  readonly isForPeople: boolean
+  /** The output is a terminal: a line can be overwritten. */
+  readonly isTerminal: boolean
   write(text: string): void
 }
 
@@ -15,45 +15,45 @@ const barWidth = 24
 export class ProgressLines {
   readonly #output: ProgressOutput
   readonly #client: Pick<ApiClient, 'get_backup_progress'>
-  readonly #wordsOf: (part: string) => string | undefined
-  readonly #said = new Set<string>()
+  readonly #textOf: (part: string) => string | undefined
+  readonly #shown = new Set<string>()
 
   constructor(
     output: ProgressOutput,
     client: Pick<ApiClient, 'get_backup_progress'>,
-    wordsOf: (part: string) => string | undefined,
+    textOf: (part: string) => string | undefined,
   ) {
     this.#output = output
     this.#client = client
-    this.#wordsOf = wordsOf
+    this.#textOf = textOf
   }
 
-  /** Of parts that ended before the first look. */
-  sayRest(parts: readonly string[]): void {
+  /** Prints the parts that ended before the first request for progress. */
+  printRemaining(parts: readonly string[]): void {
     for (const part of parts) this.#showPart(part)
   }
 
   #showPart(part: string): void {
-    const words = this.#said.has(part) ? undefined : this.#wordsOf(part)
-    this.#said.add(part)
-    if (words !== undefined) this.say(words)
+    const text = this.#shown.has(part) ? undefined : this.#textOf(part)
+    this.#shown.add(part)
+    if (text !== undefined) this.print(text)
   }
 
-  say(line: string): void {
-    this.#output.write(`${this.#output.isForPeople ? clearLine : ''}${line}\n`)
+  print(line: string): void {
+    this.#output.write(`${this.#output.isTerminal ? clearLine : ''}${line}\n`)
   }
 
-  /** Tells of the work of the broker until it has answered. */
-  async follow<Reply>(asked: Promise<Result<Reply>>): Promise<Result<Reply>> {
+  /** Shows progress until `call` is complete, and returns its result. */
+  async follow<Reply>(call: Promise<Result<Reply>>): Promise<Result<Reply>> {
     const state = { isOver: false }
-    const over = asked.finally(() => (state.isOver = true))
+    const over = call.finally(() => (state.isOver = true))
     // The caller that awaits the response reports its errors.
     over.catch(() => {})
     while (!state.isOver) {
       await Promise.race([over, new Promise((resolve) => setTimeout(resolve, refreshMs).unref())])
       if (!state.isOver) await this.#refresh()
     }
-    if (this.#output.isForPeople) this.#output.write(clearLine)
+    if (this.#output.isTerminal) this.#output.write(clearLine)
     return over
   }
 
@@ -62,7 +62,7 @@ export class ProgressLines {
     if ('failure' in found || found.reply.data === null) return
     const { part, done, total } = found.reply.data
     this.#showPart(part)
-    if (this.#output.isForPeople && part !== '') this.#output.write(`${clearLine}${barOf(done, total)} ${part} ${done}`)
+    if (this.#output.isTerminal && part !== '') this.#output.write(`${clearLine}${barOf(done, total)} ${part} ${done}`)
   }
 }
 

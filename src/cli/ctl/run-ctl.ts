@@ -1,4 +1,4 @@
-// One command of `godwit ctl`, from its words to its exit code.
+// Runs one command of `godwit ctl`: connects to the broker, prints the outcome and returns the exit code.
 
 import { join } from 'node:path'
 import type { ApiClient } from '../../contract/index.ts'
@@ -15,42 +15,49 @@ export interface CtlDependencies {
   readonly terminal: Terminal
 }
 
-export interface CtlArguments extends Pick<CtlCall, 'words' | 'options'> {
-  readonly reach: ConnectOptions
+/** A parsed command line. */
+export interface CtlInvocation extends Pick<CtlCall, 'operands' | 'options'> {
+  readonly connect: ConnectOptions
   readonly asJson: boolean
 }
 
-/** Gives the exit code. */
-export async function runCtl(command: CtlCommand, said: CtlArguments, dependencies: CtlDependencies): Promise<number> {
+/** Returns the exit code: 0, 1 for a failure, 2 for wrong usage. */
+export async function runCtl(
+  command: CtlCommand,
+  invocation: CtlInvocation,
+  dependencies: CtlDependencies,
+): Promise<number> {
   const secrets = new InputSecrets(dependencies.terminal)
-  const outcome = await outcomeOf(command, said, { ...dependencies, secrets }).finally(() => secrets.close())
-  return printOutcome(outcome, dependencies.terminal, said.asJson)
+  const outcome = await outcomeOf(command, invocation, { ...dependencies, secrets }).finally(() => secrets.close())
+  return printOutcome(outcome, dependencies.terminal, invocation.asJson)
 }
 
 async function outcomeOf(
   command: CtlCommand,
-  said: CtlArguments,
+  invocation: CtlInvocation,
   { installation, terminal, secrets }: CtlDependencies & { readonly secrets: Secrets },
 ): Promise<Outcome> {
-  const place = { root: installation.root, isSocket: said.reach.url === undefined, backupFolder: undefined }
-  const surroundings = { secrets, place, progress: progressOn(terminal, said.asJson) }
-  if (command.isLocal === true) return command.run({ ...said, ...surroundings, client: noClient })
-  const reached = await connectApi(said.reach, installation, secrets)
-  if ('usage' in reached) return reached
-  const { client, dataDirectory } = reached
-  const backupFolder = dataDirectory && backupFolderOf(dataDirectory, said.reach.namespace)
-  const outcome = await command.run({ ...said, ...surroundings, client, place: { ...place, backupFolder } })
+  const { connect, asJson } = invocation
+  const isLocal = connect.url === undefined
+  const archives = { installationRoot: installation.root, isLocal, backupDirectory: undefined }
+  const call = { ...invocation, secrets, archives, progress: progressOn(terminal, asJson) }
+  if (command.isLocal === true) return command.run({ ...call, client: noClient })
+  const connected = await connectApi(connect, installation, secrets)
+  if ('usage' in connected) return connected
+  const { client, dataDirectory, explain } = connected
+  const backupDirectory = dataDirectory && backupDirectoryOf(dataDirectory, connect.namespace)
+  const outcome = await command.run({ ...call, client, archives: { ...archives, backupDirectory } })
   const isUnreachable = 'failure' in outcome && outcome.failure.kind === 'unreachable'
-  return isUnreachable ? { problem: reached.explain(outcome.failure) } : outcome
+  return isUnreachable ? { problem: explain(outcome.failure) } : outcome
 }
 
-function backupFolderOf(dataDirectory: string, namespace: string | undefined): string {
+function backupDirectoryOf(dataDirectory: string, namespace: string | undefined): string {
   return join(dataDirectory, 'backup', ...(namespace === undefined ? [] : ['ns', namespace]))
 }
 
 function progressOn(terminal: Terminal, asJson: boolean): ProgressOutput {
   return {
-    isForPeople: terminal.isTerminal && !asJson,
+    isTerminal: terminal.isTerminal && !asJson,
     write: (text) => {
       if (!asJson) terminal.say(text)
     },

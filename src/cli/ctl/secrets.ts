@@ -1,17 +1,17 @@
-// Passwords: from the terminal, unseen, or from stdin, one to a line. Never from the words of the command, which every
-// account of the machine can read.
+// Reads passwords: hidden from the terminal, or from stdin, one per line. Arguments are not used, because every user of the
+// system can read them.
 
 import { createInterface, type Interface } from 'node:readline'
 import type { Terminal, TextInput } from '../terminal.ts'
 
 export interface Secrets {
-  /** The next one; a sentence where there is none. `prompt`: what people are asked for. */
+  /** Reads the next secret, or returns a sentence if there is none. `prompt` names the secret, on the terminal and in that sentence. */
   next(prompt: string): Promise<{ readonly secret: string } | { readonly usage: string }>
   /** Whether the user confirms; undefined: there is no terminal. */
-  confirm(question: string): Promise<boolean | undefined>
+  confirm(prompt: string): Promise<boolean | undefined>
 }
 
-/** Longer lines are no passwords. */
+/** Maximum length of a password, in UTF-16 code units. */
 const maxSecretLength = 65_535
 
 export class InputSecrets implements Secrets {
@@ -38,9 +38,9 @@ export class InputSecrets implements Secrets {
     return secret.length > maxSecretLength ? { usage: `${prompt}: it is too long` } : { secret }
   }
 
-  async confirm(question: string): Promise<boolean | undefined> {
+  async confirm(prompt: string): Promise<boolean | undefined> {
     if (this.#input.isTTY !== true) return undefined
-    this.#prompts.write(`${question} (y/N) `)
+    this.#prompts.write(`${prompt} (y/N) `)
     return /^y(es)?$/i.test((await this.#nextLine())?.trim() ?? '')
   }
 

@@ -22,12 +22,12 @@ import { completeCommand, completeCommandWhenCommitted } from './command-results
 type Publication = Extract<Command, { name: 'publish' }>
 
 /** Publishes to all topics of the command or to none. */
-export function publishAsAdmin(state: BrokerState, question: RequestId, command: Publication): void {
+export function publishAsAdmin(state: BrokerState, requestId: RequestId, command: Publication): void {
   const messages: AdminMessage[] = []
   for (const text of [command.topic, ...(command.furtherTopics ?? [])]) {
     const message = messageFor(state, text, command)
     const why = typeof message === 'string' ? message : refusalOf(state, message)
-    if (why !== undefined) return completeCommand(state.outputs, question, { done: false, why })
+    if (why !== undefined) return completeCommand(state.outputs, requestId, { done: false, why })
     if (typeof message !== 'string') messages.push(message)
   }
   const barrier = new CommitBarrier()
@@ -42,7 +42,7 @@ export function publishAsAdmin(state: BrokerState, question: RequestId, command:
   }
   const counted = command.wantsDeliveries === true ? { deliveries } : undefined
   barrier.arrive()
-  completeCommandWhenCommitted(state, question, { result: { done: true, matched, ...counted }, barrier })
+  completeCommandWhenCommitted(state, requestId, { result: { done: true, matched, ...counted }, barrier })
 }
 
 interface AdminMessage {

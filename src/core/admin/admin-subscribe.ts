@@ -24,23 +24,23 @@ type Subscribing = Extract<Command, { name: 'subscribe' }>
 
 export function subscribeAsAdmin(
   state: AckParts & SubscribeParts & Parts<'ids' | 'memory' | 'sessions'>,
-  question: RequestId,
+  requestId: RequestId,
   command: Subscribing,
 ): void {
   const { clientId, filter } = command
   const session = state.sessions.get(clientId)
-  if (session === undefined) return completeCommand(state.outputs, question, { done: false, why: 'no-such-client' })
+  if (session === undefined) return completeCommand(state.outputs, requestId, { done: false, why: 'no-such-client' })
   const mounted = mountedFilter(session.mountpoint, filter)
-  if (mounted === undefined) return completeCommand(state.outputs, question, { done: false, why: 'invalid-topic' })
+  if (mounted === undefined) return completeCommand(state.outputs, requestId, { done: false, why: 'invalid-topic' })
   const why = reasonNotToSubscribe(state, session, mounted)
-  if (why !== undefined) return completeCommand(state.outputs, question, { done: false, why })
+  if (why !== undefined) return completeCommand(state.outputs, requestId, { done: false, why })
   const { peerTable } = state
   const exclusive = splitExclusiveFilter(mounted)
   const isHeld = session.subscriptions?.has(mounted) === true
   if (peerTable === undefined || exclusive === undefined || isHeld)
-    return subscribeNow(state, question, { session, mounted, qos: command.qos, options: command.options })
+    return subscribeNow(state, requestId, { session, mounted, qos: command.qos, options: command.options })
   const { qos, options } = command
-  const wanted: ExclusiveCommand = { question, clientId, mounted, exclusive, qos, options }
+  const wanted: ExclusiveCommand = { requestId, clientId, mounted, exclusive, qos, options }
   const owner = ownerOf(exclusive, peerTable.shard.count)
   if (owner === peerTable.shard.own) {
     const isGiven = peerTable.exclusive.acquire(exclusive, owner, clientId)
@@ -48,12 +48,12 @@ export function subscribeAsAdmin(
   }
   // The shard of the registry is restarting, so nothing says whether the filter is free.
   if (peerTable.peer(owner).link === undefined)
-    return completeCommand(state.outputs, question, { done: false, why: 'shard-behind' })
+    return completeCommand(state.outputs, requestId, { done: false, why: 'shard-behind' })
   const asked = state.ids.nextSerial()
   peerTable.exclusiveCommands.set(asked, wanted)
   state.outputs.peerSends.push({
     to: owner,
-    message: { kind: 'exclusive-wanted', question: asked, filter: exclusive, clientId },
+    message: { kind: 'exclusive-wanted', requestId: asked, filter: exclusive, clientId },
   })
 }
 
@@ -61,16 +61,16 @@ export function subscribeAsAdmin(
 export function handleExclusiveOutcome(
   state: AckParts & SubscribeParts & Parts<'memory' | 'sessions'>,
   peerTable: PeerTable,
-  { question, clientId, mounted, exclusive, qos, options }: ExclusiveCommand,
+  { requestId, clientId, mounted, exclusive, qos, options }: ExclusiveCommand,
   outcome: 'given' | CommandFailure,
 ): void {
-  if (outcome !== 'given') return completeCommand(state.outputs, question, { done: false, why: outcome })
+  if (outcome !== 'given') return completeCommand(state.outputs, requestId, { done: false, why: outcome })
   const session = state.sessions.get(clientId)
   const why = session === undefined ? 'no-such-client' : reasonNotToSubscribe(state, session, mounted)
   if (session !== undefined && why === undefined)
-    return subscribeNow(state, question, { session, mounted, qos, options })
+    return subscribeNow(state, requestId, { session, mounted, qos, options })
   if (session?.subscriptions?.has(mounted) !== true) releaseAtOwner(state.outputs, peerTable, exclusive, clientId)
-  completeCommand(state.outputs, question, { done: false, why: why ?? 'no-such-client' })
+  completeCommand(state.outputs, requestId, { done: false, why: why ?? 'no-such-client' })
 }
 
 interface Subscribed {
@@ -82,7 +82,7 @@ interface Subscribed {
 
 function subscribeNow(
   state: SubscribeParts & Parts<'settings' | 'storage'>,
-  question: RequestId,
+  requestId: RequestId,
   { session, mounted, qos, options: wanted }: Subscribed,
 ): void {
   const granted = qos < state.settings.maximumQoS ? qos : state.settings.maximumQoS
@@ -90,7 +90,7 @@ function subscribeNow(
   const options = { ...usual, ...wanted, qos: granted }
   const added = subscribe(state, session, mounted, { ...options, identifier: undefined, raisesTo: 0 })
   const seen = state.peerTable === undefined ? undefined : barrierForFilters(state.peerTable, [mounted])
-  completeAfterCommit(state, question, { session, result: { done: true, matched: 1 }, seen })
+  completeAfterCommit(state, requestId, { session, result: { done: true, matched: 1 }, seen })
   if (state.rules.triggers.wanted['session-subscribed'])
     recordSubscription(state, 'session-subscribed', session, { filter: mounted, qos: granted, properties: undefined })
   startRetainedReplay(state, session, mounted, added)
@@ -109,24 +109,24 @@ function reasonNotToSubscribe(
 
 export function unsubscribeAsAdmin(
   state: SubscribeParts & Parts<'sessions' | 'storage'>,
-  question: RequestId,
+  requestId: RequestId,
   { clientId, filter }: Extract<Command, { name: 'unsubscribe' }>,
 ): void {
   const session = state.sessions.get(clientId)
-  if (session === undefined) return completeCommand(state.outputs, question, { done: false, why: 'no-such-client' })
+  if (session === undefined) return completeCommand(state.outputs, requestId, { done: false, why: 'no-such-client' })
   const mounted = mountedFilter(session.mountpoint, filter)
   const wasThere = mounted !== undefined && unsubscribe(state, session, mounted)
-  completeAfterCommit(state, question, { session, result: { done: true, matched: wasThere ? 1 : 0 }, seen: undefined })
+  completeAfterCommit(state, requestId, { session, result: { done: true, matched: wasThere ? 1 : 0 }, seen: undefined })
 }
 
 /** Completes the command after the commit, and for several shards after each peer knows the filter. */
 function completeAfterCommit(
   state: Parts<'batches' | 'outputs' | 'storage'>,
-  question: RequestId,
+  requestId: RequestId,
   { session, result, seen }: { session: Session; result: CommandResult; seen: CommitBarrier | undefined },
 ): void {
   const barrier = seen ?? new CommitBarrier()
   if (session.stored !== undefined) addOpenBatch(state, barrier)
   barrier.arrive()
-  completeCommandWhenCommitted(state, question, { result, barrier })
+  completeCommandWhenCommitted(state, requestId, { result, barrier })
 }

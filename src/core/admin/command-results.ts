@@ -10,28 +10,28 @@ import type { RequestId } from '../model/inputs.ts'
 import type { CommandResult } from '../model/outputs.ts'
 import type { CommitBarrier } from '../model/commit-barrier.ts'
 
-export function completeCommand(outputs: OutputLists, question: RequestId, result: CommandResult): void {
-  outputs.events.push({ event: 'command-done', question, result })
+export function completeCommand(outputs: OutputLists, requestId: RequestId, result: CommandResult): void {
+  outputs.events.push({ event: 'command-done', requestId, result })
 }
 
 /** Completes the command when the barrier is complete; a refusal of a peer is its result. */
 export function completeCommandWhenCommitted(
   state: Parts<'outputs' | 'storage'>,
-  question: RequestId,
+  requestId: RequestId,
   { result, barrier }: { result: CommandResult; barrier: CommitBarrier },
 ): void {
-  if (barrier.isComplete) return completeCommand(state.outputs, question, resultOf(result, barrier))
-  state.storage.pendingCommands.add(question)
+  if (barrier.isComplete) return completeCommand(state.outputs, requestId, resultOf(result, barrier))
+  state.storage.pendingCommands.add(requestId)
   barrier.whenComplete(() => {
-    if (state.storage.pendingCommands.delete(question))
-      completeCommand(state.outputs, question, resultOf(result, barrier))
+    if (state.storage.pendingCommands.delete(requestId))
+      completeCommand(state.outputs, requestId, resultOf(result, barrier))
   })
 }
 
 /** Completes all waiting commands with `storage-failing`. Their changes are written when the store works again. */
 export function failPendingCommands(state: Parts<'outputs' | 'storage'>): void {
-  for (const question of state.storage.pendingCommands)
-    completeCommand(state.outputs, question, { done: false, why: 'storage-failing' })
+  for (const requestId of state.storage.pendingCommands)
+    completeCommand(state.outputs, requestId, { done: false, why: 'storage-failing' })
   state.storage.pendingCommands.clear()
 }
 

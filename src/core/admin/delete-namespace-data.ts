@@ -20,10 +20,11 @@ import { completeCommand, completeCommandWhenCommitted } from './command-results
 /** Ends the sessions; `matched` in the result is their number. */
 export function endNamespaceSessions(
   state: BrokerState,
-  question: RequestId,
+  requestId: RequestId,
   { namespace, clientIds }: Extract<Command, { name: 'end-sessions' }>,
 ): void {
-  if (!state.storage.isHealthy) return completeCommand(state.outputs, question, { done: false, why: 'storage-failing' })
+  if (!state.storage.isHealthy)
+    return completeCommand(state.outputs, requestId, { done: false, why: 'storage-failing' })
   const isOf = (name: string): boolean => isOfNamespace(clientIdIn(name), namespace)
   for (const [key, orphan] of state.wills.orphans) if (isOf(key)) dropOrphanWill(state, key, orphan)
   for (const name of state.wills.pending.keys()) if (isOf(name)) deleteWill(state, name)
@@ -39,20 +40,21 @@ export function endNamespaceSessions(
     session.expirySeconds = 0
     if (connection === undefined) endSession(state, session)
     else {
-      const text = 'its namespace is taken away'
+      const text = 'its namespace was deleted'
       endConnection(state, connection, { reason: reasonCodes.administrativeAction, text, publishWill: false })
     }
   }
-  completeWhenStored(state, question, matched)
+  completeWhenStored(state, requestId, matched)
 }
 
 /** Deletes the retained messages of the topics; `matched` in the result is their number. */
 export function deleteRetainedOfTopics(
   state: Parts<'batches' | 'deadlines' | 'memory' | 'namespaces' | 'outputs' | 'retained' | 'storage'>,
-  question: RequestId,
+  requestId: RequestId,
   { topics }: Extract<Command, { name: 'forget-retained' }>,
 ): void {
-  if (!state.storage.isHealthy) return completeCommand(state.outputs, question, { done: false, why: 'storage-failing' })
+  if (!state.storage.isHealthy)
+    return completeCommand(state.outputs, requestId, { done: false, why: 'storage-failing' })
   let matched = 0
   for (const text of topics) {
     const topic = parseTopicName(text)
@@ -61,26 +63,27 @@ export function deleteRetainedOfTopics(
     state.deadlines.cancel('retained-expiry', topic)
     matched++
   }
-  completeWhenStored(state, question, matched)
+  completeWhenStored(state, requestId, matched)
 }
 
 /** Deletes one delayed message; `matched` in the result is 1, or 0 if no message has that ID. */
 export function deleteDelayed(
   state: Parts<'batches' | 'deadlines' | 'memory' | 'outputs' | 'storage' | 'wills'>,
-  question: RequestId,
+  requestId: RequestId,
   { id }: Extract<Command, { name: 'delete-delayed' }>,
 ): void {
-  if (!state.storage.isHealthy) return completeCommand(state.outputs, question, { done: false, why: 'storage-failing' })
-  completeWhenStored(state, question, dropDelayed(state, id) ? 1 : 0)
+  if (!state.storage.isHealthy)
+    return completeCommand(state.outputs, requestId, { done: false, why: 'storage-failing' })
+  completeWhenStored(state, requestId, dropDelayed(state, id) ? 1 : 0)
 }
 
 function completeWhenStored(
   state: Parts<'batches' | 'outputs' | 'storage'>,
-  question: RequestId,
+  requestId: RequestId,
   matched: number,
 ): void {
   const barrier = new CommitBarrier()
   if (matched > 0) addOpenBatch(state, barrier)
   barrier.arrive()
-  completeCommandWhenCommitted(state, question, { result: { done: true, matched }, barrier })
+  completeCommandWhenCommitted(state, requestId, { result: { done: true, matched }, barrier })
 }

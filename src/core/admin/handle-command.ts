@@ -17,32 +17,32 @@ import { publishAsAdmin } from './admin-publish.ts'
 import { subscribeAsAdmin, unsubscribeAsAdmin } from './admin-subscribe.ts'
 import { deleteDelayed, endNamespaceSessions, deleteRetainedOfTopics } from './delete-namespace-data.ts'
 
-export function handleCommand(state: BrokerState, question: RequestId, command: Command): void {
+export function handleCommand(state: BrokerState, requestId: RequestId, command: Command): void {
   switch (command.name) {
     case 'publish':
-      return publishAsAdmin(state, question, command)
+      return publishAsAdmin(state, requestId, command)
     case 'kick':
-      return kick(state, question, command)
+      return kick(state, requestId, command)
     case 'keep-alive':
-      return completeCommand(state.outputs, question, changeKeepAlive(state, command.clientId, command.seconds))
+      return completeCommand(state.outputs, requestId, changeKeepAlive(state, command.clientId, command.seconds))
     case 'clear-authorization-cache':
-      return completeCommand(state.outputs, question, clearAuthorizationCache(state.sessions, command.clientId))
+      return completeCommand(state.outputs, requestId, clearAuthorizationCache(state.sessions, command.clientId))
     case 'subscribe':
-      return subscribeAsAdmin(state, question, command)
+      return subscribeAsAdmin(state, requestId, command)
     case 'unsubscribe':
-      return unsubscribeAsAdmin(state, question, command)
+      return unsubscribeAsAdmin(state, requestId, command)
     case 'keep-retained':
-      return importRetained(state, question, command)
+      return importRetained(state, requestId, command)
     case 'end-sessions':
-      return endNamespaceSessions(state, question, command)
+      return endNamespaceSessions(state, requestId, command)
     case 'forget-retained':
-      return deleteRetainedOfTopics(state, question, command)
+      return deleteRetainedOfTopics(state, requestId, command)
     case 'keep-facts':
-      return keepFacts(state, question, command)
+      return keepFacts(state, requestId, command)
     case 'delete-delayed':
-      return deleteDelayed(state, question, command)
+      return deleteDelayed(state, requestId, command)
     case 'spool':
-      return spoolAsAdmin(state, question, command)
+      return spoolAsAdmin(state, requestId, command)
     default:
       command satisfies never
   }
@@ -50,23 +50,23 @@ export function handleCommand(state: BrokerState, question: RequestId, command: 
 
 function spoolAsAdmin(
   state: EnqueueParts & Parts<'storage'>,
-  question: RequestId,
+  requestId: RequestId,
   { clientId, publication }: Extract<Command, { name: 'spool' }>,
 ): void {
   const failure = spool(state, clientId, publication)
   if (failure !== undefined) {
     const why = failure === 'spool-full' ? 'receiver-full' : failure === 'no-spool' ? 'no-such-client' : failure
-    return completeCommand(state.outputs, question, { done: false, why })
+    return completeCommand(state.outputs, requestId, { done: false, why })
   }
   const barrier = new CommitBarrier()
   addOpenBatch(state, barrier)
   barrier.arrive()
-  completeCommandWhenCommitted(state, question, { result: { done: true, matched: 1 }, barrier: barrier })
+  completeCommandWhenCommitted(state, requestId, { result: { done: true, matched: 1 }, barrier: barrier })
 }
 
 function keepFacts(
   state: Parts<'batches' | 'outputs' | 'storage'>,
-  question: RequestId,
+  requestId: RequestId,
   { facts }: Extract<Command, { name: 'keep-facts' }>,
 ): void {
   const { changes } = state.batches.openBatch
@@ -77,18 +77,18 @@ function keepFacts(
   const barrier = new CommitBarrier()
   addOpenBatch(state, barrier)
   barrier.arrive()
-  completeCommandWhenCommitted(state, question, { result: { done: true, matched: facts.length }, barrier })
+  completeCommandWhenCommitted(state, requestId, { result: { done: true, matched: facts.length }, barrier })
 }
 
 function kick(
   state: BrokerState,
-  question: RequestId,
+  requestId: RequestId,
   { clientId, endsSession = false }: Extract<Command, { name: 'kick' }>,
 ): void {
   const session = state.sessions.get(clientId)
   const connection = session?.connection
   if (session === undefined || (connection === undefined && !endsSession))
-    return completeCommand(state.outputs, question, { done: false, why: 'no-such-client' })
+    return completeCommand(state.outputs, requestId, { done: false, why: 'no-such-client' })
   if (endsSession) session.expirySeconds = 0
   if (connection === undefined) endSession(state, session)
   else {
@@ -98,7 +98,7 @@ function kick(
   const barrier = new CommitBarrier()
   if (endsSession) addOpenBatch(state, barrier)
   barrier.arrive()
-  completeCommandWhenCommitted(state, question, { result: { done: true, matched: 1 }, barrier })
+  completeCommandWhenCommitted(state, requestId, { result: { done: true, matched: 1 }, barrier })
 }
 
 function changeKeepAlive(

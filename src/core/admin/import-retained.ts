@@ -22,10 +22,11 @@ const maxTopicsReported = 10
 /** Imports the messages. Messages that exist already are skipped: a repeated import writes nothing. */
 export function importRetained(
   state: RetainedParts & Parts<'outputs' | 'storage' | 'topics'>,
-  question: RequestId,
+  requestId: RequestId,
   { messages }: Extract<Command, { name: 'keep-retained' }>,
 ): void {
-  if (!state.storage.isHealthy) return completeCommand(state.outputs, question, { done: false, why: 'storage-failing' })
+  if (!state.storage.isHealthy)
+    return completeCommand(state.outputs, requestId, { done: false, why: 'storage-failing' })
   const kept: ImportedMessages = {
     inserted: 0,
     updated: 0,
@@ -44,7 +45,7 @@ export function importRetained(
   const barrier = new CommitBarrier()
   if (kept.inserted + kept.updated > 0) addOpenBatch(state, barrier)
   barrier.arrive()
-  completeCommandWhenCommitted(state, question, { result: { done: true, matched: kept.inserted, kept }, barrier })
+  completeCommandWhenCommitted(state, requestId, { result: { done: true, matched: kept.inserted, kept }, barrier })
 }
 
 function importOne(state: RetainedParts & Parts<'topics'>, stored: StoredMessage): ImportOutcome {

@@ -203,9 +203,18 @@ function requestWillAuthorization(
 ): void {
   const { will } = awaiting.connect
   if (will === undefined) return
-  const question = state.requests.add({ for: 'permission', connection })
-  moveTo(connection, { ...awaiting, question, granted })
+  const requestId = state.requests.add({ for: 'permission', connection })
+  moveTo(connection, { ...awaiting, requestId, granted })
   const { topic, qos, retain } = will
   const { identity } = granted
-  state.outputs.requests.push({ kind: 'may-do', question, connection, identity, action: 'publish', topic, qos, retain })
+  state.outputs.requests.push({
+    kind: 'may-do',
+    requestId,
+    connection,
+    identity,
+    action: 'publish',
+    topic,
+    qos,
+    retain,
+  })
 }

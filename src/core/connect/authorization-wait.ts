@@ -45,7 +45,7 @@ export function waitForAuthorization(
     const { identity } = open.session
     state.outputs.requests.push({
       kind: 'may-do',
-      question: requestId,
+      requestId,
       connection,
       identity,
       action,
@@ -64,10 +64,10 @@ export function recordAuthorization(
   state: Parts<'nowMs' | 'outputs'>,
   connection: Connection,
   open: Open,
-  question: number,
+  requestId: number,
 ): boolean {
   const { waiting } = open
-  if (waiting === undefined || !waiting.requestIds.delete(question) || waiting.requestIds.size > 0) return false
+  if (waiting === undefined || !waiting.requestIds.delete(requestId) || waiting.requestIds.size > 0) return false
   resumeReading(state, connection, readPauseReasons.permission)
   return true
 }

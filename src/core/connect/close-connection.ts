@@ -169,7 +169,7 @@ export function detachConnection(state: BrokerState, connection: Connection, end
   state.deadlines.cancel('identity-expiry', connection)
   state.deadlines.cancel('reauthentication', connection)
   cancelAuthorizationWait(state.requests, now)
-  if (now.reauthentication?.question !== undefined) state.requests.cancel(now.reauthentication.question)
+  if (now.reauthentication?.requestId !== undefined) state.requests.cancel(now.reauthentication.requestId)
   if (connection.namespace !== undefined) state.namespaces.quotas?.giveBackClient(connection.namespace)
   // The event comes before the events about the session.
   state.outputs.events.push({
@@ -199,6 +199,6 @@ function recordDisconnected(
 function cancelRequest(state: Parts<'deadlines' | 'nowMs' | 'requests' | 'waiting'>, connection: Connection): void {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-authentication') return
-  state.requests.cancel(now.question)
+  state.requests.cancel(now.requestId)
   endTakeoverWait(state, connection)
 }

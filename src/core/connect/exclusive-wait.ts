@@ -55,7 +55,7 @@ export function endExclusiveWait(state: Parts<'outputs' | 'peerTable' | 'session
   const wait = peerTable?.exclusiveWaits.get(connection)
   if (peerTable === undefined || wait === undefined) return
   peerTable.exclusiveWaits.delete(connection)
-  for (const question of wait.missing.keys()) peerTable.exclusiveRequests.delete(question)
+  for (const requestId of wait.missing.keys()) peerTable.exclusiveRequests.delete(requestId)
   const { clientId } = wait
   const session = state.sessions.get(clientId)
   // Requests without a response are released as well, because no packet waits for them any more.
@@ -122,8 +122,8 @@ function requestExclusive(
     wait.refused.add(filter)
     return
   }
-  const question = state.ids.nextSerial()
-  wait.missing.set(question, filter)
-  peerTable.exclusiveRequests.set(question, connection)
-  state.outputs.peerSends.push({ to: owner, message: { kind: 'exclusive-wanted', question, filter, clientId } })
+  const requestId = state.ids.nextSerial()
+  wait.missing.set(requestId, filter)
+  peerTable.exclusiveRequests.set(requestId, connection)
+  state.outputs.peerSends.push({ to: owner, message: { kind: 'exclusive-wanted', requestId, filter, clientId } })
 }

@@ -33,9 +33,9 @@ export type Input =
   /** Number of bytes in the driver that the client has not read. Replaces the core's own estimate. */
   | { readonly kind: 'unsent-bytes'; readonly connection: Connection; readonly bytes: number }
   /** Response to `may-connect` or `authenticate`. */
-  | { readonly kind: 'authentication-result'; readonly question: RequestId; readonly decision: AuthenticationResult }
+  | { readonly kind: 'authentication-result'; readonly requestId: RequestId; readonly decision: AuthenticationResult }
   /** Response to `may-do`: `permissions` has the decision now. */
-  | { readonly kind: 'permission-ready'; readonly question: RequestId }
+  | { readonly kind: 'permission-ready'; readonly requestId: RequestId }
   /**
    * `permissions.epoch` has grown: earlier decisions are checked again, and clients that are no longer allowed are
    * disconnected.
@@ -48,7 +48,7 @@ export type Input =
   /** Response to `load-queue`: queued records of the session in order, and whether these are the last. */
   | {
       readonly kind: 'queue-loaded'
-      readonly question: RequestId
+      readonly requestId: RequestId
       readonly records: readonly StoredRecord[]
       readonly isEnd: boolean
     }
@@ -58,7 +58,7 @@ export type Input =
    */
   | {
       readonly kind: 'message-loaded'
-      readonly question: RequestId
+      readonly requestId: RequestId
       readonly message: StoredMessage | undefined
     }
   /** At start, before any connection: records of all kinds except `queued` and `payload`, in any number of inputs. */
@@ -91,7 +91,7 @@ export type Input =
   /** `nextDeadlineMs` has passed, or there is remaining work (`view.hasMoreWork`). */
   | { readonly kind: 'tick' }
   /** A command of the HTTP API or of ctl. The output `command-done` has its result. */
-  | { readonly kind: 'command'; readonly question: RequestId; readonly command: Command }
+  | { readonly kind: 'command'; readonly requestId: RequestId; readonly command: Command }
   /** The memory level of the node; repeated while memory is short, with the number of consecutive `hard` levels. */
   | { readonly kind: 'memory-level'; readonly level: MemoryLevel; readonly step: number }
   /** New settings, valid from now on. */

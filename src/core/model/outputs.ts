@@ -61,7 +61,7 @@ export interface ReaderChange {
 export type CoreRequest =
   | {
       readonly kind: 'may-connect'
-      readonly question: RequestId
+      readonly requestId: RequestId
       readonly connection: Connection
       /** Name of its session, with the client's namespace. */
       readonly clientId: string
@@ -75,7 +75,7 @@ export type CoreRequest =
   /** AUTH from the client: the next step, or the start of a re-authentication. The response is `connect-decision`. */
   | {
       readonly kind: 'authenticate'
-      readonly question: RequestId
+      readonly requestId: RequestId
       readonly connection: Connection
       /** As above. */
       readonly clientId: string
@@ -87,7 +87,7 @@ export type CoreRequest =
   /** `permissions` returned `ask`. After the response `permission-ready` the same check is made again. */
   | {
       readonly kind: 'may-do'
-      readonly question: RequestId
+      readonly requestId: RequestId
       readonly connection: Connection
       readonly identity: Identity
       readonly action: 'publish' | 'subscribe'
@@ -106,7 +106,7 @@ export type CoreRequest =
    */
   | {
       readonly kind: 'load-queue'
-      readonly question: RequestId
+      readonly requestId: RequestId
       readonly clientId: string
       readonly fromSequence: number
       readonly limit: number
@@ -114,7 +114,7 @@ export type CoreRequest =
       readonly afterBatch: number
     }
   /** Reads one message whose record is durable. The response is `message-loaded`. */
-  | { readonly kind: 'load-message'; readonly question: RequestId; readonly of: MessageRecordKey }
+  | { readonly kind: 'load-message'; readonly requestId: RequestId; readonly of: MessageRecordKey }
 
 /** Key of the record of one message: a will or a retained message. */
 export type MessageRecordKey =
@@ -173,7 +173,7 @@ export type BrokerEvent =
       readonly message: Message
       readonly reason: DropReason
     }
-  | { readonly event: 'command-done'; readonly question: RequestId; readonly result: CommandResult }
+  | { readonly event: 'command-done'; readonly requestId: RequestId; readonly result: CommandResult }
 
 export type CommandResult =
   /** All changes are durable, here and on peers. `deliveries` is set if it was requested. */

@@ -109,7 +109,7 @@ export interface PeerCommitted {
 export interface PeerRetainedRequest {
   readonly kind: 'retained-wanted'
   /** Chosen by the requesting shard; unique for the link. */
-  readonly question: number
+  readonly requestId: number
   /** Undefined: requests the next slice of an earlier request. */
   readonly filter: TopicFilter | undefined
   /** By shard number: the receiver responds only after it handled this number of messages of each shard. */
@@ -119,7 +119,7 @@ export interface PeerRetainedRequest {
 
 export interface PeerRetainedResponse {
   readonly kind: 'retained-found'
-  readonly question: number
+  readonly requestId: number
   readonly messages: readonly Message[]
   readonly isEnd: boolean
 }
@@ -127,20 +127,20 @@ export interface PeerRetainedResponse {
 /** The rest of the request is no longer needed. */
 export interface PeerRetainedCancelled {
   readonly kind: 'retained-cancelled'
-  readonly question: number
+  readonly requestId: number
 }
 
 /** `$exclusive/topic` is held by one session of the node at a time. The owner shard of the topic has the registry. */
 export interface PeerExclusive {
   readonly kind: 'exclusive-wanted' | 'exclusive-given-back'
-  readonly question: number
+  readonly requestId: number
   readonly filter: TopicFilter
   readonly clientId: string
 }
 
 export interface PeerExclusiveResponse {
   readonly kind: 'exclusive-response'
-  readonly question: number
+  readonly requestId: number
   readonly isGranted: boolean
 }
 

@@ -66,19 +66,19 @@ export function handleAuthBeforeConnack(
     return refuseConnection(state, connection, now.clientId, { reason: reasonCodes.protocolError, text })
   }
   const { connect, clientId, username } = now
-  const question = state.requests.add({ for: 'connect', connection })
+  const requestId = state.requests.add({ for: 'connect', connection })
   moveTo(connection, {
     state: 'awaiting-authentication',
     connect,
     clientId,
     username,
-    question,
+    requestId,
     steps: now.steps + 1,
     granted: undefined,
     waitsUntilMs: undefined,
     parked: [],
   })
-  requestAuthentication(state.outputs, packet, { question, connection, clientId, method, isReauthentication: false })
+  requestAuthentication(state.outputs, packet, { requestId, connection, clientId, method, isReauthentication: false })
 }
 
 /** Handles AUTH of a connected client: the start of a re-authentication, or its next step. */
@@ -88,17 +88,17 @@ export function handleAuth(state: BrokerState, connection: Connection, open: Ope
   const steps = (going?.steps ?? 0) + 1
   const fault =
     faultOf(packet, method, expected) ??
-    (going?.question !== undefined ? 'AUTH before the last one was answered' : undefined) ??
+    (going?.requestId !== undefined ? 'AUTH before the last one was answered' : undefined) ??
     (steps > maxAuthenticationSteps ? 'the authentication takes too many steps' : undefined)
   if (fault !== undefined || method === undefined) {
     const text = fault ?? 'AUTH without an authentication method'
     return endConnection(state, connection, { reason: reasonCodes.protocolError, text, publishWill: true })
   }
-  const question = state.requests.add({ for: 'reauthentication', connection })
-  open.reauthentication = { question, steps }
+  const requestId = state.requests.add({ for: 'reauthentication', connection })
+  open.reauthentication = { requestId, steps }
   state.deadlines.set('reauthentication', connection, state.nowMs + state.settings.idleTimeoutMs)
   const { clientId } = open.session
-  requestAuthentication(state.outputs, packet, { question, connection, clientId, method, isReauthentication: true })
+  requestAuthentication(state.outputs, packet, { requestId, connection, clientId, method, isReauthentication: true })
 }
 
 type AuthenticateRequest = Extract<BrokerState['outputs']['requests'][number], { readonly kind: 'authenticate' }>
@@ -115,12 +115,12 @@ function requestAuthentication(
 export function handleReauthenticationResult(
   state: BrokerState,
   connection: Connection,
-  question: RequestId,
+  requestId: RequestId,
   decision: AuthenticationResult,
 ): void {
   const now = stateOf(connection)
   // The client disconnected, or started another one.
-  if (now.state !== 'open' || now.reauthentication?.question !== question) return
+  if (now.state !== 'open' || now.reauthentication?.requestId !== requestId) return
   if (decision.allowed === false) {
     const text = decision.reasonString ?? 'it could not show again who it is'
     const reason = reasonToEndWith(decision.reason)
@@ -139,7 +139,7 @@ export function handleReauthenticationResult(
     return endConnection(state, connection, { reason: reasonCodes.packetTooLarge, text, publishWill: true })
   }
   sendPacket(state, connection, packet, false)
-  now.reauthentication = isOver ? undefined : { ...now.reauthentication, question: undefined }
+  now.reauthentication = isOver ? undefined : { ...now.reauthentication, requestId: undefined }
   if (!isOver) return
   state.deadlines.cancel('reauthentication', connection)
   if (decision.identity === undefined) return

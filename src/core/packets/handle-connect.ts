@@ -54,13 +54,13 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
     const reason = reasonCodes.serverUnavailable
     return refuseConnection(state, connection, connect.clientId, { reason, text: 'try again' })
   }
-  const question = state.requests.add({ for: 'connect', connection })
+  const requestId = state.requests.add({ for: 'connect', connection })
   moveTo(connection, {
     state: 'awaiting-authentication',
     connect,
     clientId,
     username,
-    question,
+    requestId,
     steps: 0,
     granted: undefined,
     waitsUntilMs: undefined,
@@ -68,7 +68,7 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
   })
   state.outputs.requests.push({
     kind: 'may-connect',
-    question,
+    requestId,
     connection,
     clientId,
     username,

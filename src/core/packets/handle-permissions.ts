@@ -20,10 +20,10 @@ import { recordAuthorization } from '../connect/authorization-wait.ts'
 const sliceSessions = 1_000
 
 /** Handles the response to `may-do`. */
-export function handleAuthorization(state: BrokerState, connection: Connection, question: RequestId): void {
+export function handleAuthorization(state: BrokerState, connection: Connection, requestId: RequestId): void {
   const now = stateOf(connection)
   if (now.state === 'awaiting-authentication') return handleWillAuthorization(state, connection, handlePacket)
-  if (now.state !== 'open' || !recordAuthorization(state, connection, now, question)) return
+  if (now.state !== 'open' || !recordAuthorization(state, connection, now, requestId)) return
   handleParked(state, connection, now)
   // Unless the packet waits again it is complete. A later packet with the same bytes is a different packet.
   if (now.waiting?.requestIds.size === 0) now.waiting = undefined

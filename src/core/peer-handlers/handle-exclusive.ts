@@ -12,17 +12,17 @@ import type { Peer } from '../state/peers/peer.ts'
 import { ownerOf, type PeerExclusive, type PeerExclusiveResponse } from '../model/peer-messages.ts'
 
 export function handleExclusive(outputs: OutputLists, peerTable: PeerTable, peer: Peer, message: PeerExclusive): void {
-  const { kind, question, filter, clientId } = message
+  const { kind, requestId, filter, clientId } = message
   // Until all peers have announced what they hold, no filter can be granted. A release may follow a grant that is still
   // waiting, so it waits behind it.
-  if (!peerTable.isReady && (kind === 'exclusive-given-back' || question !== announcement)) {
+  if (!peerTable.isReady && (kind === 'exclusive-given-back' || requestId !== announcement)) {
     peerTable.exclusiveDeferred.push({ peer: peer.number, message })
     return
   }
   if (kind === 'exclusive-given-back') return peerTable.exclusive.release(filter, peer.number, clientId)
   const isGranted = peerTable.exclusive.acquire(filter, peer.number, clientId)
-  if (question === announcement) return
-  outputs.peerSends.push({ to: peer.number, message: { kind: 'exclusive-response', question, isGranted } })
+  if (requestId === announcement) return
+  outputs.peerSends.push({ to: peer.number, message: { kind: 'exclusive-response', requestId, isGranted } })
 }
 
 /** All peers have announced what they hold. */
@@ -36,19 +36,19 @@ export function answerDeferredExclusive(outputs: OutputLists, peerTable: PeerTab
 export function handleExclusiveResponse(
   state: BrokerState,
   peerTable: PeerTable,
-  { question, isGranted }: PeerExclusiveResponse,
+  { requestId, isGranted }: PeerExclusiveResponse,
 ): void {
-  const command = peerTable.exclusiveCommands.get(question)
+  const command = peerTable.exclusiveCommands.get(requestId)
   if (command !== undefined) {
-    peerTable.exclusiveCommands.delete(question)
+    peerTable.exclusiveCommands.delete(requestId)
     return handleExclusiveOutcome(state, peerTable, command, isGranted ? 'given' : 'quota-exceeded')
   }
-  const connection = peerTable.exclusiveRequests.get(question)
+  const connection = peerTable.exclusiveRequests.get(requestId)
   const wait = connection === undefined ? undefined : peerTable.exclusiveWaits.get(connection)
-  const filter = wait?.missing.get(question)
-  peerTable.exclusiveRequests.delete(question)
+  const filter = wait?.missing.get(requestId)
+  peerTable.exclusiveRequests.delete(requestId)
   if (wait === undefined || filter === undefined) return
-  wait.missing.delete(question)
+  wait.missing.delete(requestId)
   if (isGranted) wait.given.add(filter)
   else wait.refused.add(filter)
   if (wait.missing.size === 0) resumeWaitingForPeers(state)
@@ -63,7 +63,7 @@ export function announceHeldFilters(state: Parts<'outputs' | 'subscriptions'>, p
     if (ownerOf(filter, peerTable.shard.count) !== peer.number) return
     state.outputs.peerSends.push({
       to: peer.number,
-      message: { kind: 'exclusive-wanted', question: announcement, filter, clientId },
+      message: { kind: 'exclusive-wanted', requestId: announcement, filter, clientId },
     })
   }
   for (const [filter, { clientId }] of state.subscriptions.exclusiveHolders) announce(filter, clientId)
@@ -76,14 +76,14 @@ export function dropExclusiveRequests(state: BrokerState, peerTable: PeerTable, 
   const { count } = peerTable.shard
   peerTable.exclusive.suspectShard(peer.number)
   peerTable.exclusiveDeferred = peerTable.exclusiveDeferred.filter((one) => one.peer !== peer.number)
-  for (const [question, connection] of peerTable.exclusiveRequests) {
-    const filter = peerTable.exclusiveWaits.get(connection)?.missing.get(question)
+  for (const [requestId, connection] of peerTable.exclusiveRequests) {
+    const filter = peerTable.exclusiveWaits.get(connection)?.missing.get(requestId)
     if (filter === undefined || ownerOf(filter, count) !== peer.number) continue
-    handleExclusiveResponse(state, peerTable, { kind: 'exclusive-response', question, isGranted: false })
+    handleExclusiveResponse(state, peerTable, { kind: 'exclusive-response', requestId, isGranted: false })
   }
-  for (const [question, command] of peerTable.exclusiveCommands) {
+  for (const [requestId, command] of peerTable.exclusiveCommands) {
     if (ownerOf(command.exclusive, count) !== peer.number) continue
-    peerTable.exclusiveCommands.delete(question)
+    peerTable.exclusiveCommands.delete(requestId)
     handleExclusiveOutcome(state, peerTable, command, 'shard-behind')
   }
 }

@@ -109,7 +109,7 @@ function handleMessage(state: BrokerState, peerTable: PeerTable, peer: Peer, mes
     case 'retained-found':
       return handleRetainedResponse(state.retained, peerTable, message)
     case 'retained-cancelled':
-      return cancelRequest(state.retained, peerTable, requestKey(peer, message.question))
+      return cancelRequest(state.retained, peerTable, requestKey(peer, message.requestId))
     case 'exclusive-wanted':
     case 'exclusive-given-back':
       return handleExclusive(state.outputs, peerTable, peer, message)

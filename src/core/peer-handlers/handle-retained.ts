@@ -18,21 +18,21 @@ const maxAnswerBytes = 256 * 1_024
 /** Numbers of a failed shard restart at 0. Messages that it sent before are awaited at most this long. */
 const longestWaitMs = 1_000
 
-export const requestKey = ({ number }: Peer, question: number): string => `${number} ${question}`
+export const requestKey = ({ number }: Peer, requestId: number): string => `${number} ${requestId}`
 
 export function handleRetainedRequest(
   state: Parts<'deadlines' | 'nowMs' | 'retained'>,
   peerTable: PeerTable,
   peer: Peer,
-  { question, filter, after, limit }: PeerRetainedRequest,
+  { requestId, filter, after, limit }: PeerRetainedRequest,
 ): void {
-  const key = requestKey(peer, question)
+  const key = requestKey(peer, requestId)
   if (filter !== undefined) {
     const giveUpAtMs = state.nowMs + longestWaitMs
     const cursor = state.retained.tree.matching(filter)
     const asked = {
       peer: peer.number,
-      question,
+      requestId,
       cursor,
       after,
       giveUpAtMs,
@@ -78,7 +78,7 @@ export function answerRetainedRequests(
     asked.wanted = 0
     state.outputs.peerSends.push({
       to: asked.peer,
-      message: { kind: 'retained-found', question: asked.question, messages, isEnd },
+      message: { kind: 'retained-found', requestId: asked.requestId, messages, isEnd },
     })
     if (!isEnd) continue
     cancelRequest(state.retained, peerTable, key)
@@ -136,15 +136,15 @@ export function dropRetainedRequests(retained: RetainedState, peerTable: PeerTab
 export function handleRetainedResponse(
   retained: RetainedState,
   peerTable: PeerTable,
-  { question, messages, isEnd }: PeerRetainedResponse,
+  { requestId, messages, isEnd }: PeerRetainedResponse,
 ): void {
-  const asking = peerTable.retainedRequests.get(question)
+  const asking = peerTable.retainedRequests.get(requestId)
   if (asking === undefined || 'cursor' in asking.scan.source) return // The client disconnected or unsubscribed.
   const { session, scan } = asking
   asking.scan.source.isAsked = false
   asking.scan.source.hasBegun = true
   scan.found = [...messages]
   scan.isAtEnd = isEnd
-  if (isEnd) peerTable.retainedRequests.delete(question)
+  if (isEnd) peerTable.retainedRequests.delete(requestId)
   retained.replaying.add(session)
 }

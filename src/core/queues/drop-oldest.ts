@@ -48,12 +48,12 @@ function requestOldest(
   session: Session,
   stored: PersistentQueue,
 ): void {
-  const question = state.requests.add({ for: 'oldest', session })
-  stored.reads.oldestRequest = question
+  const requestId = state.requests.add({ for: 'oldest', session })
+  stored.reads.oldestRequest = requestId
   const { openBatch } = state.batches
   state.outputs.requests.push({
     kind: 'load-queue',
-    question,
+    requestId,
     clientId: session.clientId,
     fromSequence: Math.max(stored.diskFrom, firstUnsentSequence(stored), stored.reads.trimmedTo),
     limit: Math.max(0, stored.count - maxStoredOf(state.settings, session)) + 1,
@@ -75,10 +75,10 @@ function firstUnsentSequence({ packetIds, receivedIds }: PersistentQueue): numbe
 export function handleOldestLoaded(
   state: QueueParts & Parts<'outputs' | 'requests' | 'topics'>,
   session: Session,
-  answer: { readonly question: RequestId; readonly records: readonly StoredRecord[] },
+  answer: { readonly requestId: RequestId; readonly records: readonly StoredRecord[] },
 ): void {
   const { stored } = session
-  if (stored === undefined || stored.reads.oldestRequest !== answer.question) return
+  if (stored === undefined || stored.reads.oldestRequest !== answer.requestId) return
   stored.reads.oldestRequest = undefined
   const limit = maxStoredOf(state.settings, session)
   let dropped = 0

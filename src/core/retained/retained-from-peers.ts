@@ -43,7 +43,7 @@ export function sourcesOf(
   const bare = bareFilter(filter)
   const marks = startMarks(state, peerTable, session)
   const here: RetainedSource = { cursor: state.retained.tree.matching(bare), marks, begunAfter: 0 }
-  const away = (owner: PeerNumber): RetainedSource => ({ owner, marks, question: 0, isAsked: false, hasBegun: false })
+  const away = (owner: PeerNumber): RetainedSource => ({ owner, marks, requestId: 0, isAsked: false, hasBegun: false })
   const { waitingForRetained: waiting } = peerTable
   if (!waiting.has(session)) waiting.set(session, undefined)
   if (hasWildcard(bare)) return [here, ...peerTable.peers.map(({ number }) => away(number))]
@@ -92,17 +92,17 @@ export function askForMore(
   source.isAsked = true
   const limit = maxAskedAtOnce
   if (source.hasBegun) {
-    const more = { kind: 'retained-wanted', question: source.question, filter: undefined, after: [], limit } as const
+    const more = { kind: 'retained-wanted', requestId: source.requestId, filter: undefined, after: [], limit } as const
     state.outputs.peerSends.push({ to: owner, message: more })
     return
   }
-  source.question = state.ids.nextSerial()
-  peerTable.retainedRequests.set(source.question, { session, scan })
+  source.requestId = state.ids.nextSerial()
+  peerTable.retainedRequests.set(source.requestId, { session, scan })
   const after = source.marks.sentBy.map((sent) => sent?.[owner] ?? 0)
-  const { question } = source
+  const { requestId } = source
   state.outputs.peerSends.push({
     to: owner,
-    message: { kind: 'retained-wanted', question, filter: bareFilter(scan.filter), after, limit },
+    message: { kind: 'retained-wanted', requestId, filter: bareFilter(scan.filter), after, limit },
   })
 }
 
@@ -133,9 +133,9 @@ export function recordLive(peerTable: PeerTable, message: Message): void {
 
 /** Cancels a request whose response is no longer needed. */
 export function cancelRetainedRequest(outputs: OutputLists, peerTable: PeerTable, { source }: RetainedReplay): void {
-  if ('cursor' in source || !peerTable.retainedRequests.delete(source.question)) return
+  if ('cursor' in source || !peerTable.retainedRequests.delete(source.requestId)) return
   if (peerTable.peer(source.owner).link === undefined) return
-  outputs.peerSends.push({ to: source.owner, message: { kind: 'retained-cancelled', question: source.question } })
+  outputs.peerSends.push({ to: source.owner, message: { kind: 'retained-cancelled', requestId: source.requestId } })
 }
 
 export function endRetainedWait(peerTable: PeerTable, session: Session): void {
@@ -151,7 +151,7 @@ export function repeatRetainedRequests(
   for (const session of peerTable.waitingForRetained.keys()) {
     for (const { source } of session.retainedReplays?.all() ?? []) {
       if ('cursor' in source || source.owner !== peer.number) continue
-      peerTable.retainedRequests.delete(source.question)
+      peerTable.retainedRequests.delete(source.requestId)
       source.marks = startMarks(state, peerTable, session)
       source.isAsked = false
       source.hasBegun = false

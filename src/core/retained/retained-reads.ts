@@ -49,8 +49,8 @@ export function readAhead(
 }
 
 function ask(state: Parts<'outputs' | 'requests'>, retained: StoredRetained): void {
-  const question = state.requests.add({ for: 'retained', retained })
-  state.outputs.requests.push({ kind: 'load-message', question, of: { kind: 'retained', topic: retained.topicName } })
+  const requestId = state.requests.add({ for: 'retained', retained })
+  state.outputs.requests.push({ kind: 'load-message', requestId, of: { kind: 'retained', topic: retained.topicName } })
 }
 
 /** Handles the response to `load-message`; undefined if the record is damaged, which the store reported. */

@@ -160,14 +160,14 @@ function askForMore(state: Parts<'batches' | 'memory' | 'outputs' | 'requests' |
   if (session.outgoing.pendingCount > 0 && waitingBytes(session) * 2 > maxWaitingBytes) return
   const limit = Math.min(room, maxInPart, partGrowth * (stored.reads.partNumber + 1))
   const { upTo, afterBatch } = readableUpTo(state.batches, stored, limit)
-  const question = state.requests.add({ for: 'queue', session, upTo })
-  stored.reads.request = question
+  const requestId = state.requests.add({ for: 'queue', session, upTo })
+  stored.reads.request = requestId
   // A queue that drops the oldest message reads it from disk, so no other message may be in memory at the same time.
   const keepsLast = session.bridge?.ackLatency !== undefined && session.bridge?.spool?.dropsOldest !== true
   if (keepsLast && session.onDiskCount <= maxTailInMemory) stored.reads.tailInMemory ??= []
   state.outputs.requests.push({
     kind: 'load-queue',
-    question,
+    requestId,
     clientId: session.clientId,
     fromSequence: stored.diskFrom,
     limit,
@@ -197,11 +197,11 @@ function readableUpTo(batches: Batches, stored: PersistentQueue, wanted: number)
 export function handleQueueLoaded(
   state: DrainParts,
   session: Session,
-  answer: { question: number; records: readonly StoredRecord[]; isEnd: boolean; upTo: number },
+  answer: { requestId: number; records: readonly StoredRecord[]; isEnd: boolean; upTo: number },
 ): void {
   const stored = session.stored
   // The session ended or its client disconnected meanwhile. The messages are read again when they are needed.
-  if (stored === undefined || stored.reads.request !== answer.question) return
+  if (stored === undefined || stored.reads.request !== answer.requestId) return
   stored.reads.request = undefined
   if (session.connection === undefined) return
   if (mustReadAgain(state.outputs, session, stored, answer)) return drainQueue(state, session)

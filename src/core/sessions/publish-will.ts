@@ -93,8 +93,8 @@ function publishNext(state: BrokerState, will: DueWill): void {
 
 function loadNext(state: Parts<'outputs' | 'requests' | 'wills'>): void {
   for (let will = state.wills.loads.next(); will !== undefined; will = state.wills.loads.next()) {
-    const question = state.requests.add({ for: 'will', will })
-    state.outputs.requests.push({ kind: 'load-message', question, of: { kind: 'will', clientId: will.name } })
+    const requestId = state.requests.add({ for: 'will', will })
+    state.outputs.requests.push({ kind: 'load-message', requestId, of: { kind: 'will', clientId: will.name } })
   }
 }
 

@@ -80,7 +80,7 @@ export function continueEndedQueues(state: Parts<'nowMs' | 'outputs' | 'requests
   queue.isAsked = true
   state.outputs.requests.push({
     kind: 'load-queue',
-    question: state.requests.add({ for: 'ended', queue }),
+    requestId: state.requests.add({ for: 'ended', queue }),
     clientId: queue.name,
     fromSequence: queue.from,
     limit: Math.min(mostInPart, Math.max(1, Math.floor(state.settings.maxQueuedMessages / 2))),

@@ -18,7 +18,7 @@ export interface AwaitingAuthentication {
   readonly clientId: string
   /** The user name in use: that of CONNECT or of the certificate. */
   readonly username: string | undefined
-  readonly question: RequestId
+  readonly requestId: RequestId
   /** Enhanced authentication: number of AUTH packets that the client sent. */
   readonly steps: number
   /**
@@ -72,9 +72,9 @@ export interface AuthorizationWait {
   readonly requestedTopics: Set<string>
 }
 
-/** `question`: the request without a response; undefined: the client must send AUTH next. */
+/** `requestId`: the request without a response; undefined: the client must send AUTH next. */
 export interface Reauthentication {
-  readonly question: RequestId | undefined
+  readonly requestId: RequestId | undefined
   readonly steps: number
 }
 

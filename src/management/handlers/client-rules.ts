@@ -17,9 +17,9 @@ const defaultBanMs = 300_000
 export function clientRuleHandlers(rules: ClientRuleOperations): Handlers<typeof clientRuleEndpoints> {
   return {
     list_acl_clientid: async ({ query }) => {
-      const question = questionOf(query, { who: query.clientid, like: query['_like_clientid'] })
-      const found = await rules.listRules('clientid', question)
-      return { code: 0, data: found.items.map(showByClientId), meta: metaOf(question.page, found) }
+      const ruleQuery = ruleQueryOf(query, { who: query.clientid, like: query['_like_clientid'] })
+      const found = await rules.listRules('clientid', ruleQuery)
+      return { code: 0, data: found.items.map(showByClientId), meta: metaOf(ruleQuery.page, found) }
     },
     lookup_acl_clientid: async ({ params: { clientid: who } }) => {
       const { items } = await rules.listRules('clientid', { who, page: everything })
@@ -27,9 +27,9 @@ export function clientRuleHandlers(rules: ClientRuleOperations): Handlers<typeof
     },
     delete_acl_clientid: ({ params }) => deleteRules(rules, 'clientid', params),
     list_acl_username: async ({ query }) => {
-      const question = questionOf(query, { who: query.username, like: query['_like_username'] })
-      const found = await rules.listRules('username', question)
-      return { code: 0, data: found.items.map(showByUsername), meta: metaOf(question.page, found) }
+      const ruleQuery = ruleQueryOf(query, { who: query.username, like: query['_like_username'] })
+      const found = await rules.listRules('username', ruleQuery)
+      return { code: 0, data: found.items.map(showByUsername), meta: metaOf(ruleQuery.page, found) }
     },
     lookup_acl_username: async ({ params: { username: who } }) => {
       const { items } = await rules.listRules('username', { who, page: everything })
@@ -37,9 +37,9 @@ export function clientRuleHandlers(rules: ClientRuleOperations): Handlers<typeof
     },
     delete_acl_username: ({ params }) => deleteRules(rules, 'username', params),
     list_acl_all: async ({ query }) => {
-      const question = questionOf(query)
-      const found = await rules.listRules('all', question)
-      return { code: 0, data: found.items.map(showForAll), meta: metaOf(question.page, found) }
+      const ruleQuery = ruleQueryOf(query)
+      const found = await rules.listRules('all', ruleQuery)
+      return { code: 0, data: found.items.map(showForAll), meta: metaOf(ruleQuery.page, found) }
     },
     delete_acl_all: ({ params }) => deleteRules(rules, 'all', params),
     create_acl: ({ body }) => (Array.isArray(body) ? createEach(rules, body) : createOne(rules, body)),
@@ -79,7 +79,7 @@ interface RuleQuery extends PagingQuery {
 
 const actionsByWord = { pub: 'publish', sub: 'subscribe', pubsub: 'pubsub' } as const
 
-function questionOf(query: RuleQuery, name: Pick<RuleListQuery, 'who' | 'like'> = {}): RuleListQuery {
+function ruleQueryOf(query: RuleQuery, name: Pick<RuleListQuery, 'who' | 'like'> = {}): RuleListQuery {
   const { topic, action, access } = query
   const wanted = action === undefined ? undefined : actionsByWord[action]
   return { ...name, topic, action: wanted, permit: access, page: pageWanted(query) }

@@ -49,5 +49,5 @@ export interface AuditOperations {
   /** Resolves when the entry is durable. Never rejects: a failure is logged. */
   note(entry: AuditEntry): Promise<void>
   /** Newest first. */
-  list(question: AuditQuery, page: PageWanted): Promise<PageFound<AuditEntry>>
+  list(query: AuditQuery, page: PageWanted): Promise<PageFound<AuditEntry>>
 }

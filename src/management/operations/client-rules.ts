@@ -35,7 +35,7 @@ export interface Ban {
 /** Changes are durable and applied on every shard when the promises resolve. */
 export interface ClientRuleOperations {
   /** In order of evaluation. */
-  listRules(about: RuleSubject, question: RuleListQuery): Promise<PageFound<ClientRule>>
+  listRules(about: RuleSubject, query: RuleListQuery): Promise<PageFound<ClientRule>>
   /** Appended in their order; undefined: success. */
   storeRules(rules: readonly ClientRule[]): Promise<NotStored | undefined>
   /** All rules for this topic, for any action. */
@@ -43,7 +43,7 @@ export interface ClientRuleOperations {
   /** Returns why a topic is invalid for a rule. */
   problemOfTopic(topic: string): string | undefined
   /** Active bans, newest first. */
-  listBans(question: {
+  listBans(query: {
     readonly who?: string
     readonly as?: Ban['as']
     readonly page: PageWanted

@@ -50,7 +50,7 @@ export interface NotStored {
 /** Changes are durable when the promises resolve, and apply to every later CONNECT. */
 export interface CredentialOperations {
   /** Newest first. */
-  list(list: CredentialList, question: CredentialQuery): Promise<PageFound<StoredCredential>>
+  list(list: CredentialList, query: CredentialQuery): Promise<PageFound<StoredCredential>>
   find(list: CredentialList, id: string): StoredCredential | undefined
   /** Entries are handled one after the other and separately. */
   create(

@@ -11,7 +11,7 @@ import type {
 } from '../../management/index.ts'
 import type { AccessRecordKey, BanRecord, RuleRecord } from '../../records/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
-import { type ShardQueries, queryShard } from './query-shard.ts'
+import { type QueryableShards, queryShard } from './query-shard.ts'
 import { filterInSlices } from '../records/record-scan.ts'
 import { orNotStored, pageFromTheEnd } from './credentials.ts'
 
@@ -22,13 +22,16 @@ const maxExpiredBansRemoved = 100
 
 /** `namespace`: of the rules and bans; undefined: of no namespace. */
 export function clientRuleOperations(
-  { accessRecords: records, supervisor }: { readonly accessRecords: AccessRecords; readonly supervisor: ShardQueries },
+  {
+    accessRecords: records,
+    supervisor,
+  }: { readonly accessRecords: AccessRecords; readonly supervisor: QueryableShards },
   namespace?: string,
 ): ClientRuleOperations {
   const book = { records, namespace }
   const flapping = (): Promise<readonly BanRecord[]> => flappingOnShards(supervisor, namespace)
   return {
-    listRules: (about, question) => listRules(book, about, question),
+    listRules: (about, query) => listRules(book, about, query),
     storeRules: (rules) => orNotStored(() => storeRules(book, rules)),
     deleteRules: ({ about, who, topic }) => {
       const keys = (['publish', 'subscribe', 'pubsub'] as const).map((action): AccessRecordKey => ({
@@ -66,12 +69,12 @@ export function clientRuleOperations(
 
 /** Each shard bans its flapping clients. A shard that does not respond has none. */
 async function flappingOnShards(
-  supervisor: ShardQueries,
+  supervisor: QueryableShards,
   namespace: string | undefined,
 ): Promise<readonly BanRecord[]> {
   const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
   const answers = await Promise.all(
-    shards.map((shard) => queryShard(supervisor, shard, { question: 'flapping', namespace })),
+    shards.map((shard) => queryShard(supervisor, shard, { kind: 'flapping', namespace })),
   )
   return answers
     .flatMap((answer) => ('silentShard' in answer ? [] : answer))

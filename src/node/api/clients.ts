@@ -1,25 +1,25 @@
 import { shardOf } from '../../core/index.ts'
 import type { ClientOperations, ListPosition, ListSlice, RowsWanted, ShardUnavailable } from '../../management/index.ts'
 import type { ClientCommand, QueryResult } from '../../shard/index.ts'
-import { type ShardQueries, queryShard } from './query-shard.ts'
+import { type QueryableShards, queryShard } from './query-shard.ts'
 
-export function clientOperations(supervisor: ShardQueries, nodeName: string): ClientOperations {
+export function clientOperations(supervisor: QueryableShards, nodeName: string): ClientOperations {
   const ownerOf = (clientId: string): number => shardOf(clientId, supervisor.size)
   const change = (command: ClientCommand): Promise<boolean | ShardUnavailable> =>
-    queryShard(supervisor, ownerOf(command.clientId), { question: 'change-client', command })
+    queryShard(supervisor, ownerOf(command.clientId), { kind: 'change-client', command })
   return {
     nodeName,
     clients: async (filter, wanted) => {
       const { at, shards } = spanOf(supervisor, filter.clientId, wanted)
       if (at.shard >= shards) return nothingMore
-      const slice = await queryShard(supervisor, at.shard, { question: 'clients', filter, ...wanted, from: within(at) })
+      const slice = await queryShard(supervisor, at.shard, { kind: 'clients', filter, ...wanted, from: within(at) })
       return continueSlice(slice, at, shards)
     },
     subscriptions: async (filter, wanted) => {
       const { at, shards } = spanOf(supervisor, filter.clientId, wanted)
       if (at.shard >= shards) return nothingMore
       const slice = await queryShard(supervisor, at.shard, {
-        question: 'subscriptions',
+        kind: 'subscriptions',
         filter,
         ...wanted,
         from: within(at),
@@ -31,7 +31,7 @@ export function clientOperations(supervisor: ShardQueries, nodeName: string): Cl
     changeKeepAlive: (clientId, seconds) => change({ name: 'keep-alive', clientId, seconds }),
     clearAuthorizationCache: (clientId) => change({ name: 'clear-authorization-cache', clientId }),
     cachedAuthorizations: async (clientId) => {
-      const answer = await queryShard(supervisor, ownerOf(clientId), { question: 'decisions', clientId })
+      const answer = await queryShard(supervisor, ownerOf(clientId), { kind: 'decisions', clientId })
       return 'silentShard' in answer ? answer : (answer.found ?? false)
     },
   }
@@ -47,7 +47,7 @@ interface Span {
 }
 
 /** A query for one client goes to its shard, others to all. */
-function spanOf(supervisor: ShardQueries, clientId: string | undefined, { from }: RowsWanted): Span {
+function spanOf(supervisor: QueryableShards, clientId: string | undefined, { from }: RowsWanted): Span {
   if (clientId === undefined) return { at: from, shards: supervisor.size }
   const shard = shardOf(clientId, supervisor.size)
   return { at: { ...from, shard }, shards: shard + 1 }
@@ -70,9 +70,9 @@ function continueSlice<Row>(
   return { rows, passed, next: shard + 1 < shards ? { shard: shard + 1, place: 0, offset: 0 } : undefined }
 }
 
-async function countClients(supervisor: ShardQueries): Promise<number | ShardUnavailable> {
+async function countClients(supervisor: QueryableShards): Promise<number | ShardUnavailable> {
   const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
-  const counts = await Promise.all(shards.map((shard) => queryShard(supervisor, shard, { question: 'session-count' })))
+  const counts = await Promise.all(shards.map((shard) => queryShard(supervisor, shard, { kind: 'session-count' })))
   let sum = 0
   for (const count of counts) {
     if (typeof count !== 'number') return count

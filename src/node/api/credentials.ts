@@ -44,7 +44,7 @@ export function credentialOperations(dependencies: CredentialDependencies, names
   const maker = new RecordMaker(dependencies, namespace)
   const keyIn = (list: CredentialList, id: string): SecretKey => keyOf(list, id, namespace)
   return {
-    list: (list, question) => listCredentials(records, { list, namespace }, question),
+    list: (list, query) => listCredentials(records, { list, namespace }, query),
     find: (list, id) => {
       const record = records.find(keyIn(list, id))
       return record === undefined ? undefined : shown(record)

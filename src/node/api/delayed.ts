@@ -28,7 +28,7 @@ export function delayedOperations({ nodeName, configuration, supervisor, store }
       let count = 0
       for (let shard = 0; shard < supervisor.size; shard++) {
         const wanted = { skip: Math.max(0, skip - count), most: most - rows.length }
-        const found = await supervisor.ask(shard, { question: 'delayed-messages', ...wanted })
+        const found = await supervisor.query(shard, { kind: 'delayed-messages', ...wanted })
         if (found === undefined) return undefined
         count += found.count
         rows.push(...found.rows)
@@ -37,7 +37,7 @@ export function delayedOperations({ nodeName, configuration, supervisor, store }
     },
     find: async (id) => {
       for (let shard = 0; shard < supervisor.size; shard++) {
-        const found = await supervisor.ask(shard, { question: 'delayed-message', id })
+        const found = await supervisor.query(shard, { kind: 'delayed-message', id })
         if (found === undefined) return undefined
         if (found === null) continue
         const payload = found.payload ?? (await storedPayload(store, found.record))
@@ -49,7 +49,7 @@ export function delayedOperations({ nodeName, configuration, supervisor, store }
     remove: async (id) => {
       let matched = 0
       for (let shard = 0; shard < supervisor.size; shard++) {
-        const result = await supervisor.ask(shard, { question: 'delete-delayed', id })
+        const result = await supervisor.query(shard, { kind: 'delete-delayed', id })
         if (result === undefined) return undefined
         if (!result.done) return result.why
         matched += result.matched

@@ -23,7 +23,7 @@ export function diagnosticsOperations(
     explain: (doing) => explain(supervisor, doing),
     listDropped: (query, window) => listDropped(supervisor, counters, { query, window }),
     queueOf: (clientId, limit) => readQueue(supervisor, store, { clientId, limit }),
-    timelineOf: (clientId) => supervisor.ask(shardOf(clientId, supervisor.size), { question: 'timeline', clientId }),
+    timelineOf: (clientId) => supervisor.query(shardOf(clientId, supervisor.size), { kind: 'timeline', clientId }),
   }
 }
 
@@ -36,7 +36,7 @@ async function readQueue(
   store: Pick<Store, 'read'>,
   { clientId, limit }: { readonly clientId: string; readonly limit: number },
 ): Promise<readonly QueuedMessage[] | 'no-client' | 'no-answer'> {
-  const found = await supervisor.ask(shardOf(clientId, supervisor.size), { question: 'client-queue', clientId, limit })
+  const found = await supervisor.query(shardOf(clientId, supervisor.size), { kind: 'client-queue', clientId, limit })
   if (found === undefined) return 'no-answer'
   if (found === null) return 'no-client'
   const { inMemory, onDiskFrom } = found
@@ -61,13 +61,13 @@ const maxSubscriptionsReported = 1_000
 
 async function explain(supervisor: ShardSupervisor, doing: ExplainRequest): Promise<Explanation | undefined> {
   const { clientId, action, qos } = doing
-  const explained = await supervisor.ask(shardOf(clientId, supervisor.size), { ...doing, question: 'explain' })
+  const explained = await supervisor.query(shardOf(clientId, supervisor.size), { ...doing, kind: 'explain' })
   if (explained === undefined) return undefined
   if (action === 'subscribe') return { ...explained, subscriptions: [], isCut: false }
   const publication = { topic: explained.topicHere, qos, publisher: clientId }
   const found = await Promise.all(
     Array.from({ length: supervisor.size }, (_, shard) =>
-      supervisor.ask(shard, { question: 'matching', publication, limit: maxSubscriptionsReported }),
+      supervisor.query(shard, { kind: 'matching', publication, limit: maxSubscriptionsReported }),
     ),
   )
   const subscriptions = found.flatMap((part) => part?.subscriptions ?? [])
@@ -88,7 +88,7 @@ async function listDropped(
   const { skip, limit } = window
   const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
   const found = await Promise.all(
-    shards.map((shard) => supervisor.ask(shard, { question: 'dropped', query, limit: skip + limit })),
+    shards.map((shard) => supervisor.query(shard, { kind: 'dropped', query, limit: skip + limit })),
   )
   const newest = found.flatMap((part) => part?.newest ?? []).sort((one, other) => other.atMs - one.atMs)
   return {

@@ -15,7 +15,7 @@ import type { AuthenticationSettings } from '../gateways/gateway-authentication.
 import { type Gateway as ConfiguredGateway, type GatewaySocket, socketsOf } from '../gateways/gateway-sockets.ts'
 import type { AccessRecords } from '../records/access-records.ts'
 import { gatewayUserOperations } from './gateway-users.ts'
-import { queryShard, type ShardQueries } from './query-shard.ts'
+import { queryShard, type QueryableShards } from './query-shard.ts'
 import { SettingWriter } from './setting-writer.ts'
 
 /** Additional time for a shard to report that a client has not answered. */
@@ -23,7 +23,7 @@ const answerTimeMs = 2_000
 
 export interface GatewayFacts {
   readonly configuration: ConfigManager
-  readonly supervisor: ShardQueries
+  readonly supervisor: QueryableShards
   readonly gateways: GatewayConfig
   readonly accessRecords: AccessRecords
 }
@@ -71,10 +71,10 @@ export function gatewayOperations({
     request: async (name, clientId, request) => {
       const type = gatewayTypes.find((one) => one === name)
       if (type === undefined) return undefined
-      const question = { question: 'gateway-request', type, clientId, request } as const
+      const query = { kind: 'gateway-request', type, clientId, request } as const
       const timeoutMs = request.kind === 'coap-request' ? request.timeoutMs + answerTimeMs : undefined
       const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
-      const answers = await Promise.all(shards.map((shard) => queryShard(supervisor, shard, question, timeoutMs)))
+      const answers = await Promise.all(shards.map((shard) => queryShard(supervisor, shard, query, timeoutMs)))
       const found = answers.find((answer) => 'response' in answer && answer.response !== undefined)
       if (found !== undefined && 'response' in found) return found.response
       return answers.find((answer) => 'silentShard' in answer)
@@ -164,9 +164,9 @@ function bindText({ host, port }: { readonly host: string | undefined; readonly 
   return host === undefined ? String(port) : addressText({ host, port })
 }
 
-async function reportsOf(supervisor: ShardQueries): Promise<readonly GatewayReport[] | ShardUnavailable> {
+async function reportsOf(supervisor: QueryableShards): Promise<readonly GatewayReport[] | ShardUnavailable> {
   const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
-  const answers = await Promise.all(shards.map((shard) => queryShard(supervisor, shard, { question: 'gateways' })))
+  const answers = await Promise.all(shards.map((shard) => queryShard(supervisor, shard, { kind: 'gateways' })))
   const reports: GatewayReport[] = []
   for (const answer of answers) {
     if ('silentShard' in answer) return answer

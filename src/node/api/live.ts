@@ -17,7 +17,7 @@ const maxUnreadBytes = 1_048_576
 /** Retained messages that come first. */
 const maxRetained = 200
 
-type Shards = Pick<ShardSupervisor, 'ask' | 'size'>
+type Shards = Pick<ShardSupervisor, 'query' | 'size'>
 
 export function liveOperations(supervisor: Shards, retained: RetainedOperations): LiveOperations {
   const open = new Set<LiveStream>()
@@ -52,7 +52,7 @@ class LiveStream {
       clearInterval(this.#timer)
       onEnd()
       for (let shard = 0; shard < supervisor.size; shard++)
-        void supervisor.ask(shard, { question: 'end-watch', watch: this.#id })
+        void supervisor.query(shard, { kind: 'end-watch', watch: this.#id })
     })
   }
 
@@ -77,8 +77,8 @@ class LiveStream {
     if (this.#isAsking) return
     this.#isAsking = true
     const { filter, maxBytes } = this.#wanted
-    const asked = { question: 'take-watch', watch: this.#id, filter, maxBytes } as const
-    const shards = Array.from({ length: this.#supervisor.size }, (_none, shard) => this.#supervisor.ask(shard, asked))
+    const asked = { kind: 'take-watch', watch: this.#id, filter, maxBytes } as const
+    const shards = Array.from({ length: this.#supervisor.size }, (_none, shard) => this.#supervisor.query(shard, asked))
     for (const batch of await Promise.all(shards)) {
       // A restarting shard has no watch.
       if (batch === undefined) continue

@@ -13,7 +13,7 @@ export interface MemoryDependencies {
   readonly memory: MemoryPlan
   readonly meters: SharedArrayBuffer
   readonly alarms: Alarms
-  readonly supervisor: Pick<ShardSupervisor, 'size' | 'ask' | 'send'>
+  readonly supervisor: Pick<ShardSupervisor, 'size' | 'query' | 'send'>
 }
 
 /** Maximum clients named for each use. */
@@ -74,7 +74,7 @@ async function largestOf(
   held: Readonly<Record<MemoryUse, number>>,
 ): Promise<string> {
   const answers = await Promise.all(
-    shards.map((shard) => supervisor.ask(shard, { question: 'memory-users', most: mostNamed })),
+    shards.map((shard) => supervisor.query(shard, { kind: 'memory-users', most: mostNamed })),
   )
   const users = largestUsers(
     answers.flatMap((found) => found ?? []),

@@ -16,7 +16,7 @@ import type {
   TraceOperations,
 } from '../../management/index.ts'
 import { bareFilter, parseTopicFilter, parseTopicName, type TopicFilter } from '../../protocol/index.ts'
-import type { ShardQueries } from './query-shard.ts'
+import type { QueryableShards } from './query-shard.ts'
 import type { NodeRules } from './rules.ts'
 import { scopedRuleOperations } from './scoped-rules.ts'
 import { clientRuleOperations } from './client-rules.ts'
@@ -24,7 +24,7 @@ import { credentialOperations, type CredentialDependencies } from './credentials
 
 /** Operations of the whole broker. */
 export interface BrokerOperations {
-  readonly dependencies: CredentialDependencies & { readonly supervisor: ShardQueries }
+  readonly dependencies: CredentialDependencies & { readonly supervisor: QueryableShards }
   readonly clients: ClientOperations
   readonly publishing: PublishingOperations
   readonly retained: RetainedOperations

@@ -15,7 +15,7 @@ import type { AccessRecordKey, NamespaceRecord, AdminRecordKey } from '../../rec
 import type { Log } from '../../telemetry/index.ts'
 import type { AccessRecords, NodeRecordChange } from '../records/access-records.ts'
 import { maxNamespaces, type NamespaceLimitsInForce } from '../records/namespace-limits.ts'
-import { type ShardQueries, queryShard } from './query-shard.ts'
+import { type QueryableShards, queryShard } from './query-shard.ts'
 import { hasRules } from '../rules/rule-namespaces.ts'
 import { orNotStored } from './credentials.ts'
 
@@ -23,7 +23,7 @@ export interface NamespaceDependencies {
   readonly accessRecords: AccessRecords
   readonly configuration: { readonly config: GodwitConfig }
   readonly namespaceLimits: Pick<NamespaceLimitsInForce, 'counts'>
-  readonly supervisor: ShardQueries
+  readonly supervisor: QueryableShards
   readonly log: Log
 }
 
@@ -124,7 +124,7 @@ async function emptyNamespace(
     if ('silentShard' in slice) return slice
     // Only a will may be left of a client, so its shard is asked even without a session.
     const clientIds = slice.rows.map(({ clientId }) => clientId)
-    const ended = countOf(await queryShard(supervisor, shard, { question: 'end-sessions', namespace, clientIds }))
+    const ended = countOf(await queryShard(supervisor, shard, { kind: 'end-sessions', namespace, clientIds }))
     if (typeof ended !== 'number') return ended
     sessions += ended
     from = slice.next
@@ -138,18 +138,18 @@ async function emptyNamespace(
 }
 
 async function clearRetained(
-  supervisor: ShardQueries,
+  supervisor: QueryableShards,
   shard: number,
   namespace: string,
 ): Promise<number | ShardUnavailable | { readonly notStored: string }> {
   const filter = parseTopicFilter(`${namespaceTopics(namespace)}#`)
   if (filter === undefined) return 0
   for (let sum = 0; ;) {
-    const found = await queryShard(supervisor, shard, { question: 'retained', filter, most: maxRowsPerQuery })
+    const found = await queryShard(supervisor, shard, { kind: 'retained', filter, most: maxRowsPerQuery })
     if ('silentShard' in found) return found
     if (found.length === 0) return sum
     const topics = found.map(({ topic }) => topic)
-    const forgotten = countOf(await queryShard(supervisor, shard, { question: 'forget-retained', topics }))
+    const forgotten = countOf(await queryShard(supervisor, shard, { kind: 'forget-retained', topics }))
     if (typeof forgotten !== 'number') return forgotten
     // None of them existed any more: another request is deleting them.
     if (forgotten === 0) return sum

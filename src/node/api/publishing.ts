@@ -15,14 +15,12 @@ export function publishingOperations(supervisor: ShardSupervisor): PublishingOpe
     subscribe: async (clientId, filters, qos, options) =>
       failureOf(
         await withTimeout(
-          supervisor.ask(shardFor(supervisor, clientId), { question: 'subscribe', clientId, filters, qos, options }),
+          supervisor.query(shardFor(supervisor, clientId), { kind: 'subscribe', clientId, filters, qos, options }),
         ),
       ),
     unsubscribe: async (clientId, filters) =>
       failureOf(
-        await withTimeout(
-          supervisor.ask(shardFor(supervisor, clientId), { question: 'unsubscribe', clientId, filters }),
-        ),
+        await withTimeout(supervisor.query(shardFor(supervisor, clientId), { kind: 'unsubscribe', clientId, filters })),
       ),
   }
 }
@@ -39,8 +37,8 @@ async function publish(
   const own = shardFor(supervisor, clientId)
   const plain = wantsReceipt ? await estimateOnShards(supervisor, own, publication) : undefined
   const result = await withTimeout(
-    supervisor.ask(own, {
-      question: 'publish',
+    supervisor.query(own, {
+      kind: 'publish',
       topics,
       // A copy: a view would copy the larger buffer to the shard as a whole.
       payload: new Uint8Array(payload),
@@ -81,7 +79,7 @@ async function estimateOnShards(
   const sum = { matched: 0, sent: 0, queued: 0 }
   const others = Array.from({ length: supervisor.size }, (_, shard) => shard).filter((shard) => shard !== own)
   const answers = await Promise.all(
-    others.map((shard) => withTimeout(supervisor.ask(shard, { question: 'foresee', topics, qos }))),
+    others.map((shard) => withTimeout(supervisor.query(shard, { kind: 'foresee', topics, qos }))),
   )
   for (const answer of answers) {
     sum.matched += answer?.matched ?? 0

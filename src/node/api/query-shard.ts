@@ -7,17 +7,17 @@ import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 /** A restarting shard reads its sessions first; without a response in this time it counts as unavailable. */
 const queryTimeoutMs = 10_000
 
-export type ShardQueries = Pick<ShardSupervisor, 'ask' | 'size'>
+export type QueryableShards = Pick<ShardSupervisor, 'query' | 'size'>
 
 export async function queryShard<Name extends QueryName>(
-  supervisor: ShardQueries,
+  supervisor: QueryableShards,
   shard: number,
-  question: QueryOf<Name>,
+  query: QueryOf<Name>,
   timeoutMs = queryTimeoutMs,
 ): Promise<QueryResult<Name> | ShardUnavailable> {
   const { promise: tooLate, resolve } = Promise.withResolvers<undefined>()
   const timer = setTimeout(resolve, timeoutMs, undefined)
-  const answer = await Promise.race([supervisor.ask(shard, question), tooLate])
+  const result = await Promise.race([supervisor.query(shard, query), tooLate])
   clearTimeout(timer)
-  return answer ?? { silentShard: shard }
+  return result ?? { silentShard: shard }
 }

@@ -11,7 +11,7 @@ export function retainedOperations(supervisor: ShardSupervisor, store: Pick<Stor
       let skip = from.offset
       for (let shard = from.shard; shard < supervisor.size; shard++) {
         const left = most - rows.length
-        const found = await supervisor.ask(shard, { question: 'retained', filter, most: left, skip })
+        const found = await supervisor.query(shard, { kind: 'retained', filter, most: left, skip })
         if (found === undefined) return undefined
         rows.push(...found.slice(0, left))
         if (found.length > left) return { rows, next: { shard, place: 0, offset: skip + left } }
@@ -21,7 +21,7 @@ export function retainedOperations(supervisor: ShardSupervisor, store: Pick<Stor
     },
     find: async (topic) => {
       for (let shard = 0; shard < supervisor.size; shard++) {
-        const found = await supervisor.ask(shard, { question: 'retained-message', topic })
+        const found = await supervisor.query(shard, { kind: 'retained-message', topic })
         if (found === undefined) return undefined
         if (found === null) continue
         const payload = found.payload ?? (await storedPayload(store, topic))
@@ -34,7 +34,7 @@ export function retainedOperations(supervisor: ShardSupervisor, store: Pick<Stor
     forget: async (topic) => {
       let matched = 0
       for (let shard = 0; shard < supervisor.size; shard++) {
-        const result = await supervisor.ask(shard, { question: 'forget-retained', topics: [topic] })
+        const result = await supervisor.query(shard, { kind: 'forget-retained', topics: [topic] })
         if (result === undefined || !result.done) return { why: result?.why ?? 'no-answer' }
         matched += result.matched ?? 0
       }

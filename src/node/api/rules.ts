@@ -62,13 +62,13 @@ import { probeService } from '../rules/probe-service.ts'
 import { problemOfSql } from '../rules/rule-config.ts'
 import { schemasOf } from '../rules/schema-plan.ts'
 import { SettingWriter } from './setting-writer.ts'
-import { queryShard, type ShardQueries } from './query-shard.ts'
+import { queryShard, type QueryableShards } from './query-shard.ts'
 
 export interface RuleFacts {
   readonly nodeName: string
   readonly dataDirectory: string
   readonly configuration: ConfigManager
-  readonly supervisor: ShardQueries
+  readonly supervisor: QueryableShards
   readonly bridges: Pick<BridgeConfig, 'reports'>
 }
 
@@ -114,7 +114,7 @@ export function ruleOperations({ nodeName, dataDirectory, configuration, supervi
       sumOfRule((await shards.reports()).flatMap(({ rules }) => rules).filter((rule) => rule.id === id)),
     metricsOfRules: async () => sumOfRules((await shards.reports()).flatMap(({ rules }) => rules)),
     scrape: () => scrapeOf(configuration.config, shards),
-    resetRule: (rule) => shards.tell({ question: 'reset-rule', rule }),
+    resetRule: (rule) => shards.tell({ kind: 'reset-rule', rule }),
     ...sqlOperations(host),
     sqlWithin: (namespace) => sqlOperations(hostWithin(ruleHost(Date.now, hostSettings), namespace)),
     serviceTypes: () => Object.keys(sinkTypes),
@@ -132,9 +132,9 @@ export function ruleOperations({ nodeName, dataDirectory, configuration, supervi
     usersOf: (kind, at) => usersIn(configuration.config, kind, at),
     actionMetrics: async () => sumOfActions((await shards.reports()).flatMap(({ actions }) => actions)),
     ...sourceOperations(shards, bridges),
-    resetAction: (action) => shards.tell({ question: 'reset-action', action }),
-    controlAction: (action, what) => shards.tell({ question: 'control-action', action, what }),
-    discardAction: (action) => shards.tell({ question: 'discard-action', action }),
+    resetAction: (action) => shards.tell({ kind: 'reset-action', action }),
+    controlAction: (action, what) => shards.tell({ kind: 'control-action', action, what }),
+    discardAction: (action) => shards.tell({ kind: 'discard-action', action }),
     deadLetters: (action) => shards.deadLetters(action),
     deleteDeadLetters: (action, letter) => shards.countLetters('delete-dead-letters', action, letter),
     retryDeadLetters: (action, letter) => shards.countLetters('retry-dead-letters', action, letter),
@@ -157,7 +157,7 @@ function sourceOperations(
   return {
     sourceMetrics,
     resetSource: async (source) => counters.reset(source, (await sourceMetrics()).get(source)),
-    controlSource: (source, what) => shards.tell({ question: 'control-source', source, what }),
+    controlSource: (source, what) => shards.tell({ kind: 'control-source', source, what }),
   }
 }
 
@@ -323,14 +323,14 @@ type Reports = QueryResult<'rules'>
 
 /** Queries every shard. */
 class AllShards {
-  readonly #supervisor: ShardQueries
+  readonly #supervisor: QueryableShards
 
-  constructor(supervisor: ShardQueries) {
+  constructor(supervisor: QueryableShards) {
     this.#supervisor = supervisor
   }
 
   /** Shards that do not respond are omitted. */
-  async #ask<Name extends QueryName>(
+  async #query<Name extends QueryName>(
     query: QueryOf<Name>,
     timeoutMs?: number,
   ): Promise<readonly (QueryResult<Name> | undefined)[]> {
@@ -348,32 +348,32 @@ class AllShards {
   async tell<Name extends 'reset-rule' | 'reset-action' | 'control-action' | 'control-source' | 'discard-action'>(
     query: QueryOf<Name>,
   ): Promise<void> {
-    await this.#ask(query)
+    await this.#query(query)
   }
 
   async reports(timeoutMs?: number): Promise<readonly Reports[]> {
-    return (await this.#ask<'rules'>({ question: 'rules' }, timeoutMs)).flatMap((report) => report ?? [])
+    return (await this.#query<'rules'>({ kind: 'rules' }, timeoutMs)).flatMap((report) => report ?? [])
   }
 
   async deadLetters(action: string): Promise<readonly NodeDeadLetter[]> {
-    const found = await this.#ask<'dead-letters'>({ question: 'dead-letters', action })
+    const found = await this.#query<'dead-letters'>({ kind: 'dead-letters', action })
     return found.flatMap((letters, shard) =>
       (letters ?? []).map((letter) => ({ ...letter, id: `${shard}-${letter.id}` })),
     )
   }
 
   async countLetters(
-    question: 'delete-dead-letters' | 'retry-dead-letters',
+    kind: 'delete-dead-letters' | 'retry-dead-letters',
     action: string,
     letter: string | undefined,
   ): Promise<number> {
     const [, shard, id] = /^(\d{1,3})-(\d{1,15})$/.exec(letter ?? '') ?? []
     if (letter === undefined) {
-      const counts = await this.#ask({ question, action, letter: undefined } as QueryOf<'delete-dead-letters'>)
+      const counts = await this.#query({ kind, action, letter: undefined } as QueryOf<'delete-dead-letters'>)
       return counts.reduce((sum, answer) => sum + (answer?.count ?? 0), 0)
     }
     if (shard === undefined || Number(shard) >= this.#supervisor.size) return 0
-    const query = { question, action, letter: Number(id) } as QueryOf<'delete-dead-letters'>
+    const query = { kind, action, letter: Number(id) } as QueryOf<'delete-dead-letters'>
     const answer = await queryShard(this.#supervisor, Number(shard), query)
     return 'count' in answer ? answer.count : 0
   }

@@ -7,7 +7,7 @@ export function slowSubscriptionOperations(nodeName: string, supervisor: ShardSu
     listSlow: async ({ atLeastMs, most, namespace }) => {
       const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
       const answers = await Promise.all(
-        shards.map((shard) => supervisor.ask(shard, { question: 'slow', atLeastMs, most, namespace })),
+        shards.map((shard) => supervisor.query(shard, { kind: 'slow', atLeastMs, most, namespace })),
       )
       return answers
         .flatMap((found) => found ?? [])

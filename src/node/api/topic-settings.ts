@@ -39,7 +39,7 @@ export function topicMetricsOperations({
   supervisor,
 }: {
   readonly configuration: ConfigManager
-  readonly supervisor: Pick<ShardSupervisor, 'size' | 'ask'>
+  readonly supervisor: Pick<ShardSupervisor, 'size' | 'query'>
 }): TopicMetricsOperations {
   const writer = new SettingWriter(configuration)
   let last: Promise<unknown> = Promise.resolve()
@@ -56,7 +56,7 @@ export function topicMetricsOperations({
     numbers: async () => {
       const reports: TopicMetricsReport[] = []
       for (let shard = 0; shard < supervisor.size; shard++) {
-        const found = await supervisor.ask(shard, { question: 'topic-metrics' })
+        const found = await supervisor.query(shard, { kind: 'topic-metrics' })
         if (found === undefined) return undefined
         reports.push(...found)
       }
@@ -65,14 +65,14 @@ export function topicMetricsOperations({
     scrape: async () => {
       if (configuration.config.countedTopics.length === 0) return []
       const shards = Array.from({ length: supervisor.size }, (_, shard) =>
-        queryShard<'topic-metrics'>(supervisor, shard, { question: 'topic-metrics' }, scrapeTimeoutMs),
+        queryShard<'topic-metrics'>(supervisor, shard, { kind: 'topic-metrics' }, scrapeTimeoutMs),
       )
       const answers = await Promise.all(shards)
       return byTopic(answers.flatMap((answer) => ('silentShard' in answer ? [] : answer)))
     },
     reset: async (topic) => {
       for (let shard = 0; shard < supervisor.size; shard++)
-        await supervisor.ask(shard, { question: 'reset-topic-metrics', topic })
+        await supervisor.query(shard, { kind: 'reset-topic-metrics', topic })
     },
   }
 }

@@ -29,7 +29,7 @@ const maxWritesInProgress = 4
 export const maxConflictsReported = 10
 
 export interface TableDependencies {
-  readonly supervisor: Pick<ShardSupervisor, 'ask' | 'size'>
+  readonly supervisor: Pick<ShardSupervisor, 'query' | 'size'>
   readonly accessRecords: AccessRecords
   readonly hiddenPresets: ShadowedCredentials
 }
@@ -203,14 +203,14 @@ class RetainedImporter {
     parcel.messages = []
     parcel.payloads = []
     parcel.bytes = 0
-    const asked = this.#ask(shard, messages, payloads)
+    const importing = this.#importOn(shard, messages, payloads)
     // The code that awaits it next gets its failure.
-    asked.catch(() => {})
-    parcel.underWay.push(asked)
+    importing.catch(() => {})
+    parcel.underWay.push(importing)
   }
 
-  async #ask(shard: number, messages: readonly RetainedToImport[], payloads: Uint8Array): Promise<void> {
-    const result = await this.#supervisor.ask(shard, { question: 'keep-retained', messages, payloads })
+  async #importOn(shard: number, messages: readonly RetainedToImport[], payloads: Uint8Array): Promise<void> {
+    const result = await this.#supervisor.query(shard, { kind: 'keep-retained', messages, payloads })
     if (result === undefined) {
       throw new PartFailure('a shard did not answer: it is not known how many of its messages it has; import once more')
     }

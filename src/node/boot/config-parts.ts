@@ -59,10 +59,8 @@ export function createBridgeConfig(
     secret,
     tell: (changed) =>
       supervisor.change((change) => ({ kind: 'bridges', change, plans: changed }), { bridges: changed }),
-    ask: async () => {
-      const shards = Array.from({ length: supervisor.size }, (_, shard) =>
-        supervisor.ask(shard, { question: 'bridges' }),
-      )
+    reports: async () => {
+      const shards = Array.from({ length: supervisor.size }, (_, shard) => supervisor.query(shard, { kind: 'bridges' }))
       return (await Promise.all(shards)).flatMap((reports) => reports ?? [])
     },
   })

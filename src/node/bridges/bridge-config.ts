@@ -30,7 +30,7 @@ export interface BridgeConfigOptions {
   /** Resolves when every shard has applied them. */
   tell(plans: readonly BridgeAssignment[]): Promise<void>
   /** Queries the shards; unavailable ones are omitted. */
-  ask(): Promise<readonly BridgeReport[]>
+  reports(): Promise<readonly BridgeReport[]>
 }
 
 const cachePrefix = 'bridges.mqtt.cache.'
@@ -98,7 +98,7 @@ export class BridgeConfig implements ConfigConsumer {
   /** Current reports by name; bridges of a restarting shard are missing. */
   async reports(): Promise<ReadonlyMap<string, BridgeReport>> {
     if (this.#plans.length === 0) return new Map()
-    return new Map((await this.#options.ask()).map((report) => [report.name, report]))
+    return new Map((await this.#options.reports()).map((report) => [report.name, report]))
   }
 }
 

@@ -33,8 +33,8 @@ export function openAuditLog(dataDirectory: string, log: Log, maxBytes: number):
       return writer.shorten()
     },
     note: (entry) => writer.note(`${JSON.stringify(entry)}\n`),
-    list: async (question, { page, limit }) => {
-      const lines = await file.linesOf(question)
+    list: async (query, { page, limit }) => {
+      const lines = await file.linesOf(query)
       const last = lines.length - (page - 1) * limit
       const chosen = lines.slice(Math.max(0, last - limit), Math.max(0, last)).toReversed()
       return { items: chosen.map((line) => JSON.parse(line) as AuditEntry), count: lines.length }
@@ -150,7 +150,7 @@ class AuditFile {
   }
 
   /** Oldest first. Their size is within the maximum. */
-  async linesOf(question: AuditQuery): Promise<string[]> {
+  async linesOf(query: AuditQuery): Promise<string[]> {
     const found: string[] = []
     for (const path of [this.#oldPath, this.#path]) {
       const handle = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
@@ -158,7 +158,7 @@ class AuditFile {
         return undefined
       })
       if (handle === undefined) continue
-      for await (const line of handle.readLines()) if (isAnswer(line, question)) found.push(line)
+      for await (const line of handle.readLines()) if (matchesQuery(line, query)) found.push(line)
     }
     return found
   }
@@ -169,7 +169,7 @@ class AuditFile {
   }
 }
 
-function isAnswer(line: string, question: AuditQuery): boolean {
+function matchesQuery(line: string, query: AuditQuery): boolean {
   if (line === '') return false
   let entry: AuditEntry
   try {
@@ -178,7 +178,7 @@ function isAnswer(line: string, question: AuditQuery): boolean {
     // An incomplete line of a crash.
     return false
   }
-  const { sinceMs = -Infinity, untilMs = Infinity, ...same } = question
+  const { sinceMs = -Infinity, untilMs = Infinity, ...same } = query
   if (entry.atMs < sinceMs || entry.atMs > untilMs) return false
   return Object.entries(same).every(
     ([key, wanted]) => wanted === undefined || entry[key as keyof AuditEntry] === wanted,

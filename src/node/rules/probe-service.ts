@@ -66,7 +66,7 @@ async function probeAsSource(
   return await probeSource(previewed.config, type, { source, connector, timeoutMs })
 }
 
-interface Question {
+interface ProbeRequest {
   readonly kind: ResourceKind
   readonly type: SinkTypeName
   readonly connector: string
@@ -75,7 +75,7 @@ interface Question {
 
 async function ask(
   config: GodwitConfig,
-  { kind, type, connector, dataDirectory }: Question,
+  { kind, type, connector, dataDirectory }: ProbeRequest,
 ): Promise<string | undefined> {
   const connectors: ReadonlyMap<string, ConnectorSettings> = config.connectors[type].named
   const actions: ReadonlyMap<string, ActionSettings> = config.actions[type].named

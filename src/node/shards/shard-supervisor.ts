@@ -50,12 +50,12 @@ export class ShardSupervisor {
   /** Values of `kv_store_*`, as JSON. */
   readonly #storedValues = new Map<string, string>()
   #lastChange: number
-  #lastAsk: number
+  #lastQuery: number
 
   constructor(options: ShardSupervisorOptions) {
     const { starts, entry, storeOwner, log, restarts, maxHeapMb } = options
     this.#lastChange = 0
-    this.#lastAsk = 0
+    this.#lastQuery = 0
     this.#waiting = starts.map(() => new Map())
     this.#shards = starts.map(
       (start, number) =>
@@ -105,8 +105,8 @@ export class ShardSupervisor {
   }
 
   /** The response of the shard; undefined if it is not running. */
-  ask<Name extends QueryName>(shard: number, question: QueryOf<Name>): Promise<QueryResult<Name> | undefined> {
-    return this.#shards[shard].ask(++this.#lastAsk, question)
+  query<Name extends QueryName>(shard: number, query: QueryOf<Name>): Promise<QueryResult<Name> | undefined> {
+    return this.#shards[shard].query(++this.#lastQuery, query)
   }
 
   get size(): number {

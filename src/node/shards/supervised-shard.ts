@@ -173,11 +173,11 @@ export class SupervisedShard {
   }
 
   /** Resolves with the response of the shard, or with undefined if it has no thread or fails meanwhile. */
-  ask<Name extends QueryName>(number: number, query: QueryOf<Name>): Promise<QueryResult<Name> | undefined> {
+  query<Name extends QueryName>(number: number, query: QueryOf<Name>): Promise<QueryResult<Name> | undefined> {
     if (this.#worker === undefined) return Promise.resolve(undefined)
     return new Promise((resolve) => {
-      this.#pendingQueries.set(number, resolve as (answer: unknown) => void)
-      this.send({ kind: 'ask', ask: number, question: query as ShardQuery })
+      this.#pendingQueries.set(number, resolve as (result: unknown) => void)
+      this.send({ kind: 'query', number, query: query as ShardQuery })
     })
   }
 
@@ -261,9 +261,9 @@ export class SupervisedShard {
         return this.#options.alarms.over(message.name, message.message, this.#source)
       case 'store':
         return this.#storeClient?.handleRequest(message.request)
-      case 'answer':
-        this.#pendingQueries.get(message.ask)?.(message.answer)
-        this.#pendingQueries.delete(message.ask)
+      case 'query-result':
+        this.#pendingQueries.get(message.number)?.(message.result)
+        this.#pendingQueries.delete(message.number)
         return
       case 'changed':
         this.#changes.get(message.change)?.(message.problem)

@@ -1,12 +1,12 @@
-// Questions about the kind of a value.
+// Predicates about the type of a value.
 
 import { isInteger, isNumber } from '../values/numbers.ts'
 import { isArray, isMap, isText, type RuleValue } from '../values/value.ts'
 import { tryDecodeJson } from '../values/json-decode.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
 
-function question(description: string, ask: (value: RuleValue, call: Call) => boolean): FunctionDefinition {
-  return { signatures: ['value: any'], returns: 'boolean', description, run: ([value], call) => ask(value, call) }
+function predicate(description: string, test: (value: RuleValue, call: Call) => boolean): FunctionDefinition {
+  return { signatures: ['value: any'], returns: 'boolean', description, run: ([value], call) => test(value, call) }
 }
 
 const isMissing = (value: RuleValue): boolean => value === undefined
@@ -26,19 +26,19 @@ function isEmptyObject(text: string | Uint8Array, call: Call): boolean {
 }
 
 export const typeFunctions: FunctionDefinitions = {
-  is_str: question('Whether the value is a text.', isText),
-  is_bool: question('Whether the value is true or false.', (value) => typeof value === 'boolean'),
-  is_int: question('Whether the value is an integer.', isInteger),
-  is_float: question('Whether the value is a float.', (value) => isNumber(value) && !isInteger(value)),
-  is_num: question('Whether the value is an integer or a float.', isNumber),
-  is_map: question('Whether the value is a map.', isMap),
-  is_array: question('Whether the value is an array.', isArray),
-  is_null: question('Whether the value is undefined. JSON null is not.', isMissing),
-  is_null_var: question('Whether the value is undefined or JSON null.', isMissingOrNull),
-  is_not_null: question('Whether the value is not undefined.', (value) => !isMissing(value)),
-  is_not_null_var: question(
+  is_str: predicate('Whether the value is a text.', isText),
+  is_bool: predicate('Whether the value is true or false.', (value) => typeof value === 'boolean'),
+  is_int: predicate('Whether the value is an integer.', isInteger),
+  is_float: predicate('Whether the value is a float.', (value) => isNumber(value) && !isInteger(value)),
+  is_num: predicate('Whether the value is an integer or a float.', isNumber),
+  is_map: predicate('Whether the value is a map.', isMap),
+  is_array: predicate('Whether the value is an array.', isArray),
+  is_null: predicate('Whether the value is undefined. JSON null is not.', isMissing),
+  is_null_var: predicate('Whether the value is undefined or JSON null.', isMissingOrNull),
+  is_not_null: predicate('Whether the value is not undefined.', (value) => !isMissing(value)),
+  is_not_null_var: predicate(
     'Whether the value is neither undefined nor JSON null.',
     (value) => !isMissingOrNull(value),
   ),
-  is_empty: question('Whether the value is an empty array, map or text, or the text `{}`.', isEmpty),
+  is_empty: predicate('Whether the value is an empty array, map or text, or the text `{}`.', isEmpty),
 }

@@ -116,8 +116,8 @@ export function operate(operator: JqOperator, left: RuleValue, right: RuleValue,
   }
 }
 
-function misfit(what: string, left: RuleValue, right: RuleValue, budget: Budget): never {
-  throw new RuleError(`jq: ${shownValue(left, budget)} and ${shownValue(right, budget)} cannot be ${what}`)
+function throwOperandError(participle: string, left: RuleValue, right: RuleValue, budget: Budget): never {
+  throw new RuleError(`jq: ${shownValue(left, budget)} and ${shownValue(right, budget)} cannot be ${participle}`)
 }
 
 /** `+` of jq. */
@@ -133,7 +133,7 @@ export function add(left: RuleValue, right: RuleValue, budget: Budget): RuleValu
     budget.create(8 * (left.length + right.length))
     return [...left, ...right]
   }
-  if (!isMap(left) || !isMap(right)) return misfit('added', left, right, budget)
+  if (!isMap(left) || !isMap(right)) return throwOperandError('added', left, right, budget)
   return merged(left, right, budget)
 }
 
@@ -146,7 +146,7 @@ function merged(left: RuleMap, right: RuleMap, budget: Budget): RuleMap {
 
 function subtract(left: RuleValue, right: RuleValue, budget: Budget): RuleValue {
   if (isNumber(left) && isNumber(right)) return calculate('-', left, right)
-  if (!isArray(left) || !isArray(right)) return misfit('subtracted', left, right, budget)
+  if (!isArray(left) || !isArray(right)) return throwOperandError('subtracted', left, right, budget)
   return left.filter((item) => !right.some((other) => orderOf(item, other, budget) === 0))
 }
 
@@ -154,7 +154,7 @@ function multiply(left: RuleValue, right: RuleValue, budget: Budget): RuleValue 
   if (isNumber(left) && isNumber(right)) return calculate('*', left, right)
   if (isText(left) && isNumber(right)) return repeated(stringOf(left, 'jq: a text'), toFloat(right), budget)
   if (isNumber(left) && isText(right)) return multiply(right, left, budget)
-  if (!isMap(left) || !isMap(right)) return misfit('multiplied', left, right, budget)
+  if (!isMap(left) || !isMap(right)) return throwOperandError('multiplied', left, right, budget)
   return deepMerged(left, right, budget)
 }
 
@@ -178,7 +178,7 @@ function deepMerged(left: RuleMap, right: RuleMap, budget: Budget): RuleMap {
 function divide(left: RuleValue, right: RuleValue, budget: Budget): RuleValue {
   if (isText(left) && isText(right))
     return splitText(stringOf(left, 'jq: a text'), stringOf(right, 'jq: a text'), budget)
-  if (!isNumber(left) || !isNumber(right)) return misfit('divided', left, right, budget)
+  if (!isNumber(left) || !isNumber(right)) return throwOperandError('divided', left, right, budget)
   if (isInteger(left) && isInteger(right) && comparable(right) !== 0 && calculate('mod', left, right) === 0)
     return calculate('div', left, right)
   const result = calculate('/', left, right)
@@ -186,7 +186,7 @@ function divide(left: RuleValue, right: RuleValue, budget: Budget): RuleValue {
 }
 
 function remainder(left: RuleValue, right: RuleValue, budget: Budget): RuleValue {
-  if (!isNumber(left) || !isNumber(right)) return misfit('divided', left, right, budget)
+  if (!isNumber(left) || !isNumber(right)) return throwOperandError('divided', left, right, budget)
   return calculate('mod', Math.trunc(toFloat(left)), Math.trunc(toFloat(right)))
 }
 

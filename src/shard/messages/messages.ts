@@ -172,7 +172,7 @@ export type ShardToNode =
   /** To the store owner. */
   | { readonly kind: 'store'; readonly request: StoreRequest }
   /** Response to a query of the node, with its number. */
-  | { readonly kind: 'answer'; readonly ask: number; readonly answer: unknown }
+  | { readonly kind: 'query-result'; readonly number: number; readonly result: unknown }
   /** A change of the node is applied, or failed with a problem. */
   | { readonly kind: 'changed'; readonly change: number; readonly problem?: string | undefined }
   /** Clients are disconnected and the store is closed: the thread may end. */
@@ -190,8 +190,8 @@ export type NodeToShard =
   | { readonly kind: 'stored-values'; readonly changes: readonly StoredValueChange[]; readonly isOwn: boolean }
   /** An alarm was raised or has ended: rules for it run on this shard only. */
   | { readonly kind: 'alarm'; readonly trigger: AlarmTrigger }
-  /** The response is `answer` with the same number. */
-  | { readonly kind: 'ask'; readonly ask: number; readonly question: ShardQuery }
+  /** The response is `query-result` with the same number. */
+  | { readonly kind: 'query'; readonly number: number; readonly query: ShardQuery }
   /** Memory level of the node: sent when it changes, and once per second while memory is short. */
   | { readonly kind: 'memory'; readonly level: MemoryLevel; readonly step: number }
   /** Memory is short: run a garbage collection now, unless that would take too much of the thread's time. */

@@ -44,144 +44,144 @@ export interface SliceRequest {
 export interface ShardQueries {
   /** Messages of a watch since the last query. The first query starts it. */
   'take-watch': {
-    asked: { readonly watch: string; readonly filter: TopicFilter; readonly maxBytes: number }
-    answered: LiveBatch
+    parameters: { readonly watch: string; readonly filter: TopicFilter; readonly maxBytes: number }
+    result: LiveBatch
   }
-  'end-watch': { asked: { readonly watch: string }; answered: true }
+  'end-watch': { parameters: { readonly watch: string }; result: true }
   /** State of rules and actions. */
   rules: {
-    asked: object
-    answered: RuleEngineReport
+    parameters: object
+    result: RuleEngineReport
   }
   /** Sockets of gateways on this shard. */
-  gateways: { asked: object; answered: readonly GatewayReport[] }
+  gateways: { parameters: object; result: readonly GatewayReport[] }
   /** A request to one client of a gateway. Undefined: it is not on this shard. */
   'gateway-request': {
-    asked: { readonly type: GatewayType; readonly clientId: string; readonly request: GatewayRequest }
-    answered: { readonly response: GatewayResponse | undefined }
+    parameters: { readonly type: GatewayType; readonly clientId: string; readonly request: GatewayRequest }
+    result: { readonly response: GatewayResponse | undefined }
   }
   /** Of topics whose messages are counted. */
-  'topic-metrics': { asked: object; answered: readonly TopicMetricsReport[] }
+  'topic-metrics': { parameters: object; result: readonly TopicMetricsReport[] }
   /** Undefined: of all. */
-  'reset-topic-metrics': { asked: { readonly topic: string | undefined }; answered: object }
-  'reset-rule': { asked: { readonly rule: string }; answered: object }
-  'reset-action': { asked: { readonly action: string }; answered: object }
+  'reset-topic-metrics': { parameters: { readonly topic: string | undefined }; result: object }
+  'reset-rule': { parameters: { readonly rule: string }; result: object }
+  'reset-action': { parameters: { readonly action: string }; result: object }
   'control-action': {
-    asked: { readonly action: string; readonly what: 'start' | 'stop' | 'restart' }
-    answered: object
+    parameters: { readonly action: string; readonly what: 'start' | 'stop' | 'restart' }
+    result: object
   }
   'control-source': {
-    asked: { readonly source: string; readonly what: 'start' | 'stop' | 'restart' }
-    answered: object
+    parameters: { readonly source: string; readonly what: 'start' | 'stop' | 'restart' }
+    result: object
   }
   /** Deletes what is stored for an action that is not configured. */
-  'discard-action': { asked: { readonly action: string }; answered: object }
-  'dead-letters': { asked: { readonly action: string }; answered: readonly DeadLetterReport[] }
+  'discard-action': { parameters: { readonly action: string }; result: object }
+  'dead-letters': { parameters: { readonly action: string }; result: readonly DeadLetterReport[] }
   /** `letter` undefined: all that are listed. The result is their number. */
   'delete-dead-letters': {
-    asked: { readonly action: string; readonly letter: number | undefined }
-    answered: { readonly count: number }
+    parameters: { readonly action: string; readonly letter: number | undefined }
+    result: { readonly count: number }
   }
   'retry-dead-letters': {
-    asked: { readonly action: string; readonly letter: number | undefined }
-    answered: { readonly count: number }
+    parameters: { readonly action: string; readonly letter: number | undefined }
+    result: { readonly count: number }
   }
-  clients: { asked: SliceRequest & { readonly filter: ClientFilter }; answered: Slice<ClientView> }
-  subscriptions: { asked: SliceRequest & { readonly filter: SubscriptionFilter }; answered: Slice<SubscriptionView> }
+  clients: { parameters: SliceRequest & { readonly filter: ClientFilter }; result: Slice<ClientView> }
+  subscriptions: { parameters: SliceRequest & { readonly filter: SubscriptionFilter }; result: Slice<SubscriptionView> }
   /** Number of sessions, with and without a connected client. */
-  'session-count': { asked: object; answered: number }
+  'session-count': { parameters: object; result: number }
   /** Cached permissions of a connected client; undefined: it is not connected. */
   decisions: {
-    asked: { readonly clientId: string }
-    answered: { readonly found: readonly CachedAuthorization[] | undefined }
+    parameters: { readonly clientId: string }
+    result: { readonly found: readonly CachedAuthorization[] | undefined }
   }
   /** Changes a connected client; false: it is not connected. */
-  'change-client': { asked: { readonly command: ClientCommand }; answered: boolean }
+  'change-client': { parameters: { readonly command: ClientCommand }; result: boolean }
   /** The client with its session: one item, or none if it is not on this shard. */
-  client: { asked: { readonly clientId: string }; answered: readonly ClientView[] }
+  client: { parameters: { readonly clientId: string }; result: readonly ClientView[] }
   /** Retained messages of this shard that match: at most `most`, and one more if there are more. */
   /** `skip`: matching messages before the first one. */
   retained: {
-    asked: { readonly filter: TopicFilter; readonly most: number; readonly skip?: number }
-    answered: readonly RetainedView[]
+    parameters: { readonly filter: TopicFilter; readonly most: number; readonly skip?: number }
+    result: readonly RetainedView[]
   }
   /** The retained message of one topic; null: this shard has none. */
-  'retained-message': { asked: { readonly topic: TopicName }; answered: RetainedMessageView | null }
+  'retained-message': { parameters: { readonly topic: TopicName }; result: RetainedMessageView | null }
   /** Number of delayed messages of this shard, and a slice of them. */
   'delayed-messages': {
-    asked: { readonly skip: number; readonly most: number }
-    answered: { readonly count: number; readonly rows: readonly DelayedView[] }
+    parameters: { readonly skip: number; readonly most: number }
+    result: { readonly count: number; readonly rows: readonly DelayedView[] }
   }
   /** The delayed message with that ID; null: this shard has none. */
-  'delayed-message': { asked: { readonly id: string }; answered: DelayedView | null }
+  'delayed-message': { parameters: { readonly id: string }; result: DelayedView | null }
   /** The result is sent when the deletion is durable. */
-  'delete-delayed': { asked: { readonly id: string }; answered: CommandResult }
+  'delete-delayed': { parameters: { readonly id: string }; result: CommandResult }
   /** The slowest clients that are behind by this time or more. */
   slow: {
-    asked: { readonly atLeastMs: number; readonly most: number; readonly namespace?: string | undefined }
-    answered: readonly SlowSession[]
+    parameters: { readonly atLeastMs: number; readonly most: number; readonly namespace?: string | undefined }
+    result: readonly SlowSession[]
   }
   /** Clients that use most of the memory: this number for each use. */
-  'memory-users': { asked: { readonly most: number }; answered: readonly MemoryUser[] }
+  'memory-users': { parameters: { readonly most: number }; result: readonly MemoryUser[] }
   /** Publishes to all of the topics or to none; the result is sent when the message is durable. */
-  publish: { asked: PublishQuery; answered: CommandResult }
+  publish: { parameters: PublishQuery; result: CommandResult }
   /** Subscribes a connected client; if a filter fails, the result says why. */
   subscribe: {
-    asked: {
+    parameters: {
       readonly clientId: string
       readonly filters: readonly TopicFilter[]
       readonly qos: QoS
       readonly options?: SubscribeCommandOptions | undefined
     }
-    answered: CommandResult
+    result: CommandResult
   }
   /** Estimates the deliveries of such a message without sending it. Shared subscriptions are omitted. */
   foresee: {
-    asked: { readonly topics: readonly string[]; readonly qos: QoS }
-    answered: DeliveryEstimate
+    parameters: { readonly topics: readonly string[]; readonly qos: QoS }
+    result: DeliveryEstimate
   }
   /** Explains the permission of a client; sent to its owner shard. */
-  explain: { asked: ExplainQuery; answered: Explanation }
+  explain: { parameters: ExplainQuery; result: Explanation }
   /** Subscriptions of this shard that match a publication. */
   matching: {
-    asked: {
+    parameters: {
       readonly publication: { readonly topic: string; readonly qos: QoS; readonly publisher: string }
       readonly limit: number
     }
-    answered: MatchingFound
+    result: MatchingFound
   }
   /** Clients of a namespace, or of none, that are banned on this shard for flapping. */
-  flapping: { asked: { readonly namespace: string | undefined }; answered: readonly BanRecord[] }
+  flapping: { parameters: { readonly namespace: string | undefined }; result: readonly BanRecord[] }
   /** The newest messages that were dropped on this shard. */
-  dropped: { asked: { readonly query: DroppedQuery; readonly limit: number }; answered: DroppedFound }
+  dropped: { parameters: { readonly query: DroppedQuery; readonly limit: number }; result: DroppedFound }
   /** State of the bridges of this shard. */
-  bridges: { asked: object; answered: readonly BridgeReport[] }
+  bridges: { parameters: object; result: readonly BridgeReport[] }
   /** Unacknowledged messages of a client that are in memory. null: there is no session. */
   'client-queue': {
-    asked: { readonly clientId: string; readonly limit: number }
-    answered: ClientQueueView | null
+    parameters: { readonly clientId: string; readonly limit: number }
+    result: ClientQueueView | null
   }
   /** Recent events of a client, in order. */
-  timeline: { asked: { readonly clientId: string }; answered: readonly TimelineEntry[] }
+  timeline: { parameters: { readonly clientId: string }; result: readonly TimelineEntry[] }
   /** Imports retained messages of this shard from a backup; the result is sent when they are durable. */
   'keep-retained': {
-    asked: {
+    parameters: {
       readonly messages: readonly RetainedToImport[]
       /** All payloads one after the other in their own memory, which is copied as a whole. */
       readonly payloads: Uint8Array
     }
-    answered: CommandResult
+    result: CommandResult
   }
   /** Disconnects clients of a namespace and ends their sessions; the result is sent when that is durable. */
   'end-sessions': {
-    asked: { readonly namespace: string; readonly clientIds: readonly string[] }
-    answered: CommandResult
+    parameters: { readonly namespace: string; readonly clientIds: readonly string[] }
+    result: CommandResult
   }
   /** Deletes retained messages of this shard; the result is sent when that is durable. */
-  'forget-retained': { asked: { readonly topics: readonly string[] }; answered: CommandResult }
+  'forget-retained': { parameters: { readonly topics: readonly string[] }; result: CommandResult }
   unsubscribe: {
-    asked: { readonly clientId: string; readonly filters: readonly TopicFilter[] }
-    answered: CommandResult
+    parameters: { readonly clientId: string; readonly filters: readonly TopicFilter[] }
+    result: CommandResult
   }
 }
 
@@ -208,11 +208,11 @@ export type ClientCommand = Extract<Command, { readonly name: 'kick' | 'keep-ali
 export type QueryName = keyof ShardQueries
 
 /** A query with its name. */
-export type QueryOf<Name extends QueryName> = { readonly question: Name } & ShardQueries[Name]['asked']
+export type QueryOf<Name extends QueryName> = { readonly kind: Name } & ShardQueries[Name]['parameters']
 
 export type ShardQuery = { [Name in QueryName]: QueryOf<Name> }[QueryName]
 
-export type QueryResult<Name extends QueryName> = ShardQueries[Name]['answered']
+export type QueryResult<Name extends QueryName> = ShardQueries[Name]['result']
 
 export interface ExplainQuery {
   /** The name of its session. */

@@ -93,7 +93,7 @@ export class EventLog {
       case 'unsubscribed':
         return
       case 'command-done':
-        return this.#commands.settle(event.question, event.result)
+        return this.#commands.settle(event.requestId, event.result)
       default:
         event satisfies never
     }

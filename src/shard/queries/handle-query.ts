@@ -97,7 +97,7 @@ const handlers: QueryHandlers = {
 }
 
 /** `nowMs`: by the clock of the shard, whose last turn may be long ago. Rejects only for an internal error. */
-export async function handleQuery(shard: QueriedShard, asked: ShardQuery, nowMs: number): Promise<unknown> {
-  const answer = handlers[asked.question] as (shard: QueriedShard, asked: ShardQuery, nowMs: number) => unknown
-  return await answer(shard, asked, nowMs)
+export async function handleQuery(shard: QueriedShard, query: ShardQuery, nowMs: number): Promise<unknown> {
+  const handle = handlers[query.kind] as (shard: QueriedShard, query: ShardQuery, nowMs: number) => unknown
+  return await handle(shard, query, nowMs)
 }

@@ -14,15 +14,15 @@ export class PendingCommands {
 
   /** Resolves when the result is durable on this and other shards. Never rejects. */
   run(command: Command): Promise<CommandResult> {
-    const question = ++this.#last
+    const requestId = ++this.#last
     return new Promise((resolve) => {
-      this.#waiting.set(question, resolve)
-      this.#input({ kind: 'command', question, command })
+      this.#waiting.set(requestId, resolve)
+      this.#input({ kind: 'command', requestId, command })
     })
   }
 
-  settle(question: RequestId, result: CommandResult): void {
-    this.#waiting.get(question)?.(result)
-    this.#waiting.delete(question)
+  settle(requestId: RequestId, result: CommandResult): void {
+    this.#waiting.get(requestId)?.(result)
+    this.#waiting.delete(requestId)
   }
 }

@@ -22,20 +22,20 @@ export class AccessRequests {
   }
 
   take(asked: ConnectRequest | AuthenticateRequest | AuthorizationRequest): void {
-    const { question } = asked
+    const { requestId } = asked
     if (asked.kind === 'may-do') {
-      this.#bringBack(this.#access.prepare(asked), () => ({ kind: 'permission-ready', question }))
+      this.#bringBack(this.#access.prepare(asked), () => ({ kind: 'permission-ready', requestId }))
       return
     }
     if (asked.kind === 'may-connect' && asked.connection.listener.isBridge === true) {
       // A bridge of this broker has no listener and needs no authentication.
       const who = plainIdentity(asked.clientId, undefined, asked.connection.peerAddress)
       const identity = { ...who, authenticatedBy: 'bridge' }
-      return this.#owner.answer({ kind: 'authentication-result', question, decision: { allowed: true, identity } })
+      return this.#owner.answer({ kind: 'authentication-result', requestId, decision: { allowed: true, identity } })
     }
     this.#bringBack(this.#access.authenticate(asked), (decision: AuthenticationResult) => ({
       kind: 'authentication-result',
-      question,
+      requestId,
       decision,
     }))
   }

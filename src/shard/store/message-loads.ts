@@ -76,7 +76,7 @@ export class MessageLoads {
 
   /** The shard catches an internal error and ends: then the mark stays. */
   #take(load: LoadMessage, message: StoredMessage | undefined): void {
-    const answer = { kind: 'message-loaded', question: load.question, message } as const
+    const answer = { kind: 'message-loaded', requestId: load.requestId, message } as const
     this.#callbacks.answer(answer, (work) =>
       this.#mark === undefined ? work() : this.#mark.during(suspectOf(load), work),
     )

@@ -55,16 +55,16 @@ export class QueueReads {
     await this.#readers.closeAll()
   }
 
-  add(question: LoadQueue, committedBatch: number): void {
-    if (question.afterBatch <= committedBatch) this.#enter(question)
-    else this.#waiting.push(question)
+  add(load: LoadQueue, committedBatch: number): void {
+    if (load.afterBatch <= committedBatch) this.#enter(load)
+    else this.#waiting.push(load)
   }
 
   noteCommitted(batch: number): void {
     if (this.#waiting.length === 0) return
-    const ready = this.#waiting.filter((question) => question.afterBatch <= batch)
-    this.#waiting = this.#waiting.filter((question) => question.afterBatch > batch)
-    for (const question of ready) this.#enter(question)
+    const ready = this.#waiting.filter((load) => load.afterBatch <= batch)
+    this.#waiting = this.#waiting.filter((load) => load.afterBatch > batch)
+    for (const load of ready) this.#enter(load)
   }
 
   #enter(load: LoadQueue): void {
@@ -95,8 +95,8 @@ export class QueueReads {
   }
 
   /** The shard catches an internal error and ends: then the mark stays. */
-  #take({ question, clientId }: LoadQueue, part: QueuePart): void {
-    const answer = { kind: 'queue-loaded', question, ...part } as const
+  #take({ requestId, clientId }: LoadQueue, part: QueuePart): void {
+    const answer = { kind: 'queue-loaded', requestId, ...part } as const
     this.#owner.answer(answer, (work) =>
       this.#mark === undefined ? work() : this.#mark.during({ kind: 'session', clientId }, work),
     )

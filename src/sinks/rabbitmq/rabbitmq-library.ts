@@ -256,8 +256,8 @@ class Publisher implements RabbitmqPublisher {
     const { channel, target, requestTimeoutMs } = this.#parts
     try {
       // The default exchange is always there, and cannot be asked for.
-      const question = target.exchange === '' ? channel.waitForConfirms() : channel.checkExchange(target.exchange)
-      await withTimeout<unknown>(question, requestTimeoutMs)
+      const check = target.exchange === '' ? channel.waitForConfirms() : channel.checkExchange(target.exchange)
+      await withTimeout<unknown>(check, requestTimeoutMs)
     } catch (error) {
       this.close()
       throw error

@@ -20,7 +20,7 @@ test('clients are listed, by filters as well, shown and disconnected', async (t)
   await gone
   assert.match(await ctlRefused(broker, 1, ['clients', 'kick', 'phone-of-anna']), /\(code 112\)/)
   assert.match(await ctlRefused(broker, 1, ['clients', 'show', 'nobody']), /there is no client nobody/)
-  assert.match(await ctlRefused(broker, 2, ['clients', 'list', 'user=anna']), /user: no such filter/)
+  assert.match(await ctlRefused(broker, 2, ['clients', 'list', 'user=anna']), /user: unknown filter/)
   assert.match(await ctlRefused(broker, 1, ['clients', 'list', 'conn_state=perhaps']), /\(code 108\)/)
 })
 

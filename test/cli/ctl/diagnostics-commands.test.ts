@@ -20,7 +20,7 @@ test('what was dropped is told with its reason, and what happened to a client', 
   assert.notEqual(await ctlDone(broker, ['dropped', 'clientid=talker', '--since', '1h', '--limit', '5']), '')
   assert.match(await ctlRefused(broker, 2, ['dropped', '--since', 'yesterday']), /--since yesterday: give/)
   assert.match(await ctlRefused(broker, 1, ['clients', 'timeline', 'nosuch']), /nothing is known of the client nosuch/)
-  assert.match(await ctlRefused(broker, 2, ['dropped', 'reson=expired']), /reson: no such filter/)
+  assert.match(await ctlRefused(broker, 2, ['dropped', 'reson=expired']), /reson: unknown filter/)
   assert.match(await ctlRefused(broker, 1, ['dropped', 'reason=mood']), /\(code 108\)/)
 })
 

@@ -42,7 +42,7 @@ export class DrivenCore {
   readonly number: PeerNumber
   readonly core: BrokerCore
   readonly topics = new TopicTable(1_024)
-  /** Of commands of the operator, by question. */
+  /** Of commands of the operator, by request ID. */
   readonly results = new Map<number, CommandResult>()
   readonly #recordStore: MemoryRecordStore
   readonly #around: CoreSurroundings
@@ -113,7 +113,7 @@ export class DrivenCore {
     const load = this.#messageLoads.shift()
     if (load === undefined) return
     const message = this.#recordStore.readMessage(load.of)
-    this.handle({ kind: 'message-loaded', question: load.question, message })
+    this.handle({ kind: 'message-loaded', requestId: load.requestId, message })
   }
 
   /** There is work that no input stands for. */
@@ -131,18 +131,18 @@ export class DrivenCore {
       sendRun: (message) => this.#around.toPeer(to, message),
     }))
     for (const event of outputs.events)
-      if (event.event === 'command-done') this.results.set(event.question, event.result)
+      if (event.event === 'command-done') this.results.set(event.requestId, event.result)
     const { requests, closes } = outputs
     const asked = [...requests]
     const closing = [...closes]
     this.core.clearOutputs()
     this.#feedDisk()
-    for (const question of asked) {
-      if (question.kind === 'load-queue') this.#loads.push(question)
-      else if (question.kind === 'load-message') this.#messageLoads.push(question)
-      else if (question.kind === 'may-connect')
-        this.handle({ kind: 'authentication-result', question: question.question, decision: { allowed: true } })
-      else throw new Error(`no response to ${question.kind} here`)
+    for (const request of asked) {
+      if (request.kind === 'load-queue') this.#loads.push(request)
+      else if (request.kind === 'load-message') this.#messageLoads.push(request)
+      else if (request.kind === 'may-connect')
+        this.handle({ kind: 'authentication-result', requestId: request.requestId, decision: { allowed: true } })
+      else throw new Error(`no response to ${request.kind} here`)
     }
     this.#load()
     for (const { connection } of closing) this.#around.closed(connection)
@@ -159,7 +159,7 @@ export class DrivenCore {
     if (due === -1) return
     const [load] = this.#loads.splice(due, 1)
     const { records, isEnd } = this.#recordStore.readQueue(load)
-    this.handle({ kind: 'queue-loaded', question: load.question, records, isEnd })
+    this.handle({ kind: 'queue-loaded', requestId: load.requestId, records, isEnd })
   }
 }
 

@@ -186,10 +186,10 @@ export class SeveralCores {
 
   /** What the operator asks of a shard; the result is there when everything has settled. */
   command(shard: PeerNumber, command: Command): () => CommandResult | undefined {
-    const question = ++this.#commands
+    const requestId = ++this.#commands
     const core = this.cores[shard]
-    core?.handle({ kind: 'command', question, command })
-    return () => core?.results.get(question)
+    core?.handle({ kind: 'command', requestId, command })
+    return () => core?.results.get(requestId)
   }
 
   /** Lets one thing happen, of all that may; false where there is none. */

@@ -23,7 +23,7 @@ const maxPacketBytes = 268_435_460
 const limits = { maxPacketBytes, maxPropertyBytes: maxPacketBytes, maxTopicLevels: 65_535, maxTopicBytes: 65_535 }
 const prefix = 'gateway/simulated/'
 /** Apart from the commands of the world itself. */
-const firstQuestion = 5_000_000
+const firstRequestId = 5_000_000
 
 export class GatewayHost {
   readonly #world: World
@@ -35,7 +35,7 @@ export class GatewayHost {
   lives = 0
   /** Of the gateway that runs: what is planned for an earlier one does not happen. */
   #life = 0
-  #nextQuestion = firstQuestion
+  #nextRequestId = firstRequestId
   #seenEvents = 0
   readonly #waiting = new Map<number, () => void>()
 
@@ -108,13 +108,13 @@ export class GatewayHost {
   }
 
   #keepFacts(facts: readonly { readonly name: string; readonly value: string | undefined }[]): number {
-    const question = this.#nextQuestion++
+    const requestId = this.#nextRequestId++
     const command = { name: 'keep-facts', facts } as const
     const [shard] = this.#world.host.shards
     this.#world.stage.after(0, () => {
-      if (shard.isRunning) shard.handle({ kind: 'command', question, command })
+      if (shard.isRunning) shard.handle({ kind: 'command', requestId, command })
     })
-    return question
+    return requestId
   }
 
   /** Polls for outputs of the core while a request is pending. */
@@ -123,8 +123,8 @@ export class GatewayHost {
     for (; this.#seenEvents < events.length; this.#seenEvents++) {
       const event = events[this.#seenEvents]
       if (event?.event !== 'command-done') continue
-      const done = this.#waiting.get(event.question)
-      this.#waiting.delete(event.question)
+      const done = this.#waiting.get(event.requestId)
+      this.#waiting.delete(event.requestId)
       done?.()
     }
     if (this.#waiting.size > 0) this.#world.stage.after(1, () => this.#look())

@@ -35,15 +35,15 @@ export const accountCommands: readonly CtlCommand[] = [
     name: 'admins mfa-reset',
     description: 'remove the second factor of an account, if the device with its codes is lost',
     arguments: ['<name>'],
-    run: ({ client, words: [username = ''] }) =>
+    run: ({ client, operands: [username = ''] }) =>
       doneAs(client.remove_mfa({ params: { username } }), `${username} needs no one-time code`),
   },
   {
     name: 'admins del',
     description: 'delete an account',
     arguments: ['<name>'],
-    run: ({ client, words: [username = ''] }) =>
-      doneAs(client.delete_user({ params: { username } }), `${username} is taken away`),
+    run: ({ client, operands: [username = ''] }) =>
+      doneAs(client.delete_user({ params: { username } }), `${username} is deleted`),
   },
   {
     name: 'api-key list',
@@ -54,7 +54,7 @@ export const accountCommands: readonly CtlCommand[] = [
     name: 'api-key show',
     description: 'what is known of a program, but for its secret',
     arguments: ['<id>'],
-    run: ({ client, words: [appId = ''] }) =>
+    run: ({ client, operands: [appId = ''] }) =>
       shown(client.lookup_app({ params: { app_id: appId } }), ({ data }) => ({ thing: data })),
   },
   {
@@ -62,7 +62,7 @@ export const accountCommands: readonly CtlCommand[] = [
     description: 'create an API key; prints its secret, which is shown only once',
     arguments: ['<id>'],
     options: [viewerOption],
-    run: ({ client, words: [appId = ''], options }) => {
+    run: ({ client, operands: [appId = ''], options }) => {
       const body = { app_id: appId, tags: roleOf(options) }
       return shown(client.create_app({ body }), ({ data }) => ({
         text: data.secret,
@@ -74,8 +74,8 @@ export const accountCommands: readonly CtlCommand[] = [
     name: 'api-key del',
     description: 'delete an API key',
     arguments: ['<id>'],
-    run: ({ client, words: [appId = ''] }) =>
-      doneAs(client.delete_app({ params: { app_id: appId } }), `${appId} is taken away`),
+    run: ({ client, operands: [appId = ''] }) =>
+      doneAs(client.delete_app({ params: { app_id: appId } }), `${appId} is deleted`),
   },
 ]
 
@@ -98,7 +98,7 @@ function accountTable(accounts: readonly Account[]): Outcome {
   return { rows, columns: ['username', 'tags', ...ofNamespaces, ...ofProviders] }
 }
 
-async function addAdmin({ client, words: [username = ''], options, secrets }: CtlCall): Promise<Outcome> {
+async function addAdmin({ client, operands: [username = ''], options, secrets }: CtlCall): Promise<Outcome> {
   const given = await secrets.next(`password of ${username}`)
   if ('usage' in given) return given
   const body = { username, password: given.secret, tags: roleOf(options) }
@@ -107,14 +107,14 @@ async function addAdmin({ client, words: [username = ''], options, secrets }: Ct
 
 const generatedPasswordBytes = 15
 
-async function resetPassword({ client, words: [username = ''], place }: CtlCall): Promise<Outcome> {
-  if (!place.isSocket) return { usage: 'a password is reset on the machine of the broker: leave out --url' }
+async function resetPassword({ client, operands: [username = ''], archives }: CtlCall): Promise<Outcome> {
+  if (!archives.isLocal) return { usage: 'a password can be reset on the machine of the broker only: omit --url' }
   const password = randomBytes(generatedPasswordBytes).toString('base64url')
-  const asked = client.change_password({ params: { username }, body: { new_pwd: password } })
-  return shown(asked, () => ({ text: `${username} logs in with ${password}`, document: { username, password } }))
+  const call = client.change_password({ params: { username }, body: { new_pwd: password } })
+  return shown(call, () => ({ text: `${username} logs in with ${password}`, document: { username, password } }))
 }
 
-async function changePassword({ client, words: [username = ''], secrets }: CtlCall): Promise<Outcome> {
+async function changePassword({ client, operands: [username = ''], secrets }: CtlCall): Promise<Outcome> {
   const old = await secrets.next(`old password of ${username}`)
   if ('usage' in old) return old
   const fresh = await secrets.next(`new password of ${username}`)

@@ -19,8 +19,8 @@ export const anyCommands: readonly CtlCommand[] = [
   },
 ]
 
-async function callByName({ client, words, options, secrets }: CtlCall): Promise<Outcome> {
-  const [name = '', ...parameters] = words
+async function callByName({ client, operands, options, secrets }: CtlCall): Promise<Outcome> {
+  const [name = '', ...parameters] = operands
   if (!Object.hasOwn(endpoints, name)) return { usage: `${name}: no such operation; "godwit ctl api list" has them` }
   const said = options['body']
   const line = said === '-' ? await secrets.next('body') : undefined

@@ -40,7 +40,7 @@ export const bridgeCommands: readonly CtlCommand[] = [
     name: 'bridges show',
     description: 'all settings of a bridge; secrets are masked',
     arguments: ['<name>'],
-    run: ({ client, words: [bridge = ''] }) =>
+    run: ({ client, operands: [bridge = ''] }) =>
       shown(client.get_mqtt_bridge({ params: { bridge_name: bridge } }), ({ data }): Outcome => {
         const [node] = data.bridge.nodes
         return node === undefined ? { problem: `there is no bridge ${bridge}` } : { thing: node }
@@ -51,7 +51,7 @@ export const bridgeCommands: readonly CtlCommand[] = [
     description: 'create a bridge; it is off unless the settings say "enable": true',
     arguments: ['<name>', '<server>'],
     options: [settingsOption],
-    run: ({ client, words: [name = '', server = ''], options }) =>
+    run: ({ client, operands: [name = '', server = ''], options }) =>
       withJson(options['settings'], (settings) =>
         doneAs(
           client.post_mqtt_bridge({ body: { ...settings, server, name } as { name: string } }),
@@ -63,14 +63,14 @@ export const bridgeCommands: readonly CtlCommand[] = [
     name: 'bridges delete',
     description: 'delete a bridge and its queue',
     arguments: ['<name>'],
-    run: ({ client, words: [bridge = ''] }) =>
+    run: ({ client, operands: [bridge = ''] }) =>
       doneAs(client.delete_mqtt_bridge({ params: { bridge_name: bridge } }), `${bridge} is deleted`),
   },
   { name: 'bridges on', description: 'turn a bridge on', arguments: ['<name>'], run: (call) => turn(call, true) },
   { name: 'bridges off', description: 'turn a bridge off', arguments: ['<name>'], run: (call) => turn(call, false) },
 ]
 
-function turn({ client, words: [bridge = ''] }: CtlCall, isOn: boolean): Promise<Outcome> {
+function turn({ client, operands: [bridge = ''] }: CtlCall, isOn: boolean): Promise<Outcome> {
   const body = { data: { bridge_switch: isOn } }
   const asked = client.put_mqtt_bridge_switch({ params: { bridge_name: bridge }, body })
   return doneAs(asked, `${bridge} is ${isOn ? 'on' : 'off'}`)

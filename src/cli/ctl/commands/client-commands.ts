@@ -11,8 +11,8 @@ export const clientCommands: readonly CtlCommand[] = [
     name: 'clients list',
     description: 'connected clients and sessions; filters as KEY=VALUE: username=a conn_state=connected',
     arguments: ['[filters...]'],
-    run: ({ client, words }) => {
-      const filters = queryFrom('list_clients', words)
+    run: ({ client, operands }) => {
+      const filters = queryFrom('list_clients', operands)
       if ('usage' in filters) return filters
       return shown(client.list_clients(filters), ({ data }) => ({ rows: data, columns }))
     },
@@ -21,7 +21,7 @@ export const clientCommands: readonly CtlCommand[] = [
     name: 'clients show',
     description: 'everything about a client',
     arguments: ['<client>'],
-    run: ({ client, words: [clientid = ''] }) =>
+    run: ({ client, operands: [clientid = ''] }) =>
       shown(client.lookup_client({ params: { clientid } }), ({ data: [found] }): Outcome => {
         return found === undefined ? { problem: `there is no client ${clientid}` } : { thing: found }
       }),
@@ -33,7 +33,7 @@ export const clientCommands: readonly CtlCommand[] = [
     options: [
       { flags: '--session', description: 'also end its session, which frees the client ID for another identity' },
     ],
-    run: ({ client, words: [clientid = ''], options }) => {
+    run: ({ client, operands: [clientid = ''], options }) => {
       const session = options.session === true
       const text = session ? `${clientid} has no session any more` : `${clientid} is disconnected`
       return doneAs(client.kickout_client({ params: { clientid }, query: session ? { session } : {} }), text)
@@ -43,8 +43,8 @@ export const clientCommands: readonly CtlCommand[] = [
     name: 'subscriptions list',
     description: 'what clients subscribe to; filters as KEY=VALUE: clientid=a topic=b qos=1 share=group',
     arguments: ['[filters...]'],
-    run: ({ client, words }) => {
-      const filters = queryFrom('list_subscriptions', words)
+    run: ({ client, operands }) => {
+      const filters = queryFrom('list_subscriptions', operands)
       if ('usage' in filters) return filters
       const shows = ['clientid', 'topic', 'qos']
       return shown(client.list_subscriptions(filters), ({ data }) => ({ rows: data, columns: shows }))

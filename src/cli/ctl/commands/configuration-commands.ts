@@ -17,7 +17,7 @@ export const configurationCommands: readonly CtlCommand[] = [
     name: 'config show',
     description: 'the current configuration, or a section of it; secrets are masked',
     arguments: ['[section]'],
-    run: ({ client, words: [section] }) => {
+    run: ({ client, operands: [section] }) => {
       const asked =
         section === undefined
           ? client.get_broker_configuration()
@@ -36,10 +36,10 @@ export const configurationCommands: readonly CtlCommand[] = [
     description: 'change settings: mqtt.max_packet_size=2MB; other settings and the comments of the file stay',
     arguments: ['<key=value...>'],
     options: [dryRunOption],
-    run: ({ client, words, options }) => {
-      const wrong = words.find((word) => !/^[^=]+=/.test(word))
+    run: ({ client, operands, options }) => {
+      const wrong = operands.find((word) => !/^[^=]+=/.test(word))
       if (wrong !== undefined) return { usage: `${wrong}: write KEY=VALUE` }
-      return changeSettings(client, words.map(lineOfSetting).join('\n'), options)
+      return changeSettings(client, operands.map(lineOfSetting).join('\n'), options)
     },
   },
   {
@@ -47,8 +47,8 @@ export const configurationCommands: readonly CtlCommand[] = [
     description: 'reset settings to their defaults, or remove an entry such as bridges.mqtt.NAME',
     arguments: ['<key...>'],
     options: [dryRunOption],
-    run: ({ client, words, options }) =>
-      changeSettings(client, words.map((key) => `${key} = null`).join('\n'), options),
+    run: ({ client, operands, options }) =>
+      changeSettings(client, operands.map((key) => `${key} = null`).join('\n'), options),
   },
   {
     name: 'config update',
@@ -77,7 +77,7 @@ export const configurationCommands: readonly CtlCommand[] = [
     name: 'config diff',
     description: 'what is otherwise in another configuration of the history, or in the newest',
     arguments: ['<number>', '[other]'],
-    run: ({ client, words: [number = '', other] }) => {
+    run: ({ client, operands: [number = '', other] }) => {
       if (other !== undefined && !/^\d{1,9}$/.test(other)) return { usage: `${other}: give a number of the history` }
       const query = other === undefined ? {} : { to: Number(other) }
       return shown(client.diff_configuration({ params: { number }, query }), ({ data }) => ({ rows: data.changes }))
@@ -87,12 +87,13 @@ export const configurationCommands: readonly CtlCommand[] = [
     name: 'config rollback',
     description: 'restore a configuration of the history',
     arguments: ['<number>'],
-    run: ({ client, words: [number = ''] }) => shown(client.rollback_configuration({ params: { number } }), showChange),
+    run: ({ client, operands: [number = ''] }) =>
+      shown(client.rollback_configuration({ params: { number } }), showChange),
   },
 ]
 
 async function updateConfiguration(
-  { client, words: [file = ''], options, secrets, progress }: CtlCall,
+  { client, operands: [file = ''], options, secrets, progress }: CtlCall,
   { merge }: { readonly merge: boolean },
 ): Promise<Outcome> {
   let text: string
@@ -121,7 +122,7 @@ async function changeSettings(client: ApiClient, text: string, options: CtlCall[
 }
 
 /** The key as in the file, with the sections that lead to it. */
-async function getSetting({ client, words: [key = ''] }: CtlCall): Promise<Outcome> {
+async function getSetting({ client, operands: [key = ''] }: CtlCall): Promise<Outcome> {
   return shown(client.get_broker_configuration(), ({ data }) => {
     let value: unknown = data
     for (const part of key.split('.')) {

@@ -84,13 +84,13 @@ function commandsOf(list: CredentialList): CtlCommand[] {
       name: `${group} del`,
       description: `take a stored ${what} away`,
       arguments: ['<name>'],
-      run: (call) => doneAs(list.remove(call, call.words[0] ?? ''), `${call.words[0]} is taken away`),
+      run: (call) => doneAs(list.remove(call, call.operands[0] ?? ''), `${call.operands[0]} is deleted`),
     },
   ]
 }
 
 async function withSecret(
-  { secrets, words: [name = ''] }: CtlCall,
+  { secrets, operands: [name = ''] }: CtlCall,
   { secret }: CredentialList,
   ask: (name: string, given: string) => Promise<Result<unknown>>,
 ): Promise<Outcome> {

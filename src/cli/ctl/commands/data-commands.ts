@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
 import { tableNames } from '../../../backup/index.ts'
 import type { Failure, Result } from '../../../contract/index.ts'
-import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
+import { type ArchiveLocation, type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
 import { convertExport } from '../convert-export.ts'
 import { ProgressLines } from '../progress-lines.ts'
 
@@ -60,7 +60,7 @@ export const dataCommands: readonly CtlCommand[] = [
     arguments: ['<file>'],
     options: [{ flags: '--output <folder>', description: 'folder for the archive; default: the current one' }],
     isLocal: true,
-    run: ({ words: [file = ''], options }) => {
+    run: ({ operands: [file = ''], options }) => {
       const { output } = options
       return convertExport(file, typeof output === 'string' ? output : '.')
     },
@@ -69,23 +69,23 @@ export const dataCommands: readonly CtlCommand[] = [
     name: 'data delete',
     description: 'delete an archive from the backup directory',
     arguments: ['<file>'],
-    run: ({ client, words: [filename = ''] }) =>
+    run: ({ client, operands: [filename = ''] }) =>
       doneAs(client.delete_backup_file({ params: { filename } }), `${filename} is deleted`),
   },
 ]
 
 async function exportData(call: CtlCall): Promise<Outcome> {
-  const { client, options, progress, place } = call
+  const { client, options, progress, archives } = call
   const lines = new ProgressLines(progress, client, exportLine)
   const body = { table_sets: namesIn(options['tableSets']), root_keys: namesIn(options['rootKeys']) }
   const exported = await lines.follow(client.export_backup({ body: omitUndefined(body) }))
   if ('failure' in exported) return exported
   const { code: _, tables, ...file } = exported.reply
-  lines.sayRest([
+  lines.printRemaining([
     ...(body.table_sets === undefined || body.root_keys !== undefined ? ['configuration'] : []),
     ...tables,
   ])
-  const path = place.backupFolder === undefined ? file.filename : join(place.backupFolder, file.filename)
+  const path = archives.backupDirectory === undefined ? file.filename : join(archives.backupDirectory, file.filename)
   return { text: `Data has been successfully exported to ${path}.`, document: file }
 }
 
@@ -95,7 +95,7 @@ function withOptionNames({ failure }: { readonly failure: Failure }): Outcome {
   return { failure: { ...failure, message } }
 }
 
-async function importData({ client, words: [file = ''], options, progress, place }: CtlCall): Promise<Outcome> {
+async function importData({ client, operands: [file = ''], options, progress, archives }: CtlCall): Promise<Outcome> {
   const isDry = options['dryRun'] === true
   const lines = new ProgressLines(progress, client, importLine)
   const wanted = {
@@ -103,23 +103,23 @@ async function importData({ client, words: [file = ''], options, progress, place
     allow_security_profile_mismatch: options['allowSecurityProfileMismatch'] === true,
     parts: namesIn(options['parts']),
   }
-  lines.say(`Importing data from "${file}"...`)
-  const result = await withFile(file, place, (filename) =>
+  lines.print(`Importing data from "${file}"...`)
+  const result = await withFile(file, archives, (filename) =>
     lines.follow(client.import_backup({ body: omitUndefined({ ...wanted, filename }) })),
   )
   if ('usage' in result) return result
   if ('failure' in result) return withOptionNames(result)
   const { data } = result.reply
-  lines.sayRest(data.tables.map(({ table }) => table))
+  lines.printRemaining(data.tables.map(({ table }) => table))
   for (const table of wanted.parts === undefined ? tableNames : []) {
     const isThere = data.tables.some((imported) => imported.table === table)
-    if (!isThere) lines.say(`No backup file for ${table} database table...`)
+    if (!isThere) lines.print(`No backup file for ${table} database table...`)
   }
   for (const { key } of data.configuration) {
-    if (!isDry) lines.say(`Config key path "${key}" was present before import and has been overwritten.`)
+    if (!isDry) lines.print(`Config key path "${key}" was present before import and has been overwritten.`)
   }
   const tables = data.tables.map(({ conflicts, ...counts }) => ({ ...counts, conflicts: conflicts.join(', ') }))
-  const words = [
+  const summary = [
     ...tables.map(
       ({ table, inserts, updates, unchanged, conflicts }) =>
         `${table}: ${inserts} new, ${updates} replaced${conflicts === '' ? '' : ` (${conflicts})`}, ${unchanged} as they were`,
@@ -130,12 +130,14 @@ async function importData({ client, words: [file = ''], options, progress, place
     ...data.warnings.map((warning) => `note: ${warning}`),
     isDry ? 'Nothing has been changed.' : 'Data has been imported successfully.',
   ]
-  return { text: words.join('\n'), document: data }
+  return { text: summary.join('\n'), document: data }
 }
 
-async function verifyData({ client, words: [file = ''], progress, place }: CtlCall): Promise<Outcome> {
+async function verifyData({ client, operands: [file = ''], progress, archives }: CtlCall): Promise<Outcome> {
   const lines = new ProgressLines(progress, client, () => undefined)
-  const result = await withFile(file, place, (filename) => lines.follow(client.verify_backup({ body: { filename } })))
+  const result = await withFile(file, archives, (filename) =>
+    lines.follow(client.verify_backup({ body: { filename } })),
+  )
   if ('usage' in result || 'failure' in result) return result
   const { data } = result.reply
   const counts = Object.entries(data.counts).map(([table, count]) => `${table} ${count}`)
@@ -144,10 +146,10 @@ async function verifyData({ client, words: [file = ''], progress, place }: CtlCa
   return { thing: { ...summary, records: counts.join(', ') }, document: data }
 }
 
-async function compareData({ client, words: [first = '', second], progress, place }: CtlCall): Promise<Outcome> {
+async function compareData({ client, operands: [first = '', second], progress, archives }: CtlCall): Promise<Outcome> {
   const lines = new ProgressLines(progress, client, () => undefined)
-  const result = await withFile(first, place, (one) =>
-    withFile(second ?? '', place, (other) =>
+  const result = await withFile(first, archives, (one) =>
+    withFile(second ?? '', archives, (other) =>
       lines.follow(
         client.compare_backups({ body: second === undefined ? { first: one } : { first: one, second: other } }),
       ),
@@ -155,14 +157,14 @@ async function compareData({ client, words: [first = '', second], progress, plac
   )
   if ('usage' in result || 'failure' in result) return result
   const { tables, configuration } = result.reply.data
-  const words = [
+  const summary = [
     ...tables.flatMap(({ table, only_in_first: one, only_in_second: other, different, examples }) => [
       `${table}: ${one} only in the first, ${other} only in the second, ${different} different`,
       ...examples.map(({ name, where }) => `  ${where}: ${name}`),
     ]),
     ...configuration.map(({ key, old, new: now }) => `${key}: ${old ?? 'default'} | ${now ?? 'default'}`),
   ]
-  return { text: words.length === 0 ? 'There is no difference.' : words.join('\n'), document: result.reply.data }
+  return { text: summary.length === 0 ? 'There is no difference.' : summary.join('\n'), document: result.reply.data }
 }
 
 /**
@@ -171,18 +173,18 @@ async function compareData({ client, words: [first = '', second], progress, plac
  */
 async function withFile<Reply>(
   argument: string,
-  { root, isSocket }: CtlCall['place'],
+  { installationRoot, isLocal }: ArchiveLocation,
   ask: (filename: string) => Promise<Result<Reply> | { readonly usage: string }>,
 ): Promise<Result<Reply> | { readonly usage: string }> {
   const isBare = !/[/\\]/.test(argument)
-  if (!isSocket) {
+  if (!isLocal) {
     if (isBare) return ask(argument)
     return {
-      usage: `${argument}: over --url there are the files of the backup directory only: upload it, and give its name`,
+      usage: `${argument}: over --url, only files of the backup directory can be used: upload the file, then give its name`,
     }
   }
   if (isAbsolute(argument)) return ask(argument)
-  const [inInstallation, inCurrentFolder] = [join(root, argument), resolve(argument)]
+  const [inInstallation, inCurrentFolder] = [join(installationRoot, argument), resolve(argument)]
   if (!isBare) return ask(existsSync(inInstallation) ? inInstallation : inCurrentFolder)
   const asked = await ask(argument)
   const isMissing = 'failure' in asked && asked.failure.kind === 'refused' && asked.failure.status === 404

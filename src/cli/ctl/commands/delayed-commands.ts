@@ -28,14 +28,14 @@ export const delayedCommands: readonly CtlCommand[] = [
     name: 'delayed show',
     description: 'a delayed message with its payload',
     arguments: ['<node>', '<msgid>'],
-    run: ({ client, words: [node = '', msgid = ''] }) =>
+    run: ({ client, operands: [node = '', msgid = ''] }) =>
       shown(client.get_delayed_message({ params: { node, msgid } }), (thing) => ({ thing })),
   },
   {
     name: 'delayed delete',
     description: 'delete a delayed message',
     arguments: ['<node>', '<msgid>'],
-    run: ({ client, words: [node = '', msgid = ''] }) =>
+    run: ({ client, operands: [node = '', msgid = ''] }) =>
       doneAs(client.delete_delayed_message({ params: { node, msgid } }), `${msgid} is deleted`),
   },
 ]

@@ -44,7 +44,7 @@ export const diagnosticsCommands: readonly CtlCommand[] = [
     name: 'clients queue',
     description: 'messages that a client has not acknowledged',
     arguments: ['<client>'],
-    run: ({ client, words: [clientid = ''] }) =>
+    run: ({ client, operands: [clientid = ''] }) =>
       shown(client.client_queue({ params: { clientid }, query: { limit: maxQueuedRows } }), ({ data }) => ({
         rows: data.map(({ publish_at: ms, ...message }) => ({
           time: ms === null ? '' : new Date(ms).toISOString(),
@@ -58,7 +58,7 @@ export const diagnosticsCommands: readonly CtlCommand[] = [
     name: 'clients timeline',
     description: 'what has happened to a client lately',
     arguments: ['<client>'],
-    run: ({ client, words: [clientid = ''] }) =>
+    run: ({ client, operands: [clientid = ''] }) =>
       shown(client.client_timeline({ params: { clientid } }), ({ data }) => {
         if (data.length === 0)
           return { problem: `nothing is known of the client ${clientid}: "godwit ctl clients list" lists the clients` }
@@ -74,8 +74,8 @@ const maxSlowRows = 1_000
 const maxQueuedRows = 1_000
 const defaultDropped = 1_000
 
-function listDropped({ client, words, options: { limit, since } }: CtlCall): Promise<Outcome> | Outcome {
-  const filters = queryFrom('list_dropped', words)
+function listDropped({ client, operands, options: { limit, since } }: CtlCall): Promise<Outcome> | Outcome {
+  const filters = queryFrom('list_dropped', operands)
   if ('usage' in filters) return filters
   if (limit !== undefined && !/^[1-9]\d{0,3}$/.test(String(limit)))
     return { usage: '--limit: give a number from 1 to 9999' }
@@ -120,7 +120,7 @@ function grouped(drops: readonly Dropped[]): Row[] {
 
 function explain({
   client,
-  words: [clientid = '', action = '', topic = ''],
+  operands: [clientid = '', action = '', topic = ''],
   options: { qos, user, address },
 }: CtlCall): Promise<Outcome> | Outcome {
   if (action !== 'publish' && action !== 'subscribe') return { usage: `${action}: there are publish and subscribe` }

@@ -27,21 +27,21 @@ export const gatewayCommands: readonly CtlCommand[] = [
     name: 'gateways enable',
     description: 'start a gateway',
     arguments: ['<name>'],
-    run: ({ client, words: [name = ''] }) =>
+    run: ({ client, operands: [name = ''] }) =>
       doneAs(client.enable_gateway({ params: { name, enable: 'true' } }), `${name} is enabled`),
   },
   {
     name: 'gateways disable',
     description: 'stop a gateway and disconnect its clients',
     arguments: ['<name>'],
-    run: ({ client, words: [name = ''] }) =>
+    run: ({ client, operands: [name = ''] }) =>
       doneAs(client.enable_gateway({ params: { name, enable: 'false' } }), `${name} is disabled`),
   },
   {
     name: 'gateways show',
     description: 'a gateway with its configuration',
     arguments: ['<name>'],
-    run: ({ client, words: [name = ''] }) =>
+    run: ({ client, operands: [name = ''] }) =>
       shown(client.get_gateway({ params: { name } }), ({ configuration, metrics, listeners, ...gateway }) => ({
         thing: { ...gateway, listeners: listeners.map(({ id, bind }) => `${id} ${bind}`).join(' ') },
         document: { ...gateway, listeners, configuration, metrics },
@@ -51,7 +51,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
     name: 'gateways listeners',
     description: 'listeners of a gateway',
     arguments: ['<name>'],
-    run: ({ client, words: [name = ''] }) =>
+    run: ({ client, operands: [name = ''] }) =>
       shown(client.get_gateway_listeners({ params: { name } }), (rows) => ({
         rows,
         columns: ['id', 'running', 'bind', 'current_connections', 'max_connections'],
@@ -62,7 +62,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
     description: 'add a listener to a gateway, such as coap:udp:plant',
     arguments: ['<id>'],
     options: [{ flags: '--settings <json>', description: 'its settings: {"bind": "127.0.0.1:5683"}' }],
-    run: ({ client, words: [id = ''], options: { settings } }) => {
+    run: ({ client, operands: [id = ''], options: { settings } }) => {
       const body = settingsIn(settings)
       if (body === undefined) return { usage: '--settings needs a JSON object such as {"bind": "127.0.0.1:5683"}' }
       const [name = ''] = id.split(':')
@@ -73,7 +73,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
     name: 'gateways remove-listener',
     description: 'close a listener of a gateway and disconnect its clients',
     arguments: ['<id>'],
-    run: ({ client, words: [id = ''] }) => {
+    run: ({ client, operands: [id = ''] }) => {
       const [name = ''] = id.split(':')
       return doneAs(client.remove_gateway_listener({ params: { name, id } }), `${id} is closed`)
     },
@@ -82,8 +82,8 @@ export const gatewayCommands: readonly CtlCommand[] = [
     name: 'gateways clients',
     description: 'clients of a gateway; filters as KEY=VALUE: like_clientid=a conn_state=connected',
     arguments: ['<name>', '[filters...]'],
-    run: ({ client, words: [name = '', ...words] }) => {
-      const filters = queryFrom('get_gateway_clients', words)
+    run: ({ client, operands: [name = '', ...operands] }) => {
+      const filters = queryFrom('get_gateway_clients', operands)
       if ('usage' in filters) return filters
       return shown(client.get_gateway_clients({ params: { name }, ...filters }), ({ data }) => ({
         rows: data,
@@ -95,14 +95,14 @@ export const gatewayCommands: readonly CtlCommand[] = [
     name: 'gateways kick',
     description: 'disconnect a client of a gateway',
     arguments: ['<name>', '<client>'],
-    run: ({ client, words: [name = '', clientid = ''] }) =>
+    run: ({ client, operands: [name = '', clientid = ''] }) =>
       doneAs(client.kick_gateway_client({ params: { name, clientid } }), `${clientid} is disconnected`),
   },
   {
     name: 'gateways request',
     description: 'send a request to a client of CoAP and show its answer',
     arguments: ['<client>', '<method>', '[payload]'],
-    run: ({ client, words: [clientid = '', method = '', payload] }) => {
+    run: ({ client, operands: [clientid = '', method = '', payload] }) => {
       const known = coapMethods.find((one) => one === method.toLowerCase())
       if (known === undefined) return { usage: `the method is one of ${coapMethods.join(', ')}` }
       const body = { method: known, ...(payload === undefined ? {} : { payload }) }
@@ -113,14 +113,14 @@ export const gatewayCommands: readonly CtlCommand[] = [
     name: 'gateways read',
     description: 'read a path of an LwM2M device; `gateways lookup` shows the answer',
     arguments: ['<client>', '<path>'],
-    run: ({ client, words: [clientid = '', path = ''] }) =>
+    run: ({ client, operands: [clientid = '', path = ''] }) =>
       doneAs(client.read_lwm2m({ params: { clientid }, query: { path } }), `${path} will be read`),
   },
   {
     name: 'gateways write',
     description: 'write a resource of a device of LwM2M: its type is Integer, Float, Time, String, Boolean or Opaque',
     arguments: ['<client>', '<path>', '<type>', '<value>'],
-    run: ({ client, words: [clientid = '', path = '', type = '', value = ''] }) =>
+    run: ({ client, operands: [clientid = '', path = '', type = '', value = ''] }) =>
       doneAs(client.write_lwm2m({ params: { clientid }, query: { path, type, value } }), `${path} will be written`),
   },
   {
@@ -128,7 +128,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
     description: 'observe a path of an LwM2M device, or stop observing it',
     arguments: ['<client>', '<path>'],
     options: [{ flags: '--off', description: 'stop observing' }],
-    run: ({ client, words: [clientid = '', path = ''], options }) => {
+    run: ({ client, operands: [clientid = '', path = ''], options }) => {
       const enable = options.off !== true
       const text = `${path} will ${enable ? '' : 'not '}be observed`
       return doneAs(client.observe_lwm2m({ params: { clientid }, query: { path, enable } }), text)
@@ -138,7 +138,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
     name: 'gateways lookup',
     description: 'the last answer of a device of LwM2M to a command such as read',
     arguments: ['<client>', '<path>', '<action>'],
-    run: ({ client, words: [clientid = '', path = '', action = ''] }) =>
+    run: ({ client, operands: [clientid = '', path = '', action = ''] }) =>
       shown(client.lookup_lwm2m_answer({ params: { clientid }, query: { path, action } }), ({ data }) => ({
         thing: { ...data, content: JSON.stringify(data.content) },
         document: data,

@@ -12,7 +12,7 @@ export const gatewayUserCommands: readonly CtlCommand[] = [
     name: 'gateways authentication',
     description: 'how clients of a gateway (coap) or of a listener (coap:udp:default) are authenticated',
     arguments: ['<of>'],
-    run: ({ client, words: [of = ''] }) =>
+    run: ({ client, operands: [of = ''] }) =>
       shown(authenticationOf(client, of).get(), (settings) => ({ thing: settings as Settings })),
   },
   {
@@ -20,7 +20,7 @@ export const gatewayUserCommands: readonly CtlCommand[] = [
     description: 'set or change the authentication of a gateway or of a listener',
     arguments: ['<of>'],
     options: [{ flags: '--settings <json>', description: `its settings: ${example}` }],
-    run: async ({ client, words: [of = ''], options: { settings } }): Promise<Outcome> => {
+    run: async ({ client, operands: [of = ''], options: { settings } }): Promise<Outcome> => {
       const body = settingsIn(settings)
       if (body === undefined) return { usage: `--settings needs a JSON object such as ${example}` }
       const asked = authenticationOf(client, of)
@@ -34,14 +34,14 @@ export const gatewayUserCommands: readonly CtlCommand[] = [
     name: 'gateways remove-authentication',
     description: 'remove the authentication of a gateway or of a listener with its users',
     arguments: ['<of>'],
-    run: ({ client, words: [of = ''] }) =>
+    run: ({ client, operands: [of = ''] }) =>
       doneAs(authenticationOf(client, of).remove(), `${of} has no authentication of its own`),
   },
   {
     name: 'gateways users',
     description: 'users of a gateway or of a listener that has an authentication of its own',
     arguments: ['<of>'],
-    run: ({ client, words: [of = ''] }) =>
+    run: ({ client, operands: [of = ''] }) =>
       shown(
         allPages((query) => authenticationOf(client, of).users(query)),
         ({ data }) => ({ rows: data, columns: ['user_id', 'is_superuser'] }),
@@ -52,7 +52,7 @@ export const gatewayUserCommands: readonly CtlCommand[] = [
     description: 'store a user of a gateway or of a listener; the password is read from the terminal or from stdin',
     arguments: ['<of>', '<user>'],
     options: [{ flags: '--superuser', description: 'access rules do not apply to this user' }],
-    run: async ({ client, secrets, words: [of = '', user = ''], options }): Promise<Outcome> => {
+    run: async ({ client, secrets, operands: [of = '', user = ''], options }): Promise<Outcome> => {
       const given = await secrets.next(`password of ${user}`)
       if ('usage' in given) return given
       const body = { user_id: user, password: given.secret, is_superuser: options.superuser === true }
@@ -63,7 +63,7 @@ export const gatewayUserCommands: readonly CtlCommand[] = [
     name: 'gateways update-user',
     description: 'change the password of a user of a gateway or of a listener',
     arguments: ['<of>', '<user>'],
-    run: async ({ client, secrets, words: [of = '', user = ''] }): Promise<Outcome> => {
+    run: async ({ client, secrets, operands: [of = '', user = ''] }): Promise<Outcome> => {
       const given = await secrets.next(`password of ${user}`)
       if ('usage' in given) return given
       return doneAs(authenticationOf(client, of).changeUser(user, { password: given.secret }), `${user} is stored`)
@@ -73,7 +73,7 @@ export const gatewayUserCommands: readonly CtlCommand[] = [
     name: 'gateways remove-user',
     description: 'remove a user of a gateway or of a listener',
     arguments: ['<of>', '<user>'],
-    run: ({ client, words: [of = '', user = ''] }) =>
+    run: ({ client, operands: [of = '', user = ''] }) =>
       doneAs(authenticationOf(client, of).removeUser(user), `${user} is removed`),
   },
 ]

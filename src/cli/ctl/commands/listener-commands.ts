@@ -18,7 +18,7 @@ export const listenerCommands: readonly CtlCommand[] = [
     name: 'listeners restart',
     description: 'disconnect the clients of a listener and open it again',
     arguments: ['<identifier>'],
-    run: ({ client, words: [identifier = ''] }) =>
+    run: ({ client, operands: [identifier = ''] }) =>
       doneAs(client.restart_listener({ params: { identifier } }), `${identifier} is restarted`),
   },
 ]

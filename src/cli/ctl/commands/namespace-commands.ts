@@ -15,7 +15,7 @@ export const namespaceCommands: readonly CtlCommand[] = [
     name: 'namespaces show',
     description: 'what a namespace has, and what it may have',
     arguments: ['<name>'],
-    run: ({ client, words: [namespace = ''] }) =>
+    run: ({ client, operands: [namespace = ''] }) =>
       shown(
         client.get_namespace({ params: { namespace } }),
         ({ limits, namespace: name, created_at, clients, retained_messages }) => ({
@@ -33,7 +33,7 @@ export const namespaceCommands: readonly CtlCommand[] = [
       { flags: '--max-retained-messages <number>', description: 'topics with a retained message' },
       { flags: '--messages-rate <number>', description: 'messages a second of all its clients together' },
     ],
-    run: ({ client, words: [namespace = ''], options }) => {
+    run: ({ client, operands: [namespace = ''], options }) => {
       const limits = {
         max_clients: limitIn(options['maxClients']),
         max_retained_messages: limitIn(options['maxRetainedMessages']),
@@ -51,15 +51,15 @@ export const namespaceCommands: readonly CtlCommand[] = [
     name: 'namespaces add',
     description: 'create a namespace',
     arguments: ['<name>'],
-    run: ({ client, words: [namespace = ''] }) =>
+    run: ({ client, operands: [namespace = ''] }) =>
       doneAs(client.add_namespace({ body: { namespace } }), `${namespace} is made`),
   },
   {
     name: 'namespaces del',
     description: 'delete a namespace with its clients, sessions, retained messages, credentials, rules and bans',
     arguments: ['<name>'],
-    run: ({ client, words: [namespace = ''] }) =>
-      doneAs(client.remove_namespace({ params: { namespace } }), `${namespace} is taken away`),
+    run: ({ client, operands: [namespace = ''] }) =>
+      doneAs(client.remove_namespace({ params: { namespace } }), `${namespace} is deleted`),
   },
 ]
 

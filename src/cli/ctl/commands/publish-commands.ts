@@ -23,7 +23,7 @@ export const publishCommands: readonly CtlCommand[] = [
     description: 'subscribe a connected client to a topic filter',
     arguments: ['<client>', '<filter>'],
     options: [{ flags: '-q, --qos <level>', description: '0, 1 or 2 (default: 0)' }],
-    run: ({ client, words: [clientid = '', topic = ''], options }) => {
+    run: ({ client, operands: [clientid = '', topic = ''], options }) => {
       const qos = qosOf(options['qos'])
       if (qos === undefined) return { usage: badQos }
       return doneAs(client.mqtt_subscribe({ body: { clientid, topic, qos } }), `${clientid} has ${topic}`)
@@ -33,21 +33,21 @@ export const publishCommands: readonly CtlCommand[] = [
     name: 'unsubscribe',
     description: 'remove a subscription of a connected client',
     arguments: ['<client>', '<filter>'],
-    run: ({ client, words: [clientid = '', topic = ''] }) =>
+    run: ({ client, operands: [clientid = '', topic = ''] }) =>
       doneAs(client.mqtt_unsubscribe({ body: { clientid, topic } }), `${clientid} has ${topic} no more`),
   },
   {
     name: 'retained list',
     description: 'retained messages whose topics match a filter, at most 10,000',
     arguments: ['[filter]'],
-    run: ({ client, words: [topic = '#'] }) =>
+    run: ({ client, operands: [topic = '#'] }) =>
       shown(client.list_retained({ query: { topic, limit: maxRetainedRows } }), ({ data }) => ({ rows: data })),
   },
   {
     name: 'retained delete',
     description: 'delete the retained message of a topic',
     arguments: ['<topic>'],
-    run: ({ client, words: [topic = ''] }) =>
+    run: ({ client, operands: [topic = ''] }) =>
       doneAs(
         client.mqtt_publish({ body: { topic, payload: '', retain: true, qos: 1 } }),
         `nothing is retained at ${topic}`,
@@ -59,7 +59,7 @@ const maxRetainedRows = 10_000
 
 const badQos = '--qos: there are 0, 1 and 2'
 
-async function publish({ client, words: [topic = ''], options }: CtlCall): Promise<Outcome> {
+async function publish({ client, operands: [topic = ''], options }: CtlCall): Promise<Outcome> {
   const qos = qosOf(options['qos'])
   if (qos === undefined) return { usage: badQos }
   const read = await payloadOf(options)

@@ -48,7 +48,7 @@ export const ruleCommands: readonly CtlCommand[] = [
     name: 'ban del',
     description: 'delete a ban',
     arguments: ['<as>', '<who>'],
-    run: ({ client, words: [as = '', who = ''] }) =>
+    run: ({ client, operands: [as = '', who = ''] }) =>
       doneAs(client.delete_banned({ params: { as, who } }), `${who} may come in`),
   },
 ]
@@ -77,7 +77,7 @@ async function listRules({ client, options }: CtlCall): Promise<Outcome> {
   return { rows, columns: ['clientid', 'username', 'all', 'access', 'action', 'topic'] }
 }
 
-/** In the words of `ctl explain` as well. */
+/** `ctl explain` uses the same names. */
 const actions = new Map<string, 'pub' | 'sub' | 'pubsub'>([
   ['pub', 'pub'],
   ['publish', 'pub'],
@@ -88,7 +88,7 @@ const actions = new Map<string, 'pub' | 'sub' | 'pubsub'>([
 
 function addRule({
   client,
-  words: [access = '', action = '', topic = ''],
+  operands: [access = '', action = '', topic = ''],
   options,
 }: CtlCall): Promise<Outcome> | Outcome {
   if (access !== 'allow' && access !== 'deny') return { usage: `${access}: there are allow and deny` }
@@ -100,17 +100,17 @@ function addRule({
   )
 }
 
-function removeRule({ client, words: [topic = ''], options }: CtlCall): Promise<Outcome> {
+function removeRule({ client, operands: [topic = ''], options }: CtlCall): Promise<Outcome> {
   const { clientid, username } = whoseOf(options)
-  const words = `nothing is stored about ${topic}`
-  if (clientid !== undefined) return doneAs(client.delete_acl_clientid({ params: { clientid, topic } }), words)
-  if (username !== undefined) return doneAs(client.delete_acl_username({ params: { username, topic } }), words)
-  return doneAs(client.delete_acl_all({ params: { topic } }), words)
+  const sentence = `the rule for ${topic} is deleted`
+  if (clientid !== undefined) return doneAs(client.delete_acl_clientid({ params: { clientid, topic } }), sentence)
+  if (username !== undefined) return doneAs(client.delete_acl_username({ params: { username, topic } }), sentence)
+  return doneAs(client.delete_acl_all({ params: { topic } }), sentence)
 }
 
 const defaultBanSeconds = 300
 
-function addBan({ client, words: [as = '', who = ''], options }: CtlCall): Promise<Outcome> | Outcome {
+function addBan({ client, operands: [as = '', who = ''], options }: CtlCall): Promise<Outcome> | Outcome {
   if (as !== 'clientid' && as !== 'username' && as !== 'peerhost') {
     return { usage: `${as}: there are clientid, username and peerhost` }
   }

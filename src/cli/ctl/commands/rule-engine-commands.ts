@@ -30,7 +30,7 @@ export const ruleEngineCommands: readonly CtlCommand[] = [
     name: 'rules show',
     description: 'a rule with its counters',
     arguments: ['<id>'],
-    run: async ({ client, words: [id = ''] }) => {
+    run: async ({ client, operands: [id = ''] }) => {
       const rule = await client.get_rule({ params: { id } })
       if ('failure' in rule) return rule
       return shown(client.get_rule_metrics({ params: { id } }), ({ metrics }) => ({
@@ -48,7 +48,7 @@ export const ruleEngineCommands: readonly CtlCommand[] = [
     name: 'rules delete',
     description: 'delete a rule; messages that wait for its actions are sent',
     arguments: ['<id>'],
-    run: ({ client, words: [id = ''] }) => doneAs(client.remove_rule({ params: { id } }), `${id} is deleted`),
+    run: ({ client, operands: [id = ''] }) => doneAs(client.remove_rule({ params: { id } }), `${id} is deleted`),
   },
   {
     name: 'rules enable',
@@ -62,7 +62,7 @@ export const ruleEngineCommands: readonly CtlCommand[] = [
     description: 'run SQL on sample data; no action runs',
     arguments: ['<sql>'],
     options: [contextOption],
-    run: ({ client, words: [sql = ''], options }) =>
+    run: ({ client, operands: [sql = ''], options }) =>
       withJson(options['context'], (context) => shown(client.test_rule({ body: { sql, context } }), asText)),
   },
   {
@@ -70,7 +70,7 @@ export const ruleEngineCommands: readonly CtlCommand[] = [
     description: 'why a rule runs or does not run for a message or event',
     arguments: ['<id>'],
     options: [contextOption],
-    run: ({ client, words: [id = ''], options }) =>
+    run: ({ client, operands: [id = ''], options }) =>
       withJson(options['context'], (context) =>
         shown(client.explain_rule({ params: { id }, body: { context } }), (explained) => ({
           text: [
@@ -86,7 +86,7 @@ export const ruleEngineCommands: readonly CtlCommand[] = [
     name: 'rules convert',
     description: 'convert SQL of version 3 of EMQX',
     arguments: ['<sql>'],
-    run: ({ client, words: [rawsql = ''] }) =>
+    run: ({ client, operands: [rawsql = ''] }) =>
       shown(client.convert_rule({ body: { rawsql } }), ({ rawsql: sql, warnings }) => ({
         text: [sql, ...warnings.map((warning) => `-- ${warning}`)].join('\n'),
         document: { sql, warnings },
@@ -105,7 +105,7 @@ function asText(reply: unknown): Outcome {
   return { text: JSON.stringify(reply, null, 2), document: reply }
 }
 
-function createRule({ client, words: [id = '', sql = '', ...given] }: CtlCall): Promise<Outcome> | Outcome {
+function createRule({ client, operands: [id = '', sql = '', ...given] }: CtlCall): Promise<Outcome> | Outcome {
   const actions: unknown[] = []
   for (const action of given.flat()) {
     const read = action.startsWith('{') ? readJson(action) : { value: action }
@@ -118,7 +118,7 @@ function createRule({ client, words: [id = '', sql = '', ...given] }: CtlCall): 
   }))
 }
 
-async function enableRule({ client, words: [id = ''], options }: CtlCall): Promise<Outcome> {
+async function enableRule({ client, operands: [id = ''], options }: CtlCall): Promise<Outcome> {
   const found = await client.get_rule({ params: { id } })
   if ('failure' in found) return found
   const { sql, actions, description } = found.reply
@@ -143,7 +143,7 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
       name: `${kind} show`,
       description: `settings of a ${one}; secrets are masked`,
       arguments: ['<id>'],
-      run: ({ client, words: [id = ''] }) => {
+      run: ({ client, operands: [id = ''] }) => {
         const call = { params: { id } }
         const asked = kind === 'connectors' ? client.get_connector(call) : client.get_action(call)
         return shown(asked, (thing) => ({ thing }))
@@ -154,7 +154,7 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
       description: `create a ${one}; its ID is type:name`,
       arguments: ['<id>'],
       options: [settingsOption],
-      run: ({ client, words: [id = ''], options }) =>
+      run: ({ client, operands: [id = ''], options }) =>
         withJson(options['settings'], (settings) => {
           const [type = '', name = ''] = id.split(':')
           const call = { body: { ...settings, type, name } }
@@ -167,7 +167,7 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
       description: `ask the service of a ${one} whether it is there; nothing is stored`,
       arguments: ['<type>'],
       options: [settingsOption],
-      run: ({ client, words: [type = ''], options }) =>
+      run: ({ client, operands: [type = ''], options }) =>
         withJson(options['settings'], (settings) => {
           const call = { body: { ...settings, type } }
           const asked = kind === 'connectors' ? client.probe_connector(call) : client.probe_action(call)
@@ -181,7 +181,7 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
       ...(kind === 'actions' && {
         options: [{ flags: '--force', description: 'discard the messages that wait for it' }],
       }),
-      run: ({ client, words: [id = ''], options }) => {
+      run: ({ client, operands: [id = ''], options }) => {
         const params = { id }
         const force = options['force'] === true
         const asked =
@@ -201,28 +201,28 @@ function actionCommands(): CtlCommand[] {
       name: `connectors ${operation}`,
       description: `${operation} the actions and sources of a connector until the next change or start of the broker`,
       arguments: ['<id>'],
-      run: ({ client, words: [id = ''] }: CtlCall) =>
+      run: ({ client, operands: [id = ''] }: CtlCall) =>
         doneAs(client.control_connector({ params: { id, operation } }), `${id}: ${operation} is done`),
     })),
     ...(['start', 'stop', 'restart'] as const).map((operation) => ({
       name: `actions ${operation}`,
       description: `${operation} an action until the next change or start of the broker`,
       arguments: ['<id>'],
-      run: ({ client, words: [id = ''] }: CtlCall) =>
+      run: ({ client, operands: [id = ''] }: CtlCall) =>
         doneAs(client.control_action({ params: { id, operation } }), `${id}: ${operation} is done`),
     })),
     {
       name: 'actions metrics',
       description: 'counters of an action',
       arguments: ['<id>'],
-      run: ({ client, words: [id = ''] }) =>
+      run: ({ client, operands: [id = ''] }) =>
         shown(client.get_action_metrics({ params: { id } }), ({ metrics }) => ({ thing: metrics })),
     },
     {
       name: 'actions dead-letters',
       description: 'dead letters: messages that the service refused',
       arguments: ['<id>'],
-      run: ({ client, words: [id = ''] }) =>
+      run: ({ client, operands: [id = ''] }) =>
         shown(client.get_dead_letters({ params: { id } }), ({ data }) => ({
           rows: data,
           columns: ['id', 'at', 'rule', 'reason', 'payload'],
@@ -235,7 +235,7 @@ function actionCommands(): CtlCommand[] {
       options: [letter],
       run: (call) =>
         shown(
-          call.client.retry_dead_letters({ params: { id: call.words[0] }, query: letterOf(call) }),
+          call.client.retry_dead_letters({ params: { id: call.operands[0] }, query: letterOf(call) }),
           ({ count }) => ({ done: `${count} are sent again` }),
         ),
     },
@@ -246,7 +246,7 @@ function actionCommands(): CtlCommand[] {
       options: [letter],
       run: (call) =>
         shown(
-          call.client.remove_dead_letters({ params: { id: call.words[0] }, query: letterOf(call) }),
+          call.client.remove_dead_letters({ params: { id: call.operands[0] }, query: letterOf(call) }),
           ({ count }) => ({ done: `${count} are deleted` }),
         ),
     },

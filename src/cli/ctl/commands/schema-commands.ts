@@ -18,7 +18,7 @@ export const schemaCommands: readonly CtlCommand[] = [
     name: 'schemas show',
     description: 'a schema with its source',
     arguments: ['<name>'],
-    run: ({ client, words: [name = ''] }) =>
+    run: ({ client, operands: [name = ''] }) =>
       shown(client.get_schema({ params: { name } }), (schema) => ({ text: schema.source, document: schema })),
   },
   {
@@ -45,7 +45,8 @@ export const schemaCommands: readonly CtlCommand[] = [
     name: 'schemas delete',
     description: 'delete a schema that no rule names',
     arguments: ['<name>'],
-    run: ({ client, words: [name = ''] }) => doneAs(client.remove_schema({ params: { name } }), `${name} is deleted`),
+    run: ({ client, operands: [name = ''] }) =>
+      doneAs(client.remove_schema({ params: { name } }), `${name} is deleted`),
   },
 ]
 
@@ -56,7 +57,7 @@ interface SchemaSettings {
 }
 
 function withSettings(
-  { words: [name = '', given = '', text = ''], options }: CtlCall,
+  { operands: [name = '', given = '', text = ''], options }: CtlCall,
   run: (name: string, settings: SchemaSettings) => Promise<Outcome>,
 ): Promise<Outcome> | Outcome {
   const type = types.find((one) => one === given)

@@ -17,14 +17,14 @@ export const sourceCommands: readonly CtlCommand[] = [
     name: 'sources show',
     description: 'settings of a source; secrets are masked',
     arguments: ['<id>'],
-    run: ({ client, words: [id = ''] }) => shown(client.get_source({ params: { id } }), (thing) => ({ thing })),
+    run: ({ client, operands: [id = ''] }) => shown(client.get_source({ params: { id } }), (thing) => ({ thing })),
   },
   {
     name: 'sources create',
     description: 'create a source; its ID is type:name',
     arguments: ['<id>'],
     options: [settingsOption],
-    run: ({ client, words: [id = ''], options }) =>
+    run: ({ client, operands: [id = ''], options }) =>
       withJson(options['settings'], (settings) => {
         const [type = '', name = ''] = id.split(':')
         return doneAs(client.add_source({ body: { ...settings, type, name } }), `${id} is created`)
@@ -35,7 +35,7 @@ export const sourceCommands: readonly CtlCommand[] = [
     description: 'check that the service of a source can be reached; nothing is received',
     arguments: ['<type>'],
     options: [settingsOption],
-    run: ({ client, words: [type = ''], options }) =>
+    run: ({ client, operands: [type = ''], options }) =>
       withJson(options['settings'], (settings) =>
         doneAs(client.probe_source({ body: { ...settings, type } }), 'the service answers'),
       ),
@@ -44,20 +44,20 @@ export const sourceCommands: readonly CtlCommand[] = [
     name: 'sources delete',
     description: 'delete a source that no rule uses',
     arguments: ['<id>'],
-    run: ({ client, words: [id = ''] }) => doneAs(client.remove_source({ params: { id } }), `${id} is deleted`),
+    run: ({ client, operands: [id = ''] }) => doneAs(client.remove_source({ params: { id } }), `${id} is deleted`),
   },
   {
     name: 'sources metrics',
     description: 'counters of a source',
     arguments: ['<id>'],
-    run: ({ client, words: [id = ''] }) =>
+    run: ({ client, operands: [id = ''] }) =>
       shown(client.get_source_metrics({ params: { id } }), ({ metrics }) => ({ thing: metrics })),
   },
   ...(['start', 'stop', 'restart'] as const).map((operation) => ({
     name: `sources ${operation}`,
     description: `${operation} a source until the next change or start of the broker`,
     arguments: ['<id>'],
-    run: ({ client, words: [id = ''] }: CtlCall) =>
+    run: ({ client, operands: [id = ''] }: CtlCall) =>
       doneAs(client.control_source({ params: { id, operation } }), `${id}: ${operation} is done`),
   })),
 ]

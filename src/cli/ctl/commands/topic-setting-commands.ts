@@ -35,7 +35,7 @@ export const topicSettingCommands: readonly CtlCommand[] = [
     name: 'topic-metrics show',
     description: 'counters and rates of a counted topic',
     arguments: ['<topic>'],
-    run: ({ client, words: [topic = ''] }) =>
+    run: ({ client, operands: [topic = ''] }) =>
       shown(client.get_metrics_of_topic({ params: { topic } }), (document) => {
         const { metrics, ...rest } = document
         return { thing: { ...rest, ...metrics }, document }
@@ -45,14 +45,14 @@ export const topicSettingCommands: readonly CtlCommand[] = [
     name: 'topic-metrics add',
     description: 'count the messages of a topic',
     arguments: ['<topic>'],
-    run: ({ client, words: [topic = ''] }) =>
+    run: ({ client, operands: [topic = ''] }) =>
       doneAs(client.add_topic_metrics({ body: { topic } }), `messages of ${topic} are counted`),
   },
   {
     name: 'topic-metrics reset',
     description: 'reset the counters of one topic or of all',
     arguments: ['[topic]'],
-    run: ({ client, words: [topic] }) =>
+    run: ({ client, operands: [topic] }) =>
       doneAs(
         client.reset_topic_metrics({ body: { action: 'reset', ...(topic !== undefined && { topic }) } }),
         topic === undefined ? 'all topics count from 0 again' : `${topic} counts from 0 again`,
@@ -62,7 +62,7 @@ export const topicSettingCommands: readonly CtlCommand[] = [
     name: 'topic-metrics delete',
     description: 'stop counting the messages of a topic',
     arguments: ['<topic>'],
-    run: ({ client, words: [topic = ''] }) =>
+    run: ({ client, operands: [topic = ''] }) =>
       doneAs(client.delete_topic_metrics({ params: { topic } }), `messages of ${topic} are no longer counted`),
   },
 ]

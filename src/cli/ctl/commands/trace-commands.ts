@@ -19,26 +19,26 @@ export const traceCommands: readonly CtlCommand[] = [
     name: 'trace stop',
     description: 'end a trace; its file stays',
     arguments: ['<name>'],
-    run: ({ client, words: [name = ''] }) => doneAs(client.stop_trace({ params: { name } }), `${name} has ended`),
+    run: ({ client, operands: [name = ''] }) => doneAs(client.stop_trace({ params: { name } }), `${name} has ended`),
   },
   {
     name: 'trace show',
     description: 'what a trace has written so far',
     arguments: ['<name>'],
-    run: ({ client, words: [name = ''] }) =>
+    run: ({ client, operands: [name = ''] }) =>
       shown(client.download_trace({ params: { name } }), (text) => ({ text: text === '' ? 'nothing yet' : text })),
   },
   {
     name: 'trace del',
     description: 'end a trace and delete its file',
     arguments: ['<name>'],
-    run: ({ client, words: [name = ''] }) => doneAs(client.delete_trace({ params: { name } }), `${name} is deleted`),
+    run: ({ client, operands: [name = ''] }) => doneAs(client.delete_trace({ params: { name } }), `${name} is deleted`),
   },
 ]
 
 function startTrace({
   client,
-  words: [name = '', type = '', value = ''],
+  operands: [name = '', type = '', value = ''],
   options,
 }: CtlCall): Promise<Outcome> | Outcome {
   if (type !== 'clientid' && type !== 'topic' && type !== 'ip_address') {

@@ -27,7 +27,7 @@ export interface ExclusiveWait {
 
 /** A `subscribe` command of the API that waits for the response of another shard about its exclusive filter. */
 export interface ExclusiveCommand {
-  readonly question: RequestId
+  readonly requestId: RequestId
   readonly clientId: string
   readonly mounted: TopicFilter
   /** Without `$exclusive/`, as in the registry. */

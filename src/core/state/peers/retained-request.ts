@@ -6,7 +6,7 @@ import type { RetainedCursor } from '../../topics/index.ts'
 
 export interface RetainedRequest {
   readonly peer: PeerNumber
-  readonly question: number
+  readonly requestId: number
   readonly cursor: RetainedCursor<RetainedMessage>
   /**
    * By shard: the request is answered only after this number of messages was received. Later ones reach the session

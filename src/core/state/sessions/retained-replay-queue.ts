@@ -23,7 +23,7 @@ export type RetainedSource =
       readonly marks: RetainedMarks | undefined
       readonly begunAfter: number
     }
-  | { readonly owner: PeerNumber; marks: RetainedMarks; question: number; isAsked: boolean; hasBegun: boolean }
+  | { readonly owner: PeerNumber; marks: RetainedMarks; requestId: number; isAsked: boolean; hasBegun: boolean }
 
 /** A replay of retained messages for a new subscription. */
 export interface RetainedReplay {

@@ -21,8 +21,8 @@ export function auditHandlers(audit: AuditOperations): Handlers<Known> {
         )
       }
       const page = { page: query.page ?? 1, limit: query.limit ?? defaultLimit }
-      const question = { name, operation, outcome, via, address, namespace, sinceMs, untilMs }
-      const found = await audit.list(question, page)
+      const filter = { name, operation, outcome, via, address, namespace, sinceMs, untilMs }
+      const found = await audit.list(filter, page)
       const meta = { ...metaOf(page, found), max_bytes: audit.maxBytes }
       return { code: 0, data: found.items.map(written), meta }
     },

@@ -43,7 +43,7 @@ class AvroEncoder {
     checkValueDepth(depth, 2 * maxValueDepth)
     this.#budget.step(1)
     if (type.kind === 'union') return this.#union(type.branches, value, depth)
-    if (!fits(type, value)) throw this.#misfit(type, value)
+    if (!fits(type, value)) throw this.#typeError(type, value)
     switch (type.kind) {
       case 'null':
         return undefined
@@ -75,7 +75,7 @@ class AvroEncoder {
     }
   }
 
-  #misfit(type: AvroType, value: RuleValue): RuleError {
+  #typeError(type: AvroType, value: RuleValue): RuleError {
     if (type.kind === 'fixed' && isText(value))
       return this.#path.error(`${describeAvro(type)} has ${type.size} bytes, not ${byteLengthOf(value)}`)
     if (type.kind === 'enum' && typeof value === 'string')

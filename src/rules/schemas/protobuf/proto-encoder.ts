@@ -157,7 +157,7 @@ class ProtoEncoder {
   #scalar(writer: PayloadWriter, name: ScalarName, value: RuleValue): void {
     switch (name) {
       case 'bool':
-        if (typeof value !== 'boolean') throw this.#misfit(name, value)
+        if (typeof value !== 'boolean') throw this.#typeError(name, value)
         return writer.byte(value ? 1 : 0)
       case 'float':
         return writer.float(this.#float(name, value))
@@ -165,7 +165,7 @@ class ProtoEncoder {
         return writer.double(this.#float(name, value))
       case 'string':
       case 'bytes':
-        if (!isText(value) || (name === 'string' && typeof value !== 'string')) throw this.#misfit(name, value)
+        if (!isText(value) || (name === 'string' && typeof value !== 'string')) throw this.#typeError(name, value)
         writer.varint(byteLengthOf(value))
         return writer.raw(bytesOf(value))
       case 'sint32':
@@ -185,18 +185,18 @@ class ProtoEncoder {
   #float(name: ScalarName, value: RuleValue): number {
     const special = notFinite.get(value)
     if (special !== undefined) return special
-    if (!isNumber(value)) throw this.#misfit(name, value)
+    if (!isNumber(value)) throw this.#typeError(name, value)
     return toFloat(value)
   }
 
   #integer(name: ScalarName, value: RuleValue): Integer {
     const [least, most] = ranges[name] ?? [0n, 0n]
-    if (!isInteger(value)) throw this.#misfit(name, value)
+    if (!isInteger(value)) throw this.#typeError(name, value)
     if (value < least || value > most) throw this.#path.error(`${value} is outside of ${name}: ${least} to ${most}`)
     return value
   }
 
-  #misfit(name: ScalarName, value: RuleValue): Error {
+  #typeError(name: ScalarName, value: RuleValue): Error {
     return this.#path.error(`the value must be of the type ${name}, not ${kindOf(value)}`)
   }
 }
