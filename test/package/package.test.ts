@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cp, mkdir } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,14 +25,24 @@ const frames = {
   publication: Buffer.from('\x32\x0d\x00\x04news\x00\x01hello', 'latin1'),
 }
 
+const packed = mkdtempSync(join(tmpdir(), 'godwit-packed-'))
+const copy = join(packed, 'copy')
+let tarball = ''
+
+before(async () => {
+  await copyCheckout()
+  await run('npm', ['pack', '--pack-destination', packed], { cwd: copy })
+  tarball = join(packed, await tarballIn(packed))
+})
+after(() => rmSync(packed, { recursive: true, force: true }))
+
 describe('the package', () => {
   const project = mkdtempSync(join(tmpdir(), 'godwit-package-'))
   const bin = join(project, 'node_modules', '.bin', 'godwit')
 
   before(async () => {
-    await run('npm', ['pack', '--pack-destination', project], { cwd: checkout })
     writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'a-project', private: true, version: '1.0.0' }))
-    await run('npm', ['install', '--omit=dev', './' + (await tarballIn(project))], { cwd: project })
+    await run('npm', ['install', '--omit=dev', tarball], { cwd: project })
   })
   after(() => rmSync(project, { recursive: true, force: true }))
 
@@ -97,8 +108,7 @@ describe('what the package says of the packages that it needs', () => {
   const inTarball = (name: string): string => readFileSync(join(folder, 'package', name), 'utf8')
 
   before(async () => {
-    await run('npm', ['pack', '--pack-destination', folder], { cwd: checkout })
-    await run('tar', ['-xzf', join(folder, await tarballIn(folder)), '-C', folder])
+    await run('tar', ['-xzf', tarball, '-C', folder])
   })
   after(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -132,14 +142,29 @@ describe('what the package says of the packages that it needs', () => {
   })
 
   test('making them again gives the same bytes', async () => {
-    await run('npm', ['run', 'release:sbom'], { cwd: checkout })
+    await run('npm', ['run', 'release:sbom'], { cwd: copy })
     for (const name of ['sbom.cdx.json', 'THIRD-PARTY-LICENSES']) {
-      assert.equal(readFileSync(join(checkout, name), 'utf8'), inTarball(name))
-      assert.ok(!inTarball(name).includes(checkout), 'nothing of this machine')
+      assert.equal(readFileSync(join(copy, name), 'utf8'), inTarball(name))
+      for (const place of [checkout, packed]) assert.ok(!inTarball(name).includes(place), 'nothing of this machine')
     }
     assert.doesNotMatch(inTarball('sbom.cdx.json'), /timestamp/)
   })
 })
+
+/**
+ * `npm pack` builds `dist/` again, from which the brokers of other tests run at the same time: so it packs a copy. Packages are linked:
+ * a symbolic link to their folder would put the path of the checkout into the build.
+ */
+async function copyCheckout(): Promise<void> {
+  const left = new Set(['.git', 'dist', 'node_modules'].map((name) => join(checkout, name)))
+  await cp(checkout, copy, { recursive: true, filter: (path) => !left.has(path) })
+  await mkdir(join(copy, 'node_modules'))
+  const packages = readdirSync(join(checkout, 'node_modules')).filter((name) => name !== '.cache')
+  const places = packages.map((name) => join(checkout, 'node_modules', name))
+  // There are no links from one file system to another.
+  const isLinkable = statSync(checkout).dev === statSync(copy).dev
+  await run('cp', [isLinkable ? '-al' : '-a', ...places, join(copy, 'node_modules')])
+}
 
 /** What package-lock.json marks neither as needed for development alone nor as a peer. */
 function runtimePackages(): string[] {
