@@ -10,6 +10,7 @@ import {
   type Broker,
   runProgram,
   type Scope,
+  shared,
   startBroker,
   temporaryFolder,
   type WatchedProcess,
@@ -25,6 +26,9 @@ async function startCoap(t: Scope, more: readonly string[] = []): Promise<CoapBr
   const set = [`gateway.coap.listeners.udp.default.bind=127.0.0.1:${coapPort}`, 'node.shards=2', ...more]
   return { ...(await startBroker(t, { set })), coapPort }
 }
+
+/** For tests whose topics differ. */
+const startShared = shared((scope) => startCoap(scope))
 
 function coapClient(t: Scope, words: readonly string[]): WatchedProcess {
   return runProgram(t, 'coap-client-notls', words)
@@ -56,7 +60,7 @@ async function listener(t: Scope, port: number, filter: string): Promise<() => P
 }
 
 test('[F4] PUT and POST publish, confirmable or not; GET reads the retained message', async (t) => {
-  const broker = await startCoap(t)
+  const broker = await startShared()
   const url = `coap://127.0.0.1:${broker.coapPort}`
   const next = await listener(t, broker.port, 'plant/#')
   await coap(t, '-m', 'put', '-e', 'one', `${url}/ps/plant/1?clientid=a&retain=true`)
@@ -73,7 +77,7 @@ test('[F4] PUT and POST publish, confirmable or not; GET reads the retained mess
 })
 
 test('[F4] GET with Observe subscribes, retained message first', async (t) => {
-  const broker = await startCoap(t)
+  const broker = await startShared()
   const url = `coap://127.0.0.1:${broker.coapPort}`
   const publisher = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => publisher.end(true))
@@ -87,7 +91,7 @@ test('[F4] GET with Observe subscribes, retained message first', async (t) => {
 })
 
 test('[F4] bodies come and go in blocks, also where packets are lost', async (t) => {
-  const broker = await startCoap(t)
+  const broker = await startShared()
   const url = `coap://127.0.0.1:${broker.coapPort}`
   const folder = await temporaryFolder(t)
   const body = randomBytes(9_000).toString('hex')

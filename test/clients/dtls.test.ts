@@ -6,36 +6,12 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
-import { runProgram, type Scope, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
+import { runProgram, type Scope, shared, temporaryFolder } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { startBrokerWithApi } from '../management/api.ts'
 import { Authority } from '../transports/certificates.ts'
 
 const key = Buffer.from('sixteen-byte-key').toString('hex')
-
-async function startSecure(t: Scope, gateway: string, more: readonly string[]) {
-  const port = await reservePort(t)
-  const socket = `gateway.${gateway}.listeners.dtls.default`
-  const set = [`${socket}.bind=127.0.0.1:${port}`, `gateway.${gateway}.idle_timeout=10m`, 'node.shards=2']
-  const broker = await startBrokerWithApi(t, { set: [...set, ...more.map((one) => `${socket}.${one}`)] })
-  return { port, mqttPort: broker.port, broker }
-}
-
-for (const library of ['openssl', 'gnutls']) {
-  test(`[F4, F7] libcoap's client with ${library} publishes over DTLS with a pre-shared key`, async (t) => {
-    const { port, mqttPort } = await startSecure(t, 'coap', [`dtls_options.psk=["sensor-1:${key}"]`])
-    const subscriber = await connectAsync(`mqtt://127.0.0.1:${mqttPort}`)
-    t.after(() => subscriber.end(true))
-    await subscriber.subscribeAsync('plant/#', { qos: 1 })
-    const received = new Promise<string>((resolve) =>
-      subscriber.once('message', (topic, payload) => resolve(`${topic} ${payload.toString()}`)),
-    )
-    const url = `coaps://127.0.0.1:${port}/ps/plant/1?c=device&u=one&p=two`
-    const words = ['-v', '6', '-u', 'sensor-1', '-k', 'sixteen-byte-key', '-m', 'put', '-e', '21.5', url]
-    await runProgram(t, `coap-client-${library}`, words).until(/2\.04/)
-    assert.equal(await received, 'plant/1 21.5')
-  })
-}
 
 /** The widest first. */
 const deviceSubject = [
@@ -43,40 +19,75 @@ const deviceSubject = [
   ['CN', 'device-7'],
 ] as const
 
-/** libcoap's client with a certificate, and the broker that it knows by another of the same authority. */
-async function startCertified(t: Scope, identity: readonly string[] = []) {
+/** Certificates of one authority: that of the broker, and that of a device. */
+async function writeCertificates(scope: Scope) {
   const authority = new Authority('Plant')
-  const folder = await temporaryFolder(t)
-  const names = {
-    ca: 'ca.pem',
-    cert: 'cert.pem',
-    key: 'key.pem',
-    deviceCert: 'device-cert.pem',
-    deviceKey: 'device-key.pem',
-  }
+  const folder = await temporaryFolder(scope)
   const own = authority.issue('gateway', { hostNames: ['127.0.0.1'] })
   const device = authority.issue('device-7', { subject: deviceSubject })
-  const files = Object.fromEntries(
-    Object.entries(names).map(([name, file]) => [name, join(folder, file)]),
-  ) as typeof names
-  await writeFile(files.ca, authority.certificate)
-  await writeFile(files.cert, own.certificate)
-  await writeFile(files.key, own.key)
-  await writeFile(files.deviceCert, device.certificate)
-  await writeFile(files.deviceKey, device.key)
-  const options = [
-    `certfile=${files.cert}`,
-    `keyfile=${files.key}`,
-    `cacertfile=${files.ca}`,
-    'verify=verify_peer',
-    'fail_if_no_peer_cert=true',
-  ]
-  const { port, mqttPort, broker } = await startSecure(t, 'coap', [
-    ...identity,
-    ...options.map((option) => `dtls_options.${option}`),
-  ])
-  const words = ['-C', files.ca, '-c', files.deviceCert, '-j', files.deviceKey, '-v', '6']
-  return { folder, words, url: `coaps://127.0.0.1:${port}/ps`, mqttPort, broker }
+  const contents = {
+    ca: authority.certificate,
+    cert: own.certificate,
+    key: own.key,
+    deviceCert: device.certificate,
+    deviceKey: device.key,
+  }
+  const pathOf = (name: keyof typeof contents): string => join(folder, `${name}.pem`)
+  for (const [name, content] of Object.entries(contents)) await writeFile(join(folder, `${name}.pem`), content)
+  const serverSettings = [`certfile=${pathOf('cert')}`, `keyfile=${pathOf('key')}`]
+  const verified = [`cacertfile=${pathOf('ca')}`, 'verify=verify_peer', 'fail_if_no_peer_cert=true']
+  return {
+    serverSettings,
+    dtlsSettings: [...serverSettings, ...verified].map((one) => `dtls_options.${one}`),
+    /** Of libcoap's client. */
+    deviceWords: ['-C', pathOf('ca'), '-c', pathOf('deviceCert'), '-j', pathOf('deviceKey'), '-v', '6'],
+  }
+}
+
+/** A broker with a DTLS listener of CoAP for each name: settings of the listener. */
+async function startSecure(
+  scope: Scope,
+  listeners: Readonly<Record<string, readonly string[]>>,
+  more: readonly string[] = [],
+) {
+  const ports = new Map<string, number>()
+  const set = ['gateway.coap.idle_timeout=10m', 'node.shards=2', ...more]
+  for (const [name, settings] of Object.entries(listeners)) {
+    const port = await reservePort(scope)
+    ports.set(name, port)
+    set.push(...[`bind=127.0.0.1:${port}`, ...settings].map((one) => `gateway.coap.listeners.dtls.${name}.${one}`))
+  }
+  const broker = await startBrokerWithApi(scope, { set })
+  return { broker, urlOf: (name: string): string => `coaps://127.0.0.1:${ports.get(name)}/ps` }
+}
+
+/** With a pre-shared key, with certificates, and STOMP over TLS. */
+const startShared = shared(async (scope) => {
+  const { serverSettings, dtlsSettings, deviceWords } = await writeCertificates(scope)
+  const stompPort = await reservePort(scope)
+  const stomp = [`bind=127.0.0.1:${stompPort}`, ...serverSettings]
+  const started = await startSecure(
+    scope,
+    { keyed: [`dtls_options.psk=["sensor-1:${key}"]`], certified: dtlsSettings },
+    stomp.map((one) => `gateway.stomp.listeners.ssl.default.${one}`),
+  )
+  return { ...started, deviceWords, stompPort }
+})
+
+for (const library of ['openssl', 'gnutls']) {
+  test(`[F4, F7] libcoap's client with ${library} publishes over DTLS with a pre-shared key`, async (t) => {
+    const { broker, urlOf } = await startShared()
+    const subscriber = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
+    t.after(() => subscriber.end(true))
+    await subscriber.subscribeAsync('plant/#', { qos: 1 })
+    const received = new Promise<string>((resolve) =>
+      subscriber.once('message', (topic, payload) => resolve(`${topic} ${payload.toString()}`)),
+    )
+    const url = `${urlOf('keyed')}/plant/1?c=device&u=one&p=two`
+    const words = ['-v', '6', '-u', 'sensor-1', '-k', 'sixteen-byte-key', '-m', 'put', '-e', '21.5', url]
+    await runProgram(t, `coap-client-${library}`, words).until(/2\.04/)
+    assert.equal(await received, 'plant/1 21.5')
+  })
 }
 
 /**
@@ -87,8 +98,11 @@ const lost = { openssl: '4,9', gnutls: '1,9' }
 
 for (const library of ['openssl', 'gnutls'] as const) {
   test(`[F4, F7] libcoap's client with ${library} and certificates: blocks both ways, Observe, lost packets`, async (t) => {
-    const { folder, words, url, mqttPort } = await startCertified(t)
-    const publisher = await connectAsync(`mqtt://127.0.0.1:${mqttPort}`)
+    const { broker, urlOf, deviceWords: words } = await startShared()
+    const folder = await temporaryFolder(t)
+    const url = urlOf('certified')
+    const big = `${url}/big/${library}`
+    const publisher = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
     t.after(() => publisher.end(true))
     const body = randomBytes(3_000).toString('hex')
     await writeFile(join(folder, 'body'), body)
@@ -101,30 +115,37 @@ for (const library of ['openssl', 'gnutls'] as const) {
       'put',
       '-f',
       join(folder, 'body'),
-      `${url}/big?c=writer&retain=1`,
+      `${big}?c=writer&retain=1`,
     ]
     await runProgram(t, `coap-client-${library}`, [...words, ...stored]).ended
-    const back = ['-l', lost[library], '-m', 'get', '-o', join(folder, 'back'), `${url}/big?c=reader`]
+    const back = ['-l', lost[library], '-m', 'get', '-o', join(folder, 'back'), `${big}?c=reader`]
     await runProgram(t, `coap-client-${library}`, [...words, ...back]).ended
     assert.equal(await readFile(join(folder, 'back'), 'utf8'), body)
-    await publisher.publishAsync('watched', 'retained;', { qos: 1, retain: true })
-    const watched = ['-s', '60', '-m', 'get', `${url}/watched?c=observer`]
+    await publisher.publishAsync(`watched/${library}`, 'retained;', { qos: 1, retain: true })
+    const watched = ['-s', '60', '-m', 'get', `${url}/watched/${library}?c=observer`]
     const observer = runProgram(t, `coap-client-${library}`, [...words, ...watched])
     await observer.until(/retained;/)
-    await publisher.publishAsync('watched', 'live;', { qos: 1 })
+    await publisher.publishAsync(`watched/${library}`, 'live;', { qos: 1 })
     await observer.until(/live;/)
   })
 }
 
-for (const [field, username] of [
-  ['cn', 'device-7'],
-  ['dn', 'CN=device-7,O=Plant'],
-] as const) {
+const fields = { cn: 'device-7', dn: 'CN=device-7,O=Plant' }
+
+const startIdentities = shared(async (scope) => {
+  const { dtlsSettings, deviceWords } = await writeCertificates(scope)
+  const listeners = Object.keys(fields).map((field) => [
+    field,
+    [`peer_cert_as_username=${field}`, 'peer_cert_as_clientid=cn', ...dtlsSettings],
+  ])
+  return { ...(await startSecure(scope, Object.fromEntries(listeners))), deviceWords }
+})
+
+for (const [field, username] of Object.entries(fields)) {
   test(`[F1] over DTLS, ${field} of the certificate is the user name and the client ID, whatever the request says`, async (t) => {
-    const identity = [`peer_cert_as_username=${field}`, 'peer_cert_as_clientid=cn']
-    const { words, url, broker } = await startCertified(t, identity)
-    const put = ['-m', 'put', '-e', '1', `${url}/plant/1?c=said&u=somebody&p=else`]
-    await runProgram(t, 'coap-client-openssl', [...words, ...put]).until(/2\.04/)
+    const { broker, urlOf, deviceWords } = await startIdentities()
+    const put = ['-m', 'put', '-e', '1', `${urlOf(field)}/plant/1?c=said&u=somebody&p=else`]
+    await runProgram(t, 'coap-client-openssl', [...deviceWords, ...put]).until(/2\.04/)
     const { json } = await broker.ask('/api/v4/clients?proto_name=CoAP')
     const clients = json.data.map((client: { clientid: string; username: string }) => [
       client.clientid,
@@ -135,15 +156,8 @@ for (const [field, username] of [
 }
 
 test('[F6] STOMP over TLS', async (t) => {
-  const folder = await temporaryFolder(t)
-  const own = new Authority('Plant').issue('gateway')
-  await writeFile(join(folder, 'cert.pem'), own.certificate)
-  await writeFile(join(folder, 'key.pem'), own.key)
-  const port = await reservePort(t)
-  const socket = 'gateway.stomp.listeners.ssl.default'
-  const files = [`${socket}.certfile=${join(folder, 'cert.pem')}`, `${socket}.keyfile=${join(folder, 'key.pem')}`]
-  await startBroker(t, { set: [`${socket}.bind=127.0.0.1:${port}`, ...files] })
-  const client = runProgram(t, 'openssl', ['s_client', '-quiet', '-connect', `127.0.0.1:${port}`])
+  const { stompPort } = await startShared()
+  const client = runProgram(t, 'openssl', ['s_client', '-quiet', '-connect', `127.0.0.1:${stompPort}`])
   client.child.stdin?.write('CONNECT\naccept-version:1.2\nhost:broker\n\n\0')
   await client.until(/CONNECTED\n[^]*version:1.2/)
 })

@@ -41,9 +41,14 @@ export async function actionView(broker: BrokerWithApi, action: string): Promise
   return (await broker.ask(`/api/v5/actions/${action}`)).json as ActionView
 }
 
-export async function publishAll(client: mqtt.MqttClient, from: number, to: number): Promise<void> {
+export async function publishAll(
+  client: mqtt.MqttClient,
+  from: number,
+  to: number,
+  topic = 'readings/1',
+): Promise<void> {
   for (let number = from; number < to; number++)
-    await client.publishAsync('readings/1', JSON.stringify({ number, text: `it's ${number}; --` }), { qos: 1 })
+    await client.publishAsync(topic, JSON.stringify({ number, text: `it's ${number}; --` }), { qos: 1 })
 }
 
 export function ruleTo(action: string): string {

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util'
 import mysql from 'mysql2/promise'
 import pg from 'pg'
 import { createClient } from 'redis'
-import type { Scope } from '../e2e/godwit-process.ts'
+import { shared, type Scope } from '../e2e/godwit-process.ts'
 import { DatabaseServer } from './database-server.ts'
 import { deadLettersOf, publishAll, ruleTo, startWith, until } from './sink-stage.ts'
 
@@ -67,18 +67,33 @@ const sqlKinds: readonly SqlKind[] = [
 ]
 
 for (const kind of sqlKinds) {
-  const { name, type, connector } = kind
-  test(`${name} gets every row once it is acknowledged, also when it is killed; a bad row is quarantined`, async (t) => {
-    const server = await kind.start(t)
+  const { name, type, connector, replacesText } = kind
+  const action = `${type}:rows`
+
+  /** One server and one broker for the three tests: each has a table, topics and an action of its own. */
+  const start = shared(async (scope) => {
+    const server = await kind.start(scope)
     await server.start()
     const query = kind.query(server.port)
     await query('CREATE TABLE readings (number integer NOT NULL, text text)')
-    const action = `${type}:rows`
-    const { broker, client } = await startWith(t, [
+    await query('CREATE TABLE latest (number integer PRIMARY KEY, text text)')
+    await query('CREATE TABLE broker (number integer NOT NULL, payload_text text)')
+    const upsert = `INSERT INTO latest (number, text) VALUES (\${payload.number} % 5, '\${payload.text}') ${replacesText}`
+    const section = '{sql="SELECT payload.number AS number, payload.text FROM \\"nanomq/#\\"",table=broker}'
+    const conn = `host="127.0.0.1",port=${server.port},${connector}`
+    const started = await startWith(scope, [
       `connectors.${type}.db={server="127.0.0.1:${server.port}",${connector}}`,
       `actions.${type}.rows={connector=db,parameters.sql="${sql}",${resourceOptions}}`,
       ruleTo(action),
+      `actions.${type}.latest={connector=db,parameters.sql="${upsert}",${resourceOptions}}`,
+      `rule_engine.rules.latest={sql="SELECT * FROM \\"latest/#\\"",actions=["${type}:latest"]}`,
+      `rules.${kind.section}.main={conn={${conn}},rules=[${section}]}`,
     ])
+    return { ...started, server, query }
+  })
+
+  test(`${name} gets every row once it is acknowledged, also when it is killed; a bad row is quarantined`, async () => {
+    const { broker, client, server, query } = await start()
     await publishAll(client, 0, 50)
     await server.kill()
     await publishAll(client, 50, 100)
@@ -93,43 +108,23 @@ for (const kind of sqlKinds) {
     assert.equal(row?.['text'], "it's 7; --")
     await until(broker, action, async () => (await deadLettersOf(broker, action)).length === 1)
   })
-}
 
-for (const { name, type, connector, replacesText, ...kind } of sqlKinds) {
-  test(`${name} has the last of the values that one batch has for a row`, async (t) => {
-    const server = await kind.start(t)
-    await server.start()
-    const query = kind.query(server.port)
-    await query('CREATE TABLE readings (number integer PRIMARY KEY, text text)')
+  test(`${name} has the last of the values that one batch has for a row`, async () => {
+    const { broker, client, server, query } = await start()
     await server.kill()
-    const action = `${type}:rows`
-    const upsert = `INSERT INTO readings (number, text) VALUES (\${payload.number} % 5, '\${payload.text}') ${replacesText}`
-    const { broker, client } = await startWith(t, [
-      `connectors.${type}.db={server="127.0.0.1:${server.port}",${connector}}`,
-      `actions.${type}.rows={connector=db,parameters.sql="${upsert}",${resourceOptions}}`,
-      ruleTo(action),
-    ])
-    await publishAll(client, 0, 50)
+    await publishAll(client, 0, 50, 'latest/1')
     await server.start()
     const last = Array.from({ length: 5 }, (_, number) => ({ number, text: `it's ${number + 45}; --` }))
-    await until(broker, action, async () =>
-      isDeepStrictEqual(await query('SELECT number, text FROM readings ORDER BY number'), last),
+    await until(broker, `${type}:latest`, async () =>
+      isDeepStrictEqual(await query('SELECT number, text FROM latest ORDER BY number'), last),
     )
-    assert.deepEqual(await deadLettersOf(broker, action), [])
+    assert.deepEqual(await deadLettersOf(broker, `${type}:latest`), [])
   })
-}
 
-for (const kind of sqlKinds) {
-  test(`${kind.name} gets the rows of NanoMQ's section rules`, async (t) => {
-    const server = await kind.start(t)
-    await server.start()
-    const query = kind.query(server.port)
-    await query('CREATE TABLE broker (number integer NOT NULL, payload_text text)')
-    const rule = '{sql="SELECT payload.number AS number, payload.text FROM \\"readings/#\\"",table=broker}'
-    const conn = `host="127.0.0.1",port=${server.port},${kind.connector}`
-    const { broker, client } = await startWith(t, [`rules.${kind.section}.main={conn={${conn}},rules=[${rule}]}`])
-    await publishAll(client, 0, 20)
-    await until(broker, `${kind.type}:$main_0`, async () => (await query('SELECT * FROM broker')).length === 20)
+  test(`${name} gets the rows of NanoMQ's section rules`, async () => {
+    const { broker, client, query } = await start()
+    await publishAll(client, 0, 20, 'nanomq/1')
+    await until(broker, `${type}:$main_0`, async () => (await query('SELECT * FROM broker')).length === 20)
     const [row] = await query('SELECT * FROM broker WHERE number = 7')
     assert.equal(row?.['payload_text'], "it's 7; --")
   })

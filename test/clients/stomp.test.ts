@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import mqtt from 'mqtt'
-import { type Broker, runProgram, type Scope, startBroker, type WatchedProcess } from '../e2e/godwit-process.ts'
+import { type Broker, runProgram, type Scope, shared, startBroker, type WatchedProcess } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 
 interface StompBroker extends Broker {
@@ -15,6 +15,9 @@ async function startStomp(t: Scope, more: readonly string[] = []): Promise<Stomp
   const set = [`gateway.stomp.listeners.tcp.default.bind=127.0.0.1:${stompPort}`, 'node.shards=2', ...more]
   return { ...(await startBroker(t, { set })), stompPort }
 }
+
+/** For tests that leave nothing behind. */
+const startShared = shared((scope) => startStomp(scope))
 
 /**
  * A program with `connection`, which is connected, and `show`, which prints what comes. It ends with its input: another thread
@@ -51,7 +54,7 @@ sys.stdin.read()
 
 for (const version of ['10', '11', '12'] as const) {
   test(`[F6] stomp.py sends and receives with version ${version.split('').join('.')}, over shards`, async (t) => {
-    const broker = await startStomp(t)
+    const broker = await startShared()
     const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { protocolVersion: 5 })
     t.after(() => client.end(true))
     const message = new Promise<string>((resolve) =>
@@ -95,7 +98,7 @@ test('[F6] a wrong password is an ERROR', async (t) => {
 })
 
 test('[F6] transactions of stomp.py: what is committed comes, what is aborted does not', async (t) => {
-  const broker = await startStomp(t)
+  const broker = await startShared()
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => client.end(true))
   const heard: string[] = []

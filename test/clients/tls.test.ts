@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
-import { type Broker, portOf, runProgram, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
+import { test } from 'node:test'
+import { portOf, runProgram, type Scope, shared, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
 import { Authority } from '../transports/certificates.ts'
 
 const authority = new Authority('The test authority')
@@ -13,18 +13,9 @@ const device = authority.issue('device-7')
 const unknownAuthority = new Authority('Another authority').issue('device-7')
 const key = '00112233445566778899aabbccddeeff'
 
-interface Stage {
-  readonly broker: Broker
-  /** Runs mosquitto_pub with these words; gives its exit code. */
-  readonly publishes: (words: readonly string[]) => Promise<number | null>
-  readonly path: (file: string) => string
-}
-
-async function stageWith(
-  t: TestContext,
-  settings: (path: (file: string) => string) => readonly string[],
-): Promise<Stage> {
-  const folder = await temporaryFolder(t)
+/** One broker with a listener for each of: a certificate, a pre-shared key, both. */
+const startShared = shared(async (scope) => {
+  const folder = await temporaryFolder(scope)
   const path = (file: string): string => join(folder, file)
   const files = {
     'ca.pem': authority.certificate,
@@ -37,46 +28,51 @@ async function stageWith(
     'psk.txt': `plant-7:${key}\n`,
   }
   for (const [file, content] of Object.entries(files)) await writeFile(path(file), content)
-  const set = ['bind="127.0.0.1:0"', ...settings(path)].map((line) => `listeners.ssl.${line}`)
-  const broker = await startBroker(t, { set })
-  const publishes = (words: readonly string[]): Promise<number | null> => {
-    const all = ['-h', '127.0.0.1', '-p', `${portOf(broker, 'ssl')}`, '-q', '1', '-t', 'a', '-m', 'b', ...words]
+  const certificate = [
+    `certfile="${path('cert.pem')}"`,
+    `keyfile="${path('key.pem')}"`,
+    `cacertfile="${path('ca.pem')}"`,
+    'verify_peer=true',
+    'fail_if_no_peer_cert=true',
+  ]
+  const preSharedKey = `psk_file="${path('psk.txt')}"`
+  const listeners = { certified: certificate, keyed: [preSharedKey], both: [preSharedKey, ...certificate] }
+  const set = Object.entries(listeners).flatMap(([name, settings]) =>
+    ['bind="127.0.0.1:0"', ...settings].map((line) => `listeners.ssl.${name}.${line}`),
+  )
+  const broker = await startBroker(scope, { set })
+  /** Runs mosquitto_pub with these words; gives its exit code. */
+  const publishes = (t: Scope, listener: keyof typeof listeners, words: readonly string[]): Promise<number | null> => {
+    const port = portOf(broker, 'ssl', listener)
+    const all = ['-h', '127.0.0.1', '-p', `${port}`, '-q', '1', '-t', 'a', '-m', 'b', ...words]
     return runProgram(t, 'mosquitto_pub', all).ended
   }
-  return { broker, publishes, path }
-}
-
-const verified = (authorities: string): readonly string[] => [
-  `cacertfile="${authorities}"`,
-  'verify_peer=true',
-  'fail_if_no_peer_cert=true',
-]
+  return { publishes, path }
+})
 
 for (const version of ['tlsv1.2', 'tlsv1.3']) {
   test(`mosquitto_pub with ${version}: with a certificate of its own, without, and with one of an unknown authority`, async (t) => {
-    const { publishes, path } = await stageWith(t, (path) => [
-      `certfile="${path('cert.pem')}"`,
-      `keyfile="${path('key.pem')}"`,
-      ...verified(path('ca.pem')),
-    ])
+    const { publishes, path } = await startShared()
     const trusting = ['--tls-version', version, '--cafile', path('ca.pem')]
-    assert.equal(await publishes([...trusting, '--cert', path('device.pem'), '--key', path('device-key.pem')]), 0)
-    assert.notEqual(await publishes(trusting), 0)
+    assert.equal(
+      await publishes(t, 'certified', [...trusting, '--cert', path('device.pem'), '--key', path('device-key.pem')]),
+      0,
+    )
+    assert.notEqual(await publishes(t, 'certified', trusting), 0)
     const strange = ['--cert', path('stranger.pem'), '--key', path('stranger-key.pem')]
-    assert.notEqual(await publishes([...trusting, ...strange]), 0)
+    assert.notEqual(await publishes(t, 'certified', [...trusting, ...strange]), 0)
   })
 }
 
-for (const certificate of ['without a certificate', 'beside a certificate'] as const) {
+for (const [listener, certificate] of [
+  ['keyed', 'without a certificate'],
+  ['both', 'beside a certificate'],
+] as const) {
   test(`mosquitto_pub with a pre-shared key, at a listener ${certificate}`, async (t) => {
-    const { publishes } = await stageWith(t, (path) => [
-      `psk_file="${path('psk.txt')}"`,
-      ...(certificate === 'beside a certificate'
-        ? [`certfile="${path('cert.pem')}"`, `keyfile="${path('key.pem')}"`, ...verified(path('ca.pem'))]
-        : []),
-    ])
-    assert.equal(await publishes(['--psk-identity', 'plant-7', '--psk', key]), 0)
-    assert.notEqual(await publishes(['--psk-identity', 'plant-7', '--psk', key.replace('00', '01')]), 0)
-    assert.notEqual(await publishes(['--psk-identity', 'plant-8', '--psk', key]), 0)
+    const { publishes } = await startShared()
+    assert.equal(await publishes(t, listener, ['--psk-identity', 'plant-7', '--psk', key]), 0)
+    const wrong = key.replace('00', '01')
+    assert.notEqual(await publishes(t, listener, ['--psk-identity', 'plant-7', '--psk', wrong]), 0)
+    assert.notEqual(await publishes(t, listener, ['--psk-identity', 'plant-8', '--psk', key]), 0)
   })
 }
