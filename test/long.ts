@@ -10,6 +10,8 @@ import { parseArgs } from 'node:util'
 function runsOf(seed: string): Record<string, readonly string[]> {
   return {
     'long-tests': ['long-tests'],
+    // The browser with windows: `.ci/run` has its engine without.
+    'dashboard-chromium': ['test:dashboard:chromium'],
     simulate: ['simulate', '--seeds', '10000', '--from', seed],
     'simulate-shards': ['simulate', '--seeds', '5000', '--from', seed, '--shards', '3'],
     'simulate-readers': ['simulate', '--seeds', '2000', '--from', seed, '--scenario', 'readers'],

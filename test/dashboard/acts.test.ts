@@ -4,7 +4,7 @@ import { connectAsync, type MqttClient } from 'mqtt'
 import type { Page } from 'playwright-core'
 import { shared as shareStarted } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
-import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
 async function done(page: Page, what: RegExp | string): Promise<void> {
@@ -246,7 +246,7 @@ const routesOfViewers = [
 ]
 
 test('names from clients are text, whatever stands in them', async (t) => {
-  const broker = await shareHostile(t)
+  const broker = await connectHostile(t)
   const opened = await openAt(t, broker, '#/clients')
   const { page } = opened
   await page.getByRole('table', { name: 'Clients' }).getByText(hostileId.slice(0, 20)).waitFor()
@@ -269,9 +269,11 @@ test('names from clients are text, whatever stands in them', async (t) => {
 
 const hostileId = '<img src=x onerror=alert(1)>/../#?%00'
 
-async function shareHostile(t: { after(end: () => unknown): void }): Promise<BrokerWithApi> {
-  const { startBrokerWithApi } = await import('../management/api.ts')
-  const broker = await startBrokerWithApi(t)
+/** Of the tests below, which have clients, topics and rules of their own. */
+const sharedAmongLists = shareBrokerWithApi()
+
+async function connectHostile(t: { after(end: () => unknown): void }): Promise<BrokerWithApi> {
+  const broker = await sharedAmongLists()
   const hostile = await connectAsync({ port: broker.port, clientId: hostileId, reconnectPeriod: 0 })
   t.after(() => hostile.endAsync(true))
   await hostile.subscribeAsync('a/</td><script>alert(1)</script>/+')
@@ -280,7 +282,7 @@ async function shareHostile(t: { after(end: () => unknown): void }): Promise<Bro
 }
 
 test('retained messages have pages, and shared subscriptions are found by the server', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await sharedAmongLists()
   const client = await connectAsync({ port: broker.port, clientId: 'gardener' })
   t.after(() => client.endAsync(true))
   for (let bed = 0; bed < 30; bed++) await client.publishAsync(`garden/${bed}`, 'wet', { qos: 1, retain: true })
@@ -308,7 +310,7 @@ test('retained messages have pages, and shared subscriptions are found by the se
 })
 
 test('one list of access rules has pages', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await sharedAmongLists()
   const rules = Array.from({ length: 60 }, (_, number) => ({
     username: `user-${String(number).padStart(2, '0')}`,
     topic: 'a/#',

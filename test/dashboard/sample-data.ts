@@ -15,7 +15,7 @@ export const settingsOfSample = [
   'mqtt.max_mqueue_len=50',
 ]
 
-const publishMs = 50
+const publishMs = 200
 
 type Send = (method: 'POST' | 'PUT', path: string, body: unknown) => Promise<void>
 
