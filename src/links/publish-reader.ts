@@ -35,6 +35,7 @@ export interface SingleMessage {
 export class PublishReader implements PublishContext {
   readonly role = 'client'
   readonly limits = noLimits
+  readonly lastProperties = undefined
   version: ProtocolVersion = 4
   readonly #reader: LinkBufferReader
   readonly #topics: TopicTable

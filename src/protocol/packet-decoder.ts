@@ -15,7 +15,7 @@ import { AckPacket, type ConnectPacket, type DisconnectPacket, type Packet, type
 import { ProtocolError } from './protocol-error.ts'
 import { readConnect, readProtocolLevel } from './read-connect.ts'
 import { readAck, readAuth, readConnack, readDisconnect } from './read-control-packets.ts'
-import { readPublish, type PublishContext } from './read-publish.ts'
+import { LastProperties, readPublish, type PublishContext } from './read-publish.ts'
 import { readSuback, readSubscribe, readUnsuback, readUnsubscribe } from './read-subscription-packets.ts'
 import { reasonCodes } from './reason-codes.ts'
 import {
@@ -33,6 +33,8 @@ export interface PacketDecoderOptions extends PacketLimits {
   topics: TopicTable
   /** For a `client`. A `server` uses 4 until it has the version of CONNECT. */
   version?: ProtocolVersion
+  /** PUBLISH packets in a row with the same properties refer to one object. Default: false. */
+  sharesProperties?: boolean
 }
 
 const noBytes = Buffer.alloc(0)
@@ -46,6 +48,7 @@ export class PacketDecoder implements PublishContext {
   // Fields of its own, though all decoders of a listener share them: each packet reads them.
   readonly role: Role
   readonly limits: PacketLimits
+  readonly lastProperties: LastProperties | undefined
   private readonly topics: TopicTable
   private awaitsConnect: boolean
   private chunk: Buffer = noBytes
@@ -62,6 +65,7 @@ export class PacketDecoder implements PublishContext {
     this.version = options.version ?? 4
     this.role = options.role
     this.limits = options
+    this.lastProperties = options.sharesProperties === true ? new LastProperties() : undefined
     this.topics = options.topics
     this.awaitsConnect = options.role === 'server'
   }

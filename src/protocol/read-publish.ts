@@ -1,18 +1,22 @@
 // Decodes PUBLISH (section 3.3) in place. Every message takes this path, so it allocates only the packet.
 
 import { ByteReader } from './byte-reader.ts'
+import { copyBytes } from './copy-bytes.ts'
 import type { PacketLimits } from './packet-limits.ts'
 import { publishFlagsOf, type Role } from './packet-types.ts'
 import { PublishPacket, type ProtocolVersion } from './packets.ts'
 import { ProtocolError } from './protocol-error.ts'
+import type { PublishProperties } from './properties.ts'
 import { readProperties } from './read-properties.ts'
-import type { Topic } from './topic-table.ts'
+import { equalsBytes, type Topic } from './topic-table.ts'
 
 /** Properties of the connection that decoding a PUBLISH needs. */
 export interface PublishContext {
   readonly version: ProtocolVersion
   readonly role: Role
   readonly limits: PacketLimits
+  /** Undefined: each packet has an object of its own. */
+  readonly lastProperties: LastProperties | undefined
   /** Finds the topic whose name is `chunk[start, end)`, see `TopicTable.intern`. */
   findTopic(chunk: Buffer, start: number, end: number): Topic
 }
@@ -53,13 +57,48 @@ export function readPublish(
 function readPublishProperties(context: PublishContext, packet: PublishPacket, at: number): number {
   // Most messages have no properties: a length of 0.
   if (at < packet.frameEnd && packet.chunk[at] === 0) return at + 1
+  const { lastProperties } = context
+  const known = lastProperties?.find(packet.chunk, at, packet.frameEnd)
+  if (known !== undefined) {
+    packet.properties = known.properties
+    return at + known.bytes.length
+  }
   const reader = new ByteReader(packet.chunk, at, packet.frameEnd)
   packet.properties = readProperties(reader, 'publish', context.limits.maxPropertyBytes)
   if (context.role === 'server' && packet.properties?.subscriptionIdentifiers !== undefined) {
     // [MQTT5-3.3.4-6]
     throw new ProtocolError('protocolError', 'a client sends no subscription identifiers in publish')
   }
+  lastProperties?.note(packet, at, reader.at)
   return reader.at
+}
+
+/** A property section and what it says. */
+interface KnownProperties {
+  /** Its length included. */
+  readonly bytes: Buffer
+  readonly properties: PublishProperties
+}
+
+/** Longer sections are read each time. */
+const maxKnownBytes = 256
+
+/** The properties of the last PUBLISH. */
+export class LastProperties {
+  #last: KnownProperties | undefined
+
+  /** Returns the properties if the section at `start` is the same as the last one. */
+  find(chunk: Buffer, start: number, end: number): KnownProperties | undefined {
+    const last = this.#last
+    if (last === undefined || start + last.bytes.length > end) return undefined
+    return equalsBytes(last.bytes, chunk, start, start + last.bytes.length) ? last : undefined
+  }
+
+  note({ chunk, properties }: PublishPacket, start: number, end: number): void {
+    // Correlation data is a part of the chunk.
+    const canStay = properties !== undefined && properties.correlationData === undefined && end - start <= maxKnownBytes
+    this.#last = canStay ? { bytes: copyBytes(chunk, start, end), properties } : undefined
+  }
 }
 
 /** [MQTT-4.7.3-1] and section 3.3.2.1 of 5.0: only an alias can stand for the topic name. */

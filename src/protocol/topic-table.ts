@@ -49,6 +49,8 @@ export class TopicTable {
   private readonly generationCapacity: number
   private young: TopicSlots
   private old: TopicSlots
+  /** The last topic that `named` returned: results of rules go to few topics. */
+  private lastNamed: Topic | undefined = undefined
 
   /** `capacity` topics are remembered at most, and so many times 256 bytes of names. */
   constructor(capacity: number) {
@@ -68,10 +70,12 @@ export class TopicTable {
 
   /** The topic of a name that is known to be one. */
   named(name: TopicName): Topic {
+    if (this.lastNamed !== undefined && this.lastNamed.name === name) return this.lastNamed
     const bytes = Buffer.from(name)
     const hash = hashBytes(bytes, 0, bytes.length)
     const known = this.young.find(hash, bytes, 0, bytes.length) ?? this.old.find(hash, bytes, 0, bytes.length)
-    return this.keep(hash, known ?? new Topic(name, copyBytes(bytes, 0, bytes.length)))
+    this.lastNamed = this.keep(hash, known ?? new Topic(name, copyBytes(bytes, 0, bytes.length)))
+    return this.lastNamed
   }
 
   /** Topics that are remembered, and the bytes of their names. */
@@ -82,6 +86,7 @@ export class TopicTable {
 
   /** Forgets all topics: each is created again when it is needed. */
   forget(): void {
+    this.lastNamed = undefined
     this.young = new TopicSlots()
     this.old = new TopicSlots()
   }

@@ -37,7 +37,8 @@ export function compileTemplate(text: string): CompiledTemplate {
     at = found.index + found[0].length
   }
   if (at < text.length) parts.push(text.slice(at))
-  return { parts, render: (data) => render(parts, data), values: (data) => values(parts, data) }
+  const paths = parts.flatMap((part) => (typeof part === 'string' ? [] : [part.steps]))
+  return { parts, render: (data) => render(parts, data), values: (data) => values(paths, data) }
 }
 
 const stepPattern = /(?:^|\.)([^.[\]]+)|\[(-?\d+)\]/y
@@ -55,10 +56,12 @@ function readSteps(path: string): Step[] | undefined {
 }
 
 function valueAt(data: RuleMap, steps: readonly Step[], budget: Budget): RuleValue {
-  return steps.reduce((value: RuleValue, step) => {
-    if (typeof step === 'string') return undefined
-    return 'key' in step ? readKey(value, step.key, budget) : readPosition(value, step.position, budget)
-  }, data)
+  let value: RuleValue = data
+  for (const step of steps) {
+    if (typeof step === 'string') value = undefined
+    else value = 'key' in step ? readKey(value, step.key, budget) : readPosition(value, step.position, budget)
+  }
+  return value
 }
 
 function render(parts: readonly (string | Placeholder)[], data: RuleMap): RuleText {
@@ -84,7 +87,7 @@ export function plainValue(value: RuleValue): PlainRuleValue {
   return isComposed ? encodeJson(value, new Budget()) : value
 }
 
-function values(parts: readonly (string | Placeholder)[], data: RuleMap): RuleValue[] {
+function values(paths: readonly (readonly Step[])[], data: RuleMap): RuleValue[] {
   const budget = new Budget()
-  return parts.flatMap((part) => (typeof part === 'string' ? [] : [valueAt(data, part.steps, budget)]))
+  return paths.map((steps) => valueAt(data, steps, budget))
 }

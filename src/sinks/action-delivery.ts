@@ -194,9 +194,18 @@ export class ActionDelivery {
     return Math.max(this.#settings.inflightWindow, this.#settings.batchSize) - this.#inflight
   }
 
+  /**
+   * A batch is not divided because others are under way: the parts would stay small, as each frees the place of its successor. With
+   * one entry of each key, batches are small by themselves.
+   */
+  get #nextBatchSize(): number {
+    const { batchSize, onePerKey } = this.#settings
+    return onePerKey ? 1 : Math.min(batchSize, this.#waiting.size)
+  }
+
   #canSend(): boolean {
     if (this.#sink === undefined || this.#pause !== undefined || this.#isClosed) return false
-    if (!this.#waiting.hasReady || this.#room() < 1) return false
+    if (!this.#waiting.hasReady || this.#room() < this.#nextBatchSize) return false
     // After a failure one batch finds out whether the service is there again.
     if (this.#backoff.failures > 0 && this.#inflight > 0) return false
     const { batchSize, batchTimeMs } = this.#settings

@@ -85,7 +85,7 @@ export class SpoolClient {
     const stream = this.#options.open()
     const connection = ++this.#connection
     const topics = new TopicTable(topicsRemembered)
-    const decoder = new PacketDecoder({ role: 'client', version: 5, topics, ...limits })
+    const decoder = new PacketDecoder({ role: 'client', version: 5, topics, sharesProperties: true, ...limits })
     stream.onData = (chunk) => this.#read(decoder, chunk, connection)
     stream.onClose = () => {
       if (connection === this.#connection) this.#noteGone('the broker closed the connection')
@@ -156,7 +156,8 @@ export class SpoolClient {
 
   #entryOf({ chunk, payloadStart, frameEnd, packetId, properties }: PublishPacket): SpooledEntry {
     // The chunk belongs to the broker.
-    const payload = Buffer.from(chunk.subarray(payloadStart, frameEnd))
+    const payload = Buffer.allocUnsafe(frameEnd - payloadStart)
+    chunk.copy(payload, 0, payloadStart, frameEnd)
     const attributes = properties?.userProperties ?? []
     const connection = this.#connection
     if (!hasResult(attributes)) return { payload, attributes, result: undefined, packetId, connection }

@@ -7,7 +7,7 @@
 //   properties if flag 3:  mask, then the properties of the mask, in the order below
 //   payload: blob
 
-import type { MessageProperties, QoS } from '../protocol/index.ts'
+import { copyBytes, type MessageProperties, type QoS } from '../protocol/index.ts'
 import type { StoredMessage } from '../records/index.ts'
 import type { ByteReader } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'
@@ -43,7 +43,7 @@ export function writeMessage(writer: ByteWriter, message: StoredMessage): void {
   if (message.publisherUsername !== undefined) writer.text(message.publisherUsername)
   writer.float(message.publishedAtMs)
   if (message.expiresAtMs !== undefined) writer.float(message.expiresAtMs)
-  if (message.properties !== undefined) writeProperties(writer, message.properties)
+  if (message.properties !== undefined) lastProperties.write(writer, message.properties)
   writer.blob(message.payload)
 }
 
@@ -111,6 +111,23 @@ function writeProperties(writer: ByteWriter, properties: MessageProperties): voi
     writer.text(value)
   }
 }
+
+/** Messages in a row may share their properties: those are encoded twice, and copied from then on. */
+class LastProperties {
+  #last: MessageProperties | undefined
+  #bytes: Buffer | undefined
+
+  write(writer: ByteWriter, properties: MessageProperties): void {
+    const isSame = properties === this.#last
+    if (isSame && this.#bytes !== undefined) return writer.bytesOf(this.#bytes)
+    const start = writer.length
+    writeProperties(writer, properties)
+    this.#last = properties
+    this.#bytes = isSame ? copyBytes(writer.bytes, start, writer.length) : undefined
+  }
+}
+
+const lastProperties = new LastProperties()
 
 function readProperties(reader: ByteReader): MessageProperties {
   const mask = reader.byte()

@@ -21,9 +21,18 @@ export class SessionGenerations {
   findUnknown(changes: readonly (StoredChange | undefined)[]): string[] {
     if (this.#known.size > cacheLimit) this.#known.clear()
     const unknown = new Set<string>()
+    const note = (clientId: string): void => {
+      if (!this.#known.has(clientId)) unknown.add(clientId)
+    }
+    // Changes of one session often follow each other.
+    let last: string | undefined
     for (const change of changes) {
-      for (const clientId of change === undefined ? [] : sessionsOf(change))
-        if (!this.#known.has(clientId)) unknown.add(clientId)
+      if (change === undefined) continue
+      if (change.change === 'rename-session') note(change.to)
+      const clientId = sessionOf(change)
+      if (clientId === undefined || clientId === last) continue
+      note(clientId)
+      last = clientId
     }
     return [...unknown]
   }
@@ -68,10 +77,9 @@ export class SessionGenerations {
   }
 }
 
-/** Returns the client IDs of the sessions that a change concerns. */
-function sessionsOf(change: StoredChange): readonly string[] {
-  if (change.change === 'delete-session') return [change.clientId]
-  if (change.change === 'rename-session') return [change.clientId, change.to]
+/** Returns the client ID of the session that a change concerns; undefined if it concerns none. */
+function sessionOf(change: StoredChange): string | undefined {
+  if (change.change === 'delete-session' || change.change === 'rename-session') return change.clientId
   const subject = change.change === 'put' ? change.record : change.key
-  return isSessionKind(subject.kind) && 'clientId' in subject ? [subject.clientId] : []
+  return isSessionKind(subject.kind) && 'clientId' in subject ? subject.clientId : undefined
 }

@@ -57,6 +57,61 @@ describe('a PUBLISH lies where it came', () => {
   })
 })
 
+/** Decodes frames of PUBLISH packets with the payload "hi". */
+function propertiesOf(decoder: PacketDecoder, ...frames: readonly Buffer[]): readonly unknown[] {
+  decoder.push(Buffer.concat(frames))
+  return frames.map(() => {
+    const packet = decoder.next()
+    assert.ok(packet instanceof PublishPacket)
+    assert.equal(packet.chunk.toString('utf8', packet.payloadStart, packet.frameEnd), 'hi')
+    return packet.properties
+  })
+}
+
+describe('properties of PUBLISH packets in a row', () => {
+  // User property "k" = "v", or "w"; correlation data "v".
+  const [one, other] = [
+    bytes`30 0d 0001 ${'a'} 07 26 0001 ${'k'} 0001 ${'v'} ${'hi'}`,
+    bytes`30 0d 0001 ${'a'} 07 26 0001 ${'k'} 0001 ${'w'} ${'hi'}`,
+  ]
+  const correlated = bytes`30 0a 0001 ${'a'} 04 09 0001 ${'v'} ${'hi'}`
+
+  test('are one object if they are the same and the decoder shares them', () => {
+    const [first, second, third, fourth] = propertiesOf(
+      decoderFor(5, 'client', { sharesProperties: true }),
+      one,
+      one,
+      other,
+      one,
+    )
+    assert.equal(first, second)
+    assert.deepEqual(first, { userProperties: [['k', 'v']] })
+    assert.deepEqual(third, { userProperties: [['k', 'w']] })
+    assert.deepEqual(fourth, first)
+  })
+
+  test('are not shared with correlation data, which is a part of the chunk', () => {
+    const [first, second] = propertiesOf(decoderFor(5, 'client', { sharesProperties: true }), correlated, correlated)
+    assert.notEqual(first, second)
+    assert.deepEqual(first, second)
+  })
+
+  test('are read again if the section is longer than the packet', () => {
+    const decoder = decoderFor(5, 'client', { sharesProperties: true })
+    propertiesOf(decoder, one)
+    assert.equal(
+      faultOf(decoder, bytes`30 09 0001 ${'a'} 07 26 0001 ${'k'} 00`).message,
+      'properties run past the end of the packet',
+    )
+  })
+
+  test('are objects of their own for other decoders', () => {
+    const [first, second] = propertiesOf(decoderFor(5, 'client'), one, one)
+    assert.notEqual(first, second)
+    assert.deepEqual(first, second)
+  })
+})
+
 test('topics that differ in any one byte are told apart on one connection', () => {
   const decoder = decoderFor(4)
   const names = ['aaaa', 'baaa', 'abaa', 'aaba', 'aaab', 'aaa', 'aaaaa', 'aaaa']

@@ -5,7 +5,10 @@ import { describe, test } from 'node:test'
 import { readInsert, RowCombiner } from '../../src/sinks/sql/combine-rows.ts'
 import type { SqlStatement } from '../../src/sinks/sql/sql-entry.ts'
 
-const combineRows = (statements: readonly SqlStatement[]) => new RowCombiner().combine(statements)
+/** Maximum number of statements in a batch. */
+const batchSize = 2_000
+
+const combineRows = (statements: readonly SqlStatement[]) => new RowCombiner(batchSize).combine(statements)
 
 /** The statements with their values in place, for comparison. */
 function shown(statements: readonly SqlStatement[]): readonly string[] {
@@ -21,6 +24,12 @@ function inserts(
   valuesOf: (row: number) => readonly number[],
 ): SqlStatement[] {
   return Array.from({ length: count }, (_, row) => ({ texts, values: valuesOf(row) }))
+}
+
+/** Numbers of rows of the statements that a batch becomes. */
+function sizesOf(count: number, size: number): readonly number[] {
+  const combined = new RowCombiner(size).combine(inserts(count, ['insert into r values (', ')'], (row) => [row]))
+  return combined.map(({ values }) => values.length)
 }
 
 describe('rows of equal INSERT statements', () => {
@@ -42,6 +51,13 @@ describe('rows of equal INSERT statements', () => {
       combined.flatMap(({ values }) => values),
       Array.from({ length: 1_500 }, (_, row) => row),
     )
+  })
+
+  test('are one statement if the batch is full, and no more than 1,024', () => {
+    assert.deepEqual(sizesOf(500, 500), [500])
+    assert.deepEqual(sizesOf(499, 500), [256, 128, 64, 32, 16, 2, 1])
+    assert.deepEqual(sizesOf(1_000, 1_000), [1_000])
+    assert.deepEqual(sizesOf(1_500, 1_500), [1_024, 256, 128, 64, 16, 8, 4])
   })
 
   test('have at most 65,535 values in a statement', () => {

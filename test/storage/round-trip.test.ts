@@ -35,6 +35,22 @@ test('any records of any kind come back from LevelDB as they were put, after it 
   assert.deepEqual(stage.alarms, [])
 })
 
+test('messages in a row with the same properties come back as they were put', async (context) => {
+  const store = await new LevelStage(context).open()
+  const sampled = fc.sample(anyRecord, { numRuns: 2_000, seed: 13 })
+  const [sample] = sampled.flatMap((record) => (record.kind === 'payload' ? [record] : []))
+  if (sample === undefined) throw new Error('the sample has no payload')
+  const [one, other] = [{ userProperties: [['rule', 'r']] }, { contentType: 'text/plain' }] as const
+  const inTurn = [one, one, one, other, one, one, { ...one }, one, undefined, one, one, one, other, other, other]
+  const records = inTurn.map((properties, id) => ({
+    ...sample,
+    id: id + 1,
+    message: { ...sample.message, properties },
+  }))
+  for (let half = 0; half < 2; half++) await store.commit(put(...records.slice(half * 8, half * 8 + 8)))
+  assert.deepEqual(await readAll(store, { kind: 'payload' }), records)
+})
+
 /** What makes it one record and not another. */
 function identity(record: StoredRecord): string {
   switch (record.kind) {

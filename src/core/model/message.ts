@@ -103,6 +103,7 @@ export class Message {
   }
 
   payload(): Buffer {
+    if (this.payloadStart === 0 && this.frameEnd === this.chunk.length) return this.chunk
     return this.chunk.subarray(this.payloadStart, this.frameEnd)
   }
 }

@@ -1,14 +1,19 @@
 // Entries of action queues and of queues of dead letters, as they are stored and reported.
 
 import { actionClientPrefix, type RulePublication } from '../../core/index.ts'
-import { compileTemplate, plainValue, type RuleMap } from '../../rules/index.ts'
+import { compileTemplate, plainValue, type RuleEvent, type RuleMap } from '../../rules/index.ts'
 import { type CompileTemplate, type DeadLetter, joinResult, type SpoolEntry } from '../../sinks/index.ts'
+import type { MessageProperties } from '../../protocol/index.ts'
 import type { AlarmName } from '../../telemetry/index.ts'
 import type { ActionAssignment, DeadLetterReport } from '../messages/rule-plan.ts'
+import { type ActionOrder, orderAttributes } from './action-order.ts'
 
 /** Topic prefix of queued results; no client subscribes to it. */
 const spoolTopic = '$action'
 const ruleAttribute = 'rule'
+
+/** Maximum number of shared objects of one action. Then all are forgotten. */
+const maxShared = 4_096
 
 /** Attribute of an entry that a rule has made. */
 export function attributeOfRule(rule: string): readonly [string, string] {
@@ -24,6 +29,48 @@ export function ruleOf({ attributes }: SpoolEntry): string | undefined {
 export function publicationOf(entry: SpoolEntry): RulePublication {
   const { payload, attributes } = entry.result === undefined ? entry : joinResult(entry)
   return { topic: spoolTopic, payload, qos: 1, retain: false, properties: { userProperties: attributes } }
+}
+
+/**
+ * Makes the entries of one action from results of rules. Most have no attributes but their order and their rule: those with the same ones
+ * share one object. In a queue it takes memory once, and entries in a row are encoded once.
+ */
+export class EntryAttributes {
+  readonly #order: ActionOrder
+  readonly #byRule = new Map<string, Map<string, MessageProperties>>()
+  #count = 0
+
+  constructor(order: ActionOrder) {
+    this.#order = order
+  }
+
+  /** What is stored for a result of the rule. */
+  publicationOf(
+    { event, rule }: { readonly event: Pick<RuleEvent, 'column'>; readonly rule: string },
+    { payload, attributes }: SpoolEntry,
+    result: Buffer | undefined,
+  ): RulePublication {
+    const order = this.#order.valueOf(event)
+    if (attributes.length === 0 && result === undefined)
+      return { topic: spoolTopic, payload, qos: 1, retain: false, properties: this.#shared(rule, order) }
+    const all = [...attributes, ...orderAttributes(order), attributeOfRule(rule)]
+    return publicationOf({ payload, attributes: all, result })
+  }
+
+  #shared(rule: string, order: string): MessageProperties {
+    const known = this.#byRule.get(rule)?.get(order)
+    if (known !== undefined) return known
+    if (this.#count >= maxShared) {
+      this.#byRule.clear()
+      this.#count = 0
+    }
+    const properties = { userProperties: [...orderAttributes(order), attributeOfRule(rule)] }
+    const byOrder = this.#byRule.get(rule)
+    if (byOrder === undefined) this.#byRule.set(rule, new Map([[order, properties]]))
+    else byOrder.set(order, properties)
+    this.#count++
+    return properties
+  }
 }
 
 /** Whether a session of an action has its dead letters. */

@@ -41,9 +41,9 @@ import type { ActionAssignment, ActionReport, DeadLetterReport } from '../messag
 import { type ActionCounters, newActionCounters } from './action-counters.ts'
 import {
   alarmOf,
-  attributeOfRule,
   compileSinkTemplate,
   deadLetterReport,
+  EntryAttributes,
   isOfDeadLetters,
   publicationOf,
   reasonForNoSink,
@@ -83,6 +83,7 @@ interface RunningAction {
   readonly deadClientId: string
   readonly render: Render
   readonly order: ActionOrder
+  readonly attributes: EntryAttributes
   readonly fallbacks: ActionFallbacks
   readonly full: FullQueueAlarm
   /** The first is that of this shard. */
@@ -165,10 +166,10 @@ export class ActionManager implements RuleSinks {
 
   #storeIn(running: RunningAction, entry: ActionEntry): RuleActionFailure | undefined {
     const counters = this.#countersOf(running.assignment.id)
-    const { payload, attributes } = running.render(entry.output)
-    const all = [...attributes, ...running.order.attributesOf(entry.event), attributeOfRule(entry.rule)]
+    const rendered = running.render(entry.output)
     const result = this.#isFallback ? undefined : running.fallbacks.resultOf(entry)
-    const failure = entry.actions.spool(running.clientId, publicationOf({ payload, attributes: all, result }))
+    const publication = running.attributes.publicationOf(entry, rendered, result)
+    const failure = entry.actions.spool(running.clientId, publication)
     counters.matched++
     if (failure === 'spool-full') {
       counters.droppedQueueFull++
@@ -236,12 +237,14 @@ export class ActionManager implements RuleSinks {
     const clientId = this.#ownClientId(id, 'q')
     const deadClientId = this.#ownClientId(id, 'd')
     const deadLetters = new DeadLetters({ ...this.#spoolOptions(deadClientId, assignment, true), after: this.#after })
+    const order = new ActionOrder(action.resource_opts.order, sinkTypes[type].keepsOrderOf(action))
     const running: RunningAction = {
       assignment,
       clientId,
       deadClientId,
       render,
-      order: new ActionOrder(action.resource_opts.order, sinkTypes[type].keepsOrderOf(action)),
+      order,
+      attributes: new EntryAttributes(order),
       fallbacks: this.#fallbacksOf(assignment),
       full: new FullQueueAlarm(id, (...alarm) => this.#dependencies.alarm(...alarm)),
       deliveries: [],

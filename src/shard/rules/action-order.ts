@@ -21,11 +21,15 @@ export class ActionOrder {
     this.#column = isFree ? undefined : columns[order]
   }
 
-  /** What is stored with an entry. An event without publisher or topic shares its place in the order with others like it. */
+  /** Entries with the same value wait for each other. An event without publisher or topic has ''. */
+  valueOf(event: Pick<RuleEvent, 'column'>): string {
+    const value = this.#column === undefined ? '' : event.column(this.#column)
+    return typeof value === 'string' ? value : ''
+  }
+
+  /** What is stored with an entry. */
   attributesOf(event: Pick<RuleEvent, 'column'>): SpoolEntry['attributes'] {
-    if (this.#column === undefined) return noAttributes
-    const value = event.column(this.#column)
-    return typeof value === 'string' && value !== '' ? [[orderAttribute, value]] : noAttributes
+    return orderAttributes(this.valueOf(event))
   }
 
   /** Entries with the same key are sent one after the other; undefined: the entry waits for no other. */
@@ -33,4 +37,9 @@ export class ActionOrder {
     if (this.#column === undefined) return this.#usualKey
     return attributes.find(([name]) => name === orderAttribute)?.[1] ?? this.#usualKey
   }
+}
+
+/** What is stored with an entry for a value of `ActionOrder`. */
+export function orderAttributes(value: string): SpoolEntry['attributes'] {
+  return value === '' ? noAttributes : [[orderAttribute, value]]
 }

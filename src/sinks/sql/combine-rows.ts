@@ -1,7 +1,7 @@
 // Combines consecutive INSERT statements that differ only in their values into one statement with several rows: one round trip
 // instead of one per row.
 
-import type { SqlStatement } from './sql-entry.ts'
+import type { SqlStatement, SqlValue } from './sql-entry.ts'
 
 /** The protocols of PostgreSQL and MySQL have 16 bits for the number of bound values. */
 const maxValues = 65_535
@@ -21,12 +21,19 @@ interface SingleRowInsert {
 export class RowCombiner {
   #texts: readonly string[] = []
   #insert: SingleRowInsert | undefined
-  /** By their number of rows, which is a power of two. */
+  /** By their number of rows. */
   readonly #combined = new Map<number, readonly string[]>()
+  readonly #batchSize: number
+
+  /** `batchSize`: most statements that are combined at once. */
+  constructor(batchSize: number) {
+    this.#batchSize = batchSize
+  }
 
   /**
-   * Returns statements with the same effect, in the same order. The number of rows of a statement is a power of two, so that
-   * databases see few different texts: each is prepared once.
+   * Returns statements with the same effect, in the same order. A full batch becomes one statement, if it fits: one round trip
+   * without a transaction. In others the number of rows of a statement is a power of two, so that databases see few different
+   * texts: each is prepared once.
    */
   combine(statements: readonly SqlStatement[]): readonly SqlStatement[] {
     const combined: SqlStatement[] = []
@@ -34,7 +41,8 @@ export class RowCombiner {
     while (from < statements.length) {
       let end = from + 1
       while (end < statements.length && hasSameTexts(statements[from], statements[end])) end++
-      combined.push(...this.#combineEqual(statements.slice(from, end)))
+      const isAll = from === 0 && end === statements.length
+      combined.push(...this.#combineEqual(isAll ? statements : statements.slice(from, end)))
       from = end
     }
     return combined
@@ -55,14 +63,22 @@ export class RowCombiner {
     const combined: SqlStatement[] = []
     let from = 0
     while (from < statements.length) {
-      const rows = 2 ** Math.floor(Math.log2(Math.min(limit, statements.length - from)))
+      const left = statements.length - from
+      const isFullBatch = left === this.#batchSize && left <= limit
+      const rows = isFullBatch ? left : 2 ** Math.floor(Math.log2(Math.min(limit, left)))
       let textsOfRows = this.#combined.get(rows)
       if (textsOfRows === undefined) this.#combined.set(rows, (textsOfRows = textsOf(insert, rows)))
-      combined.push({ texts: textsOfRows, values: statements.slice(from, from + rows).flatMap((each) => each.values) })
+      combined.push({ texts: textsOfRows, values: valuesOf(statements, from, from + rows) })
       from += rows
     }
     return combined
   }
+}
+
+function valuesOf(statements: readonly SqlStatement[], from: number, end: number): readonly SqlValue[] {
+  const all: SqlValue[] = []
+  for (let at = from; at < end; at++) for (const value of statements[at].values) all.push(value)
+  return all
 }
 
 function hasSameTexts({ texts: one }: SqlStatement, { texts: other }: SqlStatement): boolean {

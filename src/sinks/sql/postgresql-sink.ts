@@ -5,6 +5,7 @@ import { loadLibrary } from '../optional-library.ts'
 import { hostAndPort, tlsOf } from '../service-address.ts'
 import { sqlSinkType, type SqlPool } from './sql-sink.ts'
 import type { SqlConnector } from './sql-settings.ts'
+import type { SqlValue } from './sql-entry.ts'
 import type { SqlConnection } from './write-batch.ts'
 
 const defaultPort = 5_432
@@ -43,7 +44,7 @@ async function createPool(connector: SqlConnector, requestTimeoutMs: number): Pr
 function connectionOf(client: PoolClient, numbered: NumberedTexts): SqlConnection {
   return {
     run: async ({ texts, values }) => {
-      await client.query(numbered.textOf(texts), [...values])
+      await client.query(numbered.textOf(texts), values as SqlValue[])
     },
     begin: async () => void (await client.query('BEGIN')),
     commit: async () => void (await client.query('COMMIT')),

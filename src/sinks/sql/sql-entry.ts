@@ -39,7 +39,9 @@ export class StatementReader {
   }
 
   #statement(values: readonly unknown[]): SqlStatement {
-    return { texts: this.#texts, values: values.map(boundValue) }
+    // Most values are what they were stored as.
+    const isBound = !values.some((value) => typeof value === 'object' && value !== null)
+    return { texts: this.#texts, values: isBound ? (values as readonly SqlValue[]) : values.map(boundValue) }
   }
 }
 

@@ -37,7 +37,8 @@ export function sqlSinkType(driver: SqlDriver): SinkType<SqlAction, SqlConnector
     problemOfAction: problemOfSql,
     renderer: ({ parameters }, compile) => sqlRenderer(parameters.sql, compile),
     keepsOrderOf: () => 'batch',
-    open: (connector, _, { requestTimeoutMs }) => new SqlSink(driver, connector, requestTimeoutMs),
+    open: (connector, { resource_opts: { batch_size: batchSize } }, { requestTimeoutMs }) =>
+      new SqlSink(driver, connector, { requestTimeoutMs, batchSize }),
   }
 }
 
@@ -45,10 +46,15 @@ class SqlSink implements Sink {
   readonly #driver: SqlDriver
   readonly #pool: LazyConnection<SqlPool>
   readonly #statements = new StatementReader()
-  readonly #rows = new RowCombiner()
+  readonly #rows: RowCombiner
 
-  constructor(driver: SqlDriver, connector: SqlConnector, requestTimeoutMs: number) {
+  constructor(
+    driver: SqlDriver,
+    connector: SqlConnector,
+    { requestTimeoutMs, batchSize }: { readonly requestTimeoutMs: number; readonly batchSize: number },
+  ) {
     this.#driver = driver
+    this.#rows = new RowCombiner(batchSize)
     this.#pool = new LazyConnection(
       () => driver.createPool(connector, requestTimeoutMs),
       (pool) => pool.end(),

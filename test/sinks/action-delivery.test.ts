@@ -1,0 +1,156 @@
+// Sizes of the batches that an action sends. Order and repetition are told by scenarios: see test/simulator/action-scenario.ts.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { createStreamPair } from '../../src/bridges/index.ts'
+import type { Packet } from '../../src/protocol/index.ts'
+import { ActionDelivery, type SpoolEntry, type WriteOutcome } from '../../src/sinks/index.ts'
+import type { ByteStream } from '../../src/transports/index.ts'
+import { encode, freshDecoder } from '../protocol/decoding.ts'
+
+/** An action whose queue and service do what a test says. The key of an entry is the first letter of its payload. */
+class Stage {
+  /** Payloads of the batches, as they were sent. */
+  readonly batches: string[][] = []
+  readonly #answers: ((outcomes: readonly WriteOutcome[]) => void)[] = []
+  readonly #work: (() => void)[] = []
+  #timers: (() => void)[] = []
+  #queue: ByteStream | undefined
+  #packetId = 0
+
+  constructor(settings: { readonly batchSize: number; readonly inflightWindow: number }) {
+    const delivery = new ActionDelivery(
+      {
+        ...settings,
+        batchTimeMs: settings.batchSize === 1 ? 0 : 10,
+        maxRetries: 0,
+        retryIntervalMs: 500,
+        healthCheckIntervalMs: 5_000,
+        onePerKey: false,
+      },
+      {
+        nowMs: () => 0,
+        random: () => 0,
+        after: (_, work) => {
+          this.#timers.push(work)
+          return { cancel: () => (this.#timers = this.#timers.filter((other) => other !== work)) }
+        },
+        keyOf: ({ payload }) => payload.toString('utf8', 0, 1),
+        spool: { clientId: 'queue', userProperties: [], open: () => this.#open(), later: (work) => work() },
+        bury: () => assert.fail('the service refuses nothing'),
+        noteOutcome: () => {},
+        noteState: () => {},
+        noteReady: () => {},
+      },
+    )
+    const sink = {
+      write: (batch: readonly SpoolEntry[]) => {
+        this.batches.push(batch.map(({ payload }) => payload.toString()))
+        return new Promise<readonly WriteOutcome[]>((resolve) => this.#answers.push(resolve))
+      },
+      check: () => Promise.resolve(undefined),
+      close: () => {},
+    }
+    delivery.start(sink, '')
+    this.#runAll()
+  }
+
+  /** The queue hands these out. */
+  queue(...payloads: readonly string[]): void {
+    for (const payload of payloads) this.#publish(payload)
+    this.#runAll()
+  }
+
+  /** All that is planned for later happens now. */
+  passTime(): void {
+    for (const work of this.#timers.splice(0)) work()
+    this.#runAll()
+  }
+
+  /** The service takes the batch that has been with it for the longest time. */
+  async answer(): Promise<void> {
+    const taken = this.batches.length - this.#answers.length
+    const count = this.batches[taken]?.length ?? assert.fail('nothing is with the service')
+    this.#answers.shift()?.(Array.from({ length: count }, () => ({ outcome: 'done' })))
+    await Promise.resolve()
+    this.#runAll()
+  }
+
+  #open(): ByteStream {
+    const [client, queue] = createStreamPair((work) => void this.#work.push(work))
+    const decoder = freshDecoder()
+    queue.onData = (chunk) => {
+      decoder.push(chunk)
+      for (let packet = decoder.next(); packet !== undefined; packet = decoder.next()) this.#take(packet)
+    }
+    this.#queue = queue
+    return client
+  }
+
+  #take({ type }: Packet): void {
+    if (type !== 'connect') return
+    this.#write(encode({ type: 'connack', sessionPresent: true, reasonCode: 0, properties: undefined }, 5))
+  }
+
+  #publish(payload: string): void {
+    const head = {
+      type: 'publish',
+      topic: '$action',
+      qos: 1,
+      retain: false,
+      dup: false,
+      properties: undefined,
+    } as const
+    this.#write(encode({ ...head, packetId: ++this.#packetId, payload: Buffer.from(payload) }, 5))
+  }
+
+  #write(bytes: Buffer): void {
+    this.#queue?.write(bytes, () => {})
+  }
+
+  #runAll(): void {
+    for (let work = this.#work.shift(); work !== undefined; work = this.#work.shift()) work()
+  }
+}
+
+describe('a batch of an action', () => {
+  test('is not divided because another one is under way', async () => {
+    const stage = new Stage({ batchSize: 4, inflightWindow: 1 })
+    stage.queue('a1', 'a2', 'a3')
+    stage.passTime()
+    assert.deepEqual(stage.batches, [['a1', 'a2', 'a3']], 'not complete, but due')
+    stage.queue('b1', 'b2', 'b3', 'b4', 'b5')
+    assert.equal(stage.batches.length, 1, 'there is a place for one')
+    await stage.answer()
+    assert.deepEqual(stage.batches[1], ['b1', 'b2', 'b3', 'b4'])
+  })
+
+  test('goes beside another one if the window has space for both', () => {
+    const stage = new Stage({ batchSize: 2, inflightWindow: 4 })
+    stage.queue('a1', 'a2', 'b1', 'b2', 'c1', 'c2')
+    assert.deepEqual(stage.batches, [
+      ['a1', 'a2'],
+      ['b1', 'b2'],
+    ])
+  })
+
+  test('that is due goes beside another one, although it is not complete', () => {
+    const stage = new Stage({ batchSize: 4, inflightWindow: 4 })
+    stage.queue('a1', 'a2')
+    stage.passTime()
+    stage.queue('b1', 'b2')
+    stage.passTime()
+    assert.deepEqual(stage.batches, [
+      ['a1', 'a2'],
+      ['b1', 'b2'],
+    ])
+  })
+
+  test('of one entry is sent as long as the window has a place', async () => {
+    const stage = new Stage({ batchSize: 1, inflightWindow: 2 })
+    stage.queue('a1', 'b1', 'c1')
+    assert.deepEqual(stage.batches, [['a1'], ['b1']])
+    await stage.answer()
+    assert.deepEqual(stage.batches[2], ['c1'])
+  })
+})
