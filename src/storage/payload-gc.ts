@@ -5,7 +5,14 @@
 import { DamagedRecord, RecordTooNew } from './byte-reader.ts'
 import type { LevelDatabase, LevelEntry } from './level-database.ts'
 import { OperationList } from './operation-list.ts'
-import { kindOfKey, generationOfKey, rangeOfShard, sessionKinds, sessionPrefix } from './record-keys.ts'
+import {
+  kindOfKey,
+  generationOfKey,
+  rangeOfKind,
+  sessionKinds,
+  sessionPrefix,
+  shardOfGeneration,
+} from './record-keys.ts'
 import { readPayloadId } from './record-values.ts'
 import type { Generation } from './record-keys.ts'
 
@@ -37,9 +44,7 @@ export class PayloadGc {
 
   /** Starts with stored tombstones of generations of these shards. */
   start(shards: readonly number[]): void {
-    this.#run(async () => {
-      for (const shard of shards) await this.#findTombstones(shard)
-    })
+    this.#run(() => this.#findTombstones(new Set(shards)))
   }
 
   /** A generation has ended and its tombstone is durable. */
@@ -54,9 +59,13 @@ export class PayloadGc {
     await this.#running
   }
 
-  async #findTombstones(shard: number): Promise<void> {
-    for await (const slice of this.#database.slices({ ...rangeOfShard('tombstone', shard), keysOnly: true })) {
-      for (const [key] of slice) this.#waiting.push(generationOfKey(key))
+  /** Reads all tombstones: there are few, and 256 iterators, one for each shard, would take longer. */
+  async #findTombstones(shards: ReadonlySet<number>): Promise<void> {
+    for await (const slice of this.#database.slices({ ...rangeOfKind('tombstone'), keysOnly: true })) {
+      for (const [key] of slice) {
+        const generation = generationOfKey(key)
+        if (shards.has(shardOfGeneration(generation))) this.#waiting.push(generation)
+      }
     }
   }
 

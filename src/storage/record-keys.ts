@@ -207,6 +207,11 @@ export function generationsOfShard(shard: number): { readonly first: number; rea
   return { first: shard * generationsPerShard, end: (shard + 1) * generationsPerShard }
 }
 
+/** Returns the shard that numbers this generation. The last shard also has those behind its end. */
+export function shardOfGeneration(generation: Generation): number {
+  return Math.min(Math.floor(generation / generationsPerShard), shardNumbers - 1)
+}
+
 /** Returns the keys of a kind with generations of a shard. */
 export function rangeOfShard(kind: SessionRecordKind | 'tombstone', shard: number): KeyRange {
   const { first, end } = generationsOfShard(shard)
