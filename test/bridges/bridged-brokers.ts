@@ -236,15 +236,27 @@ export class Bridged {
   }
 }
 
+type Config = Extract<ReturnType<typeof loadConfig>, { config: unknown }>['config']
+
+/** Most tests make many bridges of one text. */
+const configs = new Map<string, Config>()
+
+function configOf(text: string): Config {
+  const known = configs.get(text)
+  if (known !== undefined) return known
+  const loaded = loadConfig({ text, file: 'test.conf', overrides: [] })
+  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
+  configs.set(text, loaded.config)
+  return loaded.config
+}
+
 export function settingsOf(
   text: string,
   of: { brokerId?: string; name?: string; isOfAws?: boolean } = {},
 ): BridgeSettings {
   const { brokerId = 'here', name = 'b', isOfAws } = of
   const named = `bridges.mqtt.${name} { enable = true, server = "mqtt-tcp://there:1883", proto_ver = 5, ${text} }`
-  const loaded = loadConfig({ text: named, file: 'test.conf', overrides: [] })
-  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
-  const config = loaded.config.bridges.mqtt.named.get(name)
+  const config = configOf(named).bridges.mqtt.named.get(name)
   assert.ok(config !== undefined)
   const made = bridgeSettings(name, config, { brokerId, link: {}, isOfAws })
   if ('problem' in made) assert.fail(made.problem)

@@ -7,14 +7,14 @@ import { runRingScenario } from './ring-scenario.ts'
 import { runAll } from './scenario.ts'
 import { testLength } from '../test-length.ts'
 
-const scenarios = testLength({ daily: 40, long: 120 })
+const scenarios = testLength({ daily: 24, long: 200 })
 
 test(`in ${scenarios} scenarios, whatever fails or stops responding, no message is lost and QoS 2 arrives once`, () => {
   const { carried, reconnects } = runAll(scenarios, runBridgeScenario)
   assert.ok(carried > scenarios * 50 && reconnects > scenarios, `${carried} messages, ${reconnects} connections`)
 })
 
-const ringScenarios = testLength({ daily: 25, long: 60 })
+const ringScenarios = testLength({ daily: 16, long: 100 })
 
 test(`in ${ringScenarios} scenarios of brokers in a ring each message arrives everywhere, and none loops for ever`, () => {
   const { carried, loops } = runAll(ringScenarios, runRingScenario)

@@ -12,7 +12,7 @@ import {
   type AclRule,
   type GodwitConfig,
 } from '../../src/config/index.ts'
-import { fc } from '../properties.ts'
+import { anyCharacter, fc } from '../properties.ts'
 
 function rulesOf(text: string): readonly AclRule[] {
   const read = readAclFile(text, 'acl.conf')
@@ -178,7 +178,7 @@ describe('an acl.conf of EMQX', () => {
     fc.assert(
       fc.property(
         fc.oneof(
-          fc.string({ unit: 'binary' }),
+          fc.string({ unit: anyCharacter }),
           fc.array(piece).map((pieces) => pieces.join('')),
         ),
         (text) => {

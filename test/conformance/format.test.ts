@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type { QoS } from '../../src/protocol/index.ts'
 import { World } from '../simulator/world.ts'
 import {
   ackBytes,
@@ -22,6 +23,9 @@ import {
   versions,
   type Version,
 } from './raw.ts'
+
+/** QoS 1 and 2 in turn. */
+const qosOf = (count: number): QoS => (count % 2 === 0 ? 1 : 2)
 
 const notText: Readonly<Record<string, Buffer>> = {
   'an overlong form': bytes`61 c0 af`,
@@ -129,7 +133,7 @@ for (const version of versions) {
       const listener = silent(world, 'listener', { version, receiveMaximum: 5_000 })
       listener.subscribe('a')
       const author = world.connect('author')
-      for (let count = 0; count < 3_000; count++) author.publish('a', String(count), { qos: count % 2 === 0 ? 1 : 2 })
+      author.publishAll(Array.from({ length: 3_000 }, (_, at) => ({ topic: 'a', payload: `${at}`, qos: qosOf(at) })))
       const ids = listener.messages.map(({ packetId }) => packetId)
       assert.equal(ids.length, 3_000)
       assert.equal(new Set(ids).size, 3_000)

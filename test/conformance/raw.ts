@@ -30,7 +30,7 @@ export class RawEnd {
   isOpen: boolean
   private readonly world: World
   private readonly link: NonNullable<ReturnType<World['broker']['accept']>>
-  private arrived: Buffer
+  private arrived: Buffer[]
 
   constructor(world: World) {
     const link = world.broker.accept(calmNetwork)
@@ -38,10 +38,10 @@ export class RawEnd {
     this.world = world
     this.link = link
     this.isOpen = true
-    this.arrived = Buffer.alloc(0)
+    this.arrived = []
     link.attachClient({
       arrived: (chunk) => {
-        this.arrived = Buffer.concat([this.arrived, chunk])
+        this.arrived.push(chunk)
       },
       ended: (isBroken) => {
         this.isOpen = false
@@ -62,8 +62,8 @@ export class RawEnd {
   }
 
   take(): Buffer {
-    const taken = this.arrived
-    this.arrived = Buffer.alloc(0)
+    const taken = Buffer.concat(this.arrived)
+    this.arrived = []
     return taken
   }
 }

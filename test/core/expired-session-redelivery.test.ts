@@ -6,10 +6,14 @@ import { describe, test } from 'node:test'
 import { shardOf } from '../../src/core/index.ts'
 import type { QoS } from '../../src/protocol/index.ts'
 import { World, type Client } from '../simulator/world.ts'
+import { testLength } from '../test-length.ts'
 
 const group = '$share/press/job/#'
 /** More than are read at once. */
 const many = 300
+/** A seed is also the time after which the broker dies, in milliseconds. */
+const longestSeed = testLength({ daily: 40, long: 60 })
+const betweenSeeds = testLength({ daily: 3, long: 1 })
 const payloadsOf = (count: number): string[] => Array.from({ length: count }, (_, at) => String(at).padStart(3, '0'))
 
 interface Scene {
@@ -40,7 +44,8 @@ function scene({ shards = 1, count = many, qos = 1, seed = 1 }: RedeliveryOption
     member.disconnect()
   }
   const author = world.connect('author')
-  for (const payload of payloadsOf(count)) author.publish('job/1', payload, { qos })
+  const jobs = payloadsOf(count).map((payload) => ({ topic: 'job/1', payload }))
+  author.publishAll(jobs, { qos })
   assert.equal(author.unfinished, 0)
   return { world, brief, waitingClient }
 }
@@ -70,7 +75,7 @@ for (const shards of [1, 3]) {
       })
 
       test(`is not lost where the broker dies at any step of it (QoS ${qos})`, () => {
-        for (let seed = 1; seed <= 40; seed++) {
+        for (let seed = 1; seed <= longestSeed; seed += betweenSeeds) {
           const { world, waitingClient } = scene({ shards, qos, seed })
           world.passSeconds(59)
           world.disk.maxStepMs = 10

@@ -153,7 +153,8 @@ describe('a stored session whose client comes back and gives it no time', () => 
 function remembering(count: number): World {
   const world = new World({ settings: { maxQueuedMessages: 50, maxInflightMessages: 10, maxUnsentBytes: 20_000 } })
   const author = world.connect('author')
-  for (let index = 0; index < count; index++) author.publish(`r/${index}`, 'x'.repeat(100), { qos: 1, retain: true })
+  const all = Array.from({ length: count }, (_, index) => ({ topic: `r/${index}`, payload: 'x'.repeat(100) }))
+  author.publishAll(all, { qos: 1, retain: true })
   return world
 }
 

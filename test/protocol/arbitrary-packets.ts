@@ -11,7 +11,7 @@ import {
   type TopicName,
 } from '../../src/protocol/index.ts'
 import type { PlainPacket } from './decoding.ts'
-import { fc } from '../properties.ts'
+import { anyCharacter, fc } from '../properties.ts'
 
 /** A packet, the version it is written in and the end that reads it. */
 export interface Travelling {
@@ -20,7 +20,7 @@ export interface Travelling {
   readonly packet: PlainPacket
 }
 
-const text = fc.string({ unit: 'binary', maxLength: 12 }).map((any) => any.replaceAll('\0', '0'))
+const text = fc.string({ unit: anyCharacter, maxLength: 12 }).map((any) => any.replaceAll('\0', '0'))
 const binary = fc.uint8Array({ maxLength: 40 }).map((any) => Buffer.from(any))
 const uint16 = fc.integer({ min: 0, max: 0xffff })
 const uint32 = fc.integer({ min: 0, max: 0xffff_ffff })

@@ -33,6 +33,11 @@ export class Outbox {
     }
   }
 
+  publish(publications: readonly Publication[]): void {
+    this.waiting.push(...publications)
+    this.pump()
+  }
+
   /** Sends what waits, in order, as far as the broker's Receive Maximum goes. */
   pump(): void {
     const { session } = this.client

@@ -72,6 +72,11 @@ export interface PublishOptions {
   properties?: PublishProperties
 }
 
+export interface WhatToPublish extends PublishOptions {
+  topic: string
+  payload: string | Buffer
+}
+
 /** A message as it reached the client. */
 export interface ReceivedMessage {
   readonly topic: string

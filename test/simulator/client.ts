@@ -29,6 +29,7 @@ import {
   type PublishOptions,
   type ReceivedMessage,
   type SubscribeOptions,
+  type WhatToPublish,
 } from './client-session.ts'
 import type { PlannedEvent, Stage } from './stage.ts'
 import { openWire, type Doorstep, type Wire } from './wire.ts'
@@ -201,12 +202,16 @@ export class Client implements Correspondent {
 
   /** Publishes as soon as the broker's Receive Maximum and the connection allow it. */
   publish(topic: string, payload: string | Buffer, options: PublishOptions = {}): Publication {
-    const publication = new Publication(this.id, { topic, payload, ...options })
-    this.publications.push(publication)
-    this.outbox.waiting.push(publication)
-    this.outbox.pump()
+    return this.publishAll([{ topic, payload }], options)[0]
+  }
+
+  /** Publishes them before anything else happens: one turn of the broker takes all that come together. */
+  publishAll(all: readonly WhatToPublish[], options: PublishOptions = {}): Publication[] {
+    const publications = all.map((each) => new Publication(this.id, { ...options, ...each }))
+    this.publications.push(...publications)
+    this.outbox.publish(publications)
     this.surroundings.settle()
-    return publication
+    return publications
   }
 
   /** Subscribes to one filter or several with the same options. Undefined: no SUBACK has come yet. */
@@ -408,9 +413,12 @@ export class Client implements Correspondent {
       }
       old.endedStep = this.stage.step
     }
-    this.sessions.push(
-      new ClientSession({ number: this.sessions.length + 1, step: this.stage.step, expirySeconds: this.expirySeconds }),
-    )
+    this.startSession()
+  }
+
+  private startSession(): void {
+    const { expirySeconds } = this
+    this.sessions.push(new ClientSession({ number: this.sessions.length + 1, step: this.stage.step, expirySeconds }))
   }
 
   private resume(): void {
@@ -418,14 +426,7 @@ export class Client implements Correspondent {
       // The CONNACK that told of its beginning was lost. Nothing is known of it but that it is there.
       if (this.sessions.length === 0 && this.connections === 1)
         this.stage.fail(`the broker gave ${this.id} a session that it never had`)
-      this.sessions.push(
-        new ClientSession({
-          number: this.sessions.length + 1,
-          step: this.stage.step,
-          expirySeconds: this.expirySeconds,
-        }),
-      )
-      return
+      return this.startSession()
     }
     const awayMs = this.stage.nowMs - this.lastSeenConnectedAtMs + earlierNoticeMs
     const { step, nowMs } = this.stage
@@ -440,10 +441,9 @@ export class Client implements Correspondent {
       return this.stage.fail(`the broker sent SUBACK ${suback.packetId} to ${this.id}, which had not asked`)
     this.pendingRequests.delete(suback.packetId)
     const { held, ending } = request
-    if (held.length !== suback.reasonCodes.length)
-      this.stage.fail(
-        `the broker answered ${held.length} filters of ${this.id} with ${suback.reasonCodes.length} codes`,
-      )
+    const codes = suback.reasonCodes.length
+    if (held.length !== codes)
+      this.stage.fail(`the broker answered ${held.length} filters of ${this.id} with ${codes} codes`)
     held.forEach((subscription, at) => {
       const code = suback.reasonCodes[at] ?? 0x80
       if (code > subscription.request.qos && code < 0x80)

@@ -8,8 +8,8 @@ import { runScenario } from './run-scenario.ts'
 import { testLength } from '../test-length.ts'
 
 const scenariosAtOnce = 4
-const seedsPerTest = testLength({ daily: 12, long: 40 })
-const comparedSeeds = testLength({ daily: 4, long: 10 })
+const seedsPerTest = testLength({ daily: 12, long: 60 })
+const comparedSeeds = testLength({ daily: 2, long: 12 })
 
 describe('on the real LevelDB store', () => {
   for (const from of [10_001, 10_101]) {

@@ -61,9 +61,10 @@ export class Direction {
   send(bytes: Buffer): void {
     if (this.isCut) return
     this.waitingBytes += bytes.length
+    if (!this.traits.splits && bytes.length > 0) return this.plan(bytes)
     let start = 0
     while (start < bytes.length) {
-      const length = this.traits.splits ? this.pieceLength(bytes.length - start) : bytes.length
+      const length = this.pieceLength(bytes.length - start)
       this.plan(bytes.subarray(start, start + length))
       start += length
     }

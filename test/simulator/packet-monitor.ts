@@ -422,9 +422,10 @@ export class PacketMonitor {
   }
 
   private checkWindow(stream: StreamWatch, session: SessionWatch): void {
+    const limit = Math.min(stream.receiveMaximum, this.limits().maxInflightMessages)
+    if (session.window.size <= limit) return
     let underWay = 0
     for (const packetId of session.window.keys()) if (stream.sentHere.has(packetId)) underWay++
-    const limit = Math.min(stream.receiveMaximum, this.limits().maxInflightMessages)
     if (underWay > limit)
       this.accuse(
         stream,

@@ -8,9 +8,9 @@ import { realMemoryStore } from './real-record-store.ts'
 import { World } from './world.ts'
 import { testLength } from '../test-length.ts'
 
-const seedsPerTest = testLength({ daily: 16, long: 50 })
-const seedsOnLevel = testLength({ daily: 4, long: 10 })
-const ordinarySeeds = testLength({ daily: 15, long: 40 })
+const seedsPerTest = testLength({ daily: 12, long: 60 })
+const seedsOnLevel = testLength({ daily: 3, long: 12 })
+const ordinarySeeds = testLength({ daily: 8, long: 50 })
 
 describe('what waits for a persistent session reaches its next connections in order, whenever it reconnects', () => {
   for (const from of [1, 101]) {

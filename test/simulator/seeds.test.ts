@@ -6,11 +6,11 @@ import { profileNamed, profiles } from './profiles.ts'
 import { runScenario } from './run-scenario.ts'
 import { testLength } from '../test-length.ts'
 
-const seedsPerTest = testLength({ daily: 80, long: 250 })
-const seedsOfShards = testLength({ daily: 50, long: 150 })
+const seedsPerTest = testLength({ daily: 80, long: 500 })
+const seedsOfShards = testLength({ daily: 30, long: 200 })
 
 describe('in a random world every promise is kept', () => {
-  for (let from = 1; from <= 4 * seedsPerTest + 1; from += seedsPerTest) {
+  for (let from = 1; from <= 2 * seedsPerTest + 1; from += seedsPerTest) {
     test(`seeds ${from} to ${from + seedsPerTest - 1}`, () => {
       const { faults, delivered } = runMany(from, seedsPerTest)
       assert.deepEqual(faults, [])
@@ -53,9 +53,12 @@ describe('a scenario', () => {
   })
 })
 
+/** The first scenario that shows it has seed 395; in earlier ones clients see other faults first. */
+const firstEarlySeed = 380
+
 test('a broker that acknowledges before its disk has it is found out', () => {
   const faults: string[] = []
-  for (let seed = 1; seed <= 2_000 && faults.length === 0; seed++) {
+  for (let seed = firstEarlySeed; seed <= 2_000 && faults.length === 0; seed++) {
     const { fault } = runScenario(seed, { profile: profileNamed('crash'), promisesEarly: true })
     if (fault?.includes('though the broker had it') === true) faults.push(fault)
   }

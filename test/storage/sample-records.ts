@@ -2,7 +2,7 @@
 
 import type { MessageProperties } from '../../src/protocol/index.ts'
 import type { AccessRecord, AdminRecord, QueuedRecord, StoredMessage, StoredRecord } from '../../src/records/index.ts'
-import { fc } from '../properties.ts'
+import { anyCharacter, fc } from '../properties.ts'
 
 export function message(topic: string, payload: string, more: Partial<StoredMessage> = {}): StoredMessage {
   return {
@@ -197,7 +197,7 @@ export function oneOfEachKind(clientId: string): StoredRecord[] {
   ]
 }
 
-const text = fc.string({ unit: 'binary', maxLength: 90 })
+const text = fc.string({ unit: anyCharacter, maxLength: 90 })
 const time = fc.double({ noNaN: true })
 const optionalTime = fc.option(time, { nil: undefined })
 const qos = fc.constantFrom(0, 1, 2)
@@ -371,7 +371,7 @@ export const anyRecord: fc.Arbitrary<StoredRecord> = fc.oneof(
     secret: keptPassword,
     createdAtMs: time,
   }),
-  recordOf('fact', { name: text, value: fc.string({ unit: 'binary', maxLength: 500 }) }),
+  recordOf('fact', { name: text, value: fc.string({ unit: anyCharacter, maxLength: 500 }) }),
 )
 
 function recordOf(

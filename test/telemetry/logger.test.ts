@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { createLogger, type LoggerOptions } from '../../src/telemetry/index.ts'
-import { fc } from '../properties.ts'
+import { anyCharacter, fc } from '../properties.ts'
 
 class MemoryConsole {
   readonly isTTY: boolean
@@ -57,7 +57,7 @@ test('lines below the level are not written, lines that come from elsewhere with
   )
 })
 
-const nasty = fc.string({ unit: 'binary', maxLength: 40 })
+const nasty = fc.string({ unit: anyCharacter, maxLength: 40 })
 // What may not reach a terminal or a file as it is: controls, line ends of every kind, reading-direction marks.
 const steering = /(?!\n)[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 

@@ -31,8 +31,8 @@ export function frame(parts: FrameParts): Buffer {
   const length = lengthField(parts.claimedBytes ?? payload.length, parts.lengthBytes)
   length[0] = (length[0] ?? 0) | (isMasked ? 0x80 : 0)
   if (!isMasked) return Buffer.concat([Buffer.of(first), length, payload])
-  const hidden = Buffer.from(payload.map((byte, index) => byte ^ (mask[index % 4] ?? 0)))
-  return Buffer.concat([Buffer.of(first), length, mask, hidden])
+  for (let at = 0; at < payload.length; at++) payload[at] ^= mask[at % 4]
+  return Buffer.concat([Buffer.of(first), length, mask, payload])
 }
 
 function lengthField(bytes: number, size?: 2 | 8): Buffer {

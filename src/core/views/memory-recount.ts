@@ -28,6 +28,8 @@ export function recountMemory(sessions: SessionTable): Record<RecountedUse, numb
 function heldBy(session: Session): Set<SessionDelivery> {
   const { stored } = session
   const { inflight, pending } = session.outgoing
-  const all = [...(inflight?.inSendOrder() ?? []), ...(pending?.all() ?? []), ...(stored?.reads.tailInMemory ?? [])]
-  return new Set(all.filter(({ message }) => message !== undefined))
+  const held = new Set<SessionDelivery>()
+  for (const deliveries of [inflight?.inSendOrder(), pending?.all(), stored?.reads.tailInMemory])
+    for (const delivery of deliveries ?? []) if (delivery.message !== undefined) held.add(delivery)
+  return held
 }

@@ -5,8 +5,9 @@ import { describe, test } from 'node:test'
 import { ownerOf, type CoreSettings } from '../../../src/core/index.ts'
 import type { PacketClient } from './packet-client.ts'
 import { SeveralCores } from './several-cores.ts'
+import { testLength } from '../../test-length.ts'
 
-const seeds = Number(process.env['PEER_SEEDS'] ?? 200)
+const seeds = testLength({ daily: 80, long: 600 })
 
 const stored = { expirySeconds: 3_600 } as const
 

@@ -6,9 +6,10 @@ import { describe, test } from 'node:test'
 import type { CommandResult } from '../../../src/core/index.ts'
 import type { PacketClient } from './packet-client.ts'
 import { SeveralCores } from './several-cores.ts'
+import { testLength } from '../../test-length.ts'
 
 const stored = { expirySeconds: 36_000 } as const
-const seeds = Number(process.env['PEER_SEEDS'] ?? 60)
+const seeds = testLength({ daily: 24, long: 200 })
 
 interface Cast {
   readonly cores: SeveralCores

@@ -5,6 +5,9 @@ import { describe, test } from 'node:test'
 import { reasonCodes } from '../../../src/protocol/index.ts'
 import type { PacketClient } from './packet-client.ts'
 import { SeveralCores } from './several-cores.ts'
+import { testLength } from '../../test-length.ts'
+
+const seeds = testLength({ daily: 24, long: 200 })
 
 const stored = { expirySeconds: 3_600 } as const
 const group = '$share/g/a'
@@ -236,7 +239,7 @@ describe('a shared subscription with members on several shards', () => {
 
 describe('a shared subscription while clients and shards come and go', () => {
   test('loses nothing that was acknowledged: some member has it', () => {
-    for (let seed = 1; seed <= Number(process.env['PEER_SEEDS'] ?? 60); seed++) {
+    for (let seed = 1; seed <= seeds; seed++) {
       const cores = new SeveralCores({ seed, settings: { awaitReleaseTimeoutMs: 0, retryIntervalMs: 0 } })
       const { random } = cores
       const members = [0, 0, 1, 1, 2].map((shard, number) => member(cores, shard, `m${number}-`, stored))

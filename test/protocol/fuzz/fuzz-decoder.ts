@@ -9,7 +9,7 @@ import { ProtocolError, type PacketDecoder, type ProtocolVersion, type Role } fr
 import { decoderFor, encode, freshDecoder, plain, type PlainPacket } from '../decoding.ts'
 import { malformedPackets } from '../malformed-packets.ts'
 import { namedPackets } from '../named-packets.ts'
-import { spoil } from './mutations.ts'
+import { spoil, withoutStackTraces } from './mutations.ts'
 import { Random } from './random.ts'
 
 export interface FuzzTally {
@@ -25,6 +25,10 @@ const allowedBytesBeside = 512
 
 /** Throws with the input's bytes where one of the promises above does not hold. */
 export function fuzzDecoder(inputs: number, seed: number): FuzzTally {
+  return withoutStackTraces(() => fuzzAll(inputs, seed))
+}
+
+function fuzzAll(inputs: number, seed: number): FuzzTally {
   const random = new Random(seed)
   const corpora = corporaByEnd()
   const tally: FuzzTally = { inputs: 0, refused: 0, packets: 0 }

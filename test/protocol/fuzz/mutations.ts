@@ -70,3 +70,14 @@ function withRightLength(bytes: Buffer): Buffer {
   while (bodyStart < Math.min(bytes.length, 4) && bytes[bodyStart] >= 0x80) bodyStart++
   return frame(bytes[0], bytes.subarray(bodyStart + 1))
 }
+
+/** Most spoiled packets are refused by an error. To note where it was thrown takes longer than to decode the packet. */
+export function withoutStackTraces<Result>(run: () => Result): Result {
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 0
+  try {
+    return run()
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit
+  }
+}

@@ -7,7 +7,7 @@ import type { LossyNetwork } from './lossy-network.ts'
 import { gatewayScenarios } from './gateway-scenarios.ts'
 import { testLength } from '../../test-length.ts'
 
-const seeds = testLength({ daily: 50, long: 150 })
+const seeds = testLength({ daily: 30, long: 250 })
 
 describe('over a network that loses datagrams every promise is kept', () => {
   for (const [protocol, run] of Object.entries(gatewayScenarios)) {
