@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import mqtt from 'mqtt'
-import { startBroker, temporaryFolder, type Scope } from '../e2e/godwit-process.ts'
+import { shared, startBroker, temporaryFolder, type Scope } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { startMosquitto } from './mosquitto-server.ts'
 import { actionView, deadLettersOf, hasAllNumbers, publishAll, ruleTo, startWith, until } from './sink-stage.ts'
@@ -11,8 +11,8 @@ import { actionView, deadLettersOf, hasAllNumbers, publishAll, ruleTo, startWith
 const action = 'mqtt:forward'
 const options = 'resource_opts={retry_interval=100ms,max_retries=1,request_timeout=2s,health_check_interval=200ms}'
 
-const configuration = (port: number, parameters: string, connector = ''): readonly string[] => [
-  `connectors.mqtt.remote={server="127.0.0.1:${port}",connect_timeout=1s,username=godwit,password=secret${connector}}`,
+const configuration = (port: number, parameters: string): readonly string[] => [
+  `connectors.mqtt.remote={server="127.0.0.1:${port}",connect_timeout=1s,username=godwit,password=secret}`,
   `actions.mqtt.forward={connector=remote,parameters={${parameters}},${options}}`,
   ruleTo(action),
 ]
@@ -44,27 +44,41 @@ async function subscribe(t: Scope, port: number): Promise<{ readonly received: R
   return { received, close: () => client.endAsync(true) }
 }
 
-for (const version of ['v5', 'v4', 'v3']) {
+const versions = ['v5', 'v4', 'v3'] as const
+
+/** One mosquitto and one broker with an action for each version. */
+const startVersions = shared(async (scope) => {
+  const mosquitto = await startMosquitto(scope)
+  const parameters =
+    'topic="there/${topic}",qos="${qos}",retain="${flags.retain}",payload="${payload.text} ${clientid}"'
+  const set = versions.flatMap((version) => [
+    `connectors.mqtt.${version}={server="127.0.0.1:${mosquitto.port}",proto_ver=${version}}`,
+    `actions.mqtt.${version}={connector=${version},parameters={${parameters}},${options}}`,
+    `rule_engine.rules.${version}={sql="SELECT * FROM \\"${version}/#\\"",actions=["mqtt:${version}"]}`,
+  ])
+  return { mosquitto, ...(await startWith(scope, set)) }
+})
+
+for (const version of versions) {
   test(`mosquitto gets topic, QoS, retain flag and payload of the templates (${version})`, async (t) => {
-    const mosquitto = await startMosquitto(t)
-    const { received } = await subscribe(t, mosquitto.port)
-    const parameters =
-      'topic="there/${topic}",qos="${qos}",retain="${flags.retain}",payload="${payload.text} ${clientid}"'
-    const { broker, client } = await startWith(t, configuration(mosquitto.port, parameters, `,proto_ver=${version}`))
+    const { mosquitto, broker, client } = await startVersions()
+    const topic = `${version}/1`
+    const all = (await subscribe(t, mosquitto.port)).received
+    const received = () => all.filter((one) => one.topic === `there/${topic}`)
     for (const qos of [0, 1, 2] as const)
-      await client.publishAsync('readings/1', JSON.stringify({ text: `qos ${qos}` }), { qos, retain: qos === 2 })
-    await until(broker, action, async () => received.length >= 3)
+      await client.publishAsync(topic, JSON.stringify({ text: `qos ${qos}` }), { qos, retain: qos === 2 })
+    await until(broker, `mqtt:${version}`, async () => received().length >= 3)
     const id = client.options.clientId
     assert.deepEqual(
-      received.toSorted((a, b) => a.qos - b.qos),
+      received().toSorted((a, b) => a.qos - b.qos),
       [0, 1, 2].map((qos) => ({
-        topic: 'there/readings/1',
+        topic: `there/${topic}`,
         payload: `qos ${qos} ${id}`,
         qos,
         retain: qos === 2,
       })),
     )
-    assert.equal((await actionView(broker, action)).status, 'connected')
+    assert.equal((await actionView(broker, `mqtt:${version}`)).status, 'connected')
   })
 }
 

@@ -59,7 +59,7 @@ async function build(transport: WakaamaTransport, program: string): Promise<void
     ]
     const includes = ['-Icore', '-Icore/er-coap-13', '-Iexamples/shared']
     const own = transport === 'dtls' ? secure : ['examples/shared/connection.c']
-    const words = ['-w', '-O1', ...definitions, ...includes, ...sources, ...own, '-o', join(folder, 'client')]
+    const words = ['-w', '-O0', ...definitions, ...includes, ...sources, ...own, '-o', join(folder, 'client')]
     await run('gcc', words, { cwd: wakaama })
     await rename(join(folder, 'client'), program)
   } finally {

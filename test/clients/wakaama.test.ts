@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAsync, type MqttClient } from 'mqtt'
-import { type Scope, startBroker } from '../e2e/godwit-process.ts'
+import { type Scope, shared, startBroker } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { startWakaama } from './wakaama-client.ts'
 
@@ -72,18 +72,27 @@ class Uplink {
 const changed = { code: '2.04', codeMsg: 'changed' }
 const content = (path: string, value: unknown) => ({ code: '2.05', codeMsg: 'content', content: [{ path, value }] })
 
-test('[F5] Wakaama registers, and is read, written, executed, observed and extended by MQTT', async (t) => {
-  const [server, own] = [await reservePort(t), await reservePort(t)]
-  const { port } = await startBroker(t, {
+const startShared = shared(async (scope) => {
+  const ports = { udp: await reservePort(scope), dtls: await reservePort(scope) }
+  const dtls = 'gateway.lwm2m.listeners.dtls.default'
+  const { port } = await startBroker(scope, {
     set: [
-      `gateway.lwm2m.listeners.udp.default.bind=127.0.0.1:${server}`,
+      `gateway.lwm2m.listeners.udp.default.bind=127.0.0.1:${ports.udp}`,
+      `${dtls}.bind=127.0.0.1:${ports.dtls}`,
+      `${dtls}.dtls_options.psk=["meter:${key}"]`,
       'gateway.lwm2m.update_msg_publish_condition=always',
       'event_message.client_disconnected=true',
       'node.shards=2',
     ],
   })
+  return { port, ports }
+})
+
+test('[F5] Wakaama registers, and is read, written, executed, observed and extended by MQTT', async (t) => {
+  const { port, ports } = await startShared()
+  const own = await reservePort(t)
   const uplink = await Uplink.open(t, port, 'wakaama')
-  const device = await startWakaama(t, 'udp', { own, server }, ['-n', 'wakaama', '-t', '60'])
+  const device = await startWakaama(t, 'udp', { own, server: ports.udp }, ['-n', 'wakaama', '-t', '60'])
   const { data } = await uplink.next('register')
   const { ep, lt, b, objectList } = data as Document
   assert.deepEqual([ep, lt, b], ['wakaama', 60, 'U'])
@@ -127,13 +136,10 @@ test('[F5] Wakaama registers, and is read, written, executed, observed and exten
 })
 
 test('[F5, F7] Wakaama registers over DTLS with a pre-shared key and tinydtls, and answers', async (t) => {
-  const [server, own] = [await reservePort(t), await reservePort(t)]
-  const socket = 'gateway.lwm2m.listeners.dtls.default'
-  const { port } = await startBroker(t, {
-    set: [`${socket}.bind=127.0.0.1:${server}`, `${socket}.dtls_options.psk=["meter:${key}"]`, 'node.shards=2'],
-  })
+  const { port, ports } = await startShared()
+  const own = await reservePort(t)
   const uplink = await Uplink.open(t, port, 'secure')
-  await startWakaama(t, 'dtls', { own, server }, ['-n', 'secure', '-t', '60', '-i', 'meter', '-s', key])
+  await startWakaama(t, 'dtls', { own, server: ports.dtls }, ['-n', 'secure', '-t', '60', '-i', 'meter', '-s', key])
   const { data } = await uplink.next('register')
   assert.equal((data as Document)['ep'], 'secure')
   const read = await uplink.ask('read', { path: '/3/0/0' })

@@ -10,8 +10,10 @@ import { connectAsync } from 'mqtt'
 import type { Page } from 'playwright-core'
 import { writeCsv } from '../../dashboard/src/state/export.ts'
 import type { Scope } from '../e2e/godwit-process.ts'
-import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { type BrokerWithApi, shareBrokerWithApi } from '../management/api.ts'
 import { assertQuiet, openAt } from './browser.ts'
+
+const shared = shareBrokerWithApi()
 
 /** Takes the prefix off, and keeps the Host header. */
 async function proxyBelow(t: Scope, broker: BrokerWithApi, prefix: string): Promise<string> {
@@ -33,7 +35,7 @@ async function proxyBelow(t: Scope, broker: BrokerWithApi, prefix: string): Prom
 }
 
 test('the page works below a prefix that a proxy takes off', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await shared()
   const url = await proxyBelow(t, broker, '/plant/mqtt')
   const opened = await openAt(t, { ...broker, url }, '#/listeners')
   await opened.page.getByRole('table', { name: 'Listeners', exact: true }).getByText('mqtt:tcp:default').waitFor()
@@ -51,14 +53,12 @@ test('[RFC4180] cells of a table are quoted, and none begins a formula', () => {
 
 const rowOf = (page: Page, name: string) => page.getByRole('link', { name, exact: true })
 
+async function connect(t: Scope, clientId: string): Promise<void> {
+  const client = await connectAsync({ port: (await shared()).port, clientId, reconnectPeriod: 0 })
+  t.after(() => client.endAsync(true))
+}
+
 describe('lists', () => {
-  const shared = shareBrokerWithApi()
-
-  async function connect(t: Scope, clientId: string): Promise<void> {
-    const client = await connectAsync({ port: (await shared()).port, clientId, reconnectPeriod: 0 })
-    t.after(() => client.endAsync(true))
-  }
-
   test('stand still while they are paused, and go on', async (t) => {
     const opened = await openAt(t, await shared(), '#/clients?search=live')
     const { page } = opened

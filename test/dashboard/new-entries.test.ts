@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { settingProblems } from '../../dashboard/src/pages/setting-problems.ts'
 import { settingValue } from '../../dashboard/src/pages/setting-values.ts'
-import { startBrokerWithApi } from '../management/api.ts'
+import { shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
 const field = (dialog: Locator, key: string): Locator => dialog.getByLabel(key, { exact: true })
@@ -19,6 +19,9 @@ async function problemAt(dialog: Locator, key: string): Promise<string> {
   assert.equal(await marked.getAttribute('aria-invalid'), 'true')
   return (await dialog.locator(`[id="${id}"]`).textContent()) ?? ''
 }
+
+/** Of the broker's administrator. Only the first test looks at what was there before it. */
+const startShared = shareBrokerWithApi()
 
 test('a connector and an action are made in fields; what the broker refuses is said at the field; a test stores nothing', async (t) => {
   const stored = Promise.withResolvers<string>()
@@ -34,7 +37,7 @@ test('a connector and an action are made in fields; what the broker refuses is s
   await once(service, 'listening')
   t.after(() => service.close())
   const { port } = service.address() as AddressInfo
-  const broker = await startBrokerWithApi(t)
+  const broker = await startShared()
   const opened = await openAt(t, broker, '#/rules?tab=services')
   const { page } = opened
   await page.getByRole('button', { name: 'Add connector', exact: true }).click()
@@ -81,7 +84,7 @@ test('a connector and an action are made in fields; what the broker refuses is s
 })
 
 test('a source of another type is made in fields, and JSON begins with what was filled in', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await startShared()
   const connector = { type: 'mqtt', name: 'plant', server: '127.0.0.1:1', enable: false }
   assert.equal((await broker.ask('/api/v5/connectors', { method: 'POST', body: connector })).status, 201)
   const opened = await openAt(t, broker, '#/rules?tab=sources')
@@ -144,7 +147,7 @@ test('an administrator of a namespace adds a connector and an action in fields, 
 })
 
 test('a listener is added to a gateway, which then runs', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await startShared()
   const opened = await openAt(t, broker, '#/gateways')
   const { page } = opened
   const row = page.getByRole('row', { name: /stomp/ })

@@ -4,11 +4,14 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
-import { startBrokerWithApi } from '../management/api.ts'
+import { shareBrokerWithApi } from '../management/api.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
+/** The first test leaves nothing behind; those after it look at what they have made themselves. */
+const startShared = shareBrokerWithApi()
+
 test('a rule is tried, added, turned off, edited and deleted', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await startShared()
   const opened = await openAt(t, broker, '#/rules')
   const { page } = opened
   await page.getByText('No rules.').waitFor()
@@ -52,7 +55,7 @@ test('a rule is tried, added, turned off, edited and deleted', async (t) => {
 })
 
 test('SQL of an old rule is converted', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await startShared()
   const { page } = await openAt(t, broker, '#/rules')
   await page.getByRole('button', { name: 'Convert old rule SQL' }).click()
   const dialog = page.getByRole('dialog', { name: 'Convert old rule SQL' })
@@ -83,7 +86,7 @@ test('a connector and an action are added; what the service refuses is sent agai
   await once(service, 'listening')
   t.after(() => service.close())
   const { port } = service.address() as AddressInfo
-  const broker = await startBrokerWithApi(t)
+  const broker = await startShared()
   const opened = await openAt(t, broker, '#/rules?tab=services')
   const { page } = opened
   await page.getByRole('button', { name: 'Add connector' }).click()
@@ -129,7 +132,7 @@ test('a connector and an action are added; what the service refuses is sent agai
 })
 
 test('connectors and actions are edited in fields of their settings; a secret that is not typed again stays', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await startShared()
   const add = (what: string, body: object) => broker.ask(`/api/v5/${what}`, { method: 'POST', body })
   const connector = { type: 'redis', name: 'cache', server: '127.0.0.1:6379', password: 'a-secret-word' }
   assert.equal((await add('connectors', connector)).status, 201)
@@ -170,7 +173,7 @@ test('connectors and actions are edited in fields of their settings; a secret th
 })
 
 test('a gateway is configured, and turned off and on', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await startShared()
   const opened = await openAt(t, broker, '#/gateways')
   const { page } = opened
   const table = page.getByRole('table', { name: 'Gateways' })
