@@ -10,6 +10,8 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { eventually } from '../e2e/eventually.ts'
 import { runGodwit, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
+import { shareConfigurableBroker } from '../management/api.ts'
+import { runHere } from './run-here.ts'
 
 interface Ended {
   code: number | null
@@ -25,12 +27,22 @@ async function ended(t: TestContext, words: readonly string[]): Promise<Ended> {
 
 /** Fails unless the command ended with this code and said why in exactly one line on stderr. */
 async function refusal(t: TestContext, code: number, words: readonly string[]): Promise<string> {
-  const result = await ended(t, words)
+  return refusalIn(await ended(t, words), code)
+}
+
+/** The same within this process: what the program decides before a broker starts. */
+async function refusalHere(code: number, words: readonly string[]): Promise<string> {
+  return refusalIn(await runHere(words), code)
+}
+
+function refusalIn(result: Ended, code: number): string {
   assert.equal(result.code, code, result.errors)
   assert.equal(result.output, '')
   assert.match(result.errors, /^godwit: [^\n]+\n$/)
   return result.errors
 }
+
+const configuredBroker = shareConfigurableBroker(['node.shards=3'])
 
 const quietly = ['--set', 'listeners.tcp.bind="127.0.0.1:0"']
 
@@ -67,12 +79,12 @@ test('--version prints the version of the package', async (t) => {
   assert.deepEqual(await ended(t, ['--version']), { code: 0, output: `${version}\n`, errors: '' })
 })
 
-test('--help lists the commands, and the options of each', async (t) => {
-  const help = await ended(t, ['--help'])
+test('--help lists the commands, and the options of each', async () => {
+  const help = await runHere(['--help'])
   assert.equal(help.code, 0)
   assert.match(help.output, /start/)
   assert.match(help.output, /config/)
-  const startHelp = await ended(t, ['start', '--help'])
+  const startHelp = await runHere(['start', '--help'])
   assert.equal(startHelp.code, 0)
   for (const option of ['--config', '--data', '--set']) assert.ok(startHelp.output.includes(option), option)
 })
@@ -81,26 +93,26 @@ test('an unknown command suggests the nearest one', async (t) => {
   assert.match(await refusal(t, 2, ['strat']), /unknown command 'strat' \(Did you mean start\?\)/)
 })
 
-test('an unknown option suggests the nearest one', async (t) => {
-  assert.match(await refusal(t, 2, ['start', '--confg', 'x']), /unknown option '--confg' \(Did you mean --config\?\)/)
+test('an unknown option suggests the nearest one', async () => {
+  assert.match(await refusalHere(2, ['start', '--confg', 'x']), /unknown option '--confg' \(Did you mean --config\?\)/)
 })
 
-test('an option without its value, a word too many, and a --set that is none are wrong usage', async (t) => {
-  assert.match(await refusal(t, 2, ['start', '--data']), /--data/)
-  assert.match(await refusal(t, 2, ['start', '--data', '']), /--data.*names nothing/)
-  assert.match(await refusal(t, 2, ['start', 'now']), /too many arguments/)
-  assert.match(await refusal(t, 2, ['start', '--set', 'node.shards']), /KEY=VALUE/)
+test('an option without its value, a word too many, and a --set that is none are wrong usage', async () => {
+  assert.match(await refusalHere(2, ['start', '--data']), /--data/)
+  assert.match(await refusalHere(2, ['start', '--data', '']), /--data.*names nothing/)
+  assert.match(await refusalHere(2, ['start', 'now']), /too many arguments/)
+  assert.match(await refusalHere(2, ['start', '--set', 'node.shards']), /KEY=VALUE/)
 })
 
-test('no command at all shows the help and is wrong usage', async (t) => {
-  const { code, errors } = await ended(t, [])
+test('no command at all shows the help and is wrong usage', async () => {
+  const { code, errors } = await runHere([])
   assert.equal(code, 2)
   assert.match(errors, /Usage: godwit/)
 })
 
-test('a configuration file that is not there is named', async (t) => {
+test('a configuration file that is not there is named', async () => {
   assert.match(
-    await refusal(t, 1, ['start', '--config', '/nowhere/godwit.conf']),
+    await refusalHere(1, ['start', '--config', '/nowhere/godwit.conf']),
     /\/nowhere\/godwit\.conf: there is no such file/,
   )
 })
@@ -117,20 +129,20 @@ test('every error of the file is reported with its line', async (t) => {
   const folder = await temporaryFolder(t)
   const file = join(folder, 'godwit.conf')
   await writeFile(file, 'node.shards = many\nmqtt.max_qos_allowed = 7\n')
-  const { code, errors } = await ended(t, ['start', '--config', file, '--data', join(folder, 'data'), ...quietly])
+  const { code, errors } = await runHere(['start', '--config', file, '--data', join(folder, 'data'), ...quietly])
   assert.equal(code, 1)
   assert.match(errors, /^godwit: .*:1:.*node\.shards.*\ngodwit: .*:2:.*mqtt\.max_qos_allowed.*\n$/)
 })
 
-test('a bad key in --set is wrong usage', async (t) => {
-  assert.match(await refusal(t, 2, ['start', '--set', 'node.shard=1']), /node\.shard.*node\.shards/)
+test('a bad key in --set is wrong usage', async () => {
+  assert.match(await refusalHere(2, ['start', '--set', 'node.shard=1']), /node\.shard.*node\.shards/)
 })
 
 test('an include reaches only below the folder of the configuration', async (t) => {
   const folder = await temporaryFolder(t)
   const file = join(folder, 'godwit.conf')
   await writeFile(file, 'include required(file("/etc/hostname"))\n')
-  const told = await refusal(t, 1, ['start', '--config', file, '--data', join(folder, 'data'), ...quietly])
+  const told = await refusalHere(1, ['start', '--config', file, '--data', join(folder, 'data'), ...quietly])
   assert.match(told, new RegExp(`${file}:1:.*only files below ${folder} can be included`))
 })
 
@@ -167,10 +179,10 @@ test('the banner names version, profile, data directory, listener and how to ope
 })
 
 test('a second broker on the same data directory is refused, the first serves on', async (t) => {
-  const broker = await startBroker(t)
+  const broker = await configuredBroker()
   const told = await refusal(t, 1, ['start', '--data', broker.dataDirectory, ...quietly])
   assert.match(told, new RegExp(`a node is running there already \\(process ${broker.process.child.pid}\\)`))
-  assert.equal(await broker.process.stop(), 0)
+  assert.equal((await broker.ask('/api/v4/brokers')).status, 200)
 })
 
 test('a broker that was killed leaves no lock that blocks', async (t) => {
@@ -215,36 +227,34 @@ test('a signal and its echo, as npm makes one, are one stop in good order', asyn
   } while (code !== 0)
 })
 
-for (const [signal, words] of [
-  ['SIGUSR2', 'thrown on purpose'],
-  ['SIGWINCH', 'rejected on purpose'],
-] as const) {
-  test(`a mistake of ours on the main thread (${words}) is logged and ends the process with 1`, async (t) => {
-    const folder = await temporaryFolder(t)
-    const preload = new URL('./break-on-signal.ts', import.meta.url).href
-    const environment = { ...process.env, NODE_OPTIONS: `--import ${preload}` }
+test('a mistake of ours on the main thread, thrown or rejected, is logged and ends the process with 1', async (t) => {
+  const folder = await temporaryFolder(t)
+  const preload = new URL('./break-on-signal.ts', import.meta.url).href
+  const environment = { ...process.env, NODE_OPTIONS: `--import ${preload}` }
+  for (const [signal, words] of [
+    ['SIGUSR2', 'thrown on purpose'],
+    ['SIGWINCH', 'rejected on purpose'],
+  ] as const) {
     const godwit = runGodwit(t, ['start', '--data', folder, ...quietly], environment)
     await godwit.until(/listening/)
     assert.equal(await godwit.stop(signal), 1)
     assert.match(godwit.errors, new RegExp(`"event":"node failed","stack":"Error: ${words}`))
-    const again = await startBroker(t, { dataDirectory: folder })
-    assert.equal(await again.process.stop(), 0)
-  })
-}
+  }
+  const again = await startBroker(t, { dataDirectory: folder })
+  assert.equal(await again.process.stop(), 0)
+})
 
-test('SIGHUP reads the file again and reports the changes, and an invalid file changes nothing', async (t) => {
-  const folder = await temporaryFolder(t)
-  const file = join(folder, 'godwit.conf')
-  await writeFile(file, 'mqtt.max_packet_size = 1MB\n')
-  const godwit = runGodwit(t, ['start', '--config', file, '--data', join(folder, 'data'), ...quietly])
-  await godwit.until(/listening/)
-  await writeFile(file, 'mqtt.max_packet_size = 2MB\n')
+test('SIGHUP reads the file again and reports the changes, and an invalid file changes nothing', async () => {
+  const broker = await configuredBroker(['mqtt.max_packet_size = 1MB'])
+  const { process: godwit } = broker
+  await writeFile(broker.configFile, 'mqtt.max_packet_size = 2MB\n')
   godwit.child.kill('SIGHUP')
-  await godwit.until(/setting changed.*mqtt\.max_packet_size/)
-  await writeFile(file, 'mqtt.max_packet_size = \n]')
+  await godwit.until(/configuration reloaded.*"by":"signal"/)
+  await godwit.until(/setting changed.*mqtt\.max_packet_size.*2MB/)
+  await writeFile(broker.configFile, 'mqtt.max_packet_size = \n]')
   godwit.child.kill('SIGHUP')
   await godwit.until(/configuration not loaded/)
-  assert.equal(await godwit.stop(), 0)
+  assert.match((await broker.ask('/api/v4/configuration/mqtt')).text, /"max_packet_size":"2MB"/)
 })
 
 test('a reader of the output that goes away does not stop the broker', async (t) => {
@@ -257,35 +267,34 @@ test('a reader of the output that goes away does not stop the broker', async (t)
 })
 
 test('config example, docs and schema print, config check tells faults', async (t) => {
-  const example = await ended(t, ['config', 'example'])
+  const example = await runHere(['config', 'example'])
   assert.equal(example.code, 0)
   assert.match(example.output, /listeners/)
-  assert.equal((await ended(t, ['config', 'docs'])).code, 0)
-  const schema = await ended(t, ['config', 'schema'])
+  assert.equal((await runHere(['config', 'docs'])).code, 0)
+  const schema = await runHere(['config', 'schema'])
   assert.equal(schema.code, 0)
   assert.equal(typeof JSON.parse(schema.output), 'object')
 
   const folder = await temporaryFolder(t)
   const file = join(folder, 'godwit.conf')
   await writeFile(file, example.output)
-  assert.equal((await ended(t, ['config', 'check', file])).code, 0)
+  assert.equal((await runHere(['config', 'check', file])).code, 0)
   await writeFile(file, 'nonsense = 1\n')
-  const checked = await ended(t, ['config', 'check', file])
+  const checked = await runHere(['config', 'check', file])
   assert.equal(checked.code, 1)
   assert.match(checked.errors + checked.output, /godwit\.conf:1:\d+: nonsense/)
-  assert.equal((await ended(t, ['config', 'check'])).code, 2)
-  assert.match(await refusal(t, 2, ['config', 'exmaple']), /Did you mean example\?/)
+  assert.equal((await runHere(['config', 'check'])).code, 2)
+  assert.match(await refusalHere(2, ['config', 'exmaple']), /Did you mean example\?/)
 })
 
 test(
   'the pool of threads has one for each shard that writes and eight for all else',
   { skip: process.platform === 'linux' ? false : 'only Linux shows threads by name' },
   async (t) => {
-    for (const shards of [1, 3]) {
-      const broker = await startBroker(t, { set: [`node.shards=${shards}`] })
-      await eventually(() => assert.equal(poolThreadsOf(broker.process.child.pid), shards + 8))
-      await broker.process.stop()
-    }
+    const single = await startBroker(t, { set: ['node.shards=1'] })
+    await eventually(() => assert.equal(poolThreadsOf(single.process.child.pid), 1 + 8))
+    const broker = await configuredBroker()
+    await eventually(() => assert.equal(poolThreadsOf(broker.process.child.pid), 3 + 8))
   },
 )
 

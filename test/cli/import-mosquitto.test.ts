@@ -9,9 +9,10 @@ import { test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import mqtt from 'mqtt'
 import { convertAclFile, convertConfiguration, convertDatabase, convertPasswordFile } from '../../src/backup/index.ts'
-import { endWith, runGodwit, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { endWith, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { startBrokerWithApi } from '../management/api.ts'
+import { runHere } from './run-here.ts'
 
 const run = promisify(execFile)
 
@@ -58,23 +59,24 @@ async function filesOfMosquitto(t: TestContext): Promise<string> {
 test('users of both kinds of hashes, rules and retained messages of mosquitto 2.0 work at a broker of ours', async (t) => {
   const folder = await filesOfMosquitto(t)
   const output = join(folder, 'converted')
-  const imported = runGodwit(t, ['import', 'mosquitto', '--conf', join(folder, 'mosquitto.conf'), '--output', output])
-  assert.equal(await imported.ended, 0, imported.errors)
+  const words = ['import', 'mosquitto', '--conf', join(folder, 'mosquitto.conf'), '--output', output]
+  const imported = await runHere(words)
+  assert.equal(imported.code, 0, imported.errors)
   assert.match(imported.output, /not taken over: mosquitto\.conf, line 8: persistent_client_expiration: set mqtt\./)
   assert.match(imported.output, /not taken over: 1 session with 1 subscription and 1 queued message/)
   assert.doesNotMatch(imported.output, /\$[67]\$/)
   const settings = await readFile(join(output, 'godwit.conf'), 'utf8')
   assert.match(settings, /^mqtt\.max_mqueue_len = 77$/m)
-  const check = runGodwit(t, ['config', 'check', join(output, 'godwit.conf')])
-  assert.equal(await check.ended, 0, check.errors)
+  const check = await runHere(['config', 'check', join(output, 'godwit.conf')])
+  assert.equal(check.code, 0, check.errors)
 
   const set = ['node.shards=1', 'auth.password.enable=true', 'auth.allow_anonymous=false']
   const rules = [`auth.acl.file="${join(output, 'acl.conf')}"`, 'auth.no_match=deny']
   const broker = await startBrokerWithApi(t, { set: [...set, ...rules] })
   const [archive = ''] = readdirSync(output).filter((name) => name.endsWith('.tar.gz'))
   const importing = ['ctl', 'data', 'import', join(output, archive), '--allow-security-profile-mismatch']
-  const done = runGodwit(t, [...importing, '--data', broker.dataDirectory])
-  assert.equal(await done.ended, 0, done.errors)
+  const done = await runHere([...importing, '--data', broker.dataDirectory])
+  assert.equal(done.code, 0, done.errors)
 
   const url = `mqtt://127.0.0.1:${broker.port}`
   const bob = await mqtt.connectAsync(url, { username: 'bob', password: 'hidden', protocolVersion: 5 })

@@ -16,7 +16,7 @@ import { Terminal } from '../../src/cli/terminal.ts'
 import { dropReasonNames } from '../../src/contract/endpoints/diagnostics.ts'
 import { metrics } from '../../src/contract/index.ts'
 import { endWith, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
-import { administrator, startBrokerWithApi } from '../management/api.ts'
+import { administrator, shareBrokerWithApi } from '../management/api.ts'
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url))
 const pages = ['README.md', 'CONTRIBUTING.md', ...globSync('docs/*.md', { cwd: checkout })]
@@ -82,8 +82,25 @@ test('every command that a page names is there, with its options', async () => {
   assert.ok(found > 40, `only ${found}`)
 })
 
+/** Restarted by the last test that uses it. */
+const sharedBroker = shareBrokerWithApi({ set: ['node.shards=1'] })
+
+test('the program of the README connects, subscribes and hears', async (t) => {
+  const [program = ''] = fencedIn('README.md', 'js')
+  const broker = await sharedBroker()
+  const text = program.replace('127.0.0.1:1883', `127.0.0.1:${broker.port}`)
+  assert.equal(text.trim().split('\n').length, 3)
+  const started = new WatchedProcess(process.execPath, ['--input-type=module', '--eval', text])
+  endWith(t, started)
+  const publisher = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
+  t.after(() => publisher.endAsync(true))
+  // Retained: subscribers receive it whether they subscribe before or after.
+  await publisher.publishAsync('birds/godwit', 'landed', { qos: 1, retain: true })
+  await started.until(/^birds\/godwit landed$/m)
+})
+
 test('the commands of the pages, one after the other, do what they say at a broker', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+  const broker = await sharedBroker()
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'lamp-7', username: 'anna' })
   t.after(() => client.endAsync(true))
   const [name = '', password = ''] = administrator.split(':')
@@ -105,20 +122,6 @@ test('the commands of the pages, one after the other, do what they say at a brok
   assert.equal((await broker.ask(path, { as: `${name}:${password}` })).status, 200, curl)
   for (const line of asked.filter(isRestart)) await run(line)
   await broker.process.until(/restarting[^]*listening +mqtt:/)
-})
-
-test('the program of the README connects, subscribes and hears', async (t) => {
-  const [program = ''] = fencedIn('README.md', 'js')
-  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
-  const text = program.replace('127.0.0.1:1883', `127.0.0.1:${broker.port}`)
-  assert.equal(text.trim().split('\n').length, 3)
-  const started = new WatchedProcess(process.execPath, ['--input-type=module', '--eval', text])
-  endWith(t, started)
-  const publisher = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
-  t.after(() => publisher.endAsync(true))
-  // Retained: subscribers receive it whether they subscribe before or after.
-  await publisher.publishAsync('birds/godwit', 'landed', { qos: 1, retain: true })
-  await started.until(/^birds\/godwit landed$/m)
 })
 
 test('every configuration on a page is a good one', async (t) => {

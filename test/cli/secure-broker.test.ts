@@ -9,6 +9,7 @@ import { test } from 'node:test'
 import { promisify } from 'node:util'
 import mqtt from 'mqtt'
 import { runGodwit, temporaryFolder } from '../e2e/godwit-process.ts'
+import { runHere } from './run-here.ts'
 
 const run = promisify(execFile)
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
@@ -30,13 +31,12 @@ test('a user with a password reaches its own topics over TLS, and no other clien
     const line = lines.find((one) => one.startsWith(`godwit ${start}`)) ?? assert.fail(`no step ${start}`)
     return line.replace('godwit.conf', file).replace('--data data', `--data ${folder}/data`).split(' ').slice(1)
   }
-  const checked = runGodwit(t, wordsOf('config check'))
-  assert.equal(await checked.ended, 0, checked.errors)
+  const checked = await runHere(wordsOf('config check'))
+  assert.equal(checked.code, 0, checked.errors)
   const broker = runGodwit(t, [...wordsOf('start'), '--set', 'http_server.port=0', '--set', 'node.shards=1'])
   const [, port = ''] = await broker.until(/mqtts:\/\/127\.0\.0\.1:(\d+)/)
-  const added = runGodwit(t, wordsOf('ctl user add'))
-  added.child.stdin?.end('a password\n')
-  assert.equal(await added.ended, 0, added.errors)
+  const added = await runHere(wordsOf('ctl user add'), { lines: ['a password'] })
+  assert.equal(added.code, 0, added.errors)
 
   const ca = readFileSync(join(folder, 'cert.pem'))
   const url = `mqtts://localhost:${port}`

@@ -6,7 +6,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import mqtt, { type IClientOptions } from 'mqtt'
-import { runGodwit, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
+import { startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
+import { runHere } from './run-here.ts'
 
 const page = readFileSync(new URL('../../docs/USERS.md', import.meta.url), 'utf8')
 const fences = [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, word, text = '']) => ({ word, text }))
@@ -21,10 +22,10 @@ test('the commands of the page make a user that reaches its own topics and nothi
   await writeFile(join(dataDirectory, 'godwit.conf'), '')
   const broker = await startBroker(t, { dataDirectory, set: ['node.shards=1'] })
   const run = async (line: string): Promise<string> => {
-    const command = runGodwit(t, [...line.split(' ').slice(1), '--data', dataDirectory])
-    command.child.stdin?.end('a password\n')
-    assert.equal(await command.ended, 0, `${line}: ${command.errors}`)
-    return command.output
+    const words = [...line.split(' ').slice(1), '--data', dataDirectory]
+    const { code, output, errors } = await runHere(words, { lines: ['a password'] })
+    assert.equal(code, 0, `${line}: ${errors}`)
+    return output
   }
   const deletion = 'godwit ctl user del anna'
   assert.ok(commands.includes(deletion))
@@ -54,8 +55,7 @@ test('each configuration of the pages about users and TLS is read without a faul
   for (const [index, text] of all.entries()) {
     const file = join(folder, `${index}.conf`)
     await writeFile(file, text)
-    const checked = runGodwit(t, ['config', 'check', file])
-    await checked.ended
+    const checked = await runHere(['config', 'check', file])
     // Files that the reader has and this test has not are named, and nothing else.
     const faults = checked.errors
       .split('\n')

@@ -9,13 +9,22 @@ import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
 import { eventually } from './eventually.ts'
-import { type Broker, runGodwit, type Scope, shared, startBroker, temporaryFolder } from './godwit-process.ts'
+import { type ConfigurableBroker, shareConfigurableBroker } from '../management/api.ts'
+import { runHere } from '../cli/run-here.ts'
+import { type Broker, type Scope, temporaryFolder } from './godwit-process.ts'
 import { reservePort } from './reserve-port.ts'
 
-async function brokerWith(t: Scope, acl: string, ...set: string[]): Promise<Broker> {
-  const file = join(await temporaryFolder(t), 'acl.conf')
-  await writeFile(file, acl)
-  return startBroker(t, { set: [`auth.acl.file=${JSON.stringify(file)}`, ...set] })
+const configuredBroker = shareConfigurableBroker(['log.level=warn'])
+
+interface BrokerWithRules extends ConfigurableBroker {
+  /** `acl.conf` */
+  readonly rulesFile: string
+}
+
+async function brokerWith(t: Scope, acl: string, ...settings: string[]): Promise<BrokerWithRules> {
+  const rulesFile = join(await temporaryFolder(t), 'acl.conf')
+  await writeFile(rulesFile, acl)
+  return { ...(await configuredBroker([`auth.acl.file=${JSON.stringify(rulesFile)}`, ...settings])), rulesFile }
 }
 
 async function connected(t: TestContext, broker: Broker, options: IClientOptions): Promise<MqttClient> {
@@ -70,11 +79,12 @@ const acl = `
 {allow, {'and', [{ipaddr, "127.0.0.0/8"}, {client, "local"}]}, pubsub, [{eq, "local/only"}]}.
 `
 
-const sharedBroker = shared((scope) => brokerWith(scope, acl, 'auth.allow_anonymous=true', 'auth.password.office=pass'))
+const plantBroker = (t: Scope): Promise<Broker> =>
+  brokerWith(t, acl, 'auth.allow_anonymous=true', 'auth.password.office=pass')
 
 describe('with an acl.conf', () => {
   test('a client publishes and subscribes where its rules allow it, and nowhere else', async (t) => {
-    const broker = await sharedBroker()
+    const broker = await plantBroker(t)
     const sensor = await connected(t, broker, { clientId: 'sensor-1' })
     assert.equal((await published(sensor, 'plant/sensor-1/temperature', '21')) & 0x80, 0)
     assert.equal(await published(sensor, 'plant/sensor-2/temperature', '21'), notAuthorized)
@@ -88,7 +98,7 @@ describe('with an acl.conf', () => {
   })
 
   test('[bad-input 25] a broad subscription does not deliver topics that a narrow rule denies: live, retained or queued', async (t) => {
-    const broker = await sharedBroker()
+    const broker = await plantBroker(t)
     const sensor = await connected(t, broker, { clientId: 'sensor-1' })
     await published(sensor, 'plant/secret/sensor-1', 'secret and retained', true)
     await published(sensor, 'plant/sensor-1/x', 'retained', true)
@@ -120,7 +130,7 @@ describe('with an acl.conf', () => {
   })
 
   test('[bad-input 23] a client ID with a wildcard allows nothing', async (t) => {
-    const broker = await sharedBroker()
+    const broker = await plantBroker(t)
     const clever = await connected(t, broker, { clientId: '+' })
     assert.deepEqual(await subscribed(clever, 'plant/+/#', 'plant/sensor-1/#'), [notAuthorized, notAuthorized])
     assert.equal(await published(clever, 'plant/sensor-1/x', 'x'), notAuthorized)
@@ -137,24 +147,27 @@ describe('with an acl.conf', () => {
   })
 
   test('[bad-input 27] every listener applies the rules, whatever the order of the configuration', async (t) => {
-    const folder = await temporaryFolder(t)
-    await writeFile(join(folder, 'acl.conf'), '{allow, all, publish, ["a"]}.')
-    const listeners = 'listeners.tcp.other.bind = "127.0.0.1:0"\nlisteners.tcp.bind = "127.0.0.1:0"\n'
-    const access = 'auth.acl.file = acl.conf\nauth.allow_anonymous = true\n'
-    for (const text of [listeners + access, access + listeners]) {
-      const file = join(folder, 'godwit.conf')
-      await writeFile(file, text)
-      const godwit = runGodwit(t, ['start', '--config', file, '--data', join(folder, 'data')])
-      const { input } = await godwit.until(/listening +mqtt:[^]*listening +mqtt:.*\n|mqtt:[^]*mqtt:.*\n/)
-      const ports = [...input.matchAll(/mqtt:\/\/127\.0\.0\.1:(\d+)/g)].map(([, port]) => Number(port))
+    const file = join(await temporaryFolder(t), 'acl.conf')
+    await writeFile(file, '{allow, all, publish, ["a"]}.')
+    const listeners = ['listeners.tcp.bind = "127.0.0.1:0"', 'listeners.tcp.other.bind = "127.0.0.1:0"']
+    const access = [`auth.acl.file = "${file}"`, 'auth.allow_anonymous = true']
+    for (const settings of [
+      [...listeners, ...access],
+      [...access, ...listeners],
+    ]) {
+      await configuredBroker()
+      const broker = await configuredBroker(settings)
+      const { json } = await broker.ask('/api/v4/listeners')
+      const other = json.data[0].listeners.find(
+        ({ identifier }: { identifier: string }) => identifier === 'mqtt:tcp:other',
+      )
+      const ports = [broker.port, Number(other.listen_on.split(':')[1])]
       assert.equal(new Set(ports).size, 2)
       for (const port of ports) {
-        const broker = { port, dataDirectory: folder, process: godwit }
-        const client = await connected(t, broker, { clientId: 'c' })
+        const client = await connected(t, { ...broker, port }, { clientId: 'c' })
         assert.equal(await published(client, 'b', 'x'), notAuthorized)
         assert.equal((await published(client, 'a', 'x')) & 0x80, 0)
       }
-      await godwit.stop()
     }
   })
 
@@ -187,10 +200,10 @@ describe('with an acl.conf', () => {
     const folder = await temporaryFolder(t)
     const file = join(folder, 'acl.conf')
     const start = async (): Promise<string> => {
-      const set = ['listeners.tcp.bind="127.0.0.1:0"', `auth.acl.file=${JSON.stringify(file)}`]
-      const godwit = runGodwit(t, ['start', '--data', join(folder, 'data'), ...set.flatMap((each) => ['--set', each])])
-      assert.notEqual(await godwit.ended, 0)
-      return godwit.errors
+      const settings = ['--set', 'listeners.tcp.bind="127.0.0.1:0"', '--set', `auth.acl.file=${JSON.stringify(file)}`]
+      const { code, errors } = await runHere(['start', '--data', join(folder, 'data'), ...settings])
+      assert.notEqual(code, 0)
+      return errors
     }
     assert.match(await start(), /auth\.acl\.file: .*acl\.conf cannot be read: there is no such file/)
     await writeFile(file, '{allow, all}.\n{allow, {user "x"}, publish, ["a"]}.\n')
@@ -241,7 +254,7 @@ describe('with an access service', () => {
 })
 
 test('a client that comes and goes too often is kept out for a while, and others are not', async (t) => {
-  const broker = await startBroker(t, { set: ['flapping_detect={enable = true, max_count = 3}', 'log.level=warn'] })
+  const broker = await configuredBroker(['flapping_detect={enable = true, max_count = 3}'])
   for (let time = 0; time < 3; time++) {
     const restless = await connected(t, broker, { clientId: 'restless' })
     await restless.endAsync()
@@ -253,10 +266,7 @@ test('a client that comes and goes too often is kept out for a while, and others
 
 describe('SIGHUP', () => {
   test('[bad-input 24] applies changed rules to connected clients and existing subscriptions', async (t) => {
-    const folder = await temporaryFolder(t)
-    const file = join(folder, 'acl.conf')
-    await writeFile(file, '{allow, all, pubsub, ["news/#", "done"]}.')
-    const broker = await startBroker(t, { set: [`auth.acl.file=${JSON.stringify(file)}`, 'log.level=warn'] })
+    const broker = await brokerWith(t, '{allow, all, pubsub, ["news/#", "done"]}.')
     const reader = await connected(t, broker, { clientId: 'reader' })
     const writer = await connected(t, broker, { clientId: 'writer' })
     const { payloads, end } = heard(reader)
@@ -264,11 +274,11 @@ describe('SIGHUP', () => {
     await published(writer, 'news/a', 'retained', true)
     await published(writer, 'news/b', 'first')
     await writeFile(
-      file,
+      broker.rulesFile,
       '{deny, {client, "reader"}, subscribe, ["news/#"]}. {allow, all, pubsub, ["news/#", "done"]}.',
     )
     broker.process.child.kill('SIGHUP')
-    await broker.process.until(/configuration reloaded/)
+    await broker.process.until(/configuration reloaded.*"by":"signal"/)
     await published(writer, 'news/b', 'second')
     assert.deepEqual(await subscribed(reader, 'news/a'), [notAuthorized])
     await published(writer, 'done', 'end')
@@ -277,27 +287,18 @@ describe('SIGHUP', () => {
   })
 
   test('with another security profile changes nothing before a restart', async (t) => {
-    const folder = await temporaryFolder(t)
-    const file = join(folder, 'godwit.conf')
-    await writeFile(file, 'listeners.tcp.bind = "127.0.0.1:0", auth.acl.rules = [{permit = allow, topics = [a]}]')
-    const place = ['--data', join(folder, 'data'), '--set', 'log.level=warn']
-    const godwit = runGodwit(t, ['start', '--config', file, ...place])
-    const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
-    const broker = { port: Number(port), dataDirectory: folder, process: godwit }
+    const broker = await configuredBroker(['auth.acl.rules = [{permit = allow, topics = [a]}]'])
     const client = await connected(t, broker, { clientId: 'c' })
-    await writeFile(file, 'node.security_profile = legacy')
-    godwit.child.kill('SIGHUP')
-    await godwit.until(/setting changed.*node\.security_profile.*at-restart/)
+    await writeFile(broker.configFile, 'node.security_profile = legacy')
+    broker.process.child.kill('SIGHUP')
+    await broker.process.until(/setting changed.*node\.security_profile.*at-restart/)
     assert.equal(await published(client, 'b', 'x'), notAuthorized)
   })
 
   test('[bad-input 27] with an invalid rules file changes nothing', async (t) => {
-    const folder = await temporaryFolder(t)
-    const file = join(folder, 'acl.conf')
-    await writeFile(file, '{allow, all, publish, ["a"]}.')
-    const broker = await startBroker(t, { set: [`auth.acl.file=${JSON.stringify(file)}`, 'log.level=warn'] })
+    const broker = await brokerWith(t, '{allow, all, publish, ["a"]}.')
     const client = await connected(t, broker, { clientId: 'c' })
-    await writeFile(file, '{allow, all}.\n{deny, all')
+    await writeFile(broker.rulesFile, '{allow, all}.\n{deny, all')
     broker.process.child.kill('SIGHUP')
     await broker.process.until(/configuration not loaded.*acl\.conf:2/)
     assert.equal((await published(client, 'a', 'x')) & 0x80, 0)

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import mqtt from 'mqtt'
-import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { type BrokerWithApi, shareConfigurableBroker, startBrokerWithApi } from '../management/api.ts'
 import { eventually } from './eventually.ts'
 import { temporaryFolder } from './godwit-process.ts'
 import { HttpService } from './http-service.ts'
@@ -11,19 +11,30 @@ import { reservePort } from './reserve-port.ts'
 
 /* oxlint-disable no-template-curly-in-string -- templates of rules */
 
+const configuredBroker = shareConfigurableBroker(['node.shards=2'])
+
 const quick = { max_retries: 0, retry_interval: '20ms' }
 const toFailed = { kind: 'republish', args: { topic: 'failed/${clientid}', payload: '${topic} ${payload}' } }
 const toSecond = { kind: 'reference', type: 'http', name: 'second' }
 
-function settings(service: HttpService, second: HttpService, fallbacks: readonly object[], options: object = {}) {
+/**
+ * Of an action `name`, and of `second` for its fallback. Dead letters of an action stay when it is removed, so each test has an action of
+ * its own.
+ */
+function settings(
+  name: string,
+  { service, second = service }: { readonly service: HttpService; readonly second?: HttpService },
+  fallbacks: readonly object[],
+  options: object = {},
+) {
   const body = '${payload}'
   const hook = { connector: 'local', parameters: { path: 'hook', body }, resource_opts: { ...quick, ...options } }
   const other = { connector: 'other', parameters: { path: 'second', body: '${clientid}: ${payload}' } }
   return [
     `connectors.http={local={url="http://127.0.0.1:${service.port}"},other={url="http://127.0.0.1:${second.port}"}}`,
-    `actions.http.hook=${JSON.stringify({ ...hook, fallback_actions: fallbacks })}`,
+    `actions.http.${name}=${JSON.stringify({ ...hook, fallback_actions: fallbacks })}`,
     `actions.http.second=${JSON.stringify({ ...other, resource_opts: quick })}`,
-    'rule_engine.rules.all={sql="SELECT * FROM \\"in/#\\", \\"failed/#\\"",actions=["http:hook"]}',
+    `rule_engine.rules.all={sql="SELECT * FROM \\"in/#\\", \\"failed/#\\"",actions=["http:${name}"]}`,
   ]
 }
 
@@ -44,8 +55,7 @@ async function metricsOf(broker: BrokerWithApi, action: string) {
 test('what a service refuses goes to all fallbacks, with its result, and is no dead letter; the others go on', async (t) => {
   const service = await HttpService.start(t)
   service.answer = ({ body, path }) => (path === '/hook' && body.includes('poison') ? 400 : 200)
-  const set = ['node.shards=2', ...settings(service, service, [toSecond, toFailed])]
-  const broker = await startBrokerWithApi(t, { set })
+  const broker = await configuredBroker(settings('first', { service }, [toSecond, toFailed]))
   const { client, failed } = await connect(t, broker)
   for (const payload of ['a', 'poison 1', 'b']) await client.publishAsync('in/x', payload, { qos: 1 })
   await service.until((received) => received.length >= 4)
@@ -58,7 +68,7 @@ test('what a service refuses goes to all fallbacks, with its result, and is no d
   assert.deepEqual(bodies.toSorted(), ['/hook a', '/hook b', '/hook poison 1', '/second p: poison 1'])
   await eventually(async () => assert.equal((await metricsOf(broker, 'http:second')).success, 1))
   await eventually(async () => {
-    const { matched, success, failed: refused, dead_letters, queuing, inflight } = await metricsOf(broker, 'http:hook')
+    const { matched, success, failed: refused, dead_letters, queuing, inflight } = await metricsOf(broker, 'http:first')
     assert.deepEqual([matched, success, refused, dead_letters, queuing, inflight], [3, 2, 1, 0, 0, 0])
   })
   const rule = (await broker.ask('/api/v5/rules/all/metrics')).json.metrics
@@ -68,13 +78,12 @@ test('what a service refuses goes to all fallbacks, with its result, and is no d
 test('what another rule stores for the publication of a fallback has no fallbacks: it becomes a dead letter', async (t) => {
   const service = await HttpService.start(t)
   service.answer = () => 400
-  const echo = 'rule_engine.rules.echo={sql="SELECT * FROM \\"failed/#\\"",actions=["http:hook"]}'
-  const set = ['node.shards=1', ...settings(service, service, [toFailed]), echo]
-  const broker = await startBrokerWithApi(t, { set })
+  const echo = 'rule_engine.rules.echo={sql="SELECT * FROM \\"failed/#\\"",actions=["http:echoed"]}'
+  const broker = await configuredBroker([...settings('echoed', { service }, [toFailed]), echo])
   const { client, failed } = await connect(t, broker)
   await client.publishAsync('in/x', 'poison', { qos: 1 })
-  await eventually(async () => assert.equal((await metricsOf(broker, 'http:hook')).dead_letters, 1))
-  const [letter] = (await broker.ask('/api/v5/actions/http:hook/dead_letters')).json.data
+  await eventually(async () => assert.equal((await metricsOf(broker, 'http:echoed')).dead_letters, 1))
+  const [letter] = (await broker.ask('/api/v5/actions/http:echoed/dead_letters')).json.data
   assert.equal(letter.rule, 'echo')
   await eventually(() => assert.equal(failed.length, 1))
   const bodies = service.received.map(({ body }) => body)
@@ -85,16 +94,15 @@ test('a fallback that fails for good leaves a dead letter with both reasons, whi
   const service = await HttpService.start(t)
   service.answer = () => 400
   const wrong = { kind: 'republish', args: { topic: 'failed/#' } }
-  const set = ['node.shards=1', ...settings(service, service, [wrong, toFailed])]
-  const broker = await startBrokerWithApi(t, { set })
+  const broker = await configuredBroker(settings('lettered', { service }, [wrong, toFailed]))
   const { client, failed } = await connect(t, broker)
   await client.publishAsync('in/x', 'poison', { qos: 1 })
-  await eventually(async () => assert.equal((await metricsOf(broker, 'http:hook')).dead_letters, 1))
-  const [letter] = (await broker.ask('/api/v5/actions/http:hook/dead_letters')).json.data
+  await eventually(async () => assert.equal((await metricsOf(broker, 'http:lettered')).dead_letters, 1))
+  const [letter] = (await broker.ask('/api/v5/actions/http:lettered/dead_letters')).json.data
   assert.deepEqual([letter.reason, letter.payload], ['HTTP status 400; fallback republish: invalid-topic', 'poison'])
   await eventually(() => assert.equal(failed.length, 1))
   service.answer = () => 200
-  await broker.ask('/api/v5/actions/http:hook/dead_letters/retry', { method: 'POST' })
+  await broker.ask('/api/v5/actions/http:lettered/dead_letters/retry', { method: 'POST' })
   await service.until((received) => received.length >= 2)
   assert.equal(service.received[1]?.body, 'poison')
 })
@@ -102,8 +110,7 @@ test('a fallback that fails for good leaves a dead letter with both reasons, whi
 test('what the queue of an action drops goes to its fallbacks at once', async (t) => {
   const service = await HttpService.prepare(t)
   const limits = { max_buffer_messages: 2, overflow: 'drop' }
-  const set = ['node.shards=1', ...settings(service, service, [toFailed], limits)]
-  const broker = await startBrokerWithApi(t, { set })
+  const broker = await configuredBroker(settings('dropping', { service }, [toFailed], limits))
   const { client, failed } = await connect(t, broker)
   for (const payload of ['1', '2', '3', '4']) await client.publishAsync('in/x', payload, { qos: 1 })
   await eventually(() => assert.equal(failed.length, 2))
@@ -112,7 +119,7 @@ test('what the queue of an action drops goes to its fallbacks at once', async (t
     ['in/x 3', 'in/x 4'],
   )
   await eventually(async () => {
-    const { queuing, inflight, 'dropped.queue_full': dropped } = await metricsOf(broker, 'http:hook')
+    const { queuing, inflight, 'dropped.queue_full': dropped } = await metricsOf(broker, 'http:dropping')
     assert.deepEqual([queuing + inflight, dropped], [2, 2])
   })
 })
@@ -126,7 +133,7 @@ test('a fallback that waits for its service outlives kill -9, bytes and large nu
   const set = [
     'node.shards=1',
     `listeners.tcp.bind="127.0.0.1:${port}"`,
-    ...settings(service, away, [toSecond]),
+    ...settings('killed', { service, second: away }, [toSecond]),
     'actions.http.second.parameters.body="${big} ${payload}"',
     'rule_engine.rules.all.sql="SELECT payload, 9007199254740993 AS big FROM \\"in/#\\""',
   ]
@@ -134,7 +141,7 @@ test('a fallback that waits for its service outlives kill -9, bytes and large nu
   const { client } = await connect(t, broker)
   await client.publishAsync('in/x', Buffer.from([0xff, 0x00, 0x41]), { qos: 1 })
   await eventually(async () => {
-    const [hook, second] = await Promise.all([metricsOf(broker, 'http:hook'), metricsOf(broker, 'http:second')])
+    const [hook, second] = await Promise.all([metricsOf(broker, 'http:killed'), metricsOf(broker, 'http:second')])
     assert.deepEqual([hook.queuing + hook.inflight, second.queuing + second.inflight], [0, 1])
   })
   client.end(true)
@@ -146,14 +153,15 @@ test('a fallback that waits for its service outlives kill -9, bytes and large nu
   assert.equal(away.received[0]?.body, Buffer.from([...Buffer.from('9007199254740993 '), 0xff, 0x00, 0x41]).toString())
 })
 
-test('fallbacks are checked, shown, and keep the action that they name from being deleted', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+test('fallbacks are checked, shown, and keep the action that they name from being deleted', async () => {
+  const broker = await configuredBroker()
+  const toOther = { ...toSecond, name: 'other' }
   const post = (path: string, body: object) => broker.ask(`/api/v5${path}`, { method: 'POST', body })
-  assert.equal((await post('/connectors', { type: 'http', name: 'local', url: 'http://127.0.0.1:9' })).status, 201)
-  const action = { type: 'http', name: 'hook', connector: 'local' }
+  assert.equal((await post('/connectors', { type: 'http', name: 'checked', url: 'http://127.0.0.1:9' })).status, 201)
+  const action = { type: 'http', name: 'named', connector: 'checked' }
   for (const [fallback, problem] of [
-    [{ kind: 'reference', type: 'http', name: 'second' }, /there is no action http:second/],
-    [{ kind: 'reference', type: 'http', name: 'hook' }, /no fallback of itself/],
+    [{ kind: 'reference', type: 'http', name: 'other' }, /there is no action http:other/],
+    [{ kind: 'reference', type: 'http', name: 'named' }, /no fallback of itself/],
     [{ kind: 'republish', args: {} }, /republish needs args.topic/],
     [{ kind: 'other' }, /kind of a fallback is reference or republish/],
   ] as const) {
@@ -161,13 +169,13 @@ test('fallbacks are checked, shown, and keep the action that they name from bein
     assert.equal(refused.status, 400)
     assert.match(refused.text, problem)
   }
-  assert.equal((await post('/actions', { ...action, name: 'second' })).status, 201)
-  const made = await post('/actions', { ...action, fallback_actions: [toSecond, toFailed] })
+  assert.equal((await post('/actions', { ...action, name: 'other' })).status, 201)
+  const made = await post('/actions', { ...action, fallback_actions: [toOther, toFailed] })
   assert.equal(made.status, 201, made.text)
-  const [first, republish] = (await broker.ask('/api/v5/actions/http:hook')).json.fallback_actions
-  assert.deepEqual(first, toSecond)
+  const [first, republish] = (await broker.ask('/api/v5/actions/http:named')).json.fallback_actions
+  assert.deepEqual(first, toOther)
   assert.equal(republish.args.topic, 'failed/${clientid}')
-  const used = await broker.ask('/api/v5/actions/http:second', { method: 'DELETE' })
+  const used = await broker.ask('/api/v5/actions/http:other', { method: 'DELETE' })
   assert.equal(used.status, 400)
-  assert.match(used.text, /used by http:hook/)
+  assert.match(used.text, /used by http:named/)
 })

@@ -5,7 +5,7 @@ import { generateKeyPairSync, sign } from 'node:crypto'
 import { once } from 'node:events'
 import { rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import mqtt, { type IClientOptions } from 'mqtt'
 import {
@@ -20,10 +20,11 @@ import {
   type Packet,
 } from '../../src/protocol/index.ts'
 import { HttpService } from '../access/http-service.ts'
-import { startBrokerWithApi } from '../management/api.ts'
+import { shareConfigurableBroker } from '../management/api.ts'
 import { ScramClient } from '../access/scram-client.ts'
 import { encode } from '../simulator/wire.ts'
-import { type Broker, runGodwit, startBroker, temporaryFolder } from './godwit-process.ts'
+import { runHere } from '../cli/run-here.ts'
+import { type Broker, startBroker, temporaryFolder } from './godwit-process.ts'
 import { plainConnect } from '../simulator/plain-connect.ts'
 
 const { badUserNameOrPassword, serverUnavailable, notAuthorized } = reasonCodes
@@ -52,6 +53,7 @@ async function endOf(t: TestContext, { port }: Broker, options: IClientOptions):
 }
 
 const onlyKnown = 'auth.allow_anonymous=false'
+const configuredBroker = shareConfigurableBroker()
 
 test('users and clients of the configuration come in with their passwords', async (t) => {
   const broker = await startBroker(t, {
@@ -107,9 +109,10 @@ test('a client with a token of the issuer connects, until the token expires', as
     const input = `${part({ alg: 'EdDSA' })}.${part({ exp, sub: 'pump-7' })}`
     return `${input}.${sign(null, Buffer.from(input), privateKey).toString('base64url')}`
   }
-  const broker = await startBroker(t, {
-    set: [onlyKnown, `auth.jwt={ public_key_file = "${keyFile}", verify_claims.sub = "\${clientid}", leeway = 0s }`],
-  })
+  const broker = await configuredBroker([
+    onlyKnown,
+    `auth.jwt={ public_key_file = "${keyFile}", verify_claims.sub = "\${clientid}", leeway = 0s }`,
+  ])
   const nowSeconds = Math.floor(Date.now() / 1_000)
   const password = tokenUntil(nowSeconds + 600)
   assert.equal(await outcome(t, broker, { clientId: 'pump-7', username: 'x', password }), 'in')
@@ -132,12 +135,12 @@ test('a key file that holds no key is named with its line, and so is one that is
   await writeFile(join(folder, 'key.pem'), 'hello')
   await writeFile(file, 'listeners.tcp.bind = "127.0.0.1:0"\nauth.jwt {\n  public_key_file = key.pem\n}\n')
   const words = ['start', '--data', join(folder, 'data'), '--config', file]
-  const wrong = runGodwit(t, words)
-  assert.notEqual(await wrong.ended, 0)
+  const wrong = await runHere(words)
+  assert.equal(wrong.code, 1)
   assert.match(wrong.errors, /godwit\.conf:3:\d+: auth\.jwt\.public_key_file: .*no public key/)
   await rm(join(folder, 'key.pem'))
-  const gone = runGodwit(t, words)
-  assert.notEqual(await gone.ended, 0)
+  const gone = await runHere(words)
+  assert.equal(gone.code, 1)
   assert.match(
     gone.errors,
     /godwit\.conf:3:\d+: auth\.jwt\.public_key_file: key\.pem cannot be read: there is no such file/,
@@ -145,15 +148,11 @@ test('a key file that holds no key is named with its line, and so is one that is
 })
 
 test('a reload brings new passwords into force, and one with a key that is none changes nothing', async (t) => {
-  const folder = await temporaryFolder(t)
-  const file = join(folder, 'godwit.conf')
+  const broker = await configuredBroker([onlyKnown, 'auth.password.alice = old'])
+  const { configFile, process } = broker
   const configured = (auth: string): Promise<void> =>
-    writeFile(file, `listeners.tcp.bind = "127.0.0.1:0"\nauth { allow_anonymous = false\n${auth} }\n`)
-  await configured('password.alice = old')
-  const process = runGodwit(t, ['start', '--data', join(folder, 'data'), '--config', file])
-  const [, port] = await process.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
-  const broker = { port: Number(port), dataDirectory: folder, process }
-  await writeFile(join(folder, 'key.pem'), 'hello')
+    writeFile(configFile, `auth { allow_anonymous = false\n${auth} }\n`)
+  await writeFile(join(dirname(configFile), 'key.pem'), 'hello')
   await configured('password.alice = new\njwt.public_key_file = key.pem')
   process.child.kill('SIGHUP')
   await process.until(/no public key/)
@@ -161,7 +160,7 @@ test('a reload brings new passwords into force, and one with a key that is none 
   assert.equal(await outcome(t, broker, { username: 'alice', password: 'old' }), 'in')
   await configured('password.alice = new')
   process.child.kill('SIGHUP')
-  await process.until(/configuration reloaded/)
+  await process.until(/configuration reloaded.*"by":"signal"/)
   assert.equal(await outcome(t, broker, { username: 'alice', password: 'old' }), badUserNameOrPassword)
   assert.equal(await outcome(t, broker, { username: 'alice', password: 'new' }), 'in')
 })
@@ -173,14 +172,12 @@ test('a service is asked over HTTP about clients and their actions; without it n
       path === '/auth' ? query.u === 'alice' && query.p === 'secret' : (query.t ?? '').startsWith(`own/${query.c}/`)
     response.writeHead(isRight ? 200 : 403).end()
   }
-  const broker = await startBroker(t, {
-    set: [
-      onlyKnown,
-      `auth.http_auth.auth_req={ url = "${service.url('/auth')}", method = GET, params { u = "%u", p = "%P" } }`,
-      `auth.http_auth.acl_req={ url = "${service.url('/acl')}", method = GET, params { c = "%c", t = "%t", A = "%A" } }`,
-      'auth.http_auth.timeout=20s',
-    ],
-  })
+  const broker = await configuredBroker([
+    onlyKnown,
+    `auth.http_auth.auth_req={ url = "${service.url('/auth')}", method = GET, params { u = "%u", p = "%P" } }`,
+    `auth.http_auth.acl_req={ url = "${service.url('/acl')}", method = GET, params { c = "%c", t = "%t", A = "%A" } }`,
+    'auth.http_auth.timeout=20s',
+  ])
   assert.equal(await outcome(t, broker, { username: 'alice', password: 'wrong' }), badUserNameOrPassword)
   const url = `mqtt://127.0.0.1:${broker.port}`
   const alice = {
@@ -251,12 +248,10 @@ const authWith = (data: string, reasonCode: AuthPacket['reasonCode']): AuthPacke
 })
 
 test('[MQTT5-4.12] SCRAM lets a client in, and again while it is in; a wrong password does neither', async (t) => {
-  const broker = await startBroker(t, {
-    set: [
-      onlyKnown,
-      `auth.scram={ iterations = 4096, user.1 { username = alice, password = secret, algorithm = ${method} } }`,
-    ],
-  })
+  const broker = await configuredBroker([
+    onlyKnown,
+    `auth.scram={ iterations = 4096, user.1 { username = alice, password = secret, algorithm = ${method} } }`,
+  ])
   const alice = { hash: 'sha512', username: 'alice', password: 'secret' } as const
   const { continueAuthentication, reAuthenticate, success } = reasonCodes
 
@@ -290,7 +285,7 @@ test('[MQTT5-4.12] SCRAM lets a client in, and again while it is in; a wrong pas
 })
 
 test('[MQTT5-4.12] a SCRAM user that is stored over the API comes in with the next CONNECT, until it is taken away', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: [onlyKnown] })
+  const broker = await configuredBroker([onlyKnown])
   const { continueAuthentication, success } = reasonCodes
   const comes = async (): Promise<number> => {
     const client = new ScramClient({ hash: 'sha512', username: 'carol', password: 'a secret' })

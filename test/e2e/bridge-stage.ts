@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
-import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { type BrokerWithApi, shareConfigurableBroker, startBrokerWithApi } from '../management/api.ts'
 import { type BrokerOptions, type Scope, temporaryFolder } from './godwit-process.ts'
 import { happening } from './transport-guarantees.ts'
 
@@ -77,10 +77,25 @@ export class Wire {
 
 const ignore = (): void => {}
 
+export const oneShard = ['node.shards=1']
+
+const sectionOf = (bridge: string): string => `bridges.mqtt.up {\nenable = true\n${bridge}\n}\n`
+
+export type Bridging = (bridge: string, settings?: readonly string[]) => Promise<BrokerWithApi>
+
+/** One broker for tests that do not change it over the API: each gets a bridge `up` that is new, in place of that of the test before. */
+export function shareBridged(): Bridging {
+  const configuredBroker = shareConfigurableBroker(oneShard)
+  return async (bridge, settings = []) => {
+    await configuredBroker()
+    return configuredBroker([...settings, sectionOf(bridge)])
+  }
+}
+
 /** A broker whose file has the bridge `up`. */
 export async function startBridged(t: Scope, bridge: string, options: BrokerOptions = {}): Promise<BrokerWithApi> {
   const dataDirectory = options.dataDirectory ?? (await temporaryFolder(t))
-  await writeFile(join(dataDirectory, 'godwit.conf'), `bridges.mqtt.up {\nenable = true\n${bridge}\n}\n`)
+  await writeFile(join(dataDirectory, 'godwit.conf'), sectionOf(bridge))
   return startBrokerWithApi(t, { ...options, dataDirectory })
 }
 
@@ -187,8 +202,6 @@ export function firstTimes(texts: readonly string[]): readonly string[] {
   return [...new Set(texts)]
 }
 
-export const oneShard = ['node.shards=1']
-
 /** The bridge stands on the wire, so that the remote broker may come back at another port. */
 export function bridgeOver(wire: Wire, more = ''): string {
   return `
@@ -202,11 +215,22 @@ export function bridgeOver(wire: Wire, more = ''): string {
   ${more}`
 }
 
-/** The broker with the bridge, which is connected, the remote one, and the wire. */
-export async function pair(t: Scope, more = ''): Promise<{ own: BrokerWithApi; remote: BrokerWithApi; wire: Wire }> {
-  const remote = await startBrokerWithApi(t, { set: oneShard })
+export interface Pair {
+  readonly own: BrokerWithApi
+  readonly remote: BrokerWithApi
+  readonly wire: Wire
+}
+
+/** The broker with the bridge, which is connected, the remote one, and the wire. Brokers that are not given are new. */
+export async function pair(
+  t: Scope,
+  more = '',
+  given: { readonly own?: Bridging; readonly remote?: () => Promise<BrokerWithApi> } = {},
+): Promise<Pair> {
+  const remote = await (given.remote?.() ?? startBrokerWithApi(t, { set: oneShard }))
   const wire = await Wire.to(t, remote.port)
-  const own = await startBridged(t, bridgeOver(wire, more), { set: oneShard })
+  const bridge = bridgeOver(wire, more)
+  const own = await (given.own?.(bridge) ?? startBridged(t, bridge, { set: oneShard }))
   await untilConnected(own)
   return { own, remote, wire }
 }

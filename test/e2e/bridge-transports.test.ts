@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 import { Authority } from '../transports/certificates.ts'
-import { client, Listener, publishNumbered, startBridged, untilBridge, untilConnected } from './bridge-stage.ts'
-import { portOf, temporaryFolder } from './godwit-process.ts'
+import { client, Listener, publishNumbered, shareBridged, untilBridge, untilConnected } from './bridge-stage.ts'
+import { portOf, type Scope, shared, temporaryFolder } from './godwit-process.ts'
 import { reservePort } from './reserve-port.ts'
 
 const authority = new Authority('The test authority')
@@ -18,19 +18,11 @@ interface Remote {
   readonly path: (file: string) => string
 }
 
-const ends: (() => unknown)[] = []
-after(async () => {
-  for (const end of ends.toReversed()) await end()
-})
-let shared: Promise<Remote> | undefined
-
 /** One for all tests of this file. */
-function remote(): Promise<Remote> {
-  return (shared ??= startRemote())
-}
+const remote = shared(startRemote)
+const bridged = shareBridged()
 
-async function startRemote(): Promise<Remote> {
-  const scope = { after: (end: () => unknown) => void ends.push(end) }
+async function startRemote(scope: Scope): Promise<Remote> {
   const folder = await temporaryFolder(scope)
   const path = (file: string): string => join(folder, file)
   const server = authority.issue('localhost', names)
@@ -83,7 +75,7 @@ for (const [number, way] of ways.entries()) {
       forwards = [{ local_topic = "${topic}/up/#", remote_topic = "" }]
       subscription = [{ remote_topic = "${topic}/down/#", local_topic = "", qos = 2 }]
       ${'more' in way ? way.more : ''}`
-    const own = await startBridged(t, bridge, { set: ['node.shards=1'] })
+    const own = await bridged(bridge)
     assert.equal((await untilConnected(own)).proto_ver, 5, 'whatever is configured: the other end is a Godwit')
     const there = await Listener.at(t, broker.port, `${topic}/up/#`)
     const here = await Listener.at(t, own.port, `${topic}/down/#`)
@@ -119,7 +111,7 @@ test('a hybrid bridge whose QUIC servers are not there goes over TCP, and says w
     proto_ver = 5
     clientid = hybrid
     forwards = [{ local_topic = "hybrid/#", remote_topic = "", qos = 2 }]`
-  const own = await startBridged(t, bridge, { set: ['node.shards=1'] })
+  const own = await bridged(bridge)
   const there = await Listener.at(t, broker.port, 'hybrid/#')
   const texts = await publishNumbered(await client(t, own.port), 'hybrid/up', { qos: 1, from: 0, count: 30 })
   await there.until(texts)
@@ -145,8 +137,7 @@ test('certificates are swapped while the bridge runs: it believes the new ones f
   const listener = ['bind="127.0.0.1:0"', `certfile="${path('cert.pem')}"`, `keyfile="${path('key.pem')}"`]
   const set = ['node.shards=1', ...listener.map((line) => `listeners.ssl.${line}`)]
   const there = await startBrokerWithApi(t, { set })
-  const own = await startBridged(
-    t,
+  const own = await bridged(
     `
     server = "tls+mqtt-tcp://localhost:${portOf(there, 'ssl')}"
     proto_ver = 5
@@ -155,7 +146,6 @@ test('certificates are swapped while the bridge runs: it believes the new ones f
     clean_start = false
     ssl.cacertfile = "${path('ca.pem')}"
     forwards = [{ local_topic = "up/#", remote_topic = "" }]`,
-    { set: ['node.shards=1'] },
   )
   await untilConnected(own)
   const successor = new Authority('The next authority')

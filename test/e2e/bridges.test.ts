@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { test } from 'node:test'
-import { startBrokerWithApi } from '../management/api.ts'
+import { shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 import {
   bridgeOf,
   bridgeOver,
@@ -14,12 +14,16 @@ import {
   pair,
   publishNumbered,
   startAgain,
+  shareBridged,
   startBridged,
   untilBridge,
   untilConnected,
   Wire,
 } from './bridge-stage.ts'
 import { eventually } from './eventually.ts'
+
+const bridged = shareBridged()
+const remoteBroker = shareBrokerWithApi({ set: oneShard })
 
 test('messages go both ways, with the topics, levels and flags that the rules say', async (t) => {
   const { own, remote } = await pair(
@@ -30,6 +34,7 @@ test('messages go both ways, with the topics, levels and flags that the rules sa
       { local_topic = "plant/7/#", remote_topic = "seven", retain = true }
     ]
     subscription = [{ remote_topic = "cmd/+/do/#", local_topic = "do/+/#", qos = 1 }]`,
+    { own: bridged, remote: remoteBroker },
   )
   const there = await Listener.at(t, remote.port, '#')
   const here = await Listener.at(t, own.port, 'do/#')
@@ -88,14 +93,14 @@ test('three brokers in a ring of bridges of MQTT 3.1.1: everything is heard ever
 })
 
 test('bridge traffic needs a rule of its own in the ACL, and rules for all clients do not allow it', async (t) => {
-  const remote = await startBrokerWithApi(t, { set: oneShard })
+  const remote = await remoteBroker()
   const wire = await Wire.to(t, remote.port)
   const rules = [
     '{ permit = deny, clientid = "$bridge/up", action = pubsub, topics = ["up/secret/#", "down/secret/#"] }',
     '{ permit = allow, clientid = "tester" }',
     '{ permit = deny }',
   ]
-  const own = await startBridged(t, bridgeOver(wire), { set: [...oneShard, `auth.acl.rules=[${rules.join(', ')}]`] })
+  const own = await bridged(bridgeOver(wire), [`auth.acl.rules=[${rules.join(', ')}]`])
   await untilConnected(own)
   const there = await Listener.at(t, remote.port, 'up/#')
   const here = await Listener.at(t, own.port, 'down/#', { clientId: 'tester' })
@@ -114,7 +119,7 @@ test('bridge traffic needs a rule of its own in the ACL, and rules for all clien
 })
 
 test('a bridge to a denied address does not connect, reports why, and can be changed to another address', async (t) => {
-  const remote = await startBrokerWithApi(t, { set: oneShard })
+  const remote = await remoteBroker()
   const bridge = `server = "mqtt-tcp://10.255.255.1:1883"\nproto_ver = 5\nbackoff_max = 1s`
   const own = await startBridged(t, bridge, { set: [...oneShard, 'node.denied_addresses=[private]'] })
   await untilBridge(own, ({ last_error: why }) => /10\.255\.255\.1 is an address that is not asked/.test(why ?? ''))
@@ -152,7 +157,7 @@ test('the age of the oldest message of a spool is shown also after a restart, wi
 })
 
 test('the remote broker restarts without its data: nothing is lost', async (t) => {
-  const { own, remote, wire } = await pair(t)
+  const { own, remote, wire } = await pair(t, '', { own: bridged })
   const before = await Listener.at(t, remote.port, 'up/#')
   const first = publishNumbered(await client(t, own.port), 'up/least', { qos: 1, from: 0, count: 150 })
   const exact = publishNumbered(await client(t, own.port), 'up/exactly', { qos: 2, from: 0, count: 150 })
@@ -179,7 +184,7 @@ test('the remote broker restarts without its data: nothing is lost', async (t) =
 })
 
 test('a connection that silently fails is noticed by the keep alive, and messages in flight are sent again', async (t) => {
-  const { own, remote, wire } = await pair(t, 'keepalive = 1s')
+  const { own, remote, wire } = await pair(t, 'keepalive = 1s', { own: bridged, remote: remoteBroker })
   const there = await Listener.at(t, remote.port, 'up/#')
   const publisher = await client(t, own.port)
   const first = publishNumbered(publisher, 'up/exactly', { qos: 2, from: 0, count: 150 })

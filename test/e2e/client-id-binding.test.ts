@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
 import { reasonCodes } from '../../src/protocol/index.ts'
-import { startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
+import { shareConfigurableBroker, startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
 import { eventually } from './eventually.ts'
 import { nextMessage } from './transport-guarantees.ts'
 
@@ -19,20 +19,14 @@ const victim = {
 const attacker = { clientId: 'pump-7', username: 'mallory', password: 'own-password', protocolVersion: 5 } as const
 const expiry = { properties: { sessionExpiryInterval: 3_600 } }
 
-async function start(t: TestContext, more: readonly string[] = []): Promise<BrokerWithApi> {
-  return startBrokerWithApi(t, {
-    set: [
-      'node.shards=2',
-      'auth.allow_anonymous=false',
-      'auth.password.pump-7=deep-water',
-      'auth.password.mallory=own-password',
-      'auth.password.plant=press',
-      'flapping_detect={ enable = true, max_count = 3 }',
-      'auth.acl.rules=[{ permit = allow, action = pubsub, topics = ["devices/${clientid}/#"] }, { permit = allow, username = plant, action = publish, topics = ["#"] }]',
-      ...more,
-    ],
-  })
-}
+const settings = [
+  'auth.allow_anonymous=false',
+  'auth.password.pump-7=deep-water',
+  'auth.password.mallory=own-password',
+  'auth.password.plant=press',
+  'auth.acl.rules=[{ permit = allow, action = pubsub, topics = ["devices/${clientid}/#"] }, { permit = allow, username = plant, action = publish, topics = ["#"] }]',
+]
+const configuredBroker = shareConfigurableBroker(['node.shards=2'])
 
 async function connected(t: TestContext, { port }: BrokerWithApi, options: IClientOptions): Promise<MqttClient> {
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { reconnectPeriod: 0, ...options })
@@ -52,7 +46,8 @@ async function outcome(t: TestContext, broker: BrokerWithApi, options: IClientOp
 }
 
 test('a user does not get the connection, the queue or a ban of another by using its client ID', async (t) => {
-  const broker = await start(t)
+  const banning = 'flapping_detect={ enable = true, max_count = 3 }'
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=2', ...settings, banning] })
   const device = await connected(t, broker, { ...victim, ...expiry })
   await device.subscribeAsync('devices/pump-7/#', { qos: 1 })
   const outcomes: unknown[] = []
@@ -88,7 +83,7 @@ test('a user does not get the connection, the queue or a ban of another by using
 })
 
 test('an administrator gives a client ID to another user by ending the session', async (t) => {
-  const broker = await start(t)
+  const broker = await configuredBroker(settings)
   const device = await connected(t, broker, { ...victim, ...expiry })
   await device.endAsync()
   assert.equal(await outcome(t, broker, attacker), reasonCodes.clientIdentifierNotValid)
@@ -99,7 +94,7 @@ test('an administrator gives a client ID to another user by ending the session',
 })
 
 test('with auth.client_id_binding = none a client takes over whatever client ID it names', async (t) => {
-  const broker = await start(t, ['auth.client_id_binding=none'])
+  const broker = await configuredBroker([...settings, 'auth.client_id_binding=none'])
   await connected(t, broker, { ...victim, ...expiry })
   assert.equal(await outcome(t, broker, attacker), 'in')
 })

@@ -6,9 +6,11 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import mqtt from 'mqtt'
 import { shardOf } from '../../src/core/index.ts'
-import { startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
+import { shareConfigurableBroker, startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
 import { eventually } from './eventually.ts'
 import { type Scope, temporaryFolder } from './godwit-process.ts'
+
+const configuredBroker = shareConfigurableBroker(['node.shards=1'])
 
 const options = 'resource_opts={batch_size=10,retry_interval=50ms,health_check_interval=100ms}'
 
@@ -81,14 +83,11 @@ test('what is acknowledged is a line of a file, also after the broker was killed
 })
 
 test('rows of CSV have a header and quoted values', async (t) => {
-  const broker = await startBrokerWithApi(t, {
-    set: [
-      'node.shards=1',
-      'connectors.disk_log.files={filepath="exports/in.csv"}',
-      `actions.disk_log.all={connector=files,parameters={format=csv,template="\${topic},\${payload.text},\${payload.number}",header="topic,text,number"},${options}}`,
-      rule('disk_log:all'),
-    ],
-  })
+  const broker = await configuredBroker([
+    'connectors.disk_log.files={filepath="exports/in.csv"}',
+    `actions.disk_log.all={connector=files,parameters={format=csv,template="\${topic},\${payload.text},\${payload.number}",header="topic,text,number"},${options}}`,
+    rule('disk_log:all'),
+  ])
   const client = await connect(t, broker)
   await client.publishAsync('in/a', JSON.stringify({ number: 1.5, text: 'say "hi", then\ngo' }), { qos: 1 })
   await client.publishAsync('in/b', JSON.stringify({ number: 2 }), { qos: 1 })
@@ -98,17 +97,13 @@ test('rows of CSV have a header and quoted values', async (t) => {
 })
 
 test('an action whose file cannot be written says so, keeps what comes, and writes it when it can', async (t) => {
-  const dataDirectory = await temporaryFolder(t)
-  await writeFile(join(dataDirectory, 'exports'), 'in the way')
-  const broker = await startBrokerWithApi(t, {
-    dataDirectory,
-    set: [
-      'node.shards=1',
-      'connectors.disk_log.files={filepath="exports/in.jsonl"}',
-      `actions.disk_log.all={connector=files,parameters.template="\${payload}",${options}}`,
-      rule('disk_log:all'),
-    ],
-  })
+  const { dataDirectory } = await configuredBroker()
+  await writeFile(join(dataDirectory, 'blocked'), 'in the way')
+  const broker = await configuredBroker([
+    'connectors.disk_log.files={filepath="blocked/in.jsonl"}',
+    `actions.disk_log.all={connector=files,parameters.template="\${payload}",${options}}`,
+    rule('disk_log:all'),
+  ])
   const state = async (): Promise<{ status: string; status_reason: string }> =>
     (await broker.ask('/api/v5/actions/disk_log:all')).json
   await until(async () => (await state()).status === 'disconnected')
@@ -117,20 +112,20 @@ test('an action whose file cannot be written says so, keeps what comes, and writ
   await eventually(async () => {
     const { status, status_reason: reason } = await state()
     assert.equal(status, 'disconnected')
-    assert.match(reason, /exports.*(ENOTDIR|EEXIST)|(ENOTDIR|EEXIST).*exports/)
+    assert.match(reason, /blocked.*(ENOTDIR|EEXIST)|(ENOTDIR|EEXIST).*blocked/)
   })
-  await rm(join(dataDirectory, 'exports'))
-  await until(async () => (await linesIn(join(dataDirectory, 'exports'))).join() === 'kept')
+  await rm(join(dataDirectory, 'blocked'))
+  await until(async () => (await linesIn(join(dataDirectory, 'blocked'))).join() === 'kept')
   await until(async () => (await state()).status === 'connected')
 })
 
 test('over the API a file lies in the data directory or in a directory of node.allowed_directories', async (t) => {
   const allowed = await temporaryFolder(t)
-  const broker = await startBrokerWithApi(t, { set: [`node.allowed_directories=["${allowed}"]`] })
+  const broker = await configuredBroker([`node.allowed_directories=["${allowed}"]`])
   const make = async (name: string, filepath: string): Promise<{ readonly status: number; readonly text: string }> =>
     broker.ask('/api/v5/connectors', { method: 'POST', body: { type: 'disk_log', name, filepath } })
   const outside = await temporaryFolder(t)
-  await mkdir(join(broker.dataDirectory, 'exports'))
+  await mkdir(join(broker.dataDirectory, 'exports'), { recursive: true })
   for (const [name, filepath, status] of [
     ['a', join(outside, 'x.jsonl'), 400],
     ['b', '../x.jsonl', 400],

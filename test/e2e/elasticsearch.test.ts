@@ -5,7 +5,9 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { actionView, deadLettersOf, publishAll, ruleTo, startWith, until } from '../clients/sink-stage.ts'
+import mqtt from 'mqtt'
+import { actionView, deadLettersOf, publishAll, ruleTo, until } from '../clients/sink-stage.ts'
+import { shareConfigurableBroker } from '../management/api.ts'
 import type { Scope } from './godwit-process.ts'
 
 interface Operation {
@@ -76,20 +78,26 @@ function operationsOf(text: string): Operation[] {
 }
 
 const options = 'resource_opts={batch_size=20,retry_interval=50ms,max_retries=1,health_check_interval=100ms}'
-const action = 'elasticsearch:docs'
+const configuredBroker = shareConfigurableBroker(['node.shards=2'])
+let actions = 0
 
+/** An action of its own: metrics and dead letters of another test are not among those of this one. */
 async function startWithStub(t: Scope, parameters: string) {
   const stub = await BulkStub.start(t)
-  const started = await startWith(t, [
+  const name = `docs-${++actions}`
+  const action = `elasticsearch:${name}`
+  const broker = await configuredBroker([
     `connectors.elasticsearch.e={server="127.0.0.1:${stub.port}",authentication={username=u,password=p}}`,
-    `actions.elasticsearch.docs={connector=e,parameters={${parameters}},${options}}`,
+    `actions.elasticsearch.${name}={connector=e,parameters={${parameters}},${options}}`,
     ruleTo(action),
   ])
-  return { stub, ...started }
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0 })
+  t.after(() => client.end(true))
+  return { stub, broker, client, action }
 }
 
 test('documents arrive by index and ID; one that is refused is quarantined alone, one that meets a busy server is sent again', async (t) => {
-  const { stub, broker, client } = await startWithStub(
+  const { stub, broker, client, action } = await startWithStub(
     t,
     'index="r-${payload.number}",id="${payload.number}",doc="${payload}"',
   )
@@ -116,7 +124,7 @@ test('documents arrive by index and ID; one that is refused is quarantined alone
 })
 
 test('a request that is too large is split in halves, and a document that is too large by itself is quarantined', async (t) => {
-  const { stub, broker, client } = await startWithStub(t, 'index=r,id="${payload.number}"')
+  const { stub, broker, client, action } = await startWithStub(t, 'index=r,id="${payload.number}"')
   stub.answerAll = (operations) => (operations.length > 4 || operations.some((each) => idOf(each) === '3') ? 413 : 200)
   await publishAll(client, 0, 30)
   await until(broker, action, async () => new Set(stub.operations.map(idOf)).size === 29)
@@ -124,7 +132,7 @@ test('a request that is too large is split in halves, and a document that is too
 })
 
 test('create without overwrite takes a document that is there for its own; update and delete are said as they are', async (t) => {
-  const { stub, broker, client } = await startWithStub(t, 'index=r,id="${payload.number}",overwrite=false')
+  const { stub, broker, client, action } = await startWithStub(t, 'index=r,id="${payload.number}",overwrite=false')
   stub.answer = () => 409
   await publishAll(client, 0, 3)
   const metrics = async () => (await broker.ask(`/api/v5/actions/${action}/metrics`)).json.metrics
@@ -135,7 +143,7 @@ test('create without overwrite takes a document that is there for its own; updat
     'action=update,index=r,id="${payload.number}",doc="${payload}",doc_as_upsert=true',
   )
   await publishAll(update.client, 0, 1)
-  await until(update.broker, action, async () => update.stub.operations.length === 1)
+  await until(update.broker, update.action, async () => update.stub.operations.length === 1)
   assert.deepEqual(update.stub.operations, [
     {
       name: 'update',
@@ -145,12 +153,12 @@ test('create without overwrite takes a document that is there for its own; updat
   ])
   const erase = await startWithStub(t, 'action=delete,index=r,id="${payload.number}"')
   await publishAll(erase.client, 0, 1)
-  await until(erase.broker, action, async () => erase.stub.operations.length === 1)
+  await until(erase.broker, erase.action, async () => erase.stub.operations.length === 1)
   assert.deepEqual(erase.stub.operations, [{ name: 'delete', place: { _index: 'r', _id: '0' }, document: undefined }])
 })
 
 test('a wrong password is told, and nothing becomes a dead letter for it', async (t) => {
-  const { stub, broker, client } = await startWithStub(t, 'index=r')
+  const { stub, broker, client, action } = await startWithStub(t, 'index=r')
   stub.answerAll = () => 401
   await publishAll(client, 0, 1)
   await until(broker, action, async () => /HTTP status 401/.test((await actionView(broker, action)).status_reason))

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { Agent, type CoapRequestParams, request } from 'coap'
 import type { MqttClient } from 'mqtt'
 import { SnDevice } from '../gateways/sn-device.ts'
-import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { type BrokerWithApi, shareConfigurableBroker, startBrokerWithApi } from '../management/api.ts'
 import { eventually } from './eventually.ts'
 import type { Scope } from './godwit-process.ts'
 import { connected } from './mqtt-client.ts'
@@ -18,13 +18,27 @@ interface Gateways {
   readonly coapPort: number
 }
 
-async function startGateways(t: Scope, more: readonly string[] = []): Promise<Gateways> {
+const configuredBroker = shareConfigurableBroker(['node.shards=2'])
+
+type Start = (settings: readonly string[]) => Promise<BrokerWithApi>
+
+/** For settings that hold after a restart only. */
+const anew =
+  (t: Scope): Start =>
+  (set) =>
+    startBrokerWithApi(t, { set })
+
+async function openGateways(
+  t: Scope,
+  more: readonly string[] = [],
+  start: Start = configuredBroker,
+): Promise<Gateways> {
   const [snPort, coapPort] = [await reservePort(t), await reservePort(t)]
   const binds = [
     `gateway.mqttsn.listeners.udp.default.bind="127.0.0.1:${snPort}"`,
     `gateway.coap.listeners.udp.default.bind="127.0.0.1:${coapPort}"`,
   ]
-  return { broker: await startBrokerWithApi(t, { set: ['node.shards=2', ...binds, ...more] }), snPort, coapPort }
+  return { broker: await start([...binds, ...more]), snPort, coapPort }
 }
 
 /** The code of the response. */
@@ -51,7 +65,7 @@ function connectionOf(clientId: string): CoapRequestParams {
 }
 
 test('[F1] a banned client ID is refused over MQTT-SN and CoAP', async (t) => {
-  const { broker, snPort, coapPort } = await startGateways(t)
+  const { broker, snPort, coapPort } = await openGateways(t)
   const body = { as: 'clientid', who: 'device-1' }
   assert.equal((await broker.ask('/api/v4/banned', { method: 'POST', body })).status, 200)
   const device = await SnDevice.at(t, snPort)
@@ -63,7 +77,7 @@ test('[F1] a banned client ID is refused over MQTT-SN and CoAP', async (t) => {
 })
 
 test('[F1] an MQTT client with the client ID of a device takes over its session, and the device is told', async (t) => {
-  const { broker, snPort } = await startGateways(t)
+  const { broker, snPort } = await openGateways(t)
   const device = await SnDevice.at(t, snPort)
   await device.connected('meter')
   const client = await connected(t, broker, { clientId: 'meter' })
@@ -80,7 +94,7 @@ test('[F1] an MQTT client with the client ID of a device takes over its session,
 })
 
 test('[F1] a device and an MQTT client share a subscription: each message goes to one of them', async (t) => {
-  const { broker, snPort } = await startGateways(t, ['node.shards=1'])
+  const { broker, snPort } = await openGateways(t, ['node.shards=1'], anew(t))
   const device = await SnDevice.at(t, snPort)
   await device.connected('meter')
   await device.register('jobs')
@@ -106,7 +120,7 @@ test('[F1] a device and an MQTT client share a subscription: each message goes t
 test('[F1] a device of a listener with a namespace belongs to it', async (t) => {
   const namespaces = ['namespaces.enable=true', 'namespaces.username="${namespace}/*"']
   const listener = 'gateway.mqttsn.listeners.udp.default.namespace=plant'
-  const { broker, snPort } = await startGateways(t, [...namespaces, listener])
+  const { broker, snPort } = await openGateways(t, ['node.shards=2', ...namespaces, listener], anew(t))
   const inside = await connected(t, broker, { clientId: 'inside', username: 'plant/reader' })
   const outside = await connected(t, broker, { clientId: 'outside' })
   await Promise.all([inside, outside].map((client) => client.subscribeAsync('#', { qos: 1 })))
@@ -121,7 +135,7 @@ test('[F1] a device of a listener with a namespace belongs to it', async (t) => 
 })
 
 test('[F1] a mount point is before the topics of a gateway for others, and not for its devices', async (t) => {
-  const { broker, snPort } = await startGateways(t, ['gateway.mqttsn.mountpoint="plant/"'])
+  const { broker, snPort } = await openGateways(t, ['gateway.mqttsn.mountpoint="plant/"'])
   const client = await connected(t, broker, { clientId: 'watcher' })
   await client.subscribeAsync('#', { qos: 1 })
   const heard = topicsOf(client)

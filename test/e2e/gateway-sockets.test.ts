@@ -7,21 +7,32 @@ import { once } from 'node:events'
 import { test, type TestContext } from 'node:test'
 import mqtt from 'mqtt'
 import { SnDevice } from '../gateways/sn-device.ts'
-import { startBrokerWithApi } from '../management/api.ts'
+import { shareConfigurableBroker, startBrokerWithApi } from '../management/api.ts'
 import { eventually } from './eventually.ts'
 import { endWith, godwitProgram, temporaryFolder, WatchedProcess } from './godwit-process.ts'
 import { reservePort } from './reserve-port.ts'
 
 const devices = 40
 
-async function start(t: TestContext, more: readonly string[], host = '127.0.0.1') {
+/** One broker for each number of shards. */
+const configuredBrokers = {
+  1: shareConfigurableBroker(['node.shards=1']),
+  2: shareConfigurableBroker(['node.shards=2']),
+  3: shareConfigurableBroker(['node.shards=3']),
+} as const
+
+const bindOf = (port: number, host = '127.0.0.1'): string =>
+  `gateway.mqttsn.listeners.udp.default.bind="${host}:${port}"`
+
+/** A gateway on a port of its own. */
+async function open(t: TestContext, shards: 1 | 2 | 3, more: readonly string[], host?: string) {
   const port = await reservePort(t)
-  const bind = `gateway.mqttsn.listeners.udp.default.bind="${host}:${port}"`
-  return { broker: await startBrokerWithApi(t, { set: [bind, ...more] }), port }
+  return { broker: await configuredBrokers[shards]([bindOf(port, host), ...more]), port }
 }
 
 test('[F8] devices on many ports are served by all shards, and sleeping ones are found from new ports', async (t) => {
-  const { broker, port } = await start(t, ['node.shards=3'])
+  const port = await reservePort(t)
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=3', bindOf(port)] })
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => client.endAsync(true))
   const values = new Set<string>()
@@ -68,7 +79,7 @@ test('[F7, F8] one shard opens a DTLS socket, also beside a UDP socket of the sa
   const socket = 'gateway.mqttsn.listeners.dtls.default'
   const key = '7369787465656e2d627974652d6b6579'
   const secure = [`${socket}.bind="127.0.0.1:${dtlsPort}"`, `${socket}.dtls_options.psk=["meter:${key}"]`]
-  const { broker } = await start(t, ['node.shards=3', ...secure])
+  const { broker } = await open(t, 3, secure)
   const [gateway] = (await broker.ask('/api/v5/gateways?status=running')).json
   const states = gateway.listeners.map(({ type, running }: { type: string; running: boolean }) => `${type} ${running}`)
   assert.deepEqual(states.toSorted(), ['dtls true', 'udp true'])
@@ -76,7 +87,7 @@ test('[F7, F8] one shard opens a DTLS socket, also beside a UDP socket of the sa
 
 test('[F3] SEARCHGW is answered in a multicast group', async (t) => {
   const group = '239.255.18.84'
-  const { port } = await start(t, ['node.shards=2', `gateway.mqttsn.multicast="${group}"`])
+  const { port } = await open(t, 2, [`gateway.mqttsn.multicast="${group}"`])
   const socket = createSocket('udp4')
   t.after(() => socket.close())
   socket.bind(0, '127.0.0.1')
@@ -89,7 +100,7 @@ test('[F3] SEARCHGW is answered in a multicast group', async (t) => {
 
 test('[F3] with broadcast, ADVERTISE is sent to all hosts of the network at each advertise_interval', async (t) => {
   const settings = ['gateway.mqttsn.broadcast=true', 'gateway.mqttsn.advertise_interval="1s"']
-  const { port } = await start(t, ['node.shards=2', ...settings])
+  const { port } = await open(t, 2, settings)
   const socket = createSocket('udp4')
   t.after(() => socket.close())
   socket.bind(port, '127.255.255.255')
@@ -101,7 +112,7 @@ test('[F3] with broadcast, ADVERTISE is sent to all hosts of the network at each
 
 test('[F2] access_rules of a UDP listener decide which addresses are answered', async (t) => {
   const rules = 'gateway.mqttsn.listeners.udp.default.access_rules=["deny 127.0.0.2","allow all"]'
-  const { port } = await start(t, ['node.shards=1', rules])
+  const { port } = await open(t, 1, [rules])
   const [denied, allowed] = await Promise.all(
     ['127.0.0.2', '127.0.0.1'].map(async (address) => {
       const socket = createSocket('udp4')
@@ -124,7 +135,7 @@ test('[F2] access_rules of a UDP listener decide which addresses are answered', 
 })
 
 test('[F8] a gateway receives over IPv6', async (t) => {
-  const { port } = await start(t, ['node.shards=2'], '[::1]')
+  const { port } = await open(t, 2, [], '[::1]')
   const socket = createSocket('udp6')
   t.after(() => socket.close())
   socket.send(Buffer.concat([Buffer.of(9, 4, 4, 1, 0, 60), Buffer.from('dev')]), port, '::1')
@@ -139,14 +150,14 @@ async function codeOf(device: SnDevice, clientId: string): Promise<number | unde
 }
 
 test('[F2] clients beyond max_connections are told about congestion', async (t) => {
-  const { port } = await start(t, ['node.shards=1', 'gateway.mqttsn.listeners.udp.default.max_connections=2'])
+  const { port } = await open(t, 1, ['gateway.mqttsn.listeners.udp.default.max_connections=2'])
   const codes: (number | undefined)[] = []
   for (const name of ['one', 'two', 'three']) codes.push(await codeOf(await SnDevice.at(t, port), name))
   assert.deepEqual(codes, [0, 0, 1])
 })
 
 test('[F2] clients beyond max_conn_rate are told about congestion', async (t) => {
-  const { port } = await start(t, ['node.shards=1', 'gateway.mqttsn.listeners.udp.default.max_conn_rate="2/s"'])
+  const { port } = await open(t, 1, ['gateway.mqttsn.listeners.udp.default.max_conn_rate="2/s"'])
   const codes: (number | undefined)[] = []
   const begunMs = performance.now()
   // On a slow machine the rate allows more than two of the first three.
@@ -196,9 +207,9 @@ for (const shards of [1, 2]) {
   })
 }
 
-for (const shards of [1, 3]) {
+for (const shards of [1, 3] as const) {
   test(`[2.0] clients of MQTT-SN 2.0 and 1.2 share a socket (${shards} shards)`, async (t) => {
-    const { broker, port } = await start(t, [`node.shards=${shards}`, 'gateway.mqttsn.protocol_2=true'])
+    const { broker, port } = await open(t, shards, ['gateway.mqttsn.protocol_2=true'])
     const old = await SnDevice.at(t, port)
     await old.connected('old')
     await old.subscribe('plant/value', { flags: 0x20 })

@@ -14,11 +14,11 @@ import {
   endWith,
   godwitProgram,
   portOf,
-  runGodwit,
   startBroker,
   temporaryFolder,
   WatchedProcess,
 } from './godwit-process.ts'
+import { runHere } from '../cli/run-here.ts'
 import { happening, nextMessage } from './transport-guarantees.ts'
 
 const authority = new Authority('The test authority')
@@ -76,10 +76,10 @@ test('a certificate that cannot be used is one line with key and file, and the e
   const folder = await temporaryFolder(t)
   await write(folder, { certificate: server.certificate, key: renewed.key })
   const words = settingsIn(folder).flatMap((setting) => ['--set', setting])
-  const godwit = runGodwit(t, ['start', '--data', await temporaryFolder(t), ...words])
-  assert.equal(await godwit.ended, 1)
+  const { code, errors } = await runHere(['start', '--data', await temporaryFolder(t), ...words])
+  assert.equal(code, 1)
   assert.match(
-    godwit.errors,
+    errors,
     /^godwit: listeners\.ssl\.keyfile: \S+key\.pem is not the key of the certificate in \S+cert\.pem[^\n]*\n$/,
   )
 })
@@ -89,9 +89,9 @@ test('[bad-input 28] client verification that no certificate or every certificat
   await write(folder, server)
   await writeFile(join(folder, 'ca.pem'), 'not an authority')
   const words = settingsIn(folder, ['verify_peer=true']).flatMap((setting) => ['--set', setting])
-  const godwit = runGodwit(t, ['start', '--data', await temporaryFolder(t), ...words])
-  assert.equal(await godwit.ended, 1)
-  assert.match(godwit.errors, /^godwit: listeners\.ssl\.cacertfile: \S+ca\.pem holds no whole PEM block/)
+  const { code, errors } = await runHere(['start', '--data', await temporaryFolder(t), ...words])
+  assert.equal(code, 1)
+  assert.match(errors, /^godwit: listeners\.ssl\.cacertfile: \S+ca\.pem holds no whole PEM block/)
 })
 
 test('a client id from the certificate counts, whatever CONNECT says', async (t) => {

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import mqtt from 'mqtt'
 import { CoapDevice, type Heard } from '../gateways/coap-device.ts'
-import { startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
+import { shareConfigurableBroker, startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
 import { eventually } from './eventually.ts'
 import type { Scope } from './godwit-process.ts'
 import { reservePort } from './reserve-port.ts'
@@ -22,6 +22,15 @@ async function startGateway(t: Scope, more: readonly string[] = [], dataDirector
     set: [`gateway.lwm2m.listeners.udp.default.bind=127.0.0.1:${gatewayPort}`, 'node.shards=2', ...more],
   })
   return Object.assign(broker, { gatewayPort })
+}
+
+const configuredBroker = shareConfigurableBroker(['node.shards=2'])
+
+/** As `startGateway`, at a broker that other tests use as well. */
+async function openGateway(t: Scope, more: readonly string[] = []): Promise<Started> {
+  const gatewayPort = await reservePort(t)
+  const bind = `gateway.lwm2m.listeners.udp.default.bind="127.0.0.1:${gatewayPort}"`
+  return { ...(await configuredBroker([bind, ...more])), gatewayPort }
 }
 
 /** What a device says, as JSON. */
@@ -80,7 +89,7 @@ async function operator(
 }
 
 test('[F5] a device registers, is listed as LwM2M, is read and observed, and leaves', async (t) => {
-  const broker = await startGateway(t)
+  const broker = await openGateway(t)
   const { client, next: told } = await operator(t, broker.port)
   const { device, next } = await deviceAt(t, broker.gatewayPort)
   device.request(2, 'rd', 'ep=meter-1&lt=300&lwm2m=1.1', '</1/0>,</3/0>')
@@ -148,7 +157,7 @@ test('[F5] commands for a device in queue mode wait for it, also over a restart 
 })
 
 test('[F1] access rules count: a device without the right to its topics is not read, and a wrong password is 4.01', async (t) => {
-  const broker = await startGateway(t, ['auth.allow_anonymous=false'])
+  const broker = await openGateway(t, ['auth.allow_anonymous=false'])
   const { device, next } = await deviceAt(t, broker.gatewayPort)
   device.request(2, 'rd', 'ep=meter-1&imei=u&password=wrong', '</3/0>')
   assert.equal((await next()).code, '4.01')

@@ -6,7 +6,8 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import mqtt, { type IClientOptions, type IConnackPacket, type IDisconnectPacket, type MqttClient } from 'mqtt'
-import { type Broker, shared, startBroker } from './godwit-process.ts'
+import { shareConfigurableBroker } from '../management/api.ts'
+import { type Broker, startBroker } from './godwit-process.ts'
 import { happening } from './transport-guarantees.ts'
 
 async function connected(t: TestContext, broker: Broker, options: IClientOptions): Promise<MqttClient> {
@@ -17,7 +18,7 @@ async function connected(t: TestContext, broker: Broker, options: IClientOptions
 }
 
 /** For those that leave nothing behind. */
-const sharedBroker = shared((scope) => startBroker(scope))
+const configuredBroker = shareConfigurableBroker()
 
 const durable = {
   protocolVersion: 5,
@@ -27,7 +28,7 @@ const durable = {
 } as const
 
 for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-  test(`what was acknowledged for a sleeping client outlives ${signal}`, async (t) => {
+  test(`what was acknowledged for a sleeping client outlives ${signal}, of which MQTT 5 clients are told where it can be`, async (t) => {
     const broker = await startBroker(t)
     const sleeper = await connected(t, broker, durable)
     await sleeper.subscribeAsync('night/#', { qos: 2 })
@@ -36,7 +37,13 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     await publisher.publishAsync('night/1', 'at least once', { qos: 1 })
     await publisher.publishAsync('night/2', 'exactly once', { qos: 2 })
     await publisher.publishAsync('morning', 'retained', { qos: 1, retain: true })
-    await broker.process.stop(signal)
+    const informed = await connected(t, broker, { protocolVersion: 5, clientId: 'last-guest' })
+    const told = happening(informed, 'disconnect')
+    const code = await broker.process.stop(signal)
+    if (signal === 'SIGTERM') {
+      assert.equal(((await told)[0] as IDisconnectPacket).reasonCode, 0x8b)
+      assert.equal(code, 0)
+    }
 
     const reborn = await startBroker(t, { dataDirectory: broker.dataDirectory })
     const seen: string[] = []
@@ -57,17 +64,7 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
   })
 }
 
-test('a stop tells MQTT 5 clients why, closes the store and ends with 0', async (t) => {
-  const broker = await startBroker(t)
-  const client = await connected(t, broker, { protocolVersion: 5, clientId: 'last-guest' })
-  const told = happening(client, 'disconnect')
-  const code = broker.process.stop('SIGTERM')
-  const [packet] = await told
-  assert.equal((packet as IDisconnectPacket).reasonCode, 0x8b)
-  assert.equal(await code, 0)
-})
-
-test('only the system user of the broker can read its files', async (t) => {
+test('only the system user of the broker can read its files; a stop with SIGINT ends with 0', async (t) => {
   const broker = await startBroker(t, { set: ['log.to=[file]'] })
   const publisher = await connected(t, broker, { clientId: 'publisher' })
   await publisher.publishAsync('secret', 'kept', { qos: 1, retain: true })
@@ -78,23 +75,20 @@ test('only the system user of the broker can read its files', async (t) => {
     const found = statSync(join(broker.dataDirectory, file), { throwIfNoEntry: false })
     if (found !== undefined) assert.equal(found.mode & 0o077, 0, file)
   }
-})
-
-test('a stop without clients, and one with SIGINT, end with 0 too', async (t) => {
-  const broker = await startBroker(t)
+  await publisher.endAsync()
   assert.equal(await broker.process.stop('SIGINT'), 0)
 })
 
 test('anonymous clients are let in on loopback unless that is forbidden', async (t) => {
-  const open = await sharedBroker()
+  const open = await configuredBroker()
   await connected(t, open, { clientId: 'anybody' })
-  const shut = await startBroker(t, { set: ['auth.allow_anonymous=false'] })
+  const shut = await configuredBroker(['auth.allow_anonymous=false'])
   const refused = mqtt.connectAsync(`mqtt://127.0.0.1:${shut.port}`, { protocolVersion: 5, reconnectPeriod: 0 })
   await assert.rejects(refused, { code: 0x87 })
 })
 
 test('a client whose connection is taken over receives DISCONNECT with the reason', async (t) => {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker()
   const first = await connected(t, broker, { protocolVersion: 5, clientId: 'twin' })
   const told = happening(first, 'disconnect')
   await connected(t, broker, { protocolVersion: 5, clientId: 'twin' })
@@ -103,7 +97,7 @@ test('a client whose connection is taken over receives DISCONNECT with the reaso
 })
 
 test('members of a shared group take turns and no member gets a duplicate', async (t) => {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker()
   const seen: string[] = []
   const { promise: all, resolve: resolveAll } = Promise.withResolvers<void>()
   for (const name of ['a', 'b']) {

@@ -2,33 +2,35 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  actionView,
-  deadLettersOf,
-  hasAllNumbers,
-  publishAll,
-  ruleTo,
-  startWith,
-  until,
-} from '../clients/sink-stage.ts'
+import mqtt from 'mqtt'
+import { actionView, deadLettersOf, hasAllNumbers, publishAll, ruleTo, until } from '../clients/sink-stage.ts'
+import { shareConfigurableBroker } from '../management/api.ts'
+import type { Scope } from './godwit-process.ts'
 import { MongodbStub } from './mongodb-stub.ts'
 
-const action = 'mongodb:documents'
 const options =
   'resource_opts={batch_size=20,retry_interval=100ms,max_retries=1,request_timeout=20s,health_check_interval=200ms}'
 
-const configuration = (port: number, parameters: string): readonly string[] => [
-  `connectors.mongodb.plant={parameters={server="127.0.0.1:${port}"},database=plant,connect_timeout=1s}`,
-  `actions.mongodb.documents={connector=plant,parameters={${parameters}},${options}}`,
-  ruleTo(action),
-]
+const configuredBroker = shareConfigurableBroker(['node.shards=2'])
+
+/** Metrics and dead letters of an action stay when it is removed, so each test has an action of its own. */
+async function brokerWith(t: Scope, action: string, port: number, parameters: string) {
+  const [, name = ''] = action.split(':')
+  const broker = await configuredBroker([
+    `connectors.mongodb.plant={parameters={server="127.0.0.1:${port}"},database=plant,connect_timeout=1s}`,
+    `actions.mongodb.${name}={connector=plant,parameters={${parameters}},${options}}`,
+    ruleTo(action),
+  ])
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0 })
+  t.after(() => client.end(true))
+  return { broker, client }
+}
 
 test('each document is there once, though the server is away, and ends connections without an answer', async (t) => {
   const stub = await MongodbStub.start(t)
-  const { broker, client } = await startWith(
-    t,
-    configuration(stub.port, 'collection="readings_${qos}",payload_template="${payload}"'),
-  )
+  const action = 'mongodb:documents'
+  const parameters = 'collection="readings_${qos}",payload_template="${payload}"'
+  const { broker, client } = await brokerWith(t, action, stub.port, parameters)
   await publishAll(client, 0, 50)
   let inserts = 0
   stub.answers = () => ++inserts % 3 !== 0
@@ -55,10 +57,9 @@ test('each document is there once, though the server is away, and ends connectio
 
 test('a document that MongoDB refuses becomes a dead letter, and the others arrive', async (t) => {
   const stub = await MongodbStub.start(t)
-  const { broker, client } = await startWith(
-    t,
-    configuration(stub.port, 'collection=all,payload_template="${payload}"'),
-  )
+  const action = 'mongodb:refused'
+  const parameters = 'collection=all,payload_template="${payload}"'
+  const { broker, client } = await brokerWith(t, action, stub.port, parameters)
   const publish = (document: object): Promise<unknown> =>
     client.publishAsync('readings/1', JSON.stringify(document), { qos: 1 })
   await publish({ number: 5, at: { $date: 'no date' } })

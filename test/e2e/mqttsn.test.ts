@@ -5,24 +5,26 @@ import { describe, test } from 'node:test'
 import mqtt from 'mqtt'
 import { SnDevice } from '../gateways/sn-device.ts'
 import { startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
-import type { Scope } from './godwit-process.ts'
+import { type Scope, shared } from './godwit-process.ts'
 import { reservePort } from './reserve-port.ts'
 
 interface Started extends BrokerWithApi {
   readonly snPort: number
 }
 
-async function startGateway(t: Scope, more: readonly string[] = [], data?: string): Promise<Started> {
-  const snPort = await reservePort(t)
-  const broker = await startBrokerWithApi(t, {
-    ...(data === undefined ? {} : { dataDirectory: data }),
-    set: [
+/** One broker for each number of shards. Each test has topics and devices of its own. */
+const sharedBrokers = { 1: shareGateway(1), 3: shareGateway(3) } as const
+
+function shareGateway(shards: number): () => Promise<Started> {
+  return shared(async (scope) => {
+    const snPort = await reservePort(scope)
+    const set = [
       `gateway.mqttsn.listeners.udp.default.bind=127.0.0.1:${snPort}`,
       'gateway.mqttsn.predefined=[{id=5,topic="pre/defined"}]',
-      ...more,
-    ],
+      `node.shards=${shards}`,
+    ]
+    return Object.assign(await startBrokerWithApi(scope, { set }), { snPort })
   })
-  return Object.assign(broker, { snPort })
 }
 
 async function mqttClient(t: Scope, port: number, clientId?: string): Promise<mqtt.MqttClient> {
@@ -40,12 +42,12 @@ function nextMessage(client: mqtt.MqttClient): Promise<{ topic: string; payload:
   )
 }
 
-for (const shards of [1, 3]) {
+for (const shards of [1, 3] as const) {
   describe(`[F3] MQTT-SN with ${shards} shard(s)`, () => {
     test('publishes at QoS 0, 1 and 2 and with predefined, short and registered topics', async (t) => {
-      const broker = await startGateway(t, [`node.shards=${shards}`])
+      const broker = await sharedBrokers[shards]()
       const listener = await mqttClient(t, broker.port)
-      await listener.subscribeAsync('#', { qos: 2 })
+      await listener.subscribeAsync(['plant/#', 'pre/#', 'ab'], { qos: 2 })
       const device = await SnDevice.at(t, broker.snPort)
       await device.connected('device-1')
       const id = await device.register('plant/temperature')
@@ -77,7 +79,7 @@ for (const shards of [1, 3]) {
     })
 
     test('subscribes, is told topic ids by REGISTER, and gets retained messages', async (t) => {
-      const broker = await startGateway(t, [`node.shards=${shards}`])
+      const broker = await sharedBrokers[shards]()
       const publisher = await mqttClient(t, broker.port)
       await publisher.publishAsync('kept/one', 'old', { retain: true, qos: 1 })
       const device = await SnDevice.at(t, broker.snPort)
@@ -106,7 +108,7 @@ for (const shards of [1, 3]) {
     })
 
     test('a sleeping client gets what has waited when it pings, also from another port', async (t) => {
-      const broker = await startGateway(t, [`node.shards=${shards}`])
+      const broker = await sharedBrokers[shards]()
       const publisher = await mqttClient(t, broker.port)
       const device = await SnDevice.at(t, broker.snPort)
       await device.connected('sleeper', { flags: 0 })
@@ -140,7 +142,7 @@ for (const shards of [1, 3]) {
 }
 
 test('[F3] a will is published when the device is silent, and not when it says goodbye', async (t) => {
-  const broker = await startGateway(t)
+  const broker = await sharedBrokers[3]()
   const listener = await mqttClient(t, broker.port)
   await listener.subscribeAsync('wills/#', { qos: 1 })
   const device = await SnDevice.at(t, broker.snPort)
@@ -156,7 +158,7 @@ test('[F3] a will is published when the device is silent, and not when it says g
 })
 
 test('[F3] a clean session goes on when its will changes, with what is not acknowledged', async (t) => {
-  const broker = await startGateway(t)
+  const broker = await sharedBrokers[3]()
   const publisher = await mqttClient(t, broker.port)
   const device = await SnDevice.at(t, broker.snPort)
   await device.connected('changing')
@@ -176,9 +178,9 @@ test('[F3] a clean session goes on when its will changes, with what is not ackno
 })
 
 test('[F3] discovery, QoS -1, unauthenticated clients and broken datagrams', async (t) => {
-  const broker = await startGateway(t)
+  const broker = await sharedBrokers[3]()
   const listener = await mqttClient(t, broker.port)
-  await listener.subscribeAsync('#')
+  await listener.subscribeAsync('pre/#')
   const device = await SnDevice.at(t, broker.snPort)
   device.send(0x01, [0])
   assert.deepEqual(await device.expect('gwinfo'), Buffer.from([1]))
@@ -194,7 +196,7 @@ test('[F3] discovery, QoS -1, unauthenticated clients and broken datagrams', asy
 })
 
 test('[F3] a second client with the same id takes over, and the first is told', async (t) => {
-  const broker = await startGateway(t)
+  const broker = await sharedBrokers[3]()
   const one = await SnDevice.at(t, broker.snPort)
   const two = await SnDevice.at(t, broker.snPort)
   await one.connected('same')

@@ -5,9 +5,12 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import mqtt from 'mqtt'
-import { startBrokerWithApi } from '../management/api.ts'
+import { shareBrokerWithApi, shareConfigurableBroker } from '../management/api.ts'
 import { eventually } from './eventually.ts'
-import { runGodwit, type Scope, startBroker, temporaryFolder } from './godwit-process.ts'
+import { type Scope, temporaryFolder } from './godwit-process.ts'
+
+const configuredBroker = shareConfigurableBroker()
+const remoteBroker = shareBrokerWithApi({ set: ['node.shards=1'] })
 
 async function connect(t: Scope, port: number): Promise<mqtt.MqttClient> {
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { reconnectPeriod: 0, clientId: 'kiln' })
@@ -39,7 +42,7 @@ test('rules.sqlite creates its tables and writes the selected fields, also from 
     '{sql="SELECT topic, payload FROM \\"abc\\"",table=broker1}',
     '{sql="SELECT * FROM \\"all\\"",table=everything}',
   ]
-  const broker = await startBrokerWithApi(t, { set: [`rules.sqlite={path="${file}",rules=[${rules.join(',')}]}`] })
+  const broker = await configuredBroker([`rules.sqlite={path="${file}",rules=[${rules.join(',')}]}`])
   const client = await connect(t, broker.port)
   await client.publishAsync('in/1', '{"x":{"y":11},"z":"a"}', { qos: 1 })
   await client.publishAsync('in/1', '{"x":{"y":9},"z":"a"}', { qos: 1 })
@@ -69,14 +72,14 @@ test('rules.sqlite creates its tables and writes the selected fields, also from 
 })
 
 test('rules.repub sends all columns to the topic of another broker', async (t) => {
-  const remote = await startBroker(t)
+  const remote = await remoteBroker()
   const reader = await connect(t, remote.port)
   const received = new Promise<string>((resolve) =>
     reader.once('message', (topic, payload) => resolve(`${topic} ${payload.toString()}`)),
   )
   await reader.subscribeAsync('topic/repub1', { qos: 1 })
   const rule = `{server="mqtt-tcp://127.0.0.1:${remote.port}",topic="topic/repub1",proto_ver=4,clientid=repub_client1,keepalive=60s,clean_start=true,username=username,password=passwd,sql="SELECT topic, payload FROM \\"abc\\""}`
-  const broker = await startBrokerWithApi(t, { set: [`rules.repub.rules=[${rule}]`] })
+  const broker = await configuredBroker([`rules.repub.rules=[${rule}]`])
   const client = await connect(t, broker.port)
   await client.publishAsync('abc', 'aaa', { qos: 0 })
   assert.equal(await received, 'topic/repub1 {"topic":"abc","payload":"aaa"}')
@@ -85,7 +88,7 @@ test('rules.repub sends all columns to the topic of another broker', async (t) =
   assert.equal(JSON.stringify(json).includes('passwd'), false)
 })
 
-test('mistakes in the section are named by their key', async (t) => {
+test('mistakes in the section are named by their key', async () => {
   const wrong: readonly (readonly [setting: string, message: RegExp])[] = [
     ['rules.sqlite.rules=[{sql="SELECT nothing",table=a}]', /rules\.sqlite\.rules\.0\.sql/],
     ['rules.sqlite.rules=[{sql="SELECT * FROM a",table="a b"}]', /rules\.sqlite\.rules\.0\.table: write the name/],
@@ -96,37 +99,35 @@ test('mistakes in the section are named by their key', async (t) => {
       /rules\.repub\.rules\.0\.server: "ws:\/\/h\/mqtt" is no address/,
     ],
   ]
+  const broker = await configuredBroker()
   for (const [setting, message] of wrong) {
-    const folder = await temporaryFolder(t)
-    const set = ['listeners.tcp.bind="127.0.0.1:0"', 'http_server.port=0', setting].flatMap((one) => ['--set', one])
-    const godwit = runGodwit(t, ['start', '--data', folder, ...set])
-    assert.notEqual(await godwit.ended, 0)
-    assert.match(godwit.errors + godwit.output, message)
+    const refused = await broker.ask('/api/v4/config_update', { method: 'POST', body: setting })
+    assert.equal(refused.status, 400)
+    assert.match(refused.json.message, message)
   }
 })
 
 test('the API of NanoMQ creates rules that write to SQLite, and that republish', async (t) => {
-  const remote = await startBroker(t)
+  const remote = await remoteBroker()
   const reader = await connect(t, remote.port)
   const received = new Promise<string>((resolve) => reader.once('message', (topic) => resolve(topic)))
   await reader.subscribeAsync('there', { qos: 1 })
-  const dataDirectory = await temporaryFolder(t)
-  const broker = await startBrokerWithApi(t, { dataDirectory })
+  const broker = await configuredBroker()
   const address = `mqtt-tcp://127.0.0.1:${remote.port}`
   const actions = [
-    { name: 'sqlite', params: { table: 'broker' } },
+    { name: 'sqlite', params: { table: 'made' } },
     { name: 'repub', params: { topic: 'there', address, proto_ver: 4, keepalive: 60, clean_start: true } },
   ]
   const created = await broker.ask('/api/v4/rules', {
     method: 'POST',
-    body: { rawsql: 'SELECT topic, payload FROM "abc"', actions, enabled: true, description: '' },
+    body: { rawsql: 'SELECT topic, payload FROM "made"', actions, enabled: true, description: '' },
   })
   assert.equal(created.json.code, 0, created.text)
   const client = await connect(t, broker.port)
-  await client.publishAsync('abc', 'aaa', { qos: 1 })
+  await client.publishAsync('made', 'aaa', { qos: 1 })
   assert.deepEqual(
-    { ...(await rowsOf(join(dataDirectory, 'rule_engine.db'), 'broker', 1))[0] },
-    { topic: 'abc', payload: 'aaa' },
+    { ...(await rowsOf(join(broker.dataDirectory, 'rule_engine.db'), 'made', 1))[0] },
+    { topic: 'made', payload: 'aaa' },
   )
   assert.equal(await received, 'there')
 })

@@ -1,18 +1,17 @@
 // Rules of events in the real program, with several shards and real clients.
 
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import mqtt from 'mqtt'
 import { eventually } from './eventually.ts'
-import { startBroker, type Scope, temporaryFolder } from './godwit-process.ts'
+import { shareConfigurableBroker } from '../management/api.ts'
+import type { Scope } from './godwit-process.ts'
 import { HttpService } from './http-service.ts'
 
+const configuredBroker = shareConfigurableBroker(['node.shards=3'])
+
 async function brokerWith(t: Scope, configuration: string) {
-  const dataDirectory = await temporaryFolder(t)
-  await writeFile(join(dataDirectory, 'godwit.conf'), configuration)
-  const broker = await startBroker(t, { dataDirectory, set: ['node.shards=3'] })
+  const broker = await configuredBroker([configuration])
   const connect = async (clientId: string, options: mqtt.IClientOptions = {}) => {
     const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, {
       clientId,

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import mqtt from 'mqtt'
-import { startBrokerWithApi } from '../management/api.ts'
+import { shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 import { HttpService } from './http-service.ts'
 
 test('what the API creates runs at once, shows its counters, outlives a restart and can be deleted', async (t) => {
@@ -72,8 +72,10 @@ test('what the API creates runs at once, shows its counters, outlives a restart 
   assert.deepEqual((await again.ask('/api/v5/actions')).json, [])
 })
 
-test('SQL is tested on sample data', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+const sharedBroker = shareBrokerWithApi({ set: ['node.shards=1'] })
+
+test('SQL is tested on sample data', async () => {
+  const broker = await sharedBroker()
   const run = (sql: string, context: object) =>
     broker.ask('/api/v5/rule_test', { method: 'POST', body: { sql, context } })
   const sql = 'SELECT payload.t AS t FROM "a/#" WHERE t > 20'
@@ -82,8 +84,8 @@ test('SQL is tested on sample data', async (t) => {
   assert.equal((await run('SELECT', {})).status, 400)
 })
 
-test('connectors and actions as EMQX writes them are taken, and what has no effect is not shown unless it was written', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+test('connectors and actions as EMQX writes them are taken, and what has no effect is not shown unless it was written', async () => {
+  const broker = await sharedBroker()
   const post = (path: string, body: object) => broker.ask(`/api/v5${path}`, { method: 'POST', body })
   const resource_opts = { health_check_interval: '15s', start_timeout: '5s', start_after_created: true }
   const connector = await post('/connectors', {

@@ -5,8 +5,12 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import mqtt from 'mqtt'
-import { type Broker, runGodwit, type Scope, startBroker, temporaryFolder } from './godwit-process.ts'
+import { type Broker, type Scope, startBroker, temporaryFolder } from './godwit-process.ts'
+import { runHere } from '../cli/run-here.ts'
+import { shareConfigurableBroker } from '../management/api.ts'
 import { HttpService } from './http-service.ts'
+
+const configuredBroker = shareConfigurableBroker(['node.shards=2'])
 
 async function startWith(t: Scope, configuration: string, set: readonly string[] = []): Promise<Broker> {
   const dataDirectory = await temporaryFolder(t)
@@ -43,13 +47,12 @@ const url = (port: number): string => `mqtt://127.0.0.1:${port}`
 
 describe('a rule that republishes', () => {
   test('publishes each result with the QoS of the message, and nothing where WHERE is false', async (t) => {
-    const broker = await startWith(
-      t,
+    const broker = await configuredBroker([
       `rule_engine.rules.warm {
         sql = """SELECT payload.t AS t, clientid FROM "sensors/#" WHERE t > 20"""
         actions = [{ function = republish, args { topic = "warm/\${clientid}", payload = "\${t}" } }]
       }`,
-    )
+    ])
     const { messages, until } = await subscribed(t, broker, 'warm/#')
     const publisher = await connect(t, broker, 'kiln')
     await publisher.publishAsync('sensors/a', '{"t":21}', { qos: 1 })
@@ -66,14 +69,13 @@ describe('a rule that republishes', () => {
   })
 
   test('does not run for what it publishes itself, and two rules end after one round', async (t) => {
-    const broker = await startWith(
-      t,
+    const broker = await configuredBroker([
       `rule_engine.rules {
         own { sql = """SELECT * FROM "own/#" """, actions = [{ function = republish, args { topic = "own/again" } }] }
         ping { sql = """SELECT * FROM "ping" """, actions = [{ function = republish, args { topic = "pong" } }] }
         pong { sql = """SELECT * FROM "pong" """, actions = [{ function = republish, args { topic = "ping" } }] }
       }`,
-    )
+    ])
     const { messages, until } = await subscribed(t, broker, '#')
     const publisher = await connect(t, broker, 'publisher')
     await publisher.publishAsync('own/first', 'x', { qos: 1 })
@@ -123,9 +125,9 @@ test('SQL that is no rule keeps the broker from starting, with key, line, column
     join(dataDirectory, 'godwit.conf'),
     'rule_engine.rules.bad { sql = """SELECT *\nFORM "a" """, actions = [{function = console}] }',
   )
-  const godwit = runGodwit(t, ['start', '--data', dataDirectory])
-  assert.equal(await godwit.ended, 1)
-  assert.match(godwit.errors + godwit.output, /rule_engine\.rules\.bad\.sql: line 2, column 1/)
+  const { code, errors } = await runHere(['start', '--data', dataDirectory])
+  assert.equal(code, 1)
+  assert.match(errors, /rule_engine\.rules\.bad\.sql: line 2, column 1/)
 })
 
 const hook = (port: number, options = ''): string => `
@@ -140,7 +142,7 @@ const hook = (port: number, options = ''): string => `
 describe('an action over HTTP', () => {
   test('sends one request for each result, in order', async (t) => {
     const service = await HttpService.start(t)
-    const broker = await startWith(t, hook(service.port, ', inflight_window = 1'))
+    const broker = await configuredBroker([hook(service.port, ', inflight_window = 1')])
     const publisher = await connect(t, broker, 'publisher')
     for (let number = 0; number < 10; number++) await publisher.publishAsync('in/a', String(number), { qos: 1 })
     await service.until((received) => received.length === 10)
@@ -189,7 +191,7 @@ describe('an action over HTTP', () => {
   test('a refused message becomes a dead letter after its retries, and the others go on', async (t) => {
     const service = await HttpService.start(t)
     service.answer = ({ body }) => (body === 'poison' ? 400 : 200)
-    const broker = await startWith(t, hook(service.port, ', max_retries = 2, inflight_window = 1'))
+    const broker = await configuredBroker([hook(service.port, ', max_retries = 2, inflight_window = 1')])
     const publisher = await connect(t, broker, 'publisher')
     for (const payload of ['a', 'poison', 'b']) await publisher.publishAsync('in/a', payload, { qos: 1 })
     await service.until((received) => received.length === 5)
@@ -203,7 +205,7 @@ describe('an action over HTTP', () => {
 
   test('publishers wait while the spool is full, and everything arrives', async (t) => {
     const service = await HttpService.prepare(t)
-    const broker = await startWith(t, hook(service.port, ', max_buffer_messages = 5'), ['node.shards=1'])
+    const broker = await configuredBroker([hook(service.port, ', max_buffer_messages = 5')])
     for (const protocolVersion of [4, 5] as const) {
       const publisher = await mqtt.connectAsync(url(broker.port), { clientId: `v${protocolVersion}`, protocolVersion })
       t.after(() => publisher.end(true))

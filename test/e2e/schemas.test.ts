@@ -36,9 +36,9 @@ function republish(topic: string): object {
   return { function: 'republish', args: { topic, payload: '${.}', qos: 0 } }
 }
 
-suite('the schema registry over the API', () => {
-  const shared = shareBrokerWithApi({ set: ['node.shards=2'] })
+const shared = shareBrokerWithApi({ set: ['node.shards=2'] })
 
+suite('the schema registry over the API', () => {
   test('adds, shows, changes and deletes schemas, with the statuses of EMQX', async () => {
     const broker = await shared()
     const ask = asker(broker)
@@ -142,26 +142,26 @@ suite('the schema registry over the API', () => {
 test('schemas survive a restart, and come back from an archive on another broker', async (t) => {
   const from = await startBrokerWithApi(t, { set: ['node.shards=1'] })
   const ask = asker(from)
-  const body = { name: 'device', type: 'protobuf', source: longer, description: '' }
+  const body = { name: 'archived', type: 'protobuf', source: longer, description: '' }
   assert.equal((await ask('POST', 'schema_registry', body)).status, 201)
-  const sql = `SELECT schema_decode('device', payload, 'Reading') AS r FROM "in/#"`
-  assert.equal((await ask('POST', 'rules', { id: 'device', sql, actions: [republish('out')] })).status, 201)
+  const sql = `SELECT schema_decode('archived', payload, 'Reading') AS r FROM "archived/#"`
+  assert.equal((await ask('POST', 'rules', { id: 'archived', sql, actions: [republish('unpacked')] })).status, 201)
   const { filename } = (await ask('POST', 'data/export', {})).json
   await from.process.stop()
 
   const restarted = await startBrokerWithApi(t, { dataDirectory: from.dataDirectory, set: ['node.shards=1'] })
   assert.deepEqual((await restarted.ask(path)).json, [body])
-  assert.match(await publishThrough(t, restarted, 'in/a', 'out'), /"value":9007199254740993/)
+  assert.match(await publishThrough(t, restarted, 'archived/a', 'unpacked'), /"value":9007199254740993/)
   await restarted.process.stop()
 
-  const to = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+  const to = await shared()
   const folder = join(to.dataDirectory, 'backup')
   mkdirSync(folder, { recursive: true })
   copyFileSync(join(from.dataDirectory, 'backup', filename), join(folder, filename))
   const imported = await asker(to)('POST', 'data/import', { filename })
   assert.equal(imported.status, 200, imported.text)
-  assert.deepEqual((await to.ask(path)).json, [body])
-  assert.match(await publishThrough(t, to, 'in/a', 'out'), /"unit":"C"/)
+  assert.deepEqual((await to.ask(`${path}/archived`)).json, body)
+  assert.match(await publishThrough(t, to, 'archived/a', 'unpacked'), /"unit":"C"/)
 })
 
 /** Options of the command line. */

@@ -3,8 +3,12 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import mqtt, { type MqttClient } from 'mqtt'
+import { shareConfigurableBroker } from '../management/api.ts'
+import { eventually } from './eventually.ts'
 import { type Broker, startBroker } from './godwit-process.ts'
 import { connected } from './mqtt-client.ts'
+
+const configuredBroker = shareConfigurableBroker(['node.shards=3'])
 
 const durable = { clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
 const sleepers = Array.from({ length: 12 }, (_, number) => `sleeper-${number}`)
@@ -70,7 +74,7 @@ async function comesForIts(t: TestContext, { port }: Broker, clientId: string, e
 }
 
 test('clients on all shards hear each other at every quality of service, in order and once', async (t) => {
-  const broker = await startBroker(t, { set: ['node.shards=3'] })
+  const broker = await configuredBroker()
   const clients = await Promise.all(
     Array.from({ length: 9 }, (_, number) => connected(t, broker, { clientId: `client-${number}` })),
   )
@@ -100,7 +104,14 @@ test('clients on all shards hear each other at every quality of service, in orde
 
 for (const setting of ['limits.max_connections=6', 'listeners.tcp.max_connections=6']) {
   test(`${setting} holds for the node, wherever the connections come in`, async (t) => {
-    const broker = await startBroker(t, { set: ['node.shards=3', setting] })
+    const broker = await configuredBroker([setting])
+    // Clients of another test count until the broker has seen their end.
+    await eventually(async () => {
+      const [{ connections }] = (await broker.ask('/api/v4/nodes')).json.data
+      const [{ listeners }] = (await broker.ask('/api/v4/listeners')).json.data
+      const open = listeners.map(({ current_conns }: { current_conns: number }) => current_conns)
+      assert.deepEqual([connections, ...new Set(open)], [0, 0])
+    })
     const connectedClients = await Promise.all(
       Array.from({ length: 6 }, (_, number) => connected(t, broker, { clientId: `guest-${number}` })),
     )

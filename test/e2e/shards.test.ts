@@ -119,30 +119,7 @@ test('a stored session is found by whichever shard its client comes back, with w
   }
 })
 
-test('a broker that stops tells every client, and knows its stored sessions when it starts again', async (t) => {
-  const dataDirectory = await temporaryFolder(t)
-  const broker = await startBroker(t, { ...threeShards, dataDirectory })
-  const options = { clean: false, properties: { sessionExpiryInterval: 1_000 } }
-  const clientIds = Array.from({ length: 12 }, (_, number) => `stored-${number}`)
-  const clients = await Promise.all(clientIds.map((clientId) => connected(t, broker, { ...options, clientId })))
-  const told = Promise.all(clients.map((client) => happening(client, 'disconnect')))
-  assert.equal(await broker.process.stop(), 0)
-  for (const [packet] of (await told) as [IDisconnectPacket][]) assert.equal(packet.reasonCode, 0x8b)
-  const again = await startBroker(t, { ...threeShards, dataDirectory })
-  for (const clientId of clientIds) {
-    const client = mqtt.connect(`mqtt://127.0.0.1:${again.port}`, {
-      reconnectPeriod: 0,
-      protocolVersion: 5,
-      ...options,
-      clientId,
-    })
-    t.after(() => client.end(true))
-    const [connack] = (await happening(client, 'connect')) as [IConnackPacket]
-    assert.equal(connack.sessionPresent, true, clientId)
-  }
-})
-
-test('the wills of a broker that stops come to stored sessions of every shard, each once', async (t) => {
+test('a broker that stops tells every client and publishes their wills; after a start stored sessions of every shard are known, and have each will once', async (t) => {
   const dataDirectory = await temporaryFolder(t)
   const broker = await startBroker(t, { ...threeShards, dataDirectory })
   const numbers = Array.from({ length: 12 }, (_, number) => number)
@@ -151,14 +128,19 @@ test('the wills of a broker that stops come to stored sessions of every shard, e
   const listeners = await Promise.all(listenerIds.map((clientId) => connected(t, broker, { ...stored, clientId })))
   await Promise.all(listeners.map((listener) => listener.subscribeAsync('wills/+', { qos: 2 })))
   await Promise.all(listeners.map((listener) => listener.endAsync()))
+  const clients = await Promise.all(
+    numbers.map((number) => connected(t, broker, { ...stored, clientId: `stored-${number}` })),
+  )
   for (const number of numbers) {
     const will = { topic: `wills/${number}`, payload: Buffer.from(`${number}`), qos: 2 as const }
-    await connected(t, broker, { clientId: `mortal-${number}`, will })
+    clients.push(await connected(t, broker, { clientId: `mortal-${number}`, will }))
   }
+  const told = Promise.all(clients.map((client) => happening(client, 'disconnect')))
   assert.equal(await broker.process.stop(), 0)
+  for (const [packet] of (await told) as [IDisconnectPacket][]) assert.equal(packet.reasonCode, 0x8b)
+
   const again = await startBroker(t, { ...threeShards, dataDirectory })
-  const expected = numbers.map((number) => `${number}`).toSorted()
-  for (const clientId of listenerIds) {
+  const back = async (clientId: string) => {
     const client = mqtt.connect(`mqtt://127.0.0.1:${again.port}`, {
       ...stored,
       reconnectPeriod: 0,
@@ -174,7 +156,14 @@ test('the wills of a broker that stops come to stored sessions of every shard, e
         else if (!topic.startsWith('wills/end of')) heard.push(String(payload))
       })
     })
-    await happening(client, 'connect')
+    const [connack] = (await happening(client, 'connect')) as [IConnackPacket]
+    assert.equal(connack.sessionPresent, true, clientId)
+    return { client, heard, end }
+  }
+  for (const number of numbers) await back(`stored-${number}`)
+  const expected = numbers.map((number) => `${number}`).toSorted()
+  for (const clientId of listenerIds) {
+    const { client, heard, end } = await back(clientId)
     await client.publishAsync(`wills/end of ${clientId}`, '', { qos: 2 })
     await end
     assert.deepEqual(heard.toSorted(), expected, clientId)

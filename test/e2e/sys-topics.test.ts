@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { MqttClient } from 'mqtt'
-import { startBroker } from './godwit-process.ts'
+import { shared, startBroker } from './godwit-process.ts'
 import { connected } from './mqtt-client.ts'
 
 /** Resolves when all of the topics were heard, with what they said. */
@@ -19,6 +19,9 @@ function heard(client: MqttClient, topics: readonly string[]): Promise<Map<strin
 
 const node = '$SYS/brokers/godwit@plant'
 const named = ['node.name="godwit@plant"', 'node.shards=3']
+
+/** It publishes nothing of its own accord. */
+const sharedBroker = shared((scope) => startBroker(scope, { set: [...named, 'sys_topics.interval=0'] }))
 
 test('the version, the time and the numbers of the node are below $SYS/brokers, for subscribers on every shard', async (t) => {
   const broker = await startBroker(t, { set: [...named, 'sys_topics.interval=1s'] })
@@ -37,7 +40,7 @@ test('the version, the time and the numbers of the node are below $SYS/brokers, 
 })
 
 test('clients that come and go are told of, and nothing of it is kept', async (t) => {
-  const broker = await startBroker(t, { set: [...named, 'sys_topics.interval=0'] })
+  const broker = await sharedBroker()
   const watcher = await connected(t, broker, { clientId: 'watcher' })
   const topics = ['connected', 'disconnected'].map((what) => `${node}/clients/guest/${what}`)
   const both = heard(watcher, topics)
@@ -67,7 +70,7 @@ test('clients that come and go are told of, and nothing of it is kept', async (t
 })
 
 test('clients whose client identifiers cannot stand in a topic are told of as well', async (t) => {
-  const broker = await startBroker(t, { set: [...named, 'sys_topics.interval=0'] })
+  const broker = await sharedBroker()
   const watcher = await connected(t, broker, { clientId: 'watcher' })
   const topics = ['a%2Fb', '%2B', '%23', '100%'].map((level) => `${node}/clients/${level}/connected`)
   const all = heard(watcher, topics)

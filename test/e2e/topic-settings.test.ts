@@ -5,13 +5,13 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import mqtt from 'mqtt'
-import { shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { shareConfigurableBroker, startBrokerWithApi } from '../management/api.ts'
 
 suite('topics of clients', () => {
-  const shared = shareBrokerWithApi({ set: ['node.shards=2'] })
+  const configuredBroker = shareConfigurableBroker(['node.shards=2'])
 
   test('are replaced in PUBLISH, SUBSCRIBE and UNSUBSCRIBE as soon as the rules are set', async (t) => {
-    const broker = await shared()
+    const broker = await configuredBroker()
     const put = (body: unknown) => broker.ask('/api/v5/mqtt/topic_rewrite', { method: 'PUT', body })
     const wrong = await put([{ action: 'all', source_topic: 'a/#', re: '(', dest_topic: 'b' }])
     assert.equal(wrong.status, 400)
@@ -42,7 +42,7 @@ suite('topics of clients', () => {
   })
 
   test('are subscribed to when they connect', async (t) => {
-    const broker = await shared()
+    const broker = await configuredBroker()
     const put = (body: unknown) => broker.ask('/api/v5/mqtt/auto_subscribe', { method: 'PUT', body })
     assert.equal((await put([{ topic: 'a/#/b' }])).status, 400)
     const topics = [
@@ -110,9 +110,9 @@ suite('topics of clients', () => {
     assert.equal((await again.ask('/api/v5/mqtt/topic_metrics/x', { method: 'DELETE' })).status, 404)
   })
 
-  test('of which more than 512 are not counted', async (t) => {
+  test('of which more than 512 are not counted', async () => {
     const topics = Array.from({ length: 512 }, (_, number) => ({ topic: `many/${number}` }))
-    const broker = await startBrokerWithApi(t, { set: [`topic_metrics=${JSON.stringify(topics)}`] })
+    const broker = await configuredBroker([`topic_metrics=${JSON.stringify(topics)}`])
     const more = await broker.ask('/api/v5/mqtt/topic_metrics', { method: 'POST', body: { topic: 'one/more' } })
     assert.equal(more.status, 409)
     assert.match(more.text, /at most 512/)

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { connectQuicAsync } from '@currentspace/http3'
 import mqtt, { type IClientOptions, MqttClient } from 'mqtt'
 import { Authority } from '../transports/certificates.ts'
-import { type Broker, portOf, startBroker, temporaryFolder } from './godwit-process.ts'
+import { type Broker, portOf, shared, startBroker, temporaryFolder } from './godwit-process.ts'
 import { happening, promises, protocols } from './transport-guarantees.ts'
 
 interface Transport {
@@ -14,7 +14,7 @@ interface Transport {
   /** `--set` each; certificates lie in the folder. */
   settings(folder: string): readonly string[]
   url(broker: Broker): string
-  options(folder: string): IClientOptions
+  options(): IClientOptions
   /** Where the client library does not speak it itself. */
   connect?(url: string, options: IClientOptions): Promise<MqttClient>
 }
@@ -47,8 +47,8 @@ const transports: readonly Transport[] = [
         'tls_versions=["tlsv1.2"]',
         `cacertfile="${join(folder, 'ca.pem')}"`,
         ...certificateIn(folder),
-      ].map((line) => `listeners.ssl.${line}`),
-    url: (broker) => `mqtts://127.0.0.1:${portOf(broker, 'ssl')}`,
+      ].map((line) => `listeners.ssl.verified.${line}`),
+    url: (broker) => `mqtts://127.0.0.1:${portOf(broker, 'ssl', 'verified')}`,
     options: () => ({ ...trusting, cert: client.certificate, key: client.key }),
   },
   {
@@ -73,10 +73,7 @@ const transports: readonly Transport[] = [
   {
     name: 'QUIC with several shards',
     // One shard has the socket, and carries two thirds of the clients to the others.
-    settings: (folder) => [
-      'node.shards=3',
-      ...['bind="127.0.0.1:0"', ...certificateIn(folder)].map((line) => `listeners.quic.${line}`),
-    ],
+    settings: (folder) => ['bind="127.0.0.1:0"', ...certificateIn(folder)].map((line) => `listeners.quic.${line}`),
     url: (broker) => `127.0.0.1:${portOf(broker, 'quic')}`,
     options: () => ({}),
     connect: connectOverQuic,
@@ -110,18 +107,24 @@ function certificateIn(folder: string): readonly string[] {
   return [`certfile="${join(folder, 'cert.pem')}"`, `keyfile="${join(folder, 'key.pem')}"`]
 }
 
+/** One broker, with a listener for each transport. */
+const sharedBroker = shared(async (scope) => {
+  const folder = await temporaryFolder(scope)
+  await writeFile(join(folder, 'ca.pem'), authority.certificate)
+  await writeFile(join(folder, 'cert.pem'), server.certificate)
+  await writeFile(join(folder, 'key.pem'), server.key)
+  const listeners = transports.flatMap((transport) => transport.settings(folder))
+  return startBroker(scope, { set: ['node.shards=3', ...listeners] })
+})
+
 for (const transport of transports) {
   test(`over ${transport.name}`, async (t) => {
-    const folder = await temporaryFolder(t)
-    await writeFile(join(folder, 'ca.pem'), authority.certificate)
-    await writeFile(join(folder, 'cert.pem'), server.certificate)
-    await writeFile(join(folder, 'key.pem'), server.key)
-    const broker = await startBroker(t, { set: transport.settings(folder) })
+    const broker = await sharedBroker()
     for (const protocol of protocols) {
       for (const { name, isKept } of promises) {
         await t.test(`MQTT ${protocol.name}: ${name}`, (t) =>
           isKept(protocol, async (options) => {
-            const ways = { reconnectPeriod: 0, ...transport.options(folder), ...options }
+            const ways = { reconnectPeriod: 0, ...transport.options(), ...options }
             const url = transport.url(broker)
             const made = await (transport.connect?.(url, ways) ?? mqtt.connectAsync(url, ways))
             made.on('error', () => {})

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { type Broker, portOf, runProgram, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
-import { startBrokerWithApi } from '../management/api.ts'
+import { shareBrokerWithApi } from '../management/api.ts'
 
 const folder = fileURLToPath(new URL('../../examples/', import.meta.url))
 
@@ -16,12 +16,11 @@ type Prepare = (t: TestContext) => Promise<Environment>
 
 const urlOf = ({ port }: Broker): string => `mqtt://127.0.0.1:${port}`
 
-async function withPlainBroker(t: TestContext): Promise<Environment> {
-  return { MQTT_URL: urlOf(await startBroker(t)) }
-}
+/** One broker for the examples that need no settings: each has topics of its own, and client IDs of its own or none. */
+const sharedBroker = shareBrokerWithApi()
 
-async function withApi(t: TestContext): Promise<Environment> {
-  const broker = await startBrokerWithApi(t)
+async function withoutSettings(): Promise<Environment> {
+  const broker = await sharedBroker()
   return { MQTT_URL: urlOf(broker), API_URL: broker.url, API_PASSWORD: 'a-password-for-tests' }
 }
 
@@ -42,23 +41,23 @@ async function withCertificates(t: TestContext): Promise<Environment> {
 }
 
 async function withTwoBrokers(t: TestContext): Promise<Environment> {
-  const central = await startBroker(t)
+  const central = await sharedBroker()
   const set = [`bridges.mqtt.central.server="mqtt-tcp://127.0.0.1:${central.port}"`]
   const site = await startBroker(t, { config: join(folder, 'bridge', 'godwit.conf'), set })
   return { MQTT_URL: urlOf(site), REMOTE_URL: urlOf(central) }
 }
 
 const prepares: Readonly<Record<string, Prepare>> = {
-  'publish-subscribe': withPlainBroker,
-  'shared-workers': withPlainBroker,
-  'last-will': withPlainBroker,
-  'request-response': withPlainBroker,
-  'device-registry': withPlainBroker,
+  'publish-subscribe': withoutSettings,
+  'shared-workers': withoutSettings,
+  'last-will': withoutSettings,
+  'request-response': withoutSettings,
+  'device-registry': withoutSettings,
   'tls-client-certificates': withCertificates,
   'acl-per-device': withAccessRules,
   bridge: withTwoBrokers,
-  'backup-restore': withApi,
-  prometheus: withApi,
+  'backup-restore': withoutSettings,
+  prometheus: withoutSettings,
 }
 
 function expectedOutput(name: string): string {

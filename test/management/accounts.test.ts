@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startBroker } from '../e2e/godwit-process.ts'
-import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type BrokerWithApi, shareBrokerWithApi } from './api.ts'
 
 /** The status of asking for the brokers. */
 async function statusAs(broker: BrokerWithApi, as: string): Promise<number> {
@@ -14,24 +14,16 @@ const codeOf = ({ status, json }: { status: number; json: { code: number } }): [
 
 const sharedBroker = shareBrokerWithApi()
 
-test('an account can log in until it is deleted, also after a restart', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('an account can log in until it is deleted', async () => {
+  const broker = await sharedBroker()
   const body = { username: 'ann', password: 'a long password', tags: 'administrator' }
   assert.deepEqual(codeOf(await broker.ask('/api/v4/users', { method: 'POST', body })), [200, 0])
   assert.equal(await statusAs(broker, 'ann:a long password'), 200)
   assert.equal(await statusAs(broker, 'ann:another password'), 401)
   assert.deepEqual(codeOf(await broker.ask('/api/v4/users', { method: 'POST', body })), [400, 113])
-  await broker.process.stop()
-  const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
-  assert.equal(await statusAs(again, 'ann:a long password'), 200)
-  const { json } = await again.ask('/api/v4/users')
-  assert.deepEqual(json.data, [
-    { username: 'admin', tags: 'administrator' },
-    { username: 'ann', tags: 'administrator' },
-  ])
-  assert.deepEqual(codeOf(await again.ask('/api/v4/users/ann', { method: 'DELETE' })), [200, 0])
-  assert.equal(await statusAs(again, 'ann:a long password'), 401)
-  assert.deepEqual(codeOf(await again.ask('/api/v4/users/ann', { method: 'DELETE' })), [404, 105])
+  assert.deepEqual(codeOf(await broker.ask('/api/v4/users/ann', { method: 'DELETE' })), [200, 0])
+  assert.equal(await statusAs(broker, 'ann:a long password'), 401)
+  assert.deepEqual(codeOf(await broker.ask('/api/v4/users/ann', { method: 'DELETE' })), [404, 105])
 })
 
 test('an account without a name, with an empty field or with a weak password is not created', async () => {
@@ -159,19 +151,26 @@ test('an API key may have a given secret, has its own ID, and does not manage ac
   assert.deepEqual(codeOf(users), [403, 103])
 })
 
-test('the first start generates a password, prints it once and stores only its hash', async (t) => {
+test('the first start generates a password, prints it once and stores only its hash; it and the accounts outlive a restart', async (t) => {
   const first = await startBroker(t)
   const [, password = ''] = await first.process.until(/sign in as +admin with (\S+) \(shown this once\)/)
   const [, url] = await first.process.until(/management API +(http:\S+)\/api\/v4/)
-  const ask = (place: string | undefined): Promise<Response> =>
-    fetch(`${place}/api/v4/brokers`, {
-      headers: { authorization: `Basic ${Buffer.from(`admin:${password}`).toString('base64')}` },
+  const ask = (place: string | undefined, path: string, who = `admin:${password}`, body?: object): Promise<Response> =>
+    fetch(`${place}/api/v4/${path}`, {
+      headers: { authorization: `Basic ${Buffer.from(who).toString('base64')}` },
+      ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
     })
-  assert.equal((await ask(url)).status, 200)
+  const ann = { username: 'ann', password: 'a long password', tags: 'administrator' }
+  assert.equal((await ask(url, 'users', undefined, ann)).status, 200)
   await first.process.stop()
   const second = await startBroker(t, { dataDirectory: first.dataDirectory })
   const [, again] = await second.process.until(/management API +(http:\S+)\/api\/v4/)
-  assert.equal((await ask(again)).status, 200)
+  assert.equal((await ask(again, 'brokers', 'ann:a long password')).status, 200)
+  const { data } = (await (await ask(again, 'users')).json()) as { readonly data: unknown }
+  assert.deepEqual(data, [
+    { username: 'admin', tags: 'administrator' },
+    { username: 'ann', tags: 'administrator' },
+  ])
   await second.process.stop()
   assert.doesNotMatch(second.process.output, /sign in as/)
 })

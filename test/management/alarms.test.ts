@@ -7,10 +7,12 @@ import { alarmEndpoints, shapeOf } from '../../src/contract/index.ts'
 import { ctlDone } from '../cli/ctl/ctl.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { Authority } from '../transports/certificates.ts'
-import { startBrokerWithApi } from './api.ts'
+import { shareConfigurableBroker } from './api.ts'
 
-test('where nothing is wrong no alarm holds and none is over', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['node.name="godwit@plant"'] })
+const configuredBroker = shareConfigurableBroker(['node.name="godwit@plant"'])
+
+test('where nothing is wrong no alarm holds and none is over', async () => {
+  const broker = await configuredBroker()
   for (const path of ['', '/activated', '/deactivated']) {
     const ofNodes = await broker.ask(`/api/v4/alarms${path}`)
     assert.equal(shapeOf(alarmEndpoints.list_alarms.reply).faultOf(ofNodes.json), undefined)
@@ -22,24 +24,24 @@ test('where nothing is wrong no alarm holds and none is over', async (t) => {
   }
 })
 
-test('alarms can be asked for in the words of EMQX 4 as well', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['node.name="here"'] })
+test('alarms can be asked for in the words of EMQX 4 as well', async () => {
+  const broker = await configuredBroker()
   for (const list of ['present', 'history']) {
     assert.deepEqual((await broker.ask(`/api/v4/alarms/${list}`)).json, {
       code: 0,
-      data: [{ node: 'here', alarms: [] }],
+      data: [{ node: 'godwit@plant', alarms: [] }],
     })
-    assert.deepEqual((await broker.ask(`/api/v4/alarms/${list}/here`)).json, { code: 0, data: [] })
+    assert.deepEqual((await broker.ask(`/api/v4/alarms/${list}/godwit%40plant`)).json, { code: 0, data: [] })
     const nowhere = await broker.ask(`/api/v4/alarms/${list}/there`)
     assert.deepEqual([nowhere.status, nowhere.json.code], [404, 108])
   }
   const forget = (node: string) => broker.ask(`/api/v4/nodes/${node}/alarms/deactivated`, { method: 'DELETE' })
-  assert.deepEqual((await forget('here')).json, { code: 0 })
+  assert.deepEqual((await forget('godwit%40plant')).json, { code: 0 })
   assert.equal((await forget('there')).status, 404)
 })
 
-test('an alarm that does not hold cannot be ended; without a name or without JSON it is said what is wrong', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('an alarm that does not hold cannot be ended; without a name or without JSON it is said what is wrong', async () => {
+  const broker = await configuredBroker()
   const post = async (body: unknown) => {
     const { status, json } = await broker.ask('/api/v4/alarms/deactivated', { method: 'POST', body })
     return [status, json.code]
@@ -65,7 +67,7 @@ test('an alarm of a broker that runs is in the API, below $SYS and on the comman
   await renew(365)
   const ssl = { bind: '127.0.0.1:0', certfile, keyfile }
   const set = Object.entries(ssl).map(([key, value]) => `listeners.ssl.${key}=${JSON.stringify(value)}`)
-  const broker = await startBrokerWithApi(t, { set: [...set, 'node.name="godwit@plant"'] })
+  const broker = await configuredBroker(set)
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0 })
   t.after(() => client.endAsync(true))
   await client.subscribeAsync('$SYS/brokers/godwit@plant/alarms/#')
@@ -94,4 +96,5 @@ test('an alarm of a broker that runs is in the API, below $SYS and on the comman
   assert.equal((await told('command')).topic, '$SYS/brokers/godwit@plant/alarms/deactivate')
   assert.equal(await ctlDone(broker, ['alarms']), '')
   assert.match(await ctlDone(broker, ['alarms', '--all']), /certificate-ends/)
+  await broker.ask('/api/v4/alarms/deactivated', { method: 'DELETE' })
 })

@@ -1,6 +1,16 @@
 // A broker with its API, for tests that speak HTTP to it.
 
-import { type Broker, type BrokerOptions, type Scope, shared, startBroker } from '../e2e/godwit-process.ts'
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  type Broker,
+  type BrokerOptions,
+  type Scope,
+  shared,
+  startBroker,
+  temporaryFolder,
+} from '../e2e/godwit-process.ts'
 
 export interface Answer {
   readonly status: number
@@ -46,6 +56,33 @@ export async function startBrokerWithApi(t: Scope, options: BrokerOptions = {}):
  */
 export function shareBrokerWithApi(options: BrokerOptions = {}): () => Promise<BrokerWithApi> {
   return shared((scope) => startBrokerWithApi(scope, options))
+}
+
+export interface ConfigurableBroker extends BrokerWithApi {
+  /** Of `--config`. */
+  readonly configFile: string
+}
+
+/**
+ * One broker for tests of a file that each need settings of their own: a test puts its whole configuration in force, in place of that of
+ * the test before. A start takes a hundred times as long. Fails if a setting holds after a restart only; those are in `set`.
+ */
+export function shareConfigurableBroker(
+  set: readonly string[] = [],
+): (settings?: readonly string[]) => Promise<ConfigurableBroker> {
+  const sharedBroker = shared(async (scope) => {
+    const configFile = join(await temporaryFolder(scope), 'godwit.conf')
+    await writeFile(configFile, '')
+    return { ...(await startBrokerWithApi(scope, { config: configFile, set })), configFile }
+  })
+  return async (settings = []) => {
+    const broker = await sharedBroker()
+    await writeFile(broker.configFile, settings.join('\n'))
+    const { status, json, text } = await broker.ask('/api/v4/configuration_reload', { method: 'POST' })
+    assert.equal(status, 200, text)
+    assert.deepEqual(json.data.needs_restart, [])
+    return broker
+  }
 }
 
 async function ask(url: string, { method = 'GET', body, headers = {}, as = administrator }: Asked): Promise<Answer> {

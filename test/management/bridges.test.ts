@@ -23,12 +23,17 @@ bridges.mqtt.office {
   subscription = [{ remote_topic = "down/#", local_topic = "in/#", qos = 2 }]
 }
 bridges.mqtt.plain { enable = true, server = "mqtt-tcp://127.0.0.1:9" }
+bridges.aws.iot {
+  server = "endpoint.example:8883", enable = false, clientid = thing, password = "${secret}"
+  forwards = [{ local_topic = "a/#", remote_topic = "" }]
+}
+node.allowed_directories = ["/etc/keys"]
 `
 
 /** The API changes what the file says, so it stands where the API may write: in the data directory. */
-async function brokerWithBridges(t: Scope, more = ''): Promise<BrokerWithApi & { readonly dataDirectory: string }> {
+async function brokerWithBridges(t: Scope): Promise<BrokerWithApi & { readonly dataDirectory: string }> {
   const dataDirectory = await temporaryFolder(t)
-  await writeFile(join(dataDirectory, 'godwit.conf'), file + more)
+  await writeFile(join(dataDirectory, 'godwit.conf'), file)
   return startBrokerWithApi(t, { dataDirectory })
 }
 
@@ -61,6 +66,10 @@ const sharedBroker = shared((scope) => brokerWithBridges(scope))
 const put = (broker: BrokerWithApi, name: string, body: unknown) =>
   broker.ask(`/api/v4/bridges/${name}`, { method: 'PUT', body })
 
+const post = (broker: BrokerWithApi, body: unknown) => broker.ask('/api/v4/bridges', { method: 'POST', body })
+
+const remove = (broker: BrokerWithApi, name: string) => broker.ask(`/api/v4/bridges/${name}`, { method: 'DELETE' })
+
 test('bridges are shown with all of their settings, in the order that is expected, and without secrets', async () => {
   const broker = await sharedBroker()
   const answer = await broker.ask('/api/v4/bridges/')
@@ -76,7 +85,7 @@ test('bridges are shown with all of their settings, in the order that is expecte
   ])
   assert.deepEqual(
     nodes.map((node: { name: string }) => node.name),
-    ['office', 'plain'],
+    ['office', 'plain', 'aws.iot'],
   )
   const [office, plain] = nodes
   assert.deepEqual(Object.keys(office).slice(0, 7), [
@@ -132,8 +141,10 @@ test('what was shown can be sent back: nothing changes, the password least of al
   assert.ok(!(await readFile(join(broker.dataDirectory, 'changed-settings.conf'), 'utf8')).includes('******'))
 })
 
-test('a bridge that is put has what was sent, defaults for the rest, and whether it is on as before; a restart keeps it', async (t) => {
-  const broker = await brokerWithBridges(t, '\nnode.allowed_directories = ["/etc/keys"]\n')
+test('a bridge that is put has what was sent, defaults for the rest, and whether it is on as before', async () => {
+  const broker = await sharedBroker()
+  const before = { name: 'north', server: 'mqtt-tcp://broker.example:1883', username: 'alice', password: secret }
+  assert.equal((await post(broker, before)).status, 200)
   const node = {
     server: 'tls+mqtt-tcp://new.example:8883',
     proto_ver: 5,
@@ -152,10 +163,10 @@ test('a bridge that is put has what was sent, defaults for the rest, and whether
     ssl: { enable: true, keyfile: '/etc/keys/bridge.pem', key_password: 'open', verify_peer: false },
     forwards: [{ remote_topic: '', local_topic: 'out/#', prefix: 'site/', suffix: '/x' }],
   }
-  const answer = await put(broker, 'office', { office: node })
+  const answer = await put(broker, 'north', { north: node })
   assert.equal(answer.status, 200, answer.text)
-  const now = await nodeOf(broker, 'office')
-  assert.deepEqual(flattened(now), settingsIn(answer.json.data.office))
+  const now = await nodeOf(broker, 'north')
+  assert.deepEqual(flattened(now), settingsIn(answer.json.data.north))
   assert.equal(now.enable, false)
   assert.equal(now.parallel, 4)
   assert.deepEqual([now.connector.server, now.connector.keepalive], ['tls+mqtt-tcp://new.example:8883', 45])
@@ -172,9 +183,6 @@ test('a bridge that is put has what was sent, defaults for the rest, and whether
     { enable: true, key: '******', key_password: '******', verify_peer: false },
   )
   assert.deepEqual([now.multi_stream, now.quic_idle_timeout, now.max_send_queue_len], [true, '0s', 64])
-  await broker.process.stop()
-  const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
-  assert.deepEqual(await nodeOf(again, 'office'), now)
 })
 
 test('certificates are taken as PEM, shown as PEM, and a key is never shown', async () => {
@@ -213,61 +221,88 @@ test('a bridge is turned on and off, and twice the same is no error', async () =
   }
 })
 
-test('a bridge is created, refused when its name is taken, and deleted, and all of that outlives a restart', async (t) => {
-  const broker = await brokerWithBridges(t)
-  const post = (body: unknown) => broker.ask('/api/v4/bridges', { method: 'POST', body })
-  const remove = (name: string) => broker.ask(`/api/v4/bridges/${name}`, { method: 'DELETE' })
+test('a bridge is created, refused when its name is taken, and deleted', async () => {
+  const broker = await sharedBroker()
   const node = { server: 'mqtt-tcp://new.example:1883', username: 'bob', password: secret, keepalive: 45 }
-  const answer = await post({ name: 'depot', ...node, forwards: [{ local_topic: 'a/#', remote_topic: '' }] })
+  const answer = await post(broker, { name: 'depot', ...node, forwards: [{ local_topic: 'a/#', remote_topic: '' }] })
   assert.equal(answer.status, 200, answer.text)
   assert.equal(shapeOf(endpoints.post_mqtt_bridge.reply).faultOf(answer.json), undefined)
   assert.ok(!answer.text.includes(secret))
   const now = await nodeOf(broker, 'depot')
   assert.deepEqual(flattened(now), settingsIn(answer.json.data.depot))
   assert.deepEqual([now.enable, now.connector.keepalive, now.connector.password], [false, 45, '******'])
-  const taken = await post({ name: 'depot', server: 'mqtt-tcp://other.example:1883' })
+  const taken = await post(broker, { name: 'depot', server: 'mqtt-tcp://other.example:1883' })
   assert.deepEqual([taken.status, taken.json.code], [400, 108])
   assert.match(taken.json.message, /already a bridge "depot"/)
-  const gone = await remove('plain')
+  const gone = await remove(broker, 'depot')
   assert.deepEqual([gone.status, gone.json], [200, { code: 0 }])
-  assert.equal((await remove('plain')).status, 404)
+  assert.equal((await remove(broker, 'depot')).status, 404)
+  assert.equal((await broker.ask('/api/v4/bridges/depot')).status, 404)
+})
+
+test('what is put, created and deleted of bridges outlives a restart', async (t) => {
+  const broker = await brokerWithBridges(t)
+  const node = { server: 'mqtt-tcp://new.example:1883', username: 'bob', password: secret, keepalive: 45 }
+  const properties = {
+    multi_stream: true,
+    sub_properties: { identifier: 7 },
+    ssl: { enable: true, keyfile: '/etc/keys/a' },
+  }
+  const atAws = { server: 'third.example', keepalive: 45 }
+  for (const [name, body] of [
+    ['office', { ...node, ...properties }],
+    ['aws.iot', atAws],
+  ] as const) {
+    const answer = await put(broker, name, { [name]: body })
+    assert.equal(answer.status, 200, answer.text)
+  }
+  const isOn = await broker.ask('/api/v4/bridges/switch/aws.iot', {
+    method: 'POST',
+    body: { data: { bridge_switch: true } },
+  })
+  assert.equal(isOn.status, 200, isOn.text)
+  assert.equal((await post(broker, { name: 'depot', ...node })).status, 200)
+  assert.equal((await remove(broker, 'plain')).status, 200)
+  const names = ['office', 'depot', 'aws.iot']
+  const now = await Promise.all(names.map((name) => nodeOf(broker, name)))
+  assert.deepEqual([now[0].connector.keepalive, now[1].connector.username, now[2].enable], [45, 'bob', true])
   await broker.process.stop()
   const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
-  assert.deepEqual(await nodeOf(again, 'depot'), now)
+  assert.deepEqual(await Promise.all(names.map((name) => nodeOf(again, name))), now)
   assert.equal((await again.ask('/api/v4/bridges/plain')).status, 404)
 })
 
-test('a bridge that is created wrongly is refused with its key, and nothing is created', async (t) => {
-  const broker = await brokerWithBridges(t)
+test('a bridge that is created wrongly is refused with its key, and nothing is created', async () => {
+  const broker = await sharedBroker()
   const before = await allSettings(broker)
-  const node = { name: 'depot', server: 'mqtt-tcp://a.example:1883' }
+  const node = { name: 'wrong', server: 'mqtt-tcp://a.example:1883' }
   const cases: readonly (readonly [unknown, number, RegExp])[] = [
     [{ server: node.server }, 107, /name in the body is missing/],
-    [{ name: 'depot' }, 107, /server/],
+    [{ name: 'wrong' }, 107, /server/],
     [{ ...node, name: '' }, 108, /name/],
-    [{ ...node, server: 'a.example' }, 108, /depot\.server/],
+    [{ ...node, server: 'a.example' }, 108, /wrong\.server/],
     [{ ...node, password: '******' }, 108, /password is masked/],
     [{ ...node, tls: { enable: true, key: '******' } }, 108, /key is masked/],
-    [{ ...node, keepalife: 1 }, 108, /depot\.keepalife/],
+    [{ ...node, keepalife: 1 }, 108, /wrong\.keepalife/],
   ]
   for (const [body, code, message] of cases) {
-    const { status, json } = await broker.ask('/api/v4/bridges', { method: 'POST', body })
+    const { status, json } = await post(broker, body)
     assert.deepEqual([status, json.code], [400, code], json.message)
     assert.match(json.message, message)
   }
   assert.deepEqual(await allSettings(broker), before)
 })
 
-test('two bridges that are created at the same time with one name become one', async (t) => {
-  const broker = await brokerWithBridges(t)
-  const post = (server: string) => broker.ask('/api/v4/bridges', { method: 'POST', body: { name: 'depot', server } })
-  const answers = await Promise.all([post('mqtt-tcp://a.example:1883'), post('mqtt-tcp://b.example:1883')])
+test('two bridges that are created at the same time with one name become one', async () => {
+  const broker = await sharedBroker()
+  const create = (server: string) => post(broker, { name: 'twice', server })
+  const answers = await Promise.all([create('mqtt-tcp://a.example:1883'), create('mqtt-tcp://b.example:1883')])
   assert.deepEqual(
     answers.map(({ status }) => status).toSorted((a, b) => a - b),
     [200, 400],
   )
   const created = answers.find(({ status }) => status === 200)
-  assert.equal((await nodeOf(broker, 'depot')).connector.server, created?.json.data.depot.server)
+  assert.equal((await nodeOf(broker, 'twice')).connector.server, created?.json.data.twice.server)
 })
 
 test('subscriptions of a bridge come and go by PUT and by POST, and the same topic is replaced', async () => {
@@ -311,15 +346,8 @@ test('subscriptions that are added and taken away at the same time are all heede
   assert.deepEqual(found.filter((topic) => topic.startsWith('at-once/')).toSorted(), topics)
 })
 
-const atAws = `
-bridges.aws.iot {
-  server = "endpoint.example:8883", enable = false, clientid = thing, password = "${secret}"
-  forwards = [{ local_topic = "a/#", remote_topic = "" }]
-}
-`
-
-test('a bridge to AWS IoT is put, switched and subscribed like any other, and keeps that over a restart', async (t) => {
-  const broker = await brokerWithBridges(t, atAws)
+test('a bridge to AWS IoT is put, switched and subscribed like any other', async () => {
+  const broker = await sharedBroker()
   const ask = (action: string, data: unknown) =>
     broker.ask(`/api/v4/bridges/${action}/aws.iot`, { method: 'POST', body: { data } })
   const before = await nodeOf(broker, 'aws.iot')
@@ -352,13 +380,10 @@ test('a bridge to AWS IoT is put, switched and subscribed like any other, and ke
     now.subscription.map(({ remote_topic }: { remote_topic: string }) => remote_topic),
     ['b'],
   )
-  await broker.process.stop()
-  const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
-  assert.deepEqual(await nodeOf(again, 'aws.iot'), now)
 })
 
-test('of a bridge to AWS IoT nothing is changed that it has not, or that AWS IoT does not take', async (t) => {
-  const broker = await brokerWithBridges(t, atAws)
+test('of a bridge to AWS IoT nothing is changed that it has not, or that AWS IoT does not take', async () => {
+  const broker = await sharedBroker()
   const before = await allSettings(broker)
   const node = { server: 'endpoint.example:8883' }
   const cases: readonly (readonly [string, unknown, number, RegExp])[] = [

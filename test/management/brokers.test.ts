@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
-import { startBrokerWithApi } from './api.ts'
+import { shareBrokerWithApi } from './api.ts'
+
+const sharedBroker = shareBrokerWithApi()
 
 test('the broker and its node describe themselves to authorized accounts', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await sharedBroker()
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => client.endAsync())
   const brokers = await broker.ask('/api/v4/brokers')
@@ -26,8 +28,8 @@ test('the broker and its node describe themselves to authorized accounts', async
   }
 })
 
-test('a request without credentials gets 104, a wrong password 103, and neither learns paths', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('a request without credentials gets 104, a wrong password 103, and neither learns paths', async () => {
+  const broker = await sharedBroker()
   for (const path of ['/api/v4/brokers', '/api/v4/nowhere', '/nowhere']) {
     const nobody = await broker.ask(path, { as: null })
     assert.deepEqual([nobody.status, nobody.json.code], [401, 104], path)

@@ -4,7 +4,7 @@ import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
 import { clientEndpoints, shapeOf } from '../../src/contract/index.ts'
 import { eventually } from '../e2e/eventually.ts'
 import { type Scope, shared } from '../e2e/godwit-process.ts'
-import { type Answer, type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type Answer, type BrokerWithApi, shareConfigurableBroker, startBrokerWithApi } from './api.ts'
 
 const listShape = shapeOf(clientEndpoints.list_clients.reply)
 
@@ -44,7 +44,7 @@ async function startWithThree(t: Scope): Promise<BrokerWithApi> {
 }
 
 const withThree = shared(startWithThree)
-const sharedBroker = shareBrokerWithApi()
+const configuredBroker = shareConfigurableBroker(['node.name="here@127.0.0.1"'])
 
 test('a client is listed with everything that is known of it, in both spellings', async () => {
   const broker = await withThree()
@@ -122,7 +122,7 @@ test('every filter of clients filters, alone and with others, and the paths filt
 })
 
 test('a key that is not known and a value that cannot be are refused with 108', async () => {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker()
   const wrong = [
     '?zone=default',
     '?__proto__=1',
@@ -183,7 +183,7 @@ test('clients are told page by page and by cursor, each once, and the number of 
 })
 
 test('a client that is kicked is told why and has gone, and one that is not there is 112', async (t) => {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker()
   const client = await connect(t, broker, { clientId: 'a/b c', ...kept })
   const disconnected = new Promise<number | undefined>((resolve) => {
     client.once('disconnect', ({ reasonCode }) => resolve(reasonCode))
@@ -199,7 +199,7 @@ test('a client that is kicked is told why and has gone, and one that is not ther
 })
 
 test('the keep alive of a client is changed while it is connected', async (t) => {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker()
   const client = await connect(t, broker, { clientId: 'c', keepalive: 0 })
   const change = (body: unknown, id = 'c'): Promise<Answer> =>
     broker.ask(`/api/v4/clients/${id}/keepalive`, { method: 'PUT', body })
@@ -226,7 +226,7 @@ test('the keep alive of a client is changed while it is connected', async (t) =>
 
 test('what a client was told about publishing can be seen and forgotten', async (t) => {
   const rules = 'auth.acl.rules=[{permit=deny,action=publish,topics=["no"]},{permit=allow}]'
-  const broker = await startBrokerWithApi(t, { set: [rules, 'node.name="here"'] })
+  const broker = await configuredBroker([rules])
   const client = await connect(t, broker, { clientId: 'c' })
   await client.publishAsync('yes', 'x', { qos: 1 })
   await client.publishAsync('no', 'x', { qos: 1 })
@@ -237,7 +237,7 @@ test('what a client was told about publishing can be seen and forgotten', async 
   assert.deepEqual(told.toSorted(), ['no: deny', 'yes: allow'])
   assert.deepEqual((await broker.ask(cache, { method: 'DELETE' })).json, { code: 0 })
   assert.deepEqual((await broker.ask(cache)).json, { code: 0, data: [] })
-  for (const path of ['/api/v4/acl-cache', '/api/v4/nodes/here/acl-cache']) {
+  for (const path of ['/api/v4/acl-cache', '/api/v4/nodes/here@127.0.0.1/acl-cache']) {
     await client.publishAsync('yes', 'x', { qos: 1 })
     assert.equal((await broker.ask(cache)).json.data.length, 1)
     assert.deepEqual((await broker.ask(path, { method: 'DELETE' })).json, { code: 0 })
@@ -250,7 +250,7 @@ test('what a client was told about publishing can be seen and forgotten', async 
 })
 
 test('the node has the same clients, and a node that there is not is 404', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['node.name="here@127.0.0.1"'] })
+  const broker = await configuredBroker()
   const client = await connect(t, broker, { clientId: 'c', username: 'ann' })
   await client.subscribeAsync('a')
   assert.deepEqual(await idsOf(broker, '/nodes/here@127.0.0.1/clients?username=ann'), ['c'])

@@ -1,12 +1,36 @@
 import assert from 'node:assert/strict'
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { connect, type IConnackPacket } from 'mqtt'
-import { temporaryFolder } from '../e2e/godwit-process.ts'
+import { shared, temporaryFolder } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 import { dataOf, get, keysOf, post, refused } from './configuration-requests.ts'
+
+interface BrokerOfFile {
+  readonly broker: BrokerWithApi
+  readonly folder: string
+  readonly config: string
+}
+
+const sharedBroker = shared(async (scope): Promise<BrokerOfFile> => {
+  const folder = await temporaryFolder(scope)
+  const config = join(folder, 'my.conf')
+  await writeFile(config, '')
+  const set = [`node.allowed_directories=["${folder}", "/tmp"]`]
+  return { broker: await startBrokerWithApi(scope, { config, set }), folder, config }
+})
+
+/** One broker for all tests that need neither a new one nor a restart. `text` is in force and in its file, in place of all before. */
+async function brokerOf(text: string): Promise<BrokerOfFile> {
+  const found = await sharedBroker()
+  dataOf('update_config', await post(found.broker, '/config_update', text))
+  return found
+}
+
+/** HOCON that says nothing. */
+const defaults = 'mqtt {}\n'
 
 /** What CONNACK says of the largest packet. */
 async function largestPacket(t: TestContext, broker: BrokerWithApi): Promise<number | undefined> {
@@ -19,7 +43,7 @@ async function largestPacket(t: TestContext, broker: BrokerWithApi): Promise<num
 
 describe('/reload', () => {
   test('tells seven settings, and changes those that are given, for clients that come from then on', async (t) => {
-    const broker = await startBrokerWithApi(t)
+    const { broker } = await brokerOf(defaults)
     const before = dataOf('get_reload', await get(broker, '/reload'))
     assert.deepEqual(before, {
       property_size: 32,
@@ -81,10 +105,8 @@ describe('/reload', () => {
 
 describe('/config_update', () => {
   test('puts a whole text in force and on disk, with the old one beside it, and says what it has come to', async (t) => {
-    const folder = await temporaryFolder(t)
-    const config = join(folder, 'my.conf')
-    await writeFile(config, '# the old one\nmqtt.max_mqueue_len = 5\n', { mode: 0o640 })
-    const broker = await startBrokerWithApi(t, { config })
+    const { broker, config } = await brokerOf('# the old one\nmqtt.max_mqueue_len = 5\n')
+    await chmod(config, 0o640)
     const text = `# the new one
 mqtt { max_packet_size = 1MB, retry_interval = 9s, batch_resend = true }
 node.shards = 3
@@ -108,12 +130,9 @@ log.level = error
     assert.equal(await largestPacket(t, broker), 1_048_576)
   })
 
-  test('refuses text that is not HOCON with 117, and invalid settings with line and key, and changes nothing', async (t) => {
-    const folder = await temporaryFolder(t)
-    const config = join(folder, 'my.conf')
+  test('refuses text that is not HOCON with 117, and invalid settings with line and key, and changes nothing', async () => {
     const old = 'mqtt.max_mqueue_len = 5\n'
-    await writeFile(config, old)
-    const broker = await startBrokerWithApi(t, { config })
+    const { broker, config } = await brokerOf(old)
     const before = dataOf('get_reload', await get(broker, '/reload'))
     const cases: readonly [string, readonly [number, number], RegExp][] = [
       ['mqtt {', [400, 117], /my\.conf:1/],
@@ -158,11 +177,9 @@ log.level = error
   })
 
   test('answers 118 if the disk refuses the file, and file and settings stay unchanged', async (t) => {
-    const folder = await temporaryFolder(t)
-    const config = join(folder, 'my.conf')
-    await writeFile(config, 'mqtt.max_mqueue_len = 5\n')
-    const broker = await startBrokerWithApi(t, { config })
+    const { broker, config } = await brokerOf('mqtt.max_mqueue_len = 5\n')
     await mkdir(`${config}.new`)
+    t.after(() => rmdir(`${config}.new`))
     refused(await post(broker, '/config_update', 'mqtt.max_mqueue_len = 6'), [500, 118], /cannot be written/)
     assert.equal(await readFile(config, 'utf8'), 'mqtt.max_mqueue_len = 5\n')
     assert.equal(dataOf('get_reload', await get(broker, '/reload')).msq_len, 5)
@@ -170,8 +187,8 @@ log.level = error
 })
 
 describe('/configuration', () => {
-  test('shows every section with masked secrets, and a single section', async (t) => {
-    const broker = await startBrokerWithApi(t, { set: ['auth.password."al.ice"=hunter2', 'mqtt.retry_interval=9s'] })
+  test('shows every section with masked secrets, and a single section', async () => {
+    const { broker } = await brokerOf('auth.password."al.ice" = hunter2\nmqtt.retry_interval = 9s\n')
     const whole = await get(broker, '/configuration/')
     const data = dataOf('get_broker_configuration', whole)
     assert.deepEqual(data.auth.password, { 'al.ice': '******' })
@@ -186,10 +203,7 @@ describe('/configuration', () => {
   })
 
   test('accepts the configuration that it showed as unchanged: masks keep the stored secrets', async (t) => {
-    const folder = await temporaryFolder(t)
-    const config = join(folder, 'my.conf')
-    await writeFile(config, 'auth { allow_anonymous = false, password { alice = hunter2, bob = swordfish } }')
-    const broker = await startBrokerWithApi(t, { config })
+    const { broker } = await brokerOf('auth { allow_anonymous = false, password { alice = hunter2, bob = swordfish } }')
     const data = dataOf('get_broker_configuration', await get(broker, '/configuration'))
     assert.deepEqual(dataOf('set_broker_configuration', await post(broker, '/configuration', { data })).changed, [])
     const auth = { ...data.auth, password: { alice: '******', bob: 'changed' } }
@@ -287,35 +301,32 @@ allow_anonymous = true
 
 describe('files of other brokers', () => {
   test('of NanoMQ take effect as they are, and it is told what of them does not', async (t) => {
-    const folder = await temporaryFolder(t)
+    const { broker, folder } = await brokerOf('mqtt.max_mqueue_len = 5')
     await writeFile(join(folder, 'nanomq_pwd.conf'), 'admin: public\n"client" : "pub lic"\n')
     await writeFile(
       join(folder, 'nanomq_acl.conf'),
       'rules = [\n  {"permit": "deny", "username": "client", "action": "publish", "topics": ["shut"]}\n  {"permit": "allow"}\n]\n',
     )
-    const config = join(folder, 'nanomq.conf')
-    await writeFile(config, 'mqtt.max_mqueue_len = 5')
-    const broker = await startBrokerWithApi(t, { config, set: [`node.allowed_directories=["${folder}", "/tmp"]`] })
     const port = await reservePort(t)
     const outcome = dataOf('update_config', await post(broker, '/config_update', nanomqFile(port)))
     assert.ok(keysOf(outcome.changed).includes('auth.password.client'))
     assert.deepEqual(outcome.pinned, ['listeners.tcp.bind', 'http_server.port', 'http_server.password'])
-    assert.match(outcome.warnings.join('\n'), /nanomq\.conf:2:\d+: system[^]*mqtt\.max_awaiting_rel/)
+    assert.match(outcome.warnings.join('\n'), /my\.conf:2:\d+: system[^]*mqtt\.max_awaiting_rel/)
     assert.equal(dataOf('get_reload', await get(broker, '/reload')).keepalive_backoff, 1_250)
     assert.equal(await isLetIn(t, broker, { username: 'client', password: 'pub lic' }), true)
     assert.equal(await isLetIn(t, broker, { username: 'client', password: 'public' }), false)
   })
 
-  test('that cannot be taken are refused with line and key, and nothing of them holds', async (t) => {
-    const broker = await startBrokerWithApi(t)
-    const asItIs = /godwit\.conf:2:\d+: node\.name.*quotes[^]*godwit\.conf:4:\d+: listener\.tcp\.external/
+  test('that cannot be taken are refused with line and key, and nothing of them holds', async () => {
+    const { broker } = await brokerOf(defaults)
+    const asItIs = /my\.conf:2:\d+: node\.name.*quotes[^]*my\.conf:4:\d+: listener\.tcp\.external/
     refused(await post(broker, '/config_update', emqxFile), [400, 117], asItIs)
     const quoted = emqxFile.replaceAll(/= (\S*[@:]\S*)/g, '= "$1"')
     const asMeant = /conf:4:\d+: listener: [^]*conf:5:\d+: zone: [^]*conf:6:\d+: allow_anonymous.*auth\.allow_anonymous/
     refused(await post(broker, '/config_update', quoted), [400, 108], asMeant)
     const tls =
       'mqtt.max_mqueue_len = 5\nlisteners.ssl {\n  bind = "127.0.0.1:0"\n  keyfile = "no.pem"\n  certfile = "no.pem"\n}\n'
-    refused(await post(broker, '/config_update', tls), [400, 108], /godwit\.conf:[45]:\d+: listeners\.ssl\./)
+    refused(await post(broker, '/config_update', tls), [400, 108], /my\.conf:[45]:\d+: listeners\.ssl\./)
     assert.equal(dataOf('get_reload', await get(broker, '/reload')).msq_len, 1_024)
   })
 })
@@ -385,11 +396,8 @@ describe('the history of configurations', () => {
     assert.equal(same[0].number, last[0].number, 'what is so already is no other configuration')
   })
 
-  test('a signal and a request read the file again in one way, and what is wrong with it changes nothing', async (t) => {
-    const folder = await temporaryFolder(t)
-    const config = join(folder, 'my.conf')
-    await writeFile(config, 'mqtt.max_mqueue_len = 5\n')
-    const broker = await startBrokerWithApi(t, { config })
+  test('a signal and a request read the file again in one way, and what is wrong with it changes nothing', async () => {
+    const { broker, config } = await brokerOf('mqtt.max_mqueue_len = 5\n')
     await writeFile(config, 'mqtt.max_mqueue_len = 6\n')
     const { changed } = dataOf('reload_configuration', await post(broker, '/configuration_reload', undefined))
     assert.deepEqual(changed, [{ key: 'mqtt.max_mqueue_len', old: '5', new: '6' }])

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { connect, connectAsync, type IConnackPacket, type MqttClient } from 'mqtt'
 import { runGodwit, temporaryFolder, type WatchedProcess } from '../e2e/godwit-process.ts'
-import { administrator, startBrokerWithApi } from './api.ts'
+import { administrator, shareConfigurableBroker, startBrokerWithApi } from './api.ts'
 
 const authorization = `Basic ${Buffer.from(administrator).toString('base64')}`
 
@@ -41,8 +41,10 @@ async function durable(url: string, t: TestContext): Promise<MqttClient> {
   return client
 }
 
-test('an unknown action is 404 with 101, and nothing happens', async (t) => {
-  const broker = await startBrokerWithApi(t)
+const sharedBroker = shareConfigurableBroker(['node.shards=1'])
+
+test('an unknown action is 404 with 101, and nothing happens', async () => {
+  const broker = await sharedBroker()
   for (const action of ['halt', 'stop%2F', 'restart%00', '__proto__']) {
     const answer = await broker.ask(`/api/v4/ctrl/${action}`, { method: 'POST' })
     assert.deepEqual([answer.status, answer.json.code], [404, 101], action)
@@ -54,7 +56,7 @@ test('an unknown action is 404 with 101, and nothing happens', async (t) => {
   assert.equal((await broker.ask('/api/v4/brokers')).status, 200)
 })
 
-test('a viewer cannot stop the broker, and the log names the administrator that did', async (t) => {
+test('a viewer cannot stop the broker; a stop, in whatever case, is answered first, ends the process with 0, and the log names the administrator', async (t) => {
   const broker = await startBrokerWithApi(t)
   const body = { username: 'ann', password: 'correct-horse', tags: 'viewer' }
   assert.equal((await broker.ask('/api/v4/users', { method: 'POST', body })).status, 200)
@@ -62,13 +64,6 @@ test('a viewer cannot stop the broker, and the log names the administrator that 
     const refused = await broker.ask(`/api/v4/ctrl/${action}`, { method: 'POST', as: 'ann:correct-horse' })
     assert.deepEqual([refused.status, refused.json.code], [403, 103])
   }
-  await broker.ask('/api/v4/ctrl/stop', { method: 'POST' })
-  await broker.process.until(/shutdown requested.*"request":"stop","by":"admin","address":"127\.0\.0\.1"/)
-  assert.equal(await broker.process.ended, 0)
-})
-
-test('stop, in whatever case, is answered first and ends the process with 0', async (t) => {
-  const broker = await startBrokerWithApi(t)
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0, protocolVersion: 5 })
   t.after(() => client.endAsync(true))
   const told = new Promise<number | undefined>((resolve) =>
@@ -78,6 +73,7 @@ test('stop, in whatever case, is answered first and ends the process with 0', as
   assert.deepEqual([answer.status, answer.json], [200, { code: 0 }])
   assert.equal(await told, 0x8b)
   assert.equal(await broker.process.ended, 0)
+  assert.match(broker.process.errors, /shutdown requested.*"request":"stop","by":"admin","address":"127\.0\.0\.1"/)
   const log = broker.process.output + broker.process.errors
   assert.doesNotMatch(log, /a-password-for-tests/)
 })
@@ -103,15 +99,13 @@ test('restart needs no administrator: the new file holds, --set is kept, and dur
   assert.equal(await godwit.stop(), 0)
 })
 
-test('a restart that would fail is refused with the reason, and the broker continues', async (t) => {
-  const { godwit, file } = await brokerWithFile(t, '')
-  const { api, mqtt } = await lifeOf(godwit, 1)
-  await writeFile(file, 'mqtt.max_qos_alowed = 1\n')
-  const answer = await post(`${api}/ctrl/restart`)
-  const { code, message } = (await answer.json()) as { code: number; message: string }
-  assert.deepEqual([answer.status, code], [400, 108])
-  assert.match(message, /mqtt\.max_qos_alowed/)
-  await (await connectAsync(mqtt)).endAsync()
+test('a restart that would fail is refused with the reason, and the broker continues', async () => {
+  const broker = await sharedBroker()
+  await writeFile(broker.configFile, 'mqtt.max_qos_alowed = 1\n')
+  const answer = await broker.ask('/api/v4/ctrl/restart', { method: 'POST' })
+  assert.deepEqual([answer.status, answer.json.code], [400, 108])
+  assert.match(answer.json.message, /mqtt\.max_qos_alowed/)
+  await (await connectAsync(`mqtt://127.0.0.1:${broker.port}`)).endAsync()
 })
 
 test('a restart whose new listener is taken goes on with the configuration from before', async (t) => {

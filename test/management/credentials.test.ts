@@ -29,6 +29,8 @@ async function outcomeOf(broker: BrokerWithApi, options: { username?: string; cl
 const wrongPassword = 0x86
 
 const sharedBroker = shareBrokerWithApi()
+/** For tests that look at whole lists of user names: each removes what it has created. */
+const listBroker = shareBrokerWithApi()
 
 for (const [path, key, list] of [
   ['/api/v4/auth_username', 'username', 'auth_username'],
@@ -100,8 +102,8 @@ describe('what cannot be created', () => {
     refused(await broker.ask('/auth_clientid/alice'), 'userNotFound')
   })
 
-  test('is told item by item in a batch, and the rest of it is created', async (t) => {
-    const broker = await startBrokerWithApi(t)
+  test('is told item by item in a batch, and the rest of it is created', async () => {
+    const broker = await listBroker()
     const body = `[{"username":"a","password":"1"},{"username":"b"},{"username":"c","password":""},7,
       {"password":"x"},{"username":"a","password":"2"},{"username":"__proto__","password":"p"}]`
     const { data } = promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
@@ -121,6 +123,8 @@ describe('what cannot be created', () => {
     assert.equal(await outcomeOf(broker, { username: 'a', password: '1' }), 0)
     const none = promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body: [] }))
     assert.deepEqual(none, { code: 0, data: {} })
+    for (const username of ['__proto__', 'a'])
+      promised('delete_auth_username', await broker.ask(`/auth_username/${username}`, { method: 'DELETE' }))
   })
 })
 
@@ -165,8 +169,8 @@ const idsOf = ({ data }: { data: { username: string }[] }): string[] => data.map
 
 describe('the list', () => {
   const ids = Array.from({ length: 25 }, (_, index) => `user-${index}`)
-  test('has pages, the newest first, and says how many there are', async (t) => {
-    const broker = await startBrokerWithApi(t)
+  test('has pages, the newest first, and says how many there are', async () => {
+    const broker = await listBroker()
     const body = ids.map((username) => ({ username, password: 'x' }))
     promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
     const newestFirst = ids.toReversed()
@@ -193,6 +197,8 @@ describe('the list', () => {
       if (query === 'page=') assert.equal(answer.status, 200, 'an empty value counts as none')
       else refused(answer, 'invalidParameter')
     }
+    for (const username of ids)
+      promised('delete_auth_username', await broker.ask(`/auth_username/${username}`, { method: 'DELETE' }))
   })
 
   test('is as it was after a restart, and so are the passwords', async (t) => {

@@ -4,7 +4,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { connectAsync, type MqttClient } from 'mqtt'
-import { administrator, type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
+import { administrator, type BrokerWithApi, shareConfigurableBroker } from './api.ts'
 
 const path = '/dashboard/mqtt'
 
@@ -54,12 +54,12 @@ function connectAs(broker: BrokerWithApi, clientId: string, options: object = {}
   })
 }
 
-describe('MQTT for the page of the dashboard', () => {
-  const broker = shareBrokerWithApi({ set: ['node.shards=2'] })
+const configuredBroker = shareConfigurableBroker(['node.shards=2'])
 
+describe('MQTT for the page of the dashboard', () => {
   test('clients of it have sessions on any shard, with the address of the browser', async (t) => {
     const clients = await Promise.all(
-      Array.from({ length: 6 }, async (_, number) => connectAs(await broker(), `page-${number}`)),
+      Array.from({ length: 6 }, async (_, number) => connectAs(await configuredBroker(), `page-${number}`)),
     )
     t.after(() => Promise.all(clients.map((client) => client.endAsync(true))))
     const [first, ...others] = clients
@@ -73,13 +73,13 @@ describe('MQTT for the page of the dashboard', () => {
       await Promise.all(received),
       others.map(() => long),
     )
-    const { json } = await (await broker()).ask('/api/v4/clients/page-1')
+    const { json } = await (await configuredBroker()).ask('/api/v4/clients/page-1')
     assert.equal(json.data[0].ip_address, '127.0.0.1')
     assert.equal(json.data[0].listener ?? 'mqtt:ws:dashboard', 'mqtt:ws:dashboard')
   })
 
   test('only pages of the same origin come in', async () => {
-    const { url } = await broker()
+    const { url } = await configuredBroker()
     const { port } = new URL(url)
     const wanted: readonly (readonly [Upgrade, number])[] = [
       [{ origin: url }, 101],
@@ -93,23 +93,23 @@ describe('MQTT for the page of the dashboard', () => {
       [{ origin: url, path: '/dashboard/other' }, 401],
     ]
     for (const [upgrade, status] of wanted) {
-      assert.equal(await statusOf(await broker(), upgrade), status, JSON.stringify(upgrade))
+      assert.equal(await statusOf(await configuredBroker(), upgrade), status, JSON.stringify(upgrade))
     }
   })
 
   test('another request that asks for an upgrade is answered as without', async () => {
     const authorization = `Basic ${Buffer.from(administrator).toString('base64')}`
     const headers = { upgrade: 'h2c', authorization }
-    assert.equal(await statusOf(await broker(), { path: '/api/v4/nodes', headers }), 200)
+    assert.equal(await statusOf(await configuredBroker(), { path: '/api/v4/nodes', headers }), 200)
   })
 
   test('its socket is for the account of the broker alone', async () => {
-    const { mode } = statSync(join((await broker()).dataDirectory, 'dashboard.sock'))
+    const { mode } = statSync(join((await configuredBroker()).dataDirectory, 'dashboard.sock'))
     assert.equal(mode & 0o077, 0)
   })
 
   test('it is a listener like others: it can be stopped and started', async () => {
-    const started = await broker()
+    const started = await configuredBroker()
     const listed = await started.ask('/api/v4/listeners')
     const { listeners } = listed.json.data[0]
     const own = listeners.find(({ identifier }: { identifier: string }) => identifier === 'mqtt:ws:dashboard')
@@ -125,8 +125,8 @@ describe('MQTT for the page of the dashboard', () => {
   })
 })
 
-test('clients of the page need credentials where others do', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['auth.allow_anonymous=false'] })
+test('clients of the page need credentials where others do', async () => {
+  const broker = await configuredBroker(['auth.allow_anonymous=false'])
   await broker.ask('/api/v4/auth_username', { method: 'POST', body: { username: 'anna', password: 'a-secret-word' } })
   await assert.rejects(connectAs(broker, 'page'), /Not authorized|Bad/i)
   await assert.rejects(connectAs(broker, 'page', { username: 'anna', password: 'wrong' }), /Not authorized|Bad/i)
@@ -134,8 +134,8 @@ test('clients of the page need credentials where others do', async (t) => {
   await client.endAsync()
 })
 
-test('with `dashboard.allow_origins` clients of the page are not local ones, and with `enable = false` there are none', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['dashboard.allow_origins=["https://broker.example"]'] })
+test('with `dashboard.allow_origins` clients of the page are not local ones, and with `enable = false` there are none', async () => {
+  const broker = await configuredBroker(['dashboard.allow_origins=["https://broker.example"]'])
   assert.equal(await statusOf(broker, { origin: 'https://broker.example', headers: { 'x-forwarded-for': '::1' } }), 101)
   await assert.rejects(connectAs(broker, 'page'), /Not authorized/i, 'anonymous clients come from this machine only')
   const change = (enable: boolean): ReturnType<BrokerWithApi['ask']> =>

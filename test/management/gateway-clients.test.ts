@@ -6,14 +6,16 @@ import { eventually } from '../e2e/eventually.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { SnDevice } from '../gateways/sn-device.ts'
 import { UdpCoapDevice } from '../gateways/udp-coap-device.ts'
-import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type BrokerWithApi, shareConfigurableBroker } from './api.ts'
 
 const post = 2
+
+const configuredBroker = shareConfigurableBroker(['node.shards=2'])
 
 async function brokerWith(t: TestContext, gateway: string): Promise<{ broker: BrokerWithApi; port: number }> {
   const port = await reservePort(t)
   const bind = `gateway.${gateway}.listeners.udp.default.bind="127.0.0.1:${port}"`
-  return { broker: await startBrokerWithApi(t, { set: ['node.shards=2', bind] }), port }
+  return { broker: await configuredBroker([bind]), port }
 }
 
 test('[F2] clients of a gateway are listed by all conditions, subscribed, unsubscribed and kicked', async (t) => {

@@ -3,16 +3,16 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { describe, test } from 'node:test'
-import { administrator, shareBrokerWithApi, startBrokerWithApi, type BrokerWithApi } from './api.ts'
+import { administrator, shareConfigurableBroker, type BrokerWithApi } from './api.ts'
 
-const sharedBroker = shareBrokerWithApi()
+const configuredBroker = shareConfigurableBroker()
 
 async function messageOf(
   path: string,
   method: 'GET' | 'POST' | 'DELETE',
   body?: unknown,
 ): Promise<[status: number, message: string]> {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker()
   const answer = await broker.ask(path, { method, body })
   return [answer.status, answer.json?.message ?? '']
 }
@@ -36,12 +36,12 @@ describe('a path or method that is not served', () => {
   }
 })
 
-test('the root says what answers there: to programs that have signed in, and to browsers where there is no dashboard', async (t) => {
-  const broker = await sharedBroker()
+test('the root says what answers there: to programs that have signed in, and to browsers where there is no dashboard', async () => {
+  const broker = await configuredBroker()
   const unknown = await broker.ask('/', { as: null })
   assert.deepEqual([unknown.status, unknown.json.code], [401, 104])
   assert.match((await broker.ask('/')).text, /Godwit MQTT broker[^]*\/api\/docs/)
-  const bare = await startBrokerWithApi(t, { set: ['dashboard.enable=false'] })
+  const bare = await configuredBroker(['dashboard.enable=false'])
   const answer = await fetch(new URL('/', bare.url), { headers: { accept: 'text/html' } })
   assert.equal(answer.status, 200)
   assert.match(await answer.text(), /Godwit MQTT broker[^]*\/api\/docs/)
@@ -53,7 +53,7 @@ test('a key that differs from a known one by case or by one letter is refused, i
     400,
     '"Qos" in the body is not known; did you mean qos?',
   ])
-  const broker = await sharedBroker()
+  const broker = await configuredBroker()
   const batch = await broker.ask('/api/v4/mqtt/publish_batch', {
     method: 'POST',
     body: [message, { topic: 'a', payload: 'x' }],
@@ -90,7 +90,7 @@ test('a long value is shortened in the message', async () => {
 })
 
 test('a user that exists has code 113 in both versions', async () => {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker()
   const body = { username: 'twice', password: 'a-password-1', role: 'viewer' }
   await broker.ask('/api/v5/users', { method: 'POST', body })
   const again = await broker.ask('/api/v5/users', { method: 'POST', body })
@@ -122,6 +122,6 @@ function sendAllFirst(broker: BrokerWithApi, bytes: number): Promise<number | st
 }
 
 test('a body that is too large is answered with 400 to a client that sends all of it first', async () => {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker()
   for (let time = 0; time < 5; time++) assert.equal(await sendAllFirst(broker, 20_000_000), 400)
 })

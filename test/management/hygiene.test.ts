@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { after, before, test } from 'node:test'
 import type { Scope } from '../e2e/godwit-process.ts'
-import { administrator, type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
+import { administrator, type BrokerWithApi, shareBrokerWithApi } from './api.ts'
 import { sendBytes, statusIn } from './http.ts'
 
 const authorization = `Basic ${Buffer.from(administrator).toString('base64')}`
@@ -21,6 +21,7 @@ async function statusOf(broker: BrokerWithApi, bytes: string): Promise<number> {
 }
 
 const sharedBroker = shareBrokerWithApi()
+const limitedBroker = shareBrokerWithApi({ set: ['http_server.max_body=2KB', 'http_server.limit_conn=2'] })
 /** Of a request whose headers never end. It begins with the file: others need not wait while its time runs out. */
 let slowIsClosed: Promise<unknown>
 
@@ -120,8 +121,8 @@ test('a response is for the calling program only: not for caches, frames or cont
   }
 })
 
-test('a body above max_body is 108, and a body that is not text is 109', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['http_server.max_body=2KB'] })
+test('a body above max_body is 108, and a body that is not text is 109', async () => {
+  const broker = await limitedBroker()
   const body = JSON.stringify({ app_id: 'a', desc: 'x'.repeat(3_000) })
   const large = await broker.ask('/api/v4/apps', { method: 'POST', body })
   assert.deepEqual([large.status, large.json.code], [400, 108])
@@ -157,7 +158,7 @@ async function opened(t: Scope, broker: BrokerWithApi): Promise<Socket> {
 }
 
 test('idle connections do not block new ones: the oldest is closed', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await limitedBroker()
   const first = await opened(t, broker)
   const firstIsClosed = once(first, 'close')
   for (let number = 0; number < 300; number++) await opened(t, broker)
@@ -175,7 +176,7 @@ test('a client that sends requests without reading responses is closed', async (
 })
 
 test('requests whose body does not arrive occupy a few places, and others are served by the rest', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['http_server.limit_conn=2'] })
+  const broker = await limitedBroker()
   const slow = await opened(t, broker)
   slow.write(written('POST /api/v4/apps', ['content-length: 100']))
   const many = await Promise.all(Array.from({ length: 40 }, () => broker.ask('/api/v4/brokers')))

@@ -6,8 +6,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { connect } from 'node:tls'
-import { portOf, temporaryFolder } from '../e2e/godwit-process.ts'
-import { shareBrokerWithApi, startBrokerWithApi } from './api.ts'
+import { portOf, shared, temporaryFolder } from '../e2e/godwit-process.ts'
+import { startBrokerWithApi } from './api.ts'
 import { promised, refused } from './documented-responses.ts'
 
 const key = '00112233445566778899aabbccddeeff'
@@ -32,17 +32,23 @@ async function opens(port: number, identity: string, hex: string): Promise<boole
   }
 }
 
-const sharedBroker = shareBrokerWithApi()
+/** With a listener that takes stored keys, and one that has `pump-1` in a file as well. */
+const sharedBroker = shared(async (scope) => {
+  const file = join(await temporaryFolder(scope), 'psk.txt')
+  await writeFile(file, `pump-1:${key}\n`)
+  const listeners = ['bind="127.0.0.1:0"', 'psk=true', 'filed.bind="127.0.0.1:0"', `filed.psk_file="${file}"`]
+  return startBrokerWithApi(scope, { set: listeners.map((setting) => `listeners.ssl.${setting}`) })
+})
 
-test('a listener that is told to takes stored keys without a file of its own', async (t) => {
-  const set = ['listeners.ssl.bind="127.0.0.1:0"', 'listeners.ssl.psk=true']
-  const broker = await startBrokerWithApi(t, { set })
+test('a listener that is told to takes stored keys without a file of its own', async () => {
+  const broker = await sharedBroker()
   const port = portOf(broker, 'ssl')
-  assert.equal(await opens(port, 'pump-1', key), false)
-  const body = { identity: 'pump-1', key }
+  assert.equal(await opens(port, 'pump-9', key), false)
+  const body = { identity: 'pump-9', key }
   promised('create_auth_psk', await broker.ask('/api/v4/auth_psk', { method: 'POST', body }))
-  assert.equal(await opens(port, 'pump-1', key), true)
-  assert.equal(await opens(port, 'pump-1', key.replace('00', 'ff')), false)
+  assert.equal(await opens(port, 'pump-9', key), true)
+  assert.equal(await opens(port, 'pump-9', key.replace('00', 'ff')), false)
+  promised('delete_auth_psk', await broker.ask('/auth_psk/pump-9', { method: 'DELETE' }))
 })
 
 test('a key of a namespace authenticates where the listener or the identity selects that namespace, and nowhere else', async (t) => {
@@ -81,12 +87,9 @@ test('a key of a namespace authenticates where the listener or the identity sele
   assert.deepEqual([await opens(port, 'plant/pump', other), await opens(port, 'plant/pump', key)], [true, false])
 })
 
-test('a stored key opens a listener that takes keys, at once and instead of the one in its file', async (t) => {
-  const file = join(await temporaryFolder(t), 'psk.txt')
-  await writeFile(file, `pump-1:${key}\n`)
-  const set = ['listeners.ssl.bind="127.0.0.1:0"', `listeners.ssl.psk_file=${JSON.stringify(file)}`]
-  const broker = await startBrokerWithApi(t, { set })
-  const port = portOf(broker, 'ssl')
+test('a stored key opens a listener that takes keys, at once and instead of the one in its file', async () => {
+  const broker = await sharedBroker()
+  const port = portOf(broker, 'ssl', 'filed')
   assert.deepEqual([await opens(port, 'pump-1', key), await opens(port, 'pump-2', key)], [true, false])
   const body = [
     { identity: 'pump-2', key },

@@ -8,7 +8,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { eventually } from '../e2e/eventually.ts'
-import { runGodwit, temporaryFolder } from '../e2e/godwit-process.ts'
+import { runGodwit, type Scope, shared, temporaryFolder } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { administrator, startBrokerWithApi } from './api.ts'
 
@@ -66,7 +66,7 @@ class OneConnection {
 }
 
 /** A broker whose file says where its API is, and nothing else does. */
-async function startWithFile(t: TestContext): Promise<{ readonly url: URL; readonly socket: string }> {
+async function startWithFile(t: Scope): Promise<{ readonly url: URL; readonly socket: string }> {
   const folder = await temporaryFolder(t)
   const [name, password] = administrator.split(':')
   const config = join(folder, 'my.conf')
@@ -100,8 +100,11 @@ test('what is no matter of the place holds for the next request, on the connecti
   assert.equal(at.connections, 1, 'the socket of the data directory is as it was')
 })
 
+/** For the tests that change its address and limits only. */
+const sharedBroker = shared(startWithFile)
+
 test('no request is refused while settings change, and a listener on any free port keeps its port', async (t) => {
-  const { url } = await startWithFile(t)
+  const { url } = await sharedBroker()
   const changes = new AbortController()
   const asking = async (): Promise<number> => {
     let asked = 0
@@ -122,7 +125,7 @@ test('no request is refused while settings change, and a listener on any free po
 })
 
 test('another port is open before the answer leaves by the one from before, which then is closed', async (t) => {
-  const { url } = await startWithFile(t)
+  const { url } = await sharedBroker()
   const operator = new OneConnection(t, url)
   const taken = createServer().listen(0, '127.0.0.1')
   t.after(() => taken.close())

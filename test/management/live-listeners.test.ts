@@ -9,7 +9,7 @@ import { test, type TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { isDeepStrictEqual } from 'node:util'
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
-import { temporaryFolder } from '../e2e/godwit-process.ts'
+import { shared, temporaryFolder } from '../e2e/godwit-process.ts'
 import { Authority, type Named } from '../transports/certificates.ts'
 import { type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
@@ -69,12 +69,21 @@ async function updated(broker: BrokerWithApi, text: string): Promise<void> {
   assert.deepEqual([answer.status, answer.code], [200, 0], JSON.stringify(answer))
 }
 
-const twoShards = { set: ['node.shards=2'] }
-/** The API may name files there. */
-const withFilesIn = (folder: string) => ({ set: [...twoShards.set, `node.allowed_directories=["${folder}"]`] })
+interface BrokerWithFolder {
+  readonly broker: BrokerWithApi
+  /** The API may name files there. */
+  readonly folder: string
+}
+
+/** One broker for all tests: `updated` puts a whole configuration in force. Each test has names of files of its own. */
+const sharedBroker = shared(async (scope): Promise<BrokerWithFolder> => {
+  const folder = await temporaryFolder(scope)
+  const set = ['node.shards=2', `node.allowed_directories=["${folder}"]`]
+  return { broker: await startBrokerWithApi(scope, { set }), folder }
+})
 
 test('listeners are added, changed and removed; only clients of the removed one are disconnected', async (t) => {
-  const broker = await startBrokerWithApi(t, twoShards)
+  const { broker } = await sharedBroker()
   const staying = await watched(t, `mqtt://127.0.0.1:${broker.port}`)
   await updated(broker, 'listeners.tcp.plant.bind = "127.0.0.1:0"')
   const plant = `mqtt://${await placeOf(broker, 'mqtt:tcp:plant')}`
@@ -95,7 +104,7 @@ test('listeners are added, changed and removed; only clients of the removed one 
 })
 
 test('a listener that moves is there, and no longer here; one that is renamed keeps its port', async (t) => {
-  const broker = await startBrokerWithApi(t, twoShards)
+  const { broker } = await sharedBroker()
   await updated(broker, 'listeners.tcp.a.bind = "127.0.0.1:0"')
   const old = await placeOf(broker, 'mqtt:tcp:a')
   const client = await watched(t, `mqtt://${old}`)
@@ -114,7 +123,7 @@ test('a port in use changes nothing, and the listeners before and behind it are 
   await new Promise<void>((open) => other.listen(0, '127.0.0.1', open))
   t.after(() => other.close())
   const { port } = other.address() as AddressInfo
-  const broker = await startBrokerWithApi(t, twoShards)
+  const { broker } = await sharedBroker()
   await updated(broker, 'listeners.tcp.kept.bind = "127.0.0.1:0"')
   const kept = `mqtt://${await placeOf(broker, 'mqtt:tcp:kept')}`
   const client = await watched(t, kept)
@@ -132,7 +141,7 @@ test('a port in use changes nothing, and the listeners before and behind it are 
 })
 
 test('certificates and paths change where the listener is, and connected clients notice nothing', async (t) => {
-  const folder = await temporaryFolder(t)
+  const { broker, folder } = await sharedBroker()
   const authority = new Authority('ours')
   for (const name of ['old', 'new']) {
     const { certificate, key } = authority.issue(name)
@@ -142,7 +151,6 @@ test('certificates and paths change where the listener is, and connected clients
   const configOf = (name: string): string => `
     listeners.ssl { bind = "127.0.0.1:0", certfile = "${folder}/${name}.cert", keyfile = "${folder}/${name}.key" }
     listeners.ws.bind = "127.0.0.1:0/${name}"`
-  const broker = await startBrokerWithApi(t, withFilesIn(folder))
   await updated(broker, configOf('old'))
   const [ssl, ws] = [await placeOf(broker, 'mqtt:ssl:default'), await placeOf(broker, 'mqtt:ws:default')]
   const secure = await watched(t, `mqtts://${ssl}`, { rejectUnauthorized: false })
@@ -166,7 +174,7 @@ function commonNameAt(port: number): Promise<unknown> {
 }
 
 test('a connection that is being accepted when its listener is closed is closed', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+  const { broker } = await sharedBroker()
   await updated(
     broker,
     `listeners.ws.a.bind = "127.0.0.1:0/mqtt"
@@ -215,8 +223,8 @@ async function untilConnected(broker: BrokerWithApi, identifier: string): Promis
   } while (!isIn)
 }
 
-test('what was said of files is over when the listener has others, is opened again or goes', async (t) => {
-  const folder = await temporaryFolder(t)
+test('what was said of files is over when the listener has others, is opened again or goes', async () => {
+  const { broker, folder } = await sharedBroker()
   const authority = new Authority('ours')
   const write = async (name: string, { certificate, key }: Named): Promise<void> => {
     await writeFile(join(folder, `${name}.cert`), certificate)
@@ -226,7 +234,6 @@ test('what was said of files is over when the listener has others, is opened aga
   const listenerOf = (kind: string, name: string, files: string): string =>
     `listeners.${kind}.${name} { bind = "127.0.0.1:0", certfile = "${folder}/${files}.cert", keyfile = "${folder}/${files}.key" }`
   const staying = listenerOf('quic', 'opened', 'three')
-  const broker = await startBrokerWithApi(t, withFilesIn(folder))
   await updated(broker, [staying, listenerOf('ssl', 'changed', 'one'), listenerOf('ssl', 'gone', 'one')].join('\n'))
   await writeFile(join(folder, 'one.cert'), 'damaged')
   await write('three', authority.issue('three'))
@@ -241,11 +248,10 @@ test('what was said of files is over when the listener has others, is opened aga
 })
 
 test('a listener is not restarted with files that it could not be opened with', async (t) => {
-  const folder = await temporaryFolder(t)
+  const { broker, folder } = await sharedBroker()
   const { certificate, key } = new Authority('ours').issue('broker')
   await writeFile(join(folder, 'cert'), certificate)
   await writeFile(join(folder, 'key'), key)
-  const broker = await startBrokerWithApi(t, withFilesIn(folder))
   await updated(
     broker,
     `listeners.ssl { bind = "127.0.0.1:0", certfile = "${folder}/cert", keyfile = "${folder}/key" }`,

@@ -6,7 +6,7 @@ import { openMemoryStore } from '../../src/storage/index.ts'
 import { openAccessRecords } from '../../src/node/records/access-records.ts'
 import { PasswordHasher } from '../../src/node/admins/password-hashing.ts'
 import { loginIdleMs, maxLoginsOfAccount, adminLogins } from '../../src/node/admins/logins.ts'
-import { administrator, type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { administrator, type Answer, type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
 
 type Said = readonly [status: number, code: number, reason: string | undefined]
 
@@ -25,8 +25,10 @@ const bearer = (token: string): { as: null; headers: Record<string, string> } =>
   headers: { authorization: `Bearer ${token}` },
 })
 
-test('a login returns a token for both versions, valid until logout', async (t) => {
-  const broker = await startBrokerWithApi(t)
+const sharedBroker = shareBrokerWithApi()
+
+test('a login returns a token for both versions, valid until logout', async () => {
+  const broker = await sharedBroker()
   const login = await logIn(broker)
   assert.equal(login.status, 200, login.text)
   const { token, ...rest } = login.json
@@ -49,8 +51,8 @@ test('a login returns a token for both versions, valid until logout', async (t) 
   assert.deepEqual(said(withoutLogin), [401, 103, 'WRONG_TOKEN_OR_USERNAME'])
 })
 
-test('each refused login has its own error, and none shows which names exist', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('each refused login has its own error, and none shows which names exist', async () => {
+  const broker = await sharedBroker()
   const ask = async (authorization?: string): Promise<Answer> =>
     broker.ask('/api/v5/users', { as: null, headers: authorization === undefined ? {} : { authorization } })
   const without = await ask()
@@ -74,8 +76,8 @@ test('each refused login has its own error, and none shows which names exist', a
   assert.deepEqual(said(await broker.ask('/api/v5/nothing')), [404, 102, 'NOT_FOUND'])
 })
 
-test('an API key cannot log in, and a password change ends the tokens of the account', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('an API key cannot log in, and a password change ends the tokens of the account', async () => {
+  const broker = await sharedBroker()
   await broker.ask('/api/v4/apps', { method: 'POST', body: { app_id: 'reports', secret: 'a secret of my own' } })
   assert.deepEqual(said(await logIn(broker, 'reports', 'a secret of my own')), [401, 103, 'BAD_USERNAME_OR_PWD'])
   await broker.ask('/api/v5/users', {

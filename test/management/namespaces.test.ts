@@ -21,6 +21,8 @@ import {
 
 const alone = ['namespaces.enable=true', 'namespaces.username="${namespace}/*"', 'node.shards=1']
 const set = [...alone, 'node.shards=3']
+/** Clients of its listener are in the namespace `hall`. */
+const hallBroker = shareBrokerWithApi({ set: [...alone, 'listeners.tcp.namespace=hall'] })
 const password = 'a long password'
 /** Kept to the namespace `plant`. */
 const plantAdministrator = `plant-administrator:${password}`
@@ -376,8 +378,8 @@ describe('the administrator of a namespace and archives', () => {
 })
 
 describe('namespaces themselves', () => {
-  test('are created, listed and deleted with their data by an account that is bound to none', async (t) => {
-    const broker = await startBrokerWithApi(t, { set: [...alone, 'listeners.tcp.namespace=hall'] })
+  test('are created, listed and deleted with their data by an account that is bound to none', async () => {
+    const broker = await hallBroker()
     await makeUsers(broker)
     const path = '/api/v5/namespaces'
     const made = await broker.ask(path, post({ namespace: 'shop' }, administrator))
@@ -483,7 +485,7 @@ describe('namespaces themselves', () => {
   })
 
   test('can be said by a listener, whatever a client calls itself', async (t) => {
-    const broker = await startBrokerWithApi(t, { set: [...alone, 'listeners.tcp.namespace=hall'] })
+    const broker = await hallBroker()
     const client = await connect(t, broker, 'plant/c')
     assert.deepEqual(await column(broker, '/api/v4/clients', 'namespace', administrator), ['hall'])
     await client.subscribeAsync('#', { qos: 1 })

@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type BrokerWithApi, shareBrokerWithApi } from './api.ts'
+
+const sharedBroker = shareBrokerWithApi({ set: ['namespaces.enable=true'] })
 
 interface Row {
   readonly path: readonly string[]
@@ -61,8 +63,8 @@ function merged(entry: Entries, more: Entries = {}): Entries {
   return Object.keys(parameters).length === 0 ? entry : { ...entry, parameters }
 }
 
-test('an entry with the settings that the schema calls required is taken, and without any of them it is refused', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('an entry with the settings that the schema calls required is taken, and without any of them it is refused', async () => {
+  const broker = await sharedBroker()
   let refused = 0
   for (const section of ['connectors', 'actions', 'sources']) {
     const rows = await rowsOf(broker, section)
@@ -86,8 +88,8 @@ test('an entry with the settings that the schema calls required is taken, and wi
   assert.ok(refused > 50, `${refused} refusals`)
 })
 
-test('listeners of gateways are described before they exist, and a section without entries is refused', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('listeners of gateways are described before they exist, and a section without entries is refused', async () => {
+  const broker = await sharedBroker()
   const rows = await rowsOf(broker, 'gateway.stomp.listeners')
   assert.deepEqual([...new Set(rows.map(({ path }) => path.slice(0, 5).join('.')))].slice(0, 2), [
     'gateway.stomp.listeners.tcp.<name>',
@@ -100,8 +102,8 @@ test('listeners of gateways are described before they exist, and a section witho
   }
 })
 
-test('an administrator of a namespace is told what it can set in new entries, and nothing of the configuration', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['namespaces.enable=true'] })
+test('an administrator of a namespace is told what it can set in new entries, and nothing of the configuration', async () => {
+  const broker = await sharedBroker()
   const account = { username: 'planter', password: 'a-planters-password', role: 'ns:plant::administrator' }
   assert.equal((await broker.ask('/api/v5/users', { method: 'POST', body: account })).status, 200)
   const as = 'planter:a-planters-password'

@@ -5,7 +5,7 @@ import { describe, test, type TestContext } from 'node:test'
 import { connect, type IClientOptions, type IPublishPacket, type MqttClient } from 'mqtt'
 import { publishingEndpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
 import { eventually } from '../e2e/eventually.ts'
-import { type Answer, type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type Answer, type BrokerWithApi, shareConfigurableBroker, startBrokerWithApi } from './api.ts'
 
 interface Heard {
   readonly topic: string
@@ -76,11 +76,11 @@ function assertReply(name: keyof typeof publishingEndpoints, { status, json }: A
   assert.equal(json.code, 0)
 }
 
-const sharedBroker = shareBrokerWithApi()
+const configuredBroker = shareConfigurableBroker(['node.shards=3'])
 
 describe('POST /mqtt/publish', () => {
   test('delivers the message with every property to the subscribers', async (t) => {
-    const broker = await sharedBroker()
+    const broker = await configuredBroker()
     const { hear } = await listen(t, broker, { protocolVersion: 5, filters: ['a/#'] })
     const answer = await post(broker, 'publish', {
       topic: 'a/b',
@@ -111,7 +111,7 @@ describe('POST /mqtt/publish', () => {
   })
 
   test('takes base64 for what it stands for, under both names of the key', async (t) => {
-    const broker = await sharedBroker()
+    const broker = await configuredBroker()
     const { hear } = await listen(t, broker, { filters: ['a'] })
     for (const key of ['encoding', 'decoding'])
       assertReply('mqtt_publish', await post(broker, 'publish', { topic: 'a', payload: 'AAH/', [key]: 'base64' }))
@@ -121,7 +121,7 @@ describe('POST /mqtt/publish', () => {
   })
 
   test('goes to each of several topics, each once, or to none where one can not be', async (t) => {
-    const broker = await sharedBroker()
+    const broker = await configuredBroker()
     const { hear, heard } = await listen(t, broker, { filters: ['#'] })
     const bad = await post(broker, 'publish', { topics: 'a,b/#,c', payload: 'x' })
     assert.deepEqual([bad.status, bad.json.code], [400, 115])
@@ -134,9 +134,10 @@ describe('POST /mqtt/publish', () => {
   })
 
   test('keeps what is retained, takes it away with an empty payload, and is not held to what its client id may do', async (t) => {
-    const broker = await startBrokerWithApi(t, {
-      set: ['auth.no_match=allow', 'auth.acl.rules=[{permit=deny,action=publish,topics=["a"],clientid="locked"}]'],
-    })
+    const broker = await configuredBroker([
+      'auth.no_match=allow',
+      'auth.acl.rules=[{permit=deny,action=publish,topics=["a"],clientid="locked"}]',
+    ])
     assertReply(
       'mqtt_publish',
       await post(broker, 'publish', { topic: 'a', payload: 'kept', retain: true, clientid: 'locked' }),
@@ -166,36 +167,36 @@ describe('POST /mqtt/publish', () => {
 
   test('with a receipt says what became of it, on one shard and on three', async (t) => {
     for (const shards of [1, 3]) {
-      const broker = await startBrokerWithApi(t, { set: [`node.shards=${shards}`] })
+      const broker = await (shards === 1 ? startBrokerWithApi(t, { set: ['node.shards=1'] }) : configuredBroker())
       for (const clientId of ['s1', 's2', 's3']) {
-        await asleep(t, broker, { clientId, filters: ['a'] })
+        await asleep(t, broker, { clientId, filters: ['received'] })
       }
-      for (const clientId of ['l1', 'l2']) await listen(t, broker, { clientId, filters: ['a'] })
-      const answer = await post(broker, 'publish', { topic: 'a', payload: 'x', qos: 1, receipt: true })
+      for (const clientId of ['l1', 'l2']) await listen(t, broker, { clientId, filters: ['received'] })
+      const answer = await post(broker, 'publish', { topic: 'received', payload: 'x', qos: 1, receipt: true })
       assertReply('mqtt_publish', answer)
       const { elsewhere, ...receipt } = answer.json.data.receipt
       assert.deepEqual(receipt, { matched: 5, sent: 2, queued: 3, dropped: 0, missed: 0 })
       if (shards === 1) assert.deepEqual(elsewhere, { matched: 0, sent: 0, queued: 0 })
-      const atMostOnce = await post(broker, 'publish', { topic: 'a', payload: 'x', receipt: true })
+      const atMostOnce = await post(broker, 'publish', { topic: 'received', payload: 'x', receipt: true })
       const { matched, sent, missed } = atMostOnce.json.data.receipt
       assert.deepEqual({ matched, sent, missed }, { matched: 5, sent: 2, missed: 3 })
     }
   })
 
   test('with a receipt counts one member of each shared subscription, whichever shard it is on', async (t) => {
-    const broker = await startBrokerWithApi(t, { set: ['node.shards=3'] })
+    const broker = await configuredBroker()
     for (const clientId of ['m1', 'm2', 'm3', 'm4', 'm5', 'm6'])
-      await listen(t, broker, { clientId, filters: ['$share/g/a'] })
-    for (const clientId of ['s1', 's2', 's3', 's4']) await asleep(t, broker, { clientId, filters: ['$share/h/a'] })
+      await listen(t, broker, { clientId, filters: ['$share/g/dealt'] })
+    for (const clientId of ['h1', 'h2', 'h3', 'h4']) await asleep(t, broker, { clientId, filters: ['$share/h/dealt'] })
     for (let times = 0; times < 12; times++) {
-      const answer = await post(broker, 'publish', { topic: 'a', payload: 'x', qos: 1, receipt: true })
+      const answer = await post(broker, 'publish', { topic: 'dealt', payload: 'x', qos: 1, receipt: true })
       const { elsewhere: _, ...receipt } = answer.json.data.receipt
       assert.deepEqual(receipt, { matched: 2, sent: 1, queued: 1, dropped: 0, missed: 0 })
     }
   })
 
   test('with anything wrong in it is refused by name, and publishes nothing', async () => {
-    const broker = await sharedBroker()
+    const broker = await configuredBroker()
     const good = { topic: 'a', payload: 'x' }
     const cases: readonly (readonly [body: unknown, code: number])[] = [
       [{ payload: 'x' }, 107],
@@ -240,7 +241,7 @@ describe('POST /mqtt/publish', () => {
 
 describe('POST /mqtt/publish_batch', () => {
   test('has one entry for each message, in order, and the good ones are published in it', async (t) => {
-    const broker = await sharedBroker()
+    const broker = await configuredBroker()
     const { hear, heard } = await listen(t, broker, { filters: ['a/#'] })
     const messages = Array.from({ length: 200 }, (_, number) => ({ topic: 'a/n', payload: String(number), qos: 1 }))
     const wrong = [{ topic: 'a/#', payload: 'x' }, 'text', { topics: 'a/1,a/2' }, { topics: 'a/1,a/2', payload: 'end' }]
@@ -265,7 +266,7 @@ describe('POST /mqtt/publish_batch', () => {
   })
 
   test('takes an array and nothing else', async () => {
-    const broker = await sharedBroker()
+    const broker = await configuredBroker()
     for (const body of [{}, '"x"', '[', { topic: 'a', payload: 'x' }]) {
       const answer = await post(broker, 'publish_batch', body)
       assert.deepEqual([answer.status, answer.json.code], [400, 109])
@@ -275,7 +276,7 @@ describe('POST /mqtt/publish_batch', () => {
 
 describe('POST /mqtt/subscribe and /mqtt/unsubscribe', () => {
   test('hold for a connected client as soon as the response is sent, whichever shard publishes', async (t) => {
-    const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
+    const broker = await configuredBroker()
     const clients = await Promise.all(
       ['c1', 'c2', 'c3', 'c4'].map(async (clientId) => ({
         clientId,
@@ -302,7 +303,7 @@ describe('POST /mqtt/subscribe and /mqtt/unsubscribe', () => {
   })
 
   test('say 112 for a client that is not there, a sleeping one too, and 107, 108, 109, 115 for what is wrong', async (t) => {
-    const broker = await sharedBroker()
+    const broker = await configuredBroker()
     await asleep(t, broker, { clientId: 'sleeper', filters: ['a'] })
     await listen(t, broker, { clientId: 'there' })
     for (const what of ['subscribe', 'unsubscribe']) {
@@ -328,7 +329,7 @@ describe('POST /mqtt/subscribe and /mqtt/unsubscribe', () => {
   })
 
   test('in batches have one entry for each', async (t) => {
-    const broker = await sharedBroker()
+    const broker = await configuredBroker()
     const { hear } = await listen(t, broker, { clientId: 'c' })
     const entries = [
       { topic: 'a', clientid: 'c' },

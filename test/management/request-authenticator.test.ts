@@ -5,8 +5,9 @@ import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:cryp
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { runGodwit, temporaryFolder } from '../e2e/godwit-process.ts'
-import { administrator, type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { runHere } from '../cli/run-here.ts'
+import { type Scope, temporaryFolder } from '../e2e/godwit-process.ts'
+import { administrator, type Answer, type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
 const publicPem = publicKey.export({ type: 'spki', format: 'pem' })
@@ -123,18 +124,20 @@ test('a login of the account of http_server ends when auth_type becomes jwt, and
   assert.deepEqual(await ask(broker, ann), [200, 0])
 })
 
-test('a token is refused if no key is configured', async (t) => {
-  const broker = await startBrokerWithApi(t)
+const withKnownPassword = shareBrokerWithApi({ set: ['http_server.password=public'] })
+
+test('a token is refused if no key is configured', async () => {
+  const broker = await withKnownPassword()
   assert.deepEqual(await ask(broker, `Bearer ${tokenOf({ exp: nowSeconds() + 600 })}`), [401, 104])
 })
 
-/** Resolves with the exit code and what was said. */
-async function failToStart(t: Parameters<typeof runGodwit>[0], settings: readonly string[]): Promise<string> {
+/** Resolves with what was said. */
+async function failToStart(t: Scope, settings: readonly string[]): Promise<string> {
   const own = ['listeners.tcp.bind="127.0.0.1:0"', 'http_server.port=0', ...settings]
   const words = own.flatMap((setting) => ['--set', setting])
-  const godwit = runGodwit(t, ['start', '--data', await temporaryFolder(t), ...words])
-  assert.notEqual(await godwit.ended, 0)
-  return godwit.errors
+  const { code, errors } = await runHere(['start', '--data', await temporaryFolder(t), ...words])
+  assert.notEqual(code, 0)
+  return errors
 }
 
 test('a key file that is missing, has no key or has the private one prevents the start, and the error names it', async (t) => {
@@ -154,7 +157,7 @@ test('a key file that is missing, has no key or has the private one prevents the
 })
 
 test('a well-known password causes a warning on loopback and is refused on other addresses', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['http_server.password=public'] })
+  const broker = await withKnownPassword()
   await broker.process.until(/this is a well-known password/)
   assert.equal((await broker.ask('/api/v4/brokers', { as: 'admin:public' })).status, 200)
   const change = { method: 'POST', body: { data: { msq_len: 5 } }, as: 'admin:public' } as const

@@ -4,7 +4,7 @@ import { connectAsync } from 'mqtt'
 import { ruleMetricsOf } from '../../src/management/rule-metrics.ts'
 import type { ActionMetrics, RuleMetrics } from '../../src/management/index.ts'
 import { eventually } from '../e2e/eventually.ts'
-import { startBrokerWithApi } from './api.ts'
+import { shareConfigurableBroker } from './api.ts'
 
 const counts = {
   matched: 1,
@@ -75,13 +75,14 @@ test('a connector is connected if all of its actions are', () => {
   ])
 })
 
+const configuredBroker = shareConfigurableBroker(['node.shards=2'])
+
 test('what rules of a broker do is in its metrics', async (t) => {
   const set = [
-    'node.shards=2',
     `rule_engine.rules.r1={sql="SELECT 1 AS x FROM \\"a\\"", actions=[{function=console}]}`,
     `rule_engine.rules.r2={sql="SELECT payload.x FROM \\"a\\"", actions=[]}`,
   ]
-  const broker = await startBrokerWithApi(t, { set })
+  const broker = await configuredBroker(set)
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'c' })
   t.after(() => client.end(true))
   await client.publishAsync('a', 'no JSON', { qos: 1 })
@@ -94,8 +95,8 @@ test('what rules of a broker do is in its metrics', async (t) => {
 })
 
 test('numbers of counted topics are metrics, by topic, direction and QoS; of other topics there are none', async (t) => {
-  const set = ['node.shards=2', 'topic_metrics=[{topic="a/\\"b\\""},{topic="lonely"}]']
-  const broker = await startBrokerWithApi(t, { set })
+  const set = ['topic_metrics=[{topic="a/\\"b\\""},{topic="lonely"}]']
+  const broker = await configuredBroker(set)
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'c' })
   t.after(() => client.end(true))
   await client.subscribeAsync('a/"b"', { qos: 1 })

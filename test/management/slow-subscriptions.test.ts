@@ -3,12 +3,14 @@ import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
 import { shapeOf, slowSubscriptionEndpoints } from '../../src/contract/index.ts'
 import { eventually } from '../e2e/eventually.ts'
-import { startBrokerWithApi } from './api.ts'
+import { shareBrokerWithApi } from './api.ts'
+
+const sharedBroker = shareBrokerWithApi({ set: ['node.shards=2'] })
 
 const path = '/api/v4/slow_subscriptions'
 
 test('a client that takes nothing is on the list of slow ones with its oldest message, and others are not', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
+  const broker = await sharedBroker()
   const url = `mqtt://127.0.0.1:${broker.port}`
   const slow = await connectAsync(url, { clientId: 'slow one' })
   const quick = await connectAsync(url, { clientId: 'quick' })
@@ -29,8 +31,8 @@ test('a client that takes nothing is on the list of slow ones with its oldest me
   assert.deepEqual((await broker.ask(`${path}?threshold=86400000`)).json.data, [], 'not as slow as that')
 })
 
-test('a threshold or a limit that is no number is refused', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('a threshold or a limit that is no number is refused', async () => {
+  const broker = await sharedBroker()
   for (const query of ['threshold=soon', 'threshold=-1', '_limit=0', '_limit=1001']) {
     const { status, json } = await broker.ask(`${path}?${query}`)
     assert.deepEqual([status, json.code], [400, 108], query)

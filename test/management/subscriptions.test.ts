@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { connectAsync, type MqttClient } from 'mqtt'
 import { shapeOf, subscriptionEndpoints } from '../../src/contract/index.ts'
+import { type Scope, shared } from '../e2e/godwit-process.ts'
 import { type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
 const listShape = shapeOf(subscriptionEndpoints.list_subscriptions.reply)
@@ -21,7 +22,7 @@ async function rowsOf(broker: BrokerWithApi, path: string): Promise<string[]> {
   return rows.map(({ clientid, topic, qos }) => `${clientid} ${topic} ${qos}`).toSorted()
 }
 
-async function connect(t: TestContext, broker: BrokerWithApi, clientId: string): Promise<MqttClient> {
+async function connect(t: Scope, broker: BrokerWithApi, clientId: string): Promise<MqttClient> {
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId })
   t.after(() => client.endAsync(true))
   return client
@@ -35,7 +36,7 @@ function topicsOf(data: { topic: string }[]): string[] {
   return data.map(({ topic }) => topic).toSorted()
 }
 
-async function startWithTwo(t: TestContext): Promise<BrokerWithApi> {
+async function startWithTwo(t: Scope): Promise<BrokerWithApi> {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=3', 'node.name="here"'] })
   const ann = await connect(t, broker, 'ann')
   await ann.subscribeAsync({ 'a/b': { qos: 0 }, 'a/+': { qos: 1 }, '$share/g/a/b': { qos: 2 } })
@@ -44,8 +45,10 @@ async function startWithTwo(t: TestContext): Promise<BrokerWithApi> {
   return broker
 }
 
-test('every filter of subscriptions filters, alone and with others', async (t) => {
-  const broker = await startWithTwo(t)
+const withTwo = shared(startWithTwo)
+
+test('every filter of subscriptions filters, alone and with others', async () => {
+  const broker = await withTwo()
   const ann = ['ann $share/g/a/b 2', 'ann a/+ 1', 'ann a/b 0']
   const bob = ['bob # 0', 'bob $share/h/a/b 1', 'bob a/b 1', 'bob x y 0']
   const expected: readonly [string, readonly string[]][] = [
@@ -75,8 +78,8 @@ test('every filter of subscriptions filters, alone and with others', async (t) =
   assert.deepEqual(await rowsOf(broker, '/nodes/here/subscriptions?clientid=ann'), ann)
 })
 
-test('subscriptions are told page by page and by cursor, in the midst of a client as well', async (t) => {
-  const broker = await startWithTwo(t)
+test('subscriptions are told page by page and by cursor, in the midst of a client as well', async () => {
+  const broker = await withTwo()
   const all = await rowsOf(broker, '/subscriptions')
   const paged: string[] = []
   for (const page of [1, 2, 3, 4]) {
@@ -95,8 +98,8 @@ test('subscriptions are told page by page and by cursor, in the midst of a clien
   assert.deepEqual(told.toSorted(), all)
 })
 
-test('a filter of subscriptions that is none is refused with 108', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('a filter of subscriptions that is none is refused with 108', async () => {
+  const broker = await withTwo()
   for (const query of ['?qos=3', '?qos=-1', '?qos=x', '?username=x', '?_limit=0', '?_cursor=x', '?topic=a&topic=b']) {
     for (const path of ['/subscriptions', '/subscriptions/x']) {
       const { status, json } = await broker.ask(`/api/v4${path}${query}`)
@@ -145,7 +148,7 @@ async function walkRoutes(broker: BrokerWithApi): Promise<string[]> {
 }
 
 test('routes are the topics with a subscriber, each once', async (t) => {
-  const broker = await startWithTwo(t)
+  const broker = await withTwo()
   const json = await list(broker, '/routes')
   assert.equal(shapeOf(subscriptionEndpoints.list_routes.reply).faultOf(json), undefined)
   assert.deepEqual(topicsOf(json.data), ['#', 'a/+', 'a/b', 'x y'])

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
 import { shapeOf, traceEndpoints } from '../../src/contract/index.ts'
 import { eventually } from '../e2e/eventually.ts'
-import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type BrokerWithApi, shareBrokerWithApi } from './api.ts'
 
 const path = '/api/v4/trace'
 
@@ -29,10 +29,10 @@ function linesUntil(broker: BrokerWithApi, name: string, isIt: (line: Line) => b
   })
 }
 
-const sharedBroker = shareBrokerWithApi()
+const sharedBroker = shareBrokerWithApi({ set: ['node.shards=2'] })
 
 test('a trace by client has its packets and what becomes of it, of all shards, without payloads and passwords', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
+  const broker = await sharedBroker()
   const odd = 'odd\nclient \u001b[31m'
   assert.deepEqual(await post(broker, { name: 'by-client', type: 'clientid', clientid: odd }), [200, 0])
   const url = `mqtt://127.0.0.1:${broker.port}`
@@ -61,6 +61,7 @@ test('a trace by client has its packets and what becomes of it, of all shards, w
     assert.ok(steps.includes(step), `${step} in ${steps.join(', ')}`)
   const { text } = await broker.ask(`${path}/by-client/download`)
   for (const absent of ['secret', '\u001b']) assert.ok(!text.includes(absent))
+  assert.equal((await broker.ask(`${path}/by-client`, { method: 'DELETE' })).status, 200)
 })
 
 test('traces by topic and by address are listed while they run, and their files go with them', async (t) => {

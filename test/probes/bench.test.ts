@@ -1,9 +1,10 @@
 // `godwit bench` against a broker over TCP.
 
 import assert from 'node:assert/strict'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { LatencyHistogram } from '../../src/probes/latency-histogram.ts'
-import { runGodwit, startBroker } from '../e2e/godwit-process.ts'
+import { type CommandRun, runHere } from '../cli/run-here.ts'
+import { shared, startBroker } from '../e2e/godwit-process.ts'
 
 test('percentiles are within 3 % of what was measured', () => {
   const histogram = new LatencyHistogram()
@@ -20,16 +21,12 @@ test('percentiles are within 3 % of what was measured', () => {
   assert.equal(new LatencyHistogram().percentileMs(0.99), 0)
 })
 
-async function bench(
-  t: TestContext,
-  words: readonly string[],
-): Promise<{ code: number | null; output: string; errors: string }> {
-  const godwit = runGodwit(t, ['bench', ...words])
-  return { code: await godwit.ended, output: godwit.output, errors: godwit.errors }
-}
+const sharedBroker = shared((scope) => startBroker(scope, { set: ['node.shards=1'] }))
 
-test('each scenario measures what a broker acknowledges, delivers and accepts', async (t) => {
-  const broker = await startBroker(t, { set: ['node.shards=1'] })
+const bench = (words: readonly string[]): Promise<CommandRun> => runHere(['bench', ...words])
+
+test('each scenario measures what a broker acknowledges, delivers and accepts', async () => {
+  const broker = await sharedBroker()
   const url = ['--url', `mqtt://127.0.0.1:${broker.port}`, '--seconds', '1', '--clients', '3', '--json']
   for (const words of [
     ['publish', '--qos', '2'],
@@ -37,7 +34,7 @@ test('each scenario measures what a broker acknowledges, delivers and accepts', 
     ['subscribe', '--rate', '50'],
     ['connect', '--rate', '50'],
   ]) {
-    const { code, output, errors } = await bench(t, [...words, ...url])
+    const { code, output, errors } = await bench([...words, ...url])
     assert.equal(code, 0, errors)
     const { scenario, count, perSecond, latencyMs, failed } = JSON.parse(output)
     assert.equal(scenario, words[0])
@@ -48,9 +45,9 @@ test('each scenario measures what a broker acknowledges, delivers and accepts', 
   }
 })
 
-test('people get a line for each second, and a broker that is not there is told of', async (t) => {
-  const broker = await startBroker(t, { set: ['node.shards=1'] })
-  const { output } = await bench(t, [
+test('people get a line for each second, and a broker that is not there is told of', async () => {
+  const broker = await sharedBroker()
+  const { output } = await bench([
     'publish',
     '--url',
     `mqtt://127.0.0.1:${broker.port}`,
@@ -61,10 +58,10 @@ test('people get a line for each second, and a broker that is not there is told 
   ])
   assert.match(output, /^ +1 s {2}published \d+\/s {2}p50 [\d.]+ ms {2}p95 [\d.]+ ms {2}p99 [\d.]+ ms$/m)
   assert.match(output, /^10 clients, [\d.]+ s: \d+ published, /m)
-  const nobody = await bench(t, ['publish', '--url', 'mqtt://127.0.0.1:1', '--seconds', '1'])
+  const nobody = await bench(['publish', '--url', 'mqtt://127.0.0.1:1', '--seconds', '1'])
   assert.equal(nobody.code, 1)
   assert.match(nobody.errors, /^godwit: mqtt:\/\/127\.0\.0\.1:1: connect ECONNREFUSED/)
-  const wrong = await bench(t, ['publish', '--qos', '3'])
+  const wrong = await bench(['publish', '--qos', '3'])
   assert.equal(wrong.code, 2)
   assert.match(wrong.errors, /--qos: give 0, 1 or 2/)
 })

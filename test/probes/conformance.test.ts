@@ -6,7 +6,8 @@ import { type AddressInfo, createServer } from 'node:net'
 import { test } from 'node:test'
 import { statements as normative } from '../conformance/statements.ts'
 import { statements } from '../../src/probes/conformance/statements.ts'
-import { runGodwit, startBroker } from '../e2e/godwit-process.ts'
+import { runHere } from '../cli/run-here.ts'
+import { startBroker } from '../e2e/godwit-process.ts'
 
 test('every clause is one of the standards', () => {
   const known = new Set(normative.map(({ mark }) => mark))
@@ -18,8 +19,8 @@ test('every clause is one of the standards', () => {
 
 test('Godwit with two shards keeps all statements of both versions, and the report has each of them', async (t) => {
   const broker = await startBroker(t, { set: ['node.shards=2'] })
-  const checked = runGodwit(t, ['conformance', '--url', `mqtt://127.0.0.1:${broker.port}`, '--timeout', '20000'])
-  assert.equal(await checked.ended, 0, checked.output)
+  const checked = await runHere(['conformance', '--url', `mqtt://127.0.0.1:${broker.port}`, '--timeout', '20000'])
+  assert.equal(checked.code, 0, checked.output)
   const lines = checked.output.trimEnd().split('\n')
   const expected = statements.flatMap(({ v311, v5 }) => [v311, v5]).filter((clause) => clause !== undefined).length
   assert.equal(lines.at(-1), `${expected} of ${expected} statements are kept`)
@@ -36,8 +37,8 @@ test('a broker that accepts every client and does nothing else is reported, clau
   t.after(() => nothing.close())
   const { port } = nothing.address() as AddressInfo
   const words = ['--url', `mqtt://127.0.0.1:${port}`, '--protocol', '4', '--timeout', '300', '--json']
-  const checked = runGodwit(t, ['conformance', ...words])
-  assert.equal(await checked.ended, 1, checked.errors)
+  const checked = await runHere(['conformance', ...words])
+  assert.equal(checked.code, 1, checked.errors)
   const results = JSON.parse(checked.output) as { clause: string; isKept: boolean; seen?: string }[]
   const kept = results.filter(({ isKept }) => isKept).map(({ clause }) => clause)
   assert.deepEqual(kept, ['MQTT-3.2.2-1'])

@@ -3,12 +3,12 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import { shareBrokerWithApi, startBrokerWithApi } from '../../management/api.ts'
+import { shareConfigurableBroker, startBrokerWithApi } from '../../management/api.ts'
 import { startBroker, temporaryFolder } from '../../e2e/godwit-process.ts'
 import { Authority, type Named } from '../../transports/certificates.ts'
-import { ctl, ctlDone, ctlRefused, runCtl } from './ctl.ts'
+import { ctl, ctlDone, ctlRefused, runCtl, runCtlHere } from './ctl.ts'
 
-const sharedBroker = shareBrokerWithApi()
+const configuredBroker = shareConfigurableBroker()
 
 test('a configuration is put in force, told, compared and taken back', async (t) => {
   const broker = await startBrokerWithApi(t)
@@ -26,7 +26,7 @@ test('a configuration is put in force, told, compared and taken back', async (t)
 })
 
 test('a configuration with a fault is refused, and so is what is none', async () => {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker()
   const file = join(broker.dataDirectory, 'bad.conf')
   await writeFile(file, 'mqtt {')
   assert.match(await ctlRefused(broker, 1, ['config', 'update', file, '--yes']), /\(code 117\)/)
@@ -37,7 +37,7 @@ test('a configuration with a fault is refused, and so is what is none', async ()
 })
 
 test('reload reads the files again', async () => {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker()
   assert.match(await ctlDone(broker, ['reload']), /^nothing has changed\n$|^/)
 })
 
@@ -52,7 +52,7 @@ test('reload says which certificates are in force and until when, and fails wher
   await write(authority.issue('localhost', { until: new Date('2039-01-01T00:00:00Z') }))
   const files = `certfile = "${folder}/cert.pem", keyfile = "${folder}/key.pem"`
   const set = [`listeners.ssl.plant={ bind = "127.0.0.1:0", ${files} }`]
-  const broker = await startBrokerWithApi(t, { set })
+  const broker = await configuredBroker(set)
   await write(authority.issue('localhost', { until }))
   assert.equal(
     await ctlDone(broker, ['reload']),
@@ -65,8 +65,8 @@ test('reload says which certificates are in force and until when, and fails wher
   assert.doesNotMatch(output, /error:/)
 })
 
-test('config update and replace show the difference, ask, and change nothing without a yes', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('config update and replace show the difference, ask, and change nothing without a yes', async () => {
+  const broker = await configuredBroker()
   const file = join(broker.dataDirectory, 'one-line.conf')
   await writeFile(file, 'mqtt.max_topic_levels = 9\n')
   await ctlDone(broker, ['config', 'set', 'mqtt.receive_maximum=77', 'mqtt.retry_interval=5s'])
@@ -88,8 +88,8 @@ test('config update and replace show the difference, ask, and change nothing wit
   assert.match(await ctlDone(broker, ['config', 'replace', file, '--yes']), /nothing would change/)
 })
 
-test('config set, get and unset change single settings, and leave the comments of the file', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('config set, get and unset change single settings, and leave the comments of the file', async () => {
+  const broker = await configuredBroker()
   const text = '# a comment of mine\nmqtt.max_topic_levels = 9 # because\n'
   const file = join(broker.dataDirectory, 'mine.conf')
   await writeFile(file, text)
@@ -109,13 +109,13 @@ test('config set, get and unset change single settings, and leave the comments o
   await ctlDone(broker, ['config', 'unset', 'mqtt.receive_maximum', 'bridges.mqtt.hill'])
   assert.equal(await ctlDone(broker, ['config', 'get', 'mqtt.receive_maximum']), '1024\n')
   assert.match(await ctlRefused(broker, 1, ['config', 'get', 'bridges.mqtt.hill']), /there is no setting/)
-  assert.equal(await readFile(join(broker.dataDirectory, 'godwit.conf'), 'utf8'), text)
+  assert.equal(await readFile(broker.configFile, 'utf8'), text)
   assert.match(await ctlRefused(broker, 1, ['config', 'set', 'mqtt.receive_maximum=many']), /whole number/)
   assert.match(await ctlRefused(broker, 2, ['config', 'set', 'mqtt.receive_maximum']), /KEY=VALUE/)
 })
 
-test('what holds until the restart only is in no backup', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('what holds until the restart only is in no backup', async () => {
+  const broker = await configuredBroker()
   await broker.ask('/api/v4/reload', { method: 'POST', body: { data: { msq_len: 55 } } })
   const exported = await ctlDone(broker, ['data', 'export'])
   const [, name = ''] = /exported to (\S+)\.$/m.exec(exported) ?? []
@@ -135,6 +135,6 @@ test('a lost password is reset over the local socket, and nowhere else', async (
   assert.equal((await askAs(password, '/api/v4/brokers')).status, 200)
   const body = JSON.stringify({ new_pwd: 'another-password' })
   assert.equal((await askAs(password, '/api/v4/change_pwd/admin', { method: 'PUT', body })).status, 400)
-  assert.equal((await runCtl(t, ['admins', 'reset', 'nobody', '--data', broker.dataDirectory])).code, 1)
-  assert.equal((await runCtl(t, ['admins', 'reset', 'admin', '--url', url])).code, 2)
+  assert.equal((await runCtlHere(['admins', 'reset', 'nobody', '--data', broker.dataDirectory])).code, 1)
+  assert.equal((await runCtlHere(['admins', 'reset', 'admin', '--url', url])).code, 2)
 })

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { checkArchive, folderOfArchive, type TableRecord } from '../../../src/backup/index.ts'
 import { isPassword } from '../../../src/access/index.ts'
 import { temporaryFolder } from '../../e2e/godwit-process.ts'
-import { runCtl } from './ctl.ts'
+import { runCtlHere } from './ctl.ts'
 
 const salt = Buffer.from([1, 2, 3, 4])
 const digest = createHash('sha256').update(salt).update('of dora').digest('hex')
@@ -34,7 +34,7 @@ test('an export of EMQX 4 becomes an archive, and what is left behind is named',
   const folder = await temporaryFolder(t)
   const file = join(folder, 'old.json')
   await writeFile(file, JSON.stringify(old))
-  const { code, output, errors } = await runCtl(t, ['data', 'convert', file, '--output', folder])
+  const { code, output, errors } = await runCtlHere(['data', 'convert', file, '--output', folder])
   assert.deepEqual([code, errors], [0, ''])
   assert.match(output, /left behind: auth_mnesia: 1 entries cannot be read/)
   assert.match(output, /left behind: users: 1 entries.*create the accounts again/)
@@ -64,7 +64,7 @@ test('what is no such export is refused with a sentence', async (t) => {
     ['{"a":1}', /no export of EMQX 4/],
   ] as const) {
     await writeFile(file, text)
-    const { code, errors } = await runCtl(t, ['data', 'convert', file, '--output', folder])
+    const { code, errors } = await runCtlHere(['data', 'convert', file, '--output', folder])
     assert.equal(code, 1)
     assert.match(errors, why)
   }

@@ -1,12 +1,10 @@
 // `godwit ctl` as a process of its own, asked by tests.
 
 import assert from 'node:assert/strict'
-import { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
-import { runProgram } from '../../../src/cli/program.ts'
-import { Terminal } from '../../../src/cli/terminal.ts'
 import { runGodwit } from '../../e2e/godwit-process.ts'
 import { administrator, type BrokerWithApi } from '../../management/api.ts'
+import { runHere } from '../run-here.ts'
 
 export interface CtlRun {
   readonly code: number | null
@@ -36,22 +34,20 @@ export function askOverHttp(
   return runCtl(t, [...words, ...reach], [password, ...lines])
 }
 
-const installation = { root: '/nowhere/', isCheckout: false }
+/** As `runCtl`, within this process. */
+export function runCtlHere(words: readonly string[], lines: readonly string[] = []): Promise<CtlRun> {
+  return runHere(['ctl', ...words], { lines })
+}
 
-/** The same within this process, which is quicker, at this broker as its administrator. */
+/** Within this process, at this broker over HTTP as its administrator. */
 export async function ctl(
   broker: BrokerWithApi,
   words: readonly string[],
   { lines = [], asPeople = false }: { readonly lines?: readonly string[]; readonly asPeople?: boolean } = {},
 ): Promise<CtlRun> {
   const [name = '', password = ''] = administrator.split(':')
-  const said = { output: '', errors: '' }
-  const output = { isTTY: asPeople, write: (text: string) => (said.output += text) }
-  const input = Readable.from([[password, ...lines].map((line) => `${line}\n`).join('')])
-  const terminal = new Terminal(output, { write: (text) => (said.errors += text) }, input)
   const reach = ['--url', broker.url, '--username', name, '--password-stdin']
-  const code = await runProgram(['ctl', ...words, ...reach], { version: '0', installation }, terminal)
-  return { code, ...said }
+  return runHere(['ctl', ...words, ...reach], { lines: [password, ...lines], asPeople })
 }
 
 /** What the command printed; fails unless it was done. */

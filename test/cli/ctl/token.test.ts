@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { checkToken } from '../../../src/access/tokens/token-check.ts'
 import { readTokenKeys } from '../../../src/access/index.ts'
 import { temporaryFolder } from '../../e2e/godwit-process.ts'
-import { runCtl } from './ctl.ts'
+import { runCtlHere } from './ctl.ts'
 
 const pairs = {
   rsa: generateKeyPairSync('rsa', { modulusLength: 2_048 }),
@@ -19,7 +19,7 @@ for (const [kind, { privateKey }] of Object.entries(pairs)) {
     const file = join(await temporaryFolder(t), 'key.pem')
     await writeFile(file, privateKey.export({ type: 'pkcs8', format: 'pem' }))
     const said = ['--subject', 'ops', '--role', 'viewer', '--valid-for', '10m']
-    const { code, output, errors } = await runCtl(t, ['token', '--key', file, ...said])
+    const { code, output, errors } = await runCtlHere(['token', '--key', file, ...said])
     assert.deepEqual([code, errors], [0, ''])
     const text = String(createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }))
     const read = readTokenKeys({ kind: 'public-key', text })
@@ -43,7 +43,7 @@ test('a token without a key, a span that is none and a key that is none are told
     [['token', '--key', '/nowhere'], 1, /\/nowhere/],
     [['token', '--key', file], 1, /no private key in PEM/],
   ] as const) {
-    const ended = await runCtl(t, words)
+    const ended = await runCtlHere(words)
     assert.equal(ended.code, code)
     assert.match(ended.errors, /^godwit: [^\n]+\n$/)
     assert.match(ended.errors, sentence)

@@ -1,0 +1,279 @@
+// Commands about the broker, its data and who may use it, and how they reach it. They share a broker.
+
+import assert from 'node:assert/strict'
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { connectAsync } from 'mqtt'
+import { archiveOf, folder } from '../../backup/crafted.ts'
+import { eventually } from '../../e2e/eventually.ts'
+import { temporaryFolder } from '../../e2e/godwit-process.ts'
+import { shareBrokerWithApi } from '../../management/api.ts'
+import { askOverHttp, ctl, ctlDone, ctlRefused, runCtl, runCtlHere } from './ctl.ts'
+
+const sharedBroker = shareBrokerWithApi()
+/** Gets a bridge in the tests. */
+const bridgedBroker = shareBrokerWithApi()
+
+test('status is one page about the broker: what it is, what it holds, what troubles it', async (t) => {
+  const broker = await sharedBroker()
+  const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
+  t.after(() => client.endAsync())
+  const status = JSON.parse(await ctlDone(broker, ['status', '--json']))
+  assert.equal(status.node_status, 'Running')
+  assert.equal(status.connections, 1)
+  assert.equal(status.profile, 'hardened')
+  assert.ok(status.shards >= 1)
+  assert.deepEqual([status.alarms, status.bridges], [[], []])
+  assert.match(status['messages.received.rate'], /^\d+\/s$/)
+  const page = await ctlDone(broker, ['status'], { asPeople: true })
+  assert.match(page, /^uptime +\d+ Hours/m)
+  assert.match(page, /^memory +\d+ MiB of \d+ MiB\ncpu +[\d.]+%\nbridges +none\nalarms +none\n$/m)
+})
+
+test('status of a broker in trouble says what is wrong, since when, and what is to be done', async () => {
+  const bridge = 'bridges.mqtt.north { server = "mqtt-tcp://127.0.0.1:1", enable = true }'
+  const broker = await bridgedBroker()
+  await ctlDone(broker, ['api', 'call', 'update_config', '--body', bridge])
+  let page = await ctlDone(broker, ['status'])
+  while (!/^alarms +bridge:north$/m.test(page)) page = await ctlDone(broker, ['status'])
+  assert.match(
+    page,
+    /^alarm bridge:north +since \d{4}-\d\d-\d\d [\d:]+: the bridge north is not connected to .+the connection is refused/m,
+  )
+  assert.match(page, /^bridges +0 of 1 connected: north is \w+$/m)
+  const status = JSON.parse(await ctlDone(broker, ['status', '--json']))
+  assert.equal(status.alarms[0].name, 'bridge:north')
+  assert.equal(status.bridges[0].name, 'north')
+  assert.equal(await ctlDone(broker, ['alarms', '--end', 'bridge:north']), 'bridge:north is over\n')
+  assert.match(await ctlRefused(broker, 1, ['alarms', '--end', 'bridge:south']), /no alarm 'bridge:south' holds/)
+})
+
+test('alarms are a list, which is empty where nothing is wrong', async () => {
+  const broker = await sharedBroker()
+  assert.equal(await ctlDone(broker, ['alarms']), '')
+  assert.deepEqual(JSON.parse(await ctlDone(broker, ['alarms', '--all', '--json'])), [])
+})
+
+test('listeners are listed and reopened', async (t) => {
+  const broker = await sharedBroker()
+  // The client of the test before may have left a moment ago.
+  await eventually(async () =>
+    assert.match(
+      await ctlDone(broker, ['listeners', 'list']),
+      new RegExp(`\tmqtt:tcp:default\t127\\.0\\.0\\.1:${broker.port}\t0\t`),
+    ),
+  )
+  await ctlDone(broker, ['listeners', 'restart', 'mqtt:tcp:default'])
+  const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
+  t.after(() => client.endAsync())
+  assert.match(await ctlRefused(broker, 1, ['listeners', 'restart', 'mqtt:tcp:other']), /\(code \d+\)/)
+})
+
+test('bridges are listed, shown, and turned off and on', async () => {
+  const bridge = 'bridges.mqtt.north { server = "mqtt-tcp://127.0.0.1:1", enable = true }'
+  const broker = await bridgedBroker()
+  await ctlDone(broker, ['api', 'call', 'update_config', '--body', bridge])
+  assert.match(await ctlDone(broker, ['bridges', 'list']), /^north\ttrue\t\w+\tmqtt-tcp:\/\/127\.0\.0\.1:1\t/m)
+  await ctlDone(broker, ['bridges', 'off', 'north'])
+  assert.match(await ctlDone(broker, ['bridges', 'show', 'north']), /^enable +false$/m)
+  await ctlDone(broker, ['bridges', 'on', 'north'])
+  assert.match(await ctlRefused(broker, 1, ['bridges', 'on', 'south']), /\(code 108\)/)
+})
+
+test('a process that can read the data directory needs no password', async (t) => {
+  const { dataDirectory } = await sharedBroker()
+  const status = await runCtl(t, ['status', '--data', dataDirectory, '--json'])
+  assert.deepEqual([status.code, status.errors], [0, ''])
+  assert.equal(JSON.parse(status.output).node_status, 'Running')
+})
+
+test('options that name the broker may stand before the command, and between its words', async () => {
+  const { dataDirectory } = await sharedBroker()
+  for (const words of [
+    ['--data', dataDirectory, '--json', 'status'],
+    [`--data=${dataDirectory}`, 'status', '--json'],
+  ]) {
+    const status = await runCtlHere(words)
+    assert.deepEqual([status.code, status.errors], [0, ''])
+    assert.equal(JSON.parse(status.output).node_status, 'Running')
+  }
+  const list = await runCtlHere(['clients', '--data', dataDirectory, 'list'])
+  assert.deepEqual([list.code, list.output, list.errors], [0, '', ''])
+  const unknown = await runCtlHere(['--data', dataDirectory, 'statsu'])
+  assert.deepEqual([unknown.code, unknown.errors.includes('Did you mean status?')], [2, true])
+})
+
+test('people come and go, with passwords from stdin', async () => {
+  const broker = await sharedBroker()
+  await ctlDone(broker, ['admins', 'add', 'anna', '--viewer'], { lines: ['correct-horse'] })
+  assert.match(await ctlDone(broker, ['admins', 'list']), /^anna\tviewer$/m)
+  const asAnna = (path: string): Promise<{ status: number }> => broker.ask(path, { as: 'anna:correct-horse' })
+  assert.equal((await asAnna('/api/v4/brokers')).status, 200)
+  assert.equal((await asAnna('/api/v4/users')).status, 403)
+  await ctlDone(broker, ['admins', 'password', 'anna'], { lines: ['correct-horse', 'battery-staple'] })
+  assert.equal((await asAnna('/api/v4/brokers')).status, 401)
+  await ctlDone(broker, ['admins', 'del', 'anna'])
+  assert.match(await ctlRefused(broker, 1, ['admins', 'del', 'anna']), /\(code 105\)/)
+  assert.match(await ctlRefused(broker, 1, ['admins', 'del', 'admin']), /\(code 106\)/)
+  assert.match(await ctlRefused(broker, 2, ['admins', 'add', 'bert']), /password of bert: none was given/)
+})
+
+test('a program gets a secret that opens the API, told once', async () => {
+  const broker = await sharedBroker()
+  const secret = (await ctlDone(broker, ['api-key', 'add', 'grafana', '--viewer'])).trim()
+  assert.equal((await broker.ask('/api/v4/brokers', { as: `grafana:${secret}` })).status, 200)
+  assert.match(await ctlDone(broker, ['api-key', 'list']), /^grafana\t/m)
+  const shown = await ctlDone(broker, ['api-key', 'show', 'grafana', '--json'])
+  assert.ok(!shown.includes(secret))
+  await ctlDone(broker, ['api-key', 'del', 'grafana'])
+  assert.equal((await broker.ask('/api/v4/brokers', { as: `grafana:${secret}` })).status, 401)
+})
+
+const secrets = {
+  user: 'a-password',
+  clientid: 'a-password',
+  scram: 'a-password',
+  psk: '00112233445566778899aabbccddeeff',
+}
+
+for (const [group, secret] of Object.entries(secrets)) {
+  test(`ctl ${group}: what is stored comes and goes, and its secret is read from stdin`, async () => {
+    const broker = await sharedBroker()
+    const lines = [secret]
+    await ctlDone(broker, [group, 'add', 'an/na'], { lines })
+    assert.match(await ctlRefused(broker, 1, [group, 'add', 'an/na'], lines), /\(code 113\)/)
+    await ctlDone(broker, [group, 'update', 'an/na'], { lines: [secret] })
+    const listed = await ctlDone(broker, [group, 'list'])
+    assert.match(listed, /^an\/na(\t|$)/m)
+    assert.ok(!listed.includes(secret))
+    await ctlDone(broker, [group, 'del', 'an/na'])
+    assert.match(await ctlRefused(broker, 1, [group, 'del', 'an/na']), /\(code 105\)/)
+    assert.match(await ctlRefused(broker, 2, [group, 'add', 'bert']), /of bert: none was given/)
+  })
+}
+
+test('an unknown name gives a clear error, and is no internal error of the broker', async () => {
+  const broker = await sharedBroker()
+  assert.match(await ctlRefused(broker, 1, ['scram', 'update', 'an\u0001na'], ['a-password']), /\(code 105\)/)
+})
+
+test('a stored password lets the next client with it connect', async () => {
+  const broker = await sharedBroker()
+  await ctlDone(broker, ['user', 'add', 'anna'], { lines: ['right'] })
+  const at = `mqtt://127.0.0.1:${broker.port}`
+  const client = await connectAsync(at, { username: 'anna', password: 'right' })
+  await client.endAsync()
+  await assert.rejects(connectAsync(at, { username: 'anna', password: 'wrong', reconnectPeriod: 0 }))
+  await ctlDone(broker, ['user', 'del', 'anna'])
+})
+
+test('an archive is made, listed, looked at, compared and carried out by name and by path', async (t) => {
+  const broker = await sharedBroker()
+  await ctlDone(broker, ['user', 'add', 'carol'], { lines: ['of carol'] })
+  const said = await ctlDone(broker, ['data', 'export'])
+  const [, filename = ''] = /successfully exported to (\S+\.tar\.gz)\.$/m.exec(said) ?? []
+  assert.match(said, /^Exporting cluster configuration\.\.\.$/m)
+  assert.match(said, /^Exporting credentials database table\.\.\.$/m)
+  assert.match(await ctlDone(broker, ['data', 'list']), new RegExp(`^${filename}\t`, 'm'))
+  assert.match(await ctlDone(broker, ['data', 'verify', filename]), /credentials 1/)
+  assert.match(await ctlDone(broker, ['data', 'diff', filename]), /no difference/)
+  await ctlDone(broker, ['user', 'del', 'carol'])
+  assert.match(await ctlDone(broker, ['data', 'diff', filename]), /credentials: 1 only in the first/)
+
+  const elsewhere = await mkdtemp(join(tmpdir(), 'godwit-archive-'))
+  t.after(() => rm(elsewhere, { recursive: true, force: true }))
+  const path = join(elsewhere, filename)
+  await copyFile(join(broker.dataDirectory, 'backup', filename), path)
+  const here = async (...words: string[]): Promise<string> => {
+    const { code, output, errors } = await runCtlHere(['data', ...words, '--data', broker.dataDirectory])
+    return code === 0 ? output : `${code}: ${errors}`
+  }
+  const [, whole = ''] = /exported to (\S+)\.$/m.exec(await here('export', '--table-sets', 'banned')) ?? []
+  assert.equal(dirname(whole), join(broker.dataDirectory, 'backup'), 'a user of this machine is told where it is')
+  const dry = await here('import', path, '--dry-run')
+  assert.match(dry, /credentials: 1 new, 0 replaced, 0 as they were/)
+  assert.match(dry, /Nothing has been changed\./)
+  const imported = await here('import', path)
+  assert.match(imported, /^Importing data from/m)
+  assert.match(imported, /^Importing credentials database table\.\.\.$/m)
+  assert.match(await here('import', whole), /^No backup file for credentials database table\.\.\.$/m)
+  assert.match(imported, /Data has been imported successfully\./)
+  const outcome = JSON.parse(await ctlDone(broker, ['data', 'import', filename, '--json']))
+  assert.equal(outcome.tables.find((each: { table: string }) => each.table === 'credentials').unchanged, 1)
+
+  const renamed = join(elsewhere, 'mine.tar.gz')
+  await writeFile(renamed, await readFile(path))
+  assert.match(await here('import', renamed), /^1: .*give it the name back/)
+  assert.match(await ctlRefused(broker, 1, ['data', 'import', 'none.tar.gz']), /no backup file/)
+  const legacy = `${folder}.tar.gz`
+  await writeFile(join(elsewhere, legacy), archiveOf({}, { profile: 'legacy' }))
+  assert.match(await here('import', join(elsewhere, legacy)), /Allow it with --allow-security-profile-mismatch/)
+  await ctlDone(broker, ['data', 'delete', filename])
+  assert.match(await ctlRefused(broker, 1, ['data', 'verify', filename]), /no backup file/)
+})
+
+test('a command tells what a broker says that is asked over HTTP, in lines or as JSON', async (t) => {
+  const broker = await sharedBroker()
+  const status = await askOverHttp(t, broker, ['status'])
+  assert.deepEqual([status.code, status.errors], [0, ''])
+  assert.match(status.output, /^node_status +Running$/m)
+  const asJson = await ctl(broker, ['status', '--json'])
+  assert.equal(JSON.parse(asJson.output).node_status, 'Running')
+})
+
+test('lists are lines of cells between tabs where no terminal shows them', async () => {
+  const broker = await sharedBroker()
+  const listed = await ctl(broker, ['api', 'list'])
+  assert.match(listed.output, /^list_brokers\tGET\t\/brokers\t/m)
+})
+
+test('any operation can be called by its name', async () => {
+  const broker = await sharedBroker()
+  const nodes = await ctl(broker, ['api', 'call', 'list_nodes'])
+  assert.equal(JSON.parse(nodes.output).data.length, 1)
+  const unknown = await ctl(broker, ['api', 'call', 'list_nods'])
+  assert.equal(unknown.code, 2)
+  assert.match(unknown.errors, /^godwit: list_nods: no such operation[^\n]*\n$/)
+})
+
+test('a password that is wrong is a failure in one line, and stands in none', async () => {
+  const broker = await sharedBroker()
+  const words = ['status', '--url', broker.url, '--username', 'admin', '--password-stdin']
+  const wrong = await runCtlHere(words, ['not-the-password'])
+  assert.equal(wrong.code, 1)
+  assert.match(wrong.errors, /^godwit: [^\n]+\(code 103\)\n$/)
+  assert.ok(!wrong.errors.includes('not-the-password'))
+})
+
+test('a broker that does not run is said in one line that says what to do', async (t) => {
+  const folder = await temporaryFolder(t)
+  const nobody = await runCtlHere(['status', '--data', folder])
+  assert.equal(nobody.code, 1)
+  assert.match(nobody.errors, /^godwit: no broker runs in [^\n]+godwit start --data[^\n]+\n$/)
+  const nowhere = await runCtlHere(['status', '--url', 'http://127.0.0.1:1'])
+  assert.equal(nowhere.code, 1)
+  assert.match(nowhere.errors, /^godwit: no broker answers at http:\/\/127\.0\.0\.1:1: [^\n]+\n$/)
+})
+
+for (const [what, words, hint] of [
+  ['an unknown command', ['statsu'], /Did you mean status\?/],
+  ['an unknown word of a group', ['api', 'cal'], /Did you mean call\?/],
+  ['an unknown option', ['status', '--jsn'], /Did you mean --json\?/],
+  ['a URL that is none', ['status', '--url', 'localhost:8081'], /give a URL like http:/],
+  ['a name without a URL', ['status', '--username', 'admin'], /--url URL/],
+  ['a password without a user', ['status', '--url', 'http://127.0.0.1:1', '--password-stdin'], /needs --username/],
+  [
+    'a password that is not there',
+    ['status', '--url', 'http://127.0.0.1:1', '--username', 'a', '--password-stdin'],
+    /none/,
+  ],
+] as const) {
+  test(`${what} is wrong usage, in one line`, async () => {
+    const { code, errors } = await runCtlHere(words)
+    assert.equal(code, 2)
+    assert.match(errors, /^godwit: [^\n]+\n$/)
+    assert.match(errors, hint)
+  })
+}
