@@ -1,4 +1,4 @@
-// Rules and actions derived from sections of other brokers' configurations.
+// The types of rules and actions that are derived from sections in the format of other brokers, such as NanoMQ.
 
 import { checkSettings } from './check/check-settings.ts'
 import type { ActionsConfig, ConnectorsConfig } from './godwit-config.ts'
@@ -7,9 +7,9 @@ import type { RuleActionConfig } from './schema/rule-action.ts'
 import type { Section, ValueOf } from './schema/setting.ts'
 
 export interface DerivedRule {
-  /** Starts with `$`, as no configured rule does. */
+  /** Starts with `$`, so that it differs from the ID of every configured rule. */
   readonly id: string
-  /** Key of the section. */
+  /** Key of the section from which the rule is derived. */
   readonly key: string
   readonly sql: string
   readonly actions: readonly RuleActionConfig[]
@@ -17,7 +17,7 @@ export interface DerivedRule {
 
 type NamedOf<Part> = Part extends { readonly named: ReadonlyMap<string, infer Value> } ? Value : never
 
-/** Types of actions that sections of other brokers bring. */
+/** Types of actions that such sections can define. */
 type DerivedType = 'http' | 'sqlite' | 'mysql' | 'pgsql' | 'timescale' | 'mqtt'
 
 /** An action with its connector. */
@@ -25,7 +25,7 @@ export type DerivedAction = {
   readonly [Type in DerivedType]: {
     /** `type:name`; the name begins with `$`. */
     readonly id: string
-    /** Where it is configured. */
+    /** Key of the section. */
     readonly key: string
     readonly type: Type
     readonly connector: NamedOf<ConnectorsConfig[Type]>
@@ -38,14 +38,14 @@ export interface DerivedRules {
   readonly actions: readonly DerivedAction[]
 }
 
-const nowhere = { file: '', line: 0, column: 0 }
+const noPlace = { file: '', line: 0, column: 0 }
 
-/** Returns the values of an empty section. */
+/** Returns the values of a section whose settings all have their defaults. */
 export function defaultsOf<Node extends Section>(node: Node): ValueOf<Node> {
-  return checkSettings(node, emptyObject(nowhere)).values
+  return checkSettings(node, emptyObject(noPlace)).values
 }
 
-/** A text of SQL. */
+/** Returns a string literal of SQL. */
 export function quoted(value: string): string {
   return `'${value.replaceAll("'", "''")}'`
 }

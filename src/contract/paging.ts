@@ -54,7 +54,7 @@ const numberedMeta = Type.Object({
   hasnext: Type.Boolean({ description: 'Whether there is another page.' }),
 })
 
-/** `{code: 0, data, meta}` of a list that always has pages; default page size `mostRowsOfPage`. */
+/** `{code: 0, data, meta}` of a list that always has pages; default page size `maxRowsOfPage`. */
 export function pageOf<Item extends TSchema>(item: Item) {
   return Type.Object({ code: Type.Literal(0), data: Type.Array(item), meta: numberedMeta })
 }

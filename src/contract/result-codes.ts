@@ -9,7 +9,7 @@ export interface ResultCode {
   readonly sentence: string
 }
 
-/** By name. */
+/** All result codes, by their name in this code. */
 export const resultCodes = {
   success: { code: 0, status: 200, sentence: 'success' },
   rpcError: { code: 101, status: 500, sentence: 'a shard did not answer' },

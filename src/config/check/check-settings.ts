@@ -103,7 +103,7 @@ class SettingsChecker {
     value: unknown,
     isDefault: boolean,
   ): void {
-    const { isLocal, takes: appliesOn, type } = setting
+    const { isLocal, appliesOn, type } = setting
     // "none" in a file is not secret: masked, it would look like a password.
     const isSecret = setting.isSecret && value !== undefined
     const paths = type.pathsIn?.(value) ?? noPaths

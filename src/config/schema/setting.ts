@@ -19,7 +19,7 @@ export interface Setting<T> {
   readonly description: string
   /** Unit of the number, if the type does not include it: "seconds". */
   readonly unit: string | undefined
-  readonly takes: AppliesOn
+  readonly appliesOn: AppliesOn
   /** Never shown: not in differences, not in messages. */
   readonly isSecret: boolean
   /** Only the configuration file and `--set` may change it, not the API. */
@@ -72,7 +72,7 @@ export type ValueOf<Node> =
 interface SettingWords {
   readonly description: string
   readonly unit?: string
-  readonly takes?: AppliesOn
+  readonly appliesOn?: AppliesOn
   readonly defaultWords?: string
   readonly isSecret?: boolean
   readonly isLocal?: boolean
@@ -88,7 +88,7 @@ export function setting<T>(type: SettingType<T>, defaultValue: T, words: Setting
     defaultWords: words.defaultWords,
     description: words.description,
     unit: words.unit,
-    takes: words.takes ?? 'at-restart',
+    appliesOn: words.appliesOn ?? 'at-restart',
     isSecret: words.isSecret ?? false,
     isLocal: words.isLocal ?? false,
     isRequired: words.isRequired ?? false,
@@ -108,7 +108,7 @@ export function sectionOrNone<E extends Entries>(description: string, entries: E
 
 /** The same, and every setting in it applies while the broker runs. */
 export function appliedAtOnce<Node extends SchemaNode>(node: Node): Node {
-  if (node.kind === 'setting') return { ...node, takes: 'at-once' }
+  if (node.kind === 'setting') return { ...node, appliesOn: 'at-once' }
   const entries = Object.fromEntries(Object.entries(node.entries).map(([key, entry]) => [key, appliedAtOnce(entry)]))
   return { ...node, entries, named: node.named === undefined ? undefined : appliedAtOnce(node.named) }
 }

@@ -11,40 +11,40 @@ import { choice, integer, optional } from '../schema/setting-type.ts'
 const dayMs = 86_400_000
 
 export const noMatch = setting(optional(choice(['allow', 'deny']), 'unset'), undefined, {
-  description: 'What holds where no rule says anything.',
-  takes: 'at-once',
+  description: 'Decision if no access rule matches.',
+  appliesOn: 'at-once',
   defaultWords:
-    'hardened: deny once auth.acl.rules, auth.acl.file or auth.http_auth.acl_req is set, allow without; legacy: allow',
+    'hardened: deny if auth.acl.rules, auth.acl.file or auth.http_auth.acl_req is set, otherwise allow; legacy: allow',
 })
 
 export const denyAction = setting(choice(['ignore', 'disconnect']), 'ignore', {
-  description: 'What happens to a client that does what it may not: the message is dropped, or the connection ends.',
-  takes: 'at-once',
+  description: 'Whether a denied publication or subscription also ends the connection. ignore: it does not.',
+  appliesOn: 'at-once',
 })
 
-export const acl = section('Rules about topics.', {
+export const acl = section('Access rules for topics.', {
   rules: setting(listOf(aclRule, maxAclRules), [], {
     description:
-      'Each rule says permit (allow or deny), action (publish, subscribe or pubsub), topics, and the clients that it applies to: username, clientid, ' +
-      'ipaddr, ipaddrs, and or or with several of these. The first that fits counts. ' +
-      '${clientid} and ${username} in a topic stand for what the client is called; a topic that begins with @ is taken literally.',
-    takes: 'at-once',
+      'Each rule has permit (allow or deny), action (publish, subscribe or pubsub), topics, and the clients that it applies to: username, clientid, ' +
+      'ipaddr, ipaddrs, or a list of these under the key and or the key or. The first matching rule decides. ' +
+      '${clientid} and ${username} in a topic are replaced by the client ID and user name; a topic that begins with @ has no placeholders.',
+    appliesOn: 'at-once',
   }),
   file: setting(optional(path('configuration-folder'), 'none'), undefined, {
     description:
-      'File of further rules, asked after auth.acl.rules: an acl.conf of EMQX, or a list named rules in the language of this file. ' +
-      'A file that is missing or has a fault keeps the broker from starting. Its name counts from the folder of this file.',
-    takes: 'at-once',
+      'File of further rules, which are checked after auth.acl.rules: an acl.conf of EMQX, or HOCON with a list named rules. ' +
+      'If the file is missing or invalid, the broker does not start. A relative path starts at the folder of the configuration file.',
+    appliesOn: 'at-once',
   }),
 })
 
-export const authorizationCache = section('How long answers of auth.http_auth.acl_req are remembered.', {
+export const authorizationCache = section('Cache of the responses to auth.http_auth.acl_req.', {
   max_size: setting(integer({ min: 0, max: 1_000_000 }), 32, {
-    description: 'Answers remembered for one client.',
-    takes: 'at-once',
+    description: 'Maximum number of cached responses for one client.',
+    appliesOn: 'at-once',
   }),
   ttl: setting(duration({ minMs: 0, maxMs: 30 * dayMs }), 60_000, {
-    description: 'How long an answer holds, where auth.http_auth.cache_ttl is 0.',
-    takes: 'at-once',
+    description: 'How long a response is cached, if auth.http_auth.cache_ttl is 0.',
+    appliesOn: 'at-once',
   }),
 })

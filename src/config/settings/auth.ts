@@ -8,16 +8,16 @@ import { authenticators } from './authenticators.ts'
 import { failedLogins } from './failed-logins.ts'
 import { acl, denyAction, noMatch, authorizationCache } from './acl.ts'
 
-export const auth = section('Who may connect, publish and subscribe.', {
+export const auth = section('Authentication and authorization of clients.', {
   allow_anonymous: setting(optional(boolean, 'unset'), undefined, {
     description: 'Whether anonymous clients are accepted.',
-    takes: 'on-next-connect',
+    appliesOn: 'on-next-connect',
     defaultWords: 'hardened: yes on loopback, otherwise no; legacy: yes',
   }),
   client_id_binding: setting(choice(['auto', 'identity', 'none']), 'auto', {
     description:
-      'identity: a session belongs to the user name or certificate that created it, and a client that authenticated otherwise is refused its client ID. none: each accepted client can use any client ID, and takes over its session. auto: identity in the hardened profile, none in the legacy profile.',
-    takes: 'on-next-connect',
+      'identity: a session belongs to the user name or certificate that created it, and a client with another identity cannot use its client ID. none: each accepted client can use any client ID, and takes over its session. auto: identity in the hardened profile, none in the legacy profile.',
+    appliesOn: 'on-next-connect',
   }),
   ...authenticators,
   failed_logins: failedLogins,
@@ -28,7 +28,7 @@ export const auth = section('Who may connect, publish and subscribe.', {
 })
 
 /** After the response to the change was sent. */
-const atOnce = { takes: 'at-once' } as const
+const atOnce = { appliesOn: 'at-once' } as const
 
 export const httpServer = section('The management API over HTTP.', {
   enable: setting(boolean, true, { ...atOnce, description: 'Whether the API is served over HTTP.' }),
@@ -36,23 +36,23 @@ export const httpServer = section('The management API over HTTP.', {
   ip_addr: setting(optional(text(), 'none'), undefined, {
     ...atOnce,
     description: 'Address of the API.',
-    defaultWords: 'as of listeners that are given as a port only',
+    defaultWords: 'as for listeners with only a port',
   }),
   limit_conn: setting(integer({ min: 1, max: 65_535 }), 32, {
     ...atOnce,
-    description: 'Requests that are worked on at one time.',
+    description: 'Maximum number of concurrent requests.',
   }),
   parallel: setting(optional(integer({ min: 1, max: 65_535 }), 'unset'), undefined, {
     ...atOnce,
-    description: 'The same as limit_conn, by an older name.',
+    description: 'Older name of limit_conn.',
   }),
   max_body: setting(size({ minBytes: 1_024, maxBytes: 1_073_741_824 }), 1_048_576, {
     ...atOnce,
-    description: 'The largest body of a request.',
+    description: 'Maximum size of the body of a request.',
   }),
   max_upload: setting(size({ minBytes: 1_024, maxBytes: 17_179_869_184 }), 8_589_934_592, {
     ...atOnce,
-    description: 'The largest file that is uploaded: an archive of a backup.',
+    description: 'Maximum size of an uploaded archive.',
   }),
   username: setting(text(), 'admin', { ...atOnce, description: 'Name of the first administrator.' }),
   password: setting(optional(text(), 'none'), undefined, {
@@ -64,10 +64,10 @@ export const httpServer = section('The management API over HTTP.', {
   auth_type: setting(choice(['basic', 'jwt', 'no_auth']), 'basic', {
     ...atOnce,
     description:
-      'How a request shows who it is from: name and password, a signed token, or not at all (on loopback only).',
+      'How requests authenticate. basic: user name and password. jwt: a signed token. no_auth: not at all (on loopback only).',
   }),
   jwt: section('Signed tokens.', {
-    public: section('The key that tokens are checked with.', {
+    public: section('The key that verifies tokens.', {
       keyfile: setting(optional(path('configuration-folder'), 'none'), undefined, {
         ...atOnce,
         description: 'File of the public key, PEM.',
@@ -75,11 +75,11 @@ export const httpServer = section('The management API over HTTP.', {
     }),
     issuer: setting(optional(text(), 'none'), undefined, {
       ...atOnce,
-      description: 'The issuer that a token must name.',
+      description: 'Required issuer (claim iss) of a token.',
     }),
     leeway: setting(duration({ minMs: 0, maxMs: 600_000 }), 5_000, {
       ...atOnce,
-      description: 'How far the clocks of issuer and broker may be apart.',
+      description: 'Maximum difference between the clocks of issuer and broker.',
     }),
   }),
 })

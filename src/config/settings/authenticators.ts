@@ -13,7 +13,7 @@ export const authenticatorValues = ['certificate', 'psk', 'password', 'scram', '
 
 export const scramAlgorithmValues = ['SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
 
-const onNextConnect = { takes: 'on-next-connect' } as const
+const onNextConnect = { appliesOn: 'on-next-connect' } as const
 const nothing = optional(text(), 'none')
 const noFile = optional(path('configuration-folder'), 'none')
 

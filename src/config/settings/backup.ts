@@ -13,11 +13,11 @@ const when = text({
 export const backup = section('Archives that the broker makes by itself, in the backup directory.', {
   schedule: setting(optional(when, 'none'), undefined, {
     description: 'When one is made: each day (03:30) or each week (sun 03:30), by the clock of this machine.',
-    takes: 'at-once',
+    appliesOn: 'at-once',
     defaultWords: 'never',
   }),
   keep: setting(integer({ min: 1, max: 10_000 }), 7, {
     description: 'So many that were made by the schedule are kept. Others are never removed.',
-    takes: 'at-once',
+    appliesOn: 'at-once',
   }),
 })

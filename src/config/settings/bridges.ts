@@ -285,7 +285,7 @@ const bridgeCache = {
     description:
       'Messages that wait on disk for each bridge that says nothing of it itself, the oldest of which are dropped for new ones; 0: as if it were not written.',
     defaultWords: 'unset',
-    takes: 'at-once',
+    appliesOn: 'at-once',
   }),
   mounted_file_path: setting(maybeDirectory, undefined, {
     description: 'Directory of the queues.',

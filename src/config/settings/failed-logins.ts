@@ -4,8 +4,8 @@ import { duration } from '../schema/quantities.ts'
 import { section, setting } from '../schema/setting.ts'
 import { boolean, integer } from '../schema/setting-type.ts'
 
-const longestDelayMs = 60_000
-const nextConnect = { takes: 'on-next-connect' } as const
+const maxDelayMs = 60_000
+const nextConnect = { appliesOn: 'on-next-connect' } as const
 
 export const failedLogins = section(
   'Password guesses are slowed. Each shard counts by itself. A client that logged in from the same address with the same password ' +
@@ -16,11 +16,11 @@ export const failedLogins = section(
       ...nextConnect,
       description: 'Failed logins of one user name from one address before its further logins are delayed.',
     }),
-    delay: setting(duration({ minMs: 1, maxMs: longestDelayMs }), 200, {
+    delay: setting(duration({ minMs: 1, maxMs: maxDelayMs }), 200, {
       ...nextConnect,
       description: 'Delay of the first login after that. It doubles with each failed login.',
     }),
-    max_delay: setting(duration({ minMs: 1, maxMs: longestDelayMs }), 5_000, {
+    max_delay: setting(duration({ minMs: 1, maxMs: maxDelayMs }), 5_000, {
       ...nextConnect,
       description: 'Maximum delay. A login that would wait longer is refused. Keep it below mqtt.idle_timeout.',
     }),

@@ -13,7 +13,7 @@ import { maxCount } from './node.ts'
 
 /** A listener stays open when one of its settings changes: new connections use the new value. */
 function setting<T>(type: SettingType<T>, value: T, words: Parameters<typeof anySetting<T>>[2]): Setting<T> {
-  return anySetting(type, value, { takes: 'on-next-connect', ...words })
+  return anySetting(type, value, { appliesOn: 'on-next-connect', ...words })
 }
 
 const count = optional(integer({ min: 1, max: maxCount }), 'unlimited')
@@ -23,12 +23,12 @@ function listenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B
   return {
     enable: setting(boolean, true, {
       description: 'Whether the listener is opened. Clients of one that is closed are disconnected.',
-      takes: 'at-once',
+      appliesOn: 'at-once',
     }),
     bind: setting(bindType, defaultBind, {
       description:
         'Address and port. With a port only, node.default_listener_address and node.security_profile say who can reach it. When it changes, clients of the old address are disconnected.',
-      takes: 'at-once',
+      appliesOn: 'at-once',
     }),
     max_connections: setting(count, undefined, {
       description: 'Connections of this listener at one time. One more is closed at once.',

@@ -27,33 +27,33 @@ const targetsWithWarning: SettingType<readonly LogTarget[]> = {
   },
 }
 
-export const log = section('What the broker says about its work.', {
+export const log = section('The log of the broker.', {
   to: setting(targetsWithWarning, ['console'], {
-    description: 'Where lines go. syslog and uds are accepted, but there is nothing behind them yet.',
-    takes: 'at-once',
+    description: 'Where lines are written. syslog and uds are accepted and have no effect yet.',
+    appliesOn: 'at-once',
   }),
   level: setting(optional(choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal']), 'auto'), undefined, {
-    description: 'The least severe lines that are written.',
-    defaultWords: 'info where the console is a terminal, so that connections are shown; otherwise warn',
-    takes: 'at-once',
+    description: 'Lowest level of the lines that are written.',
+    defaultWords: 'info if the console is a terminal, so that connections are shown; otherwise warn',
+    appliesOn: 'at-once',
   }),
   dir: setting(optional(path('data-directory', { isWritten: true }), 'auto'), undefined, {
     description: 'Directory of the log files.',
     defaultWords: 'log in the data directory',
-    takes: 'at-once',
+    appliesOn: 'at-once',
   }),
-  file: setting(fileName, 'godwit.log', { description: 'Name of the log file.', takes: 'at-once' }),
-  rotation: section('When a log file is full.', {
+  file: setting(fileName, 'godwit.log', { description: 'Name of the log file.', appliesOn: 'at-once' }),
+  rotation: section('Rotation of log files.', {
     size: setting(size({ minBytes: kilobyte, maxBytes: 64 * gigabyte }), 10 * kilobyte * kilobyte, {
-      description: 'The file is put aside and a new one begun before it grows beyond this.',
-      takes: 'at-once',
+      description: 'Maximum size of a log file. Then it is renamed and a new one is started.',
+      appliesOn: 'at-once',
     }),
     count: setting(integer({ min: 1, max: 1_000 }), 5, {
-      description: 'Files that are kept, the current one not counted. The oldest goes first.',
-      takes: 'at-once',
+      description: 'Maximum number of older files. The oldest is deleted first.',
+      appliesOn: 'at-once',
     }),
   }),
   uds_addr: setting(optional(path('working-directory', { isWritten: true }), 'none'), undefined, {
-    description: 'Unix socket for lines to uds.',
+    description: 'Unix socket for the target uds.',
   }),
 })

@@ -26,201 +26,204 @@ const awaitingRelease: SettingType<number> = {
   },
 }
 
-export const mqtt = section('The protocol: limits that clients are held to, and what the broker offers them.', {
+export const mqtt = section('MQTT: limits of clients, and the features that the broker offers.', {
   max_packet_size: setting(size({ minBytes: 64, maxBytes: 260 * megabyte }), 10 * megabyte, {
     description:
-      'The largest packet that a client may send. It is told to MQTT 5.0 clients; a larger packet ends the connection. More than 255MB counts as 255MB, so that a message still fits a packet with what is added for its receivers.',
-    takes: 'on-next-connect',
+      'Maximum size of a packet from a client. CONNACK reports it to MQTT 5.0 clients; a larger packet ends the connection. Values above 255MB count as 255MB, because a message can grow by properties that the broker adds for its subscribers.',
+    appliesOn: 'on-next-connect',
   }),
   client_max_packet_size: setting(optional(size({ minBytes: 64, maxBytes: 260 * megabyte }), 'unset'), undefined, {
-    description: 'A second limit of the same kind: the smaller of the two holds.',
-    takes: 'on-next-connect',
+    description: 'The same limit under another name. The smaller of the two applies.',
+    appliesOn: 'on-next-connect',
     defaultWords: 'the same as mqtt.max_packet_size',
   }),
   property_size: setting(integer({ min: 1, max: 262_144 }), 32, {
     description:
       'The largest properties section of one packet. A larger one closes the connection with reason code 0x95 (packet too large), although the packet itself may be smaller than mqtt.max_packet_size; the log names this setting.',
     unit: 'KiB',
-    takes: 'on-next-connect',
+    appliesOn: 'on-next-connect',
   }),
   max_mqueue_len: setting(integer({ min: 1, max: 10_000_000 }), 1_024, {
-    description: 'Messages that wait in memory for one session. More of a durable session wait on disk.',
-    takes: 'on-next-connect',
+    description:
+      'Maximum number of messages in the queue of one session in memory. Further messages of a persistent session wait on disk.',
+    appliesOn: 'on-next-connect',
   }),
   max_mqueue_bytes: setting(size({ minBytes: 1_024, maxBytes: 1_024 * gigabyte }), 64 * megabyte, {
     description:
-      'Bytes of memory that these messages may take for one session. One message alone may take more. The node lowers this limit while its memory is short: see node.memory_limit.',
-    takes: 'on-next-connect',
+      'Maximum memory of these messages for one session. A single message may be larger. The node lowers this limit while memory is short: see node.memory_limit.',
+    appliesOn: 'on-next-connect',
   }),
   mqueue_full_policy: setting(choice(['drop-newest', 'drop-oldest']), 'drop-newest', {
-    description: 'Which message goes when one too many waits for a session that nothing is stored for.',
-    takes: 'on-next-connect',
+    description: 'Which message is dropped if the queue of a clean session is full.',
+    appliesOn: 'on-next-connect',
   }),
   max_stored_messages: setting(integer({ min: 1, max: maxCount }), 1_000_000, {
     description:
-      'Messages that wait on disk for one session. One more is refused: the publisher is told that the quota is exceeded.',
-    takes: 'on-next-connect',
+      'Maximum number of messages of one session on disk. A further message is rejected: its publisher gets reason code 0x97 (quota exceeded).',
+    appliesOn: 'on-next-connect',
   }),
   max_inflight_window: setting(integer({ min: 1, max: max16Bits }), 1_024, {
-    description: 'QoS 1 and 2 messages that may be unacknowledged towards one client. A client may ask for fewer.',
-    takes: 'on-next-connect',
+    description:
+      'Maximum number of unacknowledged QoS 1 and 2 messages to one client. An MQTT 5.0 client can set a lower number (Receive Maximum).',
+    appliesOn: 'on-next-connect',
   }),
   max_inflight_bytes: setting(size({ minBytes: 1_024, maxBytes: 1_024 * gigabyte }), 16 * megabyte, {
     description:
-      'Bytes of memory that unacknowledged messages towards one client may take. Further messages wait. One message alone may take more.',
-    takes: 'on-next-connect',
+      'Maximum memory of unacknowledged messages to one client. Further messages wait. A single message may be larger.',
+    appliesOn: 'on-next-connect',
   }),
   receive_maximum: setting(integer({ min: 1, max: max16Bits }), 1_024, {
     description:
-      'QoS 1 and 2 messages that one client may have unacknowledged towards the broker. It is sent to MQTT 5.0 clients in CONNACK; the connection of a client that exceeds it is closed with reason code 0x93. Some clients, such as MQTT.js, do not obey it: set it above the number of messages that they publish at once.',
-    takes: 'on-next-connect',
+      'Maximum number of QoS 1 and 2 messages of one client that the broker has not acknowledged. CONNACK reports it to MQTT 5.0 clients; a client that exceeds it is disconnected with reason code 0x93. Some clients, such as MQTT.js, ignore it: set it above the number of messages that they publish at once.',
+    appliesOn: 'on-next-connect',
   }),
   max_awaiting_rel: setting(awaitingRelease, 1_024, {
     description:
-      'QoS 2 messages that one session may have without their PUBREL. A further one of an MQTT 5.0 client is refused with reason code 0x97, unless mqtt.await_rel_timeout frees a packet identifier.',
-    takes: 'on-next-connect',
+      'Maximum number of QoS 2 messages of one session whose PUBREL has not arrived. A further one of an MQTT 5.0 client is rejected with reason code 0x97, unless mqtt.await_rel_timeout frees a packet identifier.',
+    appliesOn: 'on-next-connect',
   }),
   await_rel_timeout: setting(duration({ minMs: 1_000, maxMs: 30 * dayMs }), 300_000, {
     description:
       'Age at which the packet identifier of a QoS 2 message without PUBREL may be freed, if the session has mqtt.max_awaiting_rel of them. Below that number it is kept as long as the session, so that the message is delivered exactly once whenever its publisher returns.',
-    takes: 'on-next-connect',
+    appliesOn: 'on-next-connect',
   }),
   retry_interval: setting(duration({ minMs: 0, maxMs: 30 * dayMs }), 30_000, {
     description:
-      'How long an MQTT 3.1 or 3.1.1 client may leave a message unacknowledged before it is sent again. 0: it is sent again only when the client comes back.',
-    takes: 'on-next-connect',
+      'Time after which a message is sent again to an MQTT 3.1 or 3.1.1 client that has not acknowledged it. 0: it is sent again only when the client reconnects.',
+    appliesOn: 'on-next-connect',
   }),
   keepalive_multiplier: setting(decimal({ moreThan: 0.5, max: 100 }), 1.5, {
-    description: 'A client that is silent for its keep alive times this is taken for lost.',
-    takes: 'on-next-connect',
+    description: 'Factor of the keep alive: a client that sends nothing for longer than this is disconnected.',
+    appliesOn: 'on-next-connect',
   }),
   server_keepalive: setting(optional(integer({ min: 1, max: max16Bits }), 'none'), undefined, {
-    description: 'Keep alive that clients must use, whatever they ask for. It is told to MQTT 5.0 clients.',
+    description: 'Keep alive of all clients, in place of the one in CONNECT. CONNACK reports it to MQTT 5.0 clients.',
     unit: 'seconds',
-    takes: 'on-next-connect',
-    defaultWords: 'none: what each client asks for',
+    appliesOn: 'on-next-connect',
+    defaultWords: 'none: the keep alive of each CONNECT',
   }),
   idle_timeout: setting(duration({ minMs: 10, maxMs: dayMs }), 15_000, {
-    description: 'How long a new connection may stay silent before its CONNECT.',
-    takes: 'on-next-connect',
+    description: 'Maximum time between the opening of a connection and its CONNECT.',
+    appliesOn: 'on-next-connect',
   }),
   max_qos_allowed: setting(choice(['2', '1', '0']), '2', {
-    description: 'The highest QoS that clients may publish with and subscribe at.',
-    takes: 'on-next-connect',
+    description: 'Maximum QoS of messages that clients publish, and of subscriptions.',
+    appliesOn: 'on-next-connect',
   }),
   retain_available: setting(boolean, true, {
-    description: 'Whether messages may be retained.',
-    takes: 'on-next-connect',
+    description: 'Whether clients can publish retained messages.',
+    appliesOn: 'on-next-connect',
   }),
   wildcard_subscription: setting(boolean, true, {
-    description: 'Whether filters may hold + and #.',
-    takes: 'on-next-connect',
+    description: 'Whether topic filters can contain + and #.',
+    appliesOn: 'on-next-connect',
   }),
   shared_subscription: setting(boolean, true, {
-    description: 'Whether clients may share a subscription by $share.',
-    takes: 'on-next-connect',
+    description: 'Whether clients can use shared subscriptions ($share).',
+    appliesOn: 'on-next-connect',
   }),
   exclusive_subscription: setting(boolean, false, {
     description:
-      'Whether a client may keep a filter to itself by $exclusive/: a second one is told that the quota is exceeded.',
-    takes: 'on-next-connect',
+      'Whether clients can use exclusive subscriptions ($exclusive/). A second client with the same filter gets reason code 0x97 (quota exceeded).',
+    appliesOn: 'on-next-connect',
   }),
   validate_payload_format: setting(boolean, false, {
     description:
-      'Whether a message that calls its payload UTF-8 is looked at and refused with reason code 0x99 if it is not.',
-    takes: 'at-once',
+      'Whether the broker checks payloads that are declared as UTF-8 (payload format indicator 1). An invalid one is rejected with reason code 0x99.',
+    appliesOn: 'at-once',
   }),
   max_topic_levels: setting(integer({ min: 1, max: max16Bits }), 128, {
     description:
       'Maximum number of levels of a topic name or filter. A PUBLISH with more is acknowledged with reason code 0x90, a SUBSCRIBE with 0x8F (0x80 before MQTT 5.0). A PUBLISH without a reason code (QoS 0, or before MQTT 5.0) closes the connection.',
-    takes: 'on-next-connect',
+    appliesOn: 'on-next-connect',
   }),
   max_topic_length: setting(integer({ min: 256, max: 65_535 }), 65_535, {
     description:
-      'Maximum length of a topic name or filter, in bytes. Longer ones are refused as for mqtt.max_topic_levels. The default is the maximum of MQTT; what long topics can take in memory is bounded by mqtt.max_subscription_bytes and the other limits in bytes.',
-    takes: 'on-next-connect',
+      'Maximum length of a topic name or filter, in bytes. Longer ones are rejected as for mqtt.max_topic_levels. The default is the maximum of MQTT; mqtt.max_subscription_bytes and the other limits in bytes limit the memory of long topics.',
+    appliesOn: 'on-next-connect',
   }),
   max_clientid_len: setting(integer({ min: 23, max: max16Bits }), 65_535, {
-    description: 'Bytes that a client id may have. MQTT promises clients at least 23.',
-    takes: 'on-next-connect',
+    description: 'Maximum length of a client ID, in bytes. Every MQTT broker must allow at least 23.',
+    appliesOn: 'on-next-connect',
   }),
   strict_clientid_31: setting(boolean, false, {
     description:
       'Refuse MQTT 3.1 clients with a client ID of more than 23 characters, as that version requires. false: mqtt.max_clientid_len alone is the limit, as in other brokers.',
-    takes: 'on-next-connect',
+    appliesOn: 'on-next-connect',
   }),
   max_topic_alias: setting(integer({ min: 0, max: max16Bits }), 1_024, {
-    description: 'Topic aliases in each direction of one connection. 0 turns them off.',
-    takes: 'on-next-connect',
+    description: 'Maximum number of topic aliases in each direction of one connection. 0: no topic aliases.',
+    appliesOn: 'on-next-connect',
   }),
   max_topic_alias_bytes: setting(size({ minBytes: 0, maxBytes: gigabyte }), 262_144, {
     description:
-      'Bytes of the names of topics that have an alias, in each direction of one connection: 1,024 aliases with topics of 256 bytes. A client that sets more is disconnected with reason code 0x97; towards clients further topics are written out.',
-    takes: 'on-next-connect',
+      'Maximum size of all topic names with an alias, in each direction of one connection. The default is enough for 1,024 topics of 256 bytes. A client that exceeds it is disconnected with reason code 0x97; to clients, the broker sends further topic names without an alias.',
+    appliesOn: 'on-next-connect',
   }),
   session_expiry_interval: setting(duration({ minMs: 0, maxMs: maxExpiryMs, stepMs: 1_000 }), 7_200_000, {
-    description: 'How long the session of an absent MQTT 3.1 or 3.1.1 client is kept that asked for one to be kept.',
-    takes: 'on-next-connect',
+    description: 'Time after which the persistent session of a disconnected MQTT 3.1 or 3.1.1 client expires.',
+    appliesOn: 'on-next-connect',
   }),
   max_session_expiry_interval: setting(
     optional(duration({ minMs: 0, maxMs: maxExpiryMs, stepMs: 1_000 }), 'unlimited'),
     undefined,
     {
-      description: 'The longest session expiry that an MQTT 5.0 client gets when it asks for more.',
-      takes: 'on-next-connect',
+      description:
+        'Maximum session expiry interval of MQTT 5.0 clients. CONNACK reports it to clients that request more.',
+      appliesOn: 'on-next-connect',
     },
   ),
   upgrade_qos: setting(boolean, false, {
-    description: 'Deliver with the QoS of the subscription even where the message came with less.',
-    takes: 'at-once',
+    description: 'Deliver messages with the QoS of the subscription, even if they were published with a lower QoS.',
+    appliesOn: 'at-once',
   }),
   batch_resend: setting(boolean, false, {
-    description: 'Whether NanoMQ sends all unacknowledged messages of a client again in one go.',
-    takes: 'at-once',
+    description: 'Whether NanoMQ sends all unacknowledged messages of a client again at once.',
+    appliesOn: 'at-once',
   }),
   max_subscriptions: setting(integer({ min: 1, max: 10_000_000 }), 10_000, {
-    description: 'Maximum number of subscriptions of one session. One more is refused with reason code 0x97.',
-    takes: 'on-next-connect',
+    description: 'Maximum number of subscriptions of one session. A further one is rejected with reason code 0x97.',
+    appliesOn: 'on-next-connect',
   }),
   max_subscription_bytes: setting(size({ minBytes: 65_536, maxBytes: 1_073_741_824 }), 2_097_152, {
     description:
-      'Maximum size of the topic filters of one session, together. One more is refused with reason code 0x97.',
-    takes: 'on-next-connect',
+      'Maximum size of all topic filters of one session together. A further subscription is rejected with reason code 0x97.',
+    appliesOn: 'on-next-connect',
   }),
   max_overlapping_subscriptions: setting(integer({ min: 1, max: 1_000_000 }), 64, {
     description:
-      'Maximum number of subscriptions of one session that one topic can match: different places of wildcards, counted for each shared group. It bounds what the filters of one client cost the publications of others. One more is refused with reason code 0x97.',
-    takes: 'on-next-connect',
+      'Maximum number of subscriptions of one session that one topic can match: different places of wildcards, counted for each shared group. It limits the work that the filters of one client cause for the publications of others. A further subscription is rejected with reason code 0x97.',
+    appliesOn: 'on-next-connect',
   }),
   max_will_size_in_memory: setting(size({ minBytes: 0, maxBytes: megabyte }), 1_024, {
     description:
-      'The largest will that is kept in memory, counted with its topic and properties. A larger one is kept on disk only and read when it is published.',
-    takes: 'on-next-connect',
+      'Maximum size of a will in memory, with its topic and properties. A larger will is stored on disk only, and read when it is published.',
+    appliesOn: 'on-next-connect',
   }),
   max_parked_packets: setting(integer({ min: 1, max: max16Bits }), 128, {
     description:
-      'Packets of one connection that wait while its CONNECT is being decided. Beyond them nothing more is read from it.',
-    takes: 'on-next-connect',
+      'Maximum number of packets of one connection that wait until its CONNECT is accepted. Then reading from the connection pauses.',
+    appliesOn: 'on-next-connect',
   }),
   max_unconfirmed_messages: setting(integer({ min: 1, max: maxCount }), 100_000, {
     description:
-      'Messages kept for another shard of the node until it has them on disk. Beyond them publishers wait; while that shard is away they are refused.',
-    takes: 'at-once',
+      'Maximum number of messages for another shard that it has not stored yet. At the maximum, publishers wait; while that shard restarts, their messages are rejected.',
+    appliesOn: 'at-once',
   }),
   max_unconfirmed_bytes: setting(size({ minBytes: megabyte, maxBytes: 1_024 * gigabyte }), 64 * megabyte, {
-    description: 'The same, in bytes of payload.',
-    takes: 'at-once',
+    description: 'Maximum size of the payloads of these messages.',
+    appliesOn: 'at-once',
   }),
   max_unsent_bytes: setting(size({ minBytes: 1_024, maxBytes: gigabyte }), megabyte, {
     description:
-      'Bytes that may wait for a slow client. Beyond them QoS 0 messages are dropped and counted, QoS 1 and 2 wait in the session.',
-    takes: 'on-next-connect',
+      'Maximum number of bytes that wait until one client reads them. Beyond it, QoS 0 messages are dropped and counted, and QoS 1 and 2 messages wait in the session.',
+    appliesOn: 'on-next-connect',
   }),
   max_unsent_bytes_total: setting(
     optional(size({ minBytes: megabyte, maxBytes: 1_024 * gigabyte }), 'auto'),
     undefined,
     {
-      description: 'The same, for all clients together.',
+      description: 'Maximum number of bytes that wait until clients read them, of all clients together.',
       defaultWords: 'one eighth of node.memory_limit',
     },
   ),
@@ -229,7 +232,7 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
     undefined,
     {
       description:
-        'Bytes that packets may take of which not all has come, of all clients together; each shard has its part. Above the limit, the client whose packet has made no progress for the longest time is disconnected with reason code 0x97, then the next.',
+        'Maximum memory of packets that are received only in part, of all clients together; it is divided among the shards. Above it, the client whose packet has made no progress for the longest time is disconnected with reason code 0x97, then the next.',
       defaultWords: 'one eighth of node.memory_limit',
     },
   ),
@@ -237,21 +240,21 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
 
 export const retainer = section('Retained messages.', {
   max_retained_messages: setting(optional(integer({ min: 0, max: maxCount }), 'unlimited'), undefined, {
-    description: 'Retained messages that are kept; 0 sets no limit. One more is delivered but not kept.',
-    takes: 'at-once',
+    description: 'Maximum number of retained messages; 0: no limit. A further one is delivered but not retained.',
+    appliesOn: 'at-once',
   }),
   max_payload_size: setting(size({ minBytes: 1, maxBytes: 260 * megabyte }), megabyte, {
     description:
-      'Maximum payload of a retained message. A larger one of an MQTT 5.0 client with QoS 1 or 2 is refused with reason code 0x97. Any other is delivered to live subscribers, counted as dropped (no-retained-room), and its topic has no retained message afterwards, never an older one.',
-    takes: 'at-once',
+      'Maximum payload of a retained message. A larger one of an MQTT 5.0 client with QoS 1 or 2 is rejected with reason code 0x97. Any other is delivered to live subscribers, counted as dropped (no-retained-room), and its topic has no retained message afterwards, never an older one.',
+    appliesOn: 'at-once',
   }),
   max_size_in_memory: setting(size({ minBytes: 0, maxBytes: 260 * megabyte }), 4_096, {
     description:
-      'The largest retained message that is kept in memory, counted with its topic and properties. Of a larger one only the metadata is kept in memory, and the payload is read from disk for each new subscription that matches.',
-    takes: 'at-once',
+      'Maximum size of a retained message in memory, with its topic and properties. Of a larger one, only the metadata is in memory, and the payload is read from disk for each new matching subscription.',
+    appliesOn: 'at-once',
   }),
   msg_expiry_interval: setting(duration({ minMs: 0, maxMs: maxExpiryMs }), 0, {
-    description: 'How long a retained message is kept that says nothing about it itself. 0: for ever.',
-    takes: 'at-once',
+    description: 'Expiry of retained messages that have no message expiry interval. 0: they do not expire.',
+    appliesOn: 'at-once',
   }),
 })

@@ -6,7 +6,7 @@ import { section, setting } from '../schema/setting.ts'
 import { boolean, choice, integer, optional } from '../schema/setting-type.ts'
 
 const limit = optional(integer({ min: 1, max: 2_147_483_647 }), 'none')
-const atOnce = { takes: 'at-once', defaultWords: 'any number' } as const
+const atOnce = { appliesOn: 'at-once', defaultWords: 'any number' } as const
 
 export const namespaces = section(
   'Clients can belong to namespaces. Each has topics, client ids, credentials, rules and bans of its own.',
@@ -38,11 +38,11 @@ export const namespaces = section(
         'Maximum messages per second that the clients of one namespace publish together. Beyond it, they are read more slowly.',
     }),
     max_rules: setting(integer({ min: 0, max: 10_000 }), 100, {
-      takes: 'at-once',
+      appliesOn: 'at-once',
       description: 'Maximum rules of one namespace.',
     }),
     max_actions: setting(integer({ min: 0, max: 1_000 }), 20, {
-      takes: 'at-once',
+      appliesOn: 'at-once',
       description: 'Maximum actions of one namespace; the same maximum applies to its connectors and to its sources.',
     }),
     required: setting(boolean, false, { description: 'Whether a client that belongs to no namespace is refused.' }),

@@ -15,66 +15,66 @@ const nodeName = text({
   form: { pattern: /^[A-Za-z0-9_-]{1,128}(?:@[A-Za-z0-9._:-]{1,126})?$/, name: 'a node name such as godwit@plant-7' },
 })
 
-export const node = section('This machine: who it is, where it keeps what it knows, how open it is.', {
+export const node = section('The node: its name, its data directory, its memory limit and its security profile.', {
   name: setting(optional(nodeName, 'auto'), undefined, {
-    description: 'Identity of the node. It is kept in the data directory, so that it survives a change of address.',
+    description: 'Name of the node. It is stored in the data directory, so that it does not change with the host name.',
     defaultWords: 'godwit@ and the host name, at the first start',
   }),
   data_dir: setting(optional(path('working-directory', { isWritten: true }), 'auto'), undefined, {
-    description: 'Directory of everything that the node keeps. `--data` does the same.',
+    description: 'Directory of all data of the node. `--data` sets it as well.',
     defaultWords:
-      './data beside a checkout, ~/.local/share/godwit for an installation of a user, /var/lib/godwit for a service of root',
+      './data in a checkout, ~/.local/share/godwit for an installation of a user, /var/lib/godwit for a service of root',
   }),
   allowed_directories: setting(listOf(localDirectory, 64), [], {
     description:
-      'Directories beside the data directory that a configuration may name files in when it comes over the API or by `godwit ctl`. Absolute. ' +
-      'Only the configuration file and --set can change it. What they name themselves is not restricted.',
+      'Further directories whose files a configuration from the API or `godwit ctl` can name, in addition to the data directory. Absolute paths. ' +
+      'Only the configuration file and --set can change this setting, and they can name any file.',
     isLocal: true,
-    takes: 'at-once',
+    appliesOn: 'at-once',
   }),
   shards: setting(optional(integer({ min: 1, max: 250 }), 'auto'), undefined, {
-    description: 'Worker threads, each with its share of the sessions.',
-    defaultWords: 'the number of cores',
+    description: 'Number of shards: worker threads that share the sessions among them.',
+    defaultWords: 'the number of processor cores',
   }),
   memory_limit: setting(
     optional(size({ minBytes: 192 * 1_048_576, maxBytes: 1_024 * 1_073_741_824 }), 'auto'),
     undefined,
     {
       description:
-        'Memory that the process may use. From 70 % on (level soft) garbage is collected, an alarm names the largest users, and the byte limits of each client are a quarter. ' +
-        'From 80 % on (level hard) new sessions and subscriptions are refused with reason code 0x97, what waits for clean sessions is dropped, oldest first, and the largest users are disconnected. ' +
+        'Maximum memory of the process. From 70 % on (level soft), garbage is collected, an alarm names the clients that use most memory, and the byte limits of each client are a quarter. ' +
+        'From 80 % on (level hard), new sessions and subscriptions are refused with reason code 0x97, the oldest queued messages of clean sessions are dropped, and the clients that use most memory are disconnected. ' +
         'Persistent sessions lose nothing.',
       defaultWords: 'three quarters of the memory of the machine or of its control group, whichever is less',
     },
   ),
   security_profile: setting(choice(['hardened', 'legacy']), 'hardened', {
     description:
-      'hardened: a listener given as a port only is reachable from this machine only, and anonymous clients are let in there only. ' +
-      'legacy: such a listener is reachable from everywhere, and anonymous clients are let in unless auth.allow_anonymous is false.',
+      'hardened: a listener with only a port is bound to loopback, and anonymous clients are accepted on loopback only. ' +
+      'legacy: a listener with only a port is bound to all addresses, and anonymous clients are accepted unless auth.allow_anonymous is false.',
   }),
   default_listener_address: setting(optional(address, 'none'), undefined, {
-    description: 'Address of listeners that are given as a port only. Set it to 0.0.0.0 to open them to the network.',
-    defaultWords: 'the loopback address when hardened, all addresses when legacy',
+    description: 'Address of listeners with only a port. 0.0.0.0 makes them reachable from the network.',
+    defaultWords: 'hardened: the loopback address; legacy: all addresses',
   }),
   denied_addresses: setting(listOf(deniedAddresses, 256), [], {
     description:
-      'Where bridges and the services that are asked over HTTP may not be, whatever their names lead to: loopback, private ' +
-      '(10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7), or networks. Addresses of the link are never asked.',
+      'Addresses to which bridges and HTTP clients of the broker must not connect, also if a host name resolves to them: loopback, private ' +
+      '(10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7), or networks. Link-local addresses are never used.',
   }),
 })
 
-export const storage = section('How what must not be lost reaches the disk.', {
+export const storage = section('How the store writes to the disk.', {
   sync: setting(choice(['commit', 'interval', 'never']), 'commit', {
     description:
-      'commit: nothing is acknowledged before it is safe on disk. interval: the disk is told at intervals; a power loss costs what came ' +
-      'since. never: it is left to the operating system.',
+      'commit: messages are acknowledged after they are written and synced. interval: the disk is synced at intervals; a power cut loses the ' +
+      'changes since the last sync. never: the operating system decides when it writes.',
   }),
   sync_interval: setting(duration({ minMs: 10, maxMs: 3_600_000 }), 1_000, {
-    description: 'Time between two syncs when storage.sync is interval.',
+    description: 'Time between two syncs if storage.sync is interval.',
   }),
   recovered_session_expiry: setting(duration({ minMs: 60_000, maxMs: 31_536_000_000, stepMs: 1_000 }), 604_800_000, {
     description:
-      'How long queued messages wait for their client after damage to the store in which the record of its session was lost. See the ' +
+      'How long queued messages wait for their client after damage to the store that destroyed the record of its session. See the ' +
       'alarm sessions-recovered.',
   }),
 })
@@ -82,62 +82,64 @@ export const storage = section('How what must not be lost reaches the disk.', {
 const perSecond = optional(integer({ min: 1, max: maxCount }), 'unlimited')
 
 /** Limits of the node, and of each listener if set there. */
-export const limits = section('Limits for the whole node. Listeners have the same settings, each for itself.', {
+export const limits = section('Limits of the whole node. Each listener has the same settings for its own clients.', {
   max_connections: setting(perSecond, undefined, {
     description:
-      'Connections at one time, with the clients of gateways. One more is closed at once; who is in stays in where it becomes smaller.',
-    takes: 'at-once',
+      'Maximum number of connections, including the clients of gateways. A further one is closed at once. A lower limit does not close open connections.',
+    appliesOn: 'at-once',
   }),
   max_connection_rate: setting(perSecond, undefined, {
     description:
-      'New connections per second. Who comes too fast waits its turn; if that would take longer than 5 seconds it is closed at once.',
-    takes: 'at-once',
+      'Maximum number of new connections per second. Further connections wait; one that would wait longer than 5 seconds is closed at once.',
+    appliesOn: 'at-once',
   }),
   messages_rate: setting(perSecond, undefined, {
     description:
-      'Messages per second that one client may publish, a second of them at once. It is read from no faster.',
-    takes: 'on-next-connect',
+      'Maximum number of messages per second that the broker reads from one client. A burst of the messages of one second is allowed.',
+    appliesOn: 'on-next-connect',
   }),
   bytes_rate: setting(perSecond, undefined, {
-    description: 'Bytes per second that one client may publish, as messages_rate counts messages.',
-    takes: 'on-next-connect',
+    description: 'Maximum number of bytes per second that the broker reads from one client, as for messages_rate.',
+    appliesOn: 'on-next-connect',
   }),
   deliveries_rate: setting(perSecond, undefined, {
     description:
-      'Messages per second that one client is sent, a second of them at once. Beyond it QoS 1 and 2 wait in the queue of the session, and QoS 0 is dropped.',
-    takes: 'on-next-connect',
+      'Maximum number of messages per second to one client. A burst of the messages of one second is allowed. Beyond it, QoS 1 and 2 messages wait in the queue of the session, and QoS 0 messages are dropped.',
+    appliesOn: 'on-next-connect',
   }),
   subscriptions_rate: setting(perSecond, undefined, {
     description:
-      'Filters per second that one client may subscribe to, a second of them at once. One more is refused with reason code 0x97, before MQTT 5.0 with 0x80.',
-    takes: 'on-next-connect',
+      'Maximum number of topic filters per second that one client can subscribe to. A burst of the filters of one second is allowed. A further one is rejected with reason code 0x97, before MQTT 5.0 with 0x80.',
+    appliesOn: 'on-next-connect',
   }),
 })
 
-export const sysTopics = section('Messages of the broker about itself, below $SYS.', {
+export const sysTopics = section('Messages below $SYS, in which the broker reports its state.', {
   interval: setting(duration({ minMs: 0, maxMs: 86_400_000 }), 60_000, {
-    description: 'Time between two rounds of $SYS messages, 1s at least. 0: there are none.',
-    takes: 'at-once',
+    description: 'Interval of the $SYS messages, at least 1s. 0: no $SYS messages.',
+    appliesOn: 'at-once',
   }),
   client_events: setting(boolean, true, {
     description:
-      'Whether clients that connect and disconnect are announced, at most a hundred a second. In the topic the characters /, +, # and U+0000 of a client ID are %2F, %2B, %23 and %00; a client ID that is too long is cut, with %- and its SHA-256 behind. The payload has all of it.',
+      'Whether the broker publishes a message when a client connects or disconnects, at most 100 per second. In the topic, the characters /, +, # and U+0000 of a client ID are %2F, %2B, %23 and %00; a client ID that is too long is cut and followed by %- and its SHA-256. The payload contains the whole client ID.',
   }),
 })
 
 const threads = integer({ min: 0, max: 1_024 })
 
 /** Internal settings of NanoMQ. They are accepted so that such a file can be used unchanged. */
-export const system = section('Processes of NanoMQ.', {
-  num_taskq_thread: setting(threads, 0, { description: 'Task threads of NanoMQ; 0 leaves the number to it.' }),
-  max_taskq_thread: setting(threads, 0, { description: 'Most task threads of NanoMQ; 0 leaves the number to it.' }),
+export const system = section('Processes and threads of NanoMQ.', {
+  num_taskq_thread: setting(threads, 0, { description: 'Number of task threads of NanoMQ; 0: NanoMQ decides.' }),
+  max_taskq_thread: setting(threads, 0, {
+    description: 'Maximum number of task threads of NanoMQ; 0: NanoMQ decides.',
+  }),
   parallel: setting(integer({ min: 0, max: 65_535 }), 0, {
-    description: 'Work that NanoMQ has under way at one time; 0 leaves the number to it.',
+    description: 'Maximum number of concurrent tasks of NanoMQ; 0: NanoMQ decides.',
   }),
   daemon: setting(boolean, false, {
-    description: 'Whether NanoMQ leaves the terminal. Godwit runs in the foreground.',
+    description: 'Whether NanoMQ runs in the background. Godwit runs in the foreground.',
   }),
-  enable_ipc_internal: setting(boolean, true, { description: 'Whether parts of NanoMQ talk to each other by IPC.' }),
+  enable_ipc_internal: setting(boolean, true, { description: 'Whether NanoMQ uses IPC between its parts.' }),
   hook_ipc_url: setting(optional(text(), 'none'), undefined, { description: 'IPC address of hooks.' }),
   cmd_ipc_url: setting(optional(text(), 'none'), undefined, { description: 'IPC address of commands.' }),
 })

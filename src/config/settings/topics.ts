@@ -26,7 +26,7 @@ export const rewrite = setting(
   {
     description:
       'Topics of clients that are replaced: {action = publish | subscribe | all, source_topic, re, dest_topic}. The first rule whose filter source_topic matches decides: if the regular expression re matches, the topic becomes dest_topic, with $1 for groups, ${clientid} and ${username}. Access rules see the topic that the client says.',
-    takes: 'at-once',
+    appliesOn: 'at-once',
   },
 )
 
@@ -50,7 +50,7 @@ export const autoSubscribe = section('Subscriptions that the broker makes for ea
     {
       description:
         'Each is {topic, qos, rh, rap, nl}. ${clientid}, ${username}, ${host} and ${port} in topic are those of the client; without a value the subscription is left out. Access rules are not asked.',
-      takes: 'at-once',
+      appliesOn: 'at-once',
     },
   ),
 })
@@ -58,5 +58,5 @@ export const autoSubscribe = section('Subscriptions that the broker makes for ea
 export const topicMetrics = setting(listOf(record('a topic', { topic: text() }, ['topic']), maxCountedTopics), [], {
   description:
     'Topics whose messages are counted: {topic}, without wildcards. The API and `godwit ctl topic-metrics list` show the numbers, which begin at 0 with each start.',
-  takes: 'at-once',
+  appliesOn: 'at-once',
 })

@@ -54,7 +54,7 @@ function sectionLines(key: string, node: Section): string[] {
 
 function settingLines(key: string, node: Setting<unknown>): string[] {
   const lines = wrap(node.description, '# ', width)
-  lines.push(...wrap(`Value: ${typeText(node)}. A change takes hold ${appliesOnText[node.takes]}.`, '# ', width))
+  lines.push(...wrap(`Value: ${typeText(node)}. A change applies ${appliesOnText[node.appliesOn]}.`, '# ', width))
   if (node.defaultWords !== undefined) lines.push(...wrap(`Default: ${node.defaultWords}.`, '# ', width))
   return [...lines, `#${key} = ${node.type.show(node.default)}`]
 }

@@ -1,3 +1,5 @@
+// Writes the JSON Schema of the configuration (`godwit config schema`).
+
 import { parseHocon } from '../hocon/parse-hocon.ts'
 import { toPlain, type PlainValue } from '../hocon/values.ts'
 import type { SchemaNode, Section, Setting } from '../schema/setting.ts'
@@ -7,7 +9,7 @@ type SchemaObject = { [key: string]: PlainValue }
 
 /**
  * Returns a JSON Schema of the configuration, for editors and for programs that write configurations as JSON, which is
- * HOCON too. It is less strict than the check in places: units and addresses are patterns or not checked.
+ * HOCON too. It accepts some values that the broker refuses: units and addresses are checked by a pattern, or not at all.
  */
 export function writeJsonSchema(): string {
   const schema: SchemaObject = {
@@ -23,21 +25,21 @@ function nodeSchema(node: SchemaNode): SchemaObject {
   const type = node.type.jsonSchema as SchemaObject
   const schema: SchemaObject = { ...type, description: node.description }
   if (node.isSecret) schema['writeOnly'] = true
-  if (!node.isSecret && node.default !== undefined) schema['default'] = writtenDefault(node)
+  if (!node.isSecret && node.default !== undefined) schema['default'] = defaultValue(node)
   return schema
 }
 
 function sectionSchema(node: Section): SchemaObject {
   const properties: SchemaObject = {}
   for (const [key, entry] of Object.entries(node.entries)) properties[key] = nodeSchema(entry)
-  const others = node.named === undefined ? node.isOpen : nodeSchema(node.named)
-  return { type: ['object', 'null'], description: node.description, properties, additionalProperties: others }
+  const additionalProperties = node.named === undefined ? node.isOpen : nodeSchema(node.named)
+  return { type: ['object', 'null'], description: node.description, properties, additionalProperties }
 }
 
-/** The default as it would be written: durations and sizes with their units. */
-function writtenDefault(node: Setting<unknown>): PlainValue {
-  const shown = node.type.show(node.default)
-  const parsed = parseHocon(`value = ${shown}`, { file: 'default' })
+/** Returns the default as it is written in a file: durations and sizes have units. */
+function defaultValue(node: Setting<unknown>): PlainValue {
+  const text = node.type.show(node.default)
+  const parsed = parseHocon(`value = ${text}`, { file: 'default' })
   const value = 'value' in parsed ? parsed.value.entries.get('value') : undefined
-  return value === undefined ? shown : toPlain(value)
+  return value === undefined ? text : toPlain(value)
 }

@@ -29,35 +29,35 @@ mqtt {                             # ... or groups in braces, with = or without
   max_inflight_window = 64
 }
 log.to = [console, file]           # a list
-log.to += file                     # one item more
-listeners.tcp.plant { bind = "10.0.0.5:1884" }   # text with a : or another sign of HOCON's needs quotes
+log.to += file                     # one more item
+listeners.tcp.plant { bind = "10.0.0.5:1884" }   # text with : or other HOCON characters needs quotes
 
 node.data_dir = /var/lib/godwit
-log.dir = \${node.data_dir}/log     # what another key holds; \${?node.data_dir} if it may be missing
+log.dir = \${node.data_dir}/log     # the value of another key; \${?node.data_dir} if the key may be missing
 auth.password { include "users.conf" }
 \`\`\`
 
-- A setting that is given twice has the later value; groups that are given twice are merged.
-- A key that is no setting is a fault, told with the setting that was probably meant.
-- Substitutions look for a setting, and then for a variable of the environment: \`\${HOME}\`. Inside quotes they are text.
-- **Durations** are numbers with \`ms\`, \`s\`, \`m\`, \`h\` or \`d\` behind them, also several in a row (\`1h30m\`). A number alone means seconds
-  unless the setting says otherwise.
-- **Sizes** are numbers of bytes, or numbers with \`KB\`, \`MB\` or \`GB\` behind them; K is 1024.
-- **Switches** are \`true\` and \`false\`; \`on\`, \`off\`, \`yes\` and \`no\` are understood too.
-- Where a setting may be without a value, \`none\`, \`unlimited\`, \`auto\`, \`unset\` and \`null\` all say so.
-- \`include "file"\` takes in another file. It must lie below the directory of the configuration file; one that is missing is a fault.
+- If a setting is set twice, the later value applies. Groups that are written twice are merged.
+- An unknown key is an error. The message suggests the setting that was probably meant.
+- A substitution is replaced by a setting or an environment variable: \`\${HOME}\`. In quotes it is plain text.
+- **Durations** are numbers with a unit: \`ms\`, \`s\`, \`m\`, \`h\` or \`d\`, also several in a row (\`1h30m\`). A number without a unit is in seconds,
+  unless the setting has another unit.
+- **Sizes** are numbers of bytes, or numbers with the unit \`KB\`, \`MB\` or \`GB\`; K is 1024.
+- **Switches** are \`true\` and \`false\`; \`on\`, \`off\`, \`yes\` and \`no\` are accepted as well.
+- If a setting can have no value, \`none\`, \`unlimited\`, \`auto\`, \`unset\` and \`null\` all mean that.
+- \`include "file"\` includes another file, which must be below the directory of the configuration file. A missing file is an error.
   \`include url(...)\` and \`include classpath(...)\` are refused.
-- With \`--set\`, a value that begins with a quote, a bracket or a brace is read as in a file; any other is taken as it is.
+- With \`--set\`, a value that begins with a quote, a bracket or a brace is parsed as in a file; any other value is plain text.
 
-${reloadText} The tables say what will hold then.
+${reloadText}
 
-What a configuration may ask for is limited: LIMITS.
+Limits of a configuration: LIMITS.
 `
 
 /** Returns the reference page. */
 export function writeReferencePage(): string {
   const limits = [
-    `${hoconLimits.textCharacters} characters with all that is included`,
+    `${hoconLimits.textCharacters} characters including all included files`,
     `${hoconLimits.values} values`,
     `${hoconLimits.depth} levels of nesting`,
     `${hoconLimits.includes} included files, ${hoconLimits.includeDepth} deep`,
@@ -102,18 +102,24 @@ function writeNamed(key: string, node: Section, level: number): string[] {
   const namedKey = `${key}.<${placeholder}>`
   if (named.kind === 'setting') return [writeTable([[namedKey, named]])]
   if (named.entries !== node.entries) return [writeSection(namedKey, named, level + 1)]
-  return [`\`${namedKey}\` has the same settings, for one more under a name of its own.\n`]
+  return [`\`${namedKey}\` has the same settings, for a further entry with a name.\n`]
 }
 
 function writeTable(settings: readonly [string, Setting<unknown>][]): string {
   if (settings.length === 0) return ''
   const rows = settings.map(([key, node]) => {
     const words = describe(node)
-    const secret = node.isSecret ? ' It is a secret, and never shown.' : ''
-    const cells = [`\`${key}\``, typeText(node), describeDefaultCell(node), appliesOnText[node.takes], words + secret]
+    const secret = node.isSecret ? ' Secret: never shown.' : ''
+    const cells = [
+      `\`${key}\``,
+      typeText(node),
+      describeDefaultCell(node),
+      appliesOnText[node.appliesOn],
+      words + secret,
+    ]
     return `| ${cells.map(escapeCell).join(' | ')} |`
   })
-  const head = '| setting | value | default | a change takes hold | meaning |\n| --- | --- | --- | --- | --- |'
+  const head = '| setting | value | default | a change applies | meaning |\n| --- | --- | --- | --- | --- |'
   return `${head}\n${rows.join('\n')}\n`
 }
 

@@ -22,7 +22,7 @@ export interface DescribedSetting {
   /** As in a file, or as text. */
   readonly default: string
   readonly description: string
-  readonly takes: AppliesOn
+  readonly appliesOn: AppliesOn
   readonly hasEffect: boolean
   readonly isSecret: boolean
   /** A new entry needs it. */
@@ -74,9 +74,9 @@ function* settingsBelow(node: SchemaNode, path: readonly string[]): Generator<De
     for (const [name, entry] of Object.entries(node.entries)) yield* settingsBelow(entry, [...path, name])
     return
   }
-  const { takes, isSecret, isLocal, type } = node
+  const { appliesOn, isSecret, isLocal, type } = node
   const text = type.show(node.default)
-  const held = { path, text, isDefault: true, isSecret, isLocal, paths: [], appliesOn: takes, hasEffect: true }
+  const held = { path, text, isDefault: true, isSecret, isLocal, paths: [], appliesOn, hasEffect: true }
   yield describeSetting(path.join('.'), held, node, undefined)
 }
 
@@ -96,7 +96,7 @@ function describeSetting(
     hasLines: node.type.hasLines ?? false,
     default: node.defaultWords ?? preset,
     description: node.description,
-    takes: appliesOn,
+    appliesOn,
     hasEffect,
     isSecret: node.isSecret,
     isRequired: node.isRequired,

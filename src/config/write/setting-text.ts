@@ -2,16 +2,16 @@
 
 import type { Setting, AppliesOn } from '../schema/setting.ts'
 
-/** When a change of the setting applies, after "takes hold". */
+/** When a change of the setting applies, after "applies". */
 export const appliesOnText: Readonly<Record<AppliesOn, string>> = {
   'at-once': 'at once',
-  'on-next-connect': 'for connections made after it',
-  'at-restart': 'at the next start',
+  'on-next-connect': 'to later connections',
+  'at-restart': 'after a restart',
 }
 
 /** How changes reach a running broker. */
 export const reloadText =
-  'Changes are taken up while the broker runs when it gets SIGHUP, or over the API. Each setting says when a change of it takes hold.'
+  'A running broker reads the file again on SIGHUP or `godwit ctl reload`, and the API can change settings. Each setting states when a change applies.'
 
 /** The type with its unit. */
 export function typeText(setting: Setting<unknown>): string {

@@ -1,4 +1,4 @@
-// Traces of messages, and events of clients.
+// Endpoints that explain what happens to clients and messages: access decisions, dropped messages, queues and events.
 
 import { answer, noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
@@ -38,36 +38,43 @@ const droppedMessage = Type.Object({
   topic: Type.String(),
   qos: Type.Integer({ minimum: 0, maximum: 2 }),
   reason,
-  publisher: Type.String({ description: 'Client id; empty where it was no client.' }),
+  publisher: Type.String({ description: 'Client ID; empty if the publisher was not a client.' }),
   clientid: Type.String({
-    description: 'The client that did not get it; empty if the publisher was denied or the retained limit was reached.',
+    description:
+      'The client that did not receive the message; empty if the publisher was denied or the limit of retained messages was reached.',
   }),
 })
 
 const timelineEntry = Type.Object({
   ts,
   event: Type.Enum(eventNames),
-  text: Type.String({ description: 'Why, in words; for dropped messages the name of the reason.' }),
-  reason_code: Type.Union([Type.Integer(), Type.Null()], { description: 'Of MQTT 5.0.' }),
+  text: Type.String({ description: 'The reason as a sentence; for dropped messages its name.' }),
+  reason_code: Type.Union([Type.Integer(), Type.Null()], { description: 'Reason code of MQTT 5.0.' }),
   ip_address: Type.Union([Type.String(), Type.Null()]),
-  count: Type.Integer({ minimum: 1, description: 'The same so many times in a row; `ts` is of the last.' }),
+  count: Type.Integer({
+    minimum: 1,
+    description: 'Number of equal events in a row; `ts` is the time of the last one.',
+  }),
 })
 
 const queuedMessage = Type.Object({
-  topic: Type.Union([Type.String(), Type.Null()], { description: 'null: only the packet ID is needed any more.' }),
+  topic: Type.Union([Type.String(), Type.Null()], {
+    description: 'null: PUBREC was received, so only the packet identifier is stored.',
+  }),
   qos: Type.Integer({ minimum: 0, maximum: 2 }),
   payload_bytes: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]),
   publish_at: Type.Union([Type.Integer(), Type.Null()], { description: 'Milliseconds since 1970-01-01, UTC.' }),
   state: Type.Enum(['waiting', 'inflight', 'rel'], {
-    description: 'It waits, it was sent and is not acknowledged, or PUBCOMP is awaited.',
+    description:
+      'waiting: not sent yet; inflight: sent and not acknowledged; rel: PUBREL was sent and PUBCOMP is awaited.',
   }),
 })
 
 const page = Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 }))
 const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: maxPageRows }))
 
-/** Payloads on disk are read to determine their length. */
-const queueLimit = Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: '100 if left out.' }))
+/** Smaller than the limit of other lists, because payloads on disk are read to determine their length. */
+const queueLimit = Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: 'Default: 100.' }))
 
 const nullableText = Type.Union([Type.String(), Type.Null()])
 
@@ -77,43 +84,50 @@ const explanation = Type.Object({
   topic: Type.String(),
   client: Type.Object({
     connected: Type.Boolean(),
-    session: Type.Boolean({ description: 'It has a session; the rest is known of it, and not only assumed.' }),
+    session: Type.Boolean({
+      description:
+        'The client has a session, and the other values are those of the session. Otherwise they are assumed.',
+    }),
     username: nullableText,
     ip_address: nullableText,
     authenticated_by: Type.Union([Type.String(), Type.Null()], {
-      description: 'What let it in: the name in auth.chain, or anonymous. Null where it is not in.',
+      description: 'The authenticator by its name in auth.chain, or anonymous. Null if the client is not connected.',
     }),
     superuser: Type.Boolean(),
   }),
   decision: Type.Object({
-    result: Type.Enum(['allow', 'deny', 'unknown'], { description: 'unknown: a service elsewhere would be asked.' }),
-    because: Type.String({
-      description: 'What decides: a kind of rule, a service, no-match, superuser, token, bridge.',
+    result: Type.Enum(['allow', 'deny', 'unknown'], {
+      description: 'unknown: an HTTP service decides, and was not asked.',
     }),
-    rule: Type.Union([Type.String(), Type.Null()], { description: 'The rule as it is written.' }),
-    place: Type.Union([Type.String(), Type.Null()], { description: 'Where it is written: file and line.' }),
+    because: Type.String({
+      description: 'What decides: a kind of rule, a service, no-match, superuser, token or bridge.',
+    }),
+    rule: Type.Union([Type.String(), Type.Null()], { description: 'The text of the rule.' }),
+    place: Type.Union([Type.String(), Type.Null()], { description: 'Position of the rule: file and line.' }),
   }),
-  obstacle: Type.Union([Type.String(), Type.Null()], { description: 'What stands in the way beside that.' }),
+  obstacle: Type.Union([Type.String(), Type.Null()], {
+    description: 'Another reason why the action fails, such as a limit; null: none.',
+  }),
   topic_here: Type.String({ description: 'The topic with the mount point of the client.' }),
   subscriptions: Type.Array(
     Type.Object({
       clientid: Type.String(),
-      topic: Type.String({ description: 'The filter, `$share/group/` and all.' }),
-      qos: Type.Integer({ description: 'As granted.' }),
-      delivered_qos: Type.Integer({ description: 'At which the message would come.' }),
+      topic: Type.String({ description: 'The filter, including `$share/group/`.' }),
+      qos: Type.Integer({ description: 'Granted QoS.' }),
+      delivered_qos: Type.Integer({ description: 'QoS at which the message would be delivered.' }),
       connected: Type.Boolean(),
       outcome: Type.Enum(['sent', 'queued', 'missed', 'denied', 'own', 'group'], {
         description:
-          'What would become of the message: missed: QoS 0 and away; denied: it may not have it; own: it does not want its own messages; group: one member of the shared subscription gets it.',
+          'Result for the message. sent, queued; missed: QoS 0 and the client is offline; denied: access rules; own: the client published it and set No Local; group: one member of the shared subscription receives it.',
       }),
     }),
     {
-      description: 'Of publishing: the subscriptions that match. A session that has several of them gets one message.',
+      description: 'For publishing: the matching subscriptions. A session with several of them receives one message.',
     },
   ),
-  truncated: Type.Boolean({ description: 'There are more subscriptions that match.' }),
+  truncated: Type.Boolean({ description: 'There are more matching subscriptions.' }),
   quotas: Type.Record(Type.String(), Type.Object({ used: count, limit: count, left: count }), {
-    description: 'What is left to the client, by setting.',
+    description: 'Use of the limits of the client, by setting.',
   }),
 })
 
@@ -121,14 +135,15 @@ export const diagnosticsEndpoints = {
   explain: endpoint({
     method: 'GET',
     path: '/explain',
-    summary: 'Why a client may publish or subscribe, or may not, and who would hear it. Nothing is changed.',
+    summary:
+      'Explains whether a client may publish or subscribe, why, and which subscribers would receive the message. Changes nothing.',
     query: Type.Object({
       clientid: Type.String(),
       action: Type.Enum(['publish', 'subscribe']),
       topic: Type.String({ description: 'A topic to publish to, or a filter to subscribe to.' }),
-      qos: Type.Optional(Type.Integer({ minimum: 0, maximum: 2, description: 'Of the publication; unsaid: 2.' })),
-      username: Type.Optional(Type.String({ description: 'To be assumed, where the client is not in.' })),
-      ip_address: Type.Optional(Type.String({ description: 'To be assumed, where the client is not in.' })),
+      qos: Type.Optional(Type.Integer({ minimum: 0, maximum: 2, description: 'QoS of the publication. Default: 2.' })),
+      username: Type.Optional(Type.String({ description: 'Value to assume if the client is not connected.' })),
+      ip_address: Type.Optional(Type.String({ description: 'Value to assume if the client is not connected.' })),
     }),
     unknownQuery: 'refuse',
     reply: answer(explanation),
@@ -139,12 +154,14 @@ export const diagnosticsEndpoints = {
   list_dropped: endpoint({
     method: 'GET',
     path: '/dropped',
-    summary: 'The last messages that were dropped, newest first, and how many were for which reason.',
+    summary: 'Lists the recently dropped messages, newest first, with the number of drops for each reason.',
     query: Type.Object({
       topic: Type.Optional(Type.String({ description: 'A topic, or a filter with wildcards.' })),
       reason: Type.Optional(reason),
-      clientid: Type.Optional(Type.String({ description: 'Whose message it was, or who did not get it.' })),
-      since: Type.Optional(Type.Integer({ minimum: 0, description: 'Not before: milliseconds since 1970-01-01.' })),
+      clientid: Type.Optional(Type.String({ description: 'Client ID of the publisher or of the subscriber.' })),
+      since: Type.Optional(
+        Type.Integer({ minimum: 0, description: 'Earliest time, in milliseconds since 1970-01-01, UTC.' }),
+      ),
       _page: page,
       _limit: limit,
       page,
@@ -159,10 +176,11 @@ export const diagnosticsEndpoints = {
         limit: count,
         count: Type.Integer({
           minimum: 0,
-          description: 'Messages that are looked for among those that are remembered.',
+          description: 'Number of stored drops that match the query.',
         }),
         by_reason: Type.Record(Type.String(), count, {
-          description: 'All that were dropped since the start. Of floods only a part is remembered above.',
+          description:
+            'Number of all dropped messages since the start. The list contains only a part of frequent drops.',
         }),
       }),
     }),
@@ -173,7 +191,8 @@ export const diagnosticsEndpoints = {
   client_queue: endpoint({
     method: 'GET',
     path: '/clients/:clientid/queue',
-    summary: 'The messages that a client has not acknowledged: in flight first, then in the order of delivery.',
+    summary:
+      'Lists the messages that a client has not acknowledged: messages in flight first, then the queue in order of delivery.',
     params: Type.Object({ clientid: Type.String() }),
     query: Type.Object({ _limit: queueLimit, limit: queueLimit }),
     reply: answer(Type.Array(queuedMessage)),
@@ -184,7 +203,7 @@ export const diagnosticsEndpoints = {
   client_timeline: endpoint({
     method: 'GET',
     path: '/clients/:clientid/timeline',
-    summary: 'What has happened to a client lately, in order; empty where nothing is known of it.',
+    summary: 'Lists the recent events of a client in order; empty if none are stored.',
     params: Type.Object({ clientid: Type.String() }),
     reply: answer(Type.Array(timelineEntry)),
     failures: ['rpcError'],

@@ -272,7 +272,8 @@ const refusals = {
 type SchemaRow = ReplyOf<Endpoints['get_configuration_schema']>['data'][number]
 
 function settingRow(setting: ListedSetting): SchemaRow {
-  const { values, min, max, place, takes, hasEffect, isSecret, isRequired, isLocal, hasLines, path, ...plain } = setting
+  const { values, min, max, place, appliesOn, hasEffect, isSecret, isRequired, isLocal, hasLines, path, ...plain } =
+    setting
   return {
     ...plain,
     path: [...path],
@@ -281,7 +282,7 @@ function settingRow(setting: ListedSetting): SchemaRow {
     ...(max === undefined ? {} : { max }),
     ...(place === undefined ? {} : { place }),
     lines: hasLines,
-    takes_hold: takes,
+    takes_hold: appliesOn,
     without_engine: !hasEffect,
     secret: isSecret,
     required: isRequired,
