@@ -191,17 +191,17 @@ test('dangerous acts ask in an alertdialog that begins with the act, with the fo
   for (const [route, button, title, act, typed] of acts) {
     await page.evaluate((hash) => (location.hash = hash), route)
     await page.getByRole('main').getByRole('button', { name: button }).click()
-    const question = page.getByRole('alertdialog', { name: title })
-    await question.waitFor()
+    const confirmation = page.getByRole('alertdialog', { name: title })
+    await confirmation.waitFor()
     await page.waitForFunction(() => document.activeElement?.textContent === 'Cancel')
-    const acting = question.getByRole('button', { name: act, exact: true })
+    const acting = confirmation.getByRole('button', { name: act, exact: true })
     assert.equal(await acting.isDisabled(), typed !== undefined, `${route} ${act}`)
     if (typed !== undefined) {
-      await question.getByRole('textbox').fill(typed)
+      await confirmation.getByRole('textbox').fill(typed)
       await acting.and(page.locator(':enabled')).waitFor()
     }
     await page.keyboard.press('Escape')
-    await question.waitFor({ state: 'detached' })
+    await confirmation.waitFor({ state: 'detached' })
     await page.waitForFunction((name) => new RegExp(name).test(document.activeElement?.ariaLabel ?? ''), button.source)
   }
 })

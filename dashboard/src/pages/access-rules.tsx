@@ -9,7 +9,7 @@ import { api, type CallOptions, may, type Result, textOf } from '../state/api.ts
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellDone, tellResult } from '../state/results.ts'
 import { queryValue } from '../state/router.ts'
 
@@ -102,7 +102,7 @@ export function Rules(): JSX.Element {
     return 'failure' in result ? result : { reply: { data: result.reply.rules } }
   }
   const remove = (rule: Rule): void =>
-    askBefore({
+    confirmBefore({
       title: t('deleteTitle', { name: visible(rule.topic) }),
       text: t('deleteRuleText'),
       act: t('delete'),

@@ -13,7 +13,7 @@ import { api, type CallOptions, may, type Result, textOf } from '../state/api.ts
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellDone, tellResult } from '../state/results.ts'
 import { queryValue } from '../state/router.ts'
 import { Bans } from './bans.tsx'
@@ -107,7 +107,7 @@ function Credentials({ kind }: { readonly kind: CredentialKind }): JSX.Element {
   const found = useQuery(key, (options) => kind.list(query, options), listMs)
   const canChange = may('create_auth_username')
   const remove = (name: string): void =>
-    askBefore({
+    confirmBefore({
       title: t('deleteTitle', { name: visible(name) }),
       text: t('deleteCredentialText'),
       act: t('delete'),

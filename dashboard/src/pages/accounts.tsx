@@ -10,7 +10,7 @@ import { api, textOf } from '../state/api.ts'
 import { msOfInput, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellDone, tellResult } from '../state/results.ts'
 import { session } from '../state/session.ts'
 
@@ -32,7 +32,7 @@ function AccountList(): JSX.Element {
   const [isAdding, setAdding] = useState(false)
   const found = useQuery('accounts', (options) => api.get_users({}, options), listMs)
   const remove = (username: string): void =>
-    askBefore({
+    confirmBefore({
       title: t('deleteTitle', { name: visible(username) }),
       text: t('deleteAccountText'),
       act: t('delete'),
@@ -90,7 +90,7 @@ function AccountList(): JSX.Element {
 
 function changeSecondFactor(isRequired: boolean, username: string, onDone: () => void): void {
   const act = t(isRequired ? 'requireSecondFactor' : 'removeSecondFactor')
-  askBefore({
+  confirmBefore({
     title: `${act} ${visible(username)}`,
     text: t(isRequired ? 'requireSecondFactorText' : 'removeSecondFactorText'),
     act,
@@ -157,7 +157,7 @@ function KeyList(): JSX.Element {
   const [secret, setSecret] = useState<{ readonly key: string; readonly secret: string }>()
   const found = useQuery('keys', (options) => api.get_api_keys({}, options), listMs)
   const remove = (name: string): void =>
-    askBefore({
+    confirmBefore({
       title: t('deleteTitle', { name: visible(name) }),
       text: t('deleteKeyText'),
       act: t('delete'),

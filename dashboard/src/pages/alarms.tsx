@@ -8,7 +8,7 @@ import { api, may } from '../state/api.ts'
 import { formatSeconds } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellResult } from '../state/results.ts'
 
 type OfNode = Extract<Awaited<ReturnType<typeof api.list_alarms>>, { reply: unknown }>['reply']['data'][number]
@@ -67,7 +67,7 @@ function rowsOf(nodes: readonly OfNode[] | undefined): readonly Alarm[] | undefi
 function Active(): JSX.Element {
   const found = useQuery('active alarms', (options) => api.list_activated_alarms({}, options), listMs)
   const end = ({ name, node }: Alarm): void =>
-    askBefore({
+    confirmBefore({
       title: t('endTitle', { name }),
       text: t('endAlarmText'),
       act: t('end'),
@@ -98,7 +98,7 @@ function History(): JSX.Element {
   const found = useQuery('past alarms', (options) => api.list_deactivated_alarms({}, options), listMs)
   const rows = rowsOf(found.reply?.data)
   const clear = (): void =>
-    askBefore({
+    confirmBefore({
       title: t('clearHistory'),
       text: t('clearHistoryText'),
       act: t('clearHistory'),

@@ -12,7 +12,7 @@ import { saveFile } from '../state/export.ts'
 import { formatBytes, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellFailed, tellResult } from '../state/results.ts'
 import { namespaceInRoute, queryValue } from '../state/router.ts'
 import { isAdministrator, session } from '../state/session.ts'
@@ -156,7 +156,7 @@ function fileActions(restore: (file: BackupFile) => void, onDone: () => void): r
     else saveFile(filename, 'application/gzip', await result.reply.blob())
   }
   const remove = ({ filename, node }: BackupFile): void =>
-    askBefore({
+    confirmBefore({
       title: t('deleteBackup'),
       text: <Name text={filename} />,
       act: t('delete'),

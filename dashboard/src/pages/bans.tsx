@@ -9,7 +9,7 @@ import { api, may } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellResult } from '../state/results.ts'
 import { queryValue } from '../state/router.ts'
 import { BanDialog } from './client-acts.tsx'
@@ -22,7 +22,7 @@ export function Bans(): JSX.Element {
   const key = JSON.stringify(['bans', query, queryValue('namespace')])
   const found = useQuery(key, (options) => api.list_banned({ query }, options), listMs)
   const remove = (as: string, who: string): void =>
-    askBefore({
+    confirmBefore({
       title: t('deleteTitle', { name: visible(who) }),
       text: t('deleteBanText'),
       act: t('delete'),

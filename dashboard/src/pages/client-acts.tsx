@@ -7,11 +7,11 @@ import { Select, TextField } from '../parts/fields.tsx'
 import { api, textOf } from '../state/api.ts'
 import { msOfInput, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellDone, tellResult } from '../state/results.ts'
 
 export function askToDisconnect(clientid: string, onDone: () => void): void {
-  askBefore({
+  confirmBefore({
     title: t('disconnectTitle', { name: visible(clientid) }),
     text: t('disconnectText'),
     act: t('disconnect'),

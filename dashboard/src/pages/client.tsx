@@ -11,7 +11,7 @@ import { api, may } from '../state/api.ts'
 import { formatBytes, formatSeconds, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, type Query, useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellResult } from '../state/results.ts'
 import { queryValue } from '../state/router.ts'
 import { askToDisconnect, BanDialog, TraceDialog } from './client-acts.tsx'
@@ -129,7 +129,7 @@ function Subscriptions({ clientId }: { readonly clientId: string }): JSX.Element
     listMs,
   )
   const unsubscribe = (topic: string): void =>
-    askBefore({
+    confirmBefore({
       title: t('unsubscribeTitle', { topic: visible(topic) }),
       text: t('unsubscribeText', { name: visible(clientId) }),
       act: t('unsubscribe'),

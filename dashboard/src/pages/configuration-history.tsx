@@ -7,7 +7,7 @@ import { Time } from '../parts/values.tsx'
 import { api, may, textOf } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellFailed, tellResult } from '../state/results.ts'
 import { type Change, ChangeList, type Outcome, OutcomeView } from './configuration-changes.tsx'
 
@@ -35,7 +35,7 @@ export function ConfigurationHistory(): JSX.Element {
     const changes = await compare(version)
     if (changes === undefined) return
     const title = t('rollBackTitle', { number: version.number })
-    askBefore({
+    confirmBefore({
       title,
       // The comparison goes from the old version to the newest; the way back is the other way round.
       text: <ChangeList changes={changes.map(({ key, old, new: next }) => ({ key, old: next, new: old }))} />,

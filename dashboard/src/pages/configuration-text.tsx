@@ -7,7 +7,7 @@ import { FailureNotice } from '../parts/page.tsx'
 import { api, type Failure, may } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellDone } from '../state/results.ts'
 import { type Change, ChangeList, type Outcome, OutcomeView } from './configuration-changes.tsx'
 
@@ -42,7 +42,7 @@ export function ConfigurationText(): JSX.Element {
     setPreview('reply' in result ? result.reply.data.changes : undefined)
   }
   const ask = (): void =>
-    askBefore({
+    confirmBefore({
       title: t('applyConfiguration'),
       text: t('applyConfigurationText'),
       act: t('apply'),

@@ -12,7 +12,7 @@ import { api, may } from '../state/api.ts'
 import { formatSeconds, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellResult } from '../state/results.ts'
 import { messageColumns } from './message-columns.tsx'
 
@@ -81,7 +81,7 @@ function deletion(onDone: () => void): RowAction<Row> {
     isDangerous: true,
     run: ({ topic, node, msgid }) => {
       const title = t('deleteTitle', { name: visible(topic) })
-      askBefore({
+      confirmBefore({
         title,
         text: t('deleteDelayedText'),
         act: t('delete'),

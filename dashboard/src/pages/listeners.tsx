@@ -5,7 +5,7 @@ import { api, may } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellResult } from '../state/results.ts'
 
 type Action = 'start' | 'stop' | 'restart'
@@ -24,7 +24,7 @@ export default function Listeners(): JSX.Element {
     return true
   }
   const ask = (action: 'restart' | 'stop', identifier: string): void =>
-    askBefore({
+    confirmBefore({
       title: titleOf(action, visible(identifier)),
       text: t(action === 'restart' ? 'restartListenerText' : 'stopListenerText'),
       act: t(action),

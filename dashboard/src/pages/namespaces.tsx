@@ -9,7 +9,7 @@ import { api, may, textOf } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellDone, tellResult } from '../state/results.ts'
 
 type Row = Extract<Awaited<ReturnType<typeof api.get_namespaces>>, { reply: unknown }>['reply']['data'][number]
@@ -23,7 +23,7 @@ export default function Namespaces(): JSX.Element {
   const [edited, setEdited] = useState<Row | 'new'>()
   const found = useQuery('namespace list', (options) => api.get_namespaces({}, options), listMs)
   const remove = (namespace: string): void =>
-    askBefore({
+    confirmBefore({
       title: t('deleteTitle', { name: visible(namespace) }),
       text: t('deleteNamespaceText'),
       act: t('delete'),

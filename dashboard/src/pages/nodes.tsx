@@ -5,7 +5,7 @@ import { api, may } from '../state/api.ts'
 import { formatBytes, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellResult } from '../state/results.ts'
 
 export default function Nodes(): JSX.Element {
@@ -52,7 +52,7 @@ export default function Nodes(): JSX.Element {
 
 function askToControl(action: 'restart' | 'stop', node: string): void {
   const title = t(action === 'restart' ? 'restartBrokerTitle' : 'stopBrokerTitle', { name: visible(node) })
-  askBefore({
+  confirmBefore({
     title,
     text: t(action === 'restart' ? 'restartBrokerText' : 'stopBrokerText'),
     act: t(action === 'restart' ? 'restartBroker' : 'stopBroker'),

@@ -11,7 +11,7 @@ import { api, may } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellResult } from '../state/results.ts'
 import { queryValue } from '../state/router.ts'
 import { messageColumns } from './message-columns.tsx'
@@ -25,7 +25,7 @@ export default function Retained(): JSX.Element {
   const found = useQuery(key, (options) => api.list_retained({ query }, options), listMs)
   const all = () => api.list_retained({ query: { ...filter, limit: maxExportRows } })
   const clear = (topic: string): void =>
-    askBefore({
+    confirmBefore({
       title: t('deleteTitle', { name: visible(topic) }),
       text: t('deleteRetainedText'),
       act: t('delete'),

@@ -10,7 +10,7 @@ import { api, may, textOf } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellDone, tellResult } from '../state/results.ts'
 
 type Schema = Extract<Awaited<ReturnType<typeof api.get_schemas>>, { reply: unknown }>['reply'][number]
@@ -22,7 +22,7 @@ export default function Schemas(): JSX.Element {
   const found = useQuery('schemas', (options) => api.get_schemas({}, options), listMs)
   const canChange = may('add_schema')
   const remove = ({ name }: Schema): void =>
-    askBefore({
+    confirmBefore({
       title: t('deleteTitle', { name: visible(name) }),
       text: t('deleteSchemaText'),
       act: t('delete'),

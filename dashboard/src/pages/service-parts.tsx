@@ -6,7 +6,7 @@ import type { Column, RowAction } from '../parts/table.tsx'
 import { api } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { useQuery } from '../state/query.ts'
 import { tellResult } from '../state/results.ts'
 import { type NewEntry, NewEntryDialog } from './new-entry-dialog.tsx'
@@ -112,7 +112,7 @@ export function commonActions<Row extends Service>(
   onChanged: () => void,
 ): readonly RowAction<Row>[] {
   const remove = (row: Row): void =>
-    askBefore({
+    confirmBefore({
       title: t('deleteTitle', { name: visible(idOf(row)) }),
       text: t(calls[kind].deletion),
       act: t('delete'),

@@ -9,7 +9,7 @@ import { api, type CallOptions, may, type Result } from '../state/api.ts'
 import { formatSeconds, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, type Query, useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellResult } from '../state/results.ts'
 import { commonActions, commonColumns, idOf, type Kind, type Named, ServiceDialog } from './service-parts.tsx'
 import { DeadLetters } from './dead-letters.tsx'
@@ -107,7 +107,7 @@ interface ActionsProps extends ListProps<Action> {
 function Actions({ found, canChange, onEdit, onLetters, onChanged }: ActionsProps): JSX.Element {
   const restart = (action: Action): void => {
     const id = idOf(action)
-    askBefore({
+    confirmBefore({
       title: t('restartTitle', { name: visible(id) }),
       text: t('restartServiceText'),
       act: t('restart'),

@@ -9,7 +9,7 @@ import { api, type CallOptions, may, type Result } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellResult } from '../state/results.ts'
 import { queryValue } from '../state/router.ts'
 import { commonActions, commonColumns, idOf, type Named, ServiceDialog } from './service-parts.tsx'
@@ -41,7 +41,7 @@ export function Sources(): JSX.Element {
   const canChange = may('change_source')
   const restart = (source: Source): void => {
     const id = idOf(source)
-    askBefore({
+    confirmBefore({
       title: t('restartTitle', { name: visible(id) }),
       text: t('restartServiceText'),
       act: t('restart'),

@@ -11,7 +11,7 @@ import { api, type CallOptions, may, type Result } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellResult } from '../state/results.ts'
 import { ConvertDialog, RuleDialog } from './sql-rule-dialogs.tsx'
 
@@ -63,7 +63,7 @@ export function SqlRules(): JSX.Element {
   const found = useQuery(`sql-rules ${page} ${limit}`, (options) => rulePage(page, limit, options), listMs)
   const canChange = may('change_rule')
   const remove = ({ id }: Row): void =>
-    askBefore({
+    confirmBefore({
       title: t('deleteTitle', { name: visible(id) }),
       text: t('deleteSqlRuleText'),
       act: t('delete'),

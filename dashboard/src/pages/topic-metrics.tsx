@@ -11,7 +11,7 @@ import { api, may, textOf } from '../state/api.ts'
 import { formatNumber, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellDone, tellResult } from '../state/results.ts'
 
 type Row = Extract<Awaited<ReturnType<typeof api.get_topic_metrics>>, { reply: unknown }>['reply'][number]
@@ -77,7 +77,7 @@ function metricActions(onDone: () => void): readonly RowAction<Row>[] {
     onDone()
   }
   const remove = ({ topic }: Row): void =>
-    askBefore({
+    confirmBefore({
       title: t('deleteTitle', { name: visible(topic) }),
       text: t('deleteTopicMetricsText'),
       act: t('delete'),

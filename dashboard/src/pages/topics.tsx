@@ -10,7 +10,7 @@ import { api, type Failure } from '../state/api.ts'
 import { formatNumber, visible } from '../state/format.ts'
 import { LiveTopics } from '../state/live-topics.ts'
 import { t } from '../state/messages.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellResult } from '../state/results.ts'
 import { changeQuery, queryValue } from '../state/router.ts'
 import { clientColumn } from './message-columns.tsx'
@@ -172,7 +172,7 @@ function PublishForm({ topic: preset }: { readonly topic: string }): JSX.Element
     tellResult(`${t('publish')} ${topic}`, result)
   }
   const clear = (): void =>
-    askBefore({
+    confirmBefore({
       title: t('clearRetainedTitle', { topic: visible(topic) }),
       text: t('deleteRetainedText'),
       act: t('clearRetained'),

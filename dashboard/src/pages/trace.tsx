@@ -9,7 +9,7 @@ import { saveFile } from '../state/export.ts'
 import { formatBytes, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellFailed, tellResult } from '../state/results.ts'
 import { queryValue } from '../state/router.ts'
 import { TraceDialog } from './client-acts.tsx'
@@ -106,7 +106,7 @@ function traceActions(setShown: (shown: Shown) => void, onDone: () => void): rea
     onDone()
   }
   const remove = ({ name }: Trace): void =>
-    askBefore({
+    confirmBefore({
       title: t('deleteTitle', { name }),
       text: t('deleteTraceText'),
       act: t('delete'),

@@ -4,7 +4,7 @@ import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
-import { question, type Question } from '../state/questions.ts'
+import { type Confirmation, pendingConfirmation } from '../state/confirmations.ts'
 import { TextField, useId } from './fields.tsx'
 
 interface DialogProps {
@@ -41,22 +41,22 @@ export function Dialog({ title, role, isWide = false, onClose, children }: Dialo
   )
 }
 
-/** The dialog of the dangerous act that waits for its word. */
-export function QuestionDialog(): JSX.Element | null {
-  const asked = question.value
-  return asked === undefined ? null : <Asked key={asked.title} asked={asked} />
+/** The dialog for the action that is to be confirmed, if there is one. */
+export function ConfirmationDialog(): JSX.Element | null {
+  const confirmation = pendingConfirmation.value
+  return confirmation === undefined ? null : <OpenConfirmation key={confirmation.title} confirmation={confirmation} />
 }
 
-function Asked({ asked }: { readonly asked: Question }): JSX.Element {
-  const { title, text, act, typed, run } = asked
+function OpenConfirmation({ confirmation }: { readonly confirmation: Confirmation }): JSX.Element {
+  const { title, text, act, typed, run } = confirmation
   const [given, setGiven] = useState('')
   const [isBusy, setBusy] = useState(false)
   const cancel = useRef<HTMLButtonElement>(null)
   const close = (): void => {
-    if (question.value === asked) question.value = undefined
+    if (pendingConfirmation.value === confirmation) pendingConfirmation.value = undefined
   }
   useEffect(() => cancel.current?.focus(), [])
-  const doIt = async (): Promise<void> => {
+  const runAction = async (): Promise<void> => {
     setBusy(true)
     const isDone = await run()
     setBusy(false)
@@ -76,7 +76,7 @@ function Asked({ asked }: { readonly asked: Question }): JSX.Element {
           type="button"
           class="danger"
           disabled={isBusy || (typed !== undefined && given !== typed)}
-          onClick={() => void doIt()}
+          onClick={() => void runAction()}
         >
           {act}
         </button>

@@ -6,7 +6,7 @@ import { Name } from '../parts/values.tsx'
 import { api, textOf } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { language, theme, timeZone } from '../state/preferences.ts'
-import { askBefore } from '../state/questions.ts'
+import { confirmBefore } from '../state/confirmations.ts'
 import { tellDone, tellResult } from '../state/results.ts'
 import { endSession, session } from '../state/session.ts'
 
@@ -103,7 +103,7 @@ function AccountPanel({ onChangePassword }: { readonly onChangePassword: () => v
 
 /** The next sign-in shows the secret: so it begins now. */
 function requireSecondFactor(username: string): void {
-  askBefore({
+  confirmBefore({
     title: t('requireSecondFactor'),
     text: t('requireOwnSecondFactorText'),
     act: t('requireSecondFactor'),

@@ -2,7 +2,7 @@
 
 import type { ComponentType, JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { QuestionDialog } from '../parts/dialogs.tsx'
+import { ConfirmationDialog } from '../parts/dialogs.tsx'
 import { Name } from '../parts/values.tsx'
 import { api, isPageMissing, may } from '../state/api.ts'
 import { t } from '../state/messages.ts'
@@ -43,7 +43,7 @@ export function Shell(): JSX.Element {
           {page === undefined ? <p>{t('nothingToSee')}</p> : <LoadedPage key={page.path} page={page} />}
         </main>
       </div>
-      <QuestionDialog />
+      <ConfirmationDialog />
     </>
   )
 }

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { api, textOf } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { beginSession, roleFrom } from '../state/session.ts'
-import { keepBegun, type ReturnedSignIn, takeReturned } from '../state/single-sign-on.ts'
+import { storeBegun, type ReturnedSignIn, takeReturned } from '../state/single-sign-on.ts'
 
 interface Props {
   readonly onProblem: (problem: string) => void
@@ -50,7 +50,7 @@ async function begin(): Promise<string | undefined> {
   // The browser would come back to a page that knows nothing of this sign-in.
   if (redirect !== `${location.origin}${location.pathname}`) return t('singleSignOnElsewhere', { address: redirect })
   if (!/^https?:$/.test(new URL(url).protocol)) return t('singleSignOnUnsafe')
-  keepBegun({ state, secret, route: location.hash })
+  storeBegun({ state, secret, route: location.hash })
   location.assign(url)
   return undefined
 }

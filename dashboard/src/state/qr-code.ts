@@ -1,17 +1,17 @@
-// QR codes (ISO/IEC 18004) of texts in bytes, with error correction level M, for the secret of a second factor.
+// Draws QR codes (ISO/IEC 18004) in byte mode with error correction level M, for the secret of a second factor.
 //
-//   text ──► bits ──► codewords in blocks, each with its check words ──► modules in a zigzag, masked
+//   text ──► bits ──► data codewords ──► blocks with error correction codewords ──► modules in a zigzag ──► mask
 
-/** Of a code that a camera reads well from a screen: 666 bytes. */
+/** Largest version (size) that a camera reads reliably from a screen. It has space for 666 bytes. */
 const maxVersion = 20
-/** Check words of a block and number of blocks of level M, by version from 1. */
-const checkWords = [10, 16, 26, 18, 24, 16, 18, 22, 22, 26, 30, 22, 22, 24, 24, 28, 28, 26, 26, 26] as const
+/** Level M: error correction codewords of each block, and number of blocks, by version from 1. */
+const checkWordsPerBlock = [10, 16, 26, 18, 24, 16, 18, 22, 22, 26, 30, 22, 22, 24, 24, 28, 28, 26, 26, 26] as const
 const blockCounts = [1, 1, 1, 2, 2, 4, 4, 4, 5, 5, 5, 8, 9, 9, 10, 10, 11, 13, 14, 16] as const
 const padding = [0xec, 0x11] as const
 
 type Matrix = readonly (readonly boolean[])[]
 
-/** Rows of modules, true: dark; undefined: the text is too long. */
+/** Returns the rows of modules (true: dark) for a text; undefined if it is too long. */
 export function qrCodeOf(text: string): Matrix | undefined {
   const bytes = new TextEncoder().encode(text)
   for (let version = 1; version <= maxVersion; version++) {
@@ -23,7 +23,7 @@ export function qrCodeOf(text: string): Matrix | undefined {
 
 const sizeOf = (version: number): number => 17 + version * 4
 
-/** Of all codewords. */
+/** Returns the number of all codewords of a version. */
 function wordCount(version: number): number {
   const count = alignmentsOf(version).length
   const ofAlignments = count === 0 ? 0 : (25 * count - 10) * count - 55
@@ -34,9 +34,9 @@ function ofVersion(list: readonly number[], version: number): number {
   return list[version - 1] ?? 0
 }
 
-/** undefined: the text is too long. */
+/** Returns the data codewords: mode, length, text and padding; undefined if the text is too long. */
 function dataWords(bytes: Uint8Array, version: number): readonly number[] | undefined {
-  const space = wordCount(version) - ofVersion(checkWords, version) * ofVersion(blockCounts, version)
+  const space = wordCount(version) - ofVersion(checkWordsPerBlock, version) * ofVersion(blockCounts, version)
   const countBits = version < 10 ? 8 : 16
   const bits: number[] = []
   const add = (value: number, length: number): void => {
@@ -54,9 +54,12 @@ function dataWords(bytes: Uint8Array, version: number): readonly number[] | unde
   )
 }
 
-/** Blocks of nearly equal length, their words dealt in turn. */
+/**
+ * Divides the data codewords into blocks of nearly equal length, adds the error correction codewords of each block, and interleaves the
+ * blocks.
+ */
 function withCheckWords(words: readonly number[], version: number): readonly number[] {
-  const [checks, count] = [ofVersion(checkWords, version), ofVersion(blockCounts, version)]
+  const [checks, count] = [ofVersion(checkWordsPerBlock, version), ofVersion(blockCounts, version)]
   const shortLength = Math.floor(words.length / count)
   const shortBlocks = count - (words.length % count)
   const divisor = divisorOf(checks)
@@ -65,13 +68,13 @@ function withCheckWords(words: readonly number[], version: number): readonly num
     const data = words.slice(from, (from += shortLength + (block < shortBlocks ? 0 : 1)))
     return { data, check: remainderOf(data, divisor) }
   })
-  const dealt: number[] = []
-  for (let at = 0; at <= shortLength; at++) dealt.push(...blocks.flatMap(({ data }) => data.slice(at, at + 1)))
-  for (let at = 0; at < checks; at++) dealt.push(...blocks.flatMap(({ check }) => check.slice(at, at + 1)))
-  return dealt
+  const interleaved: number[] = []
+  for (let at = 0; at <= shortLength; at++) interleaved.push(...blocks.flatMap(({ data }) => data.slice(at, at + 1)))
+  for (let at = 0; at < checks; at++) interleaved.push(...blocks.flatMap(({ check }) => check.slice(at, at + 1)))
+  return interleaved
 }
 
-/** In the field of 256 elements by x^8 + x^4 + x^3 + x^2 + 1. */
+/** Returns the product in the Galois field GF(256) with the polynomial x^8 + x^4 + x^3 + x^2 + 1. */
 function product(one: number, other: number): number {
   let result = 0
   for (let at = 7; at >= 0; at--) {
@@ -81,7 +84,7 @@ function product(one: number, other: number): number {
   return result
 }
 
-/** (x - 1)(x - 2)(x - 4)…, without its first coefficient. */
+/** Returns the generator polynomial (x - 1)(x - 2)(x - 4)… without its first coefficient, which is 1. */
 function divisorOf(degree: number): readonly number[] {
   const result = Array.from({ length: degree }, (_, at): number => (at === degree - 1 ? 1 : 0))
   let root = 1
@@ -102,7 +105,7 @@ function remainderOf(data: readonly number[], divisor: readonly number[]): reado
   return result
 }
 
-/** Centers of the alignment patterns, in both directions. */
+/** Returns the positions of the centers of the alignment patterns, which are the same for rows and columns. */
 function alignmentsOf(version: number): readonly number[] {
   if (version === 1) return []
   const count = Math.floor(version / 7) + 2
@@ -124,7 +127,7 @@ const masks: readonly Mask[] = [
   (x, y) => (((x + y) % 2) + ((x * y) % 3)) % 2 === 0,
 ]
 
-/** Words and masks are drawn between the patterns, which are the same for all texts. */
+/** The modules of one version. The patterns are the same for all texts; codewords and mask are drawn between them. */
 class Drawing {
   readonly size: number
   readonly #version: number
@@ -144,7 +147,7 @@ class Drawing {
     this.#drawFormat(mask)
     const rows = this.#modules.map((row) => [...row])
     let bit = 0
-    for (const { x, y } of this.#places()) {
+    for (const { x, y } of this.#dataModules()) {
       const word = words[bit >> 3] ?? 0
       const isDark = ((word >> (7 - (bit & 7))) & 1) === 1
       const row = rows[y]
@@ -154,8 +157,8 @@ class Drawing {
     return rows
   }
 
-  /** From the right, two columns at a time, up and down in turn. */
-  *#places(): Generator<{ readonly x: number; readonly y: number }> {
+  /** Returns the positions for codewords in order: from the right, two columns at a time, alternately upwards and downwards. */
+  *#dataModules(): Generator<{ readonly x: number; readonly y: number }> {
     let isUp = true
     for (let right = this.size - 1; right > 0; right -= 2) {
       if (right === 6) right = 5
@@ -194,7 +197,7 @@ class Drawing {
     return (x === 6 && y === 6) || (x === 6 && y === far) || (x === far && y === 6)
   }
 
-  /** Rings around a center: dark inside, then light and dark in turn; a finder (`radius` 4) has three dark rings inside. */
+  /** Draws a finder pattern (`radius` 4: dark up to ring 1, light, dark, light) or an alignment pattern (`radius` 2: dark, light, dark). */
   #drawSquare(centerX: number, centerY: number, radius: number): void {
     for (let y = -radius; y <= radius; y++) {
       for (let x = -radius; x <= radius; x++) {
@@ -204,7 +207,7 @@ class Drawing {
     }
   }
 
-  /** Level M (00) and the mask, with check bits, twice. */
+  /** Draws the format information twice: level M (00) and the mask, with check bits. */
   #drawFormat(mask: number): void {
     const bits = ((mask << 10) | checkBits(mask, 10, 0x537)) ^ 0x5412
     const isDark = (at: number): boolean => ((bits >> at) & 1) === 1
@@ -213,7 +216,7 @@ class Drawing {
       // Around the finder above on the left; row and column 6 are the timing patterns.
       if (at < 8) this.#set(8, at < 6 ? at : at + 1, isDark(at))
       else this.#set(at === 8 ? 7 : 14 - at, 8, isDark(at))
-      // The other halves, at the two other finders.
+      // The second copy is at the two other finders, one half each.
       if (at < 8) this.#set(last - at, 8, isDark(at))
       else this.#set(8, this.size - 15 + at, isDark(at))
     }
@@ -237,27 +240,27 @@ function checkBits(value: number, length: number, divisor: number): number {
   return rest
 }
 
-/** With the mask that looks least like one of the patterns. */
+/** Returns the drawing with the mask of the lowest penalty (ISO/IEC 18004, 7.8.3). */
 function bestOf(drawing: Drawing, words: readonly number[]): Matrix {
   const drawn = masks.map((_, mask) => drawing.withWords(words, mask))
-  const faults = drawn.map(faultsOf)
-  return drawn[faults.indexOf(Math.min(...faults))] ?? []
+  const penalties = drawn.map(penaltyOf)
+  return drawn[penalties.indexOf(Math.min(...penalties))] ?? []
 }
 
-function faultsOf(rows: Matrix): number {
+function penaltyOf(rows: Matrix): number {
   const columns = rows.map((_, x) => rows.map((row) => row[x] ?? false))
-  let faults = 0
+  let penalty = 0
   for (const line of [...rows, ...columns]) {
     const text = line.map(Number).join('')
-    for (const [{ length }] of text.matchAll(/0{5,}|1{5,}/g)) faults += length - 2
-    faults += 40 * [...text.matchAll(/(?=00001011101|10111010000)/g)].length
+    for (const [{ length }] of text.matchAll(/0{5,}|1{5,}/g)) penalty += length - 2
+    penalty += 40 * [...text.matchAll(/(?=00001011101|10111010000)/g)].length
   }
   for (const [y, row] of rows.entries()) {
     const below = rows[y + 1]
     for (const [x, isDark] of below === undefined ? [] : row.entries()) {
-      if (x > 0 && isDark === row[x - 1] && isDark === below?.[x] && isDark === below[x - 1]) faults += 3
+      if (x > 0 && isDark === row[x - 1] && isDark === below?.[x] && isDark === below[x - 1]) penalty += 3
     }
   }
   const dark = rows.flat().filter(Boolean).length / rows.length ** 2
-  return faults + 10 * Math.floor(Math.abs(dark - 0.5) * 20)
+  return penalty + 10 * Math.floor(Math.abs(dark - 0.5) * 20)
 }

@@ -1,34 +1,40 @@
-// Sign-in at a provider of OpenID Connect. What the browser comes back with leaves the address at the start, before any request. The secret of a sign-in that has begun is in `sessionStorage` of this tab until then.
+// Login with a provider of OpenID Connect. The browser leaves for the provider and returns with a code in the query of the URL:
+//
+//   before it leaves   state, secret and page are stored in `sessionStorage` of this tab
+//   when it returns    they are read and deleted, and the query is removed from the URL before the first request
 
-/** What was kept when the browser left for the provider. */
+/** What is stored before the browser leaves for the provider. */
 export interface BegunSignIn {
   readonly state: string
   readonly secret: string
-  /** The hash of the page that was wanted. */
+  /** Hash of the page to open after the login. */
   readonly route: string
 }
 
+/** What the provider returned. */
 export interface ReturnedSignIn {
   readonly code: string | undefined
   readonly state: string
   readonly iss: string | undefined
   readonly error: string | undefined
-  /** undefined: it has not begun in this tab. */
+  /** undefined: the login was not started in this tab. */
   readonly begun: BegunSignIn | undefined
 }
 
 const key = 'godwit.single-sign-on'
 
-/** undefined: the browser does not come from a provider. Taken once. */
+/** undefined: the browser was not redirected by a provider, or the result was taken. */
 let returned = readReturn()
 
+/** Returns the result of the provider, at the first call only. */
 export function takeReturned(): ReturnedSignIn | undefined {
   const taken = returned
   returned = undefined
   return taken
 }
 
-export function keepBegun(begun: BegunSignIn): void {
+/** Stores a login before the browser leaves for the provider. */
+export function storeBegun(begun: BegunSignIn): void {
   sessionStorage.setItem(key, JSON.stringify(begun))
 }
 
@@ -39,10 +45,10 @@ function readReturn(): ReturnedSignIn | undefined {
   const kept = sessionStorage.getItem(key)
   sessionStorage.removeItem(key)
   const found = kept === null ? undefined : (JSON.parse(kept) as BegunSignIn)
-  // Another sign-in than the one that began here: its code is of no use, and may be of somebody else.
+  // The code of a login that another tab or an attacker started must not be used.
   const begun = found?.state === state ? found : undefined
   history.replaceState(undefined, '', location.pathname)
-  // The router may have read the address already: this tells it.
+  // The router may have read the URL already, and notices this change.
   if (begun?.route.startsWith('#/') === true) location.replace(begun.route)
   const text = (name: string): string | undefined => query.get(name) ?? undefined
   return { code: text('code'), state, iss: text('iss'), error: text('error'), begun }
