@@ -1,4 +1,4 @@
-// The licence texts of installed packages, one after the other.
+// Collects the licence texts of installed packages.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -6,12 +6,12 @@ import { join, relative } from 'node:path'
 export interface LicensedPackage {
   readonly name: string
   readonly version: string
-  /** By SPDX. */
+  /** SPDX identifier. */
   readonly licence: string
 }
 
 const licenceFile = /^(licen[cs]e|copying|notice)/i
-/** Packages that name their licence and come without its text. */
+/** Copyright lines of packages that name their licence (MIT) but do not contain its text. */
 const withoutText: Readonly<Record<string, string>> = {
   'abstract-logging': 'Copyright (c) James Sumners',
 }
@@ -29,7 +29,7 @@ WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEM
 COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
 OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`
 
-/** Throws if a package is not installed or has no text. */
+/** Returns the licence texts of `packages`, one after the other. Throws if a package is not installed or has no text. */
 export function licenceTexts(checkout: string, packages: readonly LicensedPackage[]): string {
   const folders = foldersOf(checkout)
   const sections = packages.map((one) => {
@@ -41,7 +41,7 @@ export function licenceTexts(checkout: string, packages: readonly LicensedPackag
   return ['Packages that Godwit needs when it runs, with their licences.', ...sections].join('\n\n\n').concat('\n')
 }
 
-/** By name and version, as package-lock.json has them. */
+/** Returns the folders of installed packages by `name@version`, from package-lock.json. */
 function foldersOf(checkout: string): Map<string, string> {
   const { packages } = JSON.parse(readFileSync(join(checkout, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { name?: string; version?: string }>
@@ -68,7 +68,7 @@ function textOf(path: string): string {
   return readFileSync(path, 'utf8').replaceAll('\r\n', '\n').trim()
 }
 
-/** Those of a folder, and of what lies up to so many folders below it: sources of others that are compiled in. */
+/** Returns the licence files of a folder and of its subfolders down to `depth`: these contain foreign sources that are compiled in. */
 function licenceFiles(folder: string, depth = 0): string[] {
   if (!existsSync(folder)) return []
   const found: string[] = []

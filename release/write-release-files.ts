@@ -1,10 +1,10 @@
-// `npm run release:sbom`, and part of `npm pack`: writes what a release says of the packages that it needs.
+// `npm run release:sbom`, and part of `npm pack`: writes the files about the packages that a release needs.
 //
 //   sbom.cdx.json          CycloneDX, made by `npm sbom` from package-lock.json
 //   THIRD-PARTY-LICENSES   the licence texts of the same packages
 //
-// The same package-lock.json gives the same bytes. `npm sbom --omit dev` is not used: it leaves out packages that
-// development dependencies need as well (seen in npm 11.19).
+// The same package-lock.json gives the same bytes. `npm sbom --omit dev` is not used, because it omits packages that development
+// dependencies need as well (npm 11.19).
 
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -13,10 +13,10 @@ import { fileURLToPath } from 'node:url'
 import { licenceTexts } from './licence-texts.ts'
 
 const checkout = fileURLToPath(new URL('../', import.meta.url))
-/** Licences that a dependency may have: each lets the package be passed on under Apache-2.0 with its text. */
+/** Licences that a dependency may have. Each allows distribution within a package under Apache-2.0, with its text. */
 const allowedLicences = new Set(['Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT'])
 
-/** Development dependencies whose code is in the files of the dashboard, so that the package contains them. */
+/** Development dependencies that the package contains, because the files of the dashboard include their code. */
 const bundled = new Set(['@preact/signals', 'preact', 'uplot'])
 
 interface Component {
@@ -49,11 +49,11 @@ writeFileSync(`${checkout}sbom.cdx.json`, `${JSON.stringify(sbom, undefined, 2)}
 writeFileSync(`${checkout}THIRD-PARTY-LICENSES`, licenceTexts(checkout, sbom.components.map(packageOf)))
 
 function readSbom(): Sbom {
-  const words = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only']
-  // Where npm runs this script it says where it is itself.
+  const args = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only']
+  // npm sets this variable to its own path for the scripts that it runs.
   const npm = process.env.npm_execpath
   const [command, first] = npm === undefined ? ['npm', []] : [process.execPath, [npm]]
-  const text = execFileSync(command, [...first, ...words], {
+  const text = execFileSync(command, [...first, ...args], {
     cwd: checkout,
     encoding: 'utf8',
     maxBuffer: 64 * 1_024 * 1_024,
@@ -61,14 +61,14 @@ function readSbom(): Sbom {
   return JSON.parse(text) as Sbom
 }
 
-/** What the package needs when it runs, without what differs from one making to the next. */
+/** Returns the SBOM with runtime dependencies only, and without values that differ between two builds. */
 function runtimeSbom(all: Sbom): Sbom {
   const needed = runtimeReferences(all)
   const root = all.metadata.component['bom-ref']
   const { metadata } = all
   delete metadata.timestamp
   for (const tool of metadata.tools) delete tool.version
-  // npm takes the name of the folder.
+  // npm writes the name of the folder.
   metadata.component.name = manifest.name
   const components = all.components.filter((component) => needed.has(component['bom-ref'])).toSorted(byReference)
   const dependencies = all.dependencies
@@ -83,7 +83,7 @@ function byReference(one: Component, other: Component): number {
   return one['bom-ref'] < other['bom-ref'] ? -1 : 1
 }
 
-/** All that `dependencies` of the manifest and the bundled packages lead to. */
+/** Returns all direct and indirect dependencies of `dependencies` in the manifest and of the bundled packages. */
 function runtimeReferences({ metadata, dependencies }: Sbom): Set<string> {
   const dependsOn = new Map(dependencies.map((one) => [one.ref, one.dependsOn]))
   const direct = dependsOn.get(metadata.component['bom-ref']) ?? []
@@ -106,13 +106,13 @@ function packageOf({ name, version, licenses }: Component): { name: string; vers
   const licence = licenses?.length === 1 ? licenses[0]?.license?.id : undefined
   if (licence === undefined || !allowedLicences.has(licence)) {
     throw new Error(
-      `${name}@${version} has the licence ${JSON.stringify(licenses)}: it is not on the list of those allowed`,
+      `${name}@${version} has the licence ${JSON.stringify(licenses)}: add it to allowedLicences if it is compatible`,
     )
   }
   return { name, version, licence }
 }
 
-/** A UUID of version 8 that a text leads to. */
+/** Returns a UUID (version 8) that is a hash of the text. */
 function uuidOf(text: string): string {
   const digits = createHash('sha256').update(text).digest('hex')
   return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-8${digits.slice(13, 16)}-8${digits.slice(17, 20)}-${digits.slice(20, 32)}`

@@ -14,7 +14,7 @@ export interface HealthyReport {
 const { url } = workerData as { readonly url: string }
 const topic = 'healthy/topic'
 const pauseMs = 5
-const longestWaitMs = 10_000
+const maxWaitMs = 10_000
 const run = { isEnding: false, received: 0 }
 parentPort?.once('message', () => (run.isEnding = true))
 
@@ -29,7 +29,7 @@ while (!run.isEnding) {
   latenciesMs.push(performance.now() - sentAtMs)
   await new Promise((resolve) => setTimeout(resolve, pauseMs))
 }
-const waitsUntilMs = performance.now() + longestWaitMs
+const waitsUntilMs = performance.now() + maxWaitMs
 while (run.received < latenciesMs.length && performance.now() < waitsUntilMs)
   await new Promise((resolve) => setTimeout(resolve, pauseMs))
 await healthy.endAsync(true)

@@ -153,7 +153,7 @@ class ControlGroup {
   }
 
   /** What it had at most, as the system counts: with pages of files. */
-  get mostBytes(): number {
+  get maxBytes(): number {
     return Number(readFileSync(join(this.#folder, this.#isFirst ? 'memory.max_usage_in_bytes' : 'memory.peak'), 'utf8'))
   }
 
@@ -239,7 +239,7 @@ class HealthyClient {
 }
 
 /** In the ten seconds after a start: restored sessions leave garbage. */
-async function mostAnonymousMib(broker: Started): Promise<string> {
+async function maxAnonymousMib(broker: Started): Promise<string> {
   let most = 0
   for (let tenth = 0; tenth < 100; tenth++) {
     most = Math.max(most, toMib(anonymousKib(broker.child.pid)))
@@ -275,7 +275,7 @@ async function measure(name: string, attack: Attack): Promise<string[]> {
     const gone = mibOf(broker)
     await stop(broker)
     const again = await start(group, folder)
-    const restarted = await mostAnonymousMib(again)
+    const restarted = await maxAnonymousMib(again)
     await stop(again)
     console.log(`${name}: ${[...answers].slice(0, 5).join('; ')}`)
     return [name, before, String(peak), String(anonymousPeak), after, gone, restarted, ...served]

@@ -128,9 +128,9 @@ async function throughput(kindOf: (remotePort: number) => BrokerKind): Promise<T
 
 interface Drain {
   readonly perSecond: number
-  readonly longestDelayMs: number
+  readonly maxDelayMs: number
   readonly mibBefore: number
-  readonly mostMib: number
+  readonly maxMib: number
 }
 
 async function drain(): Promise<Drain> {
@@ -143,12 +143,12 @@ async function drain(): Promise<Drain> {
     ).done
     await pause(toldMs)
     const mibBefore = mib()
-    let mostMib = mibBefore
-    let longestDelayMs = 0
+    let maxMib = mibBefore
+    let maxDelayMs = 0
     const looks = setInterval(() => {
-      mostMib = Math.max(mostMib, mib())
+      maxMib = Math.max(maxMib, mib())
       loopDelayMs().then(
-        (delay) => (longestDelayMs = Math.max(longestDelayMs, delay)),
+        (delay) => (maxDelayMs = Math.max(maxDelayMs, delay)),
         () => undefined,
       )
     }, 500)
@@ -161,7 +161,7 @@ async function drain(): Promise<Drain> {
     await pause(toldMs)
     clearInterval(looks)
     await remote.stop()
-    return { perSecond: spooled / secondsTaken, longestDelayMs, mibBefore, mostMib }
+    return { perSecond: spooled / secondsTaken, maxDelayMs, mibBefore, maxMib }
   } finally {
     await own.stop()
   }
@@ -195,8 +195,8 @@ async function compare(): Promise<void> {
 pinSelf()
 if (seconds > 0) await compare()
 if (spooled > 0) {
-  const { perSecond, longestDelayMs, mibBefore, mostMib } = await drain()
+  const { perSecond, maxDelayMs, mibBefore, maxMib } = await drain()
   console.log(`drain of ${number(spooled)} that waited: ${number(perSecond)} messages/s`)
-  console.log(`longest delay of the loop meanwhile: ${number(longestDelayMs, 1)} ms`)
-  console.log(`resident memory before and at most: ${number(mibBefore)} and ${number(mostMib)} MiB`)
+  console.log(`longest delay of the loop meanwhile: ${number(maxDelayMs, 1)} ms`)
+  console.log(`resident memory before and at most: ${number(mibBefore)} and ${number(maxMib)} MiB`)
 }

@@ -44,7 +44,7 @@ export class HealthyProbe {
 
   /** Median, 99th percentile and longest delay since the last call, in ms, as text; and what has not come back. */
   take(): string[] {
-    const row = [this.#latencies.percentileMs(0.5), this.#latencies.percentileMs(0.99), this.#latencies.longestMs]
+    const row = [this.#latencies.percentileMs(0.5), this.#latencies.percentileMs(0.99), this.#latencies.maxMs]
     const missing = this.#sent - this.#received
     this.#latencies.clear()
     return [...row.map((delay) => number(delay, 2)), number(missing)]

@@ -19,7 +19,7 @@ export interface IdleResult {
   readonly kibPerConnection: number | undefined
 }
 
-const mostHandshakesUnderWay = 200
+const maxHandshakesUnderWay = 200
 const settleMs = 1_000
 
 /** Throws an Error with a sentence when a connection is refused or lost. */
@@ -42,7 +42,7 @@ export async function runIdle({ port, ca, brokerPid, version, connections }: Idl
       failed: (client, reason) => reject(new Error(`client ${client.id}: ${reason}`)),
     }
     const openMore = (): void => {
-      while (clients.length < connections && clients.length - connected < mostHandshakesUnderWay) {
+      while (clients.length < connections && clients.length - connected < maxHandshakesUnderWay) {
         const client = new LoadClient(clients.length, version, { host: '127.0.0.1', port, ca }, owner)
         client.write(connectFrame({ version, clientId: `idle-${client.id}`, persistent: false }))
         clients.push(client)

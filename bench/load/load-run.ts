@@ -61,7 +61,7 @@ export interface LoadResult {
 
 const framesPerRing = 4_096
 const noProgressMs = 10_000
-const mostBytesWaiting = 1_048_576
+const maxBytesWaiting = 1_048_576
 
 class LoadRun implements LoadClientOwner {
   readonly options: LoadOptions
@@ -175,7 +175,7 @@ class LoadRun implements LoadClientOwner {
   #sendUpTo(index: number, most: number): void {
     const group = this.#groupOf(index)
     const client = this.publishers[index]
-    if (client.socket.writableLength > mostBytesWaiting) return
+    if (client.socket.writableLength > maxBytesWaiting) return
     const count = Math.min(this.#roomFor(client, group), most, framesPerRing / 2)
     if (count <= 0) return
     const ring = this.rings[index]
@@ -320,7 +320,7 @@ function sampleMemory(options: LoadOptions, samplesMib: number[]): () => void {
 
 function latencyOf(latencies: Latencies): LoadResult['latencyMs'] {
   const [p50, p99, p999] = [0.5, 0.99, 0.999].map((share) => latencies.percentileMs(share))
-  return { p50, p99, p999, longest: latencies.longestMs }
+  return { p50, p99, p999, longest: latencies.maxMs }
 }
 
 function inMib(kib: number | undefined): number | undefined {

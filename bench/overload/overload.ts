@@ -29,7 +29,7 @@ const readShare = 1 / 10
 const rate = Number(options.rate)
 const minutes = Number(options.minutes)
 const perTick = Math.round((rate / pairs) * (tickMs / 1_000))
-const mostBytesWaiting = 1_048_576
+const maxBytesWaiting = 1_048_576
 const payload = Buffer.alloc(64, 'o')
 const rows: string[][] = []
 
@@ -110,7 +110,7 @@ async function openWriter(index: number): Promise<{ client: LoadClient; send(cou
     client,
     /** Gives how many were sent: fewer than asked where the broker holds the publisher back. */
     send(count) {
-      if (client.socket.writableLength > mostBytesWaiting) return 0
+      if (client.socket.writableLength > maxBytesWaiting) return 0
       const frames = Array.from({ length: count }, () => {
         packetId = (packetId % 65_535) + 1
         return publishFrame({ version: 4, topic: `over/${index}`, qos, packetId, payload })

@@ -21,7 +21,7 @@ const { values: options } = parseArgs({
 const topics = Number(options.topics)
 const quietMs = 5_000
 const publishedPerTurn = 1_000
-const mostBytesWaiting = 1_048_576
+const maxBytesWaiting = 1_048_576
 const payload = Buffer.alloc(32, 'r')
 
 const latencies = new Latencies()
@@ -66,7 +66,7 @@ async function fill(filler: LoadClient): Promise<void> {
       frames.push(publishFrame({ version: 4, topic, qos: 0, packetId: 0, payload, retain: true }))
     }
     filler.write(Buffer.concat(frames))
-    while (filler.socket.writableLength > mostBytesWaiting) await nextTurn()
+    while (filler.socket.writableLength > maxBytesWaiting) await nextTurn()
   }
   // Acknowledged is the last of them only when all the others have been taken too.
   await new Promise<void>((resolve) => {
@@ -98,9 +98,7 @@ async function probeUntil(probe: LoadClient, endMs: number, isDone: () => boolea
     probe.write(publishFrame({ version: 4, topic: 'probe', qos: 0, packetId: 0, payload: stamp }))
     lastMs = nowMs
   }
-  return [latencies.percentileMs(0.5), latencies.percentileMs(0.99), latencies.longestMs].map((delay) =>
-    number(delay, 2),
-  )
+  return [latencies.percentileMs(0.5), latencies.percentileMs(0.99), latencies.maxMs].map((delay) => number(delay, 2))
 }
 
 function open(name: string, hears: Partial<LoadClientOwner> = {}): Promise<LoadClient> {
@@ -125,16 +123,16 @@ function open(name: string, hears: Partial<LoadClientOwner> = {}): Promise<LoadC
 
 /** The broker tells the longest of each last second: asked more often than that, and once more when it is over. */
 function watchLoop(): { end(): Promise<number> } {
-  let longestMs = 0
+  let maxMs = 0
   const look = async (): Promise<void> => {
-    longestMs = Math.max(longestMs, await api.loopDelayMs())
+    maxMs = Math.max(maxMs, await api.loopDelayMs())
   }
   const looks = setInterval(() => void look(), 400)
   return {
     end: async () => {
       clearInterval(looks)
       await look()
-      return longestMs
+      return maxMs
     },
   }
 }

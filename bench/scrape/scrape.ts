@@ -134,7 +134,7 @@ async function askMeanwhile({ port, pid, folder }: RunningBroker, api: string): 
     what,
     number(counts.get(what)),
     number(latencies.percentileMs(0.5), 1),
-    number(latencies.longestMs, 1),
+    number(latencies.maxMs, 1),
   ])
   printTable(['asked', 'times', 'median ms', 'longest ms'], rows)
 }
@@ -153,5 +153,5 @@ function ctl(folder: string, words: readonly string[]): Promise<unknown> {
 
 function inWords(latencies: Latencies): string {
   const [median, most] = [latencies.percentileMs(0.5), latencies.percentileMs(0.99)]
-  return `${number(median, 1)} ms, 99 of 100 ${number(most, 1)} ms at most, the longest ${number(latencies.longestMs, 1)} ms`
+  return `${number(median, 1)} ms, 99 of 100 ${number(most, 1)} ms at most, the longest ${number(latencies.maxMs, 1)} ms`
 }

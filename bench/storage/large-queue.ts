@@ -65,8 +65,8 @@ async function measure(what: string, act: () => Promise<void>): Promise<void> {
   await act()
   const tookMs = performance.now() - startedAt
   delay.disable()
-  const longestMs = Number.isFinite(delay.max) ? (delay.max / 1e6).toFixed(1) : '0'
-  console.log(`${what}: ${tookMs.toFixed(1)} ms, event loop held for ${longestMs} ms at most, ${memoryText()}`)
+  const maxMs = Number.isFinite(delay.max) ? (delay.max / 1e6).toFixed(1) : '0'
+  console.log(`${what}: ${tookMs.toFixed(1)} ms, event loop held for ${maxMs} ms at most, ${memoryText()}`)
 }
 
 async function turnsOnly(): Promise<void> {

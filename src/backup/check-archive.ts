@@ -109,7 +109,7 @@ class ArchiveChecker {
     let count = 0
     for await (const lines of linesOf(hashPieces(member.content(), hash), {
       name: member.name,
-      mostBytes: maxLineBytes,
+      maxBytes: maxLineBytes,
     })) {
       for (const line of lines) {
         count++
@@ -193,9 +193,9 @@ async function* hashPieces(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGene
   }
 }
 
-async function gather(member: ArchiveMember, mostBytes: number): Promise<Buffer> {
-  if (member.bytes > mostBytes) {
-    throw new InvalidArchive(`${quoteText(member.name)} has ${member.bytes} bytes, and may have ${mostBytes}`)
+async function gather(member: ArchiveMember, maxBytes: number): Promise<Buffer> {
+  if (member.bytes > maxBytes) {
+    throw new InvalidArchive(`${quoteText(member.name)} has ${member.bytes} bytes, and may have ${maxBytes}`)
   }
   const pieces: Buffer[] = []
   for await (const piece of member.content()) pieces.push(piece)

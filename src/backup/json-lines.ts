@@ -4,10 +4,10 @@ import { InvalidArchive } from './invalid-archive.ts'
 
 const newline = 0x0a
 
-/** Each line without its end. A line that is longer than `mostBytes` is a InvalidArchive, as soon as it is. */
+/** Each line without its end. A line that is longer than `maxBytes` is a InvalidArchive, as soon as it is. */
 export async function* linesOf(
   pieces: AsyncIterable<Buffer>,
-  { name, mostBytes }: { readonly name: string; readonly mostBytes: number },
+  { name, maxBytes }: { readonly name: string; readonly maxBytes: number },
 ): AsyncGenerator<readonly string[]> {
   let begun: Buffer[] = []
   let begunBytes = 0
@@ -17,7 +17,7 @@ export async function* linesOf(
     let start = 0
     for (let end = piece.indexOf(newline); end !== -1; end = piece.indexOf(newline, start)) {
       number++
-      if (begunBytes + end - start > mostBytes) throw tooLong(name, number, mostBytes)
+      if (begunBytes + end - start > maxBytes) throw tooLong(name, number, maxBytes)
       const rest = piece.subarray(start, end)
       lines.push((begunBytes === 0 ? rest : Buffer.concat([...begun, rest])).toString('utf8'))
       begun = []
@@ -27,13 +27,13 @@ export async function* linesOf(
     if (start < piece.length) {
       begun.push(Buffer.from(piece.subarray(start)))
       begunBytes += piece.length - start
-      if (begunBytes > mostBytes) throw tooLong(name, number + 1, mostBytes)
+      if (begunBytes > maxBytes) throw tooLong(name, number + 1, maxBytes)
     }
     if (lines.length > 0) yield lines
   }
   if (begunBytes > 0) throw new InvalidArchive(`the last line of ${name} has no end`)
 }
 
-function tooLong(name: string, number: number, mostBytes: number): InvalidArchive {
-  return new InvalidArchive(`${name}, line ${number} is longer than ${mostBytes} bytes, which no record here can be`)
+function tooLong(name: string, number: number, maxBytes: number): InvalidArchive {
+  return new InvalidArchive(`${name}, line ${number} is longer than ${maxBytes} bytes, which no record here can be`)
 }

@@ -1,8 +1,10 @@
-// The blocks of a tar archive that say what comes next. Only plain files and folders are known, and headers of pax that
-// alter nothing but a name: no links, no devices. A reader of its own, as those of libraries gather such headers in memory
-// however long they say that they are.
+// Reads and writes the header blocks of tar archives. An archive may contain files and folders only, and pax headers that
+// only set a name; links and devices are refused. Tar libraries are not used, because they read a pax header into memory
+// whatever size it announces.
 //
-//   0 name 100 | mode 8 | uid 8 | gid 8 | 124 size 12 | mtime 12 | 148 sum 8 | 156 kind | 157 link 100 |
+// Fields by offset, with their sizes in bytes:
+//
+//   0 name 100 | mode 8 | uid 8 | gid 8 | 124 size 12 | mtime 12 | 148 checksum 8 | 156 type | 157 link 100 |
 //   257 magic 8 | user 32 | group 32 | device 16 | 345 prefix 155 | 500
 
 import { InvalidArchive, quoteText } from './invalid-archive.ts'
@@ -14,18 +16,20 @@ const nameBytes = 100
 const prefixAt = 345
 const prefixBytes = 155
 const sizeAt = 124
-const sumAt = 148
-const kindAt = 156
+const checksumAt = 148
+const typeAt = 156
 const magicAt = 257
 
 export interface TarEntry {
-  /** `extended`: its content is about the next one. */
+  /** `extended`: the content is a pax header for the next entry. */
   readonly kind: 'file' | 'folder' | 'extended'
   readonly name: string
+  /** Size of the content. */
   readonly bytes: number
 }
 
-const kindNames: Readonly<Record<string, string>> = {
+/** Names of the types that are refused. */
+const refusedTypes: Readonly<Record<string, string>> = {
   '1': 'a hard link',
   '2': 'a symbolic link',
   '3': 'a device',
@@ -41,31 +45,32 @@ const kindNames: Readonly<Record<string, string>> = {
   V: 'a label',
 }
 
-/** What the block says. undefined: it is empty, as at the end. Throws InvalidArchive. */
+/** Parses a header block. Returns undefined for an empty block, which marks the end of an archive. Throws InvalidArchive. */
 export function readHeader(block: Buffer): TarEntry | undefined {
   if (isEmpty(block)) return undefined
-  if (readNumber(block, sumAt, 8) !== sumOf(block)) throw new InvalidArchive('it is no tar archive, or it is damaged')
-  const kind = String.fromCharCode(block[kindAt] === 0 ? 0x30 : block[kindAt])
-  const own = readText(block, 0, nameBytes)
-  // The older format of GNU has other things where the prefix would be.
+  if (readNumber(block, checksumAt, 8) !== checksumOf(block))
+    throw new InvalidArchive('it is not a tar archive, or it is damaged')
+  const type = String.fromCharCode(block[typeAt] === 0 ? 0x30 : block[typeAt])
+  const shortName = readText(block, 0, nameBytes)
+  // The older GNU format has other fields in place of the prefix.
   const isPosix = block.toString('latin1', magicAt, magicAt + 6) === 'ustar\0'
   const prefix = isPosix ? readText(block, prefixAt, prefixBytes) : ''
-  const name = prefix === '' ? own : `${prefix}/${own}`
+  const name = prefix === '' ? shortName : `${prefix}/${shortName}`
   const bytes = readNumber(block, sizeAt, 12)
-  if (bytes === undefined) throw new InvalidArchive(`the size of ${quoteText(name)} is no number`)
-  if (kind === 'x') {
+  if (bytes === undefined) throw new InvalidArchive(`the size of ${quoteText(name)} is not a number`)
+  if (type === 'x') {
     if (bytes <= maxExtendedBytes) return { kind: 'extended', name, bytes }
-    throw new InvalidArchive(`an extended header has ${bytes} bytes, and ${maxExtendedBytes} are enough`)
+    throw new InvalidArchive(`an extended header has ${bytes} bytes; maximum ${maxExtendedBytes}`)
   }
-  if (kind !== '0' && kind !== '5') {
-    const what = kindNames[kind] ?? 'an unknown kind of member'
-    throw new InvalidArchive(`${quoteText(name)} is ${what}: there may be plain files and folders only`)
+  if (type !== '0' && type !== '5') {
+    const what = refusedTypes[type] ?? 'an entry of an unknown type'
+    throw new InvalidArchive(`${quoteText(name)} is ${what}: only files and folders are allowed`)
   }
-  if (kind === '5' && bytes > 0) throw new InvalidArchive(`the folder ${quoteText(name)} has content`)
-  return { kind: kind === '5' ? 'folder' : 'file', name, bytes }
+  if (type === '5' && bytes > 0) throw new InvalidArchive(`the folder ${quoteText(name)} has content`)
+  return { kind: type === '5' ? 'folder' : 'file', name, bytes }
 }
 
-/** Of a plain file. The name must fit. */
+/** Returns the header of a file. Throws InvalidArchive if the name is too long. */
 export function writeHeader(name: string, bytes: number, modifiedAtMs: number): Buffer {
   const block = Buffer.alloc(blockBytes)
   const [prefix, own] = splitName(name)
@@ -75,14 +80,14 @@ export function writeHeader(name: string, bytes: number, modifiedAtMs: number): 
   writeOctal(block, { at: 116, bytes: 8, value: 0 })
   writeSize(block, bytes)
   writeOctal(block, { at: 136, bytes: 12, value: Math.floor(modifiedAtMs / 1_000) })
-  block.write('0', kindAt, 'latin1')
+  block.write('0', typeAt, 'latin1')
   block.write('ustar\u000000', magicAt, 'latin1')
   block.write(prefix, prefixAt, prefixBytes, 'utf8')
-  block.write(`${sumOf(block).toString(8).padStart(6, '0')}\0 `, sumAt, 'latin1')
+  block.write(`${checksumOf(block).toString(8).padStart(6, '0')}\0 `, checksumAt, 'latin1')
   return block
 }
 
-/** Bytes that are missing to a whole block. */
+/** Returns the number of bytes that fill the last block of a content. */
 export function paddingOf(bytes: number): number {
   return (blockBytes - (bytes % blockBytes)) % blockBytes
 }
@@ -115,9 +120,9 @@ function writeOctal(
   block.write(`${value.toString(8).padStart(bytes - 1, '0')}\0`, at, 'latin1')
 }
 
-/** undefined: there is no number. */
+/** Reads a number in octal digits, or in the binary form of GNU; undefined if it is neither. */
 function readNumber(block: Buffer, at: number, bytes: number): number | undefined {
-  // Beyond what octal digits can say, the first bit is set and the rest is binary.
+  // If the first bit is set, the rest of the field is a binary number, too large for octal digits.
   if (block[at] === 0x80) {
     const high = block.subarray(at + 1, at + bytes - 6)
     return isEmpty(high) ? block.readUIntBE(at + bytes - 6, 6) : undefined
@@ -135,9 +140,10 @@ function readText(block: Buffer, at: number, bytes: number): string {
   return field.toString('utf8', 0, end === -1 ? bytes : end)
 }
 
-/** Of all bytes, those of the sum itself counted as spaces. */
-function sumOf(block: Buffer): number {
+/** Sum of all bytes, with the bytes of the checksum field counted as spaces. */
+function checksumOf(block: Buffer): number {
   let sum = 8 * 0x20
-  for (let index = 0; index < blockBytes; index++) if (index < sumAt || index >= sumAt + 8) sum += block[index]
+  for (let index = 0; index < blockBytes; index++)
+    if (index < checksumAt || index >= checksumAt + 8) sum += block[index]
   return sum
 }

@@ -372,7 +372,7 @@ export class Bridge implements LinkCallbacks {
       link: this.#settings.link,
       change: (stream) => {
         this.#closeLinks(disconnectPacket(this.#connectionSettings.version, {}))
-        this.#backoff.takePreferred()
+        this.#backoff.switchToPreferred()
         this.#startHandshake(stream)
       },
       scheduleTick: () => this.#scheduleTick(),
@@ -447,7 +447,7 @@ export class Bridge implements LinkCallbacks {
     this.#warnOf(why)
     this.#dependencies.emit({ event: 'disconnected', server, why, isNew })
     if (this.#pendingSettings !== undefined) return this.#restart()
-    this.#moveTo('waiting', nowMs + this.#backoff.fail())
+    this.#moveTo('waiting', nowMs + this.#backoff.recordFailure())
   }
 
   #warnIf(text: string | undefined): void {

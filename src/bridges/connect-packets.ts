@@ -70,10 +70,10 @@ export function connectRemote(
 }
 
 function propertiesOf(settings: BridgeSettings, { limits, receiveMaximum }: LocalBroker): ConnectPacket['properties'] {
-  const { maximumPacketBytes = Infinity, topicAliasMaximum, sessionExpirySeconds, mostUnanswered } = settings
+  const { maximumPacketBytes = Infinity, topicAliasMaximum, sessionExpirySeconds, maxUnanswered } = settings
   return {
     sessionExpiryIntervalSeconds: sessionExpirySeconds,
-    receiveMaximum: Math.min(settings.receiveMaximum, receiveMaximum, mostUnanswered ?? Infinity),
+    receiveMaximum: Math.min(settings.receiveMaximum, receiveMaximum, maxUnanswered ?? Infinity),
     maximumPacketSizeBytes: Math.min(maximumPacketBytes, limits.maxPacketBytes),
     ...(topicAliasMaximum > 0 ? { topicAliasMaximum } : {}),
     ...(settings.requestProblemInformation ? {} : { requestProblemInformation: false }),
@@ -94,13 +94,13 @@ export function lowerQoS(one: QoS, other: QoS): QoS {
 
 export function limitsOf(
   { properties }: ConnackPacket,
-  { version, mostUnacknowledged, mostQoS }: Pick<BridgeSettings, 'version' | 'mostUnacknowledged' | 'mostQoS'>,
+  { version, mostUnacknowledged, maxQoS }: Pick<BridgeSettings, 'version' | 'mostUnacknowledged' | 'maxQoS'>,
 ): RemoteLimits {
   const wanted = mostUnacknowledged ?? defaultInFlightOf(version)
   return {
     receiveMaximum: Math.min(properties?.receiveMaximum ?? maxReceiveMaximum, wanted),
     maximumPacketBytes: properties?.maximumPacketSizeBytes ?? Infinity,
-    maximumQoS: lowerQoS(properties?.maximumQoS ?? 2, mostQoS),
+    maximumQoS: lowerQoS(properties?.maximumQoS ?? 2, maxQoS),
     retainAvailable: properties?.retainAvailable ?? true,
   }
 }

@@ -122,13 +122,13 @@ export class Forwarding {
     const dependencies = this.rules.partsFor(topic)
     if (packet.properties !== undefined && !mark.canForward(packet.properties)) counters.dropped.loop++
     else if (dependencies.length === 0) counters.dropped['no-rule']++
-    else if (qos > 0 ? rejectedMessages.isDropped(packetId) : this.#suspects > 0) counters.dropped['refused-there']++
+    else if (qos > 0 ? rejectedMessages.mustDrop(packetId) : this.#suspects > 0) counters.dropped['refused-there']++
     else {
       const properties = remote.version === 5 ? mark.markForwarded(packet.properties) : undefined
       // QoS 2 parts are released together. If the remote broker's Receive Maximum is lower, that would never happen.
-      const mostQoS = dependencies.length > limits.receiveMaximum ? 1 : limits.maximumQoS
+      const maxQoS = dependencies.length > limits.receiveMaximum ? 1 : limits.maximumQoS
       const published = publishedQoSOf(packet.properties?.subscriptionIdentifiers) ?? qos
-      for (const part of dependencies) this.#send(packet, part, { properties, published, mostQoS })
+      for (const part of dependencies) this.#send(packet, part, { properties, published, maxQoS })
     }
     if (qos > 0) this.#completePart(packetId)
   }
@@ -174,15 +174,15 @@ export class Forwarding {
   #send(
     packet: PublishPacket,
     part: Part,
-    how: { properties: PublishFields['properties']; published: QoS; mostQoS: QoS },
+    how: { properties: PublishFields['properties']; published: QoS; maxQoS: QoS },
   ): void {
-    const { properties, published, mostQoS } = how
+    const { properties, published, maxQoS } = how
     const { counters, limits } = this.#dependencies
     if (part.topic === undefined) return void counters.dropped.unmappable++
     const fields = this.#fields
     fields.topic = part.topic
     // The core sends at least the QoS that the rules require, except for messages queued under other rules.
-    fields.qos = Math.min(packet.qos, part.qos ?? published, mostQoS) as QoS
+    fields.qos = Math.min(packet.qos, part.qos ?? published, maxQoS) as QoS
     fields.retain = limits.retainAvailable && (part.retain ?? packet.retain)
     fields.dup = packet.dup && fields.qos > 0
     fields.packetId = packet.packetId + part.place * idStep

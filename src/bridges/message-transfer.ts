@@ -7,7 +7,7 @@ import type { ForwardSlots } from './forward-slots.ts'
 import { Forwarding } from './forwarding.ts'
 import { LoopMarker, nameIn } from './loop-marker.ts'
 import type { PacketLink } from './packet-link.ts'
-import { isForPacket, type RejectedMessages } from './rejected-messages.ts'
+import { isPacketReason, type RejectedMessages } from './rejected-messages.ts'
 import { Receiving } from './receiving.ts'
 import { forwardTopicRules, type OpenTopics, subscriptionTopicRules } from './topic-rules.ts'
 import type { BridgeSettings } from './settings.ts'
@@ -143,7 +143,7 @@ export class MessageTransfer {
 
   /** The remote broker has disconnected. */
   handleDisconnect(reason: number): void {
-    if (isForPacket(reason)) this.#forwarding.recordDisconnect()
+    if (isPacketReason(reason)) this.#forwarding.recordDisconnect()
   }
 
   /** Sends a ping: a part of the keep alive has passed. */
@@ -170,7 +170,7 @@ export class MessageTransfer {
 
   /** Whether another message may be received. */
   get #canReceive(): boolean {
-    return this.#receiving.unanswered < (this.#dependencies.settings.mostUnanswered ?? Infinity)
+    return this.#receiving.unanswered < (this.#dependencies.settings.maxUnanswered ?? Infinity)
   }
 
   /** More than a thousand acknowledgements between two pings are unexpected, whether required or not. */

@@ -49,6 +49,6 @@ export class PreferredServer {
   }
 
   #nextAtMs(): number {
-    return this.#dependencies.nowMs() + (this.#parts.backoff.preferredAfterMs() ?? Infinity)
+    return this.#dependencies.nowMs() + (this.#parts.backoff.nextPreferredRetryMs() ?? Infinity)
   }
 }

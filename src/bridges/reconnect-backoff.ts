@@ -1,4 +1,5 @@
-// Decides when and to which server the next attempt is made.
+// Decides when a bridge connects again, and to which server of its list. The first server is the preferred one, the others
+// are fallback servers.
 
 const firstPauseMs = 500
 /** After a connection of this duration the backoff starts again. */
@@ -11,7 +12,7 @@ export class ReconnectBackoff {
   readonly #servers: readonly string[]
   readonly #maxPauseMs: number
   readonly #random: () => number
-  #at = 0
+  #serverIndex = 0
   #failures = 0
   #preferredPauseMs = firstPreferredRetryMs
 
@@ -22,7 +23,7 @@ export class ReconnectBackoff {
   }
 
   get server(): string {
-    return this.#servers[this.#at]
+    return this.#servers[this.#serverIndex]
   }
 
   /** Consecutive failures. */
@@ -31,28 +32,28 @@ export class ReconnectBackoff {
   }
 
   /** The current server has failed. Returns the pause before the next attempt, half of it random. */
-  fail(): number {
+  recordFailure(): number {
     this.#failures++
-    const wasPreferred = this.#at === 0
-    this.#at = (this.#at + 1) % this.#servers.length
+    const wasPreferred = this.#serverIndex === 0
+    this.#serverIndex = (this.#serverIndex + 1) % this.#servers.length
     const round = Math.floor((this.#failures - 1) / this.#servers.length)
-    // Changes to a fallback server are immediate.
-    if (this.#at !== 0 && wasPreferred && this.#failures === 1) return 0
+    // The first change from the preferred server to a fallback server is immediate.
+    if (this.#serverIndex !== 0 && wasPreferred && this.#failures === 1) return 0
     const pauseMs = Math.min(this.#maxPauseMs, firstPauseMs * 2 ** Math.min(round, 16))
     return pauseMs * (0.5 + this.#random() / 2)
   }
 
-  /** The current connection has lasted. */
+  /** The current connection is stable: the next failure counts as the first one. */
   recordStable(): void {
     this.#failures = 0
   }
 
   /**
-   * Returns the delay until the preferred server is tried while the current connection stays open; undefined: it is the current
-   * server, or does not use QUIC.
+   * Returns the delay until the preferred server is tried while the current connection stays open. Undefined if the preferred
+   * server is the current one, or does not use QUIC.
    */
-  preferredAfterMs(): number | undefined {
-    if (this.#at === 0 || !this.#servers[0].startsWith('mqtt-quic')) return undefined
+  nextPreferredRetryMs(): number | undefined {
+    if (this.#serverIndex === 0 || !this.#servers[0].startsWith('mqtt-quic')) return undefined
     const pauseMs = this.#preferredPauseMs
     this.#preferredPauseMs = Math.min(maxPreferredRetryMs, pauseMs * 2)
     return pauseMs
@@ -62,9 +63,9 @@ export class ReconnectBackoff {
     return this.#servers[0]
   }
 
-  /** The preferred server answers again. */
-  takePreferred(): void {
-    this.#at = 0
+  /** Uses the preferred server from now on. */
+  switchToPreferred(): void {
+    this.#serverIndex = 0
     this.#preferredPauseMs = firstPreferredRetryMs
   }
 }

@@ -7,33 +7,33 @@
 
 import { reasonCodes, type PacketId } from '../protocol/index.ts'
 
-/** Maximum rejections for temporary reasons, then the message is dropped. */
-const maxRefusals = 5
-/** Maximum disconnections because of a single in-flight message. */
+/** Number of rejections for a temporary reason after which a message is dropped. */
+const maxRejections = 5
+/** Number of disconnections because of a message, alone in flight, after which it is dropped. */
 const maxDisconnects = 2
 
 export class RejectedMessages {
   readonly #rejections = new Map<PacketId, number>()
   readonly #disconnects = new Map<PacketId, number>()
-  /** Number of messages of which one ended the connection. */
+  /** Number of messages in flight when a packet ended the last connection: one of them is the cause. */
   suspects = 0
 
-  /** Rejected for a temporary reason. Returns true if it may be sent again. */
+  /** Counts a rejection for a temporary reason. Returns true if the message may be sent again. */
   recordRejection(packetId: PacketId): boolean {
     const count = (this.#rejections.get(packetId) ?? 0) + 1
-    if (count >= maxRefusals) return false
+    if (count >= maxRejections) return false
     this.#rejections.set(packetId, count)
     return true
   }
 
-  /** The connection ended because of one of these. */
+  /** The connection ended because of one of these messages. If there is only one, the disconnection is counted for it. */
   recordDisconnect(packetIds: ReadonlySet<PacketId>): void {
     this.suspects = packetIds.size
     if (packetIds.size !== 1) return
     for (const packetId of packetIds) this.#disconnects.set(packetId, (this.#disconnects.get(packetId) ?? 0) + 1)
   }
 
-  isDropped(packetId: PacketId): boolean {
+  mustDrop(packetId: PacketId): boolean {
     return this.#disconnects.size > 0 && (this.#disconnects.get(packetId) ?? 0) >= maxDisconnects
   }
 
@@ -44,7 +44,7 @@ export class RejectedMessages {
   }
 }
 
-const reasonsOfPackets: ReadonlySet<number> = new Set([
+const packetReasons: ReadonlySet<number> = new Set([
   reasonCodes.malformedPacket,
   reasonCodes.protocolError,
   reasonCodes.topicNameInvalid,
@@ -52,7 +52,7 @@ const reasonsOfPackets: ReadonlySet<number> = new Set([
   reasonCodes.payloadFormatInvalid,
 ])
 
-/** Returns whether the reason for the end of a connection is a sent packet. */
-export function isForPacket(reason: number): boolean {
-  return reasonsOfPackets.has(reason)
+/** Returns whether a DISCONNECT with this reason code was caused by a packet that was sent. */
+export function isPacketReason(reason: number): boolean {
+  return packetReasons.has(reason)
 }

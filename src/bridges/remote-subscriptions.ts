@@ -32,7 +32,7 @@ const uncertain = '?'
 
 /** Filters to unsubscribe, and subscriptions to make. */
 export interface RemoteChanges {
-  readonly gone: readonly TopicFilter[]
+  readonly removed: readonly TopicFilter[]
   readonly requests: readonly SubscriptionRequest[]
 }
 
@@ -56,8 +56,8 @@ export class RemoteSubscriptions {
   }
 
   /** Returns a mark for all changing filters as uncertain; undefined if it would be too long. */
-  static uncertainMark({ gone, requests }: RemoteChanges): TopicFilter | undefined {
-    return markOf([...gone, ...requests.map(({ filter }) => filter)].map((filter) => [filter, uncertain]))
+  static uncertainMark({ removed, requests }: RemoteChanges): TopicFilter | undefined {
+    return markOf([...removed, ...requests.map(({ filter }) => filter)].map((filter) => [filter, uncertain]))
   }
 
   /** Responses are pending. */
@@ -74,7 +74,7 @@ export class RemoteSubscriptions {
   missing(requests: readonly SubscriptionRequest[]): RemoteChanges {
     const wanted = new Set(requests.map(({ filter }) => filter))
     return {
-      gone: [...this.#granted.keys()].filter((filter) => !wanted.has(filter)),
+      removed: [...this.#granted.keys()].filter((filter) => !wanted.has(filter)),
       requests: requests.filter((request) => this.#granted.get(request.filter) !== textOf(request)),
     }
   }

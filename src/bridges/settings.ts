@@ -44,9 +44,9 @@ export interface BridgeSettings {
   readonly forwards: readonly ForwardRule[]
   readonly subscriptions: readonly SubscriptionRule[]
   /** Maximum QoS that the remote broker is known to support, whatever it sends itself. */
-  readonly mostQoS: QoS
+  readonly maxQoS: QoS
   /** Maximum filters in a SUBSCRIBE or UNSUBSCRIBE to it. */
-  readonly filtersAtOnce: number
+  readonly maxFiltersPerPacket: number
   /** Minimum time between two CONNECT packets with the same client ID. */
   readonly connectPauseMs: number
   /** QoS 0 messages are queued for the remote broker like others. */
@@ -54,7 +54,7 @@ export interface BridgeSettings {
   /** Maximum in-flight messages to the remote broker; undefined: see `defaultInFlightOf`. */
   readonly mostUnacknowledged: number | undefined
   /** Maximum unacknowledged messages of the remote broker; undefined: as for clients. */
-  readonly mostUnanswered: number | undefined
+  readonly maxUnanswered: number | undefined
   readonly spool: SpoolLimits
   /** Subscriptions of clients are made at the remote broker as well. */
   readonly isTransparent: boolean
@@ -91,9 +91,9 @@ export interface BridgeFacts {
 export const maxForwards = 32
 const maxSubscriptions = 1_024
 /** All subscriptions of a bridge fit into the packet identifiers. */
-const atOtherBrokers = { mostQoS: 2, filtersAtOnce: 64, connectPauseMs: 0 } as const
+const atOtherBrokers = { maxQoS: 2, maxFiltersPerPacket: 64, connectPauseMs: 0 } as const
 /** Quotas of AWS IoT: eight filters in a request, and one CONNECT per client ID and second. */
-const atAws = { mostQoS: 1, filtersAtOnce: 8, connectPauseMs: 1_500 } as const
+const atAws = { maxQoS: 1, maxFiltersPerPacket: 8, connectPauseMs: 1_500 } as const
 const defaultTcpPort = 1_883
 const defaultTlsPort = 8_883
 /** 0 has the same effect as the default: without a pause or a timeout a connection is impossible. */
@@ -147,7 +147,7 @@ export function bridgeSettings(
       ...(isOfAws ? atAws : atOtherBrokers),
       retriesQoS0: config.retry_qos_0,
       mostUnacknowledged: config.max_send_queue_len,
-      mostUnanswered: config.max_recv_queue_len,
+      maxUnanswered: config.max_recv_queue_len,
       spool: spoolOf(config, facts),
       isTransparent: config.transparent,
       ackTimeout: ackTimeoutOf(config),

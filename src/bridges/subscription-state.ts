@@ -17,7 +17,7 @@ import type { PacketLink } from './packet-link.ts'
 import { type ClientFilters, maxTransparentFilters, TransparentSubscriptions } from './transparent-subscriptions.ts'
 import type { BridgeSettings } from './settings.ts'
 import {
-  type Changes,
+  type LocalChanges,
   localChanges,
   remoteChanges,
   connectedMark,
@@ -85,7 +85,7 @@ export class SubscriptionState {
   begin(server: string, { clientId }: BridgeSettings, { sessionPresent, properties }: ConnackPacket): Marks {
     this.#granted = new RemoteSubscriptions(sessionPresent ? this.#keptMarks : [])
     this.#takesIdentifiers = properties?.subscriptionIdentifiersAvailable ?? true
-    return { joined: connectedMark(server, clientId), granted: this.#granted.marks }
+    return { remoteBroker: connectedMark(server, clientId), granted: this.#granted.marks }
   }
 
   /** Returns whether limits must be sent, also if there are none any more. */
@@ -100,7 +100,7 @@ export class SubscriptionState {
   }
 
   /** Returns the required local changes. `marks` undefined: unchanged. `isAnew`: the session is empty. */
-  localChanges(settings: BridgeSettings, marks: Marks | undefined, isAnew = false): Changes {
+  localChanges(settings: BridgeSettings, marks: Marks | undefined, isAnew = false): LocalChanges {
     return localChanges({ subscriptions: this.#found(isAnew) }, settings, marks, this.slots.mark)
   }
 
@@ -109,7 +109,7 @@ export class SubscriptionState {
   }
 
   /** Returns the number of expected acknowledgements. */
-  sendLocal(link: PacketLink, changes: Changes): number {
+  sendLocal(link: PacketLink, changes: LocalChanges): number {
     return sendLocal(link, changes, this.#ids)
   }
 
@@ -148,7 +148,7 @@ export class SubscriptionState {
     this.#useRules(settings, nowMs)
     if (settings.isTransparent) {
       if (!before.isTransparent) this.transparent.connect(this.#granted.all, nowMs)
-    } else if (before.isTransparent) this.#sendRequests({ gone: [], requests: remoteRequests(settings, true) })
+    } else if (before.isTransparent) this.#sendRequests({ removed: [], requests: remoteRequests(settings, true) })
     else this.#sendRequests(remoteChanges(before, settings))
   }
 
@@ -216,8 +216,8 @@ export class SubscriptionState {
     this.#sendTransparent()
   }
 
-  #changesWithMarks({ server, settings }: ActiveConnection): Changes {
-    const marks = { joined: connectedMark(server, settings.clientId), granted: this.#granted.marks }
+  #changesWithMarks({ server, settings }: ActiveConnection): LocalChanges {
+    const marks = { remoteBroker: connectedMark(server, settings.clientId), granted: this.#granted.marks }
     return this.localChanges(settings, marks)
   }
 

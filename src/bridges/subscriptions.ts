@@ -1,9 +1,10 @@
 // Computes the required subscriptions on both sides, and the packets for changes.
 //
-// The local session also stores which remote broker it is connected with, as a subscription that matches no topic.
-// While that mark exists, both sessions refer to the same messages. Without it, the remote broker may have an older
-// session with packet identifiers of other messages: then it must delete that first. Another mark contains the granted
-// subscriptions: see `remote-subscriptions.ts`.
+// A *mark* is a subscription of the local session that matches no topic and stores a fact about the bridge:
+//
+//   remote broker           the broker and client ID to which the messages of the session belong. Without this mark, the remote
+//                           broker may have an older session with packet identifiers of other messages, and must delete it first
+//   granted subscriptions   see remote-subscriptions.ts
 
 import { createHash } from 'node:crypto'
 import { bridgeMarksRoot } from '../core/index.ts'
@@ -25,18 +26,18 @@ import type { LocalSessionStatus, LocalSubscription } from './bridge-dependencie
 
 const connectedPrefix = `${bridgeMarksRoot}joined/`
 const idStep = 2_048
-const countOfIds = 31
-/** Maximum filters in a packet to the own broker. */
+const maxSubscribeIds = 31
+/** Maximum number of filters in a packet to the local broker. */
 const maxLocalFilters = 64
-/** Maximum length of readable text in a mark: a client ID may be as long as a filter. */
+/** A longer name of broker and client ID is stored as a hash: a client ID may be as long as a filter. */
 const maxMarkBytes = 1_024
 
-/** URLs with the same host are one broker: QUIC and TCP lead to the same one. */
+/** Returns the mark of a remote broker. URLs with the same host name are one broker, whatever the port and transport. */
 export function connectedMark(server: string, clientId: string): TopicFilter {
   const host = /^[^:]+:\/\/(\[[^\]]*\]|[^:/?]*)/.exec(server)?.[1] ?? server
-  const both = Buffer.from(`${host} ${clientId}`)
-  const short = both.length > maxMarkBytes ? createHash('sha256').update(both).digest() : both
-  return `${connectedPrefix}${short.toString('base64url')}` as TopicFilter
+  const name = Buffer.from(`${host} ${clientId}`)
+  const id = name.length > maxMarkBytes ? createHash('sha256').update(name).digest() : name
+  return `${connectedPrefix}${id.toString('base64url')}` as TopicFilter
 }
 
 /** Returns whether a bridge with these settings may resume the session of `before` at that server. */
@@ -49,37 +50,44 @@ export function isSameSession(
   return settings.servers.some((other) => connectedMark(other, settings.clientId) === mark)
 }
 
-/** Changes for the own broker. Subscriptions by the QoS to which they raise messages. */
-export interface Changes {
+/** Changes of the subscriptions of the local session. */
+export interface LocalChanges {
+  /** Subscriptions to add or change, by the minimum QoS at which their messages are forwarded. */
   readonly wanted: ReadonlyMap<QoS, readonly SubscriptionRequest[]>
   readonly unwanted: readonly TopicFilter[]
 }
 
-/** The required marks; undefined: unchanged. */
+/** The marks that the local session must have. */
 export interface Marks {
-  readonly joined: TopicFilter
+  /** The mark of the remote broker. */
+  readonly remoteBroker: TopicFilter
   /** Subscriptions that the remote broker has granted. */
   readonly granted: readonly TopicFilter[]
 }
 
 const noMark: LocalSubscriptionRequest = { qos: 0, raisesTo: 0 }
 
+/**
+ * Compares the subscriptions of the local session with those that the settings need. `marks` undefined: the marks stay as they
+ * are. `slots`: a mark of forward-slots.ts.
+ */
 export function localChanges(
   { subscriptions }: Pick<LocalSessionStatus, 'subscriptions'>,
   { forwards, isEnabled, retriesQoS0 }: Pick<BridgeSettings, 'forwards' | 'isEnabled' | 'retriesQoS0'>,
   marks: Marks | undefined,
   slots: TopicFilter | undefined,
-): Changes {
+): LocalChanges {
   const wanted = isEnabled
     ? localSubscriptions(forwards, retriesQoS0)
     : new Map<TopicFilter, LocalSubscriptionRequest>()
   if (slots !== undefined) wanted.set(slots, noMark)
-  if (marks !== undefined) wanted.set(marks.joined, noMark)
+  if (marks !== undefined) wanted.set(marks.remoteBroker, noMark)
   for (const mark of marks?.granted ?? []) wanted.set(mark, noMark)
   const missing = new Map<QoS, SubscriptionRequest[]>()
-  for (const [filter, how] of wanted) {
-    if (isUpToDate(subscriptions.get(filter), how)) continue
-    missing.set(how.raisesTo, [...(missing.get(how.raisesTo) ?? []), requestOf(filter, how.qos)])
+  for (const [filter, request] of wanted) {
+    if (isUpToDate(subscriptions.get(filter), request)) continue
+    const sameMinimum = missing.get(request.raisesTo) ?? []
+    missing.set(request.raisesTo, [...sameMinimum, requestOf(filter, request.qos)])
   }
   const unwanted = [...subscriptions.keys()].filter(
     (filter) => !wanted.has(filter) && (marks !== undefined || !isMark(filter)),
@@ -87,7 +95,7 @@ export function localChanges(
   return { wanted: missing, unwanted }
 }
 
-export function areNone({ wanted, unwanted }: Changes): boolean {
+export function areNone({ wanted, unwanted }: LocalChanges): boolean {
   return wanted.size + unwanted.length === 0
 }
 
@@ -95,9 +103,13 @@ function isMark(filter: TopicFilter): boolean {
   return filter.startsWith(connectedPrefix) || filter.startsWith(grantedPrefix)
 }
 
-function isUpToDate(there: LocalSubscription | undefined, { qos, raisesTo }: LocalSubscriptionRequest): boolean {
+function isUpToDate(current: LocalSubscription | undefined, { qos, raisesTo }: LocalSubscriptionRequest): boolean {
   return (
-    there !== undefined && there.qos === qos && there.raisesTo === raisesTo && there.noLocal && there.retainAsPublished
+    current !== undefined &&
+    current.qos === qos &&
+    current.raisesTo === raisesTo &&
+    current.noLocal &&
+    current.retainAsPublished
   )
 }
 
@@ -106,45 +118,43 @@ function requestOf(filter: TopicFilter, qos: QoS): SubscriptionRequest {
   return { filter, qos, noLocal: true, retainAsPublished: true, retainHandling: 1 }
 }
 
-/** `isKnown`: the remote broker has the bridge's session, so retained messages are not sent again. */
+/** Returns the subscriptions for the remote broker. If it has the session of the bridge, it does not send retained messages again. */
 export function remoteRequests(
-  { subscriptions, version, mostQoS }: BridgeSettings,
-  isKnown: boolean,
+  { subscriptions, version, maxQoS }: BridgeSettings,
+  hasSession: boolean,
 ): SubscriptionRequest[] {
-  return firstOfEach(subscriptions).map(({ remoteFilter, qos, retainAsPublished, retainHandling }) => ({
+  return firstRuleOfEachFilter(subscriptions).map(({ remoteFilter, qos, retainAsPublished, retainHandling }) => ({
     filter: remoteFilter as TopicFilter,
-    qos: lowerQoS(qos, mostQoS),
+    qos: lowerQoS(qos, maxQoS),
     noLocal: version === 5,
     retainAsPublished: version === 5 && retainAsPublished,
-    retainHandling: handlingOf(version === 5 ? retainHandling : 0, isKnown && version === 5),
+    retainHandling: handlingOf(version === 5 ? retainHandling : 0, hasSession && version === 5),
   }))
 }
 
-/**
- * The first of several rules for one filter determines what happens to a message, so it also determines its options.
- */
-function firstOfEach(rules: readonly SubscriptionRule[]): readonly SubscriptionRule[] {
+/** Returns the first rule for each filter: it decides about the messages, so it also decides about the options. */
+function firstRuleOfEachFilter(rules: readonly SubscriptionRule[]): readonly SubscriptionRule[] {
   return rules.filter(({ remoteFilter }, at) => rules.findIndex((rule) => rule.remoteFilter === remoteFilter) === at)
 }
 
-function handlingOf(asked: RetainHandling, isKnown: boolean): RetainHandling {
-  return isKnown && asked === 0 ? 1 : asked
+function handlingOf(configured: RetainHandling, hasSession: boolean): RetainHandling {
+  return hasSession && configured === 0 ? 1 : configured
 }
 
 /** Packet identifiers for SUBSCRIBE and UNSUBSCRIBE, which no message of the bridge uses. */
 export class SubscribeIds {
-  readonly #isTaken: (packetId: number) => boolean
+  readonly #isInUse: (packetId: number) => boolean
   #last = 0
 
-  /** `isTaken`: the identifier waits for its acknowledgement. */
-  constructor(isTaken: (packetId: number) => boolean = () => false) {
-    this.#isTaken = isTaken
+  /** `isInUse`: a packet with this identifier is not acknowledged yet. */
+  constructor(isInUse: (packetId: number) => boolean = () => false) {
+    this.#isInUse = isInUse
   }
 
   readonly next = (): number => {
-    for (let tried = 0; tried < countOfIds; tried++) {
-      this.#last = (this.#last % countOfIds) + 1
-      if (!this.#isTaken(this.#last * idStep)) break
+    for (let tried = 0; tried < maxSubscribeIds; tried++) {
+      this.#last = (this.#last % maxSubscribeIds) + 1
+      if (!this.#isInUse(this.#last * idStep)) break
     }
     return this.#last * idStep
   }
@@ -157,18 +167,19 @@ export function storeMark(mark: TopicFilter, ids: SubscribeIds): SubscribePacket
 }
 
 /**
- * Returns the number of expected acknowledgements. Subscriptions are removed first: of two marks one would be wrong.
+ * Sends the changes and returns the number of expected acknowledgements. Subscriptions are removed first, so that the session
+ * never has two marks of one kind.
  */
-export function sendLocal(link: PacketLink, { wanted, unwanted }: Changes, ids: SubscribeIds): number {
+export function sendLocal(link: PacketLink, { wanted, unwanted }: LocalChanges, ids: SubscribeIds): number {
   const packets: (SubscribePacket | UnsubscribePacket)[] = unsubscribePackets(
     unwanted,
-    { most: maxLocalFilters, properties: undefined },
+    { maxFilters: maxLocalFilters, properties: undefined },
     ids.next,
   )
   for (const [raisesTo, requests] of wanted) {
-    // For the meaning of the identifier in the own core see `model/bridge-client-id.ts`.
+    // A subscription identifier of a bridge has a special meaning in the core: see `model/bridge-client-id.ts`.
     const properties = raisesTo === 0 ? undefined : { subscriptionIdentifier: raisesTo }
-    packets.push(...subscribePackets(requests, { most: maxLocalFilters, properties }, ids.next))
+    packets.push(...subscribePackets(requests, { maxFilters: maxLocalFilters, properties }, ids.next))
   }
   for (const packet of packets) link.send(packet)
   return packets.length
@@ -177,43 +188,45 @@ export function sendLocal(link: PacketLink, { wanted, unwanted }: Changes, ids: 
 /** Returns the packets for the remote broker. */
 export function remotePackets(
   settings: BridgeSettings,
-  { gone, requests }: RemoteChanges,
+  { removed, requests }: RemoteChanges,
   ids: SubscribeIds,
 ): (SubscribePacket | UnsubscribePacket)[] {
   const { version, subscriptionIdentifier, subscribeUserProperties, unsubscribeUserProperties } = settings
-  const most = settings.filtersAtOnce
+  const maxFilters = settings.maxFiltersPerPacket
   const properties = {
     ...(subscriptionIdentifier === undefined ? {} : { subscriptionIdentifier }),
     ...(subscribeUserProperties.length === 0 ? {} : { userProperties: subscribeUserProperties }),
   }
   const hasProperties = version === 5 && Object.keys(properties).length > 0
-  const saysHowItGoes = version === 5 && unsubscribeUserProperties.length > 0
-  const farewell = saysHowItGoes ? { userProperties: unsubscribeUserProperties } : undefined
+  const hasUnsubscribeProperties = version === 5 && unsubscribeUserProperties.length > 0
+  const unsubscribeProperties = hasUnsubscribeProperties ? { userProperties: unsubscribeUserProperties } : undefined
   return [
-    ...unsubscribePackets(gone, { most, properties: farewell }, ids.next),
-    ...subscribePackets(requests, { most, properties: hasProperties ? properties : undefined }, ids.next),
+    ...unsubscribePackets(removed, { maxFilters, properties: unsubscribeProperties }, ids.next),
+    ...subscribePackets(requests, { maxFilters, properties: hasProperties ? properties : undefined }, ids.next),
   ]
 }
 
 /** Returns removed rules, and new or changed ones. */
 export function remoteChanges(before: BridgeSettings, after: BridgeSettings): RemoteChanges {
   const old = byFilter(before)
-  const present = byFilter(after)
-  const gone = [...old.keys()].filter((filter) => !present.has(filter))
-  const requests = remoteRequests(after, false).filter(({ filter }) => old.get(filter) !== present.get(filter))
-  return { gone, requests }
+  const current = byFilter(after)
+  const removed = [...old.keys()].filter((filter) => !current.has(filter))
+  const requests = remoteRequests(after, false).filter(({ filter }) => old.get(filter) !== current.get(filter))
+  return { removed, requests }
 }
 
 function byFilter({ subscriptions }: BridgeSettings): Map<TopicFilter, string> {
-  return new Map(firstOfEach(subscriptions).map((rule) => [rule.remoteFilter as TopicFilter, JSON.stringify(rule)]))
+  return new Map(
+    firstRuleOfEachFilter(subscriptions).map((rule) => [rule.remoteFilter as TopicFilter, JSON.stringify(rule)]),
+  )
 }
 
 function subscribePackets(
   requests: readonly SubscriptionRequest[],
-  { most, properties }: { readonly most: number; readonly properties: SubscribePacket['properties'] },
+  { maxFilters, properties }: { readonly maxFilters: number; readonly properties: SubscribePacket['properties'] },
   nextId: () => number,
 ): SubscribePacket[] {
-  return splitIntoChunks(requests, most).map((subscriptions) => ({
+  return splitIntoChunks(requests, maxFilters).map((subscriptions) => ({
     type: 'subscribe',
     packetId: nextId(),
     subscriptions,
@@ -223,19 +236,19 @@ function subscribePackets(
 
 function unsubscribePackets(
   filters: readonly TopicFilter[],
-  { most, properties }: { readonly most: number; readonly properties: UnsubscribePacket['properties'] },
+  { maxFilters, properties }: { readonly maxFilters: number; readonly properties: UnsubscribePacket['properties'] },
   nextId: () => number,
 ): UnsubscribePacket[] {
-  return splitIntoChunks(filters, most).map((piece) => ({
+  return splitIntoChunks(filters, maxFilters).map((chunk) => ({
     type: 'unsubscribe',
     packetId: nextId(),
-    filters: piece,
+    filters: chunk,
     properties,
   }))
 }
 
-function splitIntoChunks<T>(list: readonly T[], most: number): T[][] {
-  const pieces: T[][] = []
-  for (let start = 0; start < list.length; start += most) pieces.push(list.slice(start, start + most))
-  return pieces
+function splitIntoChunks<T>(list: readonly T[], maxLength: number): T[][] {
+  const chunks: T[][] = []
+  for (let start = 0; start < list.length; start += maxLength) chunks.push(list.slice(start, start + maxLength))
+  return chunks
 }

@@ -144,8 +144,8 @@ export class TransparentSubscriptions {
 
   /** It is disconnected. */
   disconnect(): void {
-    for (const { gone, requests } of this.#asked.values()) {
-      for (const filter of gone) this.#uncertain.add(filter)
+    for (const { removed, requests } of this.#asked.values()) {
+      for (const filter of removed) this.#uncertain.add(filter)
       for (const { filter } of requests) this.#uncertain.add(filter)
     }
     this.#said = undefined
@@ -164,19 +164,19 @@ export class TransparentSubscriptions {
     const isSettled = this.#changed.size === 0 && this.#dirty.size === 0
     if (this.#said === undefined || this.#asked.size >= maxPendingPackets || !isSettled) return undefined
     const requests: SubscriptionRequest[] = []
-    const gone: TopicFilter[] = []
+    const removed: TopicFilter[] = []
     for (const filter of this.#unsaid) {
       const qos = this.#target.get(filter)
       if (qos === undefined && this.#others.has(filter)) this.#said.delete(filter)
       if (this.#said.get(filter) === qos) this.#unsaid.delete(filter)
       else if (qos !== undefined) requests.push({ ...(this.#rules.get(filter) ?? requestOf(filter, version)), qos })
-      else if (!this.#spared.has(filter)) gone.push(filter)
+      else if (!this.#spared.has(filter)) removed.push(filter)
       if (requests.length === maxFiltersPerPacket) break
     }
-    if (requests.length > 0) return this.#addChanges({ gone: [], requests })
+    if (requests.length > 0) return this.#addChanges({ removed: [], requests })
     // A filter to be removed may be covered by a subscription that is not acknowledged yet.
-    if (gone.length === 0 || this.#asked.size > 0) return undefined
-    return this.#addChanges({ gone: gone.slice(0, maxFiltersPerPacket), requests: [] })
+    if (removed.length === 0 || this.#asked.size > 0) return undefined
+    return this.#addChanges({ removed: removed.slice(0, maxFiltersPerPacket), requests: [] })
   }
 
   /** The changes of `next` have this packet identifier. */
@@ -202,9 +202,9 @@ export class TransparentSubscriptions {
 
   #addChanges(changes: RemoteChanges): RemoteChanges {
     for (const { filter, qos } of changes.requests) this.#said?.set(filter, qos)
-    for (const filter of changes.gone) this.#said?.delete(filter)
+    for (const filter of changes.removed) this.#said?.delete(filter)
     for (const { filter } of changes.requests) this.#unsaid.delete(filter)
-    for (const filter of changes.gone) this.#unsaid.delete(filter)
+    for (const filter of changes.removed) this.#unsaid.delete(filter)
     return changes
   }
 

@@ -2,10 +2,10 @@
 
 export interface LinkPort {
   /** Receives the link buffers of the other end, in order. Set before the first one can arrive; never called after `onClose`. */
-  onBuffer: (send: ArrayBuffer) => void
+  onBuffer: (buffer: ArrayBuffer) => void
   /** The other end is gone, or this one was closed. Called once, after everything that was sent. */
   onClose: () => void
   /** Transfers the memory: this end must not read it afterwards. Without effect if the other end is closed. */
-  send(send: ArrayBuffer): void
+  send(buffer: ArrayBuffer): void
   close(): void
 }

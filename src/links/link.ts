@@ -15,9 +15,9 @@ import {
   PartialRetainedResponse,
   readClone,
   readCommitted,
-  readRare,
+  readPeerMessage,
   writeClone,
-  writeRare,
+  writePeerMessage,
 } from './peer-message-records.ts'
 import { LinkBufferReader } from './link-buffer-reader.ts'
 import { LinkBufferWriter, writeUint32 } from './link-buffer-writer.ts'
@@ -89,8 +89,8 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     this.#writer = new LinkBufferWriter((post) => port.send(post))
     this.#publishWriter = new PublishWriter(this.#writer)
     this.#publishReader = new PublishReader(this.#reader, owner.topics)
-    port.onBuffer = (post) => {
-      this.#inbox.push(post)
+    port.onBuffer = (buffer) => {
+      this.#inbox.push(buffer)
       owner.noteInput(this)
     }
     port.onClose = () => {
@@ -109,7 +109,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     this.#markDirty()
     if (message.kind === 'publish') return this.#publishWriter.publish(message)
     this.#publishWriter.endRun()
-    writeRare(this.#writer, this.#publishWriter, message)
+    writePeerMessage(this.#writer, this.#publishWriter, message)
   }
 
   /** The same as `send` with the result of `plainPublish`. */
@@ -222,12 +222,12 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
         this.#publishReader.beginRun()
         this.#isInRun = true
         return void this.#readFromRun()
-      case recordKinds.publishAlone:
+      case recordKinds.publishSingle:
         return this.#owner.notePeerMessage(this, this.#publishReader.single())
       case recordKinds.committed:
         return this.#owner.notePeerMessage(this, readCommitted(this.#reader))
-      case recordKinds.rare:
-        return this.#owner.notePeerMessage(this, readRare(this.#reader))
+      case recordKinds.clone:
+        return this.#owner.notePeerMessage(this, readPeerMessage(this.#reader))
       case recordKinds.retainedFound:
         this.#found = new PartialRetainedResponse(this.#reader)
         return this.#tellFound(this.#found)

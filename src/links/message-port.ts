@@ -1,5 +1,5 @@
-// A port of a `MessageChannel` as the end of a link. A link buffer is transferred and not copied: the receiver reads the same
-// memory that the sender wrote. The port closes by itself when the thread at its other end is gone.
+// One end of a link over a port of a `MessageChannel`. A link buffer is transferred and not copied: the receiver reads the
+// memory that the sender wrote. The port closes by itself when the thread at the other end stops.
 
 import type { MessagePort } from 'node:worker_threads'
 import type { LinkPort } from './link-port.ts'
@@ -14,12 +14,12 @@ class MessagePortEnd implements LinkPort {
 
   constructor(port: MessagePort) {
     this.#port = port
-    port.on('message', (post: ArrayBuffer) => this.onBuffer(post))
+    port.on('message', (buffer: ArrayBuffer) => this.onBuffer(buffer))
     port.on('close', () => this.#noteClosed())
   }
 
-  send(post: ArrayBuffer): void {
-    this.#port.postMessage(post, [post])
+  send(buffer: ArrayBuffer): void {
+    this.#port.postMessage(buffer, [buffer])
   }
 
   /**
@@ -39,7 +39,7 @@ class MessagePortEnd implements LinkPort {
   }
 }
 
-/** What comes is handed out from the next turn of the event loop on. */
+/** Returns the end of a link over `port`. It calls `onBuffer` from the next turn of the event loop on. */
 export function linkPortOver(port: MessagePort): LinkPort {
   return new MessagePortEnd(port)
 }

@@ -1,5 +1,8 @@
-// Peer messages that are not frequent, as records: a structured clone each. A response with retained messages is a header
-// and then a record for each message.
+// Writes and reads the records of all peer messages except publications, which are in publish-writer.ts:
+//
+//   committed        the number of a batch, because it is frequent
+//   retained-found   a header, and then a record for each retained message
+//   all others       a structured clone
 
 import { deserialize, serialize } from 'node:v8'
 import type { Message, PeerCommitted, PeerMessage, PeerPublish } from '../core/index.ts'
@@ -13,17 +16,17 @@ type RetainedFound = Extract<PeerMessage, { kind: 'retained-found' }>
 
 const float64Bytes = 8
 
-export function writeRare(
+export function writePeerMessage(
   writer: LinkBufferWriter,
   publishes: PublishWriter,
   message: Exclude<PeerMessage, PeerPublish>,
 ): void {
   if (message.kind === 'retained-found') writeRetainedFound(writer, publishes, message)
   else if (message.kind === 'committed' && isPlainCommitted(message)) writeCommitted(writer, message.upTo)
-  else writeClone(writer, recordKinds.rare, message)
+  else writeClone(writer, recordKinds.clone, message)
 }
 
-export function readRare(reader: LinkBufferReader): PeerMessage {
+export function readPeerMessage(reader: LinkBufferReader): PeerMessage {
   return readClone(reader) as PeerMessage
 }
 
@@ -52,11 +55,11 @@ function writeRetainedFound(writer: LinkBufferWriter, publishes: PublishWriter, 
   const header: RetainedResponseHeader = { requestId, isEnd, count: messages.length }
   writeClone(writer, recordKinds.retainedFound, header)
   for (const message of messages) {
-    publishes.message(recordKinds.retainedMessage, message, { flags: 0, more: undefined })
+    publishes.writeMessage(recordKinds.retainedMessage, message, { flags: 0, details: undefined })
   }
 }
 
-/** A response whose messages are still arriving, one record each. */
+/** A response with retained messages that is not complete yet: its messages arrive as one record each. */
 export class PartialRetainedResponse {
   readonly #header: RetainedResponseHeader
   readonly #messages: Message[] = []
@@ -70,7 +73,7 @@ export class PartialRetainedResponse {
   }
 
   add(message: Message): void {
-    if (this.isWhole) throw failedAssertion(`more than ${this.#header.count} retained messages have come`)
+    if (this.isWhole) throw failedAssertion(`more than ${this.#header.count} retained messages arrived`)
     this.#messages.push(message)
   }
 
@@ -88,7 +91,7 @@ export function writeClone(writer: LinkBufferWriter, kind: number, value: unknow
   writer.end()
 }
 
-/** No part of it refers to the link buffer. */
+/** Reads a structured clone. The result does not share memory with the link buffer. */
 export function readClone(reader: LinkBufferReader): unknown {
   return deserialize(reader.rest())
 }

@@ -105,7 +105,7 @@ export class PublishReader implements PublishContext {
     }
   }
 
-  /** Reads what `PublishWriter.message` has written. */
+  /** Reads a record of `PublishWriter.writeMessage`. */
   message(): SingleMessage {
     const reader = this.#reader
     const flags = this.#readSource()
@@ -113,7 +113,7 @@ export class PublishReader implements PublishContext {
     const single = reader.uint8()
     const expiresAtMs = (single & singleFlags.hasExpiry) === 0 ? never : reader.float64()
     const more =
-      (single & singleFlags.hasMore) === 0 ? undefined : (JSON.parse(reader.text()) as MessageDetails | undefined)
+      (single & singleFlags.hasDetails) === 0 ? undefined : (JSON.parse(reader.text()) as MessageDetails | undefined)
     const message = expiresAtMs === never ? this.#readPlain() : this.#readExpiring(expiresAtMs)
     if (more !== undefined) {
       message.publisherUsername = more.publisherUsername

@@ -3,7 +3,7 @@
 // one copy.
 //
 //   run:    | flags | publisher, time | frame | frame | frame | ...
-//   single: | flags | publisher, time | more flags | expiry? | more? | frame |
+//   single: | flags | publisher, time | single flags | expiry? | details? | frame |
 //
 // Publisher and time are written only if they differ from those of the previous record.
 
@@ -21,16 +21,16 @@ export const publishFlags = {
   sameSource: 16,
 } as const
 
-/** Flags of a plain message, see `PeerSender`, and whether it has properties. */
+/** Flags of a plain message (see `PeerSender`); `hasProperties` is added if its frame is MQTT 5.0. */
 export const plainFlags = publishFlags.isForSubscribers
 
-/** Flags of a single message. `more`: see `MessageDetails`. */
-export const singleFlags = { hasExpiry: 1, hasMore: 2 } as const
+/** Further flags of a single message. */
+export const singleFlags = { hasExpiry: 1, hasDetails: 2 } as const
 
-/** Details that few publications have. */
+/** Members that few publications have. */
 export type PublishDetails = Pick<PeerPublish, 'groups' | 'tried' | 'exactlyOnce' | 'isRepeat'>
 
-/** Details in a record of their own, as JSON. */
+/** Further details of a single message, which are written as JSON. */
 export interface MessageDetails extends Partial<PublishDetails> {
   readonly publisherUsername: string | undefined
   readonly isByOwnRight: boolean
@@ -38,10 +38,10 @@ export interface MessageDetails extends Partial<PublishDetails> {
 }
 
 /** Maximum size of a run, so that link buffers are filled. */
-const longestRunBytes = linkBufferBytes / 2
+const maxRunBytes = linkBufferBytes / 2
 const noBytes = Buffer.alloc(0)
-/** Placeholder for the number of the receiver's connection, which is written in its place. */
-const anyPacketId = 1
+/** A frame with QoS 1 or 2 has a packet identifier. The receiver replaces it by one of the subscriber's connection. */
+const placeholderPacketId = 1
 
 export class PublishWriter {
   readonly #writer: LinkBufferWriter
@@ -65,13 +65,13 @@ export class PublishWriter {
     const { message } = publish
     const isCommon = publish.groups === undefined && publish.isRepeat !== true && publish.exactlyOnce === undefined
     if (isCommon && isAllFrame(message)) this.#addToRun(message, flagsOf(publish))
-    else this.#publishAlone(publish)
+    else this.#publishSingle(publish)
   }
 
   /** The same as `publish` with the result of `plainPublish`. */
   sendPlain(message: Message): void {
     this.endRun()
-    this.message(recordKinds.publishAlone, message, { flags: plainFlags, more: undefined })
+    this.writeMessage(recordKinds.publishSingle, message, { flags: plainFlags, details: undefined })
   }
 
   /** See `PeerSender`. */
@@ -93,11 +93,12 @@ export class PublishWriter {
     this.#end = 0
   }
 
-  /** Writes the flags of the run as those of a message. */
+  /** Publisher of the open run: the writer is the `source` of `#beginWithSource`. */
   get publisher(): string {
     return this.#publisher
   }
 
+  /** Time of the open run. */
   get publishedAtMs(): number {
     return this.#publishedAtMs
   }
@@ -115,7 +116,7 @@ export class PublishWriter {
       flags === this.#flags &&
       message.publishedAtMs === this.#publishedAtMs &&
       message.publisher === this.#publisher &&
-      message.frameEnd - this.#start <= longestRunBytes
+      message.frameEnd - this.#start <= maxRunBytes
     )
   }
 
@@ -129,29 +130,33 @@ export class PublishWriter {
     this.#publishedAtMs = message.publishedAtMs
   }
 
-  #publishAlone(publish: PeerPublish): void {
+  #publishSingle(publish: PeerPublish): void {
     this.endRun()
     const { exactlyOnce, groups, tried, isRepeat } = publish
     const isCommon = exactlyOnce === undefined && groups === undefined && isRepeat !== true
-    const more = isCommon ? undefined : { exactlyOnce, groups, tried, isRepeat }
-    this.message(recordKinds.publishAlone, publish.message, { flags: flagsOf(publish), more })
+    const details = isCommon ? undefined : { exactlyOnce, groups, tried, isRepeat }
+    this.writeMessage(recordKinds.publishSingle, publish.message, { flags: flagsOf(publish), details })
   }
 
-  /** Writes one message as a record of its own. Call `endRun` first. */
-  message(kind: number, message: Message, how: { flags: number; more: PublishDetails | undefined }): void {
-    const { flags } = how
-    const more = moreText(message, how.more)
+  /** Writes one message as a record. Call `endRun` first. */
+  writeMessage(
+    kind: number,
+    message: Message,
+    { flags, details }: { flags: number; details: PublishDetails | undefined },
+  ): void {
+    const detailsText = textOfDetails(message, details)
     const isFrame = message.frameShape !== 0
     const fields = isFrame ? undefined : fieldsOf(message)
     const frameBytes = fields === undefined ? message.frameEnd - message.frameStart : measurePublish(fields, 5)
-    const moreBytes = more === undefined ? 0 : 4 + Buffer.byteLength(more)
+    const detailsBytes = detailsText === undefined ? 0 : 4 + Buffer.byteLength(detailsText)
     const hasExpiry = message.expiresAtMs !== never
     const allFlags = flags | (message.frameShape === 4 ? 0 : publishFlags.hasProperties)
-    const target = this.#beginWithSource(kind, allFlags, message, 1 + 8 + moreBytes + frameBytes)
+    const target = this.#beginWithSource(kind, allFlags, message, 1 + 8 + detailsBytes + frameBytes)
     const writer = this.#writer
-    target[writer.at++] = (hasExpiry ? singleFlags.hasExpiry : 0) | (more === undefined ? 0 : singleFlags.hasMore)
+    target[writer.at++] =
+      (hasExpiry ? singleFlags.hasExpiry : 0) | (detailsText === undefined ? 0 : singleFlags.hasDetails)
     if (hasExpiry) writer.at = target.writeDoubleLE(message.expiresAtMs, writer.at)
-    if (more !== undefined) writer.at = writeText(target, writer.at, more)
+    if (detailsText !== undefined) writer.at = writeText(target, writer.at, detailsText)
     if (fields === undefined) message.chunk.copy(target, writer.at, message.frameStart, message.frameEnd)
     else writePublish(fields, 5, target, writer.at)
     writer.at += frameBytes
@@ -179,11 +184,12 @@ export class PublishWriter {
   }
 }
 
-function moreText(message: Message, more: PublishDetails | undefined): string | undefined {
+/** Returns the details as JSON; undefined if there are none. */
+function textOfDetails(message: Message, details: PublishDetails | undefined): string | undefined {
   const { publisherUsername, isByOwnRight, publisherMountpoint } = message
   const isPlain = publisherUsername === undefined && !isByOwnRight && publisherMountpoint === ''
-  if (more === undefined && isPlain) return undefined
-  const text: MessageDetails = { ...more, publisherUsername, isByOwnRight, publisherMountpoint }
+  if (details === undefined && isPlain) return undefined
+  const text: MessageDetails = { ...details, publisherUsername, isByOwnRight, publisherMountpoint }
   return JSON.stringify(text)
 }
 
@@ -204,7 +210,7 @@ function fieldsOf(message: Message): PublishFields {
     qos: message.qos,
     retain: message.retain,
     dup: false,
-    packetId: anyPacketId,
+    packetId: placeholderPacketId,
     properties: message.properties,
     messageExpiryIntervalSeconds: undefined,
     subscriptionIdentifiers: undefined,

@@ -4,14 +4,14 @@ export const recordKinds = {
   /** Messages that differ in their frames only, see publish-writer.ts. */
   publishRun: 1,
   /** One message with all its details. */
-  publishAlone: 2,
+  publishSingle: 2,
   /** `committed` without refusals: sent with every batch. */
   committed: 3,
   /** The header of a `retained-found`, and each of its messages after it. */
   retainedFound: 4,
   retainedMessage: 7,
   /** Every other peer message, as a structured clone. */
-  rare: 5,
+  clone: 5,
   /** The number of bytes of link buffers that were handled since the last report. */
   credit: 6,
   /** The shard stops, and sends no further messages. */

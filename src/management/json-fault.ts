@@ -10,8 +10,8 @@ export interface JsonFault {
 }
 
 /** Maximum characters of one key, and of the whole path. */
-const longestKey = 50
-const longestPath = 200
+const maxKeyLength = 50
+const maxPathLength = 200
 
 /** An open object or array, with the key or index of the current value. */
 interface Level {
@@ -23,7 +23,7 @@ export function jsonFaultOf(text: string): JsonFault {
   const reader = new FaultReader(text)
   reader.read()
   const keys = reader.levels.map(({ key }) => key).filter((key) => key !== '')
-  return { path: keys.join('.').slice(0, longestPath), line: text.slice(0, reader.at).split('\n').length }
+  return { path: keys.join('.').slice(0, maxPathLength), line: text.slice(0, reader.at).split('\n').length }
 }
 
 class FaultReader {
@@ -86,7 +86,7 @@ class FaultReader {
     const from = this.at
     const level = this.levels.at(-1)
     if (level === undefined || this.#text[from] !== '"' || !this.#readText()) return false
-    level.key = this.#text.slice(from + 1, Math.min(this.at - 1, from + 1 + longestKey))
+    level.key = this.#text.slice(from + 1, Math.min(this.at - 1, from + 1 + maxKeyLength))
     this.#skipSpace()
     if (this.#text[this.at] !== ':') return false
     this.at++

@@ -1,5 +1,5 @@
-// `godwit bench`: generates load for any broker, and reports rates and percentiles every second. `npm run bench` has the figures of
-// Godwit itself: its generator needs less time per message.
+// `godwit bench`: generates load for any broker, and reports rates and percentiles every second. The figures in README are from
+// `npm run bench`, whose load generator needs less time per message.
 
 import { packetTypes } from '../protocol/index.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -56,7 +56,7 @@ const window = 100
 /** Maximum bytes of one client that the operating system has not accepted yet: limits QoS 0, which has no acknowledgements. */
 const maxUnsentBytes = 262_144
 /** Time that a client waits for CONNACK or SUBACK. */
-const answerMs = 10_000
+const responseTimeoutMs = 10_000
 /** Number of publishers in the scenario `subscribe`, in total. */
 const subscribeScenarioPublishers = 1
 const timestampBytes = 8
@@ -80,7 +80,7 @@ export async function runBench(
 interface BenchClient {
   readonly client: ProbeClient
   readonly topic: string
-  /** When each publication that is under way was sent, by packet identifier. */
+  /** Time of sending of each unacknowledged publication, by packet identifier. */
   readonly sentAtMs: Map<number, number>
   nextPacketId: number
 }
@@ -94,7 +94,7 @@ class BenchRun {
   #interval = new LatencyHistogram()
   #failed = 0
   #failure: string | undefined
-  #isOver = false
+  #isClosed = false
 
   constructor(options: BenchOptions) {
     this.#options = options
@@ -104,7 +104,7 @@ class BenchRun {
     const { scenario, clients } = this.#options
     if (scenario === 'connect') {
       // One connection says at once whether the broker can be reached and lets the clients in.
-      leave((await this.#connect('first')).client)
+      disconnect((await this.#connect('first')).client)
       return
     }
     for (let index = 0; index < clients; index += 1) this.#clients.push(await this.#connect(String(index)))
@@ -128,7 +128,7 @@ class BenchRun {
     await (this.#options.scenario === 'connect' ? this.#openUntil(endMs) : this.#publishUntil(startedMs, endMs))
     const seconds = (performance.now() - startedMs) / 1_000
     clearInterval(reports)
-    this.#isOver = true
+    this.#isClosed = true
     const { scenario, clients } = this.#options
     const { count } = this.#total
     const latencyMs = {
@@ -142,8 +142,8 @@ class BenchRun {
   }
 
   close(): void {
-    this.#isOver = true
-    for (const { client } of [...this.#clients, ...this.#publishers]) leave(client)
+    this.#isClosed = true
+    for (const { client } of [...this.#clients, ...this.#publishers]) disconnect(client)
   }
 
   #note(latencyMs: number): void {
@@ -152,7 +152,7 @@ class BenchRun {
   }
 
   #fail(why: string): void {
-    if (this.#isOver) return
+    if (this.#isClosed) return
     this.#failed += 1
     this.#failure ??= why
   }
@@ -162,7 +162,7 @@ class BenchRun {
     const client = await ProbeClient.open(target)
     const { username, password } = target
     client.send(connectFrame({ version, clientId: `${this.#name}-${name}`, username, password, keepAliveSeconds: 60 }))
-    const connack = await answerOf(client, packetTypes.connack)
+    const connack = await nextFrame(client, packetTypes.connack)
     const code = connack.body[1] ?? 0
     if (code !== 0) throw new Error(`the broker refused the client with 0x${code.toString(16).padStart(2, '0')}`)
     const opened = { client, topic: `${this.#name}/${name}`, sentAtMs: new Map<number, number>(), nextPacketId: 1 }
@@ -175,7 +175,7 @@ class BenchRun {
     const { version, qos } = this.#options
     const { onFrame } = client
     client.send(subscribeFrame(version, [[`${this.#name}/#`, qos]]))
-    const suback = await answerOf(client, packetTypes.suback)
+    const suback = await nextFrame(client, packetTypes.suback)
     if ((suback.body.at(-1) ?? 0x80) >= 0x80) throw new Error('the broker refused the subscription')
     client.onFrame = onFrame
   }
@@ -244,13 +244,13 @@ class BenchRun {
     const { clients, rate } = this.#options
     const startedMs = performance.now()
     const pending = new Set<Promise<void>>()
-    let begun = 0
+    let started = 0
     while (performance.now() < endMs && this.#failed < maxFailedConnections) {
       const due = rate === undefined ? Number.POSITIVE_INFINITY : ((performance.now() - startedMs) / 1_000) * rate
-      while (pending.size < maxPendingConnections && begun < due) {
-        const opening: Promise<void> = this.#openOne(String(begun), clients).finally(() => pending.delete(opening))
+      while (pending.size < maxPendingConnections && started < due) {
+        const opening: Promise<void> = this.#openOne(String(started), clients).finally(() => pending.delete(opening))
         pending.add(opening)
-        begun += 1
+        started += 1
       }
       await (pending.size < maxPendingConnections ? sleep(1) : Promise.race(pending))
     }
@@ -265,7 +265,7 @@ class BenchRun {
       this.#clients.push(opened)
       if (this.#clients.length <= clients) return
       const oldest = this.#clients.shift()
-      if (oldest !== undefined) leave(oldest.client)
+      if (oldest !== undefined) disconnect(oldest.client)
     } catch (error) {
       this.#fail((error as Error).message)
     }
@@ -275,8 +275,8 @@ class BenchRun {
 const maxPendingConnections = 64
 const maxFailedConnections = 100
 
-/** Sends DISCONNECT. The end of the connection then is no failure. */
-function leave(client: ProbeClient): void {
+/** Sends DISCONNECT, and no longer counts the end of the connection as a failure. */
+function disconnect(client: ProbeClient): void {
   client.onClose = () => {}
   client.end(disconnectFrame())
 }
@@ -284,11 +284,11 @@ function leave(client: ProbeClient): void {
 const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
 /** Resolves with the next frame of this type. Rejects if the connection ends or no such frame arrives in time. */
-function answerOf(client: ProbeClient, type: number): Promise<Frame> {
+function nextFrame(client: ProbeClient, type: number): Promise<Frame> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
-      () => reject(new Error(`the broker did not answer within ${answerMs / 1_000} s`)),
-      answerMs,
+      () => reject(new Error(`the broker did not answer within ${responseTimeoutMs / 1_000} s`)),
+      responseTimeoutMs,
     )
     client.onFrame = (frame) => {
       if (frame.type !== type) return

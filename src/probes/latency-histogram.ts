@@ -1,4 +1,4 @@
-// Durations in buckets that grow with them: percentiles within 3 %, in constant memory.
+// Counts durations in buckets of exponentially growing size: percentiles are exact within 3 %, in constant memory.
 
 const bucketsPerDoubling = 32
 const bucketCount = 64 * bucketsPerDoubling
@@ -26,11 +26,11 @@ export class LatencyHistogram {
 
   /** Returns a percentile in milliseconds, such as 0.99 for `share`; 0 if nothing was measured. */
   percentileMs(share: number): number {
-    let left = this.#count * share
+    let remaining = this.#count * share
     if (this.#count === 0) return 0
     for (const [bucket, count] of this.#counts.entries()) {
-      left -= count
-      if (left <= 0) return Math.min(this.#maxMs, 2 ** ((bucket + 1) / bucketsPerDoubling) / 1_000)
+      remaining -= count
+      if (remaining <= 0) return Math.min(this.#maxMs, 2 ** ((bucket + 1) / bucketsPerDoubling) / 1_000)
     }
     return this.#maxMs
   }

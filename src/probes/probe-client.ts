@@ -16,7 +16,7 @@ export interface ProbeTarget {
 
 const defaultPorts: Readonly<Record<string, number>> = { 'mqtt:': 1_883, 'mqtts:': 8_883 }
 
-/** Parses `mqtt://host:port` or `mqtts://host:port`. A problem is a sentence. */
+/** Parses `mqtt://host:port` or `mqtts://host:port`. Returns a sentence as `problem` if the URL is invalid. */
 export function parseTarget(
   url: string,
 ): Pick<ProbeTarget, 'host' | 'port' | 'usesTls'> | { readonly problem: string } {
@@ -24,7 +24,7 @@ export function parseTarget(
   const port = parsed === undefined ? undefined : defaultPorts[parsed.protocol]
   if (parsed === undefined || port === undefined || parsed.hostname === '')
     return {
-      problem: `${JSON.stringify(url.slice(0, 100))} is no address of a broker: give mqtt://host:port or mqtts://host:port`,
+      problem: `${JSON.stringify(url.slice(0, 100))} is not the address of a broker: use mqtt://host:port or mqtts://host:port`,
     }
   const host = parsed.hostname.replace(/^\[|\]$/g, '')
   return { host, port: parsed.port === '' ? port : Number(parsed.port), usesTls: parsed.protocol === 'mqtts:' }
@@ -83,7 +83,7 @@ export class ProbeClient {
   #take(chunk: Buffer): void {
     const frames = this.#reader.read(chunk)
     if (frames === undefined) {
-      this.#socket.destroy(new Error('the broker sent bytes that are no MQTT packet'))
+      this.#socket.destroy(new Error('the broker sent bytes that are not an MQTT packet'))
       return
     }
     for (const frame of frames) this.onFrame(frame)

@@ -206,8 +206,8 @@ export class PacketDecoder implements PublishContext {
     const remaining = readRemainingLength(bytes, start + 1, end)
     if (remaining < 0) return 0
     const frameBytes = 1 + variableIntegerBytes(remaining) + remaining
-    const mostBytes = this.awaitsConnect ? maxConnectBytes(this.limits) : this.limits.maxPacketBytes
-    if (frameBytes > mostBytes) throw new ProtocolError('packetTooLarge', `a packet takes more than ${mostBytes} bytes`)
+    const maxBytes = this.awaitsConnect ? maxConnectBytes(this.limits) : this.limits.maxPacketBytes
+    if (frameBytes > maxBytes) throw new ProtocolError('packetTooLarge', `a packet takes more than ${maxBytes} bytes`)
     return frameBytes
   }
 

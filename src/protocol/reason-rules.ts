@@ -1,4 +1,4 @@
-// Which reason codes may stand in which packet (table 2-6 of 5.0), and the return codes of before.
+// The reason codes that each packet may have (MQTT 5.0, table 2-6), and the return codes of earlier versions.
 
 import type { ProtocolVersion } from './packets.ts'
 import { ProtocolError } from './protocol-error.ts'
@@ -124,16 +124,16 @@ const allowedBefore5: Readonly<Partial<Record<ReasonHolder, ReadonlySet<number>>
   suback: codes('grantedQoS0', 'grantedQoS1', 'grantedQoS2', 'unspecifiedError'),
 }
 
-/** Returns `code`; throws `protocolError` where the standard of `version` has no such code for the packet. */
+/** Returns `code`. Throws `protocolError` if the standard of `version` does not allow it in this packet. */
 export function checkReason(holder: ReasonHolder, code: number, version: ProtocolVersion): ReasonCode {
   const known = version === 5 ? allowed[holder] : allowedBefore5[holder]
   if (known?.has(code) !== true) {
-    throw new ProtocolError('protocolError', `${holder} has a reason code that it may not have`)
+    throw new ProtocolError('protocolError', `${holder} has a reason code that is not allowed in it`)
   }
   return code as ReasonCode
 }
 
-/** A fault in CONNECT as CONNACK may say it: what its table has no word for is a protocol error. */
+/** Returns the reason code of CONNACK for an error in CONNECT: `reason` itself, or protocol error if CONNACK may not have `reason`. */
 export function connackReasonFor(reason: ReasonCode): ReasonCode {
   return allowed.connack.has(reason) ? reason : reasonCodes.protocolError
 }

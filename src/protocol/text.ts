@@ -1,9 +1,9 @@
-// Strict UTF-8. Node's own decoder replaces what is wrong; the standard wants the packet refused instead.
+// Decodes strict UTF-8. The decoder of Node replaces invalid bytes, but the standard requires that the packet is rejected.
 
 import { ProtocolError } from './protocol-error.ts'
 
 /**
- * The text in `bytes[start, end)`. Throws `malformedPacket` for overlong forms, surrogates, anything above U+10FFFF
+ * Returns the text in `bytes[start, end)`. Throws `malformedPacket` for overlong forms, surrogates, characters above U+10FFFF
  * [MQTT-1.5.3-1] [MQTT5-1.5.4-1] and U+0000 [MQTT-1.5.3-2] [MQTT5-1.5.4-2]. Other control characters pass (the
  * standard only advises against them), and a byte order mark stays [MQTT-1.5.3-3] [MQTT5-1.5.4-3].
  */
@@ -20,8 +20,8 @@ export function decodeText(bytes: Buffer, start: number, end: number, field: str
 }
 
 /**
- * Whether `bytes[start, end)` is UTF-8 by RFC 3629, as a payload may be said to be [MQTT5-3.3.2.3.2]. U+0000 may stand
- * there, unlike in the texts of packets.
+ * Returns whether `bytes[start, end)` is valid UTF-8 (RFC 3629). For payloads with the format indicator 1 [MQTT5-3.3.2.3.2], which
+ * may contain U+0000, unlike the strings of packets.
  */
 export function isUtf8(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end;) {
@@ -32,7 +32,7 @@ export function isUtf8(bytes: Buffer, start: number, end: number): boolean {
   return true
 }
 
-/** The first position in `[start, end)` whose byte is not a character of ASCII other than U+0000, or `end`. */
+/** Returns the position of the first byte in `[start, end)` that is U+0000 or not ASCII; `end` if there is none. */
 function skipAscii(bytes: Buffer, start: number, end: number): number {
   for (let at = start; at < end; at++) {
     const byte = bytes[at]
@@ -55,14 +55,14 @@ function characterBytes(bytes: Buffer, at: number, end: number): number {
   return length
 }
 
-/** Below these the same character has a shorter form. */
+/** A smaller second byte would be an overlong form of the same character. */
 function minSecondByte(first: number): number {
   if (first === 0xe0) return 0xa0
   if (first === 0xf0) return 0x90
   return 0x80
 }
 
-/** Above these stand the surrogates (after 0xED) and what lies beyond Unicode (after 0xF4). */
+/** A larger second byte would be a surrogate (after 0xED) or above U+10FFFF (after 0xF4). */
 function maxSecondByte(first: number): number {
   if (first === 0xed) return 0x9f
   if (first === 0xf4) return 0x8f

@@ -1,7 +1,7 @@
 // Topics are interned: the same bytes give the same object, so that the way of a message needs no string.
 //
 //   bytes --hash--> slot, slot + 1, slot + 1 + 2, ... --compare bytes--> Topic { name, bytes, route }
-//                   \_ at most `longestProbe` of them _/
+//                   \_ at most `maxProbes` of them _/
 //
 //   young [half of the capacity]  <- everything new, and what of the old is asked for again
 //   old   [half of the capacity]  <- the former young one; forgotten when the young one is full

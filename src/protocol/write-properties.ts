@@ -1,4 +1,4 @@
-// The property section of a 5.0 packet (section 2.2.2), written by the table in `property-table.ts`.
+// Writes the property section of an MQTT 5.0 packet (section 2.2.2), as described by the table in `property-table.ts`.
 
 import { ByteCounter, type ByteSink } from './byte-sink.ts'
 import { rulesByHolder, type PropertyHolder, type PropertyRule, type PropertyValue } from './property-table.ts'

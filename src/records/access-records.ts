@@ -7,7 +7,7 @@
  */
 export type PasswordHash = 'plain' | 'md5' | 'sha' | 'sha256' | 'sha512' | 'pbkdf2_sha512'
 
-/** PBKDF2 runs on the shard of the connection, where more iterations would delay other clients. About 6 ms. */
+/** Takes about 6 ms. PBKDF2 runs on the shard of the connection, where more iterations would delay other clients. */
 export const maxPbkdf2Iterations = 10_000
 export const pbkdf2HashBytes = 64
 
@@ -31,7 +31,7 @@ export interface CredentialRecord {
 /** Password of a user of one gateway, or of one gateway listener, that has its own authentication. */
 export interface GatewayUserRecord {
   readonly kind: 'gateway-user'
-  /** `coap`, or `coap:udp:default`. */
+  /** The gateway (`coap`) or gateway listener (`coap:udp:default`) whose clients the password is for. */
   chain: string
   /** User name or client ID, as the settings of the authentication require. */
   id: string
@@ -43,7 +43,7 @@ export interface GatewayUserRecord {
   createdAtMs: number
 }
 
-/** What a server stores in place of a password [RFC5802]. */
+/** The keys that a SCRAM server stores instead of a password [RFC5802]. */
 export interface ScramRecord {
   readonly kind: 'scram'
   namespace?: string | undefined
@@ -78,13 +78,18 @@ export interface RuleRecord {
   createdAtMs: number
 }
 
+/** Refuses clients by client ID, user name or address. */
 export interface BanRecord {
   readonly kind: 'ban'
   namespace?: string | undefined
   as: 'clientid' | 'username' | 'peerhost'
+  /** The client ID, user name, address or range of addresses. */
   who: string
+  /** Text for administrators. */
   reason: string
+  /** The creator of the ban: a name that the request of the API contains, or `flapping detector`. */
   by: string
+  /** Start of the ban. */
   atMs: number
   /** Undefined: the ban does not expire. */
   untilMs: number | undefined

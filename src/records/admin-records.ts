@@ -8,6 +8,7 @@ export interface StoredPassword {
   memory: number
   /** Passes of argon2id, the block size r of scrypt; 0 for sha256. */
   passes: number
+  /** Parallelism of argon2id and scrypt; 0 for sha256. */
   lanes: number
   salt: Uint8Array
   hash: Uint8Array

@@ -12,7 +12,7 @@ export const maxTreeDepth = 1_000
 /** Expressions, fields and path segments of one SQL statement. */
 export const maxSqlNodes = 10_000
 
-/** Warnings that are collected for one statement. More would not be read, and each one costs time. */
+/** Warnings that are collected for one statement. */
 export const maxWarnings = 20
 
 /** Entries after FROM. */
@@ -42,7 +42,7 @@ export const maxCreatedBytes = 16_777_216
 /** Bytes of one rendered template. */
 export const maxRenderedBytes = 16_777_216
 
-/** Filters of a jq program within each other, while they run. */
+/** Depth of nested filters of a running jq program. */
 export const maxJqDepth = 1_000
 
 /** Characters of a jq program. */
@@ -54,5 +54,5 @@ export const maxSchemaLength = 262_144
 /** Types, fields and keywords of one schema. */
 export const maxSchemaNodes = 10_000
 
-/** Types or schemas within each other in the source of a schema. */
+/** Depth of nested types or schemas in the source of a schema. */
 export const maxSchemaDepth = 100

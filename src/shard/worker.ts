@@ -53,7 +53,7 @@ const readyTimeoutMs = 10_000
 const closedTriedAgainMs = 5_000
 
 /** The longest delay of a timer, in ms. */
-const longestTimerMs = 2_147_483_647
+const maxTimerMs = 2_147_483_647
 
 const identityBytes = 8
 
@@ -334,7 +334,7 @@ async function letClientsIn(
 ): Promise<void> {
   if (!(await shard.isReadyWithin(readyTimeoutMs))) {
     alarm('shards', 'not every shard has said what its clients subscribe to: some may miss messages until it has')
-    shard.isReadyWithin(longestTimerMs).then((isReady) => {
+    shard.isReadyWithin(maxTimerMs).then((isReady) => {
       if (isReady) alarmOver('shards', 'every shard has said what its clients subscribe to')
     }, fail)
   }

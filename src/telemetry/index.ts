@@ -2,7 +2,7 @@
 
 export type { AlarmName } from './alarm-names.ts'
 export type { Log, LogFields, LogLevel } from './log.ts'
-export { escapeInvisible } from './json-log.ts'
+export { escapeUnsafe } from './json-log.ts'
 export { createLogger, type Console, type Logger, type LoggerOptions, type LogTargets } from './logger.ts'
 export {
   counterCells,

@@ -1,19 +1,19 @@
-// The one place that knows pino: log lines as JSON.
+// Writes log lines as JSON, with pino. No other file imports pino.
 
 import { pino, stdTimeFunctions } from 'pino'
 import type { Log, LogFields, LogLevel } from './log.ts'
 import { shortFields } from './short-fields.ts'
 
 export interface LineLog extends Log {
-  /** A line of any level: for lines that come from elsewhere. */
+  /** Writes a line with the level of the caller: for lines of shards, which the main thread writes. */
   write(level: LogLevel, event: string, fields: LogFields | undefined): void
-  /** Less grave lines are not written from now on. */
+  /** Sets the lowest level that is written. */
   changeLevel(level: LogLevel): void
 }
 
 /**
- * A log whose lines go to `writeLine`, one JSON object with a line end each: `time` (ISO 8601), `level`, `event`, and
- * the fields. Whatever a value holds, it is one line.
+ * Returns a log that calls `writeLine` with one JSON object and a line end for each event: `time` (ISO 8601), `level`, `event` and the
+ * fields. An event is always one line: line breaks in values are escaped.
  */
 export function createJsonLog(level: LogLevel, writeLine: (line: string) => void): LineLog {
   const logger = pino(
@@ -23,7 +23,7 @@ export function createJsonLog(level: LogLevel, writeLine: (line: string) => void
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    { write: (line: string) => writeLine(escapeInvisible(line)) },
+    { write: (line: string) => writeLine(escapeUnsafe(line)) },
   )
   const write = (lineLevel: LogLevel, event: string, fields: LogFields | undefined): void => {
     logger[lineLevel](fields === undefined ? { event } : { event, ...shortFields(fields) })
@@ -39,23 +39,22 @@ export function createJsonLog(level: LogLevel, writeLine: (line: string) => void
 }
 
 /**
- * JSON leaves some characters as they are that steer a terminal or turn the reading direction: DEL and the C1 controls,
- * the Unicode line ends, the bidirectional marks. A shell that runs a log file as a script substitutes commands inside
- * double quotes after a backtick or `$(`, `${`, `$[`. All of them can stand only inside strings, where their escape means
- * the same.
+ * Characters that JSON does not escape although they control a terminal or change the reading direction: DEL, the C1 controls, the
+ * Unicode line ends and the bidirectional marks. Also those that start a command in double quotes, if a shell runs a log file as a
+ * script: a backtick, `$(`, `${` and `$[`. In JSON all of them occur only in strings, where the escape has the same meaning.
  */
-const invisibleCharacters = /[`\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]|\$(?=[({[])/g
+const unsafeCharacters = /[`\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]|\$(?=[({[])/g
 
 function escapeOf(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
-/** The characters that let a shell substitute a command, as in `escapeUnseen`. */
+/** Escapes the characters that start a command in a shell, as `escapeUnsafe` does. */
 export function escapeShell(text: string): string {
   return text.replace(/`|\$(?=[({[])/g, escapeOf)
 }
 
-/** Escapes invisible characters in a text that is JSON already. */
-export function escapeInvisible(line: string): string {
-  return line.replace(invisibleCharacters, escapeOf)
+/** Escapes unsafe characters in a text that is JSON. */
+export function escapeUnsafe(line: string): string {
+  return line.replace(unsafeCharacters, escapeOf)
 }

@@ -1,5 +1,5 @@
-// Counters of one listener that each thread can read: a row of cells per shard in shared memory. As in the counters of
-// shards, a cell has one writer. The number of open connections is in `ConnectionBudget`.
+// Counters of one listener in shared memory, which every thread can read: a row of cells for each shard. Each cell has one writer,
+// as in counters.ts. The number of open connections is in the connection slots.
 
 const cells = { accepted: 0, refused: 1 } as const
 const rowCells = 8

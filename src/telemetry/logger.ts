@@ -47,9 +47,9 @@ const reopenAfterMs = 30_000
 export async function createLogger(options: LoggerOptions, console: Console = process.stderr): Promise<Logger> {
   let open = await openTargets(options, console)
   const log = createJsonLog(options.level, (line) => {
-    const isKept = open.file?.write(line) ?? false
+    const isWritten = open.file?.write(line) ?? false
     // A line that could not be written to the file goes to the console.
-    if (open.usesConsole || !isKept) writeToConsole(console, line)
+    if (open.usesConsole || !isWritten) writeToConsole(console, line)
   })
   return {
     ...log,
@@ -123,13 +123,14 @@ class LogFile {
     this.#file = undefined
     if (this.#isClosed) return
     const { dir, file } = this.#options
-    this.#say(`cannot write the log ${dir}/${file}: ${error.message}; lines go to the console until it works again`)
+    this.#report(`cannot write the log ${dir}/${file}: ${error.message}; lines go to the console until it works again`)
     this.#reopenTimer = setTimeout(() => {
       this.open().catch((again: unknown) => this.#handleFailure(again as Error))
     }, reopenAfterMs).unref()
   }
 
-  #say(event: string): void {
+  /** Writes an error line to the console. */
+  #report(event: string): void {
     createJsonLog('error', (line) => writeToConsole(this.#console, line)).error(event)
   }
 }

@@ -201,13 +201,13 @@ class ConnectionAcceptor {
 
   #waitMs(): number | undefined {
     const nowMs = performance.now()
-    let longestMs = 0
+    let maxMs = 0
     for (const rate of this.#rates) {
       const waitMs = rate.waitMsAt(nowMs)
       if (waitMs === undefined) return undefined
-      longestMs = Math.max(longestMs, waitMs)
+      maxMs = Math.max(maxMs, waitMs)
     }
-    return longestMs
+    return maxMs
   }
 
   /**

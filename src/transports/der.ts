@@ -23,17 +23,19 @@ export const derTags = {
   utcTime: 0x17,
   time: 0x18,
   sequence: 0x30,
-  first: 0xa0,
-  third: 0xa3,
+  /** Constructed, context-specific: optional fields of the standard by their number. */
+  context0: 0xa0,
+  context3: 0xa3,
 } as const
 
 /** Returns the content of a part that must have this tag. */
 export function contentOf(part: Part | undefined, tag: number): Buffer {
   if (part?.tag !== tag) throw new MalformedDer('it cannot be read')
-  return insideOf(part)
+  return contentBytes(part)
 }
 
-export function insideOf({ around, start, end }: Part): Buffer {
+/** Returns the content of a part. */
+export function contentBytes({ around, start, end }: Part): Buffer {
   return around.subarray(start, end)
 }
 

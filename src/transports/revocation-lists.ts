@@ -14,7 +14,7 @@ import { type KeyObject, verify, X509Certificate } from 'node:crypto'
 import {
   contentOf,
   derTags as tags,
-  insideOf,
+  contentBytes,
   MalformedDer as Malformed,
   type Part,
   partsOf,
@@ -109,9 +109,9 @@ function readList(der: Buffer, believed: readonly X509Certificate[]): List {
   const keys = believed.filter(({ raw }) => namesOf(raw).subject === issuer).map(({ publicKey }) => publicKey)
   verifySignature(wholeOf(signed, tags.sequence), { algorithm, signature, keys })
   const [beginsAtMs, endsAtMs] = [timeOf(begin), timeOf(end)]
-  const entries = following[0]?.tag === tags.sequence ? partsOf(insideOf(following[0])) : []
-  const extensions = following.find(({ tag }) => tag === tags.first)
-  if (extensions !== undefined) rejectCriticalExtensions(sequenceIn(insideOf(extensions)))
+  const entries = following[0]?.tag === tags.sequence ? partsOf(contentBytes(following[0])) : []
+  const extensions = following.find(({ tag }) => tag === tags.context0)
+  if (extensions !== undefined) rejectCriticalExtensions(sequenceIn(contentBytes(extensions)))
   return { issuer, serials: new Set(entries.map(serialOf)), beginsAtMs, endsAtMs }
 }
 
@@ -155,7 +155,7 @@ function namesOf(certificate: Uint8Array): {
 } {
   const [signed] = partsOf(sequenceIn(Buffer.from(certificate)))
   const fields = partsOf(contentOf(signed, tags.sequence))
-  if (fields[0]?.tag === tags.first) fields.shift()
+  if (fields[0]?.tag === tags.context0) fields.shift()
   const [serial, , issuer, , subject] = fields
   return {
     serial: contentOf(serial, tags.integer).toString('hex'),
@@ -171,7 +171,7 @@ function isSelfIssued({ raw }: X509Certificate): boolean {
 
 /** RFC 5280 4.1.2.5: without fractions, in UTC. */
 function timeOf(part: Part | undefined): number {
-  const text = part === undefined ? '' : insideOf(part).toString('latin1')
+  const text = part === undefined ? '' : contentBytes(part).toString('latin1')
   const full = part?.tag === tags.utcTime ? `${text < '5' ? '20' : '19'}${text}` : text
   const found =
     part?.tag === tags.utcTime || part?.tag === tags.time ? /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(full) : null

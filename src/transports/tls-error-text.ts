@@ -2,8 +2,9 @@
 
 /** By the code that Node derives from OpenSSL's error. */
 const handshakeTexts: Readonly<Record<string, string>> = {
-  ERR_SSL_WRONG_VERSION_NUMBER: 'the client did not speak TLS: let it use TLS (mqtts://), or a listener without TLS',
-  ERR_SSL_HTTP_REQUEST: 'the client sent HTTP without TLS: let it use https:// or wss://',
+  ERR_SSL_WRONG_VERSION_NUMBER:
+    'the client did not speak TLS: configure TLS in the client (mqtts://), or let it use a listener without TLS',
+  ERR_SSL_HTTP_REQUEST: 'the client sent HTTP without TLS: use https:// or wss:// in the client',
   ERR_SSL_UNSUPPORTED_PROTOCOL: 'the client offers no TLS version that tls_versions of the listener allows',
   ERR_SSL_NO_SHARED_CIPHER: 'client and listener have no cipher in common: see the setting ciphers',
   ERR_SSL_NO_SUITABLE_SIGNATURE_ALGORITHM: 'the client accepts no signature that the key of this listener can make',

@@ -11,13 +11,13 @@ const normalClosure = 1_000
 const unsupportedData = 1_003
 const policyViolation = 1_008
 
-/** Limit of frames without MQTT bytes (ping, pong, empty): this number at once, and per second on average. */
+/** Limits of frames without MQTT bytes (ping, pong, empty): in one burst, and per second on average. */
 const maxBareFrames = 64
 const bareFramesPerSecond = 8
-/** Limit for an incomplete message while the peer may answer the close frame: the answer follows all of it. */
-const maxLingeringBytes = 65_536
+/** Maximum size of an incomplete message after the close frame was sent. The peer's close frame can only follow the whole message. */
+const maxBytesAfterClose = 65_536
 /** A peer that violated the protocol has less time: the connection must be closed [MQTT-6.0.0-1] in any case. */
-const faultTimeoutMs = 1_000
+const violationTimeoutMs = 1_000
 
 const frameOptions = { binary: true, compress: false, fin: true }
 const ignore = (): void => {}
@@ -26,18 +26,18 @@ interface StreamSocket extends WebSocket {
   byteStream: WebSocketStream
 }
 
-/** The peer. */
+/** The address of the peer, and its credentials from the TLS handshake. */
 interface WebSocketPeer extends ClientAddress {
   readonly credentials: StreamCredentials | undefined
 }
 
 /**
- * Creates the stream of an open WebSocket. Its `onData` and `onClose` must be set before other events. `socket` is the
- * socket below it, of an unauthenticated client, on which incomplete messages are counted.
+ * Creates the stream of an open WebSocket. Set its `onData` and `onClose` in the same turn. `socket`: the socket of the WebSocket, if
+ * the client is unauthenticated; the bytes of incomplete messages are counted there.
  */
 export function streamOverWebSocket(webSocket: WebSocket, peer: WebSocketPeer, socket?: Duplex): ByteStream {
   const stream = new WebSocketStream(webSocket, peer)
-  if (socket !== undefined) stream.watch(socket)
+  if (socket !== undefined) stream.countOn(socket)
   const streamSocket = webSocket as StreamSocket
   streamSocket.byteStream = stream
   webSocket.on('message', passMessage)
@@ -59,16 +59,16 @@ class WebSocketStream implements ByteStream {
   #error: Error | undefined
   #isEnding: boolean
   #isPaused: boolean
-  /** The WebSocket is closed, and the owner was not told yet. */
-  #isClosed: boolean
+  /** The WebSocket is closed, and `onClose` is to be called after reading resumes. */
+  #isCloseDeferred: boolean
   #isAnsweringPing: boolean
-  /** Content of the latest ping while the answer to an earlier one is being sent. */
+  /** Content of the latest ping, to be answered when the pong for an earlier one has been sent. */
   #nextPong: Buffer | undefined
   #bareFrames: number
   #bareFramesAtMs: number
   /** Counts incomplete messages; undefined: not counted. */
   #meter: FrameMeter | undefined
-  /** The client is accepted but not authenticated. */
+  /** The stream has not sent a CONNACK yet. */
   #isUnauthenticated: boolean
 
   constructor(webSocket: WebSocket, peer: WebSocketPeer) {
@@ -82,7 +82,7 @@ class WebSocketStream implements ByteStream {
     this.#error = undefined
     this.#isEnding = false
     this.#isPaused = false
-    this.#isClosed = false
+    this.#isCloseDeferred = false
     this.#isAnsweringPing = false
     this.#nextPong = undefined
     this.#bareFrames = 0
@@ -91,16 +91,17 @@ class WebSocketStream implements ByteStream {
     this.#isUnauthenticated = false
   }
 
-  /** Includes frame headers. Bytes held after the close frame are few and short-lived. */
+  /** Bytes of incomplete messages, with frame headers. They are not counted after the close frame, when they are limited. */
   get bufferedBytes(): number {
     return this.#meter === undefined || this.#isEnding ? 0 : this.#meter.heldBytes
   }
 
-  watch(socket: Duplex): void {
+  /** Counts the bytes of incomplete messages on `socket`. */
+  countOn(socket: Duplex): void {
     const meter = new FrameMeter()
     this.#meter = meter
     this.#isUnauthenticated = true
-    // Before the library handles it: a message that it completes is not held any more when it is passed on.
+    // Count before the library handles the chunk: the bytes of a message that it completes must not count when `onData` is called.
     socket.prependListener('data', (chunk: Buffer) => this.#measure(meter, chunk))
   }
 
@@ -148,7 +149,7 @@ class WebSocketStream implements ByteStream {
     else this.#answerPing(Buffer.from(payload))
   }
 
-  /** Counts a frame without data, which costs work. Clients need few of them. */
+  /** Counts a frame without MQTT bytes, and closes the connection if there are too many. */
   noteBareFrame(): void {
     const nowMs = performance.now()
     const forgotten = ((nowMs - this.#bareFramesAtMs) / 1_000) * bareFramesPerSecond
@@ -163,20 +164,20 @@ class WebSocketStream implements ByteStream {
     this.onBuffered()
   }
 
-  /** A paused reader may have unread data before the close frame, so it is told of the end after it resumed. */
+  /** While reading is paused, data before the close frame may be unread, so `onClose` is called after reading resumes. */
   noteClosed(): void {
     this.#isEnding = true
     this.onData = ignore
     this.onBuffered()
-    this.#isClosed = this.#isPaused && this.#error === undefined
-    if (!this.#isClosed) this.onClose(this.#error)
+    this.#isCloseDeferred = this.#isPaused && this.#error === undefined
+    if (!this.#isCloseDeferred) this.onClose(this.#error)
   }
 
-  /** Later, never within the call that resumes reading. */
+  /** Calls a deferred `onClose`, but not within the call that resumes reading. */
   #continueReading(): void {
     this.#isPaused = false
-    if (!this.#isClosed) return
-    this.#isClosed = false
+    if (!this.#isCloseDeferred) return
+    this.#isCloseDeferred = false
     setImmediate(() => this.onClose(undefined))
   }
 
@@ -184,8 +185,8 @@ class WebSocketStream implements ByteStream {
     const before = meter.heldBytes
     meter.note(chunk)
     if (meter.heldBytes + before === 0) return
-    if (this.#isEnding) return this.#lingerBriefly()
-    // Without a close frame: until the client answered it, its message would grow.
+    if (this.#isEnding) return this.#limitAfterClose()
+    // Destroyed without a close frame: its message would grow until the client answered that.
     if (this.#isUnauthenticated && meter.heldBytes > maxUnauthenticatedBytes) return this.#destroyUnauthenticated()
     this.onBuffered()
   }
@@ -195,9 +196,9 @@ class WebSocketStream implements ByteStream {
     this.destroy()
   }
 
-  /** The system has accepted the last bytes. */
-  #lingerBriefly(): void {
-    if (this.#meter !== undefined && this.#meter.heldBytes > maxLingeringBytes) this.#webSocket.terminate()
+  /** Terminates the connection if the message that the peer is still sending is too large. */
+  #limitAfterClose(): void {
+    if (this.#meter !== undefined && this.#meter.heldBytes > maxBytesAfterClose) this.#webSocket.terminate()
   }
 
   #answerPing(payload: Buffer): void {
@@ -215,7 +216,7 @@ class WebSocketStream implements ByteStream {
     if (this.#isEnding) return
     this.#error = new Error(why)
     this.#endWith(code)
-    setTimeout(() => this.#webSocket.terminate(), faultTimeoutMs).unref()
+    setTimeout(() => this.#webSocket.terminate(), violationTimeoutMs).unref()
   }
 
   #endWith(code: number): void {
@@ -223,11 +224,11 @@ class WebSocketStream implements ByteStream {
     if (this.#isEnding) return
     this.#isEnding = true
     this.onData = ignore
-    // The answer to the close frame follows unread data.
+    // The close frame of the peer comes after unread data.
     this.#webSocket.resume()
     this.#webSocket.close(code)
     this.onBuffered()
-    if (this.#meter !== undefined) setImmediate(() => this.#lingerBriefly())
+    if (this.#meter !== undefined) setImmediate(() => this.#limitAfterClose())
   }
 }
 

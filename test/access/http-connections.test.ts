@@ -21,7 +21,7 @@ test('no more requests are under way than the pool has, and all of them are answ
   const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 3 })
   const outcomes = await Promise.all(Array.from({ length: 50 }, () => outcome(stage)))
   assert.ok(outcomes.every((found) => found === 'in'))
-  assert.ok(service.mostAtOnce <= 3)
+  assert.ok(service.maxAtOnce <= 3)
   assert.equal(service.connections, 3)
 })
 

@@ -18,7 +18,7 @@ export class HttpService {
   readonly asked: Asked[] = []
   answer: Answer = (_, response) => response.end()
   connections = 0
-  mostAtOnce = 0
+  maxAtOnce = 0
   readonly #server: Server
   #underWay = 0
 
@@ -58,7 +58,7 @@ export class HttpService {
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#underWay)
+    this.maxAtOnce = Math.max(this.maxAtOnce, ++this.#underWay)
     response.on('finish', () => this.#underWay--)
     let body = ''
     for await (const chunk of request) body += String(chunk)

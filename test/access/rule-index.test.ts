@@ -105,7 +105,7 @@ const caller = fc.record({
   username: fc.option(name, { nil: undefined }),
   peerAddress: fc.constantFrom('10.0.0.1', '192.0.2.1', ''),
 })
-const question = fc.record({
+const accessRequest = fc.record({
   action: fc.constantFrom<Action>('publish', 'subscribe', 'receive'),
   levels: fc.array(fc.constantFrom('a', 'b', 'pa', 'pb', '$x', ''), { minLength: 1, maxLength: 4 }),
   wildcards: filter,
@@ -118,7 +118,7 @@ function topicOf({ action, levels, wildcards }: { action: Action; levels: string
 describe('the index of rules', () => {
   test('finds the rule that going through them finds', () => {
     fc.assert(
-      fc.property(fc.array(rule, { maxLength: 30 }), caller, question, (rules, from, asked) => {
+      fc.property(fc.array(rule, { maxLength: 30 }), caller, accessRequest, (rules, from, asked) => {
         const compiled = rules.map((each, order) =>
           compileRule({ ...each, place: undefined, because: 'configured-rule' }, order),
         )
@@ -135,7 +135,7 @@ describe('the index of rules', () => {
 
   test('and the index by subject decide as the first rule about the client does', () => {
     fc.assert(
-      fc.property(fc.array(rule, { maxLength: 40 }), caller, question, (rules, from, asked) => {
+      fc.property(fc.array(rule, { maxLength: 40 }), caller, accessRequest, (rules, from, asked) => {
         const compiled = rules.map((each, order) =>
           compileRule({ ...each, place: 'f:1', because: 'configured-rule' }, order),
         )

@@ -153,7 +153,6 @@ export const architectureRules: ArchitectureRules = {
       'src/protocol/read-publish.ts': ['readPublish'],
       'src/protocol/write-publish.ts': ['copyBytes'],
       'src/protocol/property-table.ts': ['rule'],
-      'src/management/v4-rules/service-names.ts': ['named'],
       'src/transports/dtls/cipher-suites.ts': ['suite'],
       'src/rules/jq/evaluate-jq.ts': 'all',
       'src/rules/jq/jq-combinations.ts': ['bindPattern', 'product'],

@@ -48,7 +48,7 @@ test('links, devices, pipes, sparse files and headers that change other members 
     ['g', /a header for all/],
     ['L', /a long name/],
     ['K', /a long link name/],
-    ['Z', /unknown kind of member/],
+    ['Z', /an unknown type/],
   ] as const) {
     await refused(packed({ name: inFolder('cluster.hocon'), kind, link: '/etc/passwd' }), why)
   }
@@ -123,7 +123,7 @@ test('bytes after the end are refused', async () => {
 
 test('a file that is no archive is refused', async () => {
   await refused(Buffer.from('PK\u0003\u0004 not gzip'), /no gzip/)
-  await refused(gzipSync('{"version":"4.4"}'.padEnd(2_000)), /no tar archive/)
+  await refused(gzipSync('{"version":"4.4"}'.padEnd(2_000)), /not a tar archive/)
   await refused(Buffer.from('{"version":"4.4"}'), /ctl data convert/)
 })
 

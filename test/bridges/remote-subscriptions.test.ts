@@ -26,10 +26,10 @@ test('the mark says what was granted when all answers are there, and nothing of 
     missing.requests.map(({ filter }) => filter),
     ['b/+', 'c'],
   )
-  assert.deepEqual(again.missing([request('c')]).gone, ['a/#'])
+  assert.deepEqual(again.missing([request('c')]).removed, ['a/#'])
   again.recordRequest({ type: 'unsubscribe', packetId: 3, filters: ['a/#' as TopicFilter], properties: undefined })
   assert.equal(again.handleAck({ packetId: 3, reasonCodes: [] }), true)
-  assert.deepEqual(again.missing([]).gone, ['c'])
+  assert.deepEqual(again.missing([]).removed, ['c'])
 })
 
 test('a mark that is too long is none, and what was not written by a bridge says nothing', () => {
@@ -40,7 +40,7 @@ test('a mark that is too long is none, and what was not written by a bridge says
   const texts = ['', '{', '7', '{"a":1}', '[["a"],[1,2],["b","1"],["c/#/d","1"],null]']
   const gone = texts.map((text) => {
     const mark = `${grantedPrefix}${Buffer.from(text).toString('base64url')}` as TopicFilter
-    return new RemoteSubscriptions([mark]).missing([]).gone
+    return new RemoteSubscriptions([mark]).missing([]).removed
   })
   assert.deepEqual(gone, [[], [], [], [], ['b']])
 })
@@ -57,7 +57,7 @@ test('of many filters there are several marks, of which a change makes one or tw
   const before = new Set(granted.marks)
   assert.ok(before.size > 16 && before.size <= 32, `${before.size} marks`)
   const again = new RemoteSubscriptions([...before])
-  assert.deepEqual(again.missing([]).gone.length, 1_000)
+  assert.deepEqual(again.missing([]).removed.length, 1_000)
   again.recordRequest(subscribe(2, [request('one/more')]))
   assert.equal(again.handleAck({ packetId: 2, reasonCodes: [1] }), true)
   assert.equal(again.marks.filter((mark) => !before.has(mark)).length, 1)
@@ -67,7 +67,7 @@ test('a mark that says that a filter may be there or not counts for more than on
   const granted = new RemoteSubscriptions([])
   granted.recordRequest(subscribe(1, [request('a'), request('b')]))
   granted.handleAck({ packetId: 1, reasonCodes: [1, 1] })
-  const unsure = RemoteSubscriptions.uncertainMark({ gone: ['a' as TopicFilter], requests: [request('c')] })
+  const unsure = RemoteSubscriptions.uncertainMark({ removed: ['a' as TopicFilter], requests: [request('c')] })
   assert.ok(unsure !== undefined)
   for (const marks of [
     [unsure, ...granted.marks],
@@ -78,7 +78,7 @@ test('a mark that says that a filter may be there or not counts for more than on
     assert.deepEqual([...all.keys()].join(''), marks[0] === unsure ? 'acb' : 'abc')
   }
   assert.equal(
-    RemoteSubscriptions.uncertainMark({ gone: [], requests: [request(`a/${'x'.repeat(50_000)}`)] }),
+    RemoteSubscriptions.uncertainMark({ removed: [], requests: [request(`a/${'x'.repeat(50_000)}`)] }),
     undefined,
   )
 })

@@ -148,10 +148,10 @@ test('a bridge to AWS IoT has names of its own kind, TLS and QoS 1, and topics t
   const facts = { brokerId: 'here', link: {}, key: 'bridges.aws.iot', isOfAws: true }
   const made = bridgeSettings(name, config, facts)
   if ('problem' in made) assert.fail(made.problem)
-  const { isEnabled, servers, mostQoS, clientId } = made.settings
+  const { isEnabled, servers, maxQoS, clientId } = made.settings
   assert.deepEqual(
-    { isEnabled, servers, mostQoS, clientId },
-    { isEnabled: true, servers: ['tls+mqtt-tcp://a.example'], mostQoS: 1, clientId: 'godwit-here-aws.iot' },
+    { isEnabled, servers, maxQoS, clientId },
+    { isEnabled: true, servers: ['tls+mqtt-tcp://a.example'], maxQoS: 1, clientId: 'godwit-here-aws.iot' },
   )
   const rule = new Map([
     ['local_topic', 'a/+'],

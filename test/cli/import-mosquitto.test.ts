@@ -110,7 +110,7 @@ test('what of a password file cannot be taken over is named without its hash', (
   assert.deepEqual(skipped, [
     'password file, line 1: the hash of "anna" is neither $6$ nor $7$: run mosquitto_passwd -U, or set a new password',
     'password file, line 2: the hash of "bert" has more than 10000 iterations: set a new password',
-    'password file, line 3: it is no user name and hash',
+    'password file, line 3: it is not a user name and a hash',
   ])
 })
 

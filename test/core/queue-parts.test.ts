@@ -6,7 +6,7 @@ import type { PartRequest } from '../../src/storage/index.ts'
 import { World, type Client } from '../simulator/world.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
-const mostInPart = 128
+const maxInPart = 128
 
 /** What the core asks its disk for. */
 function watchParts(world: World): PartRequest[] {
@@ -51,7 +51,7 @@ test('a queue is read in parts: the first are small, none is large, and all of i
       [241, 96, 5],
     ],
   )
-  for (const { limit } of parts) assert.ok(limit <= mostInPart)
+  for (const { limit } of parts) assert.ok(limit <= maxInPart)
 })
 
 test('little is read ahead for a client that does not answer', () => {

@@ -206,7 +206,7 @@ describe('many large retained messages', () => {
   }
 
   /** What may be read and what may be cached. */
-  const mostHeld = 16 * mebibyte + 8 * mebibyte + count * 2_000
+  const maxHeld = 16 * mebibyte + 8 * mebibyte + count * 2_000
 
   test('are sent to a client as fast as it reads', () => {
     const told = filled()
@@ -219,7 +219,7 @@ describe('many large retained messages', () => {
     reader.resumeReading()
     told.passSeconds(10)
     assert.equal(reader.messages.length, count)
-    assert.ok(told.heldBytes('retained') <= mostHeld)
+    assert.ok(told.heldBytes('retained') <= maxHeld)
   })
 
   test('are sent to a client as fast as it acknowledges', () => {
@@ -243,11 +243,11 @@ describe('many large retained messages', () => {
     told.disk.holdReads()
     const readers = Array.from({ length: count }, (_, number) => told.connect(`reader-${number}`))
     readers.forEach((reader, number) => reader.subscribe(`a/${number}`))
-    assert.ok(told.heldBytes('retained') <= mostHeld)
+    assert.ok(told.heldBytes('retained') <= maxHeld)
     told.disk.releaseReads()
     told.settle()
     for (const reader of readers) assert.equal(reader.messages.length, 1, reader.id)
-    assert.ok(told.heldBytes('retained') <= mostHeld)
+    assert.ok(told.heldBytes('retained') <= maxHeld)
   })
 
   test('without remaining subscribers free their memory for others', () => {

@@ -35,12 +35,12 @@ export interface CrashScenarioEnd {
   readonly delivered: number
 }
 
-const mostAcksBeforeKill = 600
+const maxAcksBeforeKill = 600
 /** A crash comes so long after the last of these acknowledgements, at most, and not at it: that would always be after a commit. */
-const longestMomentMs = 12
+const maxMomentMs = 12
 /** Of all crashes so many meet a broker that is still starting, within so much time. */
 const crashesAtStart = 0.15
-const longestStartMs = 900
+const maxStartMs = 900
 /** After a crash the broker is sometimes also stopped in good order. */
 const orderlyStops = 0.1
 const sleeperComes = 0.3
@@ -132,8 +132,8 @@ class CrashScenario {
     for (const sleeper of this.#sleepers) {
       if (!sleeper.isConnected && this.#random.chance(sleeperComes)) sleeper.connect(port)
     }
-    const until = this.#acknowledged() + this.#random.between(0, mostAcksBeforeKill)
-    const momentMs = this.#random.fraction() * longestMomentMs
+    const until = this.#acknowledged() + this.#random.between(0, maxAcksBeforeKill)
+    const momentMs = this.#random.fraction() * maxMomentMs
     for (const publisher of this.#publishers) publisher.connect(port)
     await this.#until(`round ${round} acknowledges`, () => this.#acknowledged() >= until)
     await pause(momentMs)
@@ -142,7 +142,7 @@ class CrashScenario {
 
   async #crashAtStart(): Promise<void> {
     const process = this.#spawn()
-    await pause(this.#random.fraction() * longestStartMs)
+    await pause(this.#random.fraction() * maxStartMs)
     await this.#kill(process)
   }
 
@@ -157,7 +157,7 @@ class CrashScenario {
   /** While publishers are at it. */
   async #stopInGoodOrder(): Promise<void> {
     const { process, port } = await this.#start()
-    const until = this.#acknowledged() + this.#random.between(0, mostAcksBeforeKill)
+    const until = this.#acknowledged() + this.#random.between(0, maxAcksBeforeKill)
     for (const client of [...this.#publishers, ...this.#awake]) client.connect(port)
     await this.#until('a broker that is to be stopped acknowledges', () => this.#acknowledged() >= until)
     await stop(process, this.#faults)

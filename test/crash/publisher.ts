@@ -4,7 +4,7 @@ import type { AckPacket, Packet, PacketId } from '../../src/protocol/index.ts'
 import { encodePublish } from '../simulator/wire.ts'
 import { DurableClient, type ClientOptions } from './durable-client.ts'
 
-const mostInFlight = 20
+const maxInFlight = 20
 const retainedEvery = 7
 
 /** Some are retained: the topic remembers the last of them. */
@@ -100,7 +100,7 @@ export class Publisher extends DurableClient {
   }
 
   #goOn(): void {
-    while (this.#mayGoOn && this.#inFlight.size < mostInFlight) {
+    while (this.#mayGoOn && this.#inFlight.size < maxInFlight) {
       do this.#lastPacketId = (this.#lastPacketId % 65_535) + 1
       while (this.#inFlight.has(this.#lastPacketId))
       const number = ++this.last

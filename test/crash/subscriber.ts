@@ -11,8 +11,8 @@ import {
 import { DurableClient, type ClientOptions } from './durable-client.ts'
 
 /** Acknowledgements that wait for more, at most. */
-const mostUnsaid = 8
-const longestUnsaidMs = 5
+const maxUnsaid = 8
+const maxUnsaidMs = 5
 
 export interface SubscriberOptions extends ClientOptions {
   readonly filters: readonly string[]
@@ -100,8 +100,8 @@ export class Subscriber extends DurableClient {
   /** A crash between a message and its acknowledgement is to be likely: some wait for more. */
   #answerSoon(type: AckType, packetId: PacketId): void {
     this.#unsaid.push([type, packetId])
-    if (this.#unsaid.length > packetId % mostUnsaid) return this.#answerAll()
-    this.#timer ??= setTimeout(() => this.#answerAll(), longestUnsaidMs)
+    if (this.#unsaid.length > packetId % maxUnsaid) return this.#answerAll()
+    this.#timer ??= setTimeout(() => this.#answerAll(), maxUnsaidMs)
   }
 
   #answerAll(): void {

@@ -279,8 +279,11 @@ test('[MQTT5-4.12] SCRAM lets a client in, and again while it is in; a wrong pas
   assert.equal(end.type === 'disconnect' && end.reasonCode, notAuthorized)
 
   const unauthenticated = new RawClient(t, broker.port)
-  const question = await unauthenticated.ask<AuthPacket>(connectWith(liar.first))
-  const refused = authWith(liar.final(String(question.properties?.authenticationData)).message, continueAuthentication)
+  const serverFirst = await unauthenticated.ask<AuthPacket>(connectWith(liar.first))
+  const refused = authWith(
+    liar.final(String(serverFirst.properties?.authenticationData)).message,
+    continueAuthentication,
+  )
   assert.equal((await unauthenticated.ask<ConnackPacket>(refused)).reasonCode, notAuthorized)
 })
 

@@ -202,7 +202,7 @@ test('a record that a shard cannot load at its start is found and quarantined, a
 
 const oneShard = ['node.shards=1']
 
-const impatient = { firstDelayMs: 1, longestDelayMs: 100, forgivenAfterMs: 60_000, maxConsecutiveRestarts: 10 } as const
+const impatient = { firstDelayMs: 1, maxDelayMs: 100, forgivenAfterMs: 60_000, maxConsecutiveRestarts: 10 } as const
 
 const kindOfFile = (name: string): string => name.split('-', 1)[0]
 

@@ -307,14 +307,14 @@ const files: readonly CostlyInput[] = [
     name: 'lines of a table in small pieces',
     prepare: (count) => {
       const pieces = Array.from({ length: count }, (_, index) => Buffer.from(index % 50 === 49 ? 'x\n' : 'xxxx'))
-      return () => drain(linesOf(Readable.from(pieces), { name: 'table', mostBytes: 1_024 }))
+      return () => drain(linesOf(Readable.from(pieces), { name: 'table', maxBytes: 1_024 }))
     },
   },
   {
     name: 'one long line in small pieces',
     prepare: (count) => {
       const pieces = Array.from({ length: count }, (_, index) => Buffer.from(index === count - 1 ? '\n' : 'xxxx'))
-      return () => drain(linesOf(Readable.from(pieces), { name: 'table', mostBytes: count * 4 }))
+      return () => drain(linesOf(Readable.from(pieces), { name: 'table', maxBytes: count * 4 }))
     },
   },
   {

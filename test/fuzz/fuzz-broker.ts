@@ -50,7 +50,7 @@ export interface FuzzOutcome {
   readonly sessions: number
   /** Of the healthy client. */
   readonly roundTrips: number
-  readonly longestRoundTripMs: number
+  readonly maxRoundTripMs: number
   /** Unsaid after a number of sessions. */
   readonly residentMib?: ResidentMib
 }

@@ -21,7 +21,7 @@ export interface FuzzedDtls {
   readonly answered: number
   /** Of answers to unverified addresses. */
   readonly amplification: Amplification
-  readonly longestMs: number
+  readonly maxMs: number
   /** Which datagrams took longer than a turn may. In another run with this seed the same ones come. */
   readonly slowAt: readonly number[]
 }
@@ -37,7 +37,7 @@ export function fuzzDtls({
 }): FuzzedDtls {
   const world = new DtlsWorld({ maxSessions, usesConnectionIds: true })
   const random = randomOf(seed)
-  let [answered, longestMs, opened, refused] = [0, 0, 0, 0]
+  let [answered, maxMs, opened, refused] = [0, 0, 0, 0]
   const slowAt: number[] = []
   const amplification = new Amplification()
   const progress = { done: 0 }
@@ -48,7 +48,7 @@ export function fuzzDtls({
     world.server.handleDatagram(datagram, peer)
     const { user, system } = process.threadCpuUsage(start)
     const tookMs = (user + system) / microsPerMs
-    longestMs = Math.max(longestMs, tookMs)
+    maxMs = Math.max(maxMs, tookMs)
     if (tookMs > maxHandlingMs) slowAt.push(progress.done)
     const bytes = world.sent.slice(before).reduce((sum, one) => sum + one.datagram.length, 0)
     world.sent.length = before
@@ -93,5 +93,5 @@ export function fuzzDtls({
     world.pass(random(1_000))
     world.sent.length = 0
   }
-  return { opened, refused, answered, amplification, longestMs, slowAt }
+  return { opened, refused, answered, amplification, maxMs, slowAt }
 }

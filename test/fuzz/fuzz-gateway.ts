@@ -182,7 +182,7 @@ export interface FuzzedGateway {
   readonly answered: number
   /** Largest multiple of its datagram that an answer was: of short answers, and of those of more than 64 bytes. */
   readonly amplification: Amplification
-  readonly longestMs: number
+  readonly maxMs: number
   /** Datagrams that took longer than a turn may; a pause for garbage is among them. */
   readonly slow: number
 }
@@ -209,7 +209,7 @@ export function fuzzGateway(
   const random = randomOf(seed)
   const amplification = new Amplification()
   let answered = 0
-  let longestMs = 0
+  let maxMs = 0
   let slow = 0
   for (let run = 0; run < count; run++) {
     const datagram = mutate(bytesOf(seeds[name][random(seeds[name].length)] ?? ''), random)
@@ -222,7 +222,7 @@ export function fuzzGateway(
     gateway.handleDatagram(datagram, peer)
     const { user, system } = process.threadCpuUsage(start)
     const tookMs = (user + system) / microsPerMs
-    longestMs = Math.max(longestMs, tookMs)
+    maxMs = Math.max(maxMs, tookMs)
     if (tookMs > maxHandlingMs) slow++
     const bytes = stage.sent.reduce((sum, one) => sum + one.bytes.length, 0)
     if (bytes > 0) answered++
@@ -240,5 +240,5 @@ export function fuzzGateway(
   const { received, dropped } = stage.dependencies.counters
   assert.equal(received, count)
   gateway.close()
-  return { malformed: dropped.malformed, answered, amplification, longestMs, slow }
+  return { malformed: dropped.malformed, answered, amplification, maxMs, slow }
 }

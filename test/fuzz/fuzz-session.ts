@@ -26,10 +26,10 @@ const clientIds = ['', 'f0', 'f1', 'f2', 'f3', 'f4', 'f5', 'f6', 'f7', 'ü', 'a/
 const topicNames = ['f/a', 'f/b', 'f/a/b', 'f', '/f', 'f//', '$SYS/x', '$share', 'f/ü', 'f/'.repeat(60)]
 const filters = ['f/a', 'f/#', '#', '+/+', 'f/+', '$share/g/f/#', '$share/h/f/a', '$SYS/#', '+', 'f/+/b', '$queue/f']
 const payloadSizes = [0, 1, 10, 10, 10, 200, 5_000, 70_000]
-const longestScript = 40
+const maxScript = 40
 /** Of one session; and pieces at most, or this side would be what is slow. */
-const mostBytes = 1_000_000
-export const mostPieces = 2_000
+const maxBytes = 1_000_000
+export const maxPieces = 2_000
 
 /** The packets that `MQTT on the wire` is described with, good and bad, by version. */
 const corpora: Readonly<Record<ProtocolVersion, readonly Buffer[]>> = { 3: corpus(3), 4: corpus(4), 5: corpus(5) }
@@ -43,7 +43,7 @@ export function fuzzSession(random: Random): FuzzSession {
   const packets: Buffer[] = []
   // One in ten does not even begin as it should.
   if (!random.oneIn(10)) packets.push(encode(connect(random, version), version))
-  const steps = random.below(longestScript)
+  const steps = random.below(maxScript)
   for (let step = 0; step < steps; step++) packets.push(...act(random, version))
   if (random.oneIn(4)) packets.push(encode({ type: 'disconnect', reasonCode: 0, properties: undefined }, version))
   const spoiled = packets.map((packet) =>
@@ -166,10 +166,10 @@ function shuffledSometimes(packets: Buffer[], random: Random): Buffer[] {
 
 /** Whole, in a few pieces, or (short ones) byte by byte; sometimes the end is missing. */
 function cut(bytes: Buffer, random: Random): Buffer[] {
-  const all = bytes.subarray(0, mostBytes)
+  const all = bytes.subarray(0, maxBytes)
   const sent = random.oneIn(6) ? all.subarray(0, random.below(all.length + 1)) : all
   const wanted = random.pick([Infinity, Infinity, 1 + random.below(1_000), sent.length < 200 ? 1 : 50])
-  const pieceBytes = Math.max(wanted, Math.ceil(sent.length / mostPieces))
+  const pieceBytes = Math.max(wanted, Math.ceil(sent.length / maxPieces))
   const pieces: Buffer[] = []
   for (let at = 0; at < sent.length; at += pieceBytes)
     pieces.push(sent.subarray(at, Math.min(sent.length, at + pieceBytes)))

@@ -2,7 +2,7 @@
 
 import { connect, type Socket } from 'node:net'
 import type { Random } from '../protocol/fuzz/random.ts'
-import { mostPieces, type FuzzSession } from './fuzz-session.ts'
+import { maxPieces, type FuzzSession } from './fuzz-session.ts'
 
 export interface FuzzPorts {
   readonly tcp: number
@@ -64,7 +64,7 @@ function upgrade(path: string, random: Random): string {
 function framesOf(bytes: Buffer, random: Random): Buffer {
   const parts: Buffer[] = []
   const wanted = random.pick([Infinity, Infinity, 1 + random.below(200)])
-  const pieceBytes = Math.max(wanted, Math.ceil(bytes.length / mostPieces))
+  const pieceBytes = Math.max(wanted, Math.ceil(bytes.length / maxPieces))
   for (let at = 0; at < bytes.length; at += pieceBytes) {
     parts.push(frame(opcodes.binary, bytes.subarray(at, Math.min(bytes.length, at + pieceBytes)), random))
     if (random.oneIn(30)) parts.push(strange(random))

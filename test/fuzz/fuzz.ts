@@ -22,7 +22,7 @@ const { values } = parseArgs({
 const folder = mkdtempSync(join(tmpdir(), 'godwit-fuzz-'))
 const { broker, ports } = await startFuzzedBroker(folder, Number(values.shards))
 try {
-  const { sessions, roundTrips, longestRoundTripMs, residentMib } = await fuzzBroker({
+  const { sessions, roundTrips, maxRoundTripMs, residentMib } = await fuzzBroker({
     broker,
     ports,
     seed: Number(values.seed),
@@ -32,7 +32,7 @@ try {
   })
   const memory = Object.entries(residentMib ?? {}).map(([when, mib]) => `${mib.toFixed(1)} MiB ${when}`)
   console.log(
-    `${sessions} sessions; the healthy client was served ${roundTrips} times, after ${longestRoundTripMs.toFixed(0)} ms at the latest; ${memory.join(', ')}`,
+    `${sessions} sessions; the healthy client was served ${roundTrips} times, after ${maxRoundTripMs.toFixed(0)} ms at the latest; ${memory.join(', ')}`,
   )
 } finally {
   await broker.stop()

@@ -6,7 +6,7 @@ import { connectAsync, type MqttClient } from 'mqtt'
 const roundTripLimitMs = 10_000
 
 export class HealthyClient {
-  readonly served: { roundTrips: number; longestRoundTripMs: number }
+  readonly served: { roundTrips: number; maxRoundTripMs: number }
   readonly #client: MqttClient
   readonly #topic: string
   #isEnding: boolean
@@ -16,7 +16,7 @@ export class HealthyClient {
   private constructor(client: MqttClient, topic: string) {
     this.#client = client
     this.#topic = topic
-    this.served = { roundTrips: 0, longestRoundTripMs: 0 }
+    this.served = { roundTrips: 0, maxRoundTripMs: 0 }
     this.#isEnding = false
     this.#failure = undefined
     this.#afterNext = []
@@ -63,7 +63,7 @@ export class HealthyClient {
       } catch (error) {
         return this.#fail(error as Error)
       }
-      this.served.longestRoundTripMs = Math.max(this.served.longestRoundTripMs, performance.now() - startedMs)
+      this.served.maxRoundTripMs = Math.max(this.served.maxRoundTripMs, performance.now() - startedMs)
       this.served.roundTrips++
       for (const wake of this.#afterNext.splice(0)) wake()
       await new Promise((resolve) => setTimeout(resolve, 20))

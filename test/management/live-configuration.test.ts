@@ -25,21 +25,21 @@ test('a change of limits and of the log holds at once, without disconnecting a c
     assert.deepEqual(outcome.needs_restart, [])
     return keysOf(outcome.changed)
   }
-  const mostOf = async (): Promise<number> =>
+  const maxOf = async (): Promise<number> =>
     dataOf('list_listeners', await get(broker, '/listeners'))[0].listeners[0].max_conns
-  const before = await mostOf()
+  const before = await maxOf()
   assert.deepEqual(await change('limits', { max_connections: 1, max_connection_rate: 500 }), [
     'limits.max_connection_rate',
     'limits.max_connections',
   ])
-  assert.equal(await mostOf(), 1)
+  assert.equal(await maxOf(), 1)
   const turnedAway = connect(address, { ...plain, clientId: 'c' })
   await new Promise((resolve) => turnedAway.once('close', () => resolve(undefined)))
   assert.equal(turnedAway.reconnecting || turnedAway.connected, false)
   await turnedAway.endAsync(true)
   assert.ok(inside.every((client) => client.connected))
   await change('limits', { max_connections: null, max_connection_rate: null, messages_rate: 100 })
-  assert.equal(await mostOf(), before)
+  assert.equal(await maxOf(), before)
   inside.push(await connectAsync(address, { ...plain, clientId: 'c' }))
   const dir = join(broker.dataDirectory, 'lines')
   assert.deepEqual(await change('log', { to: ['file'], dir, file: 'mine.log', rotation: { count: 2 } }), [

@@ -155,7 +155,7 @@ async function send(url: string, bytes: string, times: number): Promise<void> {
 const attempts = 5
 
 /** The longest time that another request took while these bytes were sent. */
-async function longestDelayMs(url: string, bytes: string): Promise<number> {
+async function maxDelayMs(url: string, bytes: string): Promise<number> {
   const progress = { isSending: true }
   const sending = Promise.all(Array.from({ length: 8 }, () => send(url, bytes, 4))).then(() => {
     progress.isSending = false
@@ -175,7 +175,7 @@ test('no unauthenticated request delays another request by half a second', async
   for (const [name, bytes] of Object.entries(expensiveRequests)) {
     let worstMs = Infinity
     for (let attempt = 0; attempt < attempts && worstMs >= 500; attempt++) {
-      worstMs = await longestDelayMs(broker.url, bytes)
+      worstMs = await maxDelayMs(broker.url, bytes)
       t.diagnostic(`${name}: ${worstMs.toFixed(1)} ms`)
     }
     assert.ok(

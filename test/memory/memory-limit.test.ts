@@ -11,7 +11,7 @@ import { type Broker, startBroker } from '../e2e/godwit-process.ts'
 
 const limitMib = 384
 /** The default of the limit is three quarters of what there is: with a third more than the limit the process lives. */
-const mostMib = limitMib / 0.75
+const maxMib = limitMib / 0.75
 const greedy = 12
 const payload = Buffer.alloc(1_000_000, 'x')
 
@@ -62,7 +62,7 @@ test(
     const [alarm] = await broker.process.until(/"name":"memory","message":"[^"]*"/)
     assert.match(alarm, /queues \d+ MiB \(most: greedy-\d+ \d+ MiB/)
     t.diagnostic(`${Math.round(most)} MiB at most, with a limit of ${limitMib}`)
-    assert.ok(most < mostMib, `${most} MiB at most`)
+    assert.ok(most < maxMib, `${most} MiB at most`)
     for (const client of [...readers, publisher]) client.drop()
     await broker.process.until(/"event":"alarm ended","name":"memory"/)
     await isServed(healthy)

@@ -9,11 +9,11 @@ interface Stage {
   clock: { nowMs: number }
 }
 
-function stage(mostInHistory?: number): Stage {
+function stage(maxInHistory?: number): Stage {
   const told: string[] = []
   const clock = { nowMs: 1_000 }
   const silent = { error: () => {}, warn: () => {} }
-  const alarms = new Alarms({ log: silent, nowMs: () => clock.nowMs, ...(mostInHistory && { mostInHistory }) })
+  const alarms = new Alarms({ log: silent, nowMs: () => clock.nowMs, ...(maxInHistory && { maxInHistory }) })
   alarms.listen((what, { name, message }) => told.push(`${what} ${name}: ${message}`))
   return { alarms, told, clock }
 }

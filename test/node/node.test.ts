@@ -12,7 +12,7 @@ import { atEnd, temporaryFolder } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 
 const doubleShard = new URL('./double-shard.ts', import.meta.url)
-const quickRestarts = { firstDelayMs: 1, longestDelayMs: 4, forgivenAfterMs: 60_000, maxConsecutiveRestarts: 3 }
+const quickRestarts = { firstDelayMs: 1, maxDelayMs: 4, forgivenAfterMs: 60_000, maxConsecutiveRestarts: 3 }
 
 function configOf(dataDir: string, overrides: readonly string[] = []): GodwitConfig {
   const quiet = ['log.to=[file]', 'log.level=warn']

@@ -145,7 +145,7 @@ test('the stream gets exactly what was appended, in order, and every buffer come
       for (const act of steps) act(model)
       model.finish()
       assert.ok(Buffer.concat(model.stream.taken).equals(Buffer.concat(model.expected)))
-      assert.equal(model.stream.mostAtOnce <= 1, true)
+      assert.equal(model.stream.maxAtOnce <= 1, true)
       assert.equal(model.owner.buffers.takenBytes, 0)
       assert.equal(model.output.unsentBytes, 0)
     }),

@@ -29,7 +29,7 @@ export class FakeStream implements ByteStream {
   isClosed = false
   /** How many writes were handed over in all, and how many at most at one time. */
   handedOver = 0
-  mostAtOnce = 0
+  maxAtOnce = 0
   readonly #waiting: Write[] = []
   readonly #unread: Buffer[] = []
 
@@ -42,7 +42,7 @@ export class FakeStream implements ByteStream {
     if (this.isEnded) return queueMicrotask(done)
     this.#waiting.push({ buffer, asHanded: Buffer.from(buffer), done })
     this.handedOver += 1
-    this.mostAtOnce = Math.max(this.mostAtOnce, this.#waiting.length)
+    this.maxAtOnce = Math.max(this.maxAtOnce, this.#waiting.length)
     if (!this.isStalled) queueMicrotask(() => this.#takeAll())
   }
 

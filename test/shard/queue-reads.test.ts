@@ -9,17 +9,17 @@ import { put } from '../storage/read-all.ts'
 import { queued } from '../storage/sample-records.ts'
 
 const clients = 1_000
-const mostUnderWay = 64
+const maxConcurrentReads = 64
 /** So many passes of the event loop are more than one reading needs. */
 const enoughTurns = 8
 
 test('queues that are wanted by very many at once are read 64 at a time, the first to ask first', async () => {
   const stage = await Stage.open()
   for (let client = 0; client < clients; client++) stage.want(client)
-  for (let answered = 0; answered < clients; answered += mostUnderWay) {
+  for (let answered = 0; answered < clients; answered += maxConcurrentReads) {
     await turns()
     assert.equal(stage.answered.length, answered)
-    assert.equal(stage.open.length, Math.min(mostUnderWay, clients - answered))
+    assert.equal(stage.open.length, Math.min(maxConcurrentReads, clients - answered))
     for (const goOn of stage.open.splice(0)) goOn()
   }
   await turns()
@@ -39,7 +39,7 @@ test('what waits in line when the shard ends is not read any more', async () => 
   await ending
   await turns()
   assert.equal(stage.open.length, 0)
-  assert.equal(stage.answered.length, mostUnderWay)
+  assert.equal(stage.answered.length, maxConcurrentReads)
 })
 
 class Stage {

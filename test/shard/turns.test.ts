@@ -35,7 +35,7 @@ test('while a write is on its way further turns append, and leave in one write w
   assert.equal(subscriber.stream.handedOver - before, 2)
   subscriber.stream.take()
   assert.deepEqual(subscriber.payloads, ['turn 0', 'turn 1', 'turn 2', 'turn 3', 'turn 4'])
-  assert.equal(subscriber.stream.mostAtOnce, 1)
+  assert.equal(subscriber.stream.maxAtOnce, 1)
 })
 
 test('buffers go back to the pool when their write is done', async (context) => {

@@ -13,7 +13,7 @@ type Drop = ReturnType<typeof World.prototype.events<'message-dropped'>>[number]
 type Decision = ReturnType<ScenarioRules['wasDenied']>
 
 /** What a PUBLISH of these scenarios has beside its topic and payload: properties, packet id, header. */
-const mostOverheadBytes = 60
+const maxOverheadBytes = 60
 
 export interface Told {
   readonly profile: ScenarioProfile
@@ -179,7 +179,7 @@ export class History {
 
   private isTooLarge(client: Client, { payload, topic }: Publication): boolean {
     const maximum = client.options.maximumPacketBytes ?? Infinity
-    return payload.length + topic.length + mostOverheadBytes > maximum
+    return payload.length + topic.length + maxOverheadBytes > maximum
   }
 }
 

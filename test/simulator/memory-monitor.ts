@@ -4,7 +4,7 @@ import type { BrokerCore } from '../../src/core/index.ts'
 import type { Stage } from './stage.ts'
 
 /** With more sessions the count would take longer than the scenario. */
-const mostSessions = 64
+const maxSessions = 64
 /** And with more that has happened it is made now and then. */
 const everyTurn = 2_000
 const nowAndThen = 64
@@ -20,7 +20,7 @@ export class MemoryMonitor {
   turnEnded(name: string, { view }: BrokerCore): void {
     this.turns++
     if (this.turns > everyTurn && this.turns % nowAndThen !== 0) return
-    if (view.sessions > mostSessions) return
+    if (view.sessions > maxSessions) return
     for (const [use, bytes] of Object.entries(view.recountMemory())) {
       const counted = view.memory.get(use as 'queues')
       if (counted !== bytes) this.stage.fail(`${name} counts ${counted} bytes for ${use}, and holds ${bytes}`)

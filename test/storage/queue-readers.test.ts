@@ -10,8 +10,8 @@ import { queued } from './sample-records.ts'
 
 const keptMs = 1_000
 const recordsOfMoment = 8_192
-const mostKept = 64
-const mostFinishing = 4
+const maxKept = 64
+const maxFinishing = 4
 
 type ReadQueue = Store['readQueue']
 
@@ -245,18 +245,18 @@ describe('the memory of a queue read is released', () => {
     mock.timers.enable({ apis: ['setTimeout'] })
     try {
       const store = openMemoryStore()
-      const clients = numbers(1, mostKept + 1).map((number) => `client ${number}`)
+      const clients = numbers(1, maxKept + 1).map((number) => `client ${number}`)
       for (const clientId of clients)
         await store.commit(put(...numbers(1, 3).map((number) => queued(clientId, number))))
       const queue = watched(store)
       const readers = new QueueReaders(queue.store)
       const readOne = (clientId: string, fromSequence: number): Promise<QueuePart> =>
         readers.read({ clientId, fromSequence, limit: 1, part: fromSequence - 1 })
-      for (const clientId of clients.slice(0, mostKept)) await readOne(clientId, 1)
+      for (const clientId of clients.slice(0, maxKept)) await readOne(clientId, 1)
       mock.timers.tick(keptMs)
-      await readOne(`client ${mostKept + 1}`, 1)
-      await readOne(`client ${mostKept + 1}`, 2)
-      assert.equal(queue.opened, mostKept + 1, 'both parts came from one reading')
+      await readOne(`client ${maxKept + 1}`, 1)
+      await readOne(`client ${maxKept + 1}`, 2)
+      assert.equal(queue.opened, maxKept + 1, 'both parts came from one reading')
       await readers.closeAll()
     } finally {
       mock.timers.reset()
@@ -271,7 +271,7 @@ describe('the memory of a queue read is released', () => {
     for (let connection = 1; connection <= 100; connection++) await readers.read(begin)
     await turns()
     assert.equal(queue.opened, 100)
-    assert.equal(queue.opened - queue.closed, mostFinishing + 1, 'so many are read to their end, and one is kept')
+    assert.equal(queue.opened - queue.closed, maxFinishing + 1, 'so many are read to their end, and one is kept')
     held.letAllGo()
     await turns()
     assert.equal(queue.opened - queue.closed, 1)
@@ -306,12 +306,12 @@ describe('the memory of a queue read is released', () => {
 
   test('at once where very many clients take their queues at the same time', async () => {
     const store = openMemoryStore()
-    const clients = numbers(1, mostKept + 10).map((number) => `client ${number}`)
+    const clients = numbers(1, maxKept + 10).map((number) => `client ${number}`)
     for (const clientId of clients) await store.commit(put(queued(clientId, 1), queued(clientId, 2)))
     const queue = watched(store)
     const readers = new QueueReaders(queue.store)
     for (const clientId of clients) await readers.read({ clientId, fromSequence: 1, limit: 1, part: 0 })
-    assert.deepEqual([queue.opened, queue.closed], [mostKept + 10, 10])
+    assert.deepEqual([queue.opened, queue.closed], [maxKept + 10, 10])
     for (const clientId of clients) {
       assert.deepEqual(sequencesOf(await readers.read({ clientId, fromSequence: 2, limit: 1, part: 1 })), [2])
     }

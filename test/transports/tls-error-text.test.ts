@@ -13,7 +13,10 @@ test('a known error is a sentence that says what to do', () => {
   const text = handshakeErrorText(
     withCode(raw, { code: 'ERR_SSL_WRONG_VERSION_NUMBER', reason: 'wrong version number' }),
   )
-  assert.equal(text, 'the client did not speak TLS: let it use TLS (mqtts://), or a listener without TLS')
+  assert.equal(
+    text,
+    'the client did not speak TLS: configure TLS in the client (mqtts://), or let it use a listener without TLS',
+  )
 })
 
 test('an unknown error is the reason alone, without numbers and lines of the source of OpenSSL', () => {

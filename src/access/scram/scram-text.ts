@@ -1,24 +1,24 @@
-// Messages of SCRAM as text: `n,,n=alice,r=abc` (RFC 5802, section 7).
+// Parses the messages that a SCRAM client sends, such as `n,,n=alice,r=abc` (RFC 5802, section 7).
 
 export interface ClientFirst {
-  /** The start up to and including the second comma, which the last message repeats. */
+  /** The part up to and including the second comma. The final message repeats it in Base64. */
   readonly header: string
-  /** The rest, which is signed. */
+  /** The part after the header, which the proof covers. */
   readonly bare: string
   readonly username: string
   readonly nonce: string
 }
 
 export interface ClientFinal {
-  /** Base64 of the header of the first message. */
+  /** Base64 of `header` of the first message. */
   readonly channelBinding: string
   readonly nonce: string
   readonly proof: Buffer
-  /** Everything before the proof, which is signed. */
+  /** The message without `,p=...`, which the proof covers. */
   readonly withoutProof: string
 }
 
-/** Maximum size of valid messages: a nonce and a user name of MQTT. */
+/** Maximum size of a message. */
 const maxMessageBytes = 4_096
 
 /** Returns the text of a message; undefined if it is not text or too long. */
@@ -32,23 +32,28 @@ export function readText(data: Uint8Array): string | undefined {
 }
 
 /**
- * `n` and `y` mean no channel binding, which the broker never offers, so both are correct; `p=` requires what was not
- * offered [RFC5802-6]. An authorization name (`a=`) must equal the user name.
+ * Parses the first message of the client. It may begin with `n` or `y` (no channel binding), but not with `p=`: the broker
+ * does not offer channel binding [RFC5802-6]. An authorization name (`a=`) must equal the user name.
  */
 export function readClientFirst(text: string): ClientFirst | { readonly problem: string } {
   const parts = /^([ny],(?:a=([^,]*))?,)((?:n=([^,]*)),r=([!-+\--~]+))$/.exec(text)
   if (parts === null) {
-    return { problem: text.startsWith('p=') ? 'it asks to bind the channel' : 'the first message is malformed' }
+    return {
+      problem: text.startsWith('p=')
+        ? 'it requires channel binding, which the broker does not offer'
+        : 'the first message is malformed',
+    }
   }
   const [, header, authorization, bare, name, nonce] = parts
   const username = unescapeName(name)
   if (username === undefined || username === '') return { problem: 'the user name is malformed' }
   if (authorization !== undefined && unescapeName(authorization) !== username) {
-    return { problem: 'it asks to act in the name of another' }
+    return { problem: 'its authorization name is not its user name' }
   }
   return { header, bare, username, nonce }
 }
 
+/** Parses the final message of the client; undefined if it is malformed. */
 export function readClientFinal(text: string): ClientFinal | undefined {
   const parts = /^(c=([A-Za-z0-9+/=]+),r=([!-+\--~]+)),p=([A-Za-z0-9+/]+={0,2})$/.exec(text)
   if (parts === null) return undefined

@@ -14,11 +14,11 @@ export type TokenKeySource =
 export interface TokenKey {
   readonly algorithms: readonly string[]
   readonly key: KeyObject | Uint8Array
-  /** Undefined: any token may use it. */
+  /** The member `kid` of the key; undefined: the key is tried for every token. */
   readonly keyId: string | undefined
 }
 
-/** A token without a key ID is verified with each key of its kind. */
+/** Limits the work for a token without a key ID, which is verified with each key that fits its algorithm. */
 const maxKeys = 16
 const minRsaBits = 2_048
 
@@ -73,7 +73,7 @@ function entriesOf(text: string): readonly unknown[] | undefined {
   }
 }
 
-/** Undefined: a key for another purpose. */
+/** Reads one key of a set. Returns a sentence if the key must not be there, and undefined if it has another purpose. */
 function readEntry(entry: unknown): TokenKey | string | undefined {
   if (!isObject(entry)) return 'it is not a key'
   if (entry.use !== undefined && entry.use !== 'sig') return undefined

@@ -11,7 +11,7 @@ import {
   type QueuedChunk,
   type SubscriptionChunk,
 } from './database-chunks.ts'
-import { LeftOut } from './left-out.ts'
+import { SkippedItems } from './skipped-items.ts'
 import { type ImportedSession, SessionDrafts, type SessionSource } from './sessions.ts'
 
 export interface ConvertedDatabase {
@@ -35,7 +35,7 @@ export function convertDatabase(
   nowMs: number,
   source: SessionSource = withoutConfiguration,
 ): Converted<ConvertedDatabase> {
-  const leftOut = new LeftOut()
+  const skippedItems = new SkippedItems()
   const messages = new Map<bigint, StoredMessage | 'unusable'>()
   const retainedIds: bigint[] = []
   const clients: ClientChunk[] = []
@@ -45,20 +45,20 @@ export function convertDatabase(
   for (const chunk of chunksIn(bytes)) {
     if (++count > maxChunks)
       throw new InvalidArchive(`it has more than ${maxChunks} messages, sessions and subscriptions`)
-    if (chunk.chunk === 'message') messages.set(chunk.id, storedMessage(chunk, nowMs, leftOut))
+    if (chunk.chunk === 'message') messages.set(chunk.id, storedMessage(chunk, nowMs, skippedItems))
     else if (chunk.chunk === 'retained') retainedIds.push(chunk.messageId)
     else if (chunk.chunk === 'client') clients.push(chunk)
     else if (chunk.chunk === 'queued') queued.push(chunk)
     else subscriptions.push(chunk)
   }
-  const retained = retainedIn(retainedIds, messages, leftOut)
-  const drafts = new SessionDrafts(source, { nowMs, leftOut })
+  const retained = retainedIn(retainedIds, messages, skippedItems)
+  const drafts = new SessionDrafts(source, { nowMs, skippedItems })
   for (const chunk of clients) drafts.addClient(chunk)
   for (const chunk of subscriptions) drafts.addSubscription(chunk)
   for (const chunk of queued) {
     const message = messages.get(chunk.messageId)
     // mosquitto deletes expired messages, but may keep references to them.
-    if (message === undefined) leftOut.add('queued messages have expired or are missing', chunk.clientId)
+    if (message === undefined) skippedItems.add('queued messages have expired or are missing', chunk.clientId)
     else if (message !== 'unusable') drafts.addMessage(chunk, message)
   }
   for (const message of drafts.deliverUnreleased()) if (message.retain) retain(retained, message)
@@ -67,21 +67,22 @@ export function convertDatabase(
       retained: [...retained.values()].map((message) => ({ kind: 'retained', message })),
       sessions: drafts.sessions(),
     },
-    skipped: leftOut.sentences(),
+    skipped: skippedItems.sentences(),
   }
 }
 
 function retainedIn(
   ids: readonly bigint[],
   messages: ReadonlyMap<bigint, StoredMessage | 'unusable'>,
-  leftOut: LeftOut,
+  skippedItems: SkippedItems,
 ): Map<string, StoredMessage> {
   const retained = new Map<string, StoredMessage>()
   for (const id of ids) {
     const message = messages.get(id)
-    if (message === undefined) leftOut.add('retained messages have expired or are missing', String(id))
+    if (message === undefined) skippedItems.add('retained messages have expired or are missing', String(id))
     else if (message === 'unusable') continue
-    else if (message.topic.startsWith('$')) leftOut.add('retained messages are of the broker itself', message.topic)
+    else if (message.topic.startsWith('$'))
+      skippedItems.add('retained messages are of the broker itself', message.topic)
     else retained.set(message.topic, { ...message, retain: true })
   }
   return retained
@@ -93,15 +94,15 @@ function retain(retained: Map<string, StoredMessage>, message: StoredMessage): v
   else retained.set(message.topic, message)
 }
 
-function storedMessage(chunk: MessageChunk, nowMs: number, leftOut: LeftOut): StoredMessage | 'unusable' {
+function storedMessage(chunk: MessageChunk, nowMs: number, skippedItems: SkippedItems): StoredMessage | 'unusable' {
   const { topic, publisher, publisherUsername, payload, qos, retain: isRetained } = chunk
   if (parseTopicName(topic) === undefined) {
-    leftOut.add('messages have no valid topic', topic)
+    skippedItems.add('messages have no valid topic', topic)
     return 'unusable'
   }
   const expiresAtMs = chunk.expiresAtSeconds > 0 ? chunk.expiresAtSeconds * 1_000 : undefined
   if (expiresAtMs !== undefined && expiresAtMs <= nowMs) {
-    leftOut.add('messages have expired', topic)
+    skippedItems.add('messages have expired', topic)
     return 'unusable'
   }
   const seconds = expiresAtMs === undefined ? undefined : Math.ceil((expiresAtMs - nowMs) / 1_000)

@@ -33,7 +33,7 @@ import {
   type QueuedChunk,
   type SubscriptionChunk,
 } from './database-chunks.ts'
-import type { LeftOut } from './left-out.ts'
+import type { SkippedItems } from './skipped-items.ts'
 
 /** A session with everything that belongs to it. */
 export interface ImportedSession {
@@ -75,20 +75,23 @@ interface Draft {
 export class SessionDrafts {
   readonly #source: SessionSource
   readonly #nowMs: number
-  readonly #leftOut: LeftOut
+  readonly #skippedItems: SkippedItems
   readonly #drafts = new Map<string, Draft>()
   readonly #unreleased: StoredMessage[] = []
   #queuedBytes = 0
 
-  constructor(source: SessionSource, { nowMs, leftOut }: { readonly nowMs: number; readonly leftOut: LeftOut }) {
+  constructor(
+    source: SessionSource,
+    { nowMs, skippedItems }: { readonly nowMs: number; readonly skippedItems: SkippedItems },
+  ) {
     this.#source = source
     this.#nowMs = nowMs
-    this.#leftOut = leftOut
+    this.#skippedItems = skippedItems
   }
 
   addClient(chunk: ClientChunk): void {
     const problem = this.#problemOf(chunk)
-    if (problem !== undefined) return this.#leftOut.add(problem, chunk.clientId)
+    if (problem !== undefined) return this.#skippedItems.add(problem, chunk.clientId)
     this.#drafts.set(chunk.clientId, {
       session: this.#sessionOf(chunk),
       subscriptions: new Map(),
@@ -106,7 +109,7 @@ export class SessionDrafts {
     const parsed = parseTopicFilter(filter)
     // There is no exclusive subscription in mosquitto: it is a topic there.
     if (parsed === undefined || splitExclusiveFilter(parsed) !== undefined)
-      return this.#leftOut.add('subscriptions have no valid filter', filter)
+      return this.#skippedItems.add('subscriptions have no valid filter', filter)
     draft.subscriptions.set(parsed, {
       kind: 'subscription',
       clientId,
@@ -124,7 +127,7 @@ export class SessionDrafts {
     if (draft === undefined) return
     if (!chunk.isForClient) return this.#addIncoming(draft, chunk, message)
     if (chunk.qos === 0)
-      return this.#leftOut.add('queued messages are of QoS 0, which waits for no client here', chunk.clientId)
+      return this.#skippedItems.add('queued messages are of QoS 0, which waits for no client here', chunk.clientId)
     const { state, packetId } = chunk
     const isKnownId = packetId > 0 && !draft.outgoing.has(packetId)
     if (isKnownId && (state === messageStates.waitsForPubcomp || state === messageStates.owesPubrel)) {

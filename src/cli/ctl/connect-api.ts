@@ -1,4 +1,4 @@
-// Which broker a command is for, and how it is reached: over the socket in its data directory, or over HTTP.
+// Connects a command to its broker: over the control socket in the data directory, or over HTTP.
 
 import { realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -7,10 +7,10 @@ import { type ApiClient, basicAuthorization, createClient, type Failure } from '
 import type { Installation } from '../../node/index.ts'
 import type { Secrets } from './secrets.ts'
 
-/** Options that every command has. */
+/** The options of every command that select the broker and the account. */
 export interface ConnectOptions {
   readonly data?: string
-  /** Configuration file; counts where there is no `data`. */
+  /** Configuration file with the data directory; ignored if `data` is set. */
   readonly config?: string
   readonly url?: string
   readonly username?: string
@@ -22,9 +22,9 @@ export interface ConnectOptions {
 export type ConnectedApi =
   | {
       readonly client: ApiClient
-      /** Of a broker of this machine; absolute. */
+      /** Absolute path, if the broker is on this machine. */
       readonly dataDirectory: string | undefined
-      /** The message if the broker does not answer. */
+      /** Returns the message for the user if the broker does not answer. */
       readonly explain: (failure: Failure) => string
     }
   | { readonly usage: string }
@@ -36,18 +36,18 @@ export async function connectApi(
 ): Promise<ConnectedApi> {
   const { url, username, passwordStdin, tokenStdin } = options
   if (url === undefined) {
-    const stray = username !== undefined || passwordStdin === true || tokenStdin === true
-    return stray
-      ? { usage: 'a name and a password are for --url URL: say where the API is' }
+    const needsUrl = username !== undefined || passwordStdin === true || tokenStdin === true
+    return needsUrl
+      ? { usage: '--username, --password-stdin and --token-stdin need --url URL' }
       : overSocket(options, installation)
   }
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    return { usage: `--url ${url}: give a URL like http://127.0.0.1:8081` }
+    return { usage: `--url ${url}: use a URL such as http://127.0.0.1:8081` }
   }
-  const signedIn = await authorizationOf(options, secrets)
-  if ('usage' in signedIn) return signedIn
+  const credentials = await authorizationOf(options, secrets)
+  if ('usage' in credentials) return credentials
   return {
-    client: createClient({ at: { url }, ...signedIn, namespace: options.namespace }),
+    client: createClient({ at: { url }, ...credentials, namespace: options.namespace }),
     dataDirectory: undefined,
     explain: ({ message }) => `no broker answers at ${url}: ${message}`,
   }
@@ -72,30 +72,30 @@ async function overSocket(
 ): Promise<ConnectedApi> {
   const directory = data === undefined ? await directoryOfStart(installation, config) : resolve(data)
   const socketPath = shortestPath(join(directory, 'ctl.sock'))
-  const way = data === undefined ? '' : ` --data ${directory}`
+  const dataOption = data === undefined ? '' : ` --data ${directory}`
   return {
     client: createClient({ at: { socketPath }, namespace }),
     dataDirectory: directory,
     explain: ({ message }) => {
-      // Node's sentence begins with what was tried and the name of the system's error.
+      // The message of Node begins with the system call and the name of the error.
       if (/^connect (EACCES|EPERM) /.test(message))
-        return `this account may not reach the broker in ${directory}: give the command as the account that runs it, or with --url and --username`
-      return `no broker runs in ${directory} (${message}): start it with "godwit start${way}", or say where it is with --data or --url`
+        return `this system user has no access to the broker in ${directory}: run the command as the user that runs the broker, or use --url and --username`
+      return `no broker runs in ${directory} (${message}): start it with "godwit start${dataOption}", or select another broker with --data or --url`
     },
   }
 }
 
-/** The data directory of `godwit start`. The module node, which knows the default, is loaded only if it is needed. */
+/** Returns the data directory that `godwit start` would use. Loads the module node, which knows the default, only here. */
 async function directoryOfStart(installation: Installation, file: string | undefined): Promise<string> {
   const { defaultDataDirectory, readConfiguration } = await import('../../node/index.ts')
   const request = { file, dataDirectory: undefined, overrides: [], environment: process.env, installation }
   const read = file === undefined ? undefined : readConfiguration(request)
-  const named = read !== undefined && 'config' in read ? read.config.node.dataDir : undefined
-  if (named !== undefined) return resolve(named)
+  const configured = read !== undefined && 'config' in read ? read.config.node.dataDir : undefined
+  if (configured !== undefined) return resolve(configured)
   return defaultDataDirectory(installation, { userId: process.getuid?.(), homeDirectory: homedir() })
 }
 
-/** The path of a socket is limited. If it is too long, the socket is in another directory, with a link to it. */
+/** Resolves a link: if the path is too long for a socket, the broker creates the socket elsewhere and a link to it. */
 function shortestPath(path: string): string {
   try {
     return realpathSync(path)

@@ -34,7 +34,7 @@ import { AckLatency } from '../state/sessions/ack-latency.ts'
 import { newBridgeSession, neverExpires, Session } from '../state/sessions/session.ts'
 import { isSameOwner } from './client-id-owner.ts'
 import { endConnection, refuseConnect } from './close-connection.ts'
-import { waitsForWill } from './takeover-wait.ts'
+import { waitForWill } from './takeover-wait.ts'
 import { moveTo, type AwaitingAuthentication, type GrantedAccess } from '../state/connection-state.ts'
 import { announceBrokerName } from '../bridge/announce-broker-name.ts'
 
@@ -56,7 +56,7 @@ export function openConnection(
   if (hasWillOnDisk(state, clientId)) {
     takeOverConnection(state, takeover)
     findResumableSession(state, clientId, connect)
-    if (waitsForWill(state, connection, awaiting, granted)) return
+    if (waitForWill(state, connection, awaiting, granted)) return
   }
   if (!reserveNamespaceSlot(state, connection, clientId))
     return refuseQuota(state, connection, clientId, 'its namespace has as many clients as it may')

@@ -1,6 +1,6 @@
-// A client reconnects before all packets of its older connection were read, because the broker paused reading there. These
-// packets come first: a last message, or the DISCONNECT that cancels the will. So the new connection waits until the older
-// one was read to its end. The wait is limited, because the end may never arrive.
+// A client reconnects while the broker has paused reading from its older connection. The packets that are still unread there
+// come first: a last message, or the DISCONNECT that cancels the will. So the new connection waits until the older one was
+// read to its end. The wait is limited, because the end may never arrive.
 //
 //   older:  PUBLISH (paused)  . . . . . . .  PUBLISH DISCONNECT end
 //   newer:               CONNECT . . . . . . . . . . . . . . . . . CONNACK
@@ -14,10 +14,10 @@ import type { Parts, TakeoverParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { moveTo, stateOf, type AwaitingAuthentication, type GrantedAccess } from '../state/connection-state.ts'
 
-/** Maximum wait, from the time when the client could have been accepted. Clients wait longer for their CONNACK. */
+/** Maximum wait after authentication. Clients wait longer than this for CONNACK. */
 export const takeoverWaitMs = 3_000
 
-/** Returns true if the connection must wait. The deadline `comes-again` says when to check again. */
+/** Starts the wait and returns true if the connection must wait. The deadline `takeover-wait` says when to check again. */
 export function waitForTakeover(
   state: TakeoverParts,
   connection: Connection,
@@ -30,8 +30,8 @@ export function waitForTakeover(
   return true
 }
 
-/** Returns true if an earlier will of this client must be read from disk first. */
-export function waitsForWill(
+/** Starts the wait and returns true if an earlier will of this client must be read from disk first. */
+export function waitForWill(
   state: TakeoverParts,
   connection: Connection,
   awaiting: AwaitingAuthentication,
@@ -53,20 +53,20 @@ function wait(
   const waiting = state.waiting.forTakeover.get(clientId)
   if (waiting === undefined) state.waiting.forTakeover.set(clientId, new Set([connection]))
   else waiting.add(connection)
-  state.deadlines.set('comes-again', connection, waitsUntilMs)
+  state.deadlines.set('takeover-wait', connection, waitsUntilMs)
   // The broker, not the client, causes the silence, and this wait has its own deadline.
   state.deadlines.cancel('idle-timeout', connection)
 }
 
 /**
- * Handles the deadline `comes-again`. Returns false if the connection may proceed: the older one ended, or the wait is
- * over.
+ * Handles the deadline `takeover-wait`. Returns false if the connection may proceed: the older one ended, or the wait
+ * is over.
  */
 export function continueTakeoverWait(state: TakeoverParts, connection: Connection): boolean {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-authentication' || now.waitsUntilMs === undefined) return true
   if (mustWaitForTakeover(state, now.clientId, now.waitsUntilMs)) {
-    state.deadlines.set('comes-again', connection, now.waitsUntilMs)
+    state.deadlines.set('takeover-wait', connection, now.waitsUntilMs)
     return true
   }
   endTakeoverWait(state, connection)
@@ -86,23 +86,23 @@ export function wakeAfterWill(state: TakeoverParts, clientId: string): void {
   if (!state.wills.loads.has(clientId)) wakeFirstWaiting(state, clientId)
 }
 
-/** Ends the wait for any reason. Connections that wait for this one no longer do. */
+/** Ends the wait of a connection for any reason, and wakes the next connection with the same client ID. */
 export function endTakeoverWait(state: Parts<'deadlines' | 'nowMs' | 'waiting'>, connection: Connection): void {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-authentication') return
   const { clientId } = now
   const waiting = state.waiting.forTakeover.get(clientId)
   if (waiting?.delete(connection) !== true) return
-  state.deadlines.cancel('comes-again', connection)
+  state.deadlines.cancel('takeover-wait', connection)
   if (waiting.size === 0) state.waiting.forTakeover.delete(clientId)
   else wakeFirstWaiting(state, clientId)
 }
 
 /**
- * The connection is woken at the next tick, and each wakes the next. Thousands may wait; waking all of them each time
- * would be quadratic.
+ * Wakes the first waiting connection at the next tick; it wakes the next one when its wait ends. Thousands may wait, and waking
+ * all of them each time would be quadratic.
  */
 export function wakeFirstWaiting(state: Parts<'deadlines' | 'nowMs' | 'waiting'>, clientId: string): void {
   const [first] = state.waiting.forTakeover.get(clientId) ?? []
-  if (first !== undefined) state.deadlines.set('comes-again', first, state.nowMs)
+  if (first !== undefined) state.deadlines.set('takeover-wait', first, state.nowMs)
 }

@@ -12,7 +12,7 @@ import type { Connection } from './connection.ts'
 export type DeadlineKind =
   | 'idle-timeout'
   | 'farewell'
-  | 'comes-again'
+  | 'takeover-wait'
   | 'keep-alive'
   | 'identity-expiry'
   | 'rate'

@@ -26,9 +26,9 @@ export interface PeerSender {
 }
 
 /** Maximum bytes of a run: the space of its carrier. */
-const longestRunBytes = 32_768
+const maxRunBytes = 32_768
 /** Columns longer than this are replaced when they are emptied. */
-const longestKept = 65_536
+const maxKeptLength = 65_536
 
 export class PeerSendList {
   /** Only the first `length` entries of each column are valid. */
@@ -78,7 +78,7 @@ export class PeerSendList {
     if (length === 0) return
     this.#length = 0
     this.#lastRun.fill(-1)
-    if (length > longestKept) {
+    if (length > maxKeptLength) {
       this.#to = []
       this.#what = []
       this.#end = []
@@ -100,7 +100,7 @@ function continuesRun(first: Message, end: number, next: Message): boolean {
     next.frameShape === first.frameShape &&
     next.publishedAtMs === first.publishedAtMs &&
     next.publisher === first.publisher &&
-    next.frameEnd - first.frameStart <= longestRunBytes &&
+    next.frameEnd - first.frameStart <= maxRunBytes &&
     isAllFrame(next)
   )
 }

@@ -38,7 +38,7 @@ export const publishHead = (qos: QoS, flags: { retain: boolean; dup: boolean }, 
 /**
  * Columns longer than this are replaced when they are emptied: one large fan-out must not occupy the memory forever.
  */
-const longestKept = 65_536
+const maxKeptLength = 65_536
 
 export class SendList {
   /** Only the first `length` entries of each column are valid. */
@@ -89,7 +89,7 @@ export class SendList {
     const length = this.#length
     if (length === 0) return
     this.#length = 0
-    if (length > longestKept) {
+    if (length > maxKeptLength) {
       this.to = []
       this.what = []
       this.head = []

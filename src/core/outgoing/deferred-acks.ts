@@ -10,22 +10,21 @@ import { recordAck } from './handle-commit.ts'
 import { sendAck, sendPacket } from './send-to-client.ts'
 
 /**
- * Sends a packet when the barrier is complete. `waits`: the packet also confirms changes of the open batch of this shard, so the
- * barrier includes that batch.
+ * Sends a packet when the barrier is complete. `waitsForBatch`: the packet also confirms changes of the open batch of this shard,
+ * so that batch is added to the barrier.
  */
 export function ackWhenCommitted(
   state: AckParts,
   connection: Connection,
-  answer: { what: Ack | ControlPacket; barrier: CommitBarrier; waits: boolean },
+  { ack, barrier, waitsForBatch }: { ack: Ack | ControlPacket; barrier: CommitBarrier; waitsForBatch: boolean },
 ): void {
-  const { what: ack, barrier } = answer
-  if (answer.waits) addOpenBatch(state, barrier)
+  if (waitsForBatch) addOpenBatch(state, barrier)
   connection.deferredAcks ??= []
   connection.deferredAcks.push({ ack, barrier, batch: 0 })
   barrier.whenComplete(() => release(state, connection))
 }
 
-/** Adds the commit of the open batch, or of the last batch that is not committed, to the barrier. */
+/** Adds the commit of the open batch to the barrier; without an open batch, that of the last batch that is not committed. */
 export function addOpenBatch(state: Parts<'batches' | 'storage'>, barrier: CommitBarrier): void {
   const batch = state.batches.lastOpenNumber
   if (batch <= state.batches.committed) return
@@ -34,7 +33,7 @@ export function addOpenBatch(state: Parts<'batches' | 'storage'>, barrier: Commi
 }
 
 /**
- * Called before the broker sends DISCONNECT, which no packet may follow. The commit of a peer may take any time, so these packets
+ * Called before the broker sends DISCONNECT, after which it may send nothing. Commits of peers have no time limit, so these packets
  * are not acknowledged: the client sends them again after it reconnects.
  */
 export function dropDeferredAcks(connection: Connection): void {
@@ -54,12 +53,12 @@ function release(state: Parts<'batches' | 'nowMs' | 'outputs' | 'settings'>, con
   else if (connection.now.state === 'closing') closeStream(state, connection)
 }
 
-/** Closes the stream after everything sent to it was written. */
+/** Closes the stream after all packets for it were written. */
 export function closeStream(state: Parts<'batches' | 'outputs'>, connection: Connection): void {
   state.outputs.closes.push({ connection, afterBatch: deferredUntil(state.batches, connection) })
 }
 
-/** Returns the batch for which the packets to this connection wait; 0: none. */
+/** Returns the number of the batch for which packets to this connection wait; 0 if they wait for none. */
 export function deferredUntil(batches: Batches, connection: Connection): number {
   const batch = Math.max(connection.sendsDeferredUntilBatch, connection.acksDeferredUntilBatch)
   return batch > batches.committed ? batch : 0
@@ -71,7 +70,7 @@ function send(
   { ack, barrier, batch }: DeferredAck,
 ): void {
   const waits = batch > state.batches.committed
-  // An `Ack` has `waits`; any other packet, such as SUBACK, has not.
+  // Only an `Ack` has `waits`: SUBACK and other packets do not.
   if (!('waits' in ack)) return sendPacket(state, connection, ack, waits)
   const reason = barrier?.refusal ?? ack.reason
   const isDeferred = sendAck(state, connection, { ...ack, reason: reason ?? reasonCodes.success, waits })

@@ -139,7 +139,8 @@ function handlePubrel(state: ExchangeParts, connection: Connection, session: Ses
   if (!isKnown) {
     const what = { type: 'pubcomp', packetId, reason: reasonCodes.packetIdentifierNotFound, waits: false } as const
     const released = releaseOnPeers(state, session, packetId)
-    if (released !== undefined) return ackWhenCommitted(state, connection, { what, barrier: released, waits: false })
+    if (released !== undefined)
+      return ackWhenCommitted(state, connection, { ack: what, barrier: released, waitsForBatch: false })
     // [MQTT5-4.3.3: PUBCOMP with 0x92] 3.x clients get a PUBCOMP anyway; otherwise they would repeat PUBREL forever.
     sendAck(state, connection, what)
     return
@@ -158,7 +159,7 @@ function answerAfter(state: AckParts, connection: Connection, what: Ack, barrier
   const both = new CommitBarrier()
   both.expect()
   barrier.whenComplete(() => both.arrive())
-  ackWhenCommitted(state, connection, { what, barrier: both, waits: what.waits })
+  ackWhenCommitted(state, connection, { ack: what, barrier: both, waitsForBatch: what.waits })
   both.arrive()
 }
 

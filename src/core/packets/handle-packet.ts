@@ -45,7 +45,7 @@ export function handlePacket(state: BrokerState, connection: Connection, packet:
 }
 
 /** AUTH of all supported methods is much smaller; so is DISCONNECT, the only other packet allowed at that time. */
-const mostBytesOfAuth = 262_144
+const maxAuthBytes = 262_144
 
 /**
  * [MQTT-3.1.2-24] [MQTT5-3.1.2-22] A client that is sending a packet cannot send another, so it is not silent. `bytes`
@@ -57,7 +57,7 @@ export function recordPartialPacket(state: RefusalParts, connection: Connection,
   connection.lastPacketAtMs = state.nowMs
   const now = stateOf(connection)
   if (now.state === 'awaiting-authentication') pauseReading(state.outputs, connection, readPauseReasons.decision)
-  if (now.state !== 'awaiting-auth' || bytes <= mostBytesOfAuth) return
+  if (now.state !== 'awaiting-auth' || bytes <= maxAuthBytes) return
   const text = 'a packet while CONNECT is not answered that is too large for AUTH'
   refuseConnection(state, connection, now.clientId, { reason: reasonCodes.packetTooLarge, text })
 }

@@ -16,7 +16,7 @@ const sliceTopics = 1_000
 const maxAnswerBytes = 256 * 1_024
 
 /** Numbers of a failed shard restart at 0. Messages that it sent before are awaited at most this long. */
-const longestWaitMs = 1_000
+const maxWaitMs = 1_000
 
 export const requestKey = ({ number }: Peer, requestId: number): string => `${number} ${requestId}`
 
@@ -28,7 +28,7 @@ export function handleRetainedRequest(
 ): void {
   const key = requestKey(peer, requestId)
   if (filter !== undefined) {
-    const giveUpAtMs = state.nowMs + longestWaitMs
+    const giveUpAtMs = state.nowMs + maxWaitMs
     const cursor = state.retained.tree.matching(filter)
     const asked = {
       peer: peer.number,

@@ -21,7 +21,7 @@ export function sendSubackWhenSeen(
   const waits = answer.session.stored !== undefined
   const barrier = state.peerTable === undefined ? undefined : barrierForFilters(state.peerTable, answer.granted)
   if (barrier === undefined) return sendPacket(state, connection, answer.suback, waits)
-  ackWhenCommitted(state, connection, { what: answer.suback, barrier, waits })
+  ackWhenCommitted(state, connection, { ack: answer.suback, barrier, waitsForBatch: waits })
   barrier.arrive()
 }
 

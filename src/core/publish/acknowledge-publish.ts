@@ -38,7 +38,7 @@ export function acknowledgePublish(state: ExchangeParts, connection: Connection,
     ack.type === 'pubrec'
       ? barrierOfExchange(state, connection, { session, packetId: ack.packetId, forwarded })
       : forwarded
-  ackWhenCommitted(state, connection, { what: ack, barrier, waits: ack.waits })
+  ackWhenCommitted(state, connection, { ack, barrier, waitsForBatch: ack.waits })
   if (mayBeCounted) countUnacknowledged(state, connection)
   forwarded.arrive()
 }
@@ -103,10 +103,10 @@ export function acknowledgeDuplicate(
   const ack: Ack = { type: 'pubrec', packetId, waits: session.stored !== undefined }
   const known = session.incoming.forwarded?.get(packetId)
   if (known?.barrier !== undefined && !known.barrier.isComplete) {
-    ackWhenCommitted(state, connection, { what: ack, barrier: known.barrier, waits: false })
+    ackWhenCommitted(state, connection, { ack, barrier: known.barrier, waitsForBatch: false })
   } else if (known?.refusal !== undefined && connection.canRefuseMessages) {
     const barrier = new CommitBarrier()
-    ackWhenCommitted(state, connection, { what: ack, barrier, waits: true })
+    ackWhenCommitted(state, connection, { ack, barrier, waitsForBatch: true })
     markRefused(barrier, known.refusal, removeIncoming(state, session, packetId))
   } else if (state.peerTable !== undefined && known?.isOfEarlierLife === true && !isRefused) {
     const plan = state.router.planFor(message.topic)

@@ -11,7 +11,7 @@ import { releaseExclusive } from '../peers/exclusive-subscriptions.ts'
 import { updateInterest, presenceOf } from '../peers/update-interest.ts'
 
 /** The subscriptions of larger sessions are removed in slices. */
-const mostAtOnce = 1_000
+const maxAtOnce = 1_000
 /** About 3 ms. */
 const filtersInSlice = 256
 
@@ -26,7 +26,7 @@ export function removeSubscriptions(
   const leaving = { session, rest: subscriptions.entries(), standing: presenceOf(session) }
   if (subscriptions.size > 0) state.subscriptions.counts.subscribers--
   session.subscriptions = undefined
-  if (subscriptions.size <= mostAtOnce) return void takeOut(state, leaving, Infinity)
+  if (subscriptions.size <= maxAtOnce) return void takeOut(state, leaving, Infinity)
   if (state.subscriptions.exclusiveHolders.size > 0)
     for (const filter of subscriptions.keys()) releaseExclusive(state, session, filter)
   state.subscriptions.endingSessions.push(leaving)

@@ -7,7 +7,7 @@ import type { Connection } from '../model/connection.ts'
 import type { Session } from '../state/sessions/session.ts'
 
 /** For a session with more subscriptions, all match plans are dropped, not only those of its topics. */
-const mostFiltersTouched = 1_000
+const maxFiltersTouched = 1_000
 
 export function setIdentity(
   state: Parts<'access' | 'deadlines' | 'router'>,
@@ -42,6 +42,6 @@ function isSame(one: Identity, other: Identity): boolean {
 function forgetItsPlans(router: BrokerRouter, session: Session): void {
   const { subscriptions } = session
   if (subscriptions === undefined) return
-  if (subscriptions.size > mostFiltersTouched) return router.forgetPlans()
+  if (subscriptions.size > maxFiltersTouched) return router.forgetPlans()
   for (const filter of subscriptions.keys()) router.forgetPlansFor(filter)
 }

@@ -21,7 +21,7 @@ import { CommitBarrier } from '../model/commit-barrier.ts'
 import { groupOf, reassignToPeer, reassignToMember } from './reassign-shared.ts'
 import { messageOfRecord, putRecord, recordOf, releasePayload, deleteRecord } from '../queues/persistent-queue.ts'
 
-const mostInPart = 128
+const maxInPart = 128
 
 /**
  * Redelivery is as fast as the disk, and the queue of a member in memory is limited: new messages must not be dropped
@@ -29,7 +29,7 @@ const mostInPart = 128
  * unknown.
  */
 const crowdedPauseMs = 100
-const longestCrowdedMs = 60_000
+const maxCrowdedMs = 60_000
 const peerPauseMs = 20
 
 /** Returns false if the session has no messages for other members, so that all records may be deleted at once. */
@@ -83,7 +83,7 @@ export function continueEndedQueues(state: Parts<'nowMs' | 'outputs' | 'requests
     requestId: state.requests.add({ for: 'ended', queue }),
     clientId: queue.name,
     fromSequence: queue.from,
-    limit: Math.min(mostInPart, Math.max(1, Math.floor(state.settings.maxQueuedMessages / 2))),
+    limit: Math.min(maxInPart, Math.max(1, Math.floor(state.settings.maxQueuedMessages / 2))),
     part: queue.partsRead,
     afterBatch: queue.afterBatch,
   })
@@ -135,7 +135,7 @@ function isCrowded(
     for (const { subscriber } of group?.members() ?? []) {
       if (!isMuch(subscriber)) continue
       queue.crowdedSinceMs ??= state.nowMs
-      return state.nowMs - queue.crowdedSinceMs < longestCrowdedMs
+      return state.nowMs - queue.crowdedSinceMs < maxCrowdedMs
     }
   }
   queue.crowdedSinceMs = undefined

@@ -70,7 +70,7 @@ function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
     if (kind === 'idle-timeout') closeIdle(state, subject)
     if (kind === 'farewell') endCloseDrain(state.outputs, subject)
     if (kind === 'keep-alive') checkKeepAlive(state, subject)
-    if (kind === 'comes-again') handleTakeoverWait(state, subject, handlePacket)
+    if (kind === 'takeover-wait') handleTakeoverWait(state, subject, handlePacket)
     if (kind === 'rate') resumeAfterRateLimit(state, subject)
     if (kind === 'deliveries-rate') resumeDeliveries(state, subject)
     if (kind === 'identity-expiry') endExpired(state, subject)

@@ -67,7 +67,7 @@ export class CommandQueue {
     const all = this.current === undefined ? this.#waiting : [this.current, ...this.#waiting]
     return all
       .filter(({ done }) => done === undefined)
-      .map(({ command: { fields }, expiresAtMs }) => ({ fields, expiresAtMs }))
+      .map(({ command: { received: fields }, expiresAtMs }) => ({ fields, expiresAtMs }))
   }
 
   #drop(): void {

@@ -1,4 +1,4 @@
-// Converts commands of MQTT into requests to devices, and their responses. Contract F5.
+// Converts commands from MQTT, which are JSON, into CoAP requests to devices, and responses of devices into JSON.
 
 import { code, type CoapMessage, type CoapOption, methods, options, uintOf, uintOption } from '../coap/message.ts'
 import { decodeContent, formats } from './content.ts'
@@ -8,16 +8,17 @@ import { type ObjectPath, parsePath, textOfPath } from './path.ts'
 import { encodeTlv, type TlvResource } from './tlv.ts'
 import { bytesOfValue } from './values.ts'
 
-type Fields = Readonly<Record<string, unknown>>
+type JsonObject = Readonly<Record<string, unknown>>
 
 export interface Command {
-  /** As received: responses repeat its members. */
-  readonly fields: Fields
+  /** The whole command as received. The response repeats its members. */
+  readonly received: JsonObject
   readonly type: string
   readonly path: ObjectPath
-  /** As received. */
+  /** The path as received, without the query. */
   readonly pathText: string
   readonly request: DeviceRequest
+  /** The command starts or ends an observation. */
   readonly observes: 'begin' | 'end' | undefined
 }
 
@@ -29,42 +30,43 @@ export interface DeviceRequest {
   readonly payload: Buffer
 }
 
-const none = Buffer.alloc(0)
+const noBytes = Buffer.alloc(0)
 const attributes = ['pmin', 'pmax', 'gt', 'lt', 'st'] as const
 
-/** Returns a sentence if it is not a command. */
+/** Parses a command. Returns a sentence about the first fault if it is not valid. */
 export function parseCommand(payload: Buffer): Command | string {
   let parsed: unknown
   try {
     parsed = JSON.parse(payload.toString('utf8'))
   } catch (error) {
-    return `it is no JSON: ${(error as Error).message}`
+    return `it is not JSON: ${(error as Error).message}`
   }
-  if (!isFields(parsed)) return 'it is no object'
+  if (!isJsonObject(parsed)) return 'it is not a JSON object'
   const { msgType: type, data } = parsed
-  if (typeof type !== 'string' || !isFields(data)) return 'msgType or data is missing'
-  const given = data['basePath'] ?? data['path']
-  if (typeof given !== 'string') return 'data has no path'
-  const [pathText = '', query = ''] = given.split('?', 2)
+  if (typeof type !== 'string' || !isJsonObject(data)) return 'msgType or data is missing'
+  const pathAndQuery = data['basePath'] ?? data['path']
+  if (typeof pathAndQuery !== 'string') return 'data has no path'
+  const [pathText = '', query = ''] = pathAndQuery.split('?', 2)
   const path = parsePath(pathText)
-  if (path === undefined || path.length === 0) return `${given} is no path of an object, an instance or a resource`
+  if (path === undefined || path.length === 0)
+    return `${pathAndQuery} is not the path of an object, an instance or a resource`
   const request = requestOf(type, data, path)
   if (typeof request === 'string') return request
   const observes = type === 'observe' ? 'begin' : type === 'cancel-observe' ? 'end' : undefined
   const queries = [...query.split('&').filter((part) => part !== ''), ...(request.queries ?? [])]
   return {
-    fields: parsed,
+    received: parsed,
     type,
     path,
     pathText,
-    request: { options: [], payload: none, ...request, path, queries },
+    request: { options: [], payload: noBytes, ...request, path, queries },
     observes,
   }
 }
 
-type Part = Partial<DeviceRequest> & Pick<DeviceRequest, 'method'>
+type RequestParts = Partial<DeviceRequest> & Pick<DeviceRequest, 'method'>
 
-function requestOf(type: string, data: Fields, path: ObjectPath): Part | string {
+function requestOf(type: string, data: JsonObject, path: ObjectPath): RequestParts | string {
   switch (type) {
     case 'read':
       return { method: methods.get }
@@ -89,13 +91,13 @@ function requestOf(type: string, data: Fields, path: ObjectPath): Part | string 
   }
 }
 
-function executeOf({ args }: Fields): Part {
+function executeOf({ args }: JsonObject): RequestParts {
   const text = typeof args === 'string' ? args : ''
   const format = text === '' ? [] : [uintOption(options.contentFormat, formats.text)]
   return { method: methods.post, options: format, payload: Buffer.from(text) }
 }
 
-function attributesIn(data: Fields): readonly string[] {
+function attributesIn(data: JsonObject): readonly string[] {
   return attributes.flatMap((name) => {
     const value = data[name]
     return typeof value === 'string' || typeof value === 'number' ? [`${name}=${value}`] : []
@@ -103,27 +105,27 @@ function attributesIn(data: Fields): readonly string[] {
 }
 
 /** An instance is updated by POST, a resource is replaced by PUT. */
-function writeOf(data: Fields, path: ObjectPath): Part | string {
+function writeOf(data: JsonObject, path: ObjectPath): RequestParts | string {
   if (data['content'] === undefined) return tlvOf([data], path, methods.put)
   return tlvOf(data['content'], path, path.length === 2 ? methods.post : methods.put)
 }
 
-function tlvOf(content: unknown, base: ObjectPath, method: number): Part | string {
-  if (!Array.isArray(content)) return 'content is no list'
+function tlvOf(content: unknown, base: ObjectPath, method: number): RequestParts | string {
+  if (!Array.isArray(content)) return 'content is not a list'
   const resources: TlvResource[] = []
   for (const entry of content as readonly unknown[]) {
-    if (!isFields(entry) || typeof entry['path'] !== 'string') return 'an entry of content has no path'
+    if (!isJsonObject(entry) || typeof entry['path'] !== 'string') return 'an entry of content has no path'
     const { path: text, type, value } = entry
     const own = resourceBelow(base, text)
-    if (own === undefined) return `${text} is no resource of ${textOfPath(base)}`
+    if (own === undefined) return `${text} is not a resource of ${textOfPath(base)}`
     const bytes = typeof type === 'string' ? bytesOfValue(value, type) : undefined
-    if (bytes === undefined) return `the value of ${text} is no ${String(type)}`
+    if (bytes === undefined) return `the value of ${text} is not a ${String(type)}`
     resources.push({ path: own, bytes })
   }
   return { method, options: [uintOption(options.contentFormat, formats.tlv)], payload: encodeTlv(base, resources) }
 }
 
-/** Paths are whole, or relative to the base, with or without a slash. Undefined: it is no resource there. */
+/** Parses the path of a resource: absolute, or relative to `base` with or without a slash. Undefined if `base` has no such resource. */
 function resourceBelow(base: ObjectPath, text: string): ObjectPath | undefined {
   const relative = `${textOfPath(base)}${text.startsWith('/') ? '' : '/'}${text}`
   return [text.startsWith('/') ? text : relative, relative]
@@ -131,14 +133,20 @@ function resourceBelow(base: ObjectPath, text: string): ObjectPath | undefined {
     .find((own) => own !== undefined && own.length >= 3 && base.every((id, at) => own[at] === id))
 }
 
-/** `body`: of all blocks. */
-interface ReadAnswer {
+/** A complete response of a device. */
+interface DeviceResponse {
+  /** The last message of the response. */
   readonly response: CoapMessage
+  /** The content of all its blocks. */
   readonly body: Buffer
 }
 
-/** Returns what is published of a response. */
-export function answerOf(command: Command, { response, body }: ReadAnswer, objects: ObjectDefinitions): Fields {
+/** Returns the JSON that is published for a response. */
+export function jsonOfResponse(
+  command: Command,
+  { response, body }: DeviceResponse,
+  objects: ObjectDefinitions,
+): JsonObject {
   const data: Record<string, unknown> = {
     reqPath: command.pathText,
     code: codeText(response.code),
@@ -146,17 +154,17 @@ export function answerOf(command: Command, { response, body }: ReadAnswer, objec
   }
   const isContent = response.code === code(2, 5)
   if (isContent) data['content'] = contentOf(command, { response, body }, objects)
-  return { ...command.fields, data }
+  return { ...command.received, data }
 }
 
-/** `ack`, `coap_timeout`, `coap_reset`: there is no response, or not yet. */
-export function noteOf(command: Command, msgType: string): Fields {
-  return { ...command.fields, msgType }
+/** Returns the JSON that is published without a response: `msgType` is `ack`, `coap_timeout` or `coap_reset`. */
+export function jsonOfNotice(command: Command, msgType: string): JsonObject {
+  return { ...command.received, msgType }
 }
 
 export function contentOf(
   { type, path }: Pick<Command, 'type' | 'path'>,
-  { response, body }: ReadAnswer,
+  { response, body }: DeviceResponse,
   objects: ObjectDefinitions,
 ): unknown {
   const format = uintOf(response, options.contentFormat)
@@ -197,6 +205,6 @@ const codeNames: Readonly<Record<number, string>> = {
   [code(5, 5)]: 'proxying_not_supported',
 }
 
-function isFields(value: unknown): value is Fields {
+function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

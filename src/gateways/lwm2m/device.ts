@@ -23,7 +23,7 @@ import {
   publishFieldsOf,
 } from '../gateway.ts'
 import { CommandQueue, commandLifetimeMs, type KeptCommand } from './command-queue.ts'
-import { answerOf, codeText, type Command, contentOf, noteOf, parseCommand } from './commands.ts'
+import { jsonOfResponse, codeText, type Command, contentOf, jsonOfNotice, parseCommand } from './commands.ts'
 import type { DeviceRequests } from '../coap/device-requests.ts'
 import { parsePath, textOfPath } from './path.ts'
 import type { KeptDevice, Registration } from './registration.ts'
@@ -172,7 +172,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
       content: contentOf(command, { response, body: response.payload }, this.#owner.settings.objects),
     }
     const seqNum = uintOf(response, options.observe) ?? 0
-    this.#publish(this.#owner.settings.translators.notify, { ...command.fields, msgType: 'notify', seqNum, data })
+    this.#publish(this.#owner.settings.translators.notify, { ...command.received, msgType: 'notify', seqNum, data })
     if (uintOf(response, options.observe) === undefined) {
       this.#observations.delete(key)
       this.#keep()
@@ -224,7 +224,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   /** Stores its state across restarts. */
   #keep(): void {
     if (this.#state === 'ended') return
-    const observations = [...this.#observations.values()].map(({ command: { fields }, token }) => ({
+    const observations = [...this.#observations.values()].map(({ command: { received: fields }, token }) => ({
       fields,
       token: token.toString('hex'),
     }))
@@ -434,12 +434,12 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
         options: [...this.#pathOptions(command), ...command.request.options],
         payload: command.request.payload,
       },
-      acknowledged: () => this.#publish(translator, noteOf(command, 'ack')),
+      acknowledged: () => this.#publish(translator, jsonOfNotice(command, 'ack')),
       settled: (answer) => {
         if (answer.outcome === 'response') {
           this.noteHeard(this.peer)
           this.#noteObserving(command, answer.response, observed)
-          const told = answerOf(command, answer, this.#owner.settings.objects)
+          const told = jsonOfResponse(command, answer, this.#owner.settings.objects)
           this.#rememberAnswer(command, told['data'] as Readonly<Record<string, unknown>>)
           this.#publish(translator, told)
           next.done?.()
@@ -448,7 +448,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
           this.#heardAtMs = -Infinity
           this.#commands.putBack()
         } else {
-          this.#publish(translator, noteOf(command, `coap_${answer.outcome}`))
+          this.#publish(translator, jsonOfNotice(command, `coap_${answer.outcome}`))
           next.done?.()
         }
         this.#commands.current = undefined

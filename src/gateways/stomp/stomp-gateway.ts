@@ -46,20 +46,22 @@ export class StompGateway implements StreamGateway {
       due.subject.tick()
       if (!due.subject.isEnded) this.#schedule(due.subject)
     }
-    this.#plan()
+    this.#updateWakeup()
   }
 
   close(): void {
     for (const client of this.#clients) client.close()
   }
 
+  /** Sets or removes the deadline of a client. */
   #schedule(client: StompClient): void {
     if (client.dueAtMs === Infinity) this.#deadlines.cancel('client', client)
     else this.#deadlines.set('client', client, client.dueAtMs)
-    this.#plan()
+    this.#updateWakeup()
   }
 
-  #plan(): void {
+  /** Asks for a tick at the earliest deadline of a client. */
+  #updateWakeup(): void {
     this.#dependencies.wakeAt(this.#deadlines.nextMs())
   }
 }

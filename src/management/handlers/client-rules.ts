@@ -1,3 +1,5 @@
+// Handlers of the endpoints for access rules (`/acl`) and bans (`/banned`).
+
 import type { clientRuleEndpoints, ReplyOf } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import { metaOf, type PagingQuery, pageWanted } from '../lists/numbered-pages.ts'
@@ -17,27 +19,27 @@ const defaultBanMs = 300_000
 export function clientRuleHandlers(rules: ClientRuleOperations): Handlers<typeof clientRuleEndpoints> {
   return {
     list_acl_clientid: async ({ query }) => {
-      const ruleQuery = ruleQueryOf(query, { who: query.clientid, like: query['_like_clientid'] })
+      const ruleQuery = listQueryOf(query, { who: query.clientid, like: query['_like_clientid'] })
       const found = await rules.listRules('clientid', ruleQuery)
       return { code: 0, data: found.items.map(showByClientId), meta: metaOf(ruleQuery.page, found) }
     },
     lookup_acl_clientid: async ({ params: { clientid: who } }) => {
-      const { items } = await rules.listRules('clientid', { who, page: everything })
+      const { items } = await rules.listRules('clientid', { who, page: allRows })
       return { code: 0, data: items.map(showByClientId) }
     },
     delete_acl_clientid: ({ params }) => deleteRules(rules, 'clientid', params),
     list_acl_username: async ({ query }) => {
-      const ruleQuery = ruleQueryOf(query, { who: query.username, like: query['_like_username'] })
+      const ruleQuery = listQueryOf(query, { who: query.username, like: query['_like_username'] })
       const found = await rules.listRules('username', ruleQuery)
       return { code: 0, data: found.items.map(showByUsername), meta: metaOf(ruleQuery.page, found) }
     },
     lookup_acl_username: async ({ params: { username: who } }) => {
-      const { items } = await rules.listRules('username', { who, page: everything })
+      const { items } = await rules.listRules('username', { who, page: allRows })
       return { code: 0, data: items.map(showByUsername) }
     },
     delete_acl_username: ({ params }) => deleteRules(rules, 'username', params),
     list_acl_all: async ({ query }) => {
-      const ruleQuery = ruleQueryOf(query)
+      const ruleQuery = listQueryOf(query)
       const found = await rules.listRules('all', ruleQuery)
       return { code: 0, data: found.items.map(showForAll), meta: metaOf(ruleQuery.page, found) }
     },
@@ -50,11 +52,11 @@ export function clientRuleHandlers(rules: ClientRuleOperations): Handlers<typeof
     },
     create_banned: async ({ body }) => {
       if (body.as === 'peerhost' && !rules.isAddress(body.who)) {
-        return refuse('invalidParameter', 'who is no address and no range of addresses, as peerhost has them')
+        return refuse('invalidParameter', 'who must be an address or a range of addresses if as is peerhost')
       }
       // [MQTT-1.5.3-1, -2] A client could never send such a text.
       if (body.who.includes('\0') || !body.who.isWellFormed()) {
-        return refuse('invalidParameter', 'who holds U+0000 or half a character')
+        return refuse('invalidParameter', 'who contains U+0000 or an unpaired surrogate')
       }
       const ban = newBan(body)
       const outcome = await rules.storeBan(ban)
@@ -62,14 +64,15 @@ export function clientRuleHandlers(rules: ClientRuleOperations): Handlers<typeof
     },
     delete_banned: async ({ params: { as, who } }) => {
       if (as !== 'clientid' && as !== 'username' && as !== 'peerhost') {
-        return refuse('invalidParameter', 'as is clientid, username or peerhost')
+        return refuse('invalidParameter', 'as must be clientid, username or peerhost')
       }
-      return doneOr(await rules.deleteBan({ as, who }), 'there is no ban with this value')
+      return deletionReply(await rules.deleteBan({ as, who }), 'there is no ban with this value')
     },
   }
 }
 
-const everything = { page: 1, limit: Number.MAX_SAFE_INTEGER }
+/** All rows on one page. */
+const allRows = { page: 1, limit: Number.MAX_SAFE_INTEGER }
 
 interface RuleQuery extends PagingQuery {
   readonly topic?: string
@@ -77,12 +80,12 @@ interface RuleQuery extends PagingQuery {
   readonly access?: 'allow' | 'deny'
 }
 
-const actionsByWord = { pub: 'publish', sub: 'subscribe', pubsub: 'pubsub' } as const
+const actionsByQueryValue = { pub: 'publish', sub: 'subscribe', pubsub: 'pubsub' } as const
 
-function ruleQueryOf(query: RuleQuery, name: Pick<RuleListQuery, 'who' | 'like'> = {}): RuleListQuery {
+function listQueryOf(query: RuleQuery, name: Pick<RuleListQuery, 'who' | 'like'> = {}): RuleListQuery {
   const { topic, action, access } = query
-  const wanted = action === undefined ? undefined : actionsByWord[action]
-  return { ...name, topic, action: wanted, permit: access, page: pageWanted(query) }
+  const actionOfRule = action === undefined ? undefined : actionsByQueryValue[action]
+  return { ...name, topic, action: actionOfRule, permit: access, page: pageWanted(query) }
 }
 
 async function deleteRules(
@@ -92,11 +95,12 @@ async function deleteRules(
 ): Promise<{ code: 0 } | ApiError> {
   const who = about === 'all' ? '' : String(params[about])
   const outcome = await rules.deleteRules({ about, who, topic: String(params.topic) })
-  return doneOr(outcome, 'nothing is stored about this topic')
+  return deletionReply(outcome, 'there is no rule for this topic')
 }
 
-function doneOr(outcome: 'deleted' | 'missing' | NotStored, whatIsMissing: string): { code: 0 } | ApiError {
-  if (outcome === 'missing') return refuse('invalidParameter', whatIsMissing, 404)
+/** Returns the response to a deletion. `message`: the error if there was nothing to delete. */
+function deletionReply(outcome: 'deleted' | 'missing' | NotStored, message: string): { code: 0 } | ApiError {
+  if (outcome === 'missing') return refuse('invalidParameter', message, 404)
   return outcome === 'deleted' ? { code: 0 } : notStoredError(outcome)
 }
 
@@ -120,13 +124,13 @@ async function createEach(
   return { code: 0, data: read.map((rule, index) => ruleResult(rule, items[index])) }
 }
 
-/** The parts of an invalid entry that are text are returned. */
+/** Returns the result for one entry of the list. The result of an invalid entry repeats those of its members that are text. */
 function ruleResult(rule: ClientRule | RuleFault, item: unknown): RuleResult {
   if (!('code' in rule)) return { ...show(rule), result: 'ok' }
-  const said = typeof item === 'object' && item !== null ? (item as Readonly<Record<string, unknown>>) : {}
+  const members = typeof item === 'object' && item !== null ? (item as Readonly<Record<string, unknown>>) : {}
   const texts: RuleResult = { result: `{error,${rule.word}}` }
   for (const key of ['clientid', 'username', 'topic', 'action', 'access'] as const) {
-    const text = said[key]
+    const text = members[key]
     if (typeof text === 'string') texts[key] = text
   }
   return texts
@@ -139,20 +143,21 @@ function show(rule: ClientRule): Omit<RuleResult, 'result'> {
 
 type ShownRule = { topic: string; action: 'pub' | 'sub' | 'pubsub'; access: 'allow' | 'deny' }
 
-function spelled({ topic, action, permit }: ClientRule): ShownRule {
+/** Returns topic, action and access with the values of the API. */
+function showRule({ topic, action, permit }: ClientRule): ShownRule {
   return { topic, action: actionNames[action], access: permit }
 }
 
 function showByClientId(rule: ClientRule): { clientid: string } & ShownRule {
-  return { clientid: rule.who, ...spelled(rule) }
+  return { clientid: rule.who, ...showRule(rule) }
 }
 
 function showByUsername(rule: ClientRule): { username: string } & ShownRule {
-  return { username: rule.who, ...spelled(rule) }
+  return { username: rule.who, ...showRule(rule) }
 }
 
 function showForAll(rule: ClientRule): { all: '$all' } & ShownRule {
-  return { all: '$all', ...spelled(rule) }
+  return { all: '$all', ...showRule(rule) }
 }
 
 interface BanInput {

@@ -79,7 +79,7 @@ function valueOf(item: unknown, key: string): unknown {
 /** [MQTT-1.5.3-1, -2] A client could never send such a text. */
 function textProblem(id: string, { id: key }: ListSpelling): EntryFault | undefined {
   if (Buffer.byteLength(id) <= maxTextBytes && id.isWellFormed() && !id.includes('\0')) return undefined
-  const message = `${key} is longer than ${maxTextBytes} bytes, or holds U+0000 or half a character`
+  const message = `${key} is longer than ${maxTextBytes} bytes, or contains U+0000 or an unpaired surrogate`
   return { code: 'invalidParameter', message, word: 'login' }
 }
 

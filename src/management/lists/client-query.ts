@@ -18,8 +18,8 @@ export function clientFilterOf(query: ClientQuery, path: ClientFilter): WantedCl
     return refuse('invalidParameter', `conn_state in the query is one of ${states.join(', ')}`)
   }
   const { _like_clientid: clientIdPart, _like_username: usernamePart } = query
-  const { _gte_mqueue_len: leastWaiting, _lte_mqueue_len: mostWaiting } = query
-  const { _gte_mqueue_dropped: leastDropped, _lte_mqueue_dropped: mostDropped } = query
+  const { _gte_mqueue_len: minWaiting, _lte_mqueue_len: maxWaiting } = query
+  const { _gte_mqueue_dropped: minDropped, _lte_mqueue_dropped: maxDropped } = query
   const createdAtMs = timesOf(query, '_gte_created_at', '_lte_created_at')
   const connectedAtMs = timesOf(query, '_gte_connected_at', '_lte_connected_at')
   if (createdAtMs instanceof RefusalValue) return createdAtMs
@@ -41,8 +41,8 @@ export function clientFilterOf(query: ClientQuery, path: ClientFilter): WantedCl
     usernamePart,
     createdAtMs,
     connectedAtMs,
-    waiting: boundsOf(leastWaiting, mostWaiting),
-    droppedMessages: boundsOf(leastDropped, mostDropped),
+    waiting: boundsOf(minWaiting, maxWaiting),
+    droppedMessages: boundsOf(minDropped, maxDropped),
   }
 }
 
@@ -61,12 +61,12 @@ export function boundsOf(least: number | undefined, most: number | undefined): B
 
 type TimeKey = '_gte_created_at' | '_lte_created_at' | '_gte_connected_at' | '_lte_connected_at'
 
-function timesOf(query: ClientQuery, leastKey: TimeKey, mostKey: TimeKey): Bounds | undefined | ApiError {
-  const [leastText, mostText] = [query[leastKey], query[mostKey]]
-  const least = leastText === undefined ? undefined : timeOf(leastText)
-  const most = mostText === undefined ? undefined : timeOf(mostText)
-  if (leastText !== undefined && least === undefined) return refuseTime(leastKey)
-  if (mostText !== undefined && most === undefined) return refuseTime(mostKey)
+function timesOf(query: ClientQuery, minKey: TimeKey, maxKey: TimeKey): Bounds | undefined | ApiError {
+  const [minText, maxText] = [query[minKey], query[maxKey]]
+  const least = minText === undefined ? undefined : timeOf(minText)
+  const most = maxText === undefined ? undefined : timeOf(maxText)
+  if (minText !== undefined && least === undefined) return refuseTime(minKey)
+  if (maxText !== undefined && most === undefined) return refuseTime(maxKey)
   return boundsOf(least?.firstMs, most?.lastMs)
 }
 

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto'
 import { type ApiError, refuse } from '../api-error.ts'
 import type { Resource, RuleOperations } from '../operations/rules.ts'
 import type { V4Resources } from './resources.ts'
-import { namesOfType, renamed, reversed } from './service-names.ts'
+import { namesOfType, renameKeys, reverseNames } from './service-names.ts'
 
 export interface SentAction {
   readonly id?: string | undefined
@@ -123,7 +123,7 @@ function readServiceAction(
       'invalidParameter',
       `${name} needs a resource of the type ${names.resource}: ${String(resource)} is none`,
     )
-  const parameters = renamed(rest, names.parameters)
+  const parameters = renameKeys(rest, names.parameters)
   const { method } = parameters
   if (typeof method === 'string' && methods.includes(method.toLowerCase())) parameters['method'] = method.toLowerCase()
   const isKept = id !== undefined && idForm.test(id) && ownIds.has(`${names.type}:${id}`)
@@ -156,7 +156,7 @@ function writtenService({ type, name, settings }: Resource, resources: V4Resourc
   }
   const params = {
     [resourceKey]: resources.idOf({ type, name: connector }),
-    ...renamed(parameters, reversed(names.parameters)),
+    ...renameKeys(parameters, reverseNames(names.parameters)),
   }
   return { id: name, name: names.action, params }
 }

@@ -3,7 +3,7 @@
 import type { ReplyOf, v4ResourceEndpoints } from '../../contract/index.ts'
 import { type ApiError, refuse } from '../api-error.ts'
 import type { Resource, RuleOperations } from '../operations/rules.ts'
-import { namesOfType, renamed, reversed, type ServiceNames } from './service-names.ts'
+import { namesOfType, renameKeys, reverseNames, type ServiceNames } from './service-names.ts'
 
 type Written = ReplyOf<typeof v4ResourceEndpoints.list_resources>['data'][number]
 
@@ -65,7 +65,7 @@ export class V4Resources {
   written(resource: Resource): Written {
     const { settings } = namesOfType(resource.type)
     const { description = '', enable: _, ssl = {}, ...rest } = resource.settings
-    const tls = Object.entries(reversed(tlsNames)).flatMap(([key, name]) => {
+    const tls = Object.entries(reverseNames(tlsNames)).flatMap(([key, name]) => {
       const value = (ssl as Readonly<Record<string, unknown>>)[key]
       return value === undefined || value === null ? [] : [[name, value] as const]
     })
@@ -73,7 +73,7 @@ export class V4Resources {
       id: this.idOf(resource),
       type: namesOfType(resource.type).resource,
       description: String(description),
-      config: { ...renamed(rest, reversed(settings)), ...Object.fromEntries(tls) },
+      config: { ...renameKeys(rest, reverseNames(settings)), ...Object.fromEntries(tls) },
     }
   }
 }
@@ -94,7 +94,7 @@ export function settingsOf(
   }
   const told = description === undefined ? {} : { description }
   const tls = ssl.length === 0 ? {} : { ssl: Object.fromEntries(ssl) }
-  return { ...renamed(Object.fromEntries(own), names), ...tls, ...told }
+  return { ...renameKeys(Object.fromEntries(own), names), ...tls, ...told }
 }
 
 function isObject(value: unknown): boolean {

@@ -1,19 +1,22 @@
-// Names of services and their settings in EMQX 4. Other names are the same in both versions.
+// Names that EMQX 4 uses for types of services and for their settings. Names that are not listed are the same in both versions.
 
-/** One type of connector in version 4. */
+/** The names of one type of connector. */
 export interface ServiceNames {
-  /** Of the connector and its actions in the configuration. */
+  /** Type of the connector and of its actions in the configuration of Godwit. */
   readonly type: string
+  /** Type of the resource (the connector) in version 4. */
   readonly resource: string
+  /** Name of the action in version 4. */
   readonly action: string
+  /** Name for people. */
   readonly title: string
-  /** Setting of the connector, by its name in version 4. */
+  /** Settings of the connector: name in version 4 -> name in Godwit. */
   readonly settings: Readonly<Record<string, string>>
-  /** Parameter of the action, by its name in version 4. */
+  /** Parameters of the action: name in version 4 -> name in Godwit. */
   readonly parameters: Readonly<Record<string, string>>
 }
 
-const known: readonly ServiceNames[] = [
+const services: readonly ServiceNames[] = [
   {
     type: 'http',
     resource: 'web_hook',
@@ -30,44 +33,53 @@ const known: readonly ServiceNames[] = [
     settings: { address: 'server', clientid: 'clientid_prefix' },
     parameters: { forward_topic: 'topic', payload_tmpl: 'payload' },
   },
-  named('pgsql', 'backend_pgsql', 'PostgreSQL', { user: 'username' }),
-  named('timescale', 'backend_timescaledb', 'TimescaleDB', { user: 'username' }),
-  named('mysql', 'backend_mysql', 'MySQL', { user: 'username' }),
-  named('redis', 'backend_redis_single', 'Redis', {}),
-  named('mongodb', 'backend_mongo_single', 'MongoDB', {}),
-  named('clickhouse', 'backend_clickhouse', 'ClickHouse', { server: 'url', user: 'username', key: 'password' }),
-  named('kafka_producer', 'bridge_kafka', 'Kafka', { servers: 'bootstrap_hosts' }, 'kafka'),
-  named('influxdb', 'backend_influxdb', 'InfluxDB', {}),
-  named('rabbitmq', 'bridge_rabbit', 'RabbitMQ', {}, 'rabbit'),
+  serviceNames('pgsql', 'backend_pgsql', 'PostgreSQL', { settings: { user: 'username' } }),
+  serviceNames('timescale', 'backend_timescaledb', 'TimescaleDB', { settings: { user: 'username' } }),
+  serviceNames('mysql', 'backend_mysql', 'MySQL', { settings: { user: 'username' } }),
+  serviceNames('redis', 'backend_redis_single', 'Redis', {}),
+  serviceNames('mongodb', 'backend_mongo_single', 'MongoDB', {}),
+  serviceNames('clickhouse', 'backend_clickhouse', 'ClickHouse', {
+    settings: {
+      server: 'url',
+      user: 'username',
+      key: 'password',
+    },
+  }),
+  serviceNames('kafka_producer', 'bridge_kafka', 'Kafka', {
+    settings: { servers: 'bootstrap_hosts' },
+    action: 'kafka',
+  }),
+  serviceNames('influxdb', 'backend_influxdb', 'InfluxDB', {}),
+  serviceNames('rabbitmq', 'bridge_rabbit', 'RabbitMQ', { action: 'rabbit' }),
 ]
 
-function named(
+/** Returns the names of a service. `action`: the part after `data_to_`. */
+function serviceNames(
   type: string,
   resource: string,
   title: string,
-  settings: ServiceNames['settings'],
-  action = type,
+  { settings = {}, action = type }: { readonly settings?: ServiceNames['settings']; readonly action?: string },
 ): ServiceNames {
   const parameters = { payload_tmpl: 'payload_template' }
   return { type, resource, action: `data_to_${action}`, title, settings, parameters }
 }
 
-/** Names of a type of connector. */
+/** Returns the names of a type of connector; for an unlisted type all are the same. */
 export function namesOfType(type: string): ServiceNames {
-  return known.find((names) => names.type === type) ?? named(type, type, type, {})
+  return services.find((names) => names.type === type) ?? serviceNames(type, type, type, {})
 }
 
-/** Replaces names in `from` by those in `names`; others stay. */
-export function renamed(
-  from: Readonly<Record<string, unknown>>,
+/** Returns `settings` with the keys that `names` lists replaced. */
+export function renameKeys(
+  settings: Readonly<Record<string, unknown>>,
   names: Readonly<Record<string, string>>,
 ): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(from).map(([key, value]) => [Object.hasOwn(names, key) ? names[key] : key, value]),
+    Object.entries(settings).map(([key, value]) => [Object.hasOwn(names, key) ? names[key] : key, value]),
   )
 }
 
-/** The reverse mapping. */
-export function reversed(names: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+/** Returns the reverse mapping. */
+export function reverseNames(names: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(names).map(([from, to]) => [to, from]))
 }

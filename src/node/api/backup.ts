@@ -266,7 +266,7 @@ class BackupOperator {
 
   diff(scope: BackupScope, first: string, second: string | undefined): Promise<ArchiveDifference | BackupRefusal> {
     const comparison = new Comparison()
-    const take = (onRecord: 'takeFirst' | 'takeSecond' | 'takeFirstAgain') => ({
+    const pass = (onRecord: 'addFirst' | 'addSecond' | 'addFirstAgain') => ({
       ...limitsOf(this.#dependencies),
       onRecord: (table: TableName, record: TableRecord) => {
         if (scope.mayManageAccounts || !accountTables.includes(table)) comparison[onRecord](table, record)
@@ -274,11 +274,11 @@ class BackupOperator {
       onProgress: (part: string, done: number, total?: number) => this.#note('diff', { part, done, total }),
     })
     return this.#withFile(scope, first, 'diff', async (one) => {
-      const ofFirst = await checkFile(one, take('takeFirst'))
+      const ofFirst = await checkFile(one, pass('addFirst'))
       if ('symbol' in ofFirst) return ofFirst
-      const ofSecond = await this.#second(scope, second, take('takeSecond'))
+      const ofSecond = await this.#second(scope, second, pass('addSecond'))
       if ('symbol' in ofSecond) return ofSecond
-      if (comparison.hasMoreInFirst) await checkFile(one, take('takeFirstAgain'))
+      if (comparison.needsThirdPass) await checkFile(one, pass('addFirstAgain'))
       const { held } = this.#dependencies.configuration.config
       const { namespace } = scope
       const isSecret = (key: string): boolean =>

@@ -1,4 +1,4 @@
-// Configured bridges. Their changes are changes of the configuration.
+// Lists and changes the configured bridges. Each change is a change of the configuration.
 
 import { createHash } from 'node:crypto'
 import { chmod, mkdir, open, readFile, stat } from 'node:fs/promises'
@@ -17,24 +17,28 @@ import { type ConfigRefusal, refuseFaults, refuseProblem } from '../configuratio
 import type { BridgeConfig } from '../bridges/bridge-config.ts'
 import type { ConfigManager } from '../configuration/config-manager.ts'
 
-export interface BridgeFacts {
-  /** Absolute. */
+export interface BridgeOperationDependencies {
+  /** Absolute path. */
   readonly dataDirectory: string
   readonly configuration: ConfigManager
   readonly bridges: Pick<BridgeConfig, 'reports'>
 }
 
-/** Files of certificates are smaller. */
+/** Maximum size of a file with certificates, in bytes. */
 const maxPemBytes = 1_048_576
 const digestLength = 16
 
-export function bridgeOperations({ dataDirectory, configuration, bridges }: BridgeFacts): BridgeOperations {
+export function bridgeOperations({
+  dataDirectory,
+  configuration,
+  bridges,
+}: BridgeOperationDependencies): BridgeOperations {
   return {
     list: () => bridgesIn(configuration.config),
     cache: () => configuration.config.bridges.mqtt.cache,
     reports: () => bridges.reports(),
     certificatesIn,
-    storePem: (bridge, file, pem) => keepPem(join(dataDirectory, 'certs'), `${bridge}-${file}`, pem),
+    storePem: (bridge, file, pem) => writePem(join(dataDirectory, 'certs'), `${bridge}-${file}`, pem),
     create: (bridge, settings, caller) =>
       write(configuration, { bridge, caller }, (config) =>
         bridgesIn(config).has(bridge)
@@ -47,14 +51,14 @@ export function bridgeOperations({ dataDirectory, configuration, bridges }: Brid
   }
 }
 
-/** Writes one change of a bridge. `changeOf` is called after earlier changes were applied. */
+/** Writes one change of a bridge. `change` is called when all earlier changes are applied, with the configuration of that time. */
 async function write(
   configuration: ConfigManager,
   { bridge, caller: { name, by, address } }: { readonly bridge: string; readonly caller: Caller },
   change: (config: GodwitConfig) => ConfigObject | ConfigRefusal,
 ): Promise<BridgeProblem | undefined> {
-  const act = { author: { name, by, address }, persists: true, name: `bridge ${bridge}` }
-  const outcome = await configuration.change(change, act)
+  const origin = { author: { name, by, address }, persists: true, name: `bridge ${bridge}` }
+  const outcome = await configuration.change(change, origin)
   if (outcome.isDone) return undefined
   return { problem: outcome.message, isAbout: outcome.why === 'not-written' ? 'disk' : 'settings' }
 }
@@ -63,10 +67,10 @@ function bridgesIn({ bridges }: GodwitConfig): ReadonlyMap<string, MqttBridgeCon
   return new Map([...bridges.mqtt.named, ...bridgesOfAws(bridges)])
 }
 
-/** Returns the settings to write for the current bridge. */
+/** Returns the change for a bridge that exists. */
 function changeOf(bridge: string, settings: NewBridgeSettings, config: GodwitConfig): ConfigObject | ConfigRefusal {
   const now = bridgesIn(config).get(bridge)
-  if (now === undefined) return refuseProblem({ problem: `the bridge ${bridge} is not configured any more` })
+  if (now === undefined) return refuseProblem({ problem: `the bridge ${bridge} is no longer configured` })
   return sectionOf(bridge, typeof settings === 'function' ? settings(now) : settings)
 }
 
@@ -88,7 +92,7 @@ async function certificatesIn(file: string): Promise<string | undefined> {
 }
 
 /** The name contains a hash of the content, so a file in use is never overwritten. */
-async function keepPem(folder: string, name: string, pem: string): Promise<string> {
+async function writePem(folder: string, name: string, pem: string): Promise<string> {
   const digest = createHash('sha256').update(pem).digest('hex').slice(0, digestLength)
   const path = join(folder, `${name}-${digest}.pem`)
   await mkdir(folder, { recursive: true, mode: 0o700 })

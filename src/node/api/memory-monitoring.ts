@@ -17,7 +17,7 @@ export interface MemoryDependencies {
 }
 
 /** Maximum clients named for each use. */
-const mostNamed = 3
+const maxNamed = 3
 const bytesPerMib = 1_048_576
 
 export interface MemoryObservation {
@@ -74,11 +74,11 @@ async function largestOf(
   held: Readonly<Record<MemoryUse, number>>,
 ): Promise<string> {
   const answers = await Promise.all(
-    shards.map((shard) => supervisor.query(shard, { kind: 'memory-users', most: mostNamed })),
+    shards.map((shard) => supervisor.query(shard, { kind: 'memory-users', most: maxNamed })),
   )
   const users = largestUsers(
     answers.flatMap((found) => found ?? []),
-    mostNamed,
+    maxNamed,
   )
   const uses = memoryUses.filter((use) => held[use] >= bytesPerMib).toSorted((a, b) => held[b] - held[a])
   if (uses.length === 0) return 'nothing of it is held for clients'

@@ -18,7 +18,7 @@ const dayNames = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
 const dayMs = 86_400_000
 
 /** A timer of days would ignore changes of the clock, so the time is checked at this interval. */
-const longestWaitMs = 60_000
+const maxWaitMs = 60_000
 
 export class ScheduledBackups {
   readonly #world: ScheduleDependencies
@@ -51,7 +51,7 @@ export class ScheduledBackups {
 
   #wait(): void {
     if (this.#nextAtMs === undefined) return
-    const waitMs = Math.min(longestWaitMs, Math.max(0, this.#nextAtMs - this.#world.nowMs()))
+    const waitMs = Math.min(maxWaitMs, Math.max(0, this.#nextAtMs - this.#world.nowMs()))
     this.#timer = setTimeout(() => this.look(), waitMs)
     this.#timer.unref()
   }

@@ -1,5 +1,5 @@
-// Compares two archives, or an archive and the running broker. Only a digest of each record is stored, so a million fit
-// into memory; secrets are not shown.
+// Compares two archives, or an archive and the running broker. Only digests of the records are stored, so a million records fit
+// into memory. Secrets are not shown.
 
 import {
   type CheckedArchive,
@@ -12,62 +12,65 @@ import {
 import { mask, type PlainValue } from '../../config/index.ts'
 import type { ArchiveDifference } from '../../management/index.ts'
 import { configurationOf } from './check-file.ts'
-import { markOf } from './import-preview.ts'
+import { digestOf } from './import-preview.ts'
 
 type TableDifference = ArchiveDifference['tables'][number]
-type Counted = { -readonly [Key in keyof TableDifference]: TableDifference[Key] } & {
+type MutableTableDifference = { -readonly [Key in keyof TableDifference]: TableDifference[Key] } & {
   examples: TableDifference['examples'][number][]
 }
 
 const maxExamples = 10
 
-/** Takes all records of the first, then those of the second, then those of the first again. */
+/**
+ * Finds the differences of two archives in three passes: call `addFirst` for all records of the first archive, then `addSecond` for
+ * those of the second one. If `needsThirdPass`, call `addFirstAgain` for all records of the first one, to find the names of those
+ * that the second one does not have.
+ */
 export class Comparison {
-  /** By digest of the name: the digest of the record. */
-  readonly #first = new Map<TableName, Map<number, number>>()
-  readonly #tables = new Map<TableName, Counted>()
+  /** Records of the first archive without a counterpart so far: digest of the name -> digest of the record. */
+  readonly #unmatched = new Map<TableName, Map<number, number>>()
+  readonly #tables = new Map<TableName, MutableTableDifference>()
 
-  takeFirst(table: TableName, record: TableRecord): void {
-    let marks = this.#first.get(table)
-    if (marks === undefined) {
-      marks = new Map()
-      this.#first.set(table, marks)
+  addFirst(table: TableName, record: TableRecord): void {
+    let digests = this.#unmatched.get(table)
+    if (digests === undefined) {
+      digests = new Map()
+      this.#unmatched.set(table, digests)
     }
-    marks.set(markOf(nameOfRecord(record)), markOf(writeRow(table, record)))
+    digests.set(digestOf(nameOfRecord(record)), digestOf(writeRow(table, record)))
   }
 
-  takeSecond(table: TableName, record: TableRecord): void {
-    const marks = this.#first.get(table)
-    const name = markOf(nameOfRecord(record))
-    const before = marks?.get(name)
-    marks?.delete(name)
-    if (before === undefined) this.#note(table, 'second', record)
-    else if (before !== markOf(writeRow(table, record))) this.#note(table, 'both', record)
+  addSecond(table: TableName, record: TableRecord): void {
+    const digests = this.#unmatched.get(table)
+    const name = digestOf(nameOfRecord(record))
+    const before = digests?.get(name)
+    digests?.delete(name)
+    if (before === undefined) this.#count(table, 'second', record)
+    else if (before !== digestOf(writeRow(table, record))) this.#count(table, 'both', record)
   }
 
-  /** Those that are missing in the second remain. */
-  takeFirstAgain(table: TableName, record: TableRecord): void {
-    if (this.#first.get(table)?.delete(markOf(nameOfRecord(record))) === true) this.#note(table, 'first', record)
+  addFirstAgain(table: TableName, record: TableRecord): void {
+    if (this.#unmatched.get(table)?.delete(digestOf(nameOfRecord(record))) === true) this.#count(table, 'first', record)
   }
 
-  /** Returns whether the first must be taken again. */
-  get hasMoreInFirst(): boolean {
-    return [...this.#first.values()].some(({ size }) => size > 0)
+  /** The second archive lacks records of the first one. */
+  get needsThirdPass(): boolean {
+    return [...this.#unmatched.values()].some(({ size }) => size > 0)
   }
 
-  /** Tables with differences. */
+  /** The tables that differ. */
   get tables(): readonly TableDifference[] {
     return tableNames.flatMap((table) => this.#tables.get(table) ?? [])
   }
 
-  #note(table: TableName, where: 'first' | 'second' | 'both', record: TableRecord): void {
-    let counted = this.#tables.get(table)
-    if (counted === undefined) {
-      counted = { table, onlyInFirst: 0, onlyInSecond: 0, different: 0, examples: [] }
-      this.#tables.set(table, counted)
+  #count(table: TableName, where: 'first' | 'second' | 'both', record: TableRecord): void {
+    let difference = this.#tables.get(table)
+    if (difference === undefined) {
+      difference = { table, onlyInFirst: 0, onlyInSecond: 0, different: 0, examples: [] }
+      this.#tables.set(table, difference)
     }
-    counted[where === 'first' ? 'onlyInFirst' : where === 'second' ? 'onlyInSecond' : 'different']++
-    if (counted.examples.length < maxExamples) counted.examples.push({ name: nameOfRecord(record), where })
+    difference[where === 'first' ? 'onlyInFirst' : where === 'second' ? 'onlyInSecond' : 'different']++
+    if (difference.examples.length < maxExamples) difference.examples.push({ name: nameOfRecord(record), where })
   }
 }
 
@@ -88,7 +91,7 @@ export function configurationDifferences(
   })
 }
 
-/** In archives of other versions, keys like these are secret. */
+/** Secret keys of archives of other versions, whose settings are unknown here. */
 const secretKey = /password|secret|token/i
 
 export function plainConfigurationOf(checked: CheckedArchive): PlainValue {
@@ -96,6 +99,7 @@ export function plainConfigurationOf(checked: CheckedArchive): PlainValue {
   return 'plain' in read ? (read.plain ?? {}) : {}
 }
 
+/** Returns the values of all settings as JSON, by their dotted key. */
 function settingsIn(value: PlainValue): Map<string, string> {
   const found = new Map<string, string>()
   const walk = (part: PlainValue, path: readonly string[]): void => {

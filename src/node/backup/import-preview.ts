@@ -22,7 +22,7 @@ export class ImportPreview {
 
   take(table: TableName, record: TableRecord): void {
     if (record.kind === 'retained') {
-      this.#retained.set(markOf(record.message.topic), markOf(writeRow(table, record)))
+      this.#retained.set(digestOf(record.message.topic), digestOf(writeRow(table, record)))
       this.#changeOf(table)
       return
     }
@@ -47,9 +47,9 @@ export class ImportPreview {
     const budget = new ScanBudget()
     for await (const record of retained) {
       if (budget.isExhausted()) await budget.pause()
-      const mark = this.#retained.get(markOf(nameOfRecord(record)))
-      if (mark === undefined) continue
-      const isSame = mark === markOf(writeRow('retained-messages', record))
+      const digest = this.#retained.get(digestOf(nameOfRecord(record)))
+      if (digest === undefined) continue
+      const isSame = digest === digestOf(writeRow('retained-messages', record))
       change[isSame ? 'unchanged' : 'updates']++
       if (!isSame && change.conflicts.length < maxConflictsReported) noteConflict(change, record)
     }
@@ -67,6 +67,6 @@ export class ImportPreview {
 }
 
 /** 48 bits of a digest: the probability of a collision among a million texts is below one percent. */
-export function markOf(text: string): number {
+export function digestOf(text: string): number {
   return createHash('sha1').update(text).digest().readUIntBE(0, 6)
 }

@@ -79,7 +79,7 @@ export async function importTables(
       table === 'retained-messages' ? new RetainedImporter(dependencies) : new RecordImporter(dependencies, table)
     try {
       let number = 0
-      for await (const lines of linesOf(member.content(), { name: member.name, mostBytes: archive.mostLineBytes })) {
+      for await (const lines of linesOf(member.content(), { name: member.name, maxBytes: archive.mostLineBytes })) {
         for (const line of lines) {
           await taker.take(recordIn(table, line, { member: member.name, number: ++number }))
         }

@@ -29,15 +29,15 @@ export async function writeAt(handle: FileHandle, piece: Buffer, position: numbe
   }
 }
 
-/** Writes from the start, at most `mostBytes`. Fails beyond that. */
-export function writableOf(handle: FileHandle, mostBytes = Infinity): Writable {
+/** Writes from the start, at most `maxBytes`. Fails beyond that. */
+export function writableOf(handle: FileHandle, maxBytes = Infinity): Writable {
   let end = 0
   return new Writable({
     highWaterMark: pieceBytes,
     write(piece: Buffer, _encoding, done) {
       const position = end
       end += piece.length
-      if (end > mostBytes) return done(new TooLarge(mostBytes))
+      if (end > maxBytes) return done(new TooLarge(maxBytes))
       writeAt(handle, piece, position).then(() => done(), done)
     },
   })
@@ -45,7 +45,7 @@ export function writableOf(handle: FileHandle, mostBytes = Infinity): Writable {
 
 /** The content exceeds the maximum. */
 export class TooLarge extends Error {
-  constructor(mostBytes: number) {
-    super(`it has more than ${mostBytes} bytes`)
+  constructor(maxBytes: number) {
+    super(`it has more than ${maxBytes} bytes`)
   }
 }

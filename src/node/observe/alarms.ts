@@ -22,15 +22,15 @@ export interface Alarm {
 export interface AlarmsOptions {
   readonly log: Pick<Logger, 'error' | 'warn'>
   readonly nowMs?: () => number
-  readonly mostInHistory?: number
+  readonly maxInHistory?: number
 }
 
 /** Called for every raised and every ended alarm. */
 export type AlarmListener = (what: 'activate' | 'deactivate', alarm: Alarm) => void
 
-const defaultMostInHistory = 1_000
+const defaultMaxInHistory = 1_000
 /** Only the broker raises alarms; more would be an internal error. */
-const mostActive = 1_000
+const maxActive = 1_000
 
 interface ActiveAlarm {
   message: string
@@ -59,13 +59,13 @@ export class Alarms {
   raise(name: AlarmName, message: string, source = ''): void {
     let active = this.#active.get(name)
     if (active === undefined) {
-      if (this.#active.size >= mostActive) return
+      if (this.#active.size >= maxActive) return
       active = { message, activatedAtMs: this.#nowMs(), sources: new Set(), occurrences: 0 }
       this.#active.set(name, active)
     }
     active.message = message
     active.occurrences += 1
-    if (active.sources.size < mostActive) active.sources.add(source)
+    if (active.sources.size < maxActive) active.sources.add(source)
     this.#options.log.error('alarm', { name, message })
     this.#tell('activate', alarmOf(name, active, undefined))
   }
@@ -108,7 +108,7 @@ export class Alarms {
     this.#active.delete(name)
     const alarm = alarmOf(name, active, this.#nowMs())
     this.#history.push(alarm)
-    if (this.#history.length > (this.#options.mostInHistory ?? defaultMostInHistory)) this.#history.shift()
+    if (this.#history.length > (this.#options.maxInHistory ?? defaultMaxInHistory)) this.#history.shift()
     this.#options.log.warn('alarm ended', { name, message })
     this.#tell('deactivate', alarm)
   }

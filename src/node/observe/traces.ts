@@ -7,7 +7,7 @@ import { mkdir, open, readdir, readFile, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { NewTrace, TraceOperations, TraceRecord } from '../../management/index.ts'
 import type { TraceLine, TraceTarget } from '../../shard/index.ts'
-import { escapeInvisible, type Log } from '../../telemetry/index.ts'
+import { escapeUnsafe, type Log } from '../../telemetry/index.ts'
 
 const maxTraces = 30
 const maxTraceBytes = 16 * 1_024 * 1_024
@@ -101,7 +101,7 @@ export class Traces implements TraceOperations {
   note(name: string, line: TraceLine): void {
     const trace = this.#traces.get(name)
     if (trace?.stream === undefined || trace.stream.writableLength > maxPendingBytes) return
-    const text = `${escapeInvisible(JSON.stringify(line))}\n`
+    const text = `${escapeUnsafe(JSON.stringify(line))}\n`
     const bytes = Buffer.byteLength(text)
     if (trace.bytes + bytes > maxTraceBytes) {
       this.#options.log.warn('trace size limit reached', { trace: name, bytes: trace.bytes })

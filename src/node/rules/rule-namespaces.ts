@@ -1,5 +1,5 @@
-// What rules, actions, connectors and sources of one namespace may use, and how many there may be. Their names in the
-// configuration end in the namespace: `hook@plant`.
+// Checks rules, actions, connectors and sources of namespaces: they may use only those of their own namespace, and their number
+// is limited. Their names in the configuration end in the namespace: `hook@plant`.
 
 import { type GodwitConfig, withFallbacks } from '../../config/index.ts'
 import { splitScopedName } from '../../core/index.ts'
@@ -7,13 +7,13 @@ import type { Problem } from '../configuration/config-consumers.ts'
 
 type Named = ReadonlyMap<string, { readonly connector?: string | undefined }>
 
-/** Returns what is used across namespaces or is too much. A problem begins with the key of a setting. */
+/** Returns the first use across namespaces or the first exceeded limit. The text of a problem begins with the key of a setting. */
 export function problemOfNamespaces(config: GodwitConfig): Problem | undefined {
   const { maxRules = Infinity, maxActions = Infinity } = config.namespaces ?? {}
   const { rules } = config.ruleEngine
   return (
     problemOfRules(config) ??
-    problemOfNumber('rule_engine.rules', rules.named.keys(), { most: maxRules, setting: 'namespaces.max_rules' }) ??
+    problemOfCount('rule_engine.rules', rules.named.keys(), { max: maxRules, setting: 'namespaces.max_rules' }) ??
     problemOfKind('connectors', config.connectors, maxActions) ??
     problemOfKind('actions', config.actions, maxActions) ??
     problemOfKind('sources', config.sources, maxActions)
@@ -25,7 +25,7 @@ function problemOfRules({ ruleEngine }: GodwitConfig): Problem | undefined {
     const { namespace } = splitScopedName(id)
     for (const action of withFallbacks(actions)) {
       if (action.kind === 'action' && splitScopedName(action.id).namespace !== namespace)
-        return { problem: `rule_engine.rules.${id}.actions: ${action.id} is of another namespace` }
+        return { problem: `rule_engine.rules.${id}.actions: ${action.id} belongs to another namespace` }
     }
   }
   return undefined
@@ -34,7 +34,7 @@ function problemOfRules({ ruleEngine }: GodwitConfig): Problem | undefined {
 function problemOfKind(
   kind: 'connectors' | 'actions' | 'sources',
   types: Readonly<Record<string, unknown>>,
-  most: number,
+  max: number,
 ): Problem | undefined {
   const names: string[] = []
   for (const [type, section] of Object.entries(types)) {
@@ -43,11 +43,11 @@ function problemOfKind(
       names.push(name)
       if (connector !== undefined && splitScopedName(connector).namespace !== splitScopedName(name).namespace)
         return {
-          problem: `${kind}.${type}.${name}.connector: ${JSON.stringify(connector)} is of another namespace`,
+          problem: `${kind}.${type}.${name}.connector: ${JSON.stringify(connector)} belongs to another namespace`,
         }
     }
   }
-  return problemOfNumber(kind, names, { most, setting: 'namespaces.max_actions' })
+  return problemOfCount(kind, names, { max, setting: 'namespaces.max_actions' })
 }
 
 function namedOf(section: unknown): Named {
@@ -55,17 +55,17 @@ function namedOf(section: unknown): Named {
   return isSection && section.named instanceof Map ? (section.named as Named) : new Map()
 }
 
-function problemOfNumber(
+function problemOfCount(
   key: string,
   names: Iterable<string>,
-  { most, setting }: { readonly most: number; readonly setting: string },
+  { max, setting }: { readonly max: number; readonly setting: string },
 ): Problem | undefined {
   const counts = new Map<string, number>()
   for (const name of names) {
     const { namespace } = splitScopedName(name)
     if (namespace === undefined) continue
     const count = (counts.get(namespace) ?? 0) + 1
-    if (count > most) return { problem: `${key}: the namespace ${namespace} has more than ${most}: see ${setting}` }
+    if (count > max) return { problem: `${key}: the namespace ${namespace} has more than ${max}: see ${setting}` }
     counts.set(namespace, count)
   }
   return undefined

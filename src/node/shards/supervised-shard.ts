@@ -28,7 +28,7 @@ import type { Alarms } from '../observe/alarms.ts'
 export interface RestartPolicy {
   /** Delay before the first restart; doubled for each further one. */
   readonly firstDelayMs: number
-  readonly longestDelayMs: number
+  readonly maxDelayMs: number
   /** After this time of running, earlier failures are not counted. */
   readonly forgivenAfterMs: number
   /** After this number of consecutive restarts, a further failure stops the node, so that administrators notice it. */
@@ -37,7 +37,7 @@ export interface RestartPolicy {
 
 export const defaultRestartPolicy: RestartPolicy = {
   firstDelayMs: 100,
-  longestDelayMs: 30_000,
+  maxDelayMs: 30_000,
   forgivenAfterMs: 60_000,
   maxConsecutiveRestarts: 10,
 }
@@ -334,7 +334,7 @@ export class SupervisedShard {
       )
       return
     }
-    const delayMs = Math.min(restarts.longestDelayMs, restarts.firstDelayMs * 2 ** (this.#failuresInARow - 1))
+    const delayMs = Math.min(restarts.maxDelayMs, restarts.firstDelayMs * 2 ** (this.#failuresInARow - 1))
     this.#state = 'waiting'
     this.#restarts += 1
     this.#say('error', 'shard failed and is restarting', lastWords)

@@ -3,17 +3,17 @@
 import { RuleError } from '../rule-error.ts'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-/** A number of so many digits is exact as a float. */
-const leafDigits = 8
+/** A number of up to 2 ** leafLevel digits is converted at once: it is exact as a float. */
 const leafLevel = 3
+const leafDigits = 2 ** leafLevel
 const bitsPerDigit = Math.log2(62)
 
-/** The work grows faster than the number of bytes. */
+/** Limits the work, which grows faster than the number of bytes. */
 export const maxBase62Bytes = 16_384
 const maxDigits = Math.ceil((maxBase62Bytes * 8) / bitsPerDigit) + 1
 
 export function encodeBase62(bytes: Uint8Array): string {
-  if (bytes.length > maxBase62Bytes) throw new RuleError(`base62: there are more than ${maxBase62Bytes} bytes`)
+  if (bytes.length > maxBase62Bytes) throw new RuleError(`base62: the value has more than ${maxBase62Bytes} bytes`)
   const firstOther = bytes.findIndex((byte) => byte !== 0)
   const zeros = firstOther < 0 ? bytes.length : firstOther
   if (zeros === bytes.length) return '0'.repeat(zeros)
@@ -25,19 +25,19 @@ export function encodeBase62(bytes: Uint8Array): string {
 
 export function decodeBase62(text: string): Uint8Array {
   if (!/^[0-9A-Za-z]*$/.test(text)) throw new RuleError('base62_decode: the text is not base62')
-  if (text.length > maxDigits) throw new RuleError(`base62: there are more than ${maxDigits} digits`)
+  if (text.length > maxDigits) throw new RuleError(`base62: the text has more than ${maxDigits} digits`)
   const zeros = text.length - text.replace(/^0+/, '').length
   if (zeros === text.length) return Buffer.alloc(zeros)
   const hex = numberOf(text.slice(zeros)).toString(16)
   return Buffer.concat([Buffer.alloc(zeros), Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex')])
 }
 
-/** 62 ** (2 ** level) */
+/** Returns 62 ** (2 ** level), the smallest number with more than 2 ** level digits. */
 function power(level: number): bigint {
   return 62n ** BigInt(2 ** level)
 }
 
-/** 2 ** level digits. */
+/** Returns `value` with 2 ** level digits: divides it into an upper and a lower half until these are small. */
 function digitsOf(value: bigint, level: number): string {
   if (level > leafLevel) {
     const divisor = power(level - 1)

@@ -1,12 +1,13 @@
-// Writes values as JSON, within a budget: a small value can refer to one array many times and be a huge text.
+// Writes values as JSON. The budget limits the length: a small value that refers to one array many times can have a huge text.
 
 import { limitError, RuleError, type Budget } from '../rule-error.ts'
 import { maxValueDepth } from '../limits.ts'
 import { formatJsonNumber, isNumber } from './numbers.ts'
 import { bufferOver, isArray, isMap, RuleBits, type RuleValue } from './value.ts'
 
-/** A value can be this much deeper than JSON: aliases with paths add levels. */
-const maxWrittenDepth = maxValueDepth + 256
+/** Levels that a rule can add to a value by an alias with a path (`AS a.b.c`), beyond the depth of parsed JSON. */
+const maxAddedDepth = 256
+const maxWrittenDepth = maxValueDepth + maxAddedDepth
 
 /**
  * Returns JSON. Members with the value undefined are left out; undefined in an array is null. Bytes that are not
@@ -29,7 +30,7 @@ function write(value: RuleValue, pieces: string[], budget: Budget, depth: number
   }
 }
 
-function encodeScalar(value: Exclude<RuleValue, object> | RuleValue): string {
+function encodeScalar(value: RuleValue): string {
   if (typeof value === 'string') return JSON.stringify(value)
   if (isNumber(value)) return formatJsonNumber(value)
   if (value instanceof Uint8Array) return `{"$base64":"${bufferOver(value).toString('base64')}"}`

@@ -1,5 +1,5 @@
-// Encodes the sends of the core into the buffers of connections. If possible the received frame of a message is copied
-// as a whole, and only the first byte and the packet identifier change.
+// Encodes the packets that the core sends into the buffers of connections. If possible, the received frame of a message is
+// copied, and only its first byte and its packet identifier are changed.
 
 import {
   headBits,
@@ -30,6 +30,7 @@ const ackTypes: Readonly<Record<number, AckType>> = {
   [sendKinds.pubcomp]: 'pubcomp',
 }
 
+/** Encodes all sends, in their order. Sends to closed connections are skipped. */
 export function encodeSends(sends: SendList, nowMs: number): void {
   for (let index = 0; index < sends.length; index++) {
     const connection = sends.connectionAt(index)
@@ -37,16 +38,16 @@ export function encodeSends(sends: SendList, nowMs: number): void {
     if (output.isClosed) continue
     connection.sentPackets++
     const head = sends.head[index]
-    const what = sends.what[index]
+    const content = sends.what[index]
     if (headBits.kind(head) === sendKinds.publish) {
-      encodePublish(output, connection, what as Message, { head, extra: sends.extra[index], nowMs })
-    } else if (what === undefined) {
+      encodePublish(output, connection, content as Message, { head, extra: sends.extra[index], nowMs })
+    } else if (content === undefined) {
       const target = output.reserve(ackBytes)
       writeAck(ackTypes[headBits.kind(head)], headBits.packetId(head), target, output.at)
       output.advance(ackBytes)
       output.unreadResponseBytes += ackBytes
     } else {
-      encodePacket(output, connection, what as ControlPacket)
+      encodePacket(output, connection, content as ControlPacket)
     }
   }
 }
@@ -64,20 +65,22 @@ export function encodePacket(
   output.unreadResponseBytes += bytes
 }
 
+/** What a PUBLISH has for one subscriber only. */
 interface PublishHead {
+  /** QoS, flags and packet identifier, see `headBits`. */
   readonly head: number
   readonly extra: PublishExtra | undefined
   readonly nowMs: number
 }
 
-function encodePublish(output: ClientOutput, connection: Connection, message: Message, how: PublishHead): void {
-  const { head, extra } = how
+function encodePublish(output: ClientOutput, connection: Connection, message: Message, publishHead: PublishHead): void {
+  const { head, extra } = publishHead
   const shape = connection.version === 5 ? 5 : 4
   const hasPacketId = headBits.qos(head) !== 0
   if (message.frameShape === shape && extra === undefined && hasPacketId === (message.packetIdAt !== 0)) {
     copyFrame(output, message, head)
   } else {
-    encodeAgain(output, connection, message, how)
+    encodeFields(output, connection, message, publishHead)
   }
 }
 
@@ -94,7 +97,8 @@ function copyFrame(output: ClientOutput, message: Message, head: number): void {
   target[idAt + 1] = (head >> 8) & 0xff
 }
 
-function encodeAgain(
+/** Another version or layout, or properties that differ for each subscriber: the packet is written field by field. */
+function encodeFields(
   output: ClientOutput,
   connection: Connection,
   message: Message,

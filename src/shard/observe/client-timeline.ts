@@ -24,18 +24,18 @@ export const timelineLimits: TimelineLimits = {
 }
 
 /** Texts may quote what a client has sent. */
-const longestText = 256
+const maxTextLength = 256
 
 /** Timelines by client ID, in the order of their last event. */
 class TimelineStore {
   readonly #timelines = new Map<string, TimelineEntry[]>()
   readonly #most: number
-  readonly #mostCharacters: number
+  readonly #maxCharacters: number
   #characters = 0
 
-  constructor(most: number, mostCharacters: number) {
+  constructor(most: number, maxCharacters: number) {
     this.#most = most
-    this.#mostCharacters = mostCharacters
+    this.#maxCharacters = maxCharacters
   }
 
   get(clientId: string): TimelineEntry[] | undefined {
@@ -60,7 +60,7 @@ class TimelineStore {
   }
 
   #isOverfull(): boolean {
-    return this.#timelines.size > this.#most || this.#characters > this.#mostCharacters
+    return this.#timelines.size > this.#most || this.#characters > this.#maxCharacters
   }
 }
 
@@ -145,5 +145,5 @@ function entry(
   from: { atMs: number; text: string; connection?: Connection; reasonCode?: number },
 ): TimelineEntry {
   const { atMs, text, connection, reasonCode } = from
-  return { atMs, event, text: text.slice(0, longestText), reasonCode, address: connection?.peerAddress, count: 1 }
+  return { atMs, event, text: text.slice(0, maxTextLength), reasonCode, address: connection?.peerAddress, count: 1 }
 }

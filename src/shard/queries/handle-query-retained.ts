@@ -1,5 +1,5 @@
-// Lists retained messages for the API. There may be a million, of which few match, so they are visited in slices, and the shard
-// serves clients in between.
+// Lists retained messages for the API. Of a million messages few may match, so they are visited in slices, and the shard serves
+// clients between two slices.
 
 import { setImmediate } from 'node:timers/promises'
 import type { RetainedView } from '../../core/index.ts'
@@ -9,8 +9,8 @@ import type { QueriedShard } from './queried-shard.ts'
 const rowsPerTimeCheck = 128
 const sliceMs = 2
 
-/** Returns at most `most` matching messages after the first `skip`, and one more if there are more. */
-export async function retainedFor(
+/** Skips `skip` matching messages and returns the next ones: at most `most`, and one more if there are more. */
+export async function handleQueryRetained(
   { core }: QueriedShard,
   { filter, most, skip = 0 }: QueryOf<'retained'>,
 ): Promise<readonly RetainedView[]> {

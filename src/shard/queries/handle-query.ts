@@ -4,7 +4,7 @@ import { importRetainedFor } from './handle-query-backup.ts'
 import { memoryUsersFor } from './handle-query-memory.ts'
 import { publishFor, subscribeFor, unsubscribeFor } from './handle-query-publishing.ts'
 import { explain } from './explain.ts'
-import { retainedFor } from './handle-query-retained.ts'
+import { handleQueryRetained } from './handle-query-retained.ts'
 import { slowFor } from './handle-query-slow.ts'
 import type { QueryResult, QueryName, QueryOf, ShardQuery } from '../messages/query-types.ts'
 import type { QueriedShard } from './queried-shard.ts'
@@ -28,7 +28,7 @@ const handlers: QueryHandlers = {
     const client = core.view.client(clientId)
     return client === undefined ? [] : [client]
   },
-  retained: retainedFor,
+  retained: handleQueryRetained,
   'retained-message': ({ core }, { topic }) => core.view.retainedMessage(topic) ?? null,
   'delayed-messages': ({ core }, { skip, most }) => ({
     count: core.view.delayedMessages,

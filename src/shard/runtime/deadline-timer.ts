@@ -3,7 +3,7 @@
 // Timers run before received data: after a pause of the whole process, every client would seem silent. So the timer
 // only requests a turn, at whose end deadlines are checked.
 
-const longestTimerMs = 2_147_483_647
+const maxTimerMs = 2_147_483_647
 
 export class DeadlineTimer {
   #timer: NodeJS.Timeout | undefined
@@ -26,7 +26,7 @@ export class DeadlineTimer {
     if (atMs >= this.#atMs || atMs === Infinity) return
     clearTimeout(this.#timer)
     this.#atMs = atMs
-    this.#timer = setTimeout(() => this.#ring(), Math.min(longestTimerMs, Math.max(1, atMs - nowMs())))
+    this.#timer = setTimeout(() => this.#ring(), Math.min(maxTimerMs, Math.max(1, atMs - nowMs())))
   }
 
   /** The deadlines are being checked. */

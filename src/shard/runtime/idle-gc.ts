@@ -189,7 +189,7 @@ export interface HeapManager {
 }
 
 /** The longest delay that V8 accepts, in ms. It starts again with each collection of the whole heap. */
-const longestReducerDelayMs = 2_147_483_647
+const maxReducerDelayMs = 2_147_483_647
 
 /**
  * Manages the heap of this thread. It delays V8's own memory reducer, which runs eight seconds after a collection
@@ -198,7 +198,7 @@ const longestReducerDelayMs = 2_147_483_647
  * grow by a third at a time, and collects all of it about ten times as often.
  */
 export function startIdleGc(within: Pick<GcDependencies, 'traffic' | 'forget'>): HeapManager {
-  setFlagsFromString(`--gc-memory-reducer-start-delay-ms=${longestReducerDelayMs}`)
+  setFlagsFromString(`--gc-memory-reducer-start-delay-ms=${maxReducerDelayMs}`)
   const heap = ownHeap()
   const tidy = new IdleGc({ ...heap, ...within })
   for (const checkMs of firstChecksMs) setTimeout(() => tidy.look(), checkMs).unref()

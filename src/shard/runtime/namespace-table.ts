@@ -39,7 +39,7 @@ const [asUsual, noLimit] = [0, -1]
 
 const smallestRefillMs = 50
 /** Maximum wait of a client, whatever was published. */
-const longestWaitUs = 60_000_000
+const maxWaitUs = 60_000_000
 const usPerMs = 1_000
 const usPerSecond = 1_000_000
 
@@ -99,7 +99,7 @@ export class NamespaceTable implements NamespaceQuotas {
     const at = 2 * slot + 1
     for (;;) {
       const before = Atomics.load(this.#wide, at)
-      const dryAtUs = Math.min(Math.max(Number(before), nowUs) + stepUs, nowUs + usPerSecond + longestWaitUs)
+      const dryAtUs = Math.min(Math.max(Number(before), nowUs) + stepUs, nowUs + usPerSecond + maxWaitUs)
       if (Atomics.compareExchange(this.#wide, at, before, BigInt(dryAtUs)) !== before) continue
       const waitUs = dryAtUs - nowUs - usPerSecond
       return waitUs <= 0 ? 0 : waitUs / usPerMs + smallestRefillMs

@@ -4,11 +4,11 @@ import type { SliceWanted } from '../../core/index.ts'
 import type { SliceRequest } from '../messages/query-types.ts'
 
 /** Maximum search time. Copying the results to the other thread takes about as long. */
-const mostLookingMs = 2
+const maxLookingMs = 2
 /** Maximum number of rows; further ones need another query. */
 export const maxRowsInSlice = 250
 
 export function sliceWantedOf({ from, skip, most }: SliceRequest): SliceWanted {
-  const endsAtMs = performance.now() + mostLookingMs
+  const endsAtMs = performance.now() + maxLookingMs
   return { from, skip, most: Math.min(most, maxRowsInSlice), isOver: () => performance.now() >= endsAtMs }
 }

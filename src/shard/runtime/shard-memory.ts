@@ -5,7 +5,7 @@ import { TopicTable } from '../../protocol/index.ts'
 import { memoryRow } from './memory-table.ts'
 import type { ShardStart } from '../messages/messages.ts'
 
-const mostTopics = 262_144
+const maxTopics = 262_144
 const leastTopics = 8_192
 /** A topic with its name and match plan takes about 500 bytes: topics use at most an eighth of the memory. */
 const bytesPerTopic = 4_096
@@ -23,7 +23,7 @@ export class ShardMemory {
     row?.fill(0)
     this.account = new MemoryAccount(row)
     const room = Math.floor(memoryPartBytes / bytesPerTopic)
-    this.topics = new TopicTable(Math.max(leastTopics, Math.min(mostTopics, room)))
+    this.topics = new TopicTable(Math.max(leastTopics, Math.min(maxTopics, room)))
   }
 
   get level(): MemoryLevel {

@@ -7,7 +7,7 @@ import { StorageFailure, type Store } from '../../storage/index.ts'
 import type { Batch } from '../../core/index.ts'
 
 const firstPauseMs = 100
-const longestPauseMs = 5_000
+const maxPauseMs = 5_000
 const servesAgain = 'the disk serves again'
 
 export interface CommitPipelineOwner {
@@ -67,7 +67,7 @@ export class CommitPipeline {
   }
 
   async #write(batch: Batch): Promise<void> {
-    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, maxPauseMs)) {
       try {
         await this.#store.commit(batch.changes)
         this.#isWriting = true

@@ -11,13 +11,13 @@ export type CrashCandidate =
   | { readonly kind: 'retained'; readonly topic: string }
 
 /** Maximum length: the longest client ID or topic of MQTT, with a namespace or mount point. */
-const mostBytes = 2 * 65_535
+const maxBytes = 2 * 65_535
 const headerBytes = 2 * Int32Array.BYTES_PER_ELEMENT
 const kinds = ['session', 'retained'] as const
 
 /** Creates shared memory for the mark of one shard. */
 export function createCrashMarker(): SharedArrayBuffer {
-  return new SharedArrayBuffer(headerBytes + mostBytes)
+  return new SharedArrayBuffer(headerBytes + maxBytes)
 }
 
 export class CrashMarker {
@@ -26,7 +26,7 @@ export class CrashMarker {
 
   constructor(memory: SharedArrayBuffer) {
     this.#header = new Int32Array(memory, 0, 2)
-    this.#text = Buffer.from(memory, headerBytes, mostBytes)
+    this.#text = Buffer.from(memory, headerBytes, maxBytes)
   }
 
   /** Undefined: none. */

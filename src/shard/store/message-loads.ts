@@ -10,7 +10,7 @@ type LoadMessage = Extract<CoreRequest, { kind: 'load-message' }>
 type MessageLoaded = Extract<Input, { kind: 'message-loaded' }>
 
 const firstPauseMs = 100
-const longestPauseMs = 5_000
+const maxPauseMs = 5_000
 
 /** The process has four threads for reads, and each message may have a megabyte. */
 const maxUnderWay = 8
@@ -85,7 +85,7 @@ export class MessageLoads {
   /** Undefined: the shard ends. */
   async #readUntilRead(of: MessageRecordKey): Promise<{ message: StoredMessage | undefined } | undefined> {
     let hasFailed = false
-    for (let pauseMs = firstPauseMs; !this.#isEnding; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    for (let pauseMs = firstPauseMs; !this.#isEnding; pauseMs = Math.min(pauseMs * 2, maxPauseMs)) {
       try {
         const message = await readMessage(this.#store, of)
         if (hasFailed && --this.#failing === 0) this.#callbacks.noteRecovery()

@@ -1,4 +1,4 @@
-// Points for InfluxDB, in its line protocol: a batch is one request.
+// The sink for InfluxDB. It sends points in the line protocol, one request per batch.
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { baseUrl, basicAuthorization, outcomeOf, problemOfAnswer, ServiceClient } from '../http/service-client.ts'
@@ -18,8 +18,7 @@ const lineBreak = Buffer.from('\n')
 export const influxdbSinkType: SinkType<InfluxAction, InfluxConnector> = {
   problemOfConnector(connector) {
     const { influxdb_type: type, database, bucket, org, token } = connector.parameters
-    if (type === 'influxdb_api_v1' && database === undefined)
-      return 'parameters.database: write the name of the database'
+    if (type === 'influxdb_api_v1' && database === undefined) return 'parameters.database: set the name of the database'
     if (type === 'influxdb_api_v2' && (bucket === undefined || org === undefined || token === undefined))
       return 'parameters: influxdb_api_v2 needs bucket, org and token'
     return problemOfServer(connector, defaultPort)
@@ -39,7 +38,7 @@ export const influxdbSinkType: SinkType<InfluxAction, InfluxConnector> = {
     const lines = parseLineTemplates(text, compile)
     const divisor = perUnit[precision]
     return (data) => {
-      // Points without a time of their own would become other points when they are sent again.
+      // A point without a time would become a second point if it is sent again.
       const now = String((BigInt(Date.now()) * nanosecondsPerMs) / divisor)
       return { payload: Buffer.from(lines.map((line) => renderLine(line, data, now)).join('\n')), attributes: [] }
     }
@@ -71,7 +70,7 @@ class InfluxSink implements Sink {
     })
   }
 
-  /** What is written twice is one point: name, tags and time are the same. */
+  /** A batch may be sent twice: a point with the same name, tags and time replaces the earlier one. */
   write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
     return writeByHalves(batch, async (entries) => {
       const body = Buffer.concat(entries.flatMap(({ payload }) => [payload, lineBreak]))
@@ -79,10 +78,10 @@ class InfluxSink implements Sink {
     })
   }
 
-  /** Writes nothing, to where points go: whether the database is there and takes points of this user. */
+  /** Checks that the database exists and that the user may write, with a request that contains no points. */
   async check(): Promise<string | undefined> {
     const result = await this.#client.send({ path: this.#path, body: Buffer.alloc(0) })
-    // A service that rejects the points has accepted the credentials.
+    // 400 rejects the missing points: the service has accepted the credentials.
     if ('status' in result && result.status === 400) return undefined
     return problemOfAnswer(result)
   }

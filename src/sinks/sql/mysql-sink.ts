@@ -1,4 +1,4 @@
-// MySQL and MariaDB.
+// The sink for MySQL and MariaDB.
 
 import type { PoolConnection } from 'mysql2/promise'
 import { loadLibrary } from '../optional-library.ts'
@@ -8,8 +8,11 @@ import type { SqlConnector } from './sql-settings.ts'
 import type { SqlConnection } from './write-batch.ts'
 
 const defaultPort = 3_306
-/** MySQL reports some wrong values with the general class HY: truncated, incorrect, without a default, a broken check. */
-const refusingNumbers = [1_265, 1_366, 1_364, 4_025]
+/**
+ * Error numbers of rows that the server will never accept: data truncated, incorrect value, no default value, violated check. MySQL
+ * reports them with the general SQLSTATE HY000, which does not distinguish them.
+ */
+const rowErrorNumbers = [1_265, 1_366, 1_364, 4_025]
 
 interface MysqlError {
   readonly sqlState?: string
@@ -20,7 +23,7 @@ export const mysqlSinkType = sqlSinkType({
   defaultPort,
   createPool,
   stateOf: (error) => (error as MysqlError).sqlState ?? '',
-  isRefusal: (error) => refusingNumbers.includes((error as MysqlError).errno ?? 0),
+  isRefusal: (error) => rowErrorNumbers.includes((error as MysqlError).errno ?? 0),
 })
 
 async function createPool(connector: SqlConnector, requestTimeoutMs: number): Promise<SqlPool> {
@@ -37,7 +40,8 @@ async function createPool(connector: SqlConnector, requestTimeoutMs: number): Pr
     ...(database === undefined ? {} : { database }),
     ...(ssl === undefined ? {} : { ssl }),
   })
-  // A connection that breaks is replaced by the next one that is needed; what it was doing fails by itself.
+  // The pool replaces a broken connection when it needs one. The query on the broken connection rejects, so its error event needs
+  // no handling.
   pool.on('connection', (connection) => void connection.on('error', () => {}))
   return {
     connect: async () => connectionOf(await pool.getConnection(), requestTimeoutMs),
@@ -48,7 +52,7 @@ async function createPool(connector: SqlConnector, requestTimeoutMs: number): Pr
 
 function connectionOf(connection: PoolConnection, timeout: number): SqlConnection {
   return {
-    // With `query` values would be put into the text: `execute` sends them beside it.
+    // `execute` sends the values separately from the SQL text; `query` would insert them into it.
     run: async ({ texts, values }) => void (await connection.execute({ sql: texts.join('?'), timeout }, [...values])),
     begin: () => connection.beginTransaction(),
     commit: () => connection.commit(),

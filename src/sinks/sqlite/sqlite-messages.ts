@@ -1,12 +1,12 @@
-// What a sink and the thread of its SQLite file say to each other.
+// Messages between a sink and the thread that writes to its SQLite file.
 
 import type { WriteOutcome } from '../sink.ts'
 import type { SqlStatement } from '../sql/sql-entry.ts'
 
 export interface SqliteStart {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string
-  /** How long another process or shard may keep the file. */
+  /** Maximum wait for a lock of another process or shard. */
   readonly busyTimeoutMs: number
 }
 
@@ -21,10 +21,10 @@ export type SqliteRequest =
   | { readonly kind: 'check'; readonly id: number; readonly createTable: string | undefined }
   | { readonly kind: 'close' }
 
-export interface SqliteAnswer {
+export interface SqliteResponse {
   readonly id: number
   /** One for each statement. */
   readonly outcomes: readonly WriteOutcome[]
-  /** Of a check: why the file cannot be used. */
+  /** Result of a check: why the file cannot be used; undefined: it can. */
   readonly problem: string | undefined
 }

@@ -2,14 +2,14 @@
 // the next request.
 
 import { Worker } from 'node:worker_threads'
-import type { SqliteAnswer, SqliteRequest, SqliteStart } from './sqlite-messages.ts'
+import type { SqliteResponse, SqliteRequest, SqliteStart } from './sqlite-messages.ts'
 
 type Wanted = Extract<SqliteRequest, { id: number }>
 /** Without the number that the thread gives it. */
 export type SqliteWork = Wanted extends infer Request ? (Request extends Wanted ? Omit<Request, 'id'> : never) : never
 
 interface Waiting {
-  resolve(answer: SqliteAnswer): void
+  resolve(answer: SqliteResponse): void
   reject(error: Error): void
 }
 
@@ -58,9 +58,9 @@ export class SqliteThread {
   }
 
   /** Requests are done one after the other. Rejects where the thread fails. */
-  ask(work: SqliteWork): Promise<SqliteAnswer> {
+  ask(work: SqliteWork): Promise<SqliteResponse> {
     const id = ++this.#lastId
-    const { promise, resolve, reject } = Promise.withResolvers<SqliteAnswer>()
+    const { promise, resolve, reject } = Promise.withResolvers<SqliteResponse>()
     this.#waiting.set(id, { resolve, reject })
     this.#thread().postMessage({ ...work, id })
     return promise
@@ -80,7 +80,7 @@ export class SqliteThread {
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
     })
     let why = 'the thread of the file has ended'
-    worker.on('message', (answer: SqliteAnswer) => {
+    worker.on('message', (answer: SqliteResponse) => {
       this.#waiting.get(answer.id)?.resolve(answer)
       this.#waiting.delete(answer.id)
     })

@@ -1,19 +1,21 @@
-// The thread of one SQLite file in one shard: SQLite works synchronously and waits for the disk, which a shard must not do.
+// A thread that writes to one SQLite file for one shard. SQLite blocks its thread while it waits for the disk, and a shard must
+// not be blocked.
 
 import { closeSync, constants, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { WriteOutcome } from '../sink.ts'
-import type { SqliteAnswer, SqliteRequest, SqliteStart } from './sqlite-messages.ts'
+import type { SqliteResponse, SqliteRequest, SqliteStart } from './sqlite-messages.ts'
 
-/** Rows name clients and what they say: for the owner alone. */
+/** Rows can contain client IDs and payloads, so only the system user of the broker may read the file. */
 const fileMode = 0o600
 const directoryMode = 0o700
 const maxStatements = 64
-/** Low bytes of result codes: the row is too large, breaks a constraint, has a value of a wrong type, or too many values. */
-const refusingCodes = new Set([18, 19, 20, 25])
-const codeMask = 0xff
+/** Primary result codes for a row that is refused for good: TOOBIG, CONSTRAINT, MISMATCH and RANGE. */
+const rowErrorCodes = new Set([18, 19, 20, 25])
+/** The low byte of an extended result code is the primary one. */
+const primaryCodeMask = 0xff
 const done: WriteOutcome = { outcome: 'done' }
 
 interface SqliteError extends Error {
@@ -31,7 +33,7 @@ class SqliteFile {
     this.#start = start
   }
 
-  /** All rows in one transaction. A row that is refused does not undo the others. */
+  /** Writes all rows in one transaction. If a row is refused, the others are written. */
   write({ statements, createTable }: Extract<SqliteRequest, { kind: 'write' }>): readonly WriteOutcome[] {
     try {
       const database = this.#open(createTable)
@@ -58,7 +60,7 @@ class SqliteFile {
   close(): void {
     this.#statements.clear()
     this.#created.clear()
-    // A transaction that is open is undone.
+    // An open transaction is rolled back.
     this.#database?.close()
     this.#database = undefined
   }
@@ -69,7 +71,7 @@ class SqliteFile {
       mkdirSync(dirname(path), { recursive: true, mode: directoryMode })
       closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, fileMode))
       this.#database = new DatabaseSync(path, { timeout: busyTimeoutMs })
-      // A row that counts as written outlives a power cut. Readers and other shards are not kept out.
+      // FULL: a committed row survives a power cut. WAL: readers and the threads of other shards are not blocked.
       this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
     }
     if (createTable !== undefined && !this.#created.has(createTable)) {
@@ -79,14 +81,14 @@ class SqliteFile {
     return this.#database
   }
 
-  /** Throws what concerns the file and not the row. */
+  /** Runs one statement. Throws if the cause is the file and not the row. */
   #run(database: DatabaseSync, sql: string, values: SqliteRequestValues): WriteOutcome {
     try {
       this.#statement(database, sql).run(...values.map((value) => (typeof value === 'boolean' ? Number(value) : value)))
       return done
     } catch (error) {
       const { errcode = 0 } = error as SqliteError
-      if (!refusingCodes.has(errcode & codeMask) || !database.isTransaction) throw error
+      if (!rowErrorCodes.has(errcode & primaryCodeMask) || !database.isTransaction) throw error
       return { outcome: 'refused', why: textOf(error) }
     }
   }
@@ -116,9 +118,9 @@ port?.on('message', (request: SqliteRequest) => {
     return port.close()
   }
   const { id } = request
-  const answer: SqliteAnswer =
+  const response: SqliteResponse =
     request.kind === 'write'
       ? { id, outcomes: file.write(request), problem: undefined }
       : { id, outcomes: [], problem: file.check(request.createTable) }
-  port.postMessage(answer)
+  port.postMessage(response)
 })

@@ -26,7 +26,7 @@ export interface RecoveredTable {
   /** The content of a table file that LevelDB can read. */
   readonly content: Buffer
   readonly blockCount: number
-  /** All data blocks exist: the last one is followed by a valid block of another kind. */
+  /** No data block is missing: a valid block of another kind follows the last one. */
   readonly isWhole: boolean
 }
 
@@ -48,7 +48,7 @@ export function recoverTable(table: Buffer): RecoveredTable | undefined {
     end = block.offset + block.bytes + trailerBytes
   }
   if (blocks.length === 0) return undefined
-  const content = Buffer.concat([table.subarray(0, end), ...indexOf(blocks, end)])
+  const content = Buffer.concat([table.subarray(0, end), ...indexAndFooterOf(blocks, end)])
   return { content, blockCount: blocks.length, isWhole: endOfChecked(table, end) !== undefined }
 }
 
@@ -58,17 +58,18 @@ export function recoverTable(table: Buffer): RecoveredTable | undefined {
  */
 function dataBlockAt(table: Buffer, offset: number, previous: Buffer | undefined): Block | undefined {
   const plainEnd = endOfPlainBlock(table, offset)
-  if (plainEnd !== undefined && isSound(table, offset, plainEnd, compression.none)) {
+  if (plainEnd !== undefined && hasValidTrailer(table, offset, plainEnd, compression.none)) {
     const lastKey = lastKeyIn(table.subarray(offset, plainEnd), previous)
     return lastKey && { offset, bytes: plainEnd - offset, lastKey }
   }
   const unsnapped = unsnapFrom(table, offset, (table.length - offset) * largestExpansion)
-  if (unsnapped === undefined || !isSound(table, offset, unsnapped.end, compression.snappy)) return undefined
+  if (unsnapped === undefined || !hasValidTrailer(table, offset, unsnapped.end, compression.snappy)) return undefined
   const lastKey = lastKeyIn(unsnapped.output, previous)
   return lastKey && { offset, bytes: unsnapped.end - offset, lastKey }
 }
 
-function isSound(table: Buffer, offset: number, end: number, compressedBy: number): boolean {
+/** Returns whether the block ends with a valid trailer: the compression (one byte) and the checksum. */
+function hasValidTrailer(table: Buffer, offset: number, end: number, compressedBy: number): boolean {
   if (end + trailerBytes > table.length || table[end] !== compressedBy) return false
   return maskedCrc32c(table, offset, end + 1) === table.readUInt32LE(end + 1)
 }
@@ -99,7 +100,7 @@ interface Entry {
   readonly next: number
 }
 
-/** Shared varint, unshared varint, value length varint, rest of the key, value. */
+/** An entry: bytes shared with the previous key, bytes not shared, bytes of the value (three varints), the rest of the key, the value. */
 function entryAt(block: Buffer, at: number): Entry | undefined {
   const shared = varintAt(block, at)
   const unshared = shared && varintAt(block, shared.next)
@@ -110,14 +111,17 @@ function entryAt(block: Buffer, at: number): Entry | undefined {
   return next > block.length ? undefined : { shared: shared.value, keyAt: valueBytes.next, valueAt, next }
 }
 
-/** Returns the last key. Undefined if this is not a block of ordered records: the values of an index block have no checksum of Godwit. */
+/**
+ * Returns the last key of a data block. Undefined if its keys are not in order, or if none of its values has a checksum of Godwit: then
+ * it is an index block.
+ */
 function lastKeyIn(block: Buffer, previous: Buffer | undefined): Buffer | undefined {
   if (block.length < 4) return undefined
   const end = block.length - 4 * (1 + block.readUInt32LE(block.length - 4))
   let key = Buffer.alloc(0)
   let last = previous
   let puts = 0
-  let goodPuts = 0
+  let validPuts = 0
   for (let at = 0; at < end;) {
     const entry = entryAt(block, at)
     if (entry === undefined || entry.shared > key.length) return undefined
@@ -126,11 +130,11 @@ function lastKeyIn(block: Buffer, previous: Buffer | undefined): Buffer | undefi
     last = key
     if (isPut(key)) {
       puts += 1
-      if (hasChecksum(key, block.subarray(entry.valueAt, entry.next))) goodPuts += 1
+      if (hasChecksum(key, block.subarray(entry.valueAt, entry.next))) validPuts += 1
     }
     at = entry.next
   }
-  return goodPuts > 0 || puts === 0 ? last : undefined
+  return validPuts > 0 || puts === 0 ? last : undefined
 }
 
 /** The order of LevelDB: by key, and for equal keys the newest first. */
@@ -141,7 +145,7 @@ function compareKeys(one: Buffer, other: Buffer): number {
   return difference === 0n ? 0 : difference > 0n ? 1 : -1
 }
 
-/** A deletion has 0 there. */
+/** Returns whether the entry is a value: the tag of a deletion has 0 in place of 1. */
 function isPut(key: Buffer): boolean {
   return key[key.length - tagBytes] === 1
 }
@@ -156,8 +160,8 @@ function hasChecksum(key: Buffer, value: Buffer): boolean {
   }
 }
 
-/** Returns what follows the data blocks; it starts at `at`. */
-function indexOf(blocks: readonly Block[], at: number): Buffer[] {
+/** Returns the meta index, the index and the footer of a table whose data blocks end at `at`. */
+function indexAndFooterOf(blocks: readonly Block[], at: number): Buffer[] {
   const metaIndex = blockOf([])
   const index = blockOf(blocks.map(({ lastKey, offset, bytes }) => [lastKey, handleOf(offset, bytes)]))
   const metaIndexHandle = handleOf(at, metaIndex.length - trailerBytes)

@@ -1,8 +1,8 @@
-// Verifies certificates of clients against the authorities of the listener (RFC 5280 6). OpenSSL does this for TLS;
-// Node does not offer it separately. Anything unknown is rejected.
+// Verifies client certificates against the authorities of the listener (RFC 5280, section 6). OpenSSL does this within TLS, but Node
+// does not offer it separately. A certificate with anything that this code does not know is rejected.
 
 import { X509Certificate } from 'node:crypto'
-import { contentOf, derTags, insideOf, MalformedDer, partsOf, sequenceIn } from '../der.ts'
+import { contentOf, derTags, contentBytes, MalformedDer, partsOf, sequenceIn } from '../der.ts'
 import { HandshakeFailure } from './alerts.ts'
 
 const maxChain = 8
@@ -23,16 +23,16 @@ const digitalSignature = 0x80
 const signsCertificates = 0x04
 
 interface Limits {
-  /** Number of intermediate authorities that may follow. */
+  /** Maximum number of intermediate authorities below this one. */
   readonly pathLength: number
-  /** First byte; undefined: any usage. */
+  /** First byte of the key usage bits; undefined: the key may be used for everything. */
   readonly keyUsage: number | undefined
 }
 
 export class ClientTrust {
   readonly #authorities: readonly X509Certificate[]
 
-  /** PEM. */
+  /** `authorities`: certificates in PEM. */
   constructor(authorities: Buffer | undefined) {
     const blocks = authorities?.toString('latin1').match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)
     this.#authorities = (blocks ?? []).map((block) => new X509Certificate(block))
@@ -41,23 +41,23 @@ export class ClientTrust {
   /**
    * Returns the client's certificate from a chain in DER, its own first. Throws HandshakeFailure if it is not trusted.
    */
-  verify(shown: readonly Buffer[], nowMs: number): X509Certificate {
-    const [own, ...others] = shown.map(readCertificate)
-    if (own === undefined) throw new HandshakeFailure('badCertificate', 'it shows no certificate')
+  verify(chain: readonly Buffer[], nowMs: number): X509Certificate {
+    const [own, ...others] = chain.map(readCertificate)
+    if (own === undefined) throw new HandshakeFailure('badCertificate', 'the client sent no certificate')
     expectGoodKey(own)
     if (own.keyUsage !== undefined && !own.keyUsage.some((use) => use === clientAuthentication || use === anyPurpose))
       throw new HandshakeFailure('unsupportedCertificate', 'its certificate is not one for clients')
     const { keyUsage } = limitsOf(own)
     if (keyUsage !== undefined && (keyUsage & digitalSignature) === 0)
       throw new HandshakeFailure('unsupportedCertificate', 'the key of its certificate may not sign')
-    this.#follow(own, others, nowMs)
+    this.#verifyChain(own, others, nowMs)
     return own
   }
 
-  #follow(own: X509Certificate, others: X509Certificate[], nowMs: number): void {
+  #verifyChain(own: X509Certificate, others: X509Certificate[], nowMs: number): void {
     let current = own
     for (let between = 0; between < maxChain; between += 1) {
-      expectInForce(current, nowMs)
+      expectValidAt(current, nowMs)
       if (this.#authorities.some(({ raw }) => raw.equals(current.raw))) return
       expectGoodSignature(current)
       const anchor = this.#authorities.find((authority) => isIssuer(authority, current))
@@ -88,20 +88,23 @@ function isIssuer(authority: X509Certificate, certificate: X509Certificate): boo
   try {
     return certificate.checkIssued(authority) && certificate.verify(authority.publicKey)
   } catch {
-    // OpenSSL cannot use the key, so it has signed nothing valid.
+    // OpenSSL cannot use the key, so the key has signed nothing that is valid.
     return false
   }
 }
 
 /** `between`: number of authorities between it and the client's certificate. */
 function expectAuthority(authority: X509Certificate, between: number, nowMs: number): void {
-  expectInForce(authority, nowMs)
+  expectValidAt(authority, nowMs)
   const { pathLength, keyUsage } = limitsOf(authority)
   if (!authority.ca || between > pathLength || (keyUsage !== undefined && (keyUsage & signsCertificates) === 0))
-    throw new HandshakeFailure('badCertificate', 'its certificate is signed by one that is no authority for it')
+    throw new HandshakeFailure(
+      'badCertificate',
+      'an issuer in its chain is not an authority, or may not issue this certificate',
+    )
 }
 
-function expectInForce({ validFromDate, validToDate }: X509Certificate, nowMs: number): void {
+function expectValidAt({ validFromDate, validToDate }: X509Certificate, nowMs: number): void {
   if (nowMs < validFromDate.getTime() || nowMs > validToDate.getTime())
     throw new HandshakeFailure('certificateExpired', 'its certificate has expired or is not valid yet')
 }
@@ -138,15 +141,15 @@ function limitsOf(certificate: X509Certificate): Limits {
 
 function readLimits(der: Buffer): Limits {
   const [signed] = partsOf(sequenceIn(der))
-  const wrapped = partsOf(contentOf(signed, derTags.sequence)).find(({ tag }) => tag === derTags.third)
+  const extensions = partsOf(contentOf(signed, derTags.sequence)).find(({ tag }) => tag === derTags.context3)
   let limits: Limits = { pathLength: maxChain, keyUsage: undefined }
-  if (wrapped === undefined) return limits
-  for (const extension of partsOf(sequenceIn(insideOf(wrapped)))) {
+  if (extensions === undefined) return limits
+  for (const extension of partsOf(sequenceIn(contentBytes(extensions)))) {
     const [identifier, ...rest] = partsOf(contentOf(extension, derTags.sequence))
     const id = contentOf(identifier, derTags.identifier).toString('hex')
     const value = contentOf(rest.at(-1), derTags.bytes)
     if (rest[0]?.tag === derTags.boolean && !understood.includes(id))
-      throw new MalformedDer('a critical extension is not known here')
+      throw new MalformedDer('it has an unknown critical extension')
     if (id === extensionIds.basicConstraints) limits = { ...limits, pathLength: pathLengthIn(value) }
     // The first byte of a bit string is the number of unused bits in the last byte.
     if (id === extensionIds.keyUsage)
@@ -158,6 +161,6 @@ function readLimits(der: Buffer): Limits {
 function pathLengthIn(value: Buffer): number {
   const length = partsOf(sequenceIn(value)).find(({ tag }) => tag === derTags.integer)
   if (length === undefined) return maxChain
-  const [first = 0, ...others] = insideOf(length)
+  const [first = 0, ...others] = contentBytes(length)
   return others.length > 0 ? maxChain : first
 }

@@ -261,7 +261,7 @@ for (const [what, words, hint] of [
   ['an unknown command', ['statsu'], /Did you mean status\?/],
   ['an unknown word of a group', ['api', 'cal'], /Did you mean call\?/],
   ['an unknown option', ['status', '--jsn'], /Did you mean --json\?/],
-  ['a URL that is none', ['status', '--url', 'localhost:8081'], /give a URL like http:/],
+  ['a URL that is none', ['status', '--url', 'localhost:8081'], /use a URL such as http:/],
   ['a name without a URL', ['status', '--username', 'admin'], /--url URL/],
   ['a password without a user', ['status', '--url', 'http://127.0.0.1:1', '--password-stdin'], /needs --username/],
   [

@@ -199,9 +199,9 @@ class BlackHole {
     if (leastMs > 0 && (ageMs ?? 0) < leastMs)
       this.#fault(`oldest_age ${ageMs} ms, but one waits for ${askedAtMs - oldestAtMs} ms`)
     // On a machine that is busy, the service was behind before it vanished.
-    const mostMs = saidAtMs - Math.min(this.#hiddenAtMs, this.#oldestBeforeMs, saidAtMs) + this.#toleranceMs
-    if (ageMs !== null && ageMs > mostMs)
-      this.#fault(`oldest_age ${ageMs} ms, but nothing waits for more than ${mostMs} ms`)
+    const maxMs = saidAtMs - Math.min(this.#hiddenAtMs, this.#oldestBeforeMs, saidAtMs) + this.#toleranceMs
+    if (ageMs !== null && ageMs > maxMs)
+      this.#fault(`oldest_age ${ageMs} ms, but nothing waits for more than ${maxMs} ms`)
   }
 
   #oldestOf(numbers: readonly number[]): number {
@@ -249,8 +249,8 @@ class BlackHole {
       this.#fault(`${lost.length} acknowledged messages are lost, such as ${lost.slice(0, 5).join(', ')}`)
     const repeated = arrived.length - different.size
     // What was on its way as the service vanished, and as it came back.
-    const mostRepeated = this.#sink.tellsRepeats ? 0 : 2 * this.#sink.window
-    if (repeated > mostRepeated) this.#fault(`${repeated} are there twice, and at most ${mostRepeated} can be`)
+    const maxRepeated = this.#sink.tellsRepeats ? 0 : 2 * this.#sink.window
+    if (repeated > maxRepeated) this.#fault(`${repeated} are there twice, and at most ${maxRepeated} can be`)
     return {
       faults: this.#faults,
       acknowledged: acknowledged.size,

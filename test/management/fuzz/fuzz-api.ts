@@ -51,7 +51,7 @@ export interface ApiFuzzOutcome {
   /** What must not have been, a sentence each; the first of a kind. */
   readonly faults: readonly string[]
   readonly roundTrips: number
-  readonly longestRoundTripMs: number
+  readonly maxRoundTripMs: number
   /** `before` the first request; at the end of the first third; at the end. */
   readonly residentMib: { readonly before: number; readonly warm: number; readonly after: number }
 }

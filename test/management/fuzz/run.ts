@@ -35,12 +35,10 @@ try {
     restSeconds,
     tell: (line) => console.log(line),
   })
-  const { requests, statuses, faults, roundTrips, longestRoundTripMs, residentMib } = outcome
+  const { requests, statuses, faults, roundTrips, maxRoundTripMs, residentMib } = outcome
   const counts = [...statuses].toSorted(([one], [other]) => one - other).map(([status, count]) => `${status}: ${count}`)
   console.log(`${requests} requests (${counts.join(', ')}), ${faults.length} faults`)
-  console.log(
-    `the healthy client was served ${roundTrips} times, after ${longestRoundTripMs.toFixed(0)} ms at the latest`,
-  )
+  console.log(`the healthy client was served ${roundTrips} times, after ${maxRoundTripMs.toFixed(0)} ms at the latest`)
   const { before, warm, after } = residentMib
   console.log(`${before.toFixed(1)} MiB before, ${warm.toFixed(1)} MiB when warm, ${after.toFixed(1)} MiB after`)
   if (faults.length > 0) process.exitCode = 1

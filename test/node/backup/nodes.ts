@@ -86,7 +86,7 @@ export async function contentsOf(path: string, filename: string): Promise<Record
   for await (const member of archiveMembers(only(packed), folder)) {
     if (member.name === 'META.hocon') continue
     const lines: string[] = []
-    for await (const some of linesOf(member.content(), { name: member.name, mostBytes: 1_048_576 })) lines.push(...some)
+    for await (const some of linesOf(member.content(), { name: member.name, maxBytes: 1_048_576 })) lines.push(...some)
     contents[member.name] = member.name.startsWith('tables/') ? lines.toSorted() : lines
   }
   return contents

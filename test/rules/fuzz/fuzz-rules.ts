@@ -32,7 +32,7 @@ export interface FuzzTally {
 }
 
 /** An evaluation that takes longer is a failure. The limits stop the slowest one after a fraction of it. */
-const longestMs = 10_000
+const maxMs = 10_000
 
 /** Runs `count` rules. Throws for anything that is not a result or an error of this module. */
 export function fuzzRules(count: number, seed: number): FuzzTally {
@@ -61,7 +61,7 @@ function runOne(sql: string, random: Random, tally: FuzzTally): void {
   else evaluate(rule, random, tally)
   const ms = threadMs() - startMs
   if (ms > tally.slowest.ms) tally.slowest = { ms, sql }
-  assert.ok(ms < longestMs, `${ms} ms: ${sql}`)
+  assert.ok(ms < maxMs, `${ms} ms: ${sql}`)
 }
 
 function compile(sql: string): CompiledRule | undefined {

@@ -52,7 +52,7 @@ export function faultOf(type: SchemaType, source: string): string {
 }
 
 /** Generous for a slow machine; what is not bounded takes hours or gigabytes. */
-const longestMs = 3_000
+const maxMs = 3_000
 
 /** Runs hostile work: it must end soon, and may fail only as a rule does. */
 export function endsSoon(work: () => string, expected: RegExp): void {
@@ -60,5 +60,5 @@ export function endsSoon(work: () => string, expected: RegExp): void {
   const value = work()
   assert.match(value, expected)
   const tookMs = threadMs() - startMs
-  assert.ok(tookMs < longestMs, `${Math.round(tookMs)} ms`)
+  assert.ok(tookMs < maxMs, `${Math.round(tookMs)} ms`)
 }

@@ -1,14 +1,14 @@
-// Messages to `$delayed/{n}/topic` that are not published yet.
+// Commands for delayed messages: publications to `$delayed/<seconds>/<topic>` whose time has not come.
 
 import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
 
 export const delayedCommands: readonly CtlCommand[] = [
   {
     name: 'delayed list',
-    description: 'delayed messages',
+    description: 'list delayed messages',
     options: [
-      { flags: '--page <number>', description: 'from 1 on' },
-      { flags: '--limit <number>', description: 'rows of a page' },
+      { flags: '--page <number>', description: 'number of the page, from 1' },
+      { flags: '--limit <number>', description: 'rows per page' },
     ],
     run: ({ client, options: { page, limit } }) =>
       shown(
@@ -26,7 +26,7 @@ export const delayedCommands: readonly CtlCommand[] = [
   },
   {
     name: 'delayed show',
-    description: 'a delayed message with its payload',
+    description: 'show a delayed message with its payload',
     arguments: ['<node>', '<msgid>'],
     run: ({ client, operands: [node = '', msgid = ''] }) =>
       shown(client.get_delayed_message({ params: { node, msgid } }), (thing) => ({ thing })),

@@ -5,7 +5,7 @@
 // The broker chooses packet identifiers and skips those whose slot is occupied, so two never share a slot. The number of slots
 // doubles when more than half are occupied. Identifiers that differ modulo n also differ modulo 2n, so none collide then.
 //
-// The identifier of a message that was abandoned before the client acknowledged it is skipped as well, until the client does.
+// The identifier of an abandoned message is skipped as well, until the client acknowledges the message.
 
 import { assert, failedAssertion, type PacketId } from '../../../protocol/index.ts'
 
@@ -15,7 +15,7 @@ const allPacketIds = 65_536
 export interface InFlight {
   packetId: PacketId
   sendOrder: number
-  /** Its memory. Within the window it changes only through `lighten`. */
+  /** Memory of the delivery, in bytes. While it is in the window, call `releaseMemory` before a change. */
   heldBytes: number
 }
 
@@ -38,16 +38,16 @@ export class InflightWindow<D extends InFlight> {
     return this.#count
   }
 
-  /** Memory of its deliveries. */
+  /** Memory of all deliveries in the window. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Assigns a packet identifier that no delivery in flight has. */
+  /** Adds a delivery, and returns a packet identifier that no delivery in flight and no abandoned message has. */
   add(delivery: D): PacketId {
-    assert(this.#count < this.#largestId, 'every packet id is in flight')
+    assert(this.#count < this.#largestId, 'every packet identifier is in flight')
     if (this.#count * 2 >= this.#slots.length) this.#grow()
-    if (this.#abandoned !== undefined) this.#keepAtMost(this.#abandoned, this.#largestId - this.#count - 1)
+    if (this.#abandoned !== undefined) this.#dropOldest(this.#abandoned, this.#largestId - this.#count - 1)
     const mask = this.#slots.length - 1
     let packetId = this.#lastId
     do {
@@ -60,10 +60,10 @@ export class InflightWindow<D extends InFlight> {
 
   /** Adds a delivery that had its packet identifier before a restart. */
   addWithId(delivery: D, packetId: PacketId): void {
-    if (this.get(packetId) !== undefined) throw failedAssertion(`packet id ${packetId} is in flight already`)
+    if (this.get(packetId) !== undefined) throw failedAssertion(`packet identifier ${packetId} is in flight already`)
     while (this.#slots[packetId & (this.#slots.length - 1)] !== undefined) this.#grow()
     this.#put(delivery, packetId)
-    this.#countOnFrom(packetId)
+    this.#continueAfter(packetId)
   }
 
   /**
@@ -75,24 +75,26 @@ export class InflightWindow<D extends InFlight> {
     this.restoreAbandoned(delivery.packetId)
   }
 
-  /** Does the same after a restart. If a client left thousands unacknowledged, only the last of them are kept. */
+  /**
+   * Adds an abandoned packet identifier, also one that was stored before a restart. At most a quarter of all identifiers are
+   * skipped: beyond that, the oldest are used again.
+   */
   restoreAbandoned(packetId: PacketId): void {
     this.#abandoned ??= new Set()
     this.#abandoned.add(packetId)
-    // The other identifiers remain available in any slots.
-    this.#keepAtMost(this.#abandoned, this.#largestId >> 2)
+    this.#dropOldest(this.#abandoned, this.#largestId >> 2)
   }
 
   isAbandoned(packetId: PacketId): boolean {
     return this.#abandoned?.has(packetId) === true
   }
 
-  /** The client acknowledged it. Returns true if it was abandoned. */
+  /** The client acknowledged the packet identifier. Returns true if it was abandoned. */
   releaseAbandoned(packetId: PacketId): boolean {
     return this.#abandoned?.delete(packetId) === true
   }
 
-  /** A delivery with a packet identifier from before a restart is sent in its order, which may be after new ones. */
+  /** Gives the delivery the next place in the send order: a delivery from before a restart is sent after newer ones. */
   noteSent(delivery: D): void {
     delivery.sendOrder = ++this.#sendOrder
   }
@@ -104,37 +106,39 @@ export class InflightWindow<D extends InFlight> {
 
   remove(delivery: D): void {
     const slot = delivery.packetId & (this.#slots.length - 1)
-    if (this.#slots[slot] !== delivery) throw failedAssertion(`packet id ${delivery.packetId} was never in flight`)
+    if (this.#slots[slot] !== delivery)
+      throw failedAssertion(`packet identifier ${delivery.packetId} was never in flight`)
     this.#slots[slot] = undefined
     this.#count--
     this.#bytes -= delivery.heldBytes
   }
 
-  /** Its message is removed, its slot stays. Called before its `heldBytes` change. */
-  lighten(delivery: D): void {
+  /** Stops counting the memory of a delivery whose message is removed from memory. It keeps its slot. Call before `heldBytes` changes. */
+  releaseMemory(delivery: D): void {
     if (this.get(delivery.packetId) === delivery) this.#bytes -= delivery.heldBytes
   }
 
-  /** In no order. */
+  /** Calls `visit` for each delivery, in no particular order. */
   forEach(visit: (delivery: D) => void): void {
     for (const delivery of this.#slots) if (delivery !== undefined) visit(delivery)
   }
 
-  /** In the order of their first transmission; those not sent yet are at the place where they were restored. */
+  /** Returns the deliveries in the order in which they were sent, or were added if they have not been sent. */
   inSendOrder(): D[] {
     return this.#slots.filter((delivery) => delivery !== undefined).sort((a, b) => a.sendOrder - b.sendOrder)
   }
 
   /**
-   * Skips identifiers just above the counter: when freed, they would be used at once, and a second acknowledgement of a
-   * repeated packet would be taken for the new message's.
+   * Continues the counter after `packetId`, if that is ahead of it by less than half of all identifiers. Otherwise a restored
+   * identifier would be assigned again as soon as it is free, and a second acknowledgement of the repeated packet would be taken
+   * for that of the new message.
    */
-  #countOnFrom(packetId: PacketId): void {
+  #continueAfter(packetId: PacketId): void {
     const ahead = (packetId - this.#lastId + this.#largestId) % this.#largestId
     if (ahead * 2 < this.#largestId) this.#lastId = packetId
   }
 
-  #keepAtMost(abandoned: Set<PacketId>, most: number): void {
+  #dropOldest(abandoned: Set<PacketId>, most: number): void {
     for (const oldest of abandoned) {
       if (abandoned.size <= most) return
       abandoned.delete(oldest)

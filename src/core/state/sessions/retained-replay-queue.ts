@@ -36,7 +36,7 @@ export interface RetainedReplay {
 }
 
 /** Entries of completed replays are removed when there are this many more of them than of the others. */
-const mostEmptyPlaces = 1_024
+const maxEmptyPlaces = 1_024
 
 export class RetainedReplayQueue {
   /** Dropped replays stay in their places until their turn. */
@@ -53,7 +53,7 @@ export class RetainedReplayQueue {
 
   add(scan: RetainedReplay): void {
     const { filter } = scan
-    if (this.#inOrder.length > 2 * this.#count + mostEmptyPlaces) this.#closeUp()
+    if (this.#inOrder.length > 2 * this.#count + maxEmptyPlaces) this.#closeUp()
     this.#count += 1
     this.#inOrder.push(scan)
     const known = this.#byFilter.get(filter)

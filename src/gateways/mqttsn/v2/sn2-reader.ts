@@ -4,7 +4,7 @@
 import type { QoS } from '../../../protocol/index.ts'
 import type { ConnectOptions, SnFlags, SnRequest, SubscriptionOptions, TopicKind } from '../packets.ts'
 import { textOf } from '../read-packet.ts'
-import { Fields } from './sn2-fields.ts'
+import { FieldReader } from './sn2-field-reader.ts'
 import { sn2PacketTypes, sn2ReasonCodes, sn2TopicTypes } from './sn2-packet-types.ts'
 
 const longLength = 0x01
@@ -19,12 +19,12 @@ export function readSn2Packet(datagram: Buffer): SnRequest | undefined {
   const length = isLong ? datagram.readUInt16BE(1) : datagram.readUInt8(0)
   if (length !== datagram.length) return undefined
   const typeAt = isLong ? 3 : 1
-  const fields = new Fields(datagram.subarray(typeAt + 1))
+  const fields = new FieldReader(datagram.subarray(typeAt + 1))
   const request = readBody(datagram.readUInt8(typeAt), fields)
-  return fields.isBroken ? undefined : request
+  return fields.isTruncated ? undefined : request
 }
 
-function readBody(type: number, fields: Fields): SnRequest | undefined {
+function readBody(type: number, fields: FieldReader): SnRequest | undefined {
   switch (type) {
     case sn2PacketTypes.searchgw:
       return { type: 'searchgw', radius: 0 }
@@ -61,12 +61,12 @@ function readBody(type: number, fields: Fields): SnRequest | undefined {
   }
 }
 
-function atEnd(fields: Fields, request: SnRequest): SnRequest | undefined {
-  return fields.left === 0 ? request : undefined
+function atEnd(fields: FieldReader, request: SnRequest): SnRequest | undefined {
+  return fields.remaining === 0 ? request : undefined
 }
 
 /** [3.1] */
-function readConnect(fields: Fields): SnRequest | undefined {
+function readConnect(fields: FieldReader): SnRequest | undefined {
   const flags = fields.uint8()
   const willFlags = (flags & 0x02) === 0 ? undefined : fields.uint8()
   const messageId = fields.uint16()
@@ -93,7 +93,7 @@ function readConnect(fields: Fields): SnRequest | undefined {
   return { type: 'connect', flags: asked, protocolId, durationSeconds, clientId, options }
 }
 
-function readWill(octet: number, fields: Fields): ConnectOptions['will'] {
+function readWill(octet: number, fields: FieldReader): ConnectOptions['will'] {
   const qos = (octet >> 2) & 3
   const topicKind = (octet & 3) as TopicKind
   const idOrLength = fields.uint16()
@@ -106,16 +106,16 @@ function readWill(octet: number, fields: Fields): ConnectOptions['will'] {
 }
 
 /** [4.11.1.2] User name and password; other methods are refused. Undefined: malformed. */
-function readCredentials(fields: Fields): Pick<ConnectOptions, 'username' | 'password' | 'problem'> | undefined {
+function readCredentials(fields: FieldReader): Pick<ConnectOptions, 'username' | 'password' | 'problem'> | undefined {
   const method = textOf(fields.bytes(fields.uint8()))
-  const data = new Fields(fields.bytes(fields.uint16()))
+  const data = new FieldReader(fields.bytes(fields.uint16()))
   if (method !== basicMethod) return { problem: sn2ReasonCodes.badAuthenticationMethod }
   const username = textOf(data.bytes(data.uint16()))
   const password = data.bytes(data.uint16()).toString('base64')
-  return data.isBroken || data.left > 0 || username === undefined ? undefined : { username, password }
+  return data.isTruncated || data.remaining > 0 || username === undefined ? undefined : { username, password }
 }
 
-function readRegister(fields: Fields): SnRequest | undefined {
+function readRegister(fields: FieldReader): SnRequest | undefined {
   const flags = fields.uint8()
   const messageId = fields.uint16()
   const topic = textOf(fields.rest())
@@ -124,7 +124,7 @@ function readRegister(fields: Fields): SnRequest | undefined {
 }
 
 /** The alias is that of the REGISTER with this ID. */
-function readRegack(fields: Fields): SnRequest | undefined {
+function readRegack(fields: FieldReader): SnRequest | undefined {
   const flags = fields.uint8()
   const messageId = fields.uint16()
   const returnCode = fields.reasonCode()
@@ -133,7 +133,7 @@ function readRegack(fields: Fields): SnRequest | undefined {
 }
 
 /** [3.6.1, 3.6.2, 3.6.3] */
-function readPublish(fields: Fields, isWithoutSession: boolean): SnRequest | undefined {
+function readPublish(fields: FieldReader, isWithoutSession: boolean): SnRequest | undefined {
   const octet = fields.uint8()
   const qos = (octet >> 5) & 3
   const topicKind = (octet & 3) as TopicKind
@@ -161,27 +161,27 @@ function readPublish(fields: Fields, isWithoutSession: boolean): SnRequest | und
   }
 }
 
-function readPuback(fields: Fields): SnRequest | undefined {
+function readPuback(fields: FieldReader): SnRequest | undefined {
   const messageId = fields.uint16()
   return atEnd(fields, { type: 'puback', topicId: 0, messageId, returnCode: fields.reasonCode() })
 }
 
 /** [4.3.4] With a failure it ends the delivery, as PUBACK does. */
-function readPubrec(fields: Fields): SnRequest | undefined {
+function readPubrec(fields: FieldReader): SnRequest | undefined {
   const messageId = fields.uint16()
   const returnCode = fields.reasonCode()
   if (returnCode < firstFailure) return atEnd(fields, { type: 'pubrec', messageId })
   return atEnd(fields, { type: 'puback', topicId: 0, messageId, returnCode })
 }
 
-function readAck(type: 'pubrel' | 'pubcomp', fields: Fields): SnRequest | undefined {
+function readAck(type: 'pubrel' | 'pubcomp', fields: FieldReader): SnRequest | undefined {
   const messageId = fields.uint16()
   fields.reasonCode()
   return atEnd(fields, { type, messageId })
 }
 
 /** [3.7, 3.9] */
-function readSubscription(type: 'subscribe' | 'unsubscribe', fields: Fields): SnRequest | undefined {
+function readSubscription(type: 'subscribe' | 'unsubscribe', fields: FieldReader): SnRequest | undefined {
   const octet = fields.uint8()
   const messageId = fields.uint16()
   const topicType = octet & 3
@@ -204,7 +204,7 @@ function readSubscription(type: 'subscribe' | 'unsubscribe', fields: Fields): Sn
 }
 
 /** [3.15] */
-function readSleep(fields: Fields): SnRequest | undefined {
+function readSleep(fields: FieldReader): SnRequest | undefined {
   const flags = fields.uint8()
   const messageId = fields.uint16()
   const durationSeconds = fields.uint32()
@@ -213,9 +213,9 @@ function readSleep(fields: Fields): SnRequest | undefined {
 }
 
 /** [3.13] */
-function readDisconnect(fields: Fields): SnRequest | undefined {
+function readDisconnect(fields: FieldReader): SnRequest | undefined {
   // Paho's clients leave out the flags where none is set.
-  const flags = fields.left === 0 ? 0 : fields.uint8()
+  const flags = fields.remaining === 0 ? 0 : fields.uint8()
   if ((flags & 0xf8) !== 0) return undefined
   if ((flags & 0x01) !== 0) fields.uint16()
   // In this order in the figure of the packet: reason code before session expiry [3.13.4, 3.13.5].

@@ -1,19 +1,19 @@
-// What an import does not take over: each reason once, with a number and an example, however large the file is.
+// Collects what an import skips. It stores a count and one example for each reason, so its memory does not depend on the file.
 
 const maxExampleCharacters = 100
 
-/** Counts by reason. */
-export class LeftOut {
+/** Skipped items, counted by reason. */
+export class SkippedItems {
   readonly #reasons = new Map<string, { count: number; readonly example: string }>()
 
-  /** `reason`: a plural noun with what is said of it. */
+  /** `reason` follows the count in a sentence: `messages whose topic is invalid`. */
   add(reason: string, example: string): void {
     const before = this.#reasons.get(reason)
     if (before === undefined) this.#reasons.set(reason, { count: 1, example: example.slice(0, maxExampleCharacters) })
     else before.count += 1
   }
 
-  /** A sentence for each reason. */
+  /** Returns a sentence for each reason: `3 messages whose topic is invalid, such as "a/+"`. */
   sentences(): string[] {
     return [...this.#reasons].map(
       ([reason, { count, example }]) => `${count} ${reason}, such as ${JSON.stringify(example)}`,
