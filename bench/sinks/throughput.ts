@@ -64,9 +64,10 @@ async function deliveredPerSecond(
     let publishedAtMs = NaN
     const done = Promise.all(each.map((one) => one.done)).then(() => (publishedAtMs = performance.now()))
     const limitMs = startedAtMs + 300_000
-    while ((await delivered()) < count) {
-      if (performance.now() > limitMs) throw new Error(`${await delivered()} of ${count} were delivered in time`)
-      await pause(20)
+    for (let counted = await delivered(); counted < count; counted = await delivered()) {
+      const nowMs = performance.now()
+      if (nowMs > limitMs) throw new Error(`${counted} of ${count} were delivered in time`)
+      await pause(pauseMs({ counted, missing: count - counted, passedMs: nowMs - startedAtMs }))
     }
     const seconds = (performance.now() - startedAtMs) / 1_000
     const microseconds = (((cpuSeconds(broker.pid) ?? NaN) - startedAtCpu) / count) * 1_000_000
@@ -75,6 +76,15 @@ async function deliveredPerSecond(
   } finally {
     await broker.stop()
   }
+}
+
+const minPauseMs = 20
+const maxPauseMs = 1_000
+
+/** Half of the time that the rest should take: counting takes time of the service, more with each row that is there. */
+function pauseMs({ counted, missing, passedMs }: Readonly<Record<'counted' | 'missing' | 'passedMs', number>>): number {
+  const restMs = counted === 0 ? 0 : (missing * passedMs) / counted
+  return Math.min(maxPauseMs, Math.max(minPauseMs, restMs / 2))
 }
 
 function rowOf(name: string, own: readonly number[], rates: readonly Rates[]): readonly string[] {
