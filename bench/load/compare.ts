@@ -2,10 +2,10 @@
 //
 //   npm run bench -- [--only p2p0,fanout] [--seconds 3] [--runs 3] [--other 'COMMAND with PORT and FOLDER']
 //
-// Without --other the other one is an installed mosquitto; where there is none, ours is measured alone. Absolute
-// figures are of this machine and this hour; the ratios are what can be compared.
+// Without --other the other one is an installed mosquitto; where there is none, ours is measured alone. Each figure is the median of the
+// runs, with the lowest and the highest. Absolute figures are of this machine and this hour; the ratios are what can be compared.
 
-import { loadavg } from 'node:os'
+import { cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { godwit, mosquitto, otherBroker, startBroker, type BrokerKind } from './brokers.ts'
 import { generateIdle, generateLoad, plainLoad } from './run-generator.ts'
@@ -38,6 +38,8 @@ const busyProcesses = loadavg()[0]
 if (busyProcesses > 0.7)
   console.error(`other programs are at work (load average ${number(busyProcesses, 1)}): expect odd figures`)
 
+const processors = cpus()
+console.log(`${processors.length} processors (${processors[0]?.model ?? 'unknown'}), Node ${process.version}`)
 const figures = new Map<string, Figure>()
 for (const name of options.only.split(',')) {
   const scenario = scenarios[name]
@@ -82,11 +84,17 @@ function note(figure: Omit<Figure, 'valuesByBroker'>, kind: BrokerKind, value: n
 function printFigures(): void {
   const heads = ['scenario', 'unit', ...brokers.map((broker) => broker.name), ...(other === undefined ? [] : ['ratio'])]
   const rows = [...figures.values()].map((figure) => {
-    const medians = brokers.map((broker) => median(figure.valuesByBroker.get(broker.name) ?? []))
-    const [mine, theirs] = medians
+    const runs = brokers.map((broker) => figure.valuesByBroker.get(broker.name) ?? [])
+    const [mine, theirs] = runs.map(median)
     const ratio = mine === undefined || theirs === undefined ? undefined : mine / theirs
-    const cells = [figure.scenario, figure.unit, ...medians.map((value) => number(value, figure.digits))]
+    const cells = [figure.scenario, figure.unit, ...runs.map((values) => spread(values, figure.digits))]
     return other === undefined ? cells : [...cells, `${number(ratio, 2)}x`]
   })
   printTable(heads, rows)
+}
+
+function spread(values: readonly number[], digits: number): string {
+  const middle = number(median(values), digits)
+  if (values.length < 2) return middle
+  return `${middle} (${number(Math.min(...values), digits)} to ${number(Math.max(...values), digits)})`
 }
