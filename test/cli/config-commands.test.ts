@@ -153,7 +153,7 @@ test('config check --json tells the same to programs', async (t) => {
   assert.equal(exitCode, 1)
   assert.equal(errors, '')
   const [fault] = JSON.parse(output).faults
-  const hint = 'the default is info where the console is a terminal, so that connections are shown; otherwise warn'
+  const hint = 'the default is info if the console is a terminal, so that connections are shown; otherwise warn'
   const message = '"loud" is not one of trace, debug, info, warn, error, fatal, or auto'
   assert.deepEqual(fault, { file, line: 2, column: 13, key: 'log.level', message, hint })
 

@@ -3,7 +3,7 @@
 
 import type { PlainPacket } from '../protocol/decoding.ts'
 import { encode, smallConnect } from '../protocol/decoding.ts'
-import { spoil } from '../protocol/fuzz/mutations.ts'
+import { mutate } from '../protocol/fuzz/mutations.ts'
 import type { Random } from '../protocol/fuzz/random.ts'
 import { malformedPackets } from '../protocol/malformed-packets.ts'
 import { namedPackets } from '../protocol/named-packets.ts'
@@ -47,7 +47,7 @@ export function fuzzSession(random: Random): FuzzSession {
   for (let step = 0; step < steps; step++) packets.push(...act(random, version))
   if (random.oneIn(4)) packets.push(encode({ type: 'disconnect', reasonCode: 0, properties: undefined }, version))
   const spoiled = packets.map((packet) =>
-    random.oneIn(8) ? spoil([packet, random.pick(corpora[version])], random) : packet,
+    random.oneIn(8) ? mutate([packet, random.pick(corpora[version])], random) : packet,
   )
   return {
     chunks: cut(Buffer.concat(shuffledSometimes(spoiled, random)), random),

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { ProtocolError, type ProtocolVersion, type Role, type UserProperties } from '../../src/protocol/index.ts'
 import { travellingPacket } from './arbitrary-packets.ts'
 import { decoderFor, encode, freshDecoder, plain, type PlainPacket } from './decoding.ts'
-import { spoil, withoutStackTraces } from './fuzz/mutations.ts'
+import { mutate, withoutStackTraces } from './fuzz/mutations.ts'
 import { Random } from './fuzz/random.ts'
 import { readByPeer, writeByPeer } from './mqtt-packet-peer.ts'
 import { namedPackets } from './named-packets.ts'
@@ -93,7 +93,7 @@ function compareSpoiledPackets(): void {
   for (let input = 0; input < inputs; input++) {
     const { bytes, version, role, packet } = random.pick(namedPackets)
     const isConnect = packet.type === 'connect'
-    const spoiled = spoil([bytes], random)
+    const spoiled = mutate([bytes], random)
     const ours = readByUs(spoiled, version, role, isConnect)
     if (ours === undefined) continue
     const said = ours.packet.type === 'connect' ? ours.packet.version : version

@@ -1,4 +1,5 @@
-// Topics and filters over a small alphabet, so that they meet: empty levels, $-levels and wildcards in every place.
+// Generates topics and filters with few different levels, so that they often match: also empty levels, levels that begin with $, and
+// wildcards at every level.
 
 import {
   parseTopicFilter,
@@ -14,13 +15,13 @@ const level = fc.constantFrom('a', 'b', '', '$', '$SYS', 'a level that is long e
 
 export function topicName(text: string): TopicName {
   const name = parseTopicName(text)
-  if (name === undefined) throw new Error(`'${text}' is no topic name`)
+  if (name === undefined) throw new Error(`'${text}' is not a topic name`)
   return name
 }
 
 export function topicFilter(text: string): TopicFilter {
   const filter = parseTopicFilter(text)
-  if (filter === undefined) throw new Error(`'${text}' is no topic filter`)
+  if (filter === undefined) throw new Error(`'${text}' is not a topic filter`)
   return filter
 }
 
@@ -38,7 +39,7 @@ export const topicFilters: fc.Arbitrary<TopicFilter> = fc
   .filter((text) => text !== '')
   .map(topicFilter)
 
-/** How to make a filter of a topic that it matches, so that subscriptions overlap: see `generalized`. */
+/** Parameters of `generalized`, which makes overlapping filters. */
 export const generalizations = fc.record({
   wild: fc.array(fc.boolean(), { minLength: 5, maxLength: 5 }),
   keptLevels: fc.option(fc.integer({ min: 0, max: 4 })),
@@ -46,7 +47,7 @@ export const generalizations = fc.record({
 })
 type Generalization = typeof generalizations extends fc.Arbitrary<infer G> ? G : never
 
-/** The topic with `+` in place of some levels, and `#` in place of all behind `keptLevels`. */
+/** Returns a filter that matches the topic: with `+` in place of the `wild` levels, and `#` in place of all levels after `keptLevels`. */
 export function generalized(topic: TopicName, { wild, keptLevels, isShared }: Generalization): TopicFilter {
   const levels = topic.split('/').map((level, at) => (wild[at] ? '+' : level))
   const filter = keptLevels === null ? levels : [...levels.slice(0, keptLevels), '#']

@@ -9,7 +9,7 @@ import { ProtocolError, type PacketDecoder, type ProtocolVersion, type Role } fr
 import { decoderFor, encode, freshDecoder, plain, type PlainPacket } from '../decoding.ts'
 import { malformedPackets } from '../malformed-packets.ts'
 import { namedPackets } from '../named-packets.ts'
-import { spoil, withoutStackTraces } from './mutations.ts'
+import { mutate, withoutStackTraces } from './mutations.ts'
 import { Random } from './random.ts'
 
 export interface FuzzTally {
@@ -36,7 +36,7 @@ function fuzzAll(inputs: number, seed: number): FuzzTally {
   try {
     for (; tally.inputs < inputs; tally.inputs++) {
       const corpus = random.pick(corpora)
-      const input = spoil(corpus.packets, random)
+      const input = mutate(corpus.packets, random)
       try {
         fuzzOne(corpus, input, random, tally, allocations)
       } catch (fault) {

@@ -1,11 +1,11 @@
-// Ways to spoil a packet.
+// Mutations of valid packets, for the fuzzing of decoders.
 
 import { frame } from '../bytes.ts'
 import type { Random } from './random.ts'
 
 type Mutation = (bytes: Buffer, random: Random, others: readonly Buffer[]) => Buffer
 
-/** Bytes at which something changes: lengths, flags, edges of UTF-8. */
+/** Bytes with a meaning in MQTT: ends of lengths, flags, topic characters, limits of UTF-8. */
 const interestingBytes = [
   0x00, 0x01, 0x02, 0x7f, 0x80, 0x81, 0xff, 0x23, 0x2b, 0x2f, 0x24, 0xc0, 0xed, 0xf4, 0x26, 0x0b,
 ]
@@ -54,24 +54,24 @@ const follow: Mutation = (bytes, random, others) => Buffer.concat([bytes, random
 
 const mutations = [flipBit, setByte, setByte, addToByte, cutOut, repeatPart, insert, truncate, splice, follow]
 
-/** What one of `packets` becomes after one mutation or up to four; mostly with its length put right again. */
-export function spoil(packets: readonly Buffer[], random: Random): Buffer {
+/** Returns one of `packets` after one to four mutations. Three of four results get a correct remaining length. */
+export function mutate(packets: readonly Buffer[], random: Random): Buffer {
   let bytes: Buffer = Buffer.from(random.pick(packets))
-  for (let left = random.oneIn(2) ? 1 : 1 + random.below(4); left > 0; left--) {
+  for (let remaining = random.oneIn(2) ? 1 : 1 + random.below(4); remaining > 0; remaining--) {
     if (bytes.length > 0) bytes = random.pick(mutations)(bytes, random, packets)
   }
-  return random.oneIn(4) ? bytes : withRightLength(bytes)
+  return random.oneIn(4) ? bytes : withCorrectLength(bytes)
 }
 
-/** So that what is wrong inside is not hidden behind a wrong length. */
-function withRightLength(bytes: Buffer): Buffer {
+/** Sets the remaining length, so that the decoder also reads what follows it. */
+function withCorrectLength(bytes: Buffer): Buffer {
   if (bytes.length < 2) return bytes
   let bodyStart = 1
   while (bodyStart < Math.min(bytes.length, 4) && bytes[bodyStart] >= 0x80) bodyStart++
   return frame(bytes[0], bytes.subarray(bodyStart + 1))
 }
 
-/** Most spoiled packets are refused by an error. To note where it was thrown takes longer than to decode the packet. */
+/** Runs `run` without stack traces: most mutated packets cause an error, and its stack trace takes longer than decoding. */
 export function withoutStackTraces<Result>(run: () => Result): Result {
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0
