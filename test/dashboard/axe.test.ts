@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { describe, test } from 'node:test'
-import type { Page } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 import { shared, type Scope } from '../e2e/godwit-process.ts'
 import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 import { assertQuiet, openAt, type OpenPage } from './browser.ts'
@@ -17,7 +17,7 @@ interface AxeResult {
 
 declare const window: { axe: { run(place: Document, options: object): Promise<AxeResult> } }
 
-/** Elements that pass a rule are not described, which takes half of the time. */
+/** Elements that pass a rule are not described. */
 const short = { resultTypes: ['violations'], selectors: false }
 
 /** Of WCAG 2.2 (2.5.8), off unless asked for: targets have 24 pixels, or so much space around. */
@@ -25,6 +25,57 @@ const options = { ...short, rules: { 'target-size': { enabled: true } } }
 
 /** The two themes differ in colors only: `light-dark()` in `dashboard/src/styles.css`. */
 const colorOptions = { ...short, runOnly: ['color-contrast', 'link-in-text-block'] }
+
+/** Requests of the API that a page waits for. */
+const unanswered = new WeakMap<Page, Set<Request>>()
+
+function watchRequests(page: Page): void {
+  const waiting = new Set<Request>()
+  unanswered.set(page, waiting)
+  page.on('request', (request) => {
+    if (new URL(request.url()).pathname.startsWith('/api/')) waiting.add(request)
+  })
+  for (const end of ['requestfinished', 'requestfailed'] as const) page.on(end, (request) => waiting.delete(request))
+}
+
+/** A page asks once it is painted, and some of what it shows asks for more. */
+async function untilAnswered(page: Page): Promise<void> {
+  const waiting = unanswered.get(page) ?? assert.fail('the requests of this page are not watched')
+  for (;;) {
+    await page.evaluate(async () => {
+      for (let frame = 0; frame < 2; frame++)
+        await new Promise<void>((resolve) => requestAnimationFrame(() => setTimeout(resolve)))
+    })
+    if (waiting.size === 0) return
+    const [first] = waiting
+    await (await first?.response())?.finished()
+  }
+}
+
+const loadingSelector = '[aria-busy="true"]'
+
+/**
+ * Of a run in which no list was loading: its rows are dimmed meanwhile. A list says so some time after it has asked, so that none may be
+ * loading when the run begins.
+ */
+async function violationsOf(page: Page, rules: object): Promise<AxeResult['violations']> {
+  await untilAnswered(page)
+  for (;;) {
+    await page.waitForFunction((loading) => document.querySelector(loading) === null, loadingSelector)
+    const violations = await page.evaluate(
+      async ([asked, loading]) => {
+        let wasLoading = document.querySelector(loading) !== null
+        const observer = new MutationObserver(() => (wasLoading ||= document.querySelector(loading) !== null))
+        observer.observe(document, { subtree: true, childList: true, attributes: true, attributeFilter: ['aria-busy'] })
+        const result = await window.axe.run(document, asked)
+        observer.disconnect()
+        return wasLoading ? undefined : result.violations
+      },
+      [rules, loadingSelector] as const,
+    )
+    if (violations !== undefined) return violations
+  }
+}
 
 /** All rules in the light theme, those of colors in the dark one. */
 async function faultsOf(page: Page): Promise<string[]> {
@@ -34,7 +85,7 @@ async function faultsOf(page: Page): Promise<string[]> {
     ['dark', colorOptions],
   ] as const) {
     await page.emulateMedia({ colorScheme })
-    const { violations } = await page.evaluate((asked) => window.axe.run(document, asked), rules)
+    const violations = await violationsOf(page, rules)
     faults.push(
       ...violations.map(({ id, nodes }) => `${colorScheme}: ${id}: ${nodes.map(({ html }) => html).join(' ')}`),
     )
@@ -45,6 +96,7 @@ async function faultsOf(page: Page): Promise<string[]> {
 /** At a page with the checker. The page itself would not run it: the debugger adds it, and it stays while only the hash changes. */
 async function openWithAxe(t: Scope, broker: BrokerWithApi, width?: number): Promise<OpenPage> {
   const opened = await openAt(t, broker, plainRoute.route, width === undefined ? {} : { width })
+  watchRequests(opened.page)
   await opened.page.evaluate(axe)
   return opened
 }
@@ -70,7 +122,6 @@ describe('axe finds nothing', () => {
     const { page } = opened
     for (const each of allRoutes) {
       await goTo(page, each)
-      await page.waitForFunction(() => document.querySelector('[aria-busy="true"]') === null)
       assert.deepEqual(await faultsOf(page), [], each.route)
     }
     assertQuiet(opened)
@@ -105,7 +156,6 @@ describe('axe finds nothing', () => {
       await page.evaluate((hash) => (location.hash = hash), route)
       await page.getByRole('button', { name: button }).first().click()
       await dialog.waitFor()
-      await page.waitForFunction(() => document.querySelector('[aria-busy="true"]') === null)
       assert.deepEqual(await faultsOf(page), [], `${route} ${button}`)
       await page.keyboard.press('Escape')
       await dialog.waitFor({ state: 'detached' })
