@@ -166,6 +166,57 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
   })
 })
 
+describe('QoS 2 that comes again while its first arrival at another shard is not on disk', () => {
+  test('is acknowledged when that shard has committed the first arrival', () => {
+    const { cores, publisher, subscriber } = repeatedBeforeCommit()
+    assert.equal(publisher.answered.get('x'), undefined)
+    cores.connect(subscriber)
+    cores.settle()
+    assert.equal(publisher.unfinishedCount, 0)
+    assert.deepEqual(subscriber.payloads, ['x'])
+    nothingIsOpen(cores)
+  })
+
+  test('is delivered if that shard fails before the commit', () => {
+    const { cores, publisher, subscriber } = repeatedBeforeCommit()
+    restart(cores, 1)
+    cores.settle()
+    cores.connect(subscriber)
+    cores.settle()
+    assert.equal(publisher.unfinishedCount, 0)
+    assert.deepEqual(subscriber.payloads, ['x'])
+    nothingIsOpen(cores)
+  })
+})
+
+/** Shard 1 has the message of a client of shard 0 twice, as shard 0 has failed between, and has committed nothing. */
+function repeatedBeforeCommit(): { cores: SeveralCores; publisher: PacketClient; subscriber: PacketClient } {
+  const cores = new SeveralCores({ shards: 2 })
+  const subscriber = reader(cores, 1, 'subscriber', 'a')
+  const publisher = author(cores, 0)
+  cores.cut(subscriber)
+  cores.settle()
+  publisher.publish('a', 'x', { qos: 2 })
+  runWithoutDiskOf(cores, 1, publisher)
+  assert.equal(publisher.answered.get('x'), undefined)
+  restart(cores, 0)
+  runWithoutDiskOf(cores, 1, publisher)
+  cores.connect(publisher)
+  runWithoutDiskOf(cores, 1, publisher)
+  return { cores, publisher, subscriber }
+}
+
+/** Everything happens that may, but for commits of the shard. */
+function runWithoutDiskOf(cores: SeveralCores, shard: number, client: PacketClient): void {
+  for (let round = 0; round < 20; round++) {
+    cores.sayAll(client)
+    while (client.hasToHear) client.hear()
+    for (const core of cores.cores) if (core?.number !== shard) core?.commit()
+    cores.carryAll(0, 1)
+    cores.carryAll(1, 0)
+  }
+}
+
 describe('QoS 2 of a client whose session ends before the others have answered', () => {
   test('is not forgotten on a shard before that has said that it has it', () => {
     const cores = new SeveralCores()
