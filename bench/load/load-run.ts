@@ -28,6 +28,8 @@ export interface LoadOptions {
   /** Every subscriber subscribes to all topics with one filter instead. */
   readonly wildcard: boolean
   readonly payloadBytes: number
+  /** The payload, instead of `payloadBytes` without meaning. */
+  readonly payloadText?: string
   /** Messages that a publisher may be ahead of its subscribers. */
   readonly window: number
   /** Messages per second of all publishers together; 0 is as fast as the window allows. */
@@ -105,7 +107,8 @@ class LoadRun implements LoadClientOwner {
     }
     await this.#untilReady(this.subscribers.length)
     for (const stalled of this.subscribers.slice(reading)) stalled.socket.pause()
-    const payload = Buffer.alloc(options.payloadBytes, 'x')
+    const { payloadText } = options
+    const payload = payloadText === undefined ? Buffer.alloc(options.payloadBytes, 'x') : Buffer.from(payloadText)
     for (let index = 0; index < options.publishers; index++) {
       this.publishers.push(this.#open(this.subscribers.length + index))
       const topic = topicOf(index % options.topics)
