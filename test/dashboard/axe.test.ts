@@ -35,7 +35,8 @@ function watchRequests(page: Page): void {
   page.on('request', (request) => {
     if (new URL(request.url()).pathname.startsWith('/api/')) waiting.add(request)
   })
-  for (const end of ['requestfinished', 'requestfailed'] as const) page.on(end, (request) => waiting.delete(request))
+  page.on('requestfinished', (request) => waiting.delete(request))
+  page.on('requestfailed', (request) => waiting.delete(request))
 }
 
 /** A page asks once it is painted, and some of what it shows asks for more. */
