@@ -43,7 +43,7 @@ class Stage extends GatewayStage {
         else if (packet.type === 'subscribe' || packet.type === 'unsubscribe') {
           const type = packet.type === 'subscribe' ? 'suback' : 'unsuback'
           callbacks.handlePacket({ type, packetId: packet.packetId, reasonCodes: [reasonCode], properties: undefined })
-        }
+        } else if (packet.type === 'pingreq') callbacks.handlePacket({ type: 'pingresp' })
       }
       for (const { packetId, qos } of published)
         if (qos > 0) callbacks.handlePacket({ type: 'puback', packetId, reasonCode, properties: undefined })
@@ -229,12 +229,33 @@ describe('[F4] /ps', () => {
     stage.deliver('a', 'kept', { retain: true })
     const answer = device.heard()
     assert.deepEqual([answer?.code, answer?.payload.toString()], ['2.05', 'kept'])
+    stage.accept()
     device.request(get, 'ps/b', 'clientid=c', '')
     stage.accept()
-    stage.nowMs += 500
-    stage.gateway.tick()
+    assert.equal(device.heard(), undefined, 'the message may still come')
+    stage.accept()
     assert.equal(device.heard()?.code, '4.04')
     assert.equal(stage.ask(device, get, 'ps/a/+', { query: 'clientid=c' }), '4.00')
+  })
+
+  test('a retained message that the broker does not send in time is 5.03, as when the client is disconnected', () => {
+    const stage = new Stage({ heartbeatMs: 18_000 })
+    const device = stage.device()
+    device.request(get, 'ps/a', 'clientid=c', '')
+    stage.accept()
+    stage.nowMs += 9_000
+    stage.gateway.tick()
+    stage.accept()
+    assert.equal(device.heard(), undefined, 'the PINGREQ that was answered is older than the subscription')
+    const connection = stage.connections[0] ?? assert.fail()
+    connection.packets.length = 0
+    stage.nowMs += 1_000
+    stage.gateway.tick()
+    assert.equal(device.heard()?.code, '5.03')
+    device.request(get, 'ps/b', 'clientid=c', '')
+    stage.accept()
+    connection.callbacks.handlePacket({ type: 'disconnect', reasonCode: 0x89, properties: undefined })
+    assert.equal(device.heard()?.code, '5.03')
   })
 
   test('Observe 0 subscribes and is answered with 2.05, notifications rise, and Observe 1 ends it with 2.07', () => {

@@ -162,6 +162,10 @@ function listForAck(state: Parts<'batches' | 'outputs'>, connection: Connection,
   return state.batches.openBatch.sendsAfterCommit
 }
 
+export function sendPingresp(state: Parts<'batches' | 'outputs'>, connection: Connection): void {
+  sendsOf(state, connection).packet(connection, { type: 'pingresp' })
+}
+
 /** Sends SUBACK, UNSUBACK or CONNACK. `waits`: it confirms stored state, and nothing may overtake it. */
 export function sendPacket(
   state: Parts<'batches' | 'outputs'>,

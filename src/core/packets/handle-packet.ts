@@ -5,9 +5,10 @@ import type { BrokerState } from '../state/broker-state.ts'
 import type { Parts, RefusalParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { pauseReading, readPauseReasons, resumeReading, type ReadPauseReason } from '../outgoing/read-pause-reasons.ts'
-import { sendsOf } from '../outgoing/send-to-client.ts'
+import { sendPingresp } from '../outgoing/send-to-client.ts'
 import { refuseConnection } from '../connect/accept-connect.ts'
 import { endConnection } from '../connect/close-connection.ts'
+import type { Session } from '../state/sessions/session.ts'
 import { stateOf, type AwaitingAuth, type AwaitingAuthentication, type Open } from '../state/connection-state.ts'
 import { handleAck } from './handle-acks.ts'
 import { handleAuth, handleAuthBeforeConnack } from './handle-auth.ts'
@@ -76,7 +77,7 @@ function handleOpen(state: BrokerState, connection: Connection, open: Open, pack
     case 'unsubscribe':
       return handleUnsubscribe(state, connection, open.session, packet)
     case 'pingreq':
-      return sendPingresp(state, connection)
+      return handlePingreq(state, connection, open.session)
     case 'disconnect':
       return handleDisconnect(state, connection, open, packet)
     case 'connect':
@@ -112,8 +113,11 @@ function handleBeforeConnack(
   refuseConnection(state, connection, now.clientId, { reason: reasonCodes.protocolError, text })
 }
 
-function sendPingresp(state: Parts<'batches' | 'outputs'>, connection: Connection): void {
-  sendsOf(state, connection).packet(connection, { type: 'pingresp' })
+/** A gateway learns from PINGRESP that its client has the retained messages of its earlier subscriptions. */
+function handlePingreq(state: Parts<'batches' | 'outputs'>, connection: Connection, session: Session): void {
+  const { retainedReplays } = session
+  if (connection.listener.gateway !== undefined && retainedReplays !== undefined) retainedReplays.pingsAtEnd++
+  else sendPingresp(state, connection)
 }
 
 /**

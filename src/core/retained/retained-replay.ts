@@ -14,6 +14,7 @@ import type { Session } from '../state/sessions/session.ts'
 import { StoredRetained, type RetainedMessage } from '../model/retained-message.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { waitingBytes } from '../outgoing/held-bytes.ts'
+import { sendPingresp } from '../outgoing/send-to-client.ts'
 import { isPutOff } from '../outgoing/deliveries-rate.ts'
 import { enqueueForSession, raisedDelivery } from '../queues/enqueue-for-session.ts'
 import { effectiveQoS } from '../queues/enqueue-for-session.ts'
@@ -63,7 +64,7 @@ export function startRetainedReplay(
 
 /** The subscription was removed or replaced; undefined: all subscriptions, because the client disconnected. */
 export function cancelReplays(
-  state: Parts<'outputs' | 'peerTable' | 'retained'>,
+  state: Parts<'batches' | 'outputs' | 'peerTable' | 'retained'>,
   session: Session,
   filter: TopicFilter | undefined,
 ): void {
@@ -78,8 +79,11 @@ export function cancelReplays(
   state.retained.replaying.add(session)
 }
 
-function endReplays(state: Parts<'peerTable' | 'retained'>, session: Session): void {
+function endReplays(state: Parts<'batches' | 'outputs' | 'peerTable' | 'retained'>, session: Session): void {
+  const { connection, retainedReplays } = session
   session.retainedReplays = undefined
+  for (let ping = retainedReplays?.pingsAtEnd ?? 0; ping > 0; ping--)
+    if (connection !== undefined) sendPingresp(state, connection)
   stopReading(state.retained, session)
   state.retained.replaying.delete(session)
   if (state.peerTable !== undefined) endRetainedWait(state.peerTable, session)

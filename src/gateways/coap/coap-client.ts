@@ -23,7 +23,7 @@ import {
 } from '../gateway.ts'
 import { isLoopback } from '../address-limits.ts'
 import { type Observation, Observations } from './observations.ts'
-import { RetainedReads } from './retained-reads.ts'
+import { type RetainedReadDone, RetainedReads } from './retained-reads.ts'
 import type { CoapSettings } from './settings.ts'
 
 /** Compares secrets in constant time. */
@@ -82,6 +82,8 @@ export class CoapClient implements MqttConnectionCallbacks {
   #observations: Observations | undefined
   #retainedReads: RetainedReads | undefined
   #nextPacketId = 1
+  #sentPings = 0
+  #answeredPings = 0
   #verifiedPeer: PeerAddress | undefined
   #heardAtMs: number
   #nextPingAtMs: number
@@ -198,21 +200,24 @@ export class CoapClient implements MqttConnectionCallbacks {
   }
 
   /** Reads the retained message of a topic, through a subscription that ends at once. False: not possible now. */
-  readRetained(topic: TopicName, answered: (packet: PublishPacket | undefined, reasonCode: number) => void): boolean {
+  readRetained(topic: TopicName, answered: RetainedReadDone): boolean {
     const packetId = this.#takePacketId()
     const reads = (this.#retainedReads ??= new RetainedReads())
     if (packetId === undefined || reads.has(topic)) return false
     const filter = topic as unknown as TopicFilter
-    reads.add(topic, this.#owner.dependencies.nowMs(), (packet) => {
+    reads.add(topic, this.#owner.dependencies.nowMs(), (packet, reasonCode) => {
       const unsubscribeId = this.#takePacketId()
       if (unsubscribeId !== undefined && this.#state === 'open' && this.#observations?.isSubscribed(filter) !== true) {
         this.#expect(unsubscribeId, () => {})
         this.#mqtt.send({ type: 'unsubscribe', packetId: unsubscribeId, filters: [filter], properties: undefined })
       }
-      answered(packet, reasonCodes.success)
+      answered(packet, reasonCode)
     })
     this.#expect(packetId, (reasonCode) => {
-      if (reasonCode < reasonCodes.unspecifiedError) return
+      if (reasonCode < reasonCodes.unspecifiedError) {
+        this.#ping()
+        return reads.noteSubscribed(topic, this.#sentPings)
+      }
       reads.delete(topic)
       answered(undefined, reasonCode)
     })
@@ -228,6 +233,11 @@ export class CoapClient implements MqttConnectionCallbacks {
     this.#retainedReads?.endDue(nowMs)
     if (nowMs < this.#nextPingAtMs) return
     this.#nextPingAtMs = nowMs + this.#pingIntervalMs
+    this.#ping()
+  }
+
+  #ping(): void {
+    this.#sentPings++
     this.#mqtt.send({ type: 'pingreq' })
   }
 
@@ -282,6 +292,9 @@ export class CoapClient implements MqttConnectionCallbacks {
       case 'suback':
       case 'unsuback':
         return this.#answer(packet.packetId, packet.reasonCodes[0] ?? reasonCodes.unspecifiedError)
+      case 'pingresp':
+        this.#answeredPings++
+        return this.#retainedReads?.handlePingresp(this.#answeredPings)
       case 'disconnect':
         return this.#end(packet.reasonCode)
       default:
@@ -304,7 +317,7 @@ export class CoapClient implements MqttConnectionCallbacks {
       else if (packet.qos === 2) this.#mqtt.acknowledge('pubrec', packet.packetId)
     }
     const name = packet.topic?.name ?? ''
-    if (packet.retain) this.#retainedReads?.end(name, packet)
+    if (packet.retain) this.#retainedReads?.handleRetained(name, packet)
     const ids = packet.properties?.subscriptionIdentifiers ?? []
     const observations = ids.flatMap((id) => this.#observations?.of(id) ?? [])
     let open = observations.length
@@ -344,6 +357,7 @@ export class CoapClient implements MqttConnectionCallbacks {
     this.#state = 'ended'
     for (const answered of [...this.#takeWaiting(), ...(this.#pending?.values() ?? [])]) answered(reasonCode)
     this.#pending = undefined
+    this.#retainedReads?.endAll(reasonCode)
     this.#observations = undefined
     this.#owner.noteEnded(this)
   }

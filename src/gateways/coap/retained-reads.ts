@@ -1,14 +1,19 @@
-// Retained messages that a CoAP client reads: each through a subscription that ends with the message, or after a time without one.
+// Retained messages that a CoAP client reads: each through a subscription that ends with the message. The broker answers a
+// PINGREQ after the retained messages of earlier subscriptions: if it answers that first, there is no message.
 
-import type { PublishPacket } from '../../protocol/index.ts'
+import { type PublishPacket, reasonCodes } from '../../protocol/index.ts'
 
-/** Maximum time for a retained message from another shard. */
-const retainedWaitMs = 500
+/** Maximum time for a retained message. Large ones come from disk, and some from another shard. */
+const retainedWaitMs = 10_000
+
+/** Without a packet the reason code says why: success if there is no message. */
+export type RetainedReadDone = (packet: PublishPacket | undefined, reasonCode: number) => void
 
 interface RetainedRead {
   readonly atMs: number
-  /** Undefined: there is no message. */
-  readonly done: (packet: PublishPacket | undefined) => void
+  /** Number of the PINGREQ after its SUBACK; Infinity before that. */
+  pingNumber: number
+  readonly done: RetainedReadDone
 }
 
 export class RetainedReads {
@@ -19,18 +24,37 @@ export class RetainedReads {
     return this.#reads.has(topic)
   }
 
-  add(topic: string, nowMs: number, done: RetainedRead['done']): void {
-    this.#reads.set(topic, { atMs: nowMs + retainedWaitMs, done })
+  add(topic: string, nowMs: number, done: RetainedReadDone): void {
+    this.#reads.set(topic, { atMs: nowMs + retainedWaitMs, pingNumber: Infinity, done })
+  }
+
+  /** The broker has subscribed the topic, and is sent this PINGREQ. */
+  noteSubscribed(topic: string, pingNumber: number): void {
+    const read = this.#reads.get(topic)
+    if (read !== undefined) read.pingNumber = pingNumber
+  }
+
+  handlePingresp(answered: number): void {
+    for (const [topic, { pingNumber }] of this.#reads)
+      if (pingNumber <= answered) this.#end(topic, undefined, reasonCodes.success)
+  }
+
+  endAll(reasonCode: number): void {
+    for (const topic of this.#reads.keys()) this.#end(topic, undefined, reasonCode)
   }
 
   delete(topic: string): void {
     this.#reads.delete(topic)
   }
 
-  end(topic: string, packet: PublishPacket | undefined): void {
+  handleRetained(topic: string, packet: PublishPacket): void {
+    this.#end(topic, packet, reasonCodes.success)
+  }
+
+  #end(topic: string, packet: PublishPacket | undefined, reasonCode: number): void {
     const read = this.#reads.get(topic)
     this.#reads.delete(topic)
-    read?.done(packet)
+    read?.done(packet, reasonCode)
   }
 
   /** When `endDue` must be called. */
@@ -42,7 +66,7 @@ export class RetainedReads {
   endDue(nowMs: number): void {
     for (const [topic, { atMs }] of this.#reads) {
       if (atMs > nowMs) return
-      this.end(topic, undefined)
+      this.#end(topic, undefined, reasonCodes.serverBusy)
     }
   }
 }

@@ -8,6 +8,7 @@ import {
   type CommandResult,
   type CoreSettings,
   type Input,
+  type ListenerTraits,
   type Message,
   type PeerMessage,
   type PeerNumber,
@@ -163,5 +164,5 @@ export class DrivenCore {
   }
 }
 
-export const newConnection = (output: object): Connection =>
-  new Connection(output, { name: 'tcp:default', isLoopback: true }, '127.0.0.1')
+export const newConnection = (output: object, listener: Partial<ListenerTraits> = {}): Connection =>
+  new Connection(output, { name: 'tcp:default', isLoopback: true, ...listener }, '127.0.0.1')

@@ -27,6 +27,8 @@ export interface ClientTraits {
   expirySeconds: number
   receiveMaximum: number
   will: { topic: string; payload: string; qos: QoS; retain: boolean } | undefined
+  /** It is the client of a gateway. */
+  isOfGateway: boolean
 }
 
 export interface Heard {
@@ -65,6 +67,8 @@ export class PacketClient {
   readonly heard: Heard[] = []
   /** PUBACK or PUBREC came, by payload, with its reason. */
   readonly answered = new Map<string, number>()
+  /** For each PINGRESP: number of messages heard before it. */
+  readonly pinged: number[] = []
   /** Filters that SUBACK granted. */
   readonly subscribed = new Map<string, number>()
   /** Payloads whose packet id is free again. */
@@ -77,7 +81,14 @@ export class PacketClient {
 
   constructor(id: string, traits: Partial<ClientTraits>) {
     this.id = id
-    this.traits = { version: 5, expirySeconds: 0, receiveMaximum: 65_535, will: undefined, ...traits }
+    this.traits = {
+      version: 5,
+      expirySeconds: 0,
+      receiveMaximum: 65_535,
+      will: undefined,
+      isOfGateway: false,
+      ...traits,
+    }
   }
 
   get payloads(): string[] {
@@ -98,7 +109,7 @@ export class PacketClient {
 
   /** A new connection, with CONNECT as the first word. */
   open(): Connection {
-    this.connection = newConnection(this)
+    this.connection = newConnection(this, this.traits.isOfGateway ? { gateway: { name: 'CoAP', version: 1 } } : {})
     this.#toSay = [{ kind: 'packet', packet: this.#connect() }]
     return this.connection
   }
@@ -159,6 +170,10 @@ export class PacketClient {
     if (this.isIn) this.#toSay.push({ kind: 'publish', sending })
   }
 
+  ping(): void {
+    this.#speak({ type: 'pingreq' })
+  }
+
   disconnect(): void {
     this.#speak({ type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties: undefined })
   }
@@ -214,6 +229,7 @@ export class PacketClient {
       for (const [place, filter] of (this.#subscribing.get(packet.packetId) ?? []).entries())
         this.subscribed.set(filter, packet.reasonCodes[place])
     }
+    if (packet.type === 'pingresp') this.pinged.push(this.heard.length)
     if (packet.type === 'puback') this.#finish(packet)
     if (packet.type === 'pubrec') this.#hearPubrec(packet)
     if (packet.type === 'pubcomp') this.#finish(packet)

@@ -64,6 +64,34 @@ describe('a retained message', () => {
     }
   })
 
+  test('of a gateway client is followed by the PINGRESP to its PINGREQ, whichever shard keeps it and however late it comes', () => {
+    for (const owner of [0, 1, 2]) {
+      for (const name of ['present', 'absent']) {
+        const cores = new SeveralCores({ seed: owner })
+        const author = cores.client(0, 'author')
+        cores.settle()
+        author.publish(topicOn(owner, 'present'), 'x', { qos: 1, retain: true })
+        cores.settle()
+        const [device, other] = [cores.client(0, 'device', { isOfGateway: true }), cores.client(0, 'other')]
+        cores.settle()
+        if (owner !== 0) cores.hold(owner, 0)
+        for (const reader of [device, other]) {
+          reader.subscribe(topicOn(owner, name), { qos: 0 })
+          reader.ping()
+        }
+        cores.settle()
+        assert.deepEqual([device.pinged.length, other.pinged.length], [owner === 0 ? 1 : 0, 1])
+        if (owner !== 0) cores.letGo(owner, 0)
+        cores.settle()
+        assert.deepEqual(device.pinged, [name === 'present' ? 1 : 0])
+        assert.deepEqual(device.payloads, other.payloads)
+        device.ping()
+        cores.settle()
+        assert.equal(device.pinged.length, 2, 'later ones are answered at once')
+      }
+    }
+  })
+
   test('is on disk with the shard that keeps it before QoS 1 is answered, and survives the node', () => {
     const cores = new SeveralCores()
     const author = cores.client(0, 'author')

@@ -46,6 +46,8 @@ export class RetainedReplayQueue {
   readonly #byFilter = new Map<TopicFilter, RetainedReplay[]>()
   /** By topics that the filters match. */
   readonly #byTopic = new SubscriptionTrie<RetainedReplay[], true>()
+  /** Number of PINGREQs that are answered when no replay is left. */
+  pingsAtEnd = 0
 
   get isEmpty(): boolean {
     return this.#count === 0
