@@ -25,14 +25,16 @@ function start(t: TestContext, { gateway, port, dataDirectory }: Place): Promise
 /** `clientId`: its session lasts, and nothing is missed while the broker is away. */
 async function listener(t: TestContext, { port }: BrokerWithApi, filter: string, clientId?: string) {
   const session = clientId === undefined ? {} : { clientId, clean: false }
-  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { ...session, reconnectPeriod: 0 })
+  const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, { ...session, reconnectPeriod: 0 })
   t.after(() => client.endAsync(true))
   const heard: string[] = []
   let wake: (() => void) | undefined
+  // Before CONNACK: what its session has kept may come in the same segment.
   client.on('message', (topic, payload) => {
     heard.push(`${topic} ${payload.toString()}`)
     wake?.()
   })
+  await new Promise((resolve) => client.once('connect', resolve))
   await client.subscribeAsync(filter, { qos: 1 })
   const next = async (): Promise<string> => {
     for (;;) {
