@@ -1,7 +1,7 @@
 // `godwit import mosquitto`: what another broker has, as files that this one reads, and its sessions, which are written to the
 // data directory. No broker has to run.
 
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import {
   convertAclFile,
@@ -14,6 +14,7 @@ import {
 } from '../backup/index.ts'
 import { importSessions, type SessionsImport } from '../node/index.ts'
 import type { CredentialRecord } from '../records/index.ts'
+import { makeDirectory } from '../telemetry/index.ts'
 import { writeConverted } from './ctl/convert-export.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
@@ -40,7 +41,7 @@ export async function importMosquitto(words: ImportArguments, terminal: Terminal
     const rules = value.aclFile === undefined ? undefined : convertAclFile(await textOf(named(value.aclFile)))
     const found = await databaseIn(database ?? value.databaseFile, named, value.sessionSource)
     const left = [...skipped, ...credentials.skipped, ...(rules?.skipped ?? []), ...found.skipped]
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await makeDirectory(folder)
     await writeFile(join(folder, 'godwit.conf'), value.text, { flag: 'wx', mode: 0o600 })
     if (rules !== undefined) await writeFile(join(folder, 'acl.conf'), rules.value, { flag: 'wx', mode: 0o600 })
     const { retained, sessions } = found.value

@@ -1,10 +1,11 @@
 // `godwit init`: a configuration file of the user's own, where an upgrade does not touch it.
 
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { writeExampleFile } from '../config/index.ts'
 import { defaultDataDirectory, type Installation } from '../node/index.ts'
+import { makeDirectory } from '../telemetry/index.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
 export interface InitOptions {
@@ -20,7 +21,7 @@ export async function initCommand(
 ): Promise<number> {
   const file = fileFor(options, installation)
   try {
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    await makeDirectory(dirname(file))
     await writeFile(file, writeExampleFile(true), { flag: 'wx', mode: 0o600 })
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException

@@ -1,7 +1,8 @@
 // `godwit man`: manual pages, for a reader or for an installation.
 
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirectory } from '../telemetry/index.ts'
 import type { ManPage } from './man-pages.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
@@ -27,7 +28,7 @@ export async function manCommand({ pages, command, directory }: ManRequest, term
     return exitCodes.done
   }
   try {
-    await mkdir(directory, { recursive: true })
+    await makeDirectory(directory, 0o777)
     for (const { file, text } of pages) await writeFile(join(directory, file), text)
   } catch (error) {
     return terminal.fail(`${directory}: ${(error as Error).message}`)

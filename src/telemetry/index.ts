@@ -24,4 +24,5 @@ export {
   histogramRows,
   Histograms,
 } from './histograms.ts'
+export { makeDirectory, makeDirectorySync } from './make-directory.ts'
 export { memoryOfThread, monitorLoop } from './loop-monitor.ts'

@@ -2,9 +2,10 @@
 //
 //   godwit.log  ->  godwit.log.1  ->  godwit.log.2  -> ... -> godwit.log.<count>  ->  deleted
 
-import { lstat, mkdir, open } from 'node:fs/promises'
+import { lstat, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createStream } from 'rotating-file-stream'
+import { makeDirectory } from './make-directory.ts'
 
 export interface RotatingFileOptions {
   readonly directory: string
@@ -27,12 +28,11 @@ export interface RotatingFile {
 const maxWaitingBytes = 4 * 1_024 * 1_024
 /** Lines contain client IDs and addresses: only the owner can read them. */
 const fileMode = 0o600
-const directoryMode = 0o700
 
 /** Opens the file, and creates its directory if it is missing. Rejects with the error of the system if that fails. */
 export async function openRotatingFile(options: RotatingFileOptions): Promise<RotatingFile> {
   const { directory, file, rotationSizeBytes, rotationCount } = options
-  await mkdir(directory, { recursive: true, mode: directoryMode })
+  await makeDirectory(directory)
   await restrict(join(directory, file))
   const stream = createStream(file, {
     path: directory,

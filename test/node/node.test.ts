@@ -196,6 +196,14 @@ test('a log that cannot be written is named and holds nothing', async (t) => {
   await running(t, folder)
 })
 
+test('a log directory on a file system that refuses directories ends the start', { timeout: 30_000 }, async (t) => {
+  const told = await problem(t, await temporaryFolder(t), { overrides: ['log.dir=/proc/godwit/log'] })
+  assert.equal(
+    told,
+    'log.dir: cannot write godwit.log in /proc/godwit/log: no directory can be made there; choose another directory',
+  )
+})
+
 test('a shard that cannot start ends the start with its sentence, and nothing is held', async (t) => {
   const folder = await temporaryFolder(t)
   const told = await problem(t, folder, { behaviour: 'cannot start' })

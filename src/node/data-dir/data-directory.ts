@@ -1,8 +1,9 @@
 // The data directory of a node.
 
 import { randomUUID } from 'node:crypto'
-import { mkdir, stat, unlink, writeFile } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { stat, unlink, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { makeDirectory } from '../../telemetry/index.ts'
 
 /** How this program was installed. */
 export interface Installation {
@@ -48,25 +49,8 @@ export async function prepareDataDirectory(path: string): Promise<PreparedDirect
   } catch (error) {
     // For any error the administrator must choose another directory or repair this one.
     return {
-      problem: `data directory ${directory}: ${reasonOf(error)}; choose another with --data DIR or node.data_dir`,
+      problem: `data directory ${directory}: ${directoryErrorText(error)}; choose another with --data DIR or node.data_dir`,
     }
-  }
-}
-
-/** Not Node's recursive mkdir, which never ends on a file system that refuses directories, such as /proc. */
-async function makeDirectory(path: string): Promise<void> {
-  if (await isDirectory(path)) return
-  const parent = dirname(path)
-  if (parent !== path) await makeDirectory(parent)
-  await mkdir(path, { mode: 0o700 })
-}
-
-async function isDirectory(path: string): Promise<boolean> {
-  try {
-    return (await stat(path)).isDirectory()
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
-    throw error
   }
 }
 
@@ -80,7 +64,8 @@ const reasons: Record<string, string> = {
   ENOENT: 'no directory can be made there',
 }
 
-function reasonOf(error: unknown): string {
+/** Returns why a directory cannot be used. */
+export function directoryErrorText(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
   return reasons[code ?? ''] ?? message
 }

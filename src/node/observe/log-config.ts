@@ -3,6 +3,7 @@
 import { isAbsolute, join } from 'node:path'
 import type { GodwitConfig } from '../../config/index.ts'
 import type { LogLevel, Logger, LogTargets } from '../../telemetry/index.ts'
+import { directoryErrorText } from '../data-dir/data-directory.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 
 /** By default, or with a relative directory, log files are in the data directory. */
@@ -20,8 +21,7 @@ export function logLevelOf(
 }
 
 export function problemOfLog({ dir, file }: LogTargets, error: unknown): Problem {
-  const { message } = error as Error
-  return { problem: `log.dir: cannot write ${file} in ${dir}: ${message}; choose another directory` }
+  return { problem: `log.dir: cannot write ${file} in ${dir}: ${directoryErrorText(error)}; choose another directory` }
 }
 
 /** Of `log`. A file is opened again only if one of its settings has changed. */

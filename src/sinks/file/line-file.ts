@@ -6,8 +6,9 @@
 // opened again; an incomplete line after an error or a crash is removed, as it was not confirmed.
 
 import { constants } from 'node:fs'
-import { access, lstat, mkdir, open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import { access, lstat, open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { makeDirectory } from '../../telemetry/index.ts'
 
 export interface FileLimits {
   /** Maximum size of a file; one longer line is still written. */
@@ -41,7 +42,6 @@ interface OpenFile {
 
 /** Lines contain client IDs and payloads: only the owner can read them. */
 const fileMode = 0o600
-const directoryMode = 0o700
 const newline = 0x0a
 const lineEnd = Buffer.from('\n')
 /** Maximum bytes of one write; a longer line is written alone. */
@@ -169,7 +169,7 @@ async function isAt({ inode }: OpenFile, path: string): Promise<boolean> {
 
 async function openFile(path: string, { header }: AppendOptions): Promise<OpenFile> {
   const directory = dirname(path)
-  await mkdir(directory, { recursive: true, mode: directoryMode })
+  await makeDirectory(directory)
   const there = await lstat(path).catch(() => undefined)
   if (there !== undefined && !there.isFile())
     throw new Error(`${path} is not a regular file: name another file, or remove what is there`)

@@ -1,16 +1,16 @@
 // A thread that writes to one SQLite file for one shard. SQLite blocks its thread while it waits for the disk, and a shard must
 // not be blocked.
 
-import { closeSync, constants, mkdirSync, openSync } from 'node:fs'
+import { closeSync, constants, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
+import { makeDirectorySync } from '../../telemetry/index.ts'
 import type { WriteOutcome } from '../sink.ts'
 import type { SqliteResponse, SqliteRequest, SqliteStart } from './sqlite-messages.ts'
 
 /** Rows can contain client IDs and payloads, so only the system user of the broker may read the file. */
 const fileMode = 0o600
-const directoryMode = 0o700
 const maxStatements = 64
 /** Primary result codes for a row that is refused for good: TOOBIG, CONSTRAINT, MISMATCH and RANGE. */
 const rowErrorCodes = new Set([18, 19, 20, 25])
@@ -68,7 +68,7 @@ class SqliteFile {
   #open(createTable: string | undefined): DatabaseSync {
     const { path, busyTimeoutMs } = this.#start
     if (this.#database === undefined) {
-      mkdirSync(dirname(path), { recursive: true, mode: directoryMode })
+      makeDirectorySync(dirname(path))
       closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, fileMode))
       this.#database = new DatabaseSync(path, { timeout: busyTimeoutMs })
       // FULL: a committed row survives a power cut. WAL: readers and the threads of other shards are not blocked.

@@ -1,0 +1,56 @@
+// Creates a directory and its parents. Not Node's recursive mkdir, which never ends, and keeps a thread busy, on a file
+// system that answers ENOENT instead of creating a directory, such as /proc or an automounter.
+
+import { mkdirSync, statSync } from 'node:fs'
+import { mkdir, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+/** Only the owner can read what the broker writes. */
+const ownerOnly = 0o700
+
+/** Does nothing if the directory exists. Rejects with the error of the system. */
+export async function makeDirectory(path: string, mode = ownerOnly): Promise<void> {
+  if (await isDirectory(path)) return
+  const parent = dirname(path)
+  if (parent !== path) await makeDirectory(parent, mode)
+  try {
+    await mkdir(path, { mode })
+  } catch (error) {
+    // Another thread or program may have created it meanwhile.
+    if (codeOf(error) !== 'EEXIST' || !(await isDirectory(path))) throw error
+  }
+}
+
+/** As `makeDirectory`, for threads that only wait for the disk. */
+export function makeDirectorySync(path: string, mode = ownerOnly): void {
+  if (isDirectorySync(path)) return
+  const parent = dirname(path)
+  if (parent !== path) makeDirectorySync(parent, mode)
+  try {
+    mkdirSync(path, { mode })
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST' || !isDirectorySync(path)) throw error
+  }
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory()
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return false
+    throw error
+  }
+}
+
+function isDirectorySync(path: string): boolean {
+  try {
+    return statSync(path).isDirectory()
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return false
+    throw error
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code
+}
