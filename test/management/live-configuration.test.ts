@@ -119,6 +119,38 @@ test('sections are known by the names that NanoMQ has for them, and changed is w
   refused(await post(broker, '/configuration/basic', { data: {} }), [400, 107], /data\.basic/)
 })
 
+test('a setting of the file that a change over the API or --set overrules is named at a reload and at a start', async (t) => {
+  const [folder, dataDirectory] = [await temporaryFolder(t), await temporaryFolder(t)]
+  const config = join(folder, 'my.conf')
+  await writeFile(config, 'mqtt.max_mqueue_len = 5\nauth.password.anna = first\n')
+  const set = ['mqtt.retry_interval=20s']
+  const broker = await startBrokerWithApi(t, { config, dataDirectory, set })
+  const section = { mqtt: { max_mqueue_len: 6 }, auth: { password: { anna: 'second' } } }
+  dataOf('set_broker_configuration', await post(broker, '/configuration', { data: section }))
+  const before = dataOf('reload_configuration', await post(broker, '/configuration_reload', undefined))
+  assert.equal(before.warnings.filter((text) => text.includes('max_mqueue_len')).length, 1)
+  await writeFile(config, 'mqtt.max_mqueue_len = 7\nauth.password.anna = third\nmqtt.retry_interval = 40s\n')
+  const { changed, pinned, warnings } = dataOf(
+    'reload_configuration',
+    await post(broker, '/configuration_reload', undefined),
+  )
+  assert.deepEqual([changed, pinned], [[], ['mqtt.retry_interval']])
+  const said = warnings.filter((text) => text.includes('has priority over this file'))
+  assert.equal(said.length, 2)
+  assert.match(
+    said[0] ?? '',
+    /my\.conf:1:\d+: mqtt\.max_mqueue_len: a change over the API has priority over this file: 6 instead of 7; /,
+  )
+  assert.match(
+    said[1] ?? '',
+    /my\.conf:2:\d+: auth\.password\.anna: a change over the API has priority over this file; /,
+  )
+  assert.doesNotMatch(said.join(), /first|second|third/)
+  await broker.process.stop()
+  const again = await startBrokerWithApi(t, { config, dataDirectory, set })
+  await again.process.until(/mqtt\.max_mqueue_len.*a change over the API has priority over this file: 6 instead of 7/)
+})
+
 test('what was changed of a bridge or a listener goes with it when it is taken out of the file', async (t) => {
   const [folder, dataDirectory] = [await temporaryFolder(t), await temporaryFolder(t)]
   const config = join(folder, 'my.conf')

@@ -54,6 +54,7 @@ import { applyEverywhere, type ConfigConsumer, type Problem } from './config-con
 import { withoutGone } from './removed-sections.ts'
 import { keptLocal, localFaults, withoutLocal } from './local-settings.ts'
 import { isPinned, maskedKeys, maskedPaths, pinnedPaths, settingsIn, storedAt } from './setting-paths.ts'
+import { overruledSettings } from './overruled-settings.ts'
 import { readSentText } from './sent-text.ts'
 import { commitAll, discardAll, type StagedFile, stageFile } from './staged-file.ts'
 
@@ -308,8 +309,10 @@ export class ConfigManager {
       const passing = withoutGone(untilRestart, { written, overrides })
       const layers = { document, changes: lasting.changes, untilRestart: passing.changes }
       const outcome = await this.#carryOut(layers, act)
-      const warnings = [...lasting.warnings, ...passing.warnings]
-      return outcome.isDone ? { ...outcome, warnings: [...outcome.warnings, ...warnings] } : outcome
+      if (!outcome.isDone) return outcome
+      const overruled = overruledSettings(dependencies, layers, this.#wanted)
+      const warnings = [...outcome.warnings, ...lasting.warnings, ...passing.warnings, ...overruled]
+      return { ...outcome, pinned: this.#pinnedIn(document.values, layers, act), warnings }
     })
   }
 

@@ -21,6 +21,7 @@ import {
   nothingChanged,
   readDocument,
 } from './config-layers.ts'
+import { overruledSettings } from './overruled-settings.ts'
 import { withoutGone } from './removed-sections.ts'
 import { withoutLocal } from './local-settings.ts'
 
@@ -92,7 +93,8 @@ export function readConfiguration(request: ConfigurationRequest): ConfigurationR
   const loaded = loadLayers(dependencies, layers, { origin: 'file', paths })
   if ('faults' in loaded) return loaded
   const { config } = loaded
-  const warnings = [...loaded.warnings, ...kept.warnings, ...warnOfNewer(shipped, file)]
+  const overruled = overruledSettings(dependencies, layers, config)
+  const warnings = [...loaded.warnings, ...kept.warnings, ...overruled, ...warnOfNewer(shipped, file)]
   const dataDir = request.dataDirectory ?? config.node.dataDir
   return { config: { ...config, node: { ...config.node, dataDir } }, warnings, file, dependencies, layers, paths }
 }

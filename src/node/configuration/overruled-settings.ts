@@ -1,0 +1,29 @@
+// Settings of the configuration file that a change over the API overrules. Without a word about them, an edited file
+// seems to have no effect.
+
+import { configErrorAt, type GodwitConfig, type Warning } from '../../config/index.ts'
+import { AllowedPaths } from './allowed-paths.ts'
+import { type ConfigDependencies, type ConfigLayers, loadLayers, nothingChanged } from './config-layers.ts'
+import { settingsIn } from './setting-paths.ts'
+
+const hint = 'make both equal with "godwit ctl config set", or use the file alone with "godwit ctl config replace FILE"'
+
+/** `config`: the result of all layers. `--set` is part of both sides: it is no change over the API. */
+export function overruledSettings(
+  dependencies: ConfigDependencies,
+  { document, changes, untilRestart }: ConfigLayers,
+  config: GodwitConfig,
+): readonly Warning[] {
+  if (document === undefined || changes.entries.size + untilRestart.entries.size === 0) return []
+  const fileAlone = { document, changes: nothingChanged, untilRestart: nothingChanged }
+  const alone = loadLayers(dependencies, fileAlone, { origin: 'file', paths: new AllowedPaths('/') })
+  // A file that is valid only with the changes cannot be compared.
+  if ('faults' in alone) return []
+  return settingsIn(document.values, config).flatMap(({ path, value }) => {
+    const key = path.join('.')
+    const [written, used] = [alone.config.held.get(key), config.held.get(key)]
+    if (written === undefined || used === undefined || written.text === used.text) return []
+    const values = used.isSecret ? '' : `: ${used.text} instead of ${written.text}`
+    return [configErrorAt(value.at, key, `a change over the API has priority over this file${values}`, hint)]
+  })
+}
