@@ -128,14 +128,14 @@ test('a setting of the file that a change over the API or --set overrules is nam
   const section = { mqtt: { max_mqueue_len: 6 }, auth: { password: { anna: 'second' } } }
   dataOf('set_broker_configuration', await post(broker, '/configuration', { data: section }))
   const before = dataOf('reload_configuration', await post(broker, '/configuration_reload', undefined))
-  assert.equal(before.warnings.filter((text) => text.includes('max_mqueue_len')).length, 1)
+  assert.equal(before.warnings.filter((text: string) => text.includes('max_mqueue_len')).length, 1)
   await writeFile(config, 'mqtt.max_mqueue_len = 7\nauth.password.anna = third\nmqtt.retry_interval = 40s\n')
   const { changed, pinned, warnings } = dataOf(
     'reload_configuration',
     await post(broker, '/configuration_reload', undefined),
   )
   assert.deepEqual([changed, pinned], [[], ['mqtt.retry_interval']])
-  const said = warnings.filter((text) => text.includes('has priority over this file'))
+  const said = warnings.filter((text: string) => text.includes('has priority over this file'))
   assert.equal(said.length, 2)
   assert.match(
     said[0] ?? '',

@@ -53,7 +53,7 @@ export interface ConfigLayers {
  */
 export type TextOrigin = 'file' | 'api' | 'history'
 
-/** Name of a request's text in errors, which have no useful line. */
+/** Name of a request's text in errors. Of a text of settings, the line is useful as well. */
 export const requestName = 'request'
 
 export const nothingChanged: ConfigObject = emptyObject({ file: requestName, line: 0, column: 0 })
@@ -66,17 +66,26 @@ export function readDocument(
     file,
     origin,
     paths,
-  }: { readonly text: string; readonly file: string; readonly origin: TextOrigin; readonly paths: AllowedPaths },
+    name = file,
+  }: {
+    readonly text: string
+    readonly file: string
+    readonly origin: TextOrigin
+    readonly paths: AllowedPaths
+    /** Of the text in errors. */
+    readonly name?: string
+  },
 ): { readonly document: ConfigDocument } | { readonly faults: readonly ConfigError[] } {
   const asked = new Set<string>()
   const seen = origin === 'api' ? watchedEnvironment(asked) : environment
-  const readInclude = checkedIncludes(file, origin, paths)
-  const parsed = parseHocon(text, { file, readInclude, environment: seen })
+  const include = checkedIncludes(file, origin, paths)
+  const readInclude: IncludeReader = (path, from) => include(path, from === name ? file : from)
+  const parsed = parseHocon(text, { file: name, readInclude, environment: seen })
   if ('faults' in parsed) return parsed
-  const [name] = asked
-  if (name === undefined) return { document: { file, text, values: parsed.value } }
-  const message = `a text that comes over the API may not use the environment: \${${name}}`
-  return { faults: [configErrorAt({ file, line: 0, column: 0 }, '', message, 'write the value itself')] }
+  const [variable] = asked
+  if (variable === undefined) return { document: { file, text, values: parsed.value } }
+  const message = `a text that comes over the API may not use the environment: \${${variable}}`
+  return { faults: [configErrorAt({ file: name, line: 0, column: 0 }, '', message, 'write the value itself')] }
 }
 
 /**

@@ -46,6 +46,7 @@ import {
   loadLayers,
   nothingChanged,
   readDocument,
+  requestName,
   settingsOf,
   type TextOrigin,
   writeSettings,
@@ -157,8 +158,12 @@ export class ConfigManager {
   replaceText(text: string, author: ConfigAuthor): Promise<ConfigOutcome> {
     return this.#inTurn(async () => {
       const act: Act = { name: 'config_update', author, origin: 'api', writesFile: true }
-      const layers = this.#layersOf(text)
-      return 'isDone' in layers ? layers : this.#carryOut(layers, act)
+      // An accepted text becomes the file, so that its positions are those of the file.
+      const layers = this.#layersOf(text, false, this.#options.dependencies.file)
+      const outcome = 'isDone' in layers ? layers : await this.#carryOut(layers, act)
+      if (outcome.isDone || outcome.why === 'not-written') return outcome
+      const refused = this.previewText(text)
+      return 'isDone' in refused ? refused : outcome
     })
   }
 
@@ -186,8 +191,8 @@ export class ConfigManager {
     return why === undefined ? differences(this.#wanted, loaded.config) : refuseProblem(why, loaded.config)
   }
 
-  #layersOf(text: string, merges = false): ConfigLayers | ConfigRefusal {
-    const read = readSentText(text, this.#options)
+  #layersOf(text: string, merges = false, name = requestName): ConfigLayers | ConfigRefusal {
+    const read = readSentText(text, this.#options, name)
     if ('isDone' in read) return read
     if (merges) return { ...this.#layers, changes: mergeObjects(this.#layers.changes, read.values) }
     const stored = this.#written()

@@ -2,13 +2,23 @@
 
 import { hoconLimits } from '../../config/index.ts'
 import type { AllowedPaths } from './allowed-paths.ts'
-import { type ConfigDocument, type ConfigDependencies, readDocument, writeSettings } from './config-layers.ts'
+import {
+  type ConfigDocument,
+  type ConfigDependencies,
+  readDocument,
+  requestName,
+  writeSettings,
+} from './config-layers.ts'
 import { type ConfigRefusal, refuseFaults } from './config-refusals.ts'
 
-/** Returns the text, or the value of `data` if it is a document with only that key. */
+/**
+ * Returns the text, or the value of `data` if it is a document with only that key. `name`: of the text in errors. The text
+ * is in no file until it is accepted.
+ */
 export function readSentText(
   text: string,
   sent: { readonly dependencies: ConfigDependencies; readonly paths: AllowedPaths },
+  name = requestName,
 ): ConfigDocument | ConfigRefusal {
   if (text.length > hoconLimits.textCharacters) {
     return {
@@ -18,7 +28,7 @@ export function readSentText(
     }
   }
   const { dependencies, paths } = sent
-  const read = readDocument(dependencies, { text, file: dependencies.file, origin: 'api', paths })
+  const read = readDocument(dependencies, { text, file: dependencies.file, origin: 'api', paths, name })
   if ('faults' in read) return refuseFaults('not-hocon', read.faults)
   const { values } = read.document
   if (values.entries.size === 0) {
@@ -27,7 +37,7 @@ export function readSentText(
   }
   const data = values.entries.size === 1 ? values.entries.get('data') : undefined
   if (data === undefined) return read.document
-  if (data.kind === 'text') return readSentText(data.text, sent)
+  if (data.kind === 'text') return readSentText(data.text, sent, name)
   if (data.kind !== 'object') return { isDone: false, why: 'invalid', message: 'data is not a configuration' }
   return { file: dependencies.file, text: writeSettings(data), values: data }
 }

@@ -114,6 +114,32 @@ test('config set, get and unset change single settings, and leave the comments o
   assert.match(await ctlRefused(broker, 2, ['config', 'set', 'mqtt.receive_maximum']), /KEY=VALUE/)
 })
 
+test('an error in a change names the text that the user wrote, and no line of the file of the broker', async () => {
+  const broker = await configuredBroker()
+  assert.match(
+    await ctlRefused(broker, 1, ['config', 'set', 'mqtt.receive_maximum=1', 'mqtt.receive_maximun=7']),
+    /^godwit: mqtt\.receive_maximun: there is no such setting; did you mean mqtt\.receive_maximum\?/,
+  )
+  const warned = await ctlDone(broker, ['config', 'set', 'bridges.mqtt.hill={ server = "mqtt-tcp://127.0.0.1:1" }'])
+  assert.match(warned, /^warning\tbridges\.mqtt\.hill\.enable: /m)
+  assert.match(
+    await ctlRefused(broker, 1, ['config', 'unset', 'mqtt.nothing']),
+    /^godwit: mqtt\.nothing: there is no such/,
+  )
+  const file = join(broker.dataDirectory, 'wrong.conf')
+  await writeFile(file, '\nmqtt.receive_maximum = many\n')
+  for (const command of ['update', 'replace'])
+    assert.ok(
+      (await ctlRefused(broker, 1, ['config', command, file])).startsWith(
+        `godwit: ${file}:2:24: mqtt.receive_maximum: `,
+      ),
+    )
+  await writeFile(file, 'mqtt {')
+  assert.ok((await ctlRefused(broker, 1, ['config', 'update', file])).startsWith(`godwit: ${file}:1:6: mqtt: `))
+  const sent = await broker.ask('/api/v4/config_update', { method: 'POST', body: '\nmqtt.nothing = 1' })
+  assert.match(sent.json.message, /^request:2:\d+: mqtt\.nothing: /)
+})
+
 test('what holds until the restart only is in no backup', async () => {
   const broker = await configuredBroker()
   await broker.ask('/api/v4/reload', { method: 'POST', body: { data: { msq_len: 55 } } })

@@ -1,7 +1,7 @@
 // The configuration of a running broker, and what it was before.
 
 import { readFile } from 'node:fs/promises'
-import type { ApiClient } from '../../../contract/index.ts'
+import type { ApiClient, Result } from '../../../contract/index.ts'
 import { type CtlCall, type CtlCommand, type Outcome, type Row, shown } from '../ctl-command.ts'
 
 const dryRunOption = { flags: '--dry-run', description: 'change nothing, show what would change' }
@@ -102,7 +102,7 @@ async function updateConfiguration(
   } catch (error) {
     return { problem: `${file}: ${(error as Error).message}` }
   }
-  const preview = await client.update_config({ body: text, query: { merge, dry_run: true } })
+  const preview = placed(await client.update_config({ body: text, query: { merge, dry_run: true } }), file)
   if ('failure' in preview) return preview
   const isSame = preview.reply.data.changed.length + preview.reply.data.needs_restart.length === 0
   if (options['dryRun'] === true || isSame) return showPreview(preview.reply)
@@ -113,12 +113,24 @@ async function updateConfiguration(
       return { usage: 'nothing has been changed: add --yes, or --dry-run to see the difference' }
     if (!isWanted) return { problem: 'nothing has been changed' }
   }
-  return shown(client.update_config({ body: text, query: { merge } }), showChange)
+  const result = placed(await client.update_config({ body: text, query: { merge } }), file)
+  return 'failure' in result ? result : showChange(result.reply)
 }
 
 async function changeSettings(client: ApiClient, text: string, options: CtlCall['options']): Promise<Outcome> {
-  if (options['dryRun'] !== true) return shown(client.update_config({ body: text, query: { merge: true } }), showChange)
-  return shown(client.update_config({ body: text, query: { merge: true, dry_run: true } }), showPreview)
+  const isDry = options['dryRun'] === true
+  const result = placed(await client.update_config({ body: text, query: { merge: true, dry_run: isDry } }))
+  if ('failure' in result) return result
+  return isDry ? showPreview(result.reply) : showChange(result.reply)
+}
+
+/** The broker places errors and warnings in the text of the request: that is `file`, or made by this command. */
+function placed(result: Result<Changed>, file?: string): Result<Changed> {
+  const name = (text: string): string =>
+    text.replaceAll(/^request(:\d+:\d+)?: /gm, (_all, place = '') => (file === undefined ? '' : `${file}${place}: `))
+  if ('failure' in result) return { failure: { ...result.failure, message: name(result.failure.message) } }
+  const { reply } = result
+  return { reply: { ...reply, data: { ...reply.data, warnings: reply.data.warnings.map(name) } } }
 }
 
 /** The key as in the file, with the sections that lead to it. */
