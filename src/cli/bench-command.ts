@@ -10,6 +10,7 @@ import {
   runBench,
 } from '../probes/index.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
+import { fileErrorText } from '../telemetry/index.ts'
 
 export interface ProbeArguments {
   readonly url: string
@@ -32,13 +33,19 @@ export interface BenchArguments extends ProbeArguments {
 export async function targetOf(words: ProbeArguments): Promise<ProbeTarget | { readonly problem: string }> {
   const address = parseTarget(words.url)
   if ('problem' in address) return address
+  const ca = await textOf(words.ca)
+  if (ca !== undefined && 'problem' in ca) return ca
+  const password = await textOf(words.passwordFile)
+  if (password !== undefined && 'problem' in password) return password
+  return { ...address, ca: ca?.text, username: words.username, password: password?.text.replace(/\r?\n$/, '') }
+}
+
+async function textOf(file: string | undefined): Promise<{ text: string } | { problem: string } | undefined> {
+  if (file === undefined) return undefined
   try {
-    const ca = words.ca === undefined ? undefined : await readFile(words.ca, 'utf8')
-    const password =
-      words.passwordFile === undefined ? undefined : (await readFile(words.passwordFile, 'utf8')).replace(/\r?\n$/, '')
-    return { ...address, ca, username: words.username, password }
+    return { text: await readFile(file, 'utf8') }
   } catch (error) {
-    return { problem: (error as Error).message }
+    return { problem: `${file}: ${fileErrorText(error)}` }
   }
 }
 

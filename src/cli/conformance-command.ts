@@ -1,6 +1,7 @@
 // `godwit conformance`: a report by clause.
 
-import { type ConformanceResult, runConformance } from '../probes/index.ts'
+import { type ConformanceResult, runConformance, trustOption } from '../probes/index.ts'
+import { connectionErrorText } from '../telemetry/index.ts'
 import { type ProbeArguments, targetOf } from './bench-command.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
@@ -15,10 +16,11 @@ export async function conformanceCommand(words: ConformanceArguments, terminal: 
   const { protocol, timeout, json } = words
   const target = await targetOf(words)
   const answerMs = Number(timeout)
-  const isUsed =
-    (protocol === undefined || protocol === '4' || protocol === '5') && answerMs >= 10 && answerMs <= 60_000
-  if ('problem' in target || !isUsed) {
-    terminal.fail('problem' in target ? target.problem : '--protocol: give 4 or 5; --timeout: give 10 to 60000')
+  const isVersion = protocol === undefined || protocol === '4' || protocol === '5'
+  const isTime = answerMs >= 10 && answerMs <= 60_000
+  if ('problem' in target || !isVersion || !isTime) {
+    const wrong = isVersion ? '--timeout: give 10 to 60000' : '--protocol: give 4 or 5'
+    terminal.fail('problem' in target ? target.problem : wrong)
     return exitCodes.wrongUsage
   }
   const versions = protocol === undefined ? ([4, 5] as const) : [protocol === '5' ? (5 as const) : (4 as const)]
@@ -35,7 +37,7 @@ export async function conformanceCommand(words: ConformanceArguments, terminal: 
     return broken === 0 ? exitCodes.done : exitCodes.failed
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === undefined) throw error
-    return terminal.fail(`${words.url}: ${(error as Error).message}`)
+    return terminal.fail(`${words.url}: ${connectionErrorText(error as Error, trustOption)}`)
   }
 }
 

@@ -14,7 +14,7 @@ import {
 } from '../backup/index.ts'
 import { importSessions, type SessionsImport } from '../node/index.ts'
 import type { CredentialRecord } from '../records/index.ts'
-import { makeDirectory } from '../telemetry/index.ts'
+import { fileErrorText, makeDirectory } from '../telemetry/index.ts'
 import { writeConverted } from './ctl/convert-export.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
@@ -157,7 +157,7 @@ async function bytesOf(file: string): Promise<Buffer> {
     return await readFile(file)
   } catch (error) {
     if (error instanceof FileProblem) throw error
-    throw new FileProblem(`${file}: ${(error as Error).message}`)
+    throw new FileProblem(`${file}: ${fileErrorText(error)}`)
   }
 }
 

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { Readable } from 'node:stream'
+import { connectionErrorText } from '../telemetry/index.ts'
 import { urlsOf } from './documents/urls.ts'
 import { type Endpoint, type ReplyOf, namespaceKey } from './endpoint.ts'
 import { endpoints } from './endpoints/all.ts'
@@ -143,7 +144,9 @@ function exchange(
   if (body !== undefined && 'bytes' in body) headers['content-length'] = String(body.bytes.byteLength)
   const common: RequestOptions = { method, path, headers, agent: false, timeout: timeoutMs }
   const { promise, resolve } = Promise.withResolvers<IncomingMessage | { failure: Failure }>()
-  const fail = (error: Error): void => resolve({ failure: unreachable(error.message) })
+  const textOf = (error: Error): string =>
+    'socketPath' in at ? error.message : connectionErrorText(error, 'the environment variable NODE_EXTRA_CA_CERTS')
+  const fail = (error: Error): void => resolve({ failure: unreachable(textOf(error)) })
   try {
     const request = open(at, common, resolve)
     request.on('error', fail)

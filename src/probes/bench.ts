@@ -1,10 +1,10 @@
 // `godwit bench`: generates load for any broker, and reports rates and percentiles every second. The figures in README are from
 // `npm run bench`, whose load generator needs less time per message.
 
-import { packetTypes } from '../protocol/index.ts'
+import { packetTypes, reasonText } from '../protocol/index.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LatencyHistogram } from './latency-histogram.ts'
-import { ProbeClient, type ProbeTarget } from './probe-client.ts'
+import { ProbeClient, type ProbeTarget, trustOption } from './probe-client.ts'
 import {
   ackFrame,
   connectFrame,
@@ -15,6 +15,7 @@ import {
   publishIn,
   subscribeFrame,
 } from './wire.ts'
+import { connectionErrorText } from '../telemetry/index.ts'
 
 export type BenchScenario = 'publish' | 'subscribe' | 'connect'
 
@@ -70,7 +71,7 @@ export async function runBench(
     await run.prepare()
   } catch (error) {
     run.close()
-    return { problem: (error as Error).message }
+    return { problem: connectionErrorText(error as Error, trustOption) }
   }
   const result = await run.measure(onInterval)
   run.close()
@@ -164,10 +165,11 @@ class BenchRun {
     client.send(connectFrame({ version, clientId: `${this.#name}-${name}`, username, password, keepAliveSeconds: 60 }))
     const connack = await nextFrame(client, packetTypes.connack)
     const code = connack.body[1] ?? 0
-    if (code !== 0) throw new Error(`the broker refused the client with 0x${code.toString(16).padStart(2, '0')}`)
+    if (code !== 0) throw new Error(`the broker refused the client: ${reasonText(code, version)}`)
     const opened = { client, topic: `${this.#name}/${name}`, sentAtMs: new Map<number, number>(), nextPacketId: 1 }
     client.onFrame = (frame) => this.#take(opened, frame)
-    client.onClose = (error) => this.#fail(error?.message ?? 'the broker closed a connection')
+    client.onClose = (error) =>
+      this.#fail(error === undefined ? 'the broker closed a connection' : connectionErrorText(error, trustOption))
     return opened
   }
 
@@ -267,7 +269,7 @@ class BenchRun {
       const oldest = this.#clients.shift()
       if (oldest !== undefined) disconnect(oldest.client)
     } catch (error) {
-      this.#fail((error as Error).message)
+      this.#fail(connectionErrorText(error as Error, trustOption))
     }
   }
 }

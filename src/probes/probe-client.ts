@@ -30,6 +30,9 @@ export function parseTarget(
   return { host, port: parsed.port === '' ? port : Number(parsed.port), usesTls: parsed.protocol === 'mqtts:' }
 }
 
+/** Names the trusted authority of a broker. */
+export const trustOption = '--ca FILE'
+
 export class ProbeClient {
   /** Called with each received frame, in order. */
   onFrame: (frame: Frame) => void = () => {}

@@ -3,6 +3,7 @@
 import { connect as connectTcp, isIP, isIPv6, type Socket, type TcpNetConnectOpts } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { connect as connectTls, type ConnectionOptions } from 'node:tls'
+import { connectionErrorText, innermostError } from '../telemetry/index.ts'
 import { safeLookup } from './address-guard.ts'
 import type { ClientAddress } from './byte-stream.ts'
 import { type DialAttempt, type DialProblem, type DialTarget, whereOf } from './dial-attempt.ts'
@@ -79,30 +80,18 @@ function trustFor({ host }: DialTarget, settings: DialTlsSettings): ConnectionOp
   }
 }
 
-const errorTexts: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'the connection is refused: no server listens there',
-  ENOTFOUND: 'there is no host of this name',
-  EAI_AGAIN: 'the name cannot be looked up now',
-  ENETUNREACH: 'there is no way to this network',
-  EHOSTUNREACH: 'there is no way to this host',
-  ETIMEDOUT: 'there was no answer in time',
-  ECONNRESET: 'the connection was reset',
-}
 const addressErrorCodes = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EADDRNOTAVAIL'])
 const networkErrorCodes = new Set(['ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH', 'ETIMEDOUT', 'EACCES', 'EPERM'])
 
 function problemOf(error: NodeJS.ErrnoException, target: DialTarget, isSecure: boolean): DialProblem {
-  const { code = '', message } = innermost(error)
-  const where = whereOf(target)
-  if (addressErrorCodes.has(code)) return { reason: 'address', message: `${where}: ${errorTexts[code] ?? message}` }
-  if (networkErrorCodes.has(code) || !isSecure) {
-    return { reason: 'unreachable', message: `${where}: ${errorTexts[code] ?? message}` }
-  }
-  return { reason: 'tls', message: `${where}: the TLS handshake failed: ${errorTexts[code] ?? message}` }
+  const { code = '' } = innermostError(error)
+  const text = `${isSecure && isOfTls(code) ? 'the TLS handshake failed: ' : ''}${connectionErrorText(error, trust)}`
+  const reason = addressErrorCodes.has(code) ? 'address' : isSecure && isOfTls(code) ? 'tls' : 'unreachable'
+  return { reason, message: `${whereOf(target)}: ${text}` }
 }
 
-/** If several addresses were tried, returns the error of the last one. */
-function innermost(error: NodeJS.ErrnoException): NodeJS.ErrnoException {
-  if (!(error instanceof AggregateError)) return error
-  return (error.errors.at(-1) as NodeJS.ErrnoException | undefined) ?? error
+const trust = 'cacertfile'
+
+function isOfTls(code: string): boolean {
+  return !addressErrorCodes.has(code) && !networkErrorCodes.has(code)
 }

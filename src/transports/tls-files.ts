@@ -8,6 +8,7 @@ import { createSecureContext, DEFAULT_CIPHERS, type SecureContext, type SecureCo
 import { openSslReason } from './tls-error-text.ts'
 import { parsePskFile, type PreSharedKeys } from './psk-file.ts'
 import type { CertificateFiles, NamedCertificateFiles, TlsSettings } from './tls-settings.ts'
+import { fileErrorText } from '../telemetry/index.ts'
 
 /** The setting that a problem concerns. */
 export type TlsFileSetting = 'certfile' | 'keyfile' | 'cacertfile' | 'crlfile' | 'psk_file' | 'ciphers'
@@ -195,15 +196,8 @@ function readFor(setting: TlsFileSetting, file: string, readFile: FileReading): 
   try {
     return readFile(file)
   } catch (error) {
-    throw new FileProblem(setting, `cannot read ${file}: ${reasonOf(error as NodeJS.ErrnoException)}`)
+    throw new FileProblem(setting, `cannot read ${file}: ${fileErrorText(error)}`)
   }
-}
-
-function reasonOf({ code, message }: NodeJS.ErrnoException): string {
-  if (code === 'ENOENT') return 'there is no such file'
-  if (code === 'EACCES') return 'this account may not read it'
-  if (code === 'EISDIR') return 'it is a directory'
-  return message
 }
 
 /** An empty or incomplete file would mean that there are no authorities, and clients would not be verified. */

@@ -1,10 +1,15 @@
 // `godwit bench` against a broker over TCP.
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { LatencyHistogram } from '../../src/probes/latency-histogram.ts'
 import { type CommandRun, runHere } from '../cli/run-here.ts'
-import { shared, startBroker } from '../e2e/godwit-process.ts'
+import { shared, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
+import { Authority } from '../transports/certificates.ts'
 
 test('percentiles are within 3 % of what was measured', () => {
   const histogram = new LatencyHistogram()
@@ -60,8 +65,42 @@ test('people get a line for each second, and a broker that is not there is told 
   assert.match(output, /^10 clients, [\d.]+ s: \d+ published, /m)
   const nobody = await bench(['publish', '--url', 'mqtt://127.0.0.1:1', '--seconds', '1'])
   assert.equal(nobody.code, 1)
-  assert.match(nobody.errors, /^godwit: mqtt:\/\/127\.0\.0\.1:1: connect ECONNREFUSED/)
+  assert.match(nobody.errors, /^godwit: mqtt:\/\/127\.0\.0\.1:1: the connection is refused: no server listens there/)
   const wrong = await bench(['publish', '--qos', '3'])
   assert.equal(wrong.code, 2)
   assert.match(wrong.errors, /--qos: give 0, 1 or 2/)
+})
+
+test('why a broker cannot be reached is a sentence with the remedy', async (t) => {
+  const folder = await temporaryFolder(t)
+  const { certificate, key } = new Authority('Plant').issue('localhost')
+  await writeFile(join(folder, 'cert.pem'), certificate)
+  await writeFile(join(folder, 'key.pem'), key)
+  const files = `certfile = "${folder}/cert.pem", keyfile = "${folder}/key.pem"`
+  const broker = await startBroker(t, {
+    set: [`listeners.ssl.plant={ bind = "127.0.0.1:0", ${files} }`, 'auth.allow_anonymous=false', 'node.shards=1'],
+  })
+  const [, tlsPort = ''] = await broker.process.until(/listening +mqtts:\/\/127\.0\.0\.1:(\d+)\s/)
+  const closed = createServer().listen(0, '127.0.0.1')
+  await once(closed, 'listening')
+  const { port: unused } = closed.address() as AddressInfo
+  closed.close()
+  const cases = [
+    [`mqtts://localhost:${tlsPort}`, [], /no trusted authority: name its authority in --ca FILE$/],
+    [`mqtts://127.0.0.1:${broker.port}`, [], /does not speak TLS on this port|the connection was reset/],
+    [`mqtt://127.0.0.1:${broker.port}`, ['--username', 'nobody'], /refused the client: bad user name or password/],
+    [`mqtt://127.0.0.1:${broker.port}`, ['--ca', '/nowhere.pem'], /^godwit: \/nowhere\.pem: there is no such file$/],
+    [`mqtt://127.0.0.1:${unused}`, [], /no server listens there/],
+  ] as const
+  for (const [url, words, expected] of cases)
+    for (const command of [
+      ['bench', 'publish', '--seconds', '1'],
+      ['conformance', '--protocol', '5'],
+    ]) {
+      const { code, output, errors } = await runHere([...command, '--url', url, ...words])
+      assert.notEqual(code, 0)
+      assert.doesNotMatch(output + errors, /Node\.js|ECONN|ENOENT|EPROTO/)
+      if (command[0] === 'bench' || !words.includes('--username' as never))
+        assert.match(errors.trimEnd(), expected, url)
+    }
 })

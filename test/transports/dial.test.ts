@@ -140,10 +140,10 @@ test('a certificate is believed for its name, by the authority that is given, an
 
   const unknown = await problemOf(target('tls', stage.port))
   assert.equal(unknown.reason, 'tls')
-  assert.match(unknown.message, /the TLS handshake failed/)
+  assert.match(unknown.message, /the TLS handshake failed: .* no trusted authority: name its authority in cacertfile$/)
   const misnamed = await problemOf(target('tls', stage.port, 'localhost'), { tls: { caFile } })
   assert.equal(misnamed.reason, 'tls')
-  assert.match(misnamed.message, /localhost/)
+  assert.match(misnamed.message, /^localhost:.*: the certificate of the server is for other names/)
   await dialled(t, target('tls', stage.port, 'localhost'), { tls: { verifyPeer: false } })
 })
 

@@ -15,6 +15,7 @@ import {
   writeMeta,
 } from '../../backup/index.ts'
 import type { Outcome } from './ctl-command.ts'
+import { fileErrorText } from '../../telemetry/index.ts'
 
 /** Of the file: it is read whole. */
 const maxBytes = 268_435_456
@@ -30,7 +31,7 @@ export async function convertExport(file: string, folder: string): Promise<Outco
   } catch (error) {
     const isExpected = error instanceof InvalidArchive || (error as NodeJS.ErrnoException).code !== undefined
     if (!isExpected) throw error
-    return { problem: `${file}: ${(error as Error).message}` }
+    return { problem: `${file}: ${fileErrorText(error)}` }
   }
 }
 

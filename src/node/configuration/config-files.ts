@@ -3,6 +3,7 @@
 
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
+import { fileErrorText } from '../../telemetry/index.ts'
 
 export type FileText = { readonly text: string } | { readonly error: string }
 
@@ -17,7 +18,7 @@ export function readConfigFile(path: string): FileText {
     if (status.size > maxFileBytes) return { error: `it has more than ${maxFileBytes} bytes` }
     return { text: readFileSync(path, 'utf8') }
   } catch (error) {
-    return { error: reasonOf(error) }
+    return { error: fileErrorText(error) }
   }
 }
 
@@ -43,7 +44,7 @@ export function includeReader(file: string): (path: string, from: string) => Fil
       if (existsSync(file) && realpathSync(file) === realTarget)
         return { error: 'it is this configuration, which so includes itself' }
     } catch (error) {
-      return { error: reasonOf(error) }
+      return { error: fileErrorText(error) }
     }
     return readConfigFile(target)
   }
@@ -61,11 +62,4 @@ export function namedFileReader(file: string | undefined): (path: string) => Fil
 function isBelow(path: string, folder: string): boolean {
   const way = relative(folder, path)
   return way !== '' && !way.startsWith('..') && !isAbsolute(way)
-}
-
-function reasonOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException
-  if (code === 'ENOENT') return 'there is no such file'
-  if (code === 'EACCES') return 'this account may not read it'
-  return message
 }

@@ -52,10 +52,10 @@ import {
   writeSettings,
 } from './config-layers.ts'
 import { applyEverywhere, type ConfigConsumer, type Problem } from './config-consumers.ts'
-import { withoutGone } from './removed-sections.ts'
-import { keptLocal, localFaults, withoutLocal } from './local-settings.ts'
+import { keptLocal, localFaults } from './local-settings.ts'
 import { isPinned, maskedKeys, maskedPaths, pinnedPaths, settingsIn, storedAt } from './setting-paths.ts'
 import { overruledSettings } from './overruled-settings.ts'
+import { reloadedLayers } from './reloaded-layers.ts'
 import { readSentText } from './sent-text.ts'
 import { commitAll, discardAll, type StagedFile, stageFile } from './staged-file.ts'
 
@@ -307,16 +307,11 @@ export class ConfigManager {
       const read = readDocument(dependencies, { text: source.text, file, origin: 'file', paths })
       if ('faults' in read) return refuseFaults('not-hocon', read.faults)
       const { document } = read
-      const { changes, untilRestart } = this.#layers
-      const { overrides } = dependencies
-      const lasting = withoutGone(withoutLocal(changes, document.values), { written: document.values, overrides })
-      const written = mergeObjects(document.values, lasting.changes)
-      const passing = withoutGone(untilRestart, { written, overrides })
-      const layers = { document, changes: lasting.changes, untilRestart: passing.changes }
+      const { layers, warnings: gone } = reloadedLayers(document, this.#layers, dependencies.overrides)
       const outcome = await this.#carryOut(layers, act)
       if (!outcome.isDone) return outcome
       const overruled = overruledSettings(dependencies, layers, this.#wanted)
-      const warnings = [...outcome.warnings, ...lasting.warnings, ...passing.warnings, ...overruled]
+      const warnings = [...outcome.warnings, ...gone, ...overruled]
       return { ...outcome, pinned: this.#pinnedIn(document.values, layers, act), warnings }
     })
   }

@@ -1,6 +1,8 @@
 // `godwit conformance`: the statements, one after the other, at any broker.
 
-import type { ProbeTarget } from '../probe-client.ts'
+import { reasonText } from '../../protocol/index.ts'
+import { connectionErrorText } from '../../telemetry/index.ts'
+import { type ProbeTarget, trustOption } from '../probe-client.ts'
 import type { ProbeVersion } from '../wire.ts'
 import { CheckedClient, Violation } from './checked-client.ts'
 import { type CheckContext, persistent, statements } from './statements.ts'
@@ -63,7 +65,7 @@ function contextFor(
     const client = await open()
     const connack = await client.connect(isPersistent ? persistent(client, clientId) : { clientId })
     const code = connack[1] ?? 0xff
-    if (code !== 0) throw new Violation(`the client was refused with 0x${code.toString(16).padStart(2, '0')}`)
+    if (code !== 0) throw new Violation(`the client was refused: ${reasonText(code, options.version)}`)
     return client
   }
   return { name, open, connected }
@@ -76,7 +78,7 @@ async function violationOf(check: () => Promise<void>): Promise<string | undefin
     return undefined
   } catch (error) {
     if (error instanceof Violation) return error.message
-    if ((error as NodeJS.ErrnoException).code !== undefined) return (error as Error).message
+    if ((error as NodeJS.ErrnoException).code !== undefined) return connectionErrorText(error as Error, trustOption)
     throw error
   }
 }

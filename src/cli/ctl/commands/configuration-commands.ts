@@ -3,6 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import type { ApiClient, Result } from '../../../contract/index.ts'
 import { type CtlCall, type CtlCommand, type Outcome, type Row, shown } from '../ctl-command.ts'
+import { fileErrorText } from '../../../telemetry/index.ts'
 
 const dryRunOption = { flags: '--dry-run', description: 'change nothing, show what would change' }
 const yesOption = { flags: '--yes', description: 'do not ask' }
@@ -100,7 +101,7 @@ async function updateConfiguration(
   try {
     text = await readFile(file, 'utf8')
   } catch (error) {
-    return { problem: `${file}: ${(error as Error).message}` }
+    return { problem: `${file}: ${fileErrorText(error)}` }
   }
   const preview = placed(await client.update_config({ body: text, query: { merge, dry_run: true } }), file)
   if ('failure' in preview) return preview

@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
+import { fileErrorText } from '../../../telemetry/index.ts'
 
 export const publishCommands: readonly CtlCommand[] = [
   {
@@ -92,7 +93,7 @@ async function payloadOf({
   try {
     return { payload: await readFile(String(file)) }
   } catch (error) {
-    return { problem: `${String(file)}: ${(error as Error).message}` }
+    return { problem: `${String(file)}: ${fileErrorText(error)}` }
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
+import { fileErrorText } from '../../../telemetry/index.ts'
 
 const sourceArguments = ['<name>', '<type>', '<source>']
 const descriptionOption = { flags: '--description <text>', description: 'for administrators' }
@@ -67,6 +68,6 @@ function withSettings(
     const source = text.startsWith('@') ? readFileSync(text.slice(1), 'utf8') : text
     return run(name, { type, source, description: typeof description === 'string' ? description : '' })
   } catch (error) {
-    return { usage: `the source cannot be read: ${error instanceof Error ? error.message : String(error)}` }
+    return { usage: `${text.slice(1)}: ${fileErrorText(error)}` }
   }
 }

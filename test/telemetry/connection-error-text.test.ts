@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { connectionErrorText } from '../../src/telemetry/index.ts'
+
+const withCode = (code: string, message = ''): Error => Object.assign(new Error(message), { code })
+const textOf = (error: Error): string => connectionErrorText(error, '--ca FILE')
+
+test('errors of the system are sentences; of several addresses, the last one counts', () => {
+  assert.match(textOf(withCode('ECONNREFUSED')), /no server listens there/)
+  const both = new AggregateError([withCode('ENETUNREACH'), withCode('ETIMEDOUT')])
+  assert.equal(textOf(both), 'there was no answer in time')
+})
+
+test('a certificate that is not trusted names the option for its authority', () => {
+  for (const code of ['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'])
+    assert.match(textOf(withCode(code, 'self-signed certificate; try running Node.js')), /^the cert.* in --ca FILE$/)
+})
+
+test('names in the certificate of the server are not repeated', () => {
+  const text = textOf(withCode('ERR_TLS_CERT_ALTNAME_INVALID', 'altnames: DNS:\u001B[31mevil'))
+  assert.match(text, /for other names/)
+  assert.doesNotMatch(text, /evil/)
+})
+
+test('numbers and source lines of OpenSSL are not shown', () => {
+  const start = 'write EPROTO 40EDD0D0267F0000:error:0A00010B:SSL routines:tls_validate_record_header:'
+  assert.match(textOf(withCode('EPROTO', `${start}wrong version number:../a.c:77:\n`)), /does not speak TLS/)
+  assert.equal(textOf(withCode('EPROTO', `${start}bad things:../a.c:77:\n`)), 'bad things')
+})
+
+test('another error keeps its message', () => {
+  assert.equal(textOf(new Error('the broker closed the connection')), 'the broker closed the connection')
+})
