@@ -254,10 +254,7 @@ export class ConfigManager {
     })
   }
 
-  /**
-   * Everything that is written, including `--set`, and the folder to which file names are relative. Settings until the
-   * restart are not written, and a backup does not make them permanent.
-   */
+  /** All that is written, with `--set` and without settings until the restart. `folder`: of relative file names. */
   get written(): { readonly values: ConfigObject; readonly folder: string } {
     const { dependencies } = this.#options
     const loaded = this.#load({ ...this.#layers, untilRestart: nothingChanged }, { origin: 'file' })
