@@ -1,7 +1,7 @@
 // What `godwit start` says once it serves.
 
 import type { ListenerAddress, RunningNode } from '../node/index.ts'
-import { trialCommand } from './trial-command.ts'
+import { trialCommand, type TrialAccess } from './trial-command.ts'
 
 export interface BannerFacts {
   readonly version: string
@@ -13,8 +13,7 @@ export interface BannerFacts {
   readonly dataDirectory: string
   readonly listeners: readonly ListenerAddress[]
   readonly management: RunningNode['management']
-  /** Whether a client without a user name is accepted there. */
-  allowsAnonymous(listener: ListenerAddress): boolean
+  accessTo(listener: ListenerAddress): TrialAccess
 }
 
 /** Lines for the console, with the last line end. */
@@ -27,7 +26,7 @@ export function banner(facts: BannerFacts): string {
     ...(isDefaults(configFile)
       ? ['                  to change settings, write a file of your own with godwit init']
       : []),
-    ...listeners.flatMap((listener) => listenerLines(listener, facts.allowsAnonymous(listener))),
+    ...listeners.flatMap((listener) => listenerLines(listener, facts.accessTo(listener))),
     ...managementLines(facts.management),
   ]
   if (listeners.some((listener) => listener.isLoopback)) lines.push(...networkLines)
@@ -58,9 +57,9 @@ const networkLines = [
   '  are then let in only with auth.allow_anonymous = true.',
 ]
 
-function listenerLines(listener: ListenerAddress, allowsAnonymous: boolean): string[] {
+function listenerLines(listener: ListenerAddress, access: TrialAccess): string[] {
   const { kind, name } = listener
-  const trial = trialCommand(listener, { allowsAnonymous })
+  const trial = trialCommand(listener, access)
   return [
     `  listening       ${urlOf(listener)} (${kind}, ${name})`,
     ...(trial === undefined ? [] : [`  try it          ${trial}`]),

@@ -14,6 +14,7 @@ import { startIdleGc, trafficIn } from '../shard/index.ts'
 import { readCounters } from '../telemetry/index.ts'
 import { join } from 'node:path'
 import { banner } from './banner.ts'
+import type { TrialAccess } from './trial-command.ts'
 import { type ServiceManager, serviceManager } from './service-manager.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
@@ -103,9 +104,11 @@ async function runNode(configured: Loaded, context: StartContext): Promise<NodeR
   const configFile = isShipped && !program.installation.isCheckout ? `${file} (defaults of the package)` : file
   const { version } = program
   const profile = config.node.securityProfile
-  const allowsAnonymous = ({ isLoopback }: ListenerAddress): boolean =>
-    config.auth.allowAnonymous ?? (profile === 'legacy' || isLoopback)
-  terminal.say(banner({ ...node, version, profile, configFile, allowsAnonymous }))
+  const accessTo = ({ isLoopback }: ListenerAddress): TrialAccess => ({
+    allowsAnonymous: config.auth.allowAnonymous ?? (profile === 'legacy' || isLoopback),
+    deniesByDefault: config.auth.acl.noMatch === 'deny',
+  })
+  terminal.say(banner({ ...node, version, profile, configFile, accessTo }))
   node.log.info('node started', {
     version,
     node: node.name,

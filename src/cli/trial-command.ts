@@ -4,31 +4,40 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { ListenerAddress } from '../node/index.ts'
 
+export interface TrialAccess {
+  /** Whether the listener accepts clients without a user name. */
+  readonly allowsAnonymous: boolean
+  /** Whether topics that no rule names are denied. */
+  readonly deniesByDefault: boolean
+}
+
 /** Undefined where no common client can connect: over QUIC, and through a proxy that speaks the PROXY protocol. */
 export function trialCommand(
   listener: ListenerAddress,
-  { allowsAnonymous }: { readonly allowsAnonymous: boolean },
+  { allowsAnonymous, deniesByDefault }: TrialAccess,
 ): string | undefined {
   const { kind, host, port, proxyProtocol } = listener
   if (proxyProtocol !== undefined) return undefined
   const reached = isAnyAddress(host) ? 'localhost' : host
   const login = allowsAnonymous ? '' : ' -u NAME -P PASSWORD'
+  // Rules allow a filter only if one of them contains it, and none contains all topics.
+  const topic = deniesByDefault ? 'TOPIC' : "'#'"
   switch (kind) {
     case 'tcp':
-      return `mosquitto_sub -h ${reached} -p ${port}${login} -t '#' -v`
+      return `mosquitto_sub -h ${reached} -p ${port}${login} -t ${topic} -v`
     case 'ssl': {
       if (listener.tls.certificate === undefined)
-        return `mosquitto_sub -h ${reached} -p ${port} --psk-identity NAME --psk KEY -t '#' -v`
+        return `mosquitto_sub -h ${reached} -p ${port} --psk-identity NAME --psk KEY -t ${topic} -v`
       const { name, authority } = shownBy(listener.tls.certificate.certFile, reached)
-      return `mosquitto_sub -h ${name} -p ${port} --cafile ${authority}${clientWords(listener.tls)}${login} -t '#' -v`
+      return `mosquitto_sub -h ${name} -p ${port} --cafile ${authority}${clientWords(listener.tls)}${login} -t ${topic} -v`
     }
     case 'ws':
-      return `npx mqtt sub -l ws -h ${reached} -p ${port} --path ${listener.webSocket.path}${login} -t '#' -v`
+      return `npx mqtt sub -l ws -h ${reached} -p ${port} --path ${listener.webSocket.path}${login} -t ${topic} -v`
     case 'wss': {
       const file = listener.tls.certificate?.certFile
       const { name, authority } = file === undefined ? unknownCertificate(reached) : shownBy(file, reached)
       const tls = ` --ca ${authority}${clientWords(listener.tls)}`
-      return `npx mqtt sub -l wss -h ${name} -p ${port} --path ${listener.webSocket.path}${tls}${login} -t '#' -v`
+      return `npx mqtt sub -l wss -h ${name} -p ${port} --path ${listener.webSocket.path}${tls}${login} -t ${topic} -v`
     }
     case 'quic':
       return undefined

@@ -9,7 +9,7 @@ const facts = {
   configFile: undefined,
   name: 'godwit@here',
   dataDirectory: '/data',
-  allowsAnonymous: () => true,
+  accessTo: () => ({ allowsAnonymous: true, deniesByDefault: false }),
   management: { address: { host: '127.0.0.1', port: 8_081 }, newPassword: undefined },
 }
 

@@ -34,6 +34,12 @@ test('all pages are written, each with its name and synopsis, and no line is tak
   const files = readdirSync(folder)
   assert.equal(output, `${files.length} manual pages in ${folder}\n`)
   assert.ok(files.includes('godwit.1') && files.includes('godwit-start.1'))
+  const { man } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  assert.deepEqual(
+    man.toSorted(),
+    files.map((file) => `man/${file}`).toSorted(),
+    'npm installs the pages of package.json',
+  )
   for (const file of files) {
     const text = readFileSync(join(folder, file), 'utf8')
     assert.match(text, /^\.SH NAME\n\S+ \\- .+\n\.SH SYNOPSIS\n/m, file)

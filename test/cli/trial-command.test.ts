@@ -31,19 +31,35 @@ async function tlsListener(t: TestContext, names: string): Promise<ListenerAddre
 
 test('a login is named where anonymous clients are refused', () => {
   const listener = addressed('listeners.tcp.bind = 1883', '0.0.0.0', 1_883)
-  assert.equal(trialCommand(listener, { allowsAnonymous: true }), "mosquitto_sub -h localhost -p 1883 -t '#' -v")
   assert.equal(
-    trialCommand(listener, { allowsAnonymous: false }),
+    trialCommand(listener, { allowsAnonymous: true, deniesByDefault: false }),
+    "mosquitto_sub -h localhost -p 1883 -t '#' -v",
+  )
+  assert.equal(
+    trialCommand(listener, { allowsAnonymous: false, deniesByDefault: false }),
     "mosquitto_sub -h localhost -p 1883 -u NAME -P PASSWORD -t '#' -v",
   )
 })
 
+test('a topic is left to the user where rules deny all others: none of them allows all topics', () => {
+  for (const [kind, words] of [
+    ['tcp', 'mosquitto_sub -h 127.0.0.1 -p 1883 -u NAME -P PASSWORD -t TOPIC -v'],
+    ['ws', 'npx mqtt sub -l ws -h 127.0.0.1 -p 1883 --path /mqtt -u NAME -P PASSWORD -t TOPIC -v'],
+  ] as const) {
+    const listener = addressed(`listeners.${kind}.bind = "127.0.0.1:1883"`, '127.0.0.1', 1_883)
+    assert.equal(trialCommand(listener, { allowsAnonymous: false, deniesByDefault: true }), words)
+  }
+})
+
 test('a TLS listener is called by a name that its certificate has', async (t) => {
-  const command = trialCommand(await tlsListener(t, 'broker.example.org'), { allowsAnonymous: true })
+  const command = trialCommand(await tlsListener(t, 'broker.example.org'), {
+    allowsAnonymous: true,
+    deniesByDefault: false,
+  })
   assert.match(command ?? '', /^mosquitto_sub -h broker\.example\.org -p 8883 --cafile CA\.pem -t '#' -v$/)
 })
 
 test('no command is offered where clients come through a proxy', () => {
   const listener = addressed('listeners.tcp { bind = 1883, proxy_protocol = true }', '127.0.0.1', 1_883)
-  assert.equal(trialCommand(listener, { allowsAnonymous: true }), undefined)
+  assert.equal(trialCommand(listener, { allowsAnonymous: true, deniesByDefault: false }), undefined)
 })
