@@ -6,6 +6,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { test } from 'node:test'
 import { statements as normative } from '../conformance/statements.ts'
 import { statements } from '../../src/probes/conformance/statements.ts'
+import { runCtl } from '../cli/ctl/ctl.ts'
 import { runHere } from '../cli/run-here.ts'
 import { startBroker } from '../e2e/godwit-process.ts'
 
@@ -24,6 +25,10 @@ test('Godwit with two shards keeps all statements of both versions, and the repo
   const lines = checked.output.trimEnd().split('\n')
   const expected = statements.flatMap(({ v311, v5 }) => [v311, v5]).filter((clause) => clause !== undefined).length
   assert.equal(lines.at(-1), `${expected} of ${expected} statements are kept`)
+  const left = await runCtl(t, ['clients', 'list', '--json', '--data', broker.dataDirectory])
+  assert.deepEqual(JSON.parse(left.output), [], 'no session of a check is left behind')
+  const retained = await runCtl(t, ['retained', 'list', 'check-#', '--json', '--data', broker.dataDirectory])
+  assert.equal(retained.output.includes('check-'), false, retained.output)
   assert.match(lines[0] ?? '', /^kept {4}3\.1\.1 {2}MQTT-3\.1\.0-2 +a second CONNECT ends the connection$/)
 })
 

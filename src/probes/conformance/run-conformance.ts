@@ -5,7 +5,7 @@ import { connectionErrorText } from '../../telemetry/index.ts'
 import { type ProbeTarget, trustOption } from '../probe-client.ts'
 import type { ProbeVersion } from '../wire.ts'
 import { CheckedClient, Violation } from './checked-client.ts'
-import { type CheckContext, persistent, statements } from './statements.ts'
+import { type CheckContext, persistent, retain, retainedTopic, statements } from './statements.ts'
 
 export interface ConformanceOptions {
   readonly target: ProbeTarget
@@ -39,7 +39,9 @@ export async function runConformance(
       if (clause === undefined) continue
       number += 1
       const opened: CheckedClient[] = []
-      const seen = await violationOf(() => check(contextFor(`${run}-${number}`, { target, version, answerMs }, opened)))
+      const context = contextFor(`${run}-${number}`, { target, version, answerMs }, opened)
+      const seen = await violationOf(() => check(context))
+      if (context.hasSession || seen !== undefined) await violationOf(() => cleanUp(context))
       for (const client of opened) client.destroy()
       const result = { version, clause, says, isKept: seen === undefined, seen }
       results.push(result)
@@ -53,8 +55,9 @@ function contextFor(
   name: string,
   options: Parameters<typeof CheckedClient.open>[0],
   opened: CheckedClient[],
-): CheckContext {
+): CheckContext & { readonly hasSession: boolean } {
   const { username, password } = options.target
+  let hasSession = false
   const open = async (): Promise<CheckedClient> => {
     const client = await CheckedClient.open(options)
     opened.push(client)
@@ -63,12 +66,27 @@ function contextFor(
   }
   const connected = async (clientId: string, isPersistent = false): Promise<CheckedClient> => {
     const client = await open()
+    hasSession ||= isPersistent
     const connack = await client.connect(isPersistent ? persistent(client, clientId) : { clientId })
     const code = connack[1] ?? 0xff
     if (code !== 0) throw new Violation(`the client was refused: ${reasonText(code, options.version)}`)
     return client
   }
-  return { name, open, connected }
+  return {
+    name,
+    open,
+    connected,
+    get hasSession() {
+      return hasSession
+    },
+  }
+}
+
+/** The broker may be one in use: neither a session nor a retained message of a check stays there. */
+async function cleanUp({ name, connected }: CheckContext): Promise<void> {
+  const client = await connected(name)
+  await retain(client, retainedTopic(name), '')
+  client.disconnect()
 }
 
 /** Returns what was seen; undefined: the broker follows the statement. A connection that breaks is a violation; an internal error is thrown. */

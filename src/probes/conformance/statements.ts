@@ -327,12 +327,12 @@ export const statements: readonly CheckedStatement[] = [
     says: 'a new subscriber gets the retained message, with the retain flag',
     check: async ({ connected, name }) => {
       const client = await connected(name)
-      await retain(client, `${name}/r`, 'kept')
-      await client.subscribe(`${name}/r`)
+      await retain(client, retainedTopic(name), 'kept')
+      await client.subscribe(retainedTopic(name))
       const { retain: isRetained, payload } = await client.expectMessage()
       expect(isRetained && payload.toString() === 'kept', `retain ${isRetained}, payload ${payload.toString()}`)
       client.disconnect()
-      await retain(await connected(name), `${name}/r`, '')
+      await retain(await connected(name), retainedTopic(name), '')
     },
   },
   {
@@ -341,9 +341,9 @@ export const statements: readonly CheckedStatement[] = [
     says: 'an empty retained message removes the retained message of its topic',
     check: async ({ connected, name }) => {
       const client = await connected(name)
-      await retain(client, `${name}/r`, 'kept')
-      await retain(client, `${name}/r`, '')
-      await client.subscribe(`${name}/r`)
+      await retain(client, retainedTopic(name), 'kept')
+      await retain(client, retainedTopic(name), '')
+      await client.subscribe(retainedTopic(name))
       await client.expectNothing()
       client.disconnect()
     },
@@ -459,7 +459,12 @@ export function persistent({ version }: CheckedClient, clientId: string) {
   return { clientId, cleanStart: false, properties }
 }
 
-async function retain(client: CheckedClient, topic: string, payload: string): Promise<void> {
+/** Topic of the retained message of a check. */
+export function retainedTopic(name: string): string {
+  return `${name}/r`
+}
+
+export async function retain(client: CheckedClient, topic: string, payload: string): Promise<void> {
   client.send(publishFrame({ version: client.version, topic, payload, qos: 1, packetId: 1, retain: true }))
   await client.expect(packetTypes.puback)
 }
