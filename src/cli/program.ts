@@ -316,4 +316,5 @@ const oneLine = (text: string): string =>
   text
     .trim()
     .replace(/^error: /, '')
+    .replace(/\.$/, '')
     .replaceAll(/\s*\n\s*/g, ' ')

@@ -12,7 +12,7 @@ interface AccountErrorText {
 }
 
 const accountErrors: Readonly<Record<AccountRefusal, AccountErrorText>> = {
-  'not-found': { code: 'userNotFound', reason: 'USER_NOT_FOUND', words: (name) => `there is no ${name}` },
+  'not-found': { code: 'userNotFound', reason: 'USER_NOT_FOUND', words: (name) => `there is no account ${name}` },
   exists: { code: 'userExists', reason: 'BAD_REQUEST', words: (name) => `${name} exists already` },
   'too-many': {
     code: 'invalidParameter',

@@ -125,6 +125,13 @@ test('what was dropped is told with its reason, and what happened to a client', 
   assert.equal(dropped[0]?.count, 1)
   assert.equal(await ctlDone(broker, ['dropped', 'clientid=talker', '--since', '2999-01-01']), '')
   assert.notEqual(await ctlDone(broker, ['dropped', 'clientid=talker', '--since', '1h', '--limit', '5']), '')
+  await client.publishAsync('a/b', 'more than ten bytes', { retain: true, qos: 1 })
+  await client.publishAsync('a/c', 'more than ten bytes', { retain: true, qos: 1 })
+  const rows = async (limit: string): Promise<unknown[]> =>
+    JSON.parse(await ctlDone(broker, ['dropped', 'clientid=talker', '--limit', limit, '--json']))
+  const [newest, ...more] = (await rows('2')).map((row) => (row as { count: number }).count)
+  assert.deepEqual([newest, more], [1, [2]], 'a limit of rows leaves their counts as they are')
+  assert.equal((await rows('1')).length, 1)
   assert.match(await ctlRefused(broker, 2, ['dropped', '--since', 'yesterday']), /--since yesterday: give/)
   assert.match(await ctlRefused(broker, 1, ['clients', 'timeline', 'nosuch']), /nothing is known of the client nosuch/)
   assert.match(await ctlRefused(broker, 2, ['dropped', 'reson=expired']), /reson: unknown filter/)

@@ -112,6 +112,10 @@ test('config set, get and unset change single settings, and leave the comments o
   assert.equal(await readFile(broker.configFile, 'utf8'), text)
   assert.match(await ctlRefused(broker, 1, ['config', 'set', 'mqtt.receive_maximum=many']), /whole number/)
   assert.match(await ctlRefused(broker, 2, ['config', 'set', 'mqtt.receive_maximum']), /KEY=VALUE/)
+  assert.match(
+    await ctlRefused(broker, 2, ['config', 'get', 'mqtt', 'auth']),
+    /: mqtt, auth; "godwit ctl config get --help" lists/,
+  )
 })
 
 test('an error in a change names the text that the user wrote, and no line of the file of the broker', async () => {
@@ -161,6 +165,7 @@ test('a lost password is reset over the local socket, and nowhere else', async (
   assert.equal((await askAs(password, '/api/v4/brokers')).status, 200)
   const body = JSON.stringify({ new_pwd: 'another-password' })
   assert.equal((await askAs(password, '/api/v4/change_pwd/admin', { method: 'PUT', body })).status, 400)
-  assert.equal((await runCtlHere(['admins', 'reset', 'nobody', '--data', broker.dataDirectory])).code, 1)
+  const unknown = await runCtlHere(['admins', 'reset', 'nobody', '--data', broker.dataDirectory])
+  assert.deepEqual([unknown.code, unknown.errors], [1, 'godwit: there is no account "nobody" (code 105)\n'])
   assert.equal((await runCtlHere(['admins', 'reset', 'admin', '--url', url])).code, 2)
 })

@@ -21,7 +21,7 @@ export const diagnosticsCommands: readonly CtlCommand[] = [
     description: 'recently dropped messages; filters as KEY=VALUE: reason=queue-full clientid=a topic=b/#',
     arguments: ['[filters...]'],
     options: [
-      { flags: '--limit <rows>', description: 'number of messages to search, newest first (default: 1000)' },
+      { flags: '--limit <rows>', description: 'maximum number of rows, newest first (default: 1000)' },
       { flags: '--since <time>', description: 'not before: 30s, 10m, 2h, 1d ago, or a time such as 2026-01-31T12:00' },
     ],
     run: listDropped,
@@ -72,7 +72,9 @@ export const diagnosticsCommands: readonly CtlCommand[] = [
 
 const maxSlowRows = 1_000
 const maxQueuedRows = 1_000
-const defaultDropped = 1_000
+const defaultRows = 1_000
+/** All that the API returns: the count of a row is that of all its messages. */
+const maxSearched = 10_000
 
 function listDropped({ client, operands, options: { limit, since } }: CtlCall): Promise<Outcome> | Outcome {
   const filters = queryFrom('list_dropped', operands)
@@ -83,12 +85,12 @@ function listDropped({ client, operands, options: { limit, since } }: CtlCall): 
   if (since !== undefined && sinceMs === undefined)
     return { usage: `--since ${String(since)}: give 30s, 10m, 2h, 1d, or a time such as 2026-01-31T12:00` }
   const query = {
-    _limit: Number(limit ?? defaultDropped),
+    _limit: maxSearched,
     ...(sinceMs === undefined ? {} : { since: sinceMs }),
     ...filters.query,
   }
   return shown(client.list_dropped({ query }), ({ data }) => ({
-    rows: grouped(data),
+    rows: grouped(data).slice(0, Number(limit ?? defaultRows)),
     columns: ['time', 'count', 'reason', 'topic', 'qos', 'publisher', 'clientid'],
   }))
 }
