@@ -9,17 +9,20 @@ const maxSqlBytes = 262_144
 const template = linesOfText(maxSqlBytes)
 
 const rule = section('One rule.', {
-  sql: setting(template, '', { description: 'The SQL statement: see RULES.' }),
+  sql: setting(template, '', {
+    description: 'The SQL statement, which selects messages or events and computes the result (see RULES).',
+  }),
   actions: setting(ruleActions, [], {
     description:
-      'What happens with each result: "type:name" of an action, {function = republish, args {topic, qos, retain, payload, mqtt_properties, user_properties}}, or {function = console}. With {action = ..., fallbacks = [...]}, the fallbacks get a result for which the action fails.',
+      'Actions that are run with each result: "type:name" of an action, {function = republish, args {topic, qos, retain, payload, mqtt_properties, user_properties}}, or {function = console}. With {action = ..., fallbacks = [...]}, the fallbacks are run with a result for which the action fails.',
   }),
   on_action_failed: setting(choice(['continue', 'stop']), 'continue', {
-    description: 'With stop, a result for which an action fails is passed to no further action, but to its fallbacks.',
+    description:
+      'What happens if an action fails for a result. stop: no further action of the rule is run with it, but the fallbacks of the action are. continue: the next action is run.',
   }),
   enable: setting(boolean, true, { description: 'Whether the rule runs.' }),
-  description: setting(template, '', { description: 'For administrators.' }),
-  name: setting(template, '', { description: 'A setting of EMQX.' }),
+  description: setting(template, '', { description: 'Description of the rule for administrators. It has no effect.' }),
+  name: setting(template, '', { description: 'Name of the rule in EMQX.' }),
   metadata: openSection('Settings of EMQX.'),
   created_at: setting(integer({ min: 0, max: Number.MAX_SAFE_INTEGER }), 0, {
     description: 'When the rule was created; the API sets it.',
@@ -34,15 +37,16 @@ const rule = section('One rule.', {
 export const ruleEngine = appliedAtOnce(
   section('Rules: SQL over messages and events, with actions for the results.', {
     ignore_sys_message: setting(boolean, true, {
-      description: 'Whether messages below $SYS/ run no rules. If false, they run the rules that name $SYS.',
+      description:
+        'Whether messages to topics that begin with $SYS/ are ignored by all rules. If false, they run the rules whose filter begins with $SYS.',
     }),
     max_evaluation_time: setting(duration({ minMs: 1, maxMs: 10_000 }), 20, {
       description:
-        'Processor time that a rule may take for one message or event; then it fails for it. Other messages of the shard wait meanwhile.',
+        'Maximum processor time of a rule for one message or event. A rule that takes longer is stopped and has failed for this message. Other messages of the shard wait while a rule runs.',
     }),
     jq_function_default_timeout: setting(duration({ minMs: 1, maxMs: 60_000 }), 10_000, {
       description:
-        'Processor time of the function jq where a rule names none. It ends with max_evaluation_time in any case.',
+        'Maximum processor time of the function jq if the rule passes no time limit. max_evaluation_time limits it in any case.',
     }),
     rules: namedSection('The rules, by their IDs.', {
       entries: {},

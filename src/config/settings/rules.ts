@@ -13,7 +13,8 @@ const maxKeepAliveMs = 65_535_000
 const tableRule = record('a rule', { sql: text(), table: text() }, ['sql'])
 
 const tableRules = setting(listOf(tableRule), [], {
-  description: 'Each rule says sql, and table for where its rows go.',
+  description:
+    'Rules of NanoMQ for this database. Each has sql, the statement, and table, the table that its rows are written to.',
 })
 
 function databaseSection(product: string) {
@@ -22,10 +23,12 @@ function databaseSection(product: string) {
     placeholder: 'name',
     named: section('One database.', {
       conn: section('How it is reached.', {
-        host: setting(maybeText, undefined, { description: 'Host name or address.' }),
-        port: setting(optional(integer({ min: 1, max: 65_535 }), 'auto'), undefined, { description: 'Port.' }),
-        username: setting(maybeText, undefined, { description: 'User name.' }),
-        password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
+        host: setting(maybeText, undefined, { description: 'Host name or address of the server.' }),
+        port: setting(optional(integer({ min: 1, max: 65_535 }), 'auto'), undefined, {
+          description: 'Port of the server.',
+        }),
+        username: setting(maybeText, undefined, { description: 'User name for the server.' }),
+        password: setting(maybeText, undefined, { description: 'Password for the server.', isSecret: true }),
         database: setting(maybeText, undefined, { description: 'Name of the database.' }),
       }),
       rules: tableRules,
@@ -53,7 +56,7 @@ export const rules = appliedAtOnce(
   section('Rules of NanoMQ: SQL over messages, and where the results go. Each becomes a rule with an action.', {
     sqlite: section('Rules whose results go to an SQLite file.', {
       path: setting(optional(path('working-directory', { isWritten: true }), 'none'), undefined, {
-        description: 'The file. Tables are created.',
+        description: 'The database file. Tables that do not exist are created.',
         defaultWords: 'rule_engine.db in the data directory',
       }),
       rules: tableRules,
@@ -64,7 +67,7 @@ export const rules = appliedAtOnce(
     repub: section('Rules whose results are published at another broker, as JSON with QoS 1.', {
       rules: setting(listOf(republishRule), [], {
         description:
-          'Each rule says sql, server and topic, and how to connect: proto_ver, clientid (client IDs begin so), keepalive, username, password. clean_start has no effect: each connection is a clean one.',
+          'Rules of NanoMQ that publish to another broker. Each has sql, server and topic, and the options of the connection: proto_ver, clientid (a prefix of the client IDs), keepalive, username, password. clean_start has no effect: each connection is a clean one.',
         isSecret: true,
       }),
     }),
@@ -78,9 +81,9 @@ export const preset = section('Sessions of NanoMQ that exist before clients conn
     entries: {},
     placeholder: 'name',
     named: section('One session.', {
-      clientid: setting(maybeText, undefined, { description: 'Client id of the session.' }),
+      clientid: setting(maybeText, undefined, { description: 'Client ID of the session.' }),
       topic: setting(listOf(presetTopic), [], {
-        description: 'Subscriptions: remote_topic is the filter, qos the QoS.',
+        description: 'Subscriptions of the session: remote_topic is the topic filter, qos the maximum QoS.',
       }),
     }),
   }),
@@ -88,7 +91,7 @@ export const preset = section('Sessions of NanoMQ that exist before clients conn
 
 export const plugin = section('Native plugins of NanoMQ.', {
   libs: setting(listOf(record('a plugin', { path: path('working-directory') }, ['path'])), [], {
-    description: 'Each plugin says path.',
+    description: 'Plugins. Each has path, the path of its file.',
   }),
 })
 

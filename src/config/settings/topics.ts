@@ -25,7 +25,7 @@ export const rewrite = setting(
   [],
   {
     description:
-      'Topics of clients that are replaced: {action = publish | subscribe | all, source_topic, re, dest_topic}. The first rule whose filter source_topic matches decides: if the regular expression re matches, the topic becomes dest_topic, with $1 for groups, ${clientid} and ${username}. Access rules see the topic that the client says.',
+      'Rules that replace topics of clients: {action = publish | subscribe | all, source_topic, re, dest_topic}. The first rule whose filter source_topic matches decides: if the regular expression re matches, the topic becomes dest_topic, with $1 for groups, ${clientid} and ${username}. Access rules are applied to the topic that the client sent.',
     appliesOn: 'at-once',
   },
 )
@@ -49,7 +49,7 @@ export const autoSubscribe = section('Subscriptions that the broker makes for ea
     [],
     {
       description:
-        'Each is {topic, qos, rh, rap, nl}. ${clientid}, ${username}, ${host} and ${port} in topic are those of the client; without a value the subscription is left out. Access rules are not asked.',
+        'Subscriptions that are made for each client when it connects. Each has {topic, qos, rh, rap, nl}: rh is Retain Handling, rap Retain As Published, nl No Local. ${clientid}, ${username}, ${host} and ${port} in topic are replaced by the values of the client; if a value is not known, the subscription is not made. Access rules are not applied.',
       appliesOn: 'at-once',
     },
   ),

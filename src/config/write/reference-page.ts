@@ -81,13 +81,15 @@ function writeIgnored(): string {
   ].join('\n')
 }
 
-function writeSection(key: string, node: Section, level: number): string {
+/** `ignored`: why the section around it has no effect. */
+function writeSection(key: string, node: Section, level: number, ignored = node.ignored): string {
   const words = node.ignored === undefined ? node.description : `${node.description} **${ignoredText(node.ignored)}**`
   const settings: [string, Setting<unknown>][] = []
   const below: string[] = []
   for (const [name, entry] of Object.entries(node.entries)) {
-    if (entry.kind === 'setting') settings.push([`${key}.${name}`, entry])
-    else below.push(writeSection(`${key}.${name}`, entry, level + 1))
+    const why = entry.ignored ?? ignored
+    if (entry.kind === 'setting') settings.push([`${key}.${name}`, { ...entry, ignored: why }])
+    else below.push(writeSection(`${key}.${name}`, entry, level + 1, why))
   }
   below.unshift(...writeNamed(key, node, level))
   const table = writeTable(settings)

@@ -17,12 +17,12 @@ import {
 const clickhouseConnector = section('One ClickHouse.', {
   ...connectorSettings,
   url: setting(maybeText, undefined, {
-    description: 'Address of its HTTP interface, such as http://127.0.0.1:8123.',
+    description: 'URL of the HTTP interface of ClickHouse, such as http://127.0.0.1:8123.',
     isRequired: true,
   }),
-  database: setting(maybeText, undefined, { description: 'Name of the database.' }),
-  username: setting(maybeText, undefined, { description: 'User name.' }),
-  password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
+  database: setting(maybeText, undefined, { description: 'Name of the database that the statements use.' }),
+  username: setting(maybeText, undefined, { description: 'User name for ClickHouse.' }),
+  password: setting(maybeText, undefined, { description: 'Password for ClickHouse.', isSecret: true }),
   connect_timeout: connectTimeout,
   pool_size: poolSize,
   ssl: clientCertificates,
@@ -33,7 +33,7 @@ const clickhouseAction = section('One kind of row.', {
   parameters: section('The statement.', {
     sql: setting(template, '', {
       description:
-        'SQL with ${...} for values: INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value}). Values are written as literals and never become SQL.',
+        'The INSERT statement, with ${...} for values: INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value}). Values are written as literals and never become SQL.',
       isRequired: true,
     }),
     batch_value_separator: ofEmqx,

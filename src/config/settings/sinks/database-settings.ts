@@ -27,7 +27,7 @@ export const sqlAction = section('One kind of row.', {
   parameters: section('The statement.', {
     sql: setting(template, '', {
       description:
-        'SQL with ${...} for values: INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value}). Values are bound and never become SQL.',
+        'The SQL statement for each message, with ${...} for values: INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value}). Values are bound and never become SQL.',
       isRequired: true,
     }),
     undefined_vars_as_null: ofEmqx,

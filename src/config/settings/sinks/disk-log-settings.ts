@@ -14,14 +14,15 @@ const diskLogConnector = section('One file, and the older ones beside it.', {
   ...connectorSettings,
   filepath: setting(optional(path('data-directory', { isWritten: true }), 'none'), undefined, {
     description:
-      'The file, such as exports/readings.jsonl. Shards after the first have files of their own: readings-shard1.jsonl.',
+      'File that lines are appended to, such as exports/readings.jsonl. Each shard after the first writes a file of its own: readings-shard1.jsonl.',
     isRequired: true,
   }),
   max_file_size: setting(size({ minBytes: kilobyte, maxBytes: terabyte }), 10 * megabyte, {
-    description: 'The file is put aside and a new one begun before it grows beyond this.',
+    description: 'Maximum size of the file. Before it would grow larger, it is renamed and a new file is started.',
   }),
   max_file_number: setting(integer({ min: 1, max: 10_000 }), 10, {
-    description: 'Files of each shard that are kept, with the current one. The oldest is deleted.',
+    description:
+      'Number of files that each shard keeps, the current one included. When there are more, the oldest is deleted.',
   }),
 })
 
@@ -30,13 +31,15 @@ const diskLogAction = section('One kind of line.', {
   parameters: section('The line.', {
     format: setting(choice(['lines', 'csv']), 'lines', {
       description:
-        'lines: the text of the template. csv: values that the template inserts are quoted where it is needed.',
+        'lines: each line is the text of the template. csv: the values that the template inserts are quoted where CSV needs it.',
     }),
     template: setting(optional(template, 'none'), undefined, {
-      description: 'The line, with ${...} for values.',
+      description: 'Template of one line, with ${...} for values.',
       defaultWords: 'all columns as JSON',
     }),
-    header: setting(anyText, '', { description: 'First line of each file, such as time,topic,value.' }),
+    header: setting(anyText, '', {
+      description: 'First line of each new file, such as the column names time,topic,value.',
+    }),
     write_mode: setting(choice(['sync', 'async']), 'sync', {
       description: 'Has no effect: a line counts as written when it is on disk, in both modes.',
     }),

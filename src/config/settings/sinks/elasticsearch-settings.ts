@@ -19,11 +19,17 @@ import {
 
 const elasticsearchConnector = section('One Elasticsearch or OpenSearch.', {
   ...connectorSettings,
-  server: setting(maybeText, undefined, { description: 'Address, such as 127.0.0.1:9200.', isRequired: true }),
+  server: setting(maybeText, undefined, {
+    description: 'Address of the Elasticsearch or OpenSearch server, such as 127.0.0.1:9200.',
+    isRequired: true,
+  }),
   authentication: section('Credentials.', {
-    username: setting(maybeText, undefined, { description: 'User name.' }),
-    password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
-    api_key: setting(maybeText, undefined, { description: 'API key instead of a user.', isSecret: true }),
+    username: setting(maybeText, undefined, { description: 'User name for the server.' }),
+    password: setting(maybeText, undefined, { description: 'Password for the server.', isSecret: true }),
+    api_key: setting(maybeText, undefined, {
+      description: 'API key, in place of user name and password.',
+      isSecret: true,
+    }),
   }),
   connect_timeout: connectTimeout,
   pool_size: poolSize,
@@ -36,27 +42,33 @@ const elasticsearchAction = section('One kind of document.', {
   ...actionSettings,
   parameters: section('The document. Texts are templates with ${...}.', {
     action: setting(choice(['create', 'update', 'delete']), 'create', {
-      description: 'What is done with the document.',
+      description: 'Operation for each document: it is created, updated or deleted.',
     }),
-    index: setting(anyText, '', { description: 'Index, such as readings.', isRequired: true }),
+    index: setting(anyText, '', {
+      description: 'Name of the index that the documents go to, such as readings. It is a template.',
+      isRequired: true,
+    }),
     id: setting(maybeText, undefined, {
       description: 'ID of the document. With an ID, a document that is sent twice is one document.',
       defaultWords: 'given by the service',
     }),
     doc: setting(optional(template, 'none'), undefined, {
-      description: 'The document: an object of JSON.',
+      description: 'Template of the document, which must be a JSON object.',
       defaultWords: 'all columns as JSON',
     }),
     routing: setting(maybeText, undefined, {
-      description: 'What decides the shard of the document.',
+      description: 'Routing value: Elasticsearch selects the shard of the document by it. Empty: by the document ID.',
       defaultWords: 'the ID',
     }),
-    require_alias: setting(boolean, false, { description: 'Whether the index must be an alias.' }),
+    require_alias: setting(boolean, false, { description: 'Whether the operation fails if `index` is not an alias.' }),
     overwrite: setting(boolean, true, {
-      description: 'Of create: whether a document that has the ID already is replaced. Otherwise it stays.',
+      description:
+        'For the operation create: whether a document with the same ID is replaced. If false, the existing document stays.',
     }),
     max_retries: ofEmqx,
-    doc_as_upsert: setting(boolean, false, { description: 'Of update: whether a missing document is created.' }),
+    doc_as_upsert: setting(boolean, false, {
+      description: 'For the operation update: whether a document that does not exist is created.',
+    }),
   }),
   resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),
 })

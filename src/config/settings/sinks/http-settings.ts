@@ -20,8 +20,11 @@ import {
 
 export const httpConnector = section('One HTTP service.', {
   ...connectorSettings,
-  url: setting(maybeText, undefined, { description: 'Address, such as http://127.0.0.1:8080/base.', isRequired: true }),
-  headers: setting(textMap, new Map(), { description: 'Headers of each request.', isSecret: true }),
+  url: setting(maybeText, undefined, {
+    description: 'URL of the service, such as http://127.0.0.1:8080/base. The path of an action is appended to it.',
+    isRequired: true,
+  }),
+  headers: setting(textMap, new Map(), { description: 'HTTP headers of each request.', isSecret: true }),
   connect_timeout: connectTimeout,
   pool_size: poolSize,
   pool_type: ofEmqx,
@@ -33,10 +36,16 @@ export const httpConnector = section('One HTTP service.', {
 export const httpAction = section('One kind of request.', {
   ...actionSettings,
   parameters: section('The request. Texts are templates with ${...}.', {
-    method: setting(choice(['post', 'put', 'get', 'delete']), 'post', { description: 'Method.' }),
-    path: setting(anyText, '', { description: 'Is appended to the URL of the connector.' }),
-    headers: setting(textMap, new Map(), { description: 'Headers beside those of the connector.', isSecret: true }),
-    body: setting(optional(template, 'none'), undefined, { description: 'Body.', defaultWords: 'all columns as JSON' }),
+    method: setting(choice(['post', 'put', 'get', 'delete']), 'post', { description: 'HTTP method of the requests.' }),
+    path: setting(anyText, '', { description: 'Path that is appended to the URL of the connector. It is a template.' }),
+    headers: setting(textMap, new Map(), {
+      description: 'HTTP headers that are added to those of the connector. Names and values are templates.',
+      isSecret: true,
+    }),
+    body: setting(optional(template, 'none'), undefined, {
+      description: 'Template of the request body. Empty: the result of the rule as JSON.',
+      defaultWords: 'all columns as JSON',
+    }),
     max_retries: setting(optional(integer({ min: 0, max: 100 }), 'none'), undefined, {
       description: 'The same as resource_opts.max_retries, where EMQX has it. It wins where both are written.',
       defaultWords: 'resource_opts.max_retries',

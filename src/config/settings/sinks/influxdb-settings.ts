@@ -16,17 +16,20 @@ import {
 
 const influxdbConnector = section('One InfluxDB.', {
   ...connectorSettings,
-  server: setting(maybeText, undefined, { description: 'Address, such as 127.0.0.1:8086.', isRequired: true }),
+  server: setting(maybeText, undefined, {
+    description: 'Address of the InfluxDB server, such as 127.0.0.1:8086.',
+    isRequired: true,
+  }),
   parameters: section('Database, and credentials.', {
     influxdb_type: setting(choice(['influxdb_api_v1', 'influxdb_api_v2']), 'influxdb_api_v2', {
-      description: 'Version of the API.',
+      description: 'Version of the write API that the server has: version 1 names a database, version 2 a bucket.',
     }),
-    database: setting(maybeText, undefined, { description: 'Name of the database. Of version 1.' }),
-    username: setting(maybeText, undefined, { description: 'User name. Of version 1.' }),
-    password: setting(maybeText, undefined, { description: 'Password. Of version 1.', isSecret: true }),
-    bucket: setting(maybeText, undefined, { description: 'Name of the bucket. Of version 2.' }),
-    org: setting(maybeText, undefined, { description: 'Name of the organization. Of version 2.' }),
-    token: setting(maybeText, undefined, { description: 'Token. Of version 2.', isSecret: true }),
+    database: setting(maybeText, undefined, { description: 'Name of the database (API version 1).' }),
+    username: setting(maybeText, undefined, { description: 'User name (API version 1).' }),
+    password: setting(maybeText, undefined, { description: 'Password (API version 1).', isSecret: true }),
+    bucket: setting(maybeText, undefined, { description: 'Name of the bucket (API version 2).' }),
+    org: setting(maybeText, undefined, { description: 'Name of the organization (API version 2).' }),
+    token: setting(maybeText, undefined, { description: 'Access token (API version 2).', isSecret: true }),
   }),
   connect_timeout: connectTimeout,
   pool_size: poolSize,
@@ -41,7 +44,9 @@ const influxdbAction = section('One kind of point.', {
         'Lines of the line protocol with ${...} for values: readings,client=${clientid} value=${payload.value},count=${payload.count}i ${timestamp}.',
       isRequired: true,
     }),
-    precision: setting(choice(['ns', 'us', 'ms', 's']), 'ms', { description: 'Unit of the time in write_syntax.' }),
+    precision: setting(choice(['ns', 'us', 'ms', 's']), 'ms', {
+      description: 'Unit of the timestamps in write_syntax.',
+    }),
   }),
   resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),
 })

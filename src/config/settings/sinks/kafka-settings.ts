@@ -25,15 +25,16 @@ const mebibyte = kibibyte * kibibyte
 const kafkaConnector = section('One Kafka cluster.', {
   ...connectorSettings,
   bootstrap_hosts: setting(maybeText, undefined, {
-    description: 'Brokers that are asked for the others, separated by commas, such as 10.0.0.1:9092,10.0.0.2:9092.',
+    description:
+      'Addresses of brokers of the Kafka cluster, from which the client learns the others; separated by commas, such as 10.0.0.1:9092,10.0.0.2:9092.',
     isRequired: true,
   }),
   authentication: sectionOrNone('SASL. The word none: without it.', {
     mechanism: setting(choice(['none', 'plain', 'scram_sha_256', 'scram_sha_512']), 'none', {
-      description: 'Mechanism. Use plain with TLS only: it sends the password as it is.',
+      description: 'SASL mechanism. Use plain with TLS only, because it sends the password unencrypted.',
     }),
-    username: setting(maybeText, undefined, { description: 'User name.' }),
-    password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
+    username: setting(maybeText, undefined, { description: 'User name for SASL.' }),
+    password: setting(maybeText, undefined, { description: 'Password for SASL.', isSecret: true }),
   }),
   connect_timeout: connectTimeout,
   min_metadata_refresh_interval: ofEmqx,
@@ -54,36 +55,39 @@ const kafkaAction = section('Records for one topic.', {
   ...actionSettings,
   parameters: section('The record. Texts of `message` are templates with ${...}.', {
     topic: setting(anyText, '', {
-      description: 'Topic of Kafka, a template such as readings-${clientid}.',
+      description: 'Kafka topic that records are sent to, a template such as readings-${clientid}.',
       isRequired: true,
     }),
     message: section('One record.', {
       key: setting(template, '${clientid}', {
-        description: 'Key. Records with the same key go to the same partition and keep their order. Empty: no key.',
+        description:
+          'Template of the record key. Records with the same key go to the same partition and keep their order. Empty: no key.',
       }),
       value: setting(optional(template, 'none'), undefined, {
-        description: 'Value.',
+        description: 'Template of the record value.',
         defaultWords: 'all columns as JSON',
       }),
-      headers: setting(textMap, new Map(), { description: 'Headers.' }),
+      headers: setting(textMap, new Map(), { description: 'Record headers.' }),
       timestamp: ofEmqx,
     }),
     kafka_headers: setting(optional(template, 'none'), undefined, {
       description:
-        'Further headers: a placeholder for a column that is an object of names and values, or a list of {key, value}, such as ${user_properties}.',
+        'Additional record headers: a placeholder for a column that is an object of names and values, or a list of {key, value}, such as ${user_properties}.',
     }),
     kafka_ext_headers: setting(listOf(extendedHeader, maxExtendedHeaders), [], {
-      description: 'Further headers: a list of {kafka_ext_header_key, kafka_ext_header_value}. Both are templates.',
+      description:
+        'Additional record headers: a list of {kafka_ext_header_key, kafka_ext_header_value}. Both are templates.',
     }),
     required_acks: setting(choice(['all_isr', 'leader_only']), 'all_isr', {
-      description: 'Replicas that must have a record: all that are in sync, or the leader of the partition.',
+      description:
+        'Which replicas must have stored a record before it counts as delivered: all in-sync replicas, or only the leader of the partition.',
     }),
     compression: setting(choice(['no_compression', 'gzip', 'zstd']), 'no_compression', {
-      description: 'Compression of batches.',
+      description: 'Compression of the record batches.',
     }),
     max_batch_bytes: setting(size({ minBytes: kibibyte, maxBytes: 256 * mebibyte }), 896 * kibibyte, {
       description:
-        'Maximum bytes of a batch before compression: at most message.max.bytes of the cluster. A larger record is refused.',
+        'Maximum size of a batch before compression. It must not exceed message.max.bytes of the cluster. A larger record becomes a dead letter.',
     }),
     max_linger_time: ofEmqx,
     max_linger_bytes: ofEmqx,
@@ -103,19 +107,21 @@ const kafkaAction = section('Records for one topic.', {
 const kafkaSource = section('Records of one topic. Rules name the source $bridges/kafka_consumer:NAME.', {
   ...sourceSettings,
   parameters: section('What is read.', {
-    topic: setting(maybeText, undefined, { description: 'Topic of Kafka.', isRequired: true }),
+    topic: setting(maybeText, undefined, { description: 'Kafka topic that is read.', isRequired: true }),
     group_id: setting(maybeText, undefined, {
-      description: 'Consumer group. Kafka remembers for it what rules have had.',
+      description:
+        'Consumer group. Kafka stores its offsets, so that after a restart the source continues after the last record that the rules have handled.',
       defaultWords: 'godwit- and the name of the source',
     }),
     offset_reset_policy: setting(choice(['latest', 'earliest']), 'latest', {
-      description: 'Where the group begins if Kafka remembers nothing for it.',
+      description: 'Where a consumer group without stored offsets begins.',
     }),
     max_batch_bytes: setting(size({ minBytes: kibibyte, maxBytes: 256 * mebibyte }), 896 * kibibyte, {
-      description: 'Maximum bytes that are fetched from a partition at a time.',
+      description: 'Maximum size of one fetch from a partition.',
     }),
     session_timeout: setting(integer({ min: 1_000, max: 3_600_000 }), 30_000, {
-      description: 'How long Kafka waits for a member of the group that is silent.',
+      description:
+        'Time after which Kafka removes a group member that sends no heartbeats, and assigns its partitions to others.',
       unit: 'milliseconds',
     }),
   }),

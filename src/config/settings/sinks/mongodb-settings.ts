@@ -20,7 +20,8 @@ const mongodbConnector = section('One database of MongoDB.', {
   ...connectorSettings,
   parameters: section('Where it is.', {
     mongo_type: setting(choice(['single', 'rs', 'sharded']), 'single', {
-      description: 'single: one server. rs: a replica set. sharded: mongos routers.',
+      description:
+        'Kind of deployment. single: one server. rs: a replica set. sharded: a cluster behind mongos routers.',
     }),
     server: setting(maybeText, undefined, { description: 'Address of the server, such as 127.0.0.1:27017.' }),
     servers: setting(maybeText, undefined, {
@@ -31,9 +32,9 @@ const mongodbConnector = section('One database of MongoDB.', {
     r_mode: ofEmqx,
   }),
   database: setting(maybeText, undefined, { description: 'Name of the database.', isRequired: true }),
-  username: setting(maybeText, undefined, { description: 'User name.' }),
-  password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
-  auth_source: setting(anyText, 'admin', { description: 'Database that has the user.' }),
+  username: setting(maybeText, undefined, { description: 'User name for MongoDB.' }),
+  password: setting(maybeText, undefined, { description: 'Password for MongoDB.', isSecret: true }),
+  auth_source: setting(anyText, 'admin', { description: 'Name of the database in which the user is defined.' }),
   pool_size: poolSize,
   srv_record: ofEmqx,
   use_legacy_protocol: ofEmqx,
@@ -45,7 +46,10 @@ const mongodbConnector = section('One database of MongoDB.', {
 const mongodbAction = section('One kind of document.', {
   ...actionSettings,
   parameters: section('The document.', {
-    collection: setting(template, '', { description: 'Collection, a template such as readings.', isRequired: true }),
+    collection: setting(template, '', {
+      description: 'Name of the collection that documents are inserted into, such as readings. It is a template.',
+      isRequired: true,
+    }),
     payload_template: setting(optional(template, 'none'), undefined, {
       description: 'The document as JSON, a template.',
       defaultWords: 'all columns as JSON',

@@ -21,17 +21,20 @@ const maxKeepAliveMs = 65_535_000
 export const mqttConnector = section('One MQTT broker.', {
   ...serverSettings,
   server: setting(maybeText, undefined, {
-    description: 'Address of the broker, such as 127.0.0.1:1883.',
+    description: 'Address of the remote broker, such as 127.0.0.1:1883.',
     isRequired: true,
   }),
   proto_ver: setting(choice(['v5', 'v4', 'v3', '5', '4', '3']), 'v5', {
-    description: 'MQTT version: v3 is 3.1, v4 is 3.1.1, v5 is 5.0.',
+    description: 'MQTT version of the connections: v3 is 3.1, v4 is 3.1.1, v5 is 5.0.',
   }),
   clientid_prefix: setting(maybeText, undefined, {
-    description: 'Client IDs begin so. They must be different for each broker that has a source with the connector.',
+    description:
+      'Prefix of the client IDs of the connections. If several brokers have a source with this connector, each needs its own prefix.',
     defaultWords: 'godwit',
   }),
-  keepalive: setting(duration({ minMs: 0, maxMs: maxKeepAliveMs }), 60_000, { description: 'Keep alive.' }),
+  keepalive: setting(duration({ minMs: 0, maxMs: maxKeepAliveMs }), 60_000, {
+    description: 'Keep Alive of the connections.',
+  }),
   pool_size: ofEmqx,
   clean_start: ofEmqx,
   bridge_mode: ofEmqx,
@@ -45,10 +48,13 @@ export const mqttAction = section('One kind of message.', {
   ...actionSettings,
   parameters: section('The message. All texts are templates with ${...}.', {
     topic: setting(template, '${topic}', { description: 'Topic at the remote broker, such as plant/${topic}.' }),
-    qos: setting(template, '1', { description: 'QoS: 0, 1, 2 or ${qos}. QoS 0 is confirmed by a ping behind it.' }),
-    retain: setting(template, 'false', { description: 'Retain flag: true, false or ${flags.retain}.' }),
+    qos: setting(template, '1', {
+      description:
+        'QoS of the messages: 0, 1, 2 or ${qos}. A QoS 0 message counts as delivered when the remote broker has answered a PINGREQ that followed it.',
+    }),
+    retain: setting(template, 'false', { description: 'Retain flag of the messages: true, false or ${flags.retain}.' }),
     payload: setting(optional(template, 'none'), undefined, {
-      description: 'Payload.',
+      description: 'Template of the payload.',
       defaultWords: 'all columns as JSON',
     }),
   }),
@@ -58,8 +64,11 @@ export const mqttAction = section('One kind of message.', {
 const mqttSource = section('A subscription at a remote broker. Rules name it $bridges/mqtt:NAME.', {
   ...sourceSettings,
   parameters: section('The subscription.', {
-    topic: setting(maybeText, undefined, { description: 'Topic filter, such as plant/#.', isRequired: true }),
-    qos: setting(choice(['0', '1', '2']), '1', { description: 'Maximum QoS.' }),
+    topic: setting(maybeText, undefined, {
+      description: 'Topic filter that the source subscribes to at the remote broker, such as plant/#.',
+      isRequired: true,
+    }),
+    qos: setting(choice(['0', '1', '2']), '1', { description: 'Maximum QoS of the subscription.' }),
     no_local: ofEmqx,
   }),
 })

@@ -25,16 +25,16 @@ const natsAction = section('One kind of message.', {
   ...actionSettings,
   parameters: section('The message.', {
     subject: setting(template, '', {
-      description: 'Subject, a template such as readings.${clientid}.',
+      description: 'Subject of the messages, a template such as readings.${clientid}.',
       isRequired: true,
     }),
     payload: setting(optional(template, 'none'), undefined, {
-      description: 'Payload, a template.',
+      description: 'Template of the payload.',
       defaultWords: 'all columns as JSON',
     }),
     jetstream: setting(boolean, false, {
       description:
-        'Whether a stream of JetStream must confirm each message. Without it the server confirms and stores nothing.',
+        'Whether a stream of JetStream must confirm each message. If false, the server neither confirms nor stores messages.',
     }),
   }),
   resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 200 }),
@@ -44,29 +44,31 @@ const natsSource = section('Messages of one subject. Rules name the source $brid
   ...sourceSettings,
   parameters: section('What is read.', {
     subject: setting(maybeText, undefined, {
-      description: 'Subject, such as readings.>. With JetStream, it may be left out: all subjects of the stream.',
+      description:
+        'Subject that the source subscribes to, such as readings.>. With JetStream it may be empty: then all subjects of the stream are received.',
     }),
     jetstream: setting(boolean, false, {
       description:
-        'Whether a stream of JetStream sends the messages again until rules have had them. Without it, messages are lost while the source is not connected.',
+        'Whether messages are read from a JetStream stream, which sends each one again until the rules have handled it. If false, messages that are published while the source is not connected are lost.',
     }),
     stream: setting(maybeText, undefined, {
-      description: 'Stream of JetStream.',
+      description: 'Name of the JetStream stream.',
       defaultWords: 'the stream that has the subject',
     }),
     consumer: setting(maybeText, undefined, {
-      description: 'Durable consumer. NATS remembers for it what rules have had. It is created if it does not exist.',
+      description:
+        'Name of the durable JetStream consumer, for which NATS stores the position in the stream. It is created if it does not exist.',
       defaultWords: 'godwit- and the name of the source',
     }),
     deliver_policy: setting(choice(['new', 'all']), 'new', {
-      description: 'Where a consumer begins that is created.',
+      description: 'Where in the stream a newly created consumer begins.',
     }),
     queue_group: setting(maybeText, undefined, {
-      description: 'Queue group without JetStream: each message goes to one member of the group.',
+      description: 'Queue group, only without JetStream: each message is received by one member of the group.',
     }),
     max_pending: setting(integer({ min: 1, max: 1_000 }), 100, {
       description:
-        'Messages that may wait for rules. JetStream sends no more than these; without it, further messages are dropped and counted.',
+        'Maximum number of received messages that wait for the rules. JetStream sends no more than this; without JetStream, further messages are dropped and counted.',
     }),
   }),
 })

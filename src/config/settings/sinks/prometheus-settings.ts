@@ -17,10 +17,10 @@ import {
 const prometheusConnector = section('One Prometheus, or another receiver of remote write.', {
   ...connectorSettings,
   url: setting(maybeText, undefined, {
-    description: 'Address, such as http://127.0.0.1:9090/api/v1/write.',
+    description: 'URL of the remote-write endpoint, such as http://127.0.0.1:9090/api/v1/write.',
     isRequired: true,
   }),
-  headers: setting(textMap, new Map(), { description: 'Headers of each request.', isSecret: true }),
+  headers: setting(textMap, new Map(), { description: 'HTTP headers of each request.', isSecret: true }),
   connect_timeout: connectTimeout,
   pool_size: poolSize,
   ssl: clientCertificates,
@@ -31,11 +31,15 @@ const prometheusAction = section('One kind of sample.', {
   parameters: section('The sample. Texts are templates with ${...}.', {
     metric: setting(anyText, '', { description: 'Name of the metric, such as temperature_celsius.', isRequired: true }),
     labels: setting(textMap, new Map(), {
-      description: 'Labels, such as {client = "${clientid}"}. Empty ones are left out.',
+      description: 'Labels of the sample, such as {client = "${clientid}"}. Labels with an empty value are left out.',
     }),
-    value: setting(anyText, '', { description: 'A number, such as ${payload.value}.', isRequired: true }),
+    value: setting(anyText, '', {
+      description: 'Value of the sample, which must be a number, such as ${payload.value}.',
+      isRequired: true,
+    }),
     timestamp: setting(anyText, '${timestamp}', {
-      description: 'Time in milliseconds since 1970. If it has no value, the time at which the rule ran.',
+      description:
+        'Time of the sample, in milliseconds since 1970. If the placeholder has no value, the time at which the rule ran.',
     }),
   }),
   resource_opts: resourceOptions,

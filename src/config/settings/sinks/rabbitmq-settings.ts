@@ -27,14 +27,19 @@ const rabbitmqConnector = section('One RabbitMQ server.', {
     isRequired: true,
   }),
   port: setting(optional(integer({ min: 1, max: 65_535 }), 'none'), undefined, {
-    description: 'Port, where `server` has none.',
+    description: 'Port of the server, if `server` contains no port.',
     defaultWords: '5672, with TLS 5671',
   }),
-  username: setting(maybeText, undefined, { description: 'User name.', defaultWords: 'guest' }),
-  password: setting(maybeText, undefined, { description: 'Password.', defaultWords: 'guest', isSecret: true }),
-  virtual_host: setting(anyText, '/', { description: 'Virtual host.' }),
+  username: setting(maybeText, undefined, { description: 'User name for RabbitMQ.', defaultWords: 'guest' }),
+  password: setting(maybeText, undefined, {
+    description: 'Password for RabbitMQ.',
+    defaultWords: 'guest',
+    isSecret: true,
+  }),
+  virtual_host: setting(anyText, '/', { description: 'Virtual host of RabbitMQ that has the exchanges and queues.' }),
   heartbeat: setting(duration({ minMs: 0, maxMs: maxHeartbeatMs }), 30_000, {
-    description: 'A connection on which nothing is heard for twice this time is closed. 0: never.',
+    description:
+      'Heartbeat interval. A connection on which nothing is received for twice this time is closed. 0: no heartbeats.',
   }),
   pool_size: ofEmqx,
   timeout: ofEmqx,
@@ -45,22 +50,25 @@ const rabbitmqAction = section('One kind of message.', {
   ...actionSettings,
   parameters: section('The message.', {
     exchange: setting(anyText, '', {
-      description: 'Exchange. Empty: the default one, where the routing key is the name of a queue.',
+      description:
+        'Exchange that messages are published to. Empty: the default exchange, where the routing key is the name of a queue.',
     }),
-    routing_key: setting(template, '', { description: 'Routing key, a template such as readings.${clientid}.' }),
+    routing_key: setting(template, '', {
+      description: 'Routing key of the messages, a template such as readings.${clientid}.',
+    }),
     delivery_mode: setting(choice(['persistent', 'non_persistent']), 'persistent', {
       description: 'Whether durable queues keep the message on disk.',
     }),
     payload_template: setting(optional(template, 'none'), undefined, {
-      description: 'Payload, a template.',
+      description: 'Template of the payload.',
       defaultWords: 'all columns as JSON',
     }),
     headers_template: setting(listOf(pair, maxPairs), [], {
-      description: 'Headers: a list of {key, value}. Both are templates.',
+      description: 'Headers of the messages: a list of {key, value}. Both are templates.',
     }),
     properties_template: setting(listOf(pair, maxPairs), [], {
       description:
-        'Properties: a list of {key, value}. The key is app_id, content_encoding, content_type, correlation_id, expiration, priority, reply_to, timestamp, type or user_id; the value is a template.',
+        'Properties of the messages: a list of {key, value}. The key is app_id, content_encoding, content_type, correlation_id, expiration, priority, reply_to, timestamp, type or user_id; the value is a template.',
     }),
     wait_for_publish_confirmations: ofEmqx,
     publish_confirmation_timeout: ofEmqx,
@@ -71,9 +79,12 @@ const rabbitmqAction = section('One kind of message.', {
 const rabbitmqSource = section('Messages of one queue. Rules name the source $bridges/rabbitmq:NAME.', {
   ...sourceSettings,
   parameters: section('What is read.', {
-    queue: setting(maybeText, undefined, { description: 'Queue. It must exist.', isRequired: true }),
+    queue: setting(maybeText, undefined, {
+      description: 'Queue that messages are received from. It must exist.',
+      isRequired: true,
+    }),
     prefetch: setting(integer({ min: 1, max: 1_000 }), 100, {
-      description: 'Messages that RabbitMQ may send before the first of them is acknowledged.',
+      description: 'Maximum number of messages that RabbitMQ sends before the first of them is acknowledged.',
     }),
     no_ack: ofEmqx,
     wait_for_publish_confirmations: ofEmqx,

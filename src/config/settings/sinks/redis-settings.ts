@@ -16,25 +16,26 @@ import {
 const redisConnector = section('One Redis server.', {
   ...serverSettings,
   parameters: section('Where the server is, as EMQX writes it. What is written here wins.', {
-    redis_type: setting(choice(['single']), 'single', { description: 'single: one server.' }),
-    server: setting(maybeText, undefined, { description: 'Address, such as 127.0.0.1:6379.' }),
-    username: setting(maybeText, undefined, { description: 'User name.' }),
-    password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
+    redis_type: setting(choice(['single']), 'single', { description: 'Kind of deployment. single: one server.' }),
+    server: setting(maybeText, undefined, { description: 'Address of the Redis server, such as 127.0.0.1:6379.' }),
+    username: setting(maybeText, undefined, { description: 'User name for Redis.' }),
+    password: setting(maybeText, undefined, { description: 'Password for Redis.', isSecret: true }),
     database: setting(optional(integer({ min: 0, max: 65_535 }), 'none'), undefined, {
-      description: 'Number of the database.',
+      description: 'Number of the Redis database.',
       defaultWords: '`database` of the connector',
     }),
     pool_size: ofEmqx,
     auto_reconnect: ofEmqx,
   }),
-  database: setting(integer({ min: 0, max: 65_535 }), 0, { description: 'Number of the database.' }),
+  database: setting(integer({ min: 0, max: 65_535 }), 0, { description: 'Number of the Redis database.' }),
 })
 
 const redisAction = section('One kind of command.', {
   ...actionSettings,
   parameters: section('The command.', {
     command_template: setting(listOf(template, 1_024), [], {
-      description: 'The words of the command. Each is a template: [SET, "${topic}", "${payload}"].',
+      description:
+        'The Redis command as a list of words, each of which is a template: [SET, "${topic}", "${payload}"].',
       isRequired: true,
     }),
   }),

@@ -25,14 +25,16 @@ const column = text({ form: { pattern: /^[^${},"\s]+$/, name: 'a path such as pa
 const s3Connector = section('One S3, or a service like it.', {
   ...connectorSettings,
   host: setting(maybeText, undefined, {
-    description: 'Host, such as s3.eu-central-1.amazonaws.com.',
+    description: 'Host name of the S3 service, such as s3.eu-central-1.amazonaws.com.',
     isRequired: true,
   }),
-  port: setting(integer({ min: 1, max: 65_535 }), 443, { description: 'Port. With 443, set ssl.enable.' }),
-  region: setting(text(), 'us-east-1', { description: 'Region that requests are signed for.' }),
+  port: setting(integer({ min: 1, max: 65_535 }), 443, {
+    description: 'Port of the S3 service. If it is 443, set ssl.enable as well.',
+  }),
+  region: setting(text(), 'us-east-1', { description: 'Region that is part of the request signature.' }),
   access_key_id: setting(maybeText, undefined, { description: 'ID of the access key.', isRequired: true }),
   secret_access_key: setting(maybeText, undefined, {
-    description: 'The access key.',
+    description: 'The secret access key.',
     isSecret: true,
     isRequired: true,
   }),
@@ -48,16 +50,20 @@ const s3Action = section('One kind of object.', {
   ...actionSettings,
   parameters: section('The object.', {
     mode: setting(choice(['direct', 'aggregated']), 'direct', {
-      description: 'direct: each result is an object. aggregated: an object has many results, one on each line.',
+      description:
+        'direct: each result becomes an object. aggregated: many results become one object, with one result on each line.',
     }),
-    bucket: setting(anyText, '', { description: 'Bucket. With mode direct a template.', isRequired: true }),
+    bucket: setting(anyText, '', {
+      description: 'Name of the bucket. With mode direct it is a template.',
+      isRequired: true,
+    }),
     key: setting(anyText, '', {
       description:
         'Key of the object, a template. With mode aggregated it has ${sequence}, and may have ${action}, ${node}, ${datetime.rfc3339utc}, ${datetime.unix} and ${container.type}.',
       isRequired: true,
     }),
     content: setting(optional(template, 'none'), undefined, {
-      description: 'Content of an object, a template. Of mode direct.',
+      description: 'Template of the content of an object, for mode direct.',
       defaultWords: 'all columns as JSON',
     }),
     acl: setting(
@@ -74,29 +80,33 @@ const s3Action = section('One kind of object.', {
       ),
       undefined,
       {
-        description: 'Who else may read or replace the object: sent as x-amz-acl.',
+        description:
+          'Canned ACL of the objects, which says who else may read or replace them. It is sent as x-amz-acl.',
         defaultWords: 'as the bucket says',
       },
     ),
     headers: setting(textMap, new Map(), {
-      description: 'Further headers of each request, such as content-type, cache-control and x-amz-storage-class.',
+      description:
+        'Additional HTTP headers of each request, such as content-type, cache-control and x-amz-storage-class.',
     }),
     min_part_size: ofEmqx,
     max_part_size: ofEmqx,
     container: section('Of mode aggregated: what an object looks like.', {
       type: setting(choice(['json_lines', 'csv']), 'json_lines', {
-        description: 'json_lines: all columns as JSON on each line. csv: a header and rows.',
+        description:
+          'Format of an aggregated object. json_lines: each line has all columns of a result as JSON. csv: a header line and one row for each result.',
       }),
       column_order: setting(listOf(column, 1_000), [], {
-        description: 'Of csv: the columns, such as [timestamp, payload.value].',
+        description: 'Columns of a CSV object in their order, such as [timestamp, payload.value].',
       }),
     }),
     aggregation: section('Of mode aggregated: when an object is complete.', {
       time_interval: setting(duration({ minMs: 100, maxMs: dayMs, bareUnitMs: 1 }), 300_000, {
-        description: 'Maximum age of what an object begins with.',
+        description: 'Maximum time from the first result of an object to its upload.',
       }),
       max_records: setting(integer({ min: 1, max: maxRecords }), 10_000, {
-        description: 'Maximum results in one object. Each shard has objects of its own, and so many results in memory.',
+        description:
+          'Maximum number of results in one object. Each shard uploads objects of its own, and keeps up to this number of results in memory.',
       }),
     }),
   }),

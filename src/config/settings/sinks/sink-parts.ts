@@ -24,7 +24,13 @@ export function namedSinks<Named extends SchemaNode>(description: string, named:
 }
 
 /** Of EMQX. Their files and requests can be used unchanged. */
-export const ofEmqx = setting(maybeText, undefined, { description: 'A setting of EMQX.' })
+export const ofEmqx = setting(maybeText, undefined, {
+  description: 'A setting of EMQX, which is accepted so that its files can be used unchanged.',
+})
+
+const ignoredTags = setting(listOf(anyText), [], {
+  description: 'Tags of EMQX, which are accepted so that its files can be used unchanged.',
+})
 
 const ignoredResourceOptions = {
   request_ttl: ofEmqx,
@@ -46,95 +52,119 @@ const ignoredResourceOptions = {
 }
 
 export const connectorSettings = {
-  tags: setting(listOf(anyText), [], { description: 'A setting of EMQX.' }),
+  tags: ignoredTags,
   created_at: ofEmqx,
   last_modified_at: ofEmqx,
-  resource_opts: section('Settings of EMQX.', { health_check_interval: ofEmqx, ...ignoredResourceOptions }),
-  enable: setting(boolean, true, { description: 'Whether the connector is used.' }),
-  description: setting(anyText, '', { description: 'For administrators.' }),
+  resource_opts: section('Settings of EMQX.', {
+    health_check_interval: ofEmqx,
+    ...ignoredResourceOptions,
+  }),
+  enable: setting(boolean, true, {
+    description:
+      'Whether the connector is used. Actions of a disabled connector store their messages and send nothing.',
+  }),
+  description: setting(anyText, '', {
+    description: 'Description of the connector for administrators. It has no effect.',
+  }),
 }
 
 export const connectTimeout = setting(duration({ minMs: 10, maxMs: hourMs, bareUnitMs: 1 }), 15_000, {
-  description: 'How long connecting may take.',
+  description: 'Maximum time until a connection is open. After that, the attempt has failed and is repeated.',
 })
 
-export const poolSize = setting(integer({ min: 1, max: 1_024 }), 8, { description: 'Connections of each shard.' })
+export const poolSize = setting(integer({ min: 1, max: 1_024 }), 8, {
+  description: 'Maximum number of connections that each shard opens to the service.',
+})
 
 /** Of HTTP. */
 export const pipelining = setting(integer({ min: 1, max: 1_024 }), 1, {
   description:
-    'Requests that a connection may have at a time. More than 1 needs a service that answers them in their order, as HTTP/1.1 asks; a request that is slow keeps those behind it waiting.',
+    'Maximum number of requests on one connection that have no response yet. With more than 1, the service must respond in the order of the requests, as HTTP/1.1 requires; a slow request delays those after it.',
 })
 
 /** For services with an address. */
 export const serverSettings = {
   ...connectorSettings,
-  server: setting(maybeText, undefined, { description: 'Address, such as 127.0.0.1:5432.', isRequired: true }),
-  username: setting(maybeText, undefined, { description: 'User name.' }),
-  password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
+  server: setting(maybeText, undefined, {
+    description: 'Address of the server, such as 127.0.0.1:5432.',
+    isRequired: true,
+  }),
+  username: setting(maybeText, undefined, { description: 'User name for the server.' }),
+  password: setting(maybeText, undefined, { description: 'Password for the server.', isSecret: true }),
   connect_timeout: connectTimeout,
   ssl: clientCertificates,
 }
 
 export const actionSettings = {
   local_topic: ofEmqx,
-  tags: setting(listOf(anyText), [], { description: 'A setting of EMQX.' }),
+  tags: ignoredTags,
   created_at: ofEmqx,
   last_modified_at: ofEmqx,
   enable: setting(boolean, true, {
-    description: 'Whether the action sends. A disabled action stores what its rules bring.',
+    description:
+      'Whether the action sends messages. A disabled action stores the results of its rules until it is enabled.',
   }),
-  description: setting(anyText, '', { description: 'For administrators.' }),
+  description: setting(anyText, '', { description: 'Description of the action for administrators. It has no effect.' }),
   connector: setting(maybeText, undefined, {
-    description: 'Name of the connector, which has the type of the action.',
+    description: 'Name of the connector that the action uses. Its type must be that of the action.',
     isRequired: true,
   }),
   fallback_actions: setting(fallbackActions, [], {
     description:
-      'What happens with a message that the service refuses for good or that the queue of the action does not take: {kind = reference, type, name} of another action, or {kind = republish, args {topic, qos, retain, payload, mqtt_properties, user_properties}}. Templates see the result of the rule. If a fallback fails as well, the message becomes a dead letter.',
+      'What is done with a message that the service rejects permanently, or that the queue of the action does not accept: {kind = reference, type, name} of another action, or {kind = republish, args {topic, qos, retain, payload, mqtt_properties, user_properties}}. Templates see the result of the rule. If a fallback fails as well, the message becomes a dead letter.',
   }),
 }
 
 export const sourceSettings = {
-  tags: setting(listOf(anyText), [], { description: 'A setting of EMQX.' }),
+  tags: ignoredTags,
   created_at: ofEmqx,
   last_modified_at: ofEmqx,
-  resource_opts: section('Settings of EMQX.', { health_check_interval: ofEmqx, ...ignoredResourceOptions }),
-  enable: setting(boolean, true, { description: 'Whether the source receives.' }),
-  description: setting(anyText, '', { description: 'For administrators.' }),
-  connector: setting(maybeText, undefined, { description: 'Name of the connector.', isRequired: true }),
+  resource_opts: section('Settings of EMQX.', {
+    health_check_interval: ofEmqx,
+    ...ignoredResourceOptions,
+  }),
+  enable: setting(boolean, true, { description: 'Whether the source is connected and receives messages.' }),
+  description: setting(anyText, '', { description: 'Description of the source for administrators. It has no effect.' }),
+  connector: setting(maybeText, undefined, {
+    description: 'Name of the connector that the source uses.',
+    isRequired: true,
+  }),
 }
 
 const resourceOptionEntries = {
   ...ignoredResourceOptions,
-  batch_size: setting(integer({ min: 1, max: 10_000 }), 1, { description: 'Maximum messages sent together.' }),
+  batch_size: setting(integer({ min: 1, max: 10_000 }), 1, {
+    description: 'Maximum number of messages that are sent in one request or transaction.',
+  }),
   batch_time: setting(duration({ minMs: 0, maxMs: 60_000, bareUnitMs: 1 }), 0, {
-    description: 'How long an incomplete batch waits for more messages.',
+    description: 'Maximum time that an incomplete batch waits for more messages.',
   }),
   inflight_window: setting(integer({ min: 1, max: 2_000 }), 100, {
-    description: 'Messages that may be sent before the first of them is confirmed.',
+    description: 'Maximum number of messages that are sent before the service has confirmed the first of them.',
   }),
   order: setting(choice(['publisher', 'topic', 'action', 'none']), 'publisher', {
     description:
-      'Messages of one publisher, of one topic, or all messages of a shard are sent one after the other, also at retries; others at the same time. With none, no order is kept.',
+      'Which messages are sent one after the other, also at retries: those of one publisher, those of one topic, or all of a shard (action). Other messages are sent at the same time. With none, no order is kept.',
   }),
   max_buffer_messages: setting(integer({ min: 1, max: 100_000_000 }), 1_000_000, {
-    description: 'Maximum messages that are stored for the action, in each shard.',
+    description: 'Maximum number of messages that each shard stores for the action until they are sent.',
   }),
   overflow: setting(choice(['block', 'drop']), 'block', {
-    description: 'If the maximum is reached: publishers of QoS 1 and 2 wait, or new messages are dropped and counted.',
+    description:
+      'What happens when `max_buffer_messages` is reached. block: publishers at QoS 1 and 2 wait for their acknowledgement. drop: new messages are dropped and counted.',
   }),
   max_retries: setting(integer({ min: 0, max: 100 }), 2, {
-    description: 'Retries of a message that the service refuses for good. Then it becomes a dead letter.',
+    description:
+      'Number of retries for a message that the service rejects permanently. After these it becomes a dead letter.',
   }),
   retry_interval: setting(duration({ minMs: 10, maxMs: hourMs, bareUnitMs: 1 }), 1_000, {
-    description: 'First pause after a failure. It doubles up to 30 seconds.',
+    description: 'Pause before the first retry after a failure. It doubles with each retry, up to 30 seconds.',
   }),
   request_timeout: setting(duration({ minMs: 10, maxMs: hourMs, bareUnitMs: 1 }), 15_000, {
-    description: 'How long the service may take to answer.',
+    description: 'Maximum time until the service has responded to a request. After that, the request is repeated.',
   }),
   health_check_interval: setting(duration({ minMs: 100, maxMs: dayMs, bareUnitMs: 1 }), 15_000, {
-    description: 'How often the service is checked while there is nothing to send.',
+    description: 'Interval of the health checks of the service while there is nothing to send.',
   }),
 }
 

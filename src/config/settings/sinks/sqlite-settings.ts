@@ -9,7 +9,7 @@ import { actionSettings, connectorSettings, namedSinks, resourceOptionsWith, tem
 export const sqliteConnector = section('One SQLite file.', {
   ...connectorSettings,
   path: setting(optional(path('data-directory', { isWritten: true }), 'none'), undefined, {
-    description: 'The file, such as exports/readings.db. All shards write to it.',
+    description: 'The database file, such as exports/readings.db. All shards write to it.',
     isRequired: true,
   }),
 })
@@ -20,11 +20,11 @@ export const sqliteAction = section('One kind of row.', {
   parameters: section('The statement.', {
     sql: setting(template, '', {
       description:
-        'SQL with ${...} for values: INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value}). Values are bound and never become SQL.',
+        'The SQL statement for each message, with ${...} for values: INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value}). Values are bound and never become SQL.',
       isRequired: true,
     }),
     create_table: setting(optional(template, 'none'), undefined, {
-      description: 'CREATE TABLE IF NOT EXISTS ..., executed before the first row.',
+      description: 'A statement CREATE TABLE IF NOT EXISTS ..., which is executed before the first row is written.',
     }),
   }),
   resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 200 }),

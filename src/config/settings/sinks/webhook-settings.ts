@@ -43,25 +43,25 @@ export const webhook = appliedAtOnce(
   section(
     'Messages and events of clients that are sent to a service over HTTP, as NanoMQ has it: see docs/sinks/webhook.md.',
     {
-      enable: setting(boolean, true, { description: 'Whether events are sent.' }),
+      enable: setting(boolean, true, { description: 'Whether events are sent to the webhook.' }),
       url: setting(maybeText, undefined, {
-        description: 'Address of the service, such as http://127.0.0.1:8888/hook.',
+        description: 'URL of the service, such as http://127.0.0.1:8888/hook.',
       }),
-      headers: setting(textMap, new Map(), { description: 'Headers of each request.', isSecret: true }),
+      headers: setting(textMap, new Map(), { description: 'HTTP headers of each request.', isSecret: true }),
       body: section('The body of each request.', {
         encoding: setting(choice(['plain', 'base64', 'base62']), 'plain', {
           description:
-            'How payloads are written. A payload of more than 16 KiB is never written as base62, but as base64.',
+            'Encoding of payloads in the request body. A payload of more than 16 KiB is never written as base62, but as base64.',
         }),
       }),
       pool_size: setting(integer({ min: 1, max: 65_535 }), 32, {
         description: 'Connections of each shard to the service, up to 1024.',
       }),
       cancel_timeout: setting(duration({ minMs: 0, maxMs: dayMs, bareUnitMs: 1 }), 5_000, {
-        description: 'How long an answer may take. It is at least 10 ms and at most an hour.',
+        description: 'Maximum time until the service has responded to a request, from 10 ms to one hour.',
       }),
       events: setting(events, [], {
-        description: `What is sent: each item says event (${webhookEvents.join(', ')}), for messages also topic, a topic filter.`,
+        description: `The events that are sent. Each item has event (${webhookEvents.join(', ')}), and for messages also topic, which is a topic filter.`,
       }),
       ssl: clientCertificates,
     },
