@@ -33,7 +33,7 @@ export function connectionErrorText(error: Error, trust: string): string {
   const { code = '', message } = innermostError(error)
   if (untrusted.has(code))
     return `the certificate of the server is of no trusted authority: name its authority in ${trust}`
-  // The message of Node contains the names of the certificate, which anybody can have chosen.
+  // The message of Node contains the names of the certificate, which are texts of an unknown server.
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return 'the certificate of the server is for other names than that of this address: use one of them'
   return texts[code] ?? textOfReason(message) ?? message

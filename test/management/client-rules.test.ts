@@ -107,6 +107,26 @@ describe('a stored rule', () => {
     refused(await create('nothing'), 'notJson')
     refused(await broker.ask('/api/v4/acl/clientid?action=fly'), 'invalidParameter')
   })
+
+  test('with an unknown key is refused: without that key it could be one for all clients', async () => {
+    const broker = await sharedBroker()
+    const create = (body: unknown) => broker.ask('/api/v4/acl', { method: 'POST', body })
+    const rule = { topic: 'secret/#', action: 'sub', access: 'allow' }
+    for (const key of ['client_id', 'Username', 'usernme', 'user', 'ipaddr', 'qos']) {
+      const answer = await create({ ...rule, [key]: 'bob' })
+      refused(answer, 'invalidParameter')
+      assert.match(
+        answer.json.message,
+        new RegExp(`^"${key}" in the body is unknown here: .*; use clientid, username, all,`),
+      )
+      const { data } = promised('create_acl', await create([{ ...rule, username: 'bob', [key]: 'bob' }]))
+      assert.equal(data[0].result, '{error,badarg}')
+    }
+    assert.deepEqual(promised('list_acl_all', await broker.ask('/api/v4/acl/$all')).data, [])
+    const { data } = promised('create_acl', await create({ ...rule, all: '$all', qos: null, result: 'ok' }))
+    assert.equal(data.all, '$all', 'a reply of the API can be sent back')
+    promised('delete_acl_all', await broker.ask('/api/v4/acl/$all/topic/secret%2F%23', { method: 'DELETE' }))
+  })
 })
 
 describe('a ban', () => {

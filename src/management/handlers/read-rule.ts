@@ -1,6 +1,7 @@
 // Parses a rule to store. An error has a code for a single rule and a word for one of a batch.
 
 import type { ResultCodeName } from '../../contract/index.ts'
+import { shortened } from '../api-error.ts'
 import type { ClientRule } from '../operations/client-rules.ts'
 
 export interface RuleFault {
@@ -20,12 +21,23 @@ const actions: Readonly<Record<string, ClientRule['action']>> = {
   subscribe: 'subscribe',
 }
 
+/**
+ * Of a rule, and `all` and `result` of the replies. Other keys are refused: with `client_id` for `clientid` the rule would be
+ * one for all clients, and a condition that is ignored makes a rule wider. `null` has no effect.
+ */
+const knownKeys: ReadonlySet<string> = new Set(['clientid', 'username', 'all', 'topic', 'action', 'access', 'result'])
+
 export const actionNames = { publish: 'pub', subscribe: 'sub', pubsub: 'pubsub' } as const
 
 /** Returns the rule, or its first error. `problemOfTopic`: returns why a topic is invalid. */
 export function readRule(item: unknown, problemOfTopic: (topic: string) => string | undefined): ClientRule | RuleFault {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) {
     return { code: 'notJson', message: 'the body is no JSON object', word: 'badarg' }
+  }
+  const unknown = Object.entries(item).find(([key, value]) => value !== null && !knownKeys.has(key))
+  if (unknown !== undefined) {
+    const words = 'in the body is unknown here: without it the rule could allow more'
+    return { ...invalid(`${shortened(unknown[0])} ${words}; use ${[...knownKeys].join(', ')}`), word: 'badarg' }
   }
   const { clientid, username, topic, action, access } = item as Readonly<Record<string, unknown>>
   const whom = readSubject(clientid, username)
