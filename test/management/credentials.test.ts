@@ -83,6 +83,7 @@ describe('what cannot be created', () => {
     refused(await create({ username: '\ud800', password: 'x' }), 'invalidParameter')
     refused(await create({ username: 'a'.repeat(65_536), password: 'x' }), 'invalidParameter')
     refused(await create({ username: 'alice', password: 'x'.repeat(65_536) }), 'invalidParameter')
+    refused(await create({ username: 'alice', password: 'x', namespace: 'plant' }), 'invalidParameter')
     refused(await create('"alice"'), 'notJson')
     refused(await create('null'), 'notJson')
     refused(await create('{"username":'), 'notJson')

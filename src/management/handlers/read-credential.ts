@@ -1,6 +1,6 @@
 // Parses an entry to create. An error has a code for a single entry and a word for one of a batch.
 
-import type { ResultCodeName } from '../../contract/index.ts'
+import { namespaceKey, type ResultCodeName } from '../../contract/index.ts'
 import type { CredentialList, NewCredential, ScramName } from '../operations/credentials.ts'
 import { type ApiError, refuse } from '../api-error.ts'
 
@@ -32,6 +32,11 @@ const scramNames: readonly string[] = ['SCRAM-SHA-256', 'SCRAM-SHA-512']
 export function readEntry(item: unknown, spelling: ListSpelling): NewCredential | EntryFault {
   const id = textOf(item, spelling.id, 'login')
   if (typeof id !== 'string') return id
+  // If it were ignored, the credential would be stored in another namespace than requested.
+  if ((valueOf(item, namespaceKey) ?? null) !== null) {
+    const message = `${namespaceKey} is not read in the body: give it in the query, ?${namespaceKey}=NAME`
+    return { code: 'invalidParameter', message, word: 'badarg' }
+  }
   const fault =
     spelling.list === 'scram' || spelling.list === 'psk' ? nameProblem(id, spelling) : textProblem(id, spelling)
   return fault ?? readSecret(item, id, spelling)
