@@ -32,12 +32,12 @@ const passwords = namedSection('User names with their passwords, mostly in a fil
 })
 
 const configuredPassword = setting(nothing, undefined, {
-  description: 'Its password.',
+  description: 'Password of this client ID.',
   isSecret: true,
   ...onNextConnect,
 })
 const configuredSuperuser = setting(boolean, false, {
-  description: 'Whether nothing is denied to it.',
+  description: 'Whether all publications and subscriptions are allowed, whatever the access rules are.',
   ...onNextConnect,
 })
 
@@ -47,7 +47,10 @@ const users = namedSection(
     entries: {},
     placeholder: 'name',
     named: section('One user.', {
-      username: setting(nothing, undefined, { description: 'The user name.', ...onNextConnect }),
+      username: setting(nothing, undefined, {
+        description: 'User name that the password belongs to.',
+        ...onNextConnect,
+      }),
       password: configuredPassword,
       is_superuser: configuredSuperuser,
     }),
@@ -58,7 +61,7 @@ const clients = namedSection('Clients with a password of their own, as users are
   entries: {},
   placeholder: 'name',
   named: section('One client.', {
-    clientid: setting(nothing, undefined, { description: 'The client id.', ...onNextConnect }),
+    clientid: setting(nothing, undefined, { description: 'Client ID that the password belongs to.', ...onNextConnect }),
     password: configuredPassword,
     is_superuser: configuredSuperuser,
   }),
@@ -66,43 +69,44 @@ const clients = namedSection('Clients with a password of their own, as users are
 
 const certificate = section('Clients that came with a certificate which the listener has verified.', {
   enable: setting(boolean, false, {
-    description: 'Whether such a client is let in without a password.',
+    description: 'Whether a client with a verified certificate is accepted without a password.',
     ...onNextConnect,
   }),
   username: setting(choice(['common_name', 'subject', 'serial_number', 'fingerprint']), 'common_name', {
-    description: 'What of the certificate is its user name, where the listener does not say so already.',
+    description: 'Part of the certificate that is the user name, if the listener does not set peer_cert_as_username.',
     ...onNextConnect,
   }),
 })
 
 const psk = section('Clients that came by TLS with a key that both sides know.', {
   enable: setting(boolean, false, {
-    description: 'Whether such a client is let in without a password; the identity of its key is its user name.',
+    description:
+      'Whether a client with a pre-shared key is accepted without a password. The identity of the key is its user name.',
     ...onNextConnect,
   }),
 })
 
 const jwt = section('Clients that show a signed token. It must say when it ends (exp), and is checked locally.', {
   enable: setting(boolean, true, {
-    description: 'Whether tokens are taken, where a key for them is set.',
+    description: 'Whether JSON Web Tokens are accepted. A key to check them is required.',
     ...onNextConnect,
   }),
   from: setting(choice(['password', 'username']), 'password', {
-    description: 'Where in CONNECT the token stands.',
+    description: 'Whether the token is in the user name or in the password of CONNECT.',
     ...onNextConnect,
   }),
   secret: setting(nothing, undefined, {
-    description: 'Secret of tokens that are signed with HMAC (HS256, HS384, HS512); at least 32 bytes.',
+    description: 'Secret of tokens that are signed with HMAC (HS256, HS384, HS512), at least 32 bytes.',
     isSecret: true,
     ...onNextConnect,
   }),
   secret_encoding: setting(choice(['text', 'base64']), 'text', {
-    description: 'How the secret is written.',
+    description: 'Encoding of secret in the configuration.',
     ...onNextConnect,
   }),
   public_key_file: setting(noFile, undefined, {
     description:
-      'PEM file of a public key. The kind of key says how tokens are signed: RSA RS256, P-256 ES256, Ed25519 EdDSA.',
+      'PEM file of a public key. The kind of key determines the signature algorithm: RS256 for RSA, ES256 for P-256, EdDSA for Ed25519.',
     ...onNextConnect,
   }),
   jwks_file: setting(noFile, undefined, {
@@ -110,21 +114,22 @@ const jwt = section('Clients that show a signed token. It must say when it ends 
     ...onNextConnect,
   }),
   leeway: setting(duration({ minMs: 0, maxMs: 600_000 }), 5_000, {
-    description: 'How far the clocks of issuer and broker may be apart.',
+    description: 'Maximum difference between the clocks of issuer and broker.',
     ...onNextConnect,
   }),
   verify_claims: setting(textMap, new Map(), {
     description:
-      'Claims that a token must have, each with its value. %c or ${clientid} in it is the client id, %u or ${username} the user name.',
+      'Claims that a token must have, each with its value. In a value, %c or ${clientid} is replaced by the client ID, and %u or ${username} by the user name.',
     ...onNextConnect,
   }),
   username_claim: setting(nothing, undefined, {
-    description: 'The claim that is the user name of the client.',
+    description: 'Name of the claim that contains the user name of the client.',
     defaultWords: 'none: the user name is that of CONNECT',
     ...onNextConnect,
   }),
   acl_claim: setting(text(), 'acl', {
-    description: 'The claim with what the client may do: lists of topics under pub, sub and all.',
+    description:
+      'Name of the claim that contains the access rules of the client: lists of topic filters under pub, sub and all.',
     ...onNextConnect,
   }),
   disconnect_when_expired: setting(boolean, true, {
@@ -135,21 +140,26 @@ const jwt = section('Clients that show a signed token. It must say when it ends 
 
 const scram = section('Clients of MQTT 5.0 that show that they know a password without sending it (SCRAM).', {
   enable: setting(boolean, true, {
-    description: 'Whether the methods SCRAM-SHA-256 and SCRAM-SHA-512 are offered, where there are users for them.',
+    description:
+      'Whether clients may authenticate with SCRAM-SHA-256 and SCRAM-SHA-512 (enhanced authentication of MQTT 5.0). Users for SCRAM are required.',
     ...onNextConnect,
   }),
   iterations: setting(integer({ min: 4_096, max: 1_000_000 }), 10_000, {
-    description: 'Work that is put between a password and what is kept of it.',
+    description:
+      'Number of iterations of PBKDF2 for new SCRAM passwords. More iterations make guessing, and each login, slower.',
     ...onNextConnect,
   }),
   user: namedSection('Users, each under a name or number of its own; a stored one of the same name counts instead.', {
     entries: {},
     placeholder: 'name',
     named: section('One user.', {
-      username: setting(nothing, undefined, { description: 'The user name.', ...onNextConnect }),
+      username: setting(nothing, undefined, {
+        description: 'User name that the password belongs to.',
+        ...onNextConnect,
+      }),
       password: configuredPassword,
       algorithm: setting(choice(scramAlgorithmValues), 'SCRAM-SHA-256', {
-        description: 'The method by which it comes in.',
+        description: 'SCRAM method of this user.',
         ...onNextConnect,
       }),
       is_superuser: configuredSuperuser,
@@ -164,16 +174,16 @@ const placeholders =
 
 function requestSection(description: string) {
   return section(description, {
-    url: setting(nothing, undefined, { description: 'Address of the service.', ...onNextConnect }),
-    method: setting(choice(['POST', 'GET']), 'POST', { description: 'HTTP method.', ...onNextConnect }),
+    url: setting(nothing, undefined, { description: 'URL of the HTTP service.', ...onNextConnect }),
+    method: setting(choice(['POST', 'GET']), 'POST', { description: 'HTTP method of the requests.', ...onNextConnect }),
     headers: setting(textMap, new Map(), {
       description:
-        'Headers of the request. content-type says how parameters are sent by POST: application/json, or as a form.',
+        'HTTP headers of the requests. content-type determines the encoding of the parameters of a POST request: JSON for application/json, otherwise form data.',
       isSecret: true,
       ...onNextConnect,
     }),
     params: setting(textMap, new Map(), {
-      description: `Parameters. ${placeholders}`,
+      description: `Parameters of the requests. ${placeholders}`,
       isSecret: true,
       ...onNextConnect,
     }),
@@ -181,28 +191,30 @@ function requestSection(description: string) {
 }
 
 const httpAuth = section('A service of yours that is asked about clients over HTTP; 200 means yes, 4xx means no.', {
-  enable: setting(boolean, true, { description: 'Whether it is asked, where an address is set.', ...onNextConnect }),
+  enable: setting(boolean, true, { description: 'Whether the service is asked. It requires url.', ...onNextConnect }),
   auth_req: requestSection('Asked when a client connects.'),
   super_req: requestSection('Asked, when a client is let in, whether it may do everything.'),
   acl_req: requestSection('Asked when a client publishes or subscribes.'),
   timeout: setting(duration({ minMs: 100, maxMs: 600_000 }), 5_000, {
-    description: 'How long an answer may take, with the waiting for a free connection.',
+    description:
+      'Maximum time until the service has responded, including the time that the request waits for a free connection.',
     ...onNextConnect,
   }),
   connect_timeout: setting(duration({ minMs: 100, maxMs: 600_000 }), 5_000, {
-    description: 'How long connecting may take.',
+    description: 'Maximum time until a connection to the service is open.',
     ...onNextConnect,
   }),
   pool_size: setting(integer({ min: 1, max: 65_535 }), 32, {
-    description: 'Connections of each shard to the service; further requests wait.',
+    description: 'Maximum number of connections of each shard to the service. Further requests wait for a free one.',
     ...onNextConnect,
   }),
   max_waiting: setting(integer({ min: 0, max: 1_000_000 }), 10_000, {
-    description: 'Requests of each shard that wait for a free connection; one more counts as not answered.',
+    description:
+      'Maximum number of requests of each shard that wait for a free connection. A further request fails as if the service had not responded.',
     ...onNextConnect,
   }),
   cache_ttl: setting(duration({ minMs: 0, maxMs: 30 * dayMs }), 0, {
-    description: 'How long an answer to auth_req and super_req holds for the same client with the same password.',
+    description: 'How long a response to auth_req and super_req is cached for the same client with the same password.',
     ...onNextConnect,
   }),
 })
@@ -214,12 +226,12 @@ export const authenticators = {
   user: users,
   client: clients,
   password_hash: setting(choice(['sha256', 'sha512', 'sha', 'md5', 'plain']), 'sha256', {
-    description: 'How new passwords of clients are kept.',
+    description: 'Hash algorithm of new passwords of clients.',
     ...onNextConnect,
   }),
   salt_position: setting(choice(['prefix', 'suffix']), 'prefix', {
     description:
-      'Whether the salt of new passwords stands before or behind them when they are hashed. Each stored password carries the position that it was hashed with: a change locks no user out.',
+      'Whether the salt is put before or after a new password when it is hashed. Each stored password keeps the position that it was hashed with, so that a change locks no user out.',
     ...onNextConnect,
   }),
   certificate,

@@ -12,12 +12,14 @@ const when = text({
 
 export const backup = section('Archives that the broker makes by itself, in the backup directory.', {
   schedule: setting(optional(when, 'none'), undefined, {
-    description: 'When one is made: each day (03:30) or each week (sun 03:30), by the clock of this machine.',
+    description:
+      'Time at which an archive is made: each day (03:30) or each week (sun 03:30), in the time zone of this machine.',
     appliesOn: 'at-once',
     defaultWords: 'never',
   }),
   keep: setting(integer({ min: 1, max: 10_000 }), 7, {
-    description: 'So many that were made by the schedule are kept. Others are never removed.',
+    description:
+      'Number of archives made by the schedule that are kept. Older ones of the schedule are removed, other archives never.',
     appliesOn: 'at-once',
   }),
 })

@@ -45,235 +45,278 @@ const subscription = record('a subscription', {
 const rules = {
   forwards: setting(listOf(forward), [], {
     description:
-      'What goes to the remote broker: local_topic is the filter here, remote_topic the topic there (empty: the same).',
+      'Topics that are forwarded to the remote broker: local_topic is the topic filter at this broker, remote_topic the topic at the remote broker (empty: the topic does not change).',
   }),
   subscription: setting(listOf(subscription), [], {
     description:
-      'What comes from the remote broker: remote_topic is the filter there, local_topic the topic here (empty: the same).',
+      'Topics that are received from the remote broker: remote_topic is the topic filter at the remote broker, local_topic the topic at this broker (empty: the topic does not change).',
   }),
 }
 
 /** TLS of an outgoing connection. */
 export const clientCertificates = section('TLS towards the other side.', {
-  enable: setting(flag, false, { description: 'Whether TLS is used.' }),
-  keyfile: setting(maybeFile, undefined, { description: 'File of our private key, PEM.' }),
-  key_password: setting(maybeText, undefined, { description: 'Password of the private key.', isSecret: true }),
-  certfile: setting(maybeFile, undefined, { description: 'File of our certificate, PEM.' }),
-  cacertfile: setting(maybeFile, undefined, {
-    description: 'File of the authorities that the other side is checked by, PEM.',
+  enable: setting(flag, false, { description: 'Whether the connection uses TLS.' }),
+  keyfile: setting(maybeFile, undefined, {
+    description: 'PEM file of the private key of this broker, for client certificates.',
   }),
-  verify_peer: setting(flag, true, { description: 'Whether the certificate of the other side is checked.' }),
+  key_password: setting(maybeText, undefined, { description: 'Password of the private key.', isSecret: true }),
+  certfile: setting(maybeFile, undefined, {
+    description: 'PEM file of the certificate of this broker, which the server checks. It needs keyfile.',
+  }),
+  cacertfile: setting(maybeFile, undefined, {
+    description:
+      'PEM file of the certificate authorities that the certificate of the server is checked against. Without it, those of Node.js.',
+  }),
+  verify_peer: setting(flag, true, { description: 'Whether the certificate of the server is checked.' }),
   verify: setting(optional(choice(['verify_peer', 'verify_none']), 'none'), undefined, {
-    description: 'The same as verify_peer, as EMQX writes it. It wins where both are written.',
+    description: 'The EMQX form of verify_peer. If both are set, this setting applies.',
   }),
   fail_if_no_peer_cert: setting(flag, false, {
-    description: 'Whether a certificate of the other side is required.',
+    description: 'Whether the peer must have a certificate.',
   }),
 })
 
 const connection = {
   server: setting(maybeText, undefined, {
-    description: 'The remote broker, such as mqtt-tcp://broker.example:1883, tls+mqtt-tcp://... or mqtt-quic://...',
+    description:
+      'URL of the remote broker, such as mqtt-tcp://broker.example:1883, tls+mqtt-tcp://... or mqtt-quic://...',
   }),
-  proto_ver: setting(choice(['4', '3', '5']), '4', { description: 'MQTT version: 3 is 3.1, 4 is 3.1.1, 5 is 5.0.' }),
-  clientid: setting(maybeText, undefined, { description: 'Client id of the bridge.', defaultWords: 'a random one' }),
-  keepalive: setting(seconds, 60_000, { description: 'Keep alive.' }),
+  proto_ver: setting(choice(['4', '3', '5']), '4', {
+    description: 'MQTT version of the connection: 3 is 3.1, 4 is 3.1.1, 5 is 5.0.',
+  }),
+  clientid: setting(maybeText, undefined, {
+    description: 'Client ID of the bridge at the remote broker.',
+    defaultWords: 'a random one',
+  }),
+  keepalive: setting(seconds, 60_000, { description: 'Keep Alive of the connection.' }),
   clean_start: setting(flag, false, {
     description:
-      'Whether the remote broker forgets the bridge between connections. Then QoS 2 messages may come twice where one breaks.',
+      'Whether the bridge starts a new session with each connection. If true, QoS 2 messages may be delivered twice when a connection is lost.',
   }),
-  username: setting(maybeText, undefined, { description: 'User name of the bridge.' }),
-  password: setting(maybeText, undefined, { description: 'Password of the bridge.', isSecret: true }),
+  username: setting(maybeText, undefined, { description: 'User name of the bridge at the remote broker.' }),
+  password: setting(maybeText, undefined, {
+    description: 'Password of the bridge at the remote broker.',
+    isSecret: true,
+  }),
   ssl: clientCertificates,
   tls: clientCertificates,
 }
 
 const tcpOptions = section('Options of the socket, by the names of the operating system.', {
-  bind_interface: setting(maybeText, undefined, { description: 'Network interface.' }),
-  nodelay: setting(flag, true, { description: 'TCP_NODELAY.' }),
-  keepalive: setting(flag, false, { description: 'SO_KEEPALIVE.' }),
-  quickack: setting(flag, false, { description: 'TCP_QUICKACK.' }),
-  keepidle: setting(seconds, 7_200_000, { description: 'TCP_KEEPIDLE.' }),
-  keepintvl: setting(seconds, 75_000, { description: 'TCP_KEEPINTVL.' }),
-  keepcnt: setting(integer({ min: 1, max: 127 }), 9, { description: 'TCP_KEEPCNT.' }),
-  sendtimeo: setting(seconds, 0, { description: 'SO_SNDTIMEO; 0: none.' }),
-  recvtimeo: setting(seconds, 0, { description: 'SO_RCVTIMEO; 0: none.' }),
+  bind_interface: setting(maybeText, undefined, { description: 'Network interface that the connection is bound to.' }),
+  nodelay: setting(flag, true, {
+    description: 'Whether the socket option TCP_NODELAY is set: small packets are sent at once.',
+  }),
+  keepalive: setting(flag, false, {
+    description: 'Whether the socket option SO_KEEPALIVE is set: the system probes an idle connection.',
+  }),
+  quickack: setting(flag, false, { description: 'Socket option TCP_QUICKACK.' }),
+  keepidle: setting(seconds, 7_200_000, {
+    description: 'Socket option TCP_KEEPIDLE: idle time before the first keepalive probe of the system.',
+  }),
+  keepintvl: setting(seconds, 75_000, { description: 'Socket option TCP_KEEPINTVL.' }),
+  keepcnt: setting(integer({ min: 1, max: 127 }), 9, { description: 'Socket option TCP_KEEPCNT.' }),
+  sendtimeo: setting(seconds, 0, { description: 'Socket option SO_SNDTIMEO; 0: no timeout.' }),
+  recvtimeo: setting(seconds, 0, { description: 'Socket option SO_RCVTIMEO; 0: no timeout.' }),
 })
 
 const connectProperties = section('Properties of CONNECT, for MQTT 5.0.', {
   session_expiry_interval: setting(integer({ min: 0, max: maxCount }), 0, {
-    description: 'How long the session there is kept.',
+    description:
+      'Session Expiry Interval of CONNECT: how long the remote broker keeps the session of the bridge after a disconnection.',
     unit: 'seconds',
   }),
-  receive_maximum: setting(integer({ min: 1, max: 65_535 }), 65_535, { description: 'Messages.' }),
-  maximum_packet_size: setting(integer({ min: 0, max: maxCount }), 0, { description: 'Bytes; 0: no limit.' }),
-  topic_alias_maximum: setting(integer({ min: 0, max: 65_535 }), 0, { description: 'Aliases.' }),
+  receive_maximum: setting(integer({ min: 1, max: 65_535 }), 65_535, {
+    description:
+      'Receive Maximum of CONNECT: maximum number of QoS 1 and 2 messages that the remote broker sends without an acknowledgement.',
+  }),
+  maximum_packet_size: setting(integer({ min: 0, max: maxCount }), 0, {
+    description: 'Maximum Packet Size of CONNECT, in bytes. 0: no limit.',
+  }),
+  topic_alias_maximum: setting(integer({ min: 0, max: 65_535 }), 0, {
+    description: 'Topic Alias Maximum of CONNECT: number of topic aliases that the remote broker may use.',
+  }),
   request_problem_info: setting(flagOrDigit, '1', {
-    description: 'Whether reasons are wanted in words.',
+    description: 'Request Problem Information of CONNECT: whether the remote broker sends reason strings.',
   }),
   request_response_info: setting(flagOrDigit, '0', {
-    description: 'Whether response information is wanted.',
+    description: 'Request Response Information of CONNECT: whether the remote broker sends its response information.',
   }),
   request_problem_information: setting(optional(flagOrDigit, 'unset'), undefined, {
-    description: 'The same as request_problem_info.',
+    description: 'Other name of request_problem_info.',
   }),
   request_response_information: setting(optional(flagOrDigit, 'unset'), undefined, {
-    description: 'The same as request_response_info.',
+    description: 'Other name of request_response_info.',
   }),
   // Sample files of NanoMQ have this spelling.
   request_problem_infomation: setting(optional(flagOrDigit, 'unset'), undefined, {
-    description: 'The same as request_problem_info.',
+    description: 'Other name of request_problem_info.',
   }),
   request_response_infomation: setting(optional(flagOrDigit, 'unset'), undefined, {
-    description: 'The same as request_response_info.',
+    description: 'Other name of request_response_info.',
   }),
-  user_property: setting(textMap, new Map(), { description: 'User properties.' }),
+  user_property: setting(textMap, new Map(), { description: 'User properties of the packet.' }),
 })
 
 const will = section('The will that the bridge leaves with the remote broker.', {
-  topic: setting(maybeText, undefined, { description: 'Topic.' }),
-  payload: setting(anyText, '', { description: 'Payload.' }),
-  qos: setting(qos, '0', { description: 'QoS.' }),
-  retain: setting(flag, false, { description: 'Whether it is retained.' }),
+  topic: setting(maybeText, undefined, { description: 'Topic of the will message.' }),
+  payload: setting(anyText, '', { description: 'Payload of the will message.' }),
+  qos: setting(qos, '0', { description: 'QoS of the will message.' }),
+  retain: setting(flag, false, { description: 'Whether the will message is retained.' }),
   properties: section('Properties, for MQTT 5.0.', {
-    payload_format_indicator: setting(choice(['0', '1']), '0', { description: '1: the payload is text.' }),
+    payload_format_indicator: setting(choice(['0', '1']), '0', {
+      description: 'Payload Format Indicator of the will message. 1: the payload is UTF-8 text.',
+    }),
     message_expiry_interval: setting(integer({ min: 0, max: maxCount }), 0, {
-      description: 'How long the message is worth delivering.',
+      description: 'Message Expiry Interval of the will message: it is delivered only within this time.',
       unit: 'seconds',
     }),
     will_delay_interval: setting(integer({ min: 0, max: maxCount }), 0, {
-      description: 'How long it waits for the bridge to come back.',
+      description:
+        'Will Delay Interval: time after a disconnection before the will message is published. It is not published if the bridge reconnects before.',
       unit: 'seconds',
     }),
-    content_type: setting(maybeText, undefined, { description: 'Content type.' }),
-    response_topic: setting(maybeText, undefined, { description: 'Response topic.' }),
-    correlation_data: setting(maybeText, undefined, { description: 'Correlation data.' }),
-    user_property: setting(textMap, new Map(), { description: 'User properties.' }),
+    content_type: setting(maybeText, undefined, { description: 'Content Type of the will message.' }),
+    response_topic: setting(maybeText, undefined, { description: 'Response Topic of the will message.' }),
+    correlation_data: setting(maybeText, undefined, { description: 'Correlation Data of the will message.' }),
+    user_property: setting(textMap, new Map(), { description: 'User properties of the packet.' }),
   }),
 })
 
 const quic = {
-  quic_keepalive: setting(seconds, 120_000, { description: 'Time between two signs of life.' }),
+  quic_keepalive: setting(seconds, 120_000, { description: 'Interval of the keep-alive frames of QUIC.' }),
   quic_idle_timeout: setting(seconds, 120_000, {
-    description: 'Silence after which the connection is closed; 0: never.',
+    description: 'Time without packets after which the QUIC connection is closed; 0: never.',
   }),
   quic_discon_timeout: setting(seconds, 20_000, {
-    description: 'How long an acknowledgement of QUIC may take.',
+    description: 'Maximum time until the peer has acknowledged a QUIC packet.',
   }),
   quic_handshake_timeout: setting(seconds, 60_000, {
-    description: 'How long the handshake may take; 0: as if it were not written.',
+    description: 'Maximum duration of the QUIC handshake. 0: the default applies.',
   }),
   quic_send_idle_timeout: setting(seconds, 60_000, {
-    description: 'Idle time after which the sending rate is measured again.',
+    description: 'Idle time after which QUIC resets its congestion window.',
   }),
   quic_initial_rtt_ms: setting(milliseconds, 800, {
-    description: 'First guess of the round-trip time.',
+    description: 'Initial estimate of the round-trip time.',
   }),
   quic_max_ack_delay_ms: setting(duration({ minMs: 0, maxMs: 16_000, bareUnitMs: 1 }), 100, {
-    description: 'How long an acknowledgement may be held back.',
+    description: 'Maximum delay of acknowledgements.',
   }),
-  quic_multi_stream: setting(flag, false, { description: 'Whether topics have streams of their own.' }),
-  multi_stream: setting(optional(flag, 'unset'), undefined, { description: 'The same as quic_multi_stream.' }),
-  quic_qos_priority: setting(flag, true, { description: 'Whether QoS 1 and 2 go before QoS 0.' }),
+  quic_multi_stream: setting(flag, false, {
+    description:
+      'Whether messages are distributed over several QUIC streams by their topics, so that a lost packet delays only the topics of its stream.',
+  }),
+  multi_stream: setting(optional(flag, 'unset'), undefined, { description: 'Other name of quic_multi_stream.' }),
+  quic_qos_priority: setting(flag, true, {
+    description: 'Whether QoS 1 and 2 messages are sent before QoS 0 messages.',
+  }),
   quic_0rtt: setting(flag, true, {
-    description: 'Whether data may go with the first packet of a resumed connection.',
+    description: 'Whether a resumed QUIC connection sends data in its first packet (0-RTT).',
   }),
 }
 
 const mqttServer = setting(optional(serverUrl, 'none'), undefined, {
   description:
-    'The remote broker: mqtt-tcp://host:1883, tls+mqtt-tcp://host:8883, mqtt-quic://host:14567, ws://host:8083/mqtt or wss://host:8084/mqtt.',
+    'URL of the remote broker: mqtt-tcp://host:1883, tls+mqtt-tcp://host:8883, mqtt-quic://host:14567, ws://host:8083/mqtt or wss://host:8084/mqtt.',
 })
 
 export const mqttBridge = section('A bridge to one broker.', {
-  enable: setting(flag, false, { description: 'Whether the bridge runs.' }),
+  enable: setting(flag, false, {
+    description: 'Whether the bridge is connected. The queue of a disabled bridge is kept.',
+  }),
   ...connection,
   server: mqttServer,
   backoff_max: setting(seconds, 5_000, {
-    description: 'The longest pause between two attempts to connect; 0: as if it were not written.',
+    description: 'Maximum pause between two attempts to connect. 0: the default applies.',
   }),
   spool_max_messages: setting(optional(integer({ min: 1, max: maxCount }), 'unset'), undefined, {
-    description: 'Messages that wait on disk for the remote broker.',
+    description: 'Maximum number of messages that wait on disk for the remote broker.',
     defaultWords: 'as `bridges.mqtt.cache.disk_cache_size` if that is written, else as `mqtt.max_stored_messages`',
   }),
   spool_full_policy: setting(optional(choice(['refuse', 'drop_newest', 'drop_oldest']), 'unset'), undefined, {
     defaultWords: '`refuse`; `drop_oldest` where `bridges.mqtt.cache` says how many',
     description:
-      'What becomes of one message more: its publisher is refused it (MQTT 5.0; else it is dropped), or for the bridge alone it, or the oldest, is dropped.',
+      'What happens to a message when spool_max_messages is reached: it is rejected with reason code 0x97 (before MQTT 5.0: dropped); or only the bridge does not get it; or the bridge drops the oldest message of its queue instead.',
   }),
   max_parallel_processes: setting(integer({ min: 1, max: 65_535 }), 2, {
-    description:
-      'Streams over which topics are dealt with multi_stream, 64 at most. Without it a bridge is one stream.',
+    description: 'Number of QUIC streams that topics are distributed over if multi_stream is true, at most 64.',
   }),
   transparent: setting(flag, false, {
     description:
-      'Whether subscriptions of clients here are made there as well: what is published there comes as it is.',
+      'Whether each subscription of a client of this broker is made at the remote broker as well. Messages are received with their topics unchanged.',
   }),
   no_local_v4: setting(flag, true, {
     description:
-      'Whether the bridge says with MQTT 3.1 and 3.1.1 that it is one, so that what it sent does not come back.',
+      'Whether the bridge announces itself as a bridge in CONNECT of MQTT 3.1 and 3.1.1, so that the remote broker does not send its own messages back to it.',
   }),
   retry_qos_0: setting(flag, false, {
-    description: 'Whether QoS 0 messages wait on disk for the remote broker like others. They still go at QoS 0.',
+    description:
+      'Whether QoS 0 messages are stored on disk while the remote broker is not connected. They are still sent at QoS 0.',
   }),
   will,
   tcp: tcpOptions,
   conn_properties: connectProperties,
   sub_properties: section('Properties of SUBSCRIBE, for MQTT 5.0.', {
     identifier: setting(optional(integer({ min: 1, max: 268_435_455 }), 'none'), undefined, {
-      description: 'Subscription identifier.',
+      description: 'Subscription Identifier of the packet.',
     }),
-    user_property: setting(textMap, new Map(), { description: 'User properties.' }),
+    user_property: setting(textMap, new Map(), { description: 'User properties of the packet.' }),
   }),
   unsub_properties: section('Properties of UNSUBSCRIBE, for MQTT 5.0.', {
     identifier: setting(optional(integer({ min: 1, max: 268_435_455 }), 'none'), undefined, {
-      description: 'Subscription identifier.',
+      description: 'Subscription Identifier of the packet.',
     }),
-    user_property: setting(textMap, new Map(), { description: 'User properties.' }),
+    user_property: setting(textMap, new Map(), { description: 'User properties of the packet.' }),
   }),
   ...rules,
   hybrid_bridging: setting(flag, false, {
-    description: 'Whether the bridge goes from server to server, and from QUIC to TCP, when one fails.',
+    description:
+      'Whether the bridge tries the addresses of hybrid_servers in turn, and TCP instead of QUIC, when a connection fails.',
   }),
-  hybrid_servers: setting(listOf(serverUrl, 64), [], { description: 'The servers that it goes through.' }),
+  hybrid_servers: setting(listOf(serverUrl, 64), [], {
+    description: 'URLs of the servers that are tried in turn if hybrid_bridging is true.',
+  }),
   max_send_queue_len: setting(optional(integer({ min: 1, max: 1_000_000 }), 'unset'), undefined, {
     description:
-      'Messages on their way to the remote broker, sent and not acknowledged. What it says itself may be less.',
+      'Maximum number of messages that are sent to the remote broker and not acknowledged. The Receive Maximum of the remote broker applies if it is lower.',
     defaultWords: '1024, before MQTT 5.0 20',
   }),
   max_recv_queue_len: setting(optional(integer({ min: 1, max: 1_000_000 }), 'unset'), undefined, {
     description:
-      'Messages of the remote broker that this one has not stored yet: it is told so, or not read meanwhile.',
+      'Maximum number of received messages that are not stored yet. It is the Receive Maximum of the bridge; with MQTT 3.1 and 3.1.1, reading pauses at this number.',
     defaultWords: 'as `mqtt.receive_maximum`',
   }),
   resend_interval: setting(optional(milliseconds, 'unset'), undefined, {
-    description: 'With resend_wait: the shortest time between two connections that are renewed for that.',
+    description: 'Minimum time between two reconnections that resend_wait causes.',
     defaultWords: '5s, where resend_wait is written',
   }),
   resend_wait: setting(optional(milliseconds, 'unset'), undefined, {
     description:
-      'A message waits so long for its answer while the remote broker answers nothing at all: then the connection is renewed, and what has no answer is sent again.',
+      'Maximum time that a message waits for its acknowledgement while the remote broker sends nothing at all. Then the bridge reconnects and sends unacknowledged messages again.',
     defaultWords: '3s, where resend_interval is written; else any time',
   }),
   cancel_timeout: setting(milliseconds, 10_000, {
     description:
-      'How long opening a connection may take, and how long the answer to CONNECT; 0: as if it were not written.',
+      'Maximum time until a connection is open, and again until CONNACK is received. 0: the default applies.',
   }),
   ...quic,
 })
 
 /** Queues while the remote broker is unavailable, as in NanoMQ's files. */
 export const diskCache = {
-  enable: setting(flag, false, { description: 'Whether messages are kept on disk.' }),
-  disk_cache_size: setting(integer({ min: 0, max: maxCount }), 102_400, { description: 'Messages that are kept.' }),
+  enable: setting(flag, false, { description: 'Whether messages of the bridge are stored on disk.' }),
+  disk_cache_size: setting(integer({ min: 0, max: maxCount }), 102_400, {
+    description: 'Maximum number of messages that are stored.',
+  }),
   mounted_file_path: setting(maybeDirectory, undefined, {
-    description: 'Directory.',
+    description: 'Directory of the stored messages.',
     defaultWords: 'the current directory',
   }),
   flush_mem_threshold: setting(integer({ min: 1, max: maxCount }), 100, {
-    description: 'Messages in memory that are written together.',
+    description: 'Number of messages in memory that are written to disk together.',
   }),
-  resend_interval: setting(milliseconds, 5_000, { description: 'Time between two rounds of sending again.' }),
+  resend_interval: setting(milliseconds, 5_000, { description: 'Interval of retransmissions.' }),
 }
 
 /** The queue of a bridge is always on disk, so few settings have an effect. */
@@ -283,7 +326,7 @@ const bridgeCache = {
   }),
   disk_cache_size: setting(optional(integer({ min: 0, max: maxCount }), 'unset'), undefined, {
     description:
-      'Messages that wait on disk for each bridge that says nothing of it itself, the oldest of which are dropped for new ones; 0: as if it were not written.',
+      'Maximum number of messages that wait on disk for each bridge without a limit of its own. When it is reached, the oldest messages are dropped. 0: the default applies.',
     defaultWords: 'unset',
     appliesOn: 'at-once',
   }),
@@ -291,21 +334,23 @@ const bridgeCache = {
     description: 'Directory of the queues.',
   }),
   flush_mem_threshold: setting(integer({ min: 1, max: maxCount }), 100, {
-    description: 'Messages in memory that are written together.',
+    description: 'Number of messages in memory that are written to disk together.',
   }),
   resend_interval: setting(milliseconds, 5_000, {
-    description: 'Time between two rounds of sending again.',
+    description: 'Interval of retransmissions.',
   }),
 }
 
 export const awsBridge = section('A bridge to one endpoint.', {
-  enable: setting(flag, true, { description: 'Whether the bridge runs.' }),
+  enable: setting(flag, true, {
+    description: 'Whether the bridge is connected. The queue of a disabled bridge is kept.',
+  }),
   ...connection,
   server: setting(optional(serverAddress, 'none'), undefined, {
-    description: 'The endpoint: host:port, or host for port 8883.',
+    description: 'Address of the AWS IoT endpoint: host:port, or host for port 8883.',
   }),
   max_parallel_processes: setting(integer({ min: 1, max: 65_535 }), 2, {
-    description: 'Number of connections.',
+    description: 'Number of connections to the remote broker.',
   }),
   ...rules,
 })

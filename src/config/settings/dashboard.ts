@@ -23,60 +23,63 @@ const oidc = section(
     issuer: setting(optional(address, 'none'), undefined, {
       ...atOnce,
       description:
-        'The issuer, as its discovery document at /.well-known/openid-configuration names itself. https, or http on loopback.',
+        'URL of the OpenID provider (issuer), as its discovery document at /.well-known/openid-configuration names itself. https, or http on loopback.',
     }),
     client_id: setting(optional(text({ maxBytes: 1_024 }), 'none'), undefined, {
       ...atOnce,
-      description: 'Identifier of the broker at the provider.',
+      description: 'Client ID of the broker at the OpenID provider.',
     }),
     client_secret: setting(optional(text({ maxBytes: 4_096 }), 'none'), undefined, {
       ...atOnce,
-      description: 'Secret of the broker at the provider; none for a public client.',
+      description: 'Client secret of the broker at the OpenID provider; none for a public client.',
       isSecret: true,
     }),
     redirect_uri: setting(optional(address, 'none'), undefined, {
       ...atOnce,
       description:
-        'Where the provider sends the browser back to: the address of the page as browsers see it, such as https://broker.example/dashboard/. Register the same at the provider.',
+        'URL that the provider sends the browser back to: the address of the dashboard as browsers see it, such as https://broker.example/dashboard/. Register the same URL at the provider.',
     }),
     scopes: setting(
       listOf(text({ form: { pattern: /^[!#-[\]-~]{1,128}$/, name: 'a scope such as profile' } }), 32),
       ['openid'],
       {
         ...atOnce,
-        description: 'Scopes to ask for, `openid` among them. Providers may tell roles only with a further scope.',
+        description:
+          'Scopes that are requested, `openid` among them. Some providers include roles only with an additional scope.',
       },
     ),
     username_claim: setting(claim, 'sub', {
       ...atOnce,
       description:
-        'The claim that is the name of the account. It must be one that users cannot change and that the provider never gives to another user.',
+        'Name of the claim that contains the account name. It must be one that users cannot change and that the provider never gives to another user.',
     }),
     role_claim: setting(claim, 'roles', {
       ...atOnce,
-      description: 'The claim with roles or groups, one or several; a dot leads into an object: realm_access.roles.',
+      description:
+        'Name of the claim that contains one or several roles or groups. A dot separates the levels of an object: realm_access.roles.',
     }),
     roles: setting(textMap, new Map(), {
       ...atOnce,
       description:
-        'The role for each value of the claim: administrator, viewer, ns:NAMESPACE::administrator or ns:NAMESPACE::viewer. The first that fits counts.',
+        'Role of the account for each value of the claim: administrator, viewer, ns:NAMESPACE::administrator or ns:NAMESPACE::viewer. The first entry that matches decides.',
     }),
     default_role: setting(choice(['none', 'viewer', 'administrator']), 'none', {
       ...atOnce,
-      description: 'The role of users whose claim has none of these values; none: they are refused.',
+      description: 'Role of users whose claim has none of these values. none: they are refused.',
     }),
   },
 )
 
 export const dashboard = section('The web page of the broker, served under /dashboard by the listener of the API.', {
-  enable: setting(boolean, true, { description: 'Whether the page is served.', appliesOn: 'at-once' }),
+  enable: setting(boolean, true, { description: 'Whether the dashboard is served.', appliesOn: 'at-once' }),
   bind: setting(optional(bind, 'none'), undefined, {
     description:
-      'Address and port of a listener of its own for page and API, beside that of `http_server`, such as 127.0.0.1:18083. Served only with `http_server.enable`.',
+      'Address and port of an additional HTTP listener for dashboard and API, such as 127.0.0.1:18083. It requires `http_server.enable`.',
     appliesOn: 'at-once',
   }),
   allow_origins: setting(listOf(origin, 64), [], {
-    description: 'Origins of reverse proxies that change the Host header: their pages may use the API.',
+    description:
+      'Origins of reverse proxies that change the Host header, such as https://broker.example. Pages of these origins may use the API.',
     appliesOn: 'at-once',
   }),
   oidc,

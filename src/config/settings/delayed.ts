@@ -12,7 +12,7 @@ export const delayed = appliedAtOnce(
     }),
     max_delayed_messages: setting(integer({ min: 0, max: maxCount }), 100_000, {
       description:
-        'Maximum messages that are stored; each thread has its part. One more is refused with reason code 0x97. 0 sets no limit.',
+        'Maximum number of delayed messages, which is divided among the shards. A further one is rejected with reason code 0x97. 0: no limit.',
     }),
   }),
 )

@@ -11,14 +11,15 @@ export const failedLogins = section(
   'Password guesses are slowed. Each shard counts by itself. A client that logged in from the same address with the same password ' +
     'within a day is never delayed.',
   {
-    enable: setting(boolean, true, { ...nextConnect, description: 'Whether failed logins are slowed.' }),
+    enable: setting(boolean, true, { ...nextConnect, description: 'Whether logins are delayed after failed logins.' }),
     free_attempts: setting(integer({ min: 1, max: 1_000_000 }), 5, {
       ...nextConnect,
-      description: 'Failed logins of one user name from one address before its further logins are delayed.',
+      description: 'Number of failed logins of one user name from one address after which its logins are delayed.',
     }),
     delay: setting(duration({ minMs: 1, maxMs: maxDelayMs }), 200, {
       ...nextConnect,
-      description: 'Delay of the first login after that. It doubles with each failed login.',
+      description:
+        'Delay of the first login after free_attempts failed logins. It doubles with each further failed login.',
     }),
     max_delay: setting(duration({ minMs: 1, maxMs: maxDelayMs }), 5_000, {
       ...nextConnect,
@@ -27,11 +28,11 @@ export const failedLogins = section(
     address_rate: setting(integer({ min: 1, max: 1_000_000 }), 20, {
       ...nextConnect,
       description:
-        'Failed logins per second from one address, whatever the user names. Beyond this rate logins from there are refused.',
+        'Maximum number of failed logins per second from one address, for all user names together. Beyond this rate, logins from the address are refused.',
     }),
     address_burst: setting(integer({ min: 1, max: 1_000_000 }), 200, {
       ...nextConnect,
-      description: 'Failed logins from one address before address_rate holds.',
+      description: 'Number of failed logins from one address before address_rate applies.',
     }),
   },
 )

@@ -12,7 +12,7 @@ export const flappingDetect = section('Ban of clients that reconnect too often.'
     appliesOn: 'at-once',
   }),
   max_count: setting(integer({ min: 1, max: 1_000_000 }), 15, {
-    description: 'Number of disconnections within window_time after which a client is banned.',
+    description: 'Number of disconnections within window_time after which the client is banned.',
     appliesOn: 'at-once',
   }),
   window_time: setting(duration({ minMs: 1_000, maxMs: dayMs }), 60_000, {

@@ -10,54 +10,74 @@ const maybeText = optional(text(), 'none')
 /** `scope`: what asks its clients by it, and `otherwise`: what asks them where it is not there. */
 export function authenticationOf(scope: string, otherwise: string) {
   return section(`How clients of ${scope} are authenticated. Without it ${otherwise} counts.`, {
-    enable: setting(boolean, true, { description: `Whether it counts; if not, ${otherwise} does.` }),
+    enable: setting(boolean, true, {
+      description: `Whether this authentication is used. If false, ${otherwise} is used.`,
+    }),
     mechanism: setting(optional(choice(['password_based', 'jwt']), 'none'), undefined, {
       description: 'password_based: user name or client ID with a password. jwt: a signed token.',
     }),
     backend: setting(choice(['built_in_database', 'http']), 'built_in_database', {
-      description: 'password_based: the users that are stored for it over the API, or a service of yours.',
+      description:
+        'password_based: built_in_database checks the users that the API stores for this gateway or listener, http asks an HTTP service.',
     }),
     user_id_type: setting(choice(['username', 'clientid']), 'username', {
-      description: 'built_in_database: what the names of its users are compared with.',
+      description: 'built_in_database: whether users are identified by the user name or by the client ID.',
     }),
     password_hash_algorithm: section('built_in_database: how new passwords are kept.', {
-      name: setting(choice(['sha256', 'sha512', 'sha', 'md5', 'plain']), 'sha256', { description: 'Hash.' }),
+      name: setting(choice(['sha256', 'sha512', 'sha', 'md5', 'plain']), 'sha256', {
+        description: 'Hash algorithm of stored passwords.',
+      }),
       salt_position: setting(choice(['prefix', 'suffix', 'disable']), 'prefix', {
-        description: 'Whether the salt stands before or behind the password. disable: only with plain.',
+        description:
+          'Whether the salt is put before or after the password when it is hashed. disable is possible only with plain.',
       }),
     }),
-    method: setting(choice(['post', 'get']), 'post', { description: 'http: HTTP method.' }),
-    url: setting(maybeText, undefined, { description: 'http: address of the service; 200 means yes, 4xx means no.' }),
+    method: setting(choice(['post', 'get']), 'post', { description: 'http: HTTP method of the requests.' }),
+    url: setting(maybeText, undefined, {
+      description: 'http: URL of the service. Status 200 accepts the client, 4xx refuses it.',
+    }),
     headers: setting(textMap, new Map(), {
-      description: 'http: headers of the request. content-type says how parameters are sent by POST.',
+      description:
+        'http: HTTP headers of the requests. content-type determines the encoding of the parameters of a POST request.',
       isSecret: true,
     }),
     body: setting(textMap, new Map(), {
       description:
-        'http: parameters. ${clientid}, ${username}, ${password} and ${peerhost} stand for those of the client.',
+        'http: parameters of the requests. ${clientid}, ${username}, ${password} and ${peerhost} are replaced by the values of the client.',
       isSecret: true,
     }),
     request_timeout: setting(duration({ minMs: 100, maxMs: 600_000 }), 5_000, {
-      description: 'http: how long an answer may take.',
+      description: 'http: maximum time until the service has responded.',
     }),
     connect_timeout: setting(duration({ minMs: 100, maxMs: 600_000 }), 5_000, {
-      description: 'http: how long connecting may take.',
+      description: 'http: maximum time until a connection to the service is open.',
     }),
     pool_size: setting(integer({ min: 1, max: 65_535 }), 8, {
-      description: 'http: connections of each shard to the service; further requests wait.',
+      description:
+        'http: maximum number of connections of each shard to the service. Further requests wait for a free one.',
     }),
-    from: setting(choice(['password', 'username']), 'password', { description: 'jwt: where the token stands.' }),
+    from: setting(choice(['password', 'username']), 'password', {
+      description: 'jwt: whether the token is in the user name or in the password of CONNECT.',
+    }),
     algorithm: setting(choice(['hmac-based', 'public-key']), 'hmac-based', {
-      description: 'jwt: whether tokens are signed with secret, or are checked with public_key.',
+      description:
+        'jwt: how tokens are signed. hmac-based: with secret. public-key: with the private key of public_key.',
     }),
-    secret: setting(maybeText, undefined, { description: 'jwt: the secret, at least 32 bytes.', isSecret: true }),
+    secret: setting(maybeText, undefined, {
+      description: 'jwt: secret that tokens are signed with, at least 32 bytes.',
+      isSecret: true,
+    }),
     secret_base64_encoded: setting(boolean, false, { description: 'jwt: whether the secret is written in base64.' }),
-    public_key: setting(maybeText, undefined, { description: 'jwt: the public key, as PEM text.' }),
+    public_key: setting(maybeText, undefined, {
+      description: 'jwt: public key that signatures are checked with, as PEM text.',
+    }),
     verify_claims: setting(textMap, new Map(), {
       description:
-        'jwt: claims that a token must have, each with its value. ${clientid} and ${username} are filled in.',
+        'jwt: claims that a token must have, each with its value. ${clientid} and ${username} in a value are replaced by those of the client.',
     }),
-    acl_claim_name: setting(text(), 'acl', { description: 'jwt: the claim with what the client may do.' }),
+    acl_claim_name: setting(text(), 'acl', {
+      description: 'jwt: name of the claim that contains the access rules of the client.',
+    }),
     disconnect_after_expire: setting(boolean, true, {
       description: 'jwt: whether a client is disconnected when its token expires.',
     }),

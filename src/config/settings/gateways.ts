@@ -22,38 +22,39 @@ function socketsOf<More extends object>(what: string, port: number, more: More =
     entries: {},
     placeholder: 'name',
     named: section(`One ${what} socket.`, {
-      enable: setting(boolean, true, { description: 'Whether the socket is opened.' }),
+      enable: setting(boolean, true, { description: 'Whether this listener of the gateway is opened.' }),
       bind: setting(bind, defaultBind, {
         description:
           'Address and port. With a port only, node.default_listener_address and node.security_profile say who can reach it.',
       }),
       max_connections: setting(integer({ min: 1, max: 1_000_000 }), 1_024, {
-        description: 'Clients of this socket at one time.',
+        description: 'Maximum number of clients of this listener at the same time.',
       }),
       access_rules: setting(listOf(accessRule), [], {
-        description: 'Addresses that may send: "allow 10.0.0.0/8", "deny all". The first rule that fits decides.',
+        description:
+          'Addresses whose packets are accepted: "allow 10.0.0.0/8", "deny all". The first rule that matches decides.',
       }),
       max_conn_rate: setting(
         text({ form: { pattern: /^[1-9]\d{0,5}\/s$/, name: 'a rate such as 1000/s' } }),
         '1000/s',
         {
-          description: 'New clients of this socket per second; one more is refused.',
+          description: 'Maximum number of new clients of this listener per second. A further client is refused.',
         },
       ),
       mountpoint: setting(optional(anyText, 'none'), undefined, {
-        description: 'Put before every topic of clients of this socket.',
+        description: 'Prefix of every topic of the clients of this listener.',
         defaultWords: 'as of the gateway',
       }),
       recbuf: setting(optional(size({ minBytes: 1_024, maxBytes: 1_073_741_824 }), 'none'), undefined, {
-        description: 'What the system holds of what has come to the socket.',
+        description: 'Size of the receive buffer of the socket (SO_RCVBUF).',
         defaultWords: '4MB, or as much as the system allows',
       }),
       sndbuf: setting(optional(size({ minBytes: 1_024, maxBytes: 1_073_741_824 }), 'none'), undefined, {
-        description: 'What the system holds of what leaves the socket.',
+        description: 'Size of the send buffer of the socket (SO_SNDBUF).',
         defaultWords: 'as of the system',
       }),
       namespace: setting(optional(namespaceName, 'none'), undefined, {
-        description: 'The namespace that clients of this socket belong to.',
+        description: 'Namespace that the clients of this listener belong to.',
       }),
       authentication: authenticationOf('this socket', 'the authentication of the gateway'),
       ...more,
@@ -69,36 +70,38 @@ const certificateIdentity = {
 const dtlsOptions = section('DTLS 1.2 of this socket.', {
   certfile: tlsSettings.certfile,
   keyfile: setting(tlsSettings.keyfile.type, undefined, {
-    description: 'File of the private key, PEM: of P-256, or of RSA with 2048 bits or more.',
+    description: 'PEM file of the private key: P-256, or RSA with 2048 bits or more.',
   }),
   key_password: tlsSettings.key_password,
   cacertfile: tlsSettings.cacertfile,
   verify: setting(choice(['verify_none', 'verify_peer']), 'verify_none', {
-    description: 'verify_peer: clients are asked for a certificate. One that is shown must be good.',
+    description: 'verify_peer: clients are asked for a certificate, and a certificate that they send must be valid.',
   }),
   fail_if_no_peer_cert: setting(boolean, false, {
-    description: 'Whether a client that shows neither a certificate nor a pre-shared key is refused.',
+    description: 'Whether a client with neither a certificate nor a pre-shared key is refused.',
   }),
-  versions: setting(listOf(choice(['dtlsv1.2']), 1), ['dtlsv1.2'], { description: 'Versions of DTLS.' }),
+  versions: setting(listOf(choice(['dtlsv1.2']), 1), ['dtlsv1.2'], {
+    description: 'Versions of DTLS that clients may use.',
+  }),
   ciphers: setting(maybeText, undefined, {
     description:
-      'Cipher suites, the preferred first, with colons between them: ECDHE-ECDSA-AES128-GCM-SHA256, ECDHE-ECDSA-AES128-CCM8, ECDHE-RSA-AES128-GCM-SHA256, ECDHE-PSK-AES128-CCM8-SHA256, PSK-AES128-CCM8, PSK-AES128-CCM, PSK-AES128-GCM-SHA256.',
+      'Cipher suites in order of preference, separated by colons: ECDHE-ECDSA-AES128-GCM-SHA256, ECDHE-ECDSA-AES128-CCM8, ECDHE-RSA-AES128-GCM-SHA256, ECDHE-PSK-AES128-CCM8-SHA256, PSK-AES128-CCM8, PSK-AES128-CCM, PSK-AES128-GCM-SHA256.',
     defaultWords: 'all of them, in this order',
   }),
   psk: setting(listOf(text(), 10_000), [], {
     description:
-      'Pre-shared keys, each "identity:key" with the key in hexadecimal. Keys that are stored over the API count beside them, and instead of those with the same identity.',
+      'Pre-shared keys, each "identity:key" with the key in hexadecimal. Keys that are stored over the API are used as well, and replace those with the same identity.',
     isSecret: true,
   }),
   psk_file: setting(tlsSettings.psk_file.type, undefined, {
-    description: 'File of pre-shared keys, a line "identity:key" for each, the key in hexadecimal.',
+    description: 'File of pre-shared keys, with one line "identity:key" for each. The key is in hexadecimal.',
   }),
   handshake_timeout: setting(duration({ minMs: 1_000, maxMs: 300_000 }), 15_000, {
-    description: 'How long the DTLS handshake may take.',
+    description: 'Maximum duration of the DTLS handshake.',
   }),
   connection_id: setting(boolean, false, {
     description:
-      'Whether clients that ask for it get a connection ID (RFC 9146), by which they are known when their address changes.',
+      'Whether clients that request a connection ID (RFC 9146) get one, so that they are recognized when their address changes.',
   }),
 })
 
@@ -111,19 +114,28 @@ function udpListeners(port: number, dtlsPort: number) {
 
 const commonSettings = {
   authentication: authenticationOf('the gateway', 'the chain of the broker (auth)'),
-  enable: setting(boolean, true, { description: 'Whether the gateway runs, where it has a listener.' }),
+  enable: setting(boolean, true, { description: 'Whether the gateway runs. It needs at least one listener.' }),
   idle_timeout: setting(duration({ minMs: 1_000, maxMs: dayMs }), 30_000, {
-    description: 'How long a client may take to finish connecting.',
+    description: 'Maximum time from the first packet of a client until it is connected.',
   }),
   mountpoint: setting(anyText, '', {
-    description: 'Put before every topic of its clients. ${clientid} and ${username} stand for those of the client.',
+    description:
+      'Prefix of every topic of the clients of the gateway. ${clientid} and ${username} are replaced by the values of the client.',
   }),
 }
 
 const override = section('What clients are known by in place of what their protocol says.', {
-  username: setting(maybeText, undefined, { description: 'User name; ${ConnInfo.clientid} is the client ID.' }),
-  password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
-  clientid: setting(maybeText, undefined, { description: 'Client ID; ${ConnInfo.clientid} is the one of the packet.' }),
+  username: setting(maybeText, undefined, {
+    description:
+      'User name of the clients, for authentication and access rules. ${ConnInfo.clientid} is the client ID.',
+  }),
+  password: setting(maybeText, undefined, {
+    description: 'Password of the clients, for authentication.',
+    isSecret: true,
+  }),
+  clientid: setting(maybeText, undefined, {
+    description: 'Client ID of the MQTT session. ${ConnInfo.clientid} is the client ID of the packet.',
+  }),
 })
 
 const predefinedTopic = record(
@@ -134,10 +146,10 @@ const predefinedTopic = record(
 
 const mqttsn = section('MQTT-SN 1.2: MQTT for sensors, over UDP.', {
   ...commonSettings,
-  gateway_id: setting(integer({ min: 1, max: 255 }), 1, { description: 'The ID that GWINFO and ADVERTISE give.' }),
+  gateway_id: setting(integer({ min: 1, max: 255 }), 1, { description: 'Gateway ID in GWINFO and ADVERTISE.' }),
   broadcast: setting(boolean, false, { description: 'Whether ADVERTISE is broadcast.' }),
   advertise_interval: setting(duration({ minMs: 1_000, maxMs: dayMs }), 900_000, {
-    description: 'How often ADVERTISE is broadcast.',
+    description: 'Interval of the broadcast ADVERTISE packets.',
   }),
   multicast: setting(
     optional(
@@ -147,28 +159,28 @@ const mqttsn = section('MQTT-SN 1.2: MQTT for sensors, over UDP.', {
     undefined,
     {
       description:
-        'A multicast group where SEARCHGW is answered, on the port of each socket, besides the socket itself.',
+        'Address of a multicast group that the gateway joins on the port of each listener, to answer SEARCHGW there as well.',
     },
   ),
   enable_qos3: setting(boolean, true, {
-    description: 'Whether messages with QoS -1 are taken, from clients that are not connected too.',
+    description: 'Whether messages with QoS -1 are accepted, also from clients that are not connected.',
   }),
   protocol_2: setting(boolean, false, {
     description:
-      'Whether clients may speak MQTT-SN 2.0 (Committee Specification Draft 01) on the same sockets. The draft may still change.',
+      'Whether clients may use MQTT-SN 2.0 (Committee Specification Draft 01) at the same listeners. The draft may still change.',
   }),
   subs_resume: setting(boolean, false, {
     description:
-      'Whether a client that comes back to its session is told all its topic IDs at once. If false, with the next message of each topic.',
+      'Whether the gateway registers all topic IDs again as soon as a client resumes its session. If false, it registers a topic ID before the next message of that topic.',
   }),
   predefined: setting(listOf(predefinedTopic, maxPredefinedTopics), [], {
     description: 'Topics with an ID that all clients know: [{id = 1, topic = "a/b"}].',
   }),
   retry_interval: setting(duration({ minMs: 100, maxMs: 3_600_000 }), 10_000, {
-    description: 'After this time without an answer a packet is sent again.',
+    description: 'Time without an acknowledgement after which a packet is sent again.',
   }),
   max_retries: setting(integer({ min: 0, max: 100 }), 3, {
-    description: 'How often a packet is sent again before the client counts as lost.',
+    description: 'Number of retransmissions of a packet. After these the client counts as lost.',
   }),
   clientinfo_override: override,
   listeners: udpListeners(1_884, 1_885),
@@ -177,26 +189,27 @@ const mqttsn = section('MQTT-SN 1.2: MQTT for sensors, over UDP.', {
 const coap = section('CoAP (RFC 7252): publish and subscribe with requests, over UDP.', {
   ...commonSettings,
   heartbeat: setting(duration({ minMs: 1_000, maxMs: dayMs }), 30_000, {
-    description: 'How often a client in connection mode has to be heard. After 1.5 times as long it is lost.',
+    description:
+      'Heartbeat interval of clients with a connection. A client that sends nothing for 1.5 times this interval counts as lost.',
   }),
   connection_required: setting(boolean, false, {
     description: 'Whether requests without a connection (client ID and token) are refused.',
   }),
   notify_type: setting(choice(['qos', 'non', 'con']), 'qos', {
-    description: 'Whether notifications ask for a confirmation. qos: those of messages with QoS 1 and 2 do.',
+    description: 'Whether notifications are confirmable. qos: only the notifications of QoS 1 and 2 messages are.',
   }),
   subscribe_qos: setting(choice(['coap', 'qos0', 'qos1', 'qos2']), 'coap', {
-    description: 'QoS of subscriptions. coap: a confirmable request asks for QoS 1, else 0.',
+    description: 'QoS of subscriptions. coap: QoS 1 for a confirmable request, QoS 0 for any other.',
   }),
   publish_qos: setting(choice(['coap', 'qos0', 'qos1', 'qos2']), 'coap', {
-    description: 'QoS of messages. coap: a confirmable request publishes with QoS 1, else 0.',
+    description: 'QoS of published messages. coap: QoS 1 for a confirmable request, QoS 0 for any other.',
   }),
   max_block_size: setting(choice(['16', '32', '64', '128', '256', '512', '1024']), '1024', {
     description: 'Size of a block of a block-wise transfer (RFC 7959).',
     unit: 'bytes',
   }),
   max_body: setting(size({ minBytes: 1_024, maxBytes: 268_435_456 }), 1_048_576, {
-    description: 'Maximum size of a body that comes in blocks.',
+    description: 'Maximum size of a request body that is sent in blocks. A larger one is refused with 4.13.',
   }),
   clientinfo_override: override,
   listeners: udpListeners(5_683, 5_684),
@@ -214,27 +227,27 @@ function translator(what: string, topic: string) {
 const lwm2m = section('LwM2M 1.0 and 1.1: devices register, and are read and written by JSON messages.', {
   ...commonSettings,
   mountpoint: setting(anyText, 'lwm2m/${endpoint_name}/', {
-    description: 'Put before the topics of a device. ${endpoint_name} stands for its name.',
+    description: 'Prefix of the topics of a device. ${endpoint_name} is the endpoint name of the device.',
   }),
   xml_dir: setting(optional(path('working-directory', { isEmptyAllowed: true }), 'none'), undefined, {
     description:
-      'Directory with object definitions (.xml) of the registry of OMA, beside objects 0 to 7. It is read when the gateway changes.',
+      'Directory with object definitions (.xml) of the OMA registry, in addition to the built-in objects 0 to 7. It is read when settings of the gateway change.',
   }),
   lifetime_min: setting(duration({ minMs: 1_000, maxMs: dayMs * 365 }), 15_000, {
-    description: 'A shorter lifetime of a registration is made this long.',
+    description: 'Minimum lifetime of a registration. A shorter one is raised to this value.',
   }),
   lifetime_max: setting(duration({ minMs: 1_000, maxMs: dayMs * 365 }), dayMs, {
-    description: 'A longer lifetime of a registration is made this long.',
+    description: 'Maximum lifetime of a registration. A longer one is reduced to this value.',
   }),
   qmode_time_window: setting(duration({ minMs: 1_000, maxMs: dayMs }), 22_000, {
     description:
-      'A device in queue mode is sent commands so long after it was heard; later ones wait until it is heard again.',
+      'Time after the last packet of a device in queue mode during which commands are sent to it. Later commands wait until the device sends a packet again.',
   }),
   auto_observe: setting(boolean, false, {
     description: 'Whether all objects of a device are observed when it registers.',
   }),
   update_msg_publish_condition: setting(choice(['contains_object_list', 'always']), 'contains_object_list', {
-    description: 'Which registration updates are published.',
+    description: 'Which registration updates are published to MQTT.',
   }),
   translators: section('Topics and QoS of what devices are told and what they say.', {
     command: translator(
@@ -253,25 +266,26 @@ const lwm2m = section('LwM2M 1.0 and 1.1: devices register, and are read and wri
 const stomp = section('STOMP 1.0, 1.1 and 1.2: text frames over TCP.', {
   ...commonSettings,
   frame: section('Limits of one frame. A client that exceeds them gets ERROR and is disconnected.', {
-    max_headers: setting(integer({ min: 2, max: 1_000 }), 10, { description: 'Headers of a frame.' }),
+    max_headers: setting(integer({ min: 2, max: 1_000 }), 10, { description: 'Maximum number of headers of a frame.' }),
     max_headers_length: setting(integer({ min: 64, max: 65_536 }), 1_024, {
-      description: 'Length of a header line.',
+      description: 'Maximum length of a header line.',
       unit: 'bytes',
     }),
     max_body_length: setting(size({ minBytes: 0, maxBytes: 268_435_456 }), 65_536, {
-      description: 'Length of a body.',
+      description: 'Maximum length of the body of a frame.',
     }),
   }),
   clientinfo_override: section('What clients are known by in place of what their protocol says.', {
     username: setting(maybeText, undefined, {
-      description: 'User name; ${Packet.headers.login} is the one of CONNECT.',
+      description: 'User name of the clients. ${Packet.headers.login} is the header login of CONNECT.',
     }),
     password: setting(maybeText, undefined, {
-      description: 'Password; ${Packet.headers.passcode} is the one of CONNECT.',
+      description: 'Password of the clients. ${Packet.headers.passcode} is the header passcode of CONNECT.',
       isSecret: true,
     }),
     clientid: setting(maybeText, undefined, {
-      description: 'Client ID; ${ConnInfo.clientid} is the one of the header client-id, or a random one.',
+      description:
+        'Client ID of the MQTT session. ${ConnInfo.clientid} is the header client-id of CONNECT, or a random client ID.',
     }),
   }),
   listeners: section('Where connections come in.', {

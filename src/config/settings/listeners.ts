@@ -22,7 +22,7 @@ const count = optional(integer({ min: 1, max: maxCount }), 'unlimited')
 function listenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B>, defaultBind: B) {
   return {
     enable: setting(boolean, true, {
-      description: 'Whether the listener is opened. Clients of one that is closed are disconnected.',
+      description: 'Whether the listener is opened. When a listener is disabled, its clients are disconnected.',
       appliesOn: 'at-once',
     }),
     bind: setting(bindType, defaultBind, {
@@ -31,34 +31,35 @@ function listenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B
       appliesOn: 'at-once',
     }),
     max_connections: setting(count, undefined, {
-      description: 'Connections of this listener at one time. One more is closed at once.',
+      description:
+        'Maximum number of connections of this listener at the same time. A further connection is closed at once.',
     }),
     max_connection_rate: setting(count, undefined, {
       description:
-        'New connections of this listener per second. Who comes too fast waits its turn; if that would take longer than 5 seconds it is closed at once.',
+        'Maximum number of new connections of this listener per second. Further connections wait; one that would wait longer than 5 seconds is closed at once.',
     }),
     messages_rate: setting(count, undefined, {
       description:
-        'Messages per second that one client of this listener may publish. The lower of this and limits.messages_rate holds.',
+        'Maximum number of messages per second that one client of this listener publishes. The lower of this value and limits.messages_rate applies.',
     }),
     bytes_rate: setting(count, undefined, {
       description:
-        'Bytes per second that one client of this listener may publish. The lower of this and limits.bytes_rate holds.',
+        'Maximum number of bytes per second that one client of this listener publishes. The lower of this value and limits.bytes_rate applies.',
     }),
     deliveries_rate: setting(count, undefined, {
       description:
-        'Messages per second that one client of this listener is sent. The lower of this and limits.deliveries_rate holds.',
+        'Maximum number of messages per second that are sent to one client of this listener. The lower of this value and limits.deliveries_rate applies.',
     }),
     subscriptions_rate: setting(count, undefined, {
       description:
-        'Filters per second that one client of this listener may subscribe to. The lower of this and limits.subscriptions_rate holds.',
+        'Maximum number of topic filters per second that one client of this listener subscribes to. The lower of this value and limits.subscriptions_rate applies.',
     }),
     proxy_protocol: setting(boolean, false, {
       description:
-        'Whether each connection begins with a PROXY header, version 1 or 2, that names the real client. One that does not is closed.',
+        'Whether each connection begins with a PROXY header, version 1 or 2, that contains the address of the client. A connection without the header is closed.',
     }),
     proxy_protocol_timeout: setting(duration({ minMs: 100, maxMs: 300_000 }), 3_000, {
-      description: 'How long the PROXY header may take to arrive.',
+      description: 'Maximum time until the PROXY header is received.',
     }),
     proxy_protocol_trusted: setting(listOf(addressRange), [], {
       description:
@@ -66,14 +67,14 @@ function listenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B
     }),
     access_rules: setting(listOf(accessRule), [], {
       description:
-        'Addresses that may connect: "allow 10.0.0.0/8", "deny all". The first rule that fits decides; where none fits, the opposite of the last one. Behind a proxy the real client counts.',
+        'Addresses that may connect: "allow 10.0.0.0/8", "deny all". The first rule that matches decides. If none matches, the opposite of the last rule applies. With proxy_protocol, the address of the client behind the proxy is checked.',
     }),
     namespace: setting(optional(namespaceName, 'none'), undefined, {
-      description: 'The namespace that clients of this listener belong to; namespaces.enable has to be true.',
+      description: 'Namespace that the clients of this listener belong to. It requires namespaces.enable.',
     }),
     mountpoint: setting(text({ isEmptyAllowed: true }), '', {
       description:
-        'Put before every topic of the clients of this listener. ${clientid} and ${username} stand for those of the client; one whose value holds + # or / is not let in.',
+        'Prefix of every topic of the clients of this listener. ${clientid} and ${username} are replaced by the values of the client; a client whose value contains +, # or / is refused.',
     }),
   }
 }
@@ -95,24 +96,26 @@ const headerName = text({
 })
 
 const certificateFiles = {
-  keyfile: setting(file, undefined, { description: 'File of the private key, PEM.' }),
+  keyfile: setting(file, undefined, { description: 'PEM file of the private key.' }),
   key_password: setting(optional(text(), 'none'), undefined, {
     description: 'Password of the private key.',
     isSecret: true,
   }),
-  certfile: setting(file, undefined, { description: 'File of the certificate and what it is signed by, PEM.' }),
+  certfile: setting(file, undefined, {
+    description: 'PEM file of the certificate, followed by the intermediate certificates.',
+  }),
 }
 
 export const tlsSettings = {
   ...certificateFiles,
   cacertfile: setting(file, undefined, {
-    description: 'File of the authorities whose client certificates are believed, PEM.',
+    description: 'PEM file of the certificate authorities that client certificates are checked against.',
   }),
   crlfile: setting(file, undefined, {
-    description: 'File of the lists of revoked certificates, PEM; one for each authority.',
+    description: 'PEM file of certificate revocation lists, one for each certificate authority.',
   }),
   verify_peer: setting(boolean, false, {
-    description: 'Whether clients are asked for a certificate. One that is shown must be good.',
+    description: 'Whether clients are asked for a certificate. A certificate that they send must be valid.',
   }),
   fail_if_no_peer_cert: setting(boolean, false, { description: 'Whether a client without a certificate is refused.' }),
   tls_versions: setting(listOf(choice(['tlsv1.2', 'tlsv1.3']), 2), ['tlsv1.2', 'tlsv1.3'], {
@@ -120,58 +123,62 @@ export const tlsSettings = {
   }),
   ciphers: setting(optional(text(), 'none'), undefined, {
     description:
-      'Ciphers of TLS 1.2 and suites of TLS 1.3 by their OpenSSL names, the preferred first, with colons between them.',
+      'Ciphers of TLS 1.2 and suites of TLS 1.3 by their OpenSSL names, in order of preference, separated by colons.',
     defaultWords: 'those that Node.js finds safe',
   }),
   psk: setting(boolean, false, {
     description:
-      'Whether clients may come in by the pre-shared keys that are stored over the API. A psk_file says so as well.',
+      'Whether clients may use the pre-shared keys that are stored over the API. Setting psk_file allows this as well.',
   }),
   psk_file: setting(file, undefined, {
     description:
-      'File of pre-shared keys, a line "identity:key" for each, the key in hexadecimal. It may be empty: keys that are stored over the API count beside it.',
+      'File of pre-shared keys, with one line "identity:key" for each. The key is in hexadecimal. The file may be empty: keys that are stored over the API are used as well.',
   }),
   handshake_timeout: setting(duration({ minMs: 100, maxMs: 300_000 }), 15_000, {
-    description: 'How long the TLS handshake may take.',
+    description: 'Maximum duration of the TLS handshake.',
   }),
   peer_cert_as_username: setting(certificateField, undefined, {
     description:
-      'Part of the client certificate that counts as username, whatever CONNECT says: cn, dn, crt (DER in base64), pem, md5.',
+      'Part of the client certificate that is the user name of the client, instead of that of CONNECT: cn, dn, crt (DER in base64), pem, md5.',
   }),
   peer_cert_as_clientid: setting(certificateField, undefined, {
-    description: 'Part of the client certificate that counts as client id, whatever CONNECT says.',
+    description: 'Part of the client certificate that is the client ID, instead of that of CONNECT.',
   }),
-  sni: namedSection('More certificates, for clients that ask for another host name. Each has a name of its own here.', {
-    entries: {},
-    placeholder: 'name',
-    named: section('One more certificate.', {
-      server_name: setting(optional(serverName, 'none'), undefined, {
-        description: 'Host name that the client asks for; *.example.org stands for one level.',
+  sni: namedSection(
+    'Additional certificates, for clients that request another host name (SNI). Each has a name in the configuration.',
+    {
+      entries: {},
+      placeholder: 'name',
+      named: section('One more certificate.', {
+        server_name: setting(optional(serverName, 'none'), undefined, {
+          description: 'Host name that the client requests. In *.example.org, the asterisk stands for one level.',
+        }),
+        ...certificateFiles,
       }),
-      ...certificateFiles,
-    }),
-  }),
+    },
+  ),
 }
 
 /** WebSocket, with or without TLS. */
 const webSocketSettings = {
   allow_origins: setting(listOf(text({ maxBytes: 300 })), [], {
     description:
-      'Origins whose web pages may connect: "https://app.example.org"; "*" stands for all. With an empty list all may, but where only this machine reaches the listener only pages of this machine. Clients that are no web page name no origin and are not asked for one.',
+      'Origins of web pages that may connect, such as "https://app.example.org"; "*" allows all. With an empty list all origins are allowed, except at a listener on loopback, where only pages of this machine are. Clients other than browsers send no origin and are not restricted.',
   }),
   fail_if_no_subprotocol: setting(boolean, true, {
     description: 'Whether a client that does not offer the WebSocket subprotocol mqtt is refused.',
   }),
   proxy_address_header: setting(optional(headerName, 'none'), undefined, {
     description:
-      'Header in which a reverse proxy names the client, such as X-Forwarded-For; its last address counts. Each client that reaches the listener can set it, so only the proxy must reach it.',
+      'HTTP header in which a reverse proxy sends the address of the client, such as X-Forwarded-For. Its last address is used. Every client that reaches the listener can set the header, so only the proxy must be able to reach the listener.',
   }),
   max_frame_size: setting(optional(size({ minBytes: 1_024, maxBytes: 268_435_456 }), 'unset'), undefined, {
-    description: 'Bytes of one WebSocket message, in all of its frames together. A longer one ends the connection.',
+    description:
+      'Maximum size of one WebSocket message, which may consist of several frames. A larger one ends the connection.',
     defaultWords: 'mqtt.max_packet_size and 64KB more, at least 1MB',
   }),
   upgrade_timeout: setting(duration({ minMs: 100, maxMs: 300_000 }), 15_000, {
-    description: 'How long a client may take to ask for its WebSocket.',
+    description: 'Maximum time until a client has sent the HTTP request for its WebSocket.',
   }),
 }
 
@@ -184,21 +191,21 @@ const quicSettings = {
   peer_cert_as_username: tlsSettings.peer_cert_as_username,
   peer_cert_as_clientid: tlsSettings.peer_cert_as_clientid,
   handshake_timeout: setting(duration({ minMs: 100, maxMs: 300_000 }), 15_000, {
-    description: 'How long a client may take to open its first stream.',
+    description: 'Maximum time until a client has opened its first QUIC stream.',
   }),
   idle_timeout: setting(duration({ minMs: 0, maxMs: 86_400_000 }), 120_000, {
-    description: 'A connection on which nothing is heard for so long, not even a sign of life, is over. 0: never.',
+    description: 'Time without packets, keep-alive frames included, after which a QUIC connection is closed. 0: never.',
   }),
   keepalive_interval: setting(duration({ minMs: 0, maxMs: 86_400_000 }), 40_000, {
     description:
-      'Time between two signs of life that every client is asked for, so that those who live are not taken for idle. 0: none is asked for.',
+      'Interval at which the broker sends keep-alive frames to each client, so that a client that is alive does not count as idle. 0: no keep-alive frames.',
   }),
   address_validation: setting(boolean, true, {
     description:
-      'Whether clients prove that they are where they say they are, before anything is kept for them. It costs them a round trip.',
+      'Whether a client must prove its address (QUIC Retry) before the broker stores anything for it. It costs each client a round trip.',
   }),
   max_streams: setting(integer({ min: 0, max: 1_000 }), 16, {
-    description: 'Streams that a client may have open at one time beside its first one, for more of its packets.',
+    description: 'Maximum number of QUIC streams that a client may open in addition to its first one.',
   }),
 }
 

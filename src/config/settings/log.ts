@@ -29,7 +29,7 @@ const targetsWithWarning: SettingType<readonly LogTarget[]> = {
 
 export const log = section('The log of the broker.', {
   to: setting(targetsWithWarning, ['console'], {
-    description: 'Where lines are written. syslog and uds are accepted and have no effect yet.',
+    description: 'Targets of the log lines: console, file, or both. syslog and uds are accepted without effect.',
     appliesOn: 'at-once',
   }),
   level: setting(optional(choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal']), 'auto'), undefined, {
@@ -45,11 +45,11 @@ export const log = section('The log of the broker.', {
   file: setting(fileName, 'godwit.log', { description: 'Name of the log file.', appliesOn: 'at-once' }),
   rotation: section('Rotation of log files.', {
     size: setting(size({ minBytes: kilobyte, maxBytes: 64 * gigabyte }), 10 * kilobyte * kilobyte, {
-      description: 'Maximum size of a log file. Then it is renamed and a new one is started.',
+      description: 'Maximum size of a log file. When it is reached, the file is renamed and a new one is started.',
       appliesOn: 'at-once',
     }),
     count: setting(integer({ min: 1, max: 1_000 }), 5, {
-      description: 'Maximum number of older files. The oldest is deleted first.',
+      description: 'Maximum number of renamed log files that are kept. The oldest is deleted first.',
       appliesOn: 'at-once',
     }),
   }),

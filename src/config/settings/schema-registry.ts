@@ -9,12 +9,12 @@ const text = linesOfText(maxSourceBytes)
 
 const schema = section('One schema.', {
   type: setting(optional(choice(['json', 'avro', 'protobuf']), 'unset'), undefined, {
-    description: 'Kind of the schema. It must be set.',
+    description: 'Kind of the schema. It is required.',
   }),
   source: setting(text, '', {
     description: 'Text of the schema: JSON Schema, the JSON of an Avro schema, or a .proto file without imports.',
   }),
-  description: setting(text, '', { description: 'For administrators.' }),
+  description: setting(text, '', { description: 'Description of the schema for administrators. It has no effect.' }),
 })
 
 /** Schemas that rules name in `schema_encode`, `schema_decode` and `schema_check`. */
