@@ -123,7 +123,7 @@ log.level = error
     assert.deepEqual(keysOf(outcome.needs_restart), ['node.shards'])
     assert.deepEqual(keysOf(outcome.without_engine), ['mqtt.batch_resend'])
     assert.deepEqual(outcome.pinned, ['http_server.port'])
-    assert.match(outcome.warnings.join(), /my\.conf:2:.*mqtt\.batch_resend/)
+    assert.match(outcome.warnings.join(), /request:2:.*mqtt\.batch_resend/)
     assert.equal(await readFile(config, 'utf8'), text)
     assert.equal(await readFile(`${config}.bak`, 'utf8'), '# the old one\nmqtt.max_mqueue_len = 5\n')
     assert.equal((await stat(config)).mode & 0o777, 0o640)
@@ -135,17 +135,17 @@ log.level = error
     const { broker, config } = await brokerOf(old)
     const before = dataOf('get_reload', await get(broker, '/reload'))
     const cases: readonly [string, readonly [number, number], RegExp][] = [
-      ['mqtt {', [400, 117], /my\.conf:1/],
+      ['mqtt {', [400, 117], /request:1/],
       ['[1, 2]', [400, 117], /./],
       [
         'mqtt.max_mqueue_len = 6\ninclude "/etc/passwd"',
         [400, 117],
-        /my\.conf:2.*\/etc\/passwd.*node\.allowed_directories/,
+        /request:2.*\/etc\/passwd.*node\.allowed_directories/,
       ],
       ['mqtt.max_mqueue_len = ${?HOME}', [400, 117], /environment.*HOME/],
       ['mqtt.max_mqueue_len = ${HOME}', [400, 117], /HOME/],
       ['mqtt.max_mqueue_len = 6\n__proto__ { a = 1 }', [400, 117], /__proto__/],
-      ['mqtt.max_mqueue_len = 6\nlog.level = loud', [400, 108], /my\.conf:2:\d+: log\.level/],
+      ['mqtt.max_mqueue_len = 6\nlog.level = loud', [400, 108], /request:2:\d+: log\.level/],
       ['mqtt.max_mqueue_len = 6\nmqtt.max_mqeue_len = 6', [400, 108], /did you mean mqtt\.max_mqueue_len/],
       ['mqtt.max_mqueue_len = 6\nauth.acl.file = "/etc/passwd"', [400, 108], /auth\.acl\.file/],
       ['', [400, 107], /no setting/],
@@ -311,7 +311,7 @@ describe('files of other brokers', () => {
     const outcome = dataOf('update_config', await post(broker, '/config_update', nanomqFile(port)))
     assert.ok(keysOf(outcome.changed).includes('auth.password.client'))
     assert.deepEqual(outcome.pinned, ['listeners.tcp.bind', 'http_server.port', 'http_server.password'])
-    assert.match(outcome.warnings.join('\n'), /my\.conf:2:\d+: system[^]*mqtt\.max_awaiting_rel/)
+    assert.match(outcome.warnings.join('\n'), /request:2:\d+: system[^]*mqtt\.max_awaiting_rel/)
     assert.equal(dataOf('get_reload', await get(broker, '/reload')).keepalive_backoff, 1_250)
     assert.equal(await isLetIn(t, broker, { username: 'client', password: 'pub lic' }), true)
     assert.equal(await isLetIn(t, broker, { username: 'client', password: 'public' }), false)
@@ -319,7 +319,7 @@ describe('files of other brokers', () => {
 
   test('that cannot be taken are refused with line and key, and nothing of them holds', async () => {
     const { broker } = await brokerOf(defaults)
-    const asItIs = /my\.conf:2:\d+: node\.name.*quotes[^]*my\.conf:4:\d+: listener\.tcp\.external/
+    const asItIs = /request:2:\d+: node\.name.*quotes[^]*request:4:\d+: listener\.tcp\.external/
     refused(await post(broker, '/config_update', emqxFile), [400, 117], asItIs)
     const quoted = emqxFile.replaceAll(/= (\S*[@:]\S*)/g, '= "$1"')
     const asMeant = /conf:4:\d+: listener: [^]*conf:5:\d+: zone: [^]*conf:6:\d+: allow_anonymous.*auth\.allow_anonymous/
@@ -402,7 +402,7 @@ describe('the history of configurations', () => {
     const { changed } = dataOf('reload_configuration', await post(broker, '/configuration_reload', undefined))
     assert.deepEqual(changed, [{ key: 'mqtt.max_mqueue_len', old: '5', new: '6' }])
     await writeFile(config, 'mqtt.max_mqueue_len = 7\nlog.level = loud')
-    refused(await post(broker, '/configuration_reload', undefined), [400, 108], /my\.conf:2.*log\.level/)
+    refused(await post(broker, '/configuration_reload', undefined), [400, 108], /request:2.*log\.level/)
     await writeFile(config, 'mqtt.max_mqueue_len = 8\n')
     broker.process.child.kill('SIGHUP')
     await broker.process.until(/configuration reloaded.*"by":"signal"/)
