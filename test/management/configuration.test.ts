@@ -123,7 +123,7 @@ log.level = error
     assert.deepEqual(keysOf(outcome.needs_restart), ['node.shards'])
     assert.deepEqual(keysOf(outcome.without_engine), ['mqtt.batch_resend'])
     assert.deepEqual(outcome.pinned, ['http_server.port'])
-    assert.match(outcome.warnings.join(), /request:2:.*mqtt\.batch_resend/)
+    assert.match(outcome.warnings.join(), /my\.conf:2:.*mqtt\.batch_resend/)
     assert.equal(await readFile(config, 'utf8'), text)
     assert.equal(await readFile(`${config}.bak`, 'utf8'), '# the old one\nmqtt.max_mqueue_len = 5\n')
     assert.equal((await stat(config)).mode & 0o777, 0o640)
@@ -311,7 +311,7 @@ describe('files of other brokers', () => {
     const outcome = dataOf('update_config', await post(broker, '/config_update', nanomqFile(port)))
     assert.ok(keysOf(outcome.changed).includes('auth.password.client'))
     assert.deepEqual(outcome.pinned, ['listeners.tcp.bind', 'http_server.port', 'http_server.password'])
-    assert.match(outcome.warnings.join('\n'), /request:2:\d+: system[^]*mqtt\.max_awaiting_rel/)
+    assert.match(outcome.warnings.join('\n'), /my\.conf:2:\d+: system[^]*mqtt\.max_awaiting_rel/)
     assert.equal(dataOf('get_reload', await get(broker, '/reload')).keepalive_backoff, 1_250)
     assert.equal(await isLetIn(t, broker, { username: 'client', password: 'pub lic' }), true)
     assert.equal(await isLetIn(t, broker, { username: 'client', password: 'public' }), false)
@@ -322,11 +322,12 @@ describe('files of other brokers', () => {
     const asItIs = /request:2:\d+: node\.name.*quotes[^]*request:4:\d+: listener\.tcp\.external/
     refused(await post(broker, '/config_update', emqxFile), [400, 117], asItIs)
     const quoted = emqxFile.replaceAll(/= (\S*[@:]\S*)/g, '= "$1"')
-    const asMeant = /conf:4:\d+: listener: [^]*conf:5:\d+: zone: [^]*conf:6:\d+: allow_anonymous.*auth\.allow_anonymous/
+    const asMeant =
+      /request:4:\d+: listener: [^]*request:5:\d+: zone: [^]*request:6:\d+: allow_anonymous.*auth\.allow_anonymous/
     refused(await post(broker, '/config_update', quoted), [400, 108], asMeant)
     const tls =
       'mqtt.max_mqueue_len = 5\nlisteners.ssl {\n  bind = "127.0.0.1:0"\n  keyfile = "no.pem"\n  certfile = "no.pem"\n}\n'
-    refused(await post(broker, '/config_update', tls), [400, 108], /my\.conf:[45]:\d+: listeners\.ssl\./)
+    refused(await post(broker, '/config_update', tls), [400, 108], /request:[45]:\d+: listeners\.ssl\./)
     assert.equal(dataOf('get_reload', await get(broker, '/reload')).msq_len, 1_024)
   })
 })
@@ -402,7 +403,7 @@ describe('the history of configurations', () => {
     const { changed } = dataOf('reload_configuration', await post(broker, '/configuration_reload', undefined))
     assert.deepEqual(changed, [{ key: 'mqtt.max_mqueue_len', old: '5', new: '6' }])
     await writeFile(config, 'mqtt.max_mqueue_len = 7\nlog.level = loud')
-    refused(await post(broker, '/configuration_reload', undefined), [400, 108], /request:2.*log\.level/)
+    refused(await post(broker, '/configuration_reload', undefined), [400, 108], /my\.conf:2.*log\.level/)
     await writeFile(config, 'mqtt.max_mqueue_len = 8\n')
     broker.process.child.kill('SIGHUP')
     await broker.process.until(/configuration reloaded.*"by":"signal"/)
