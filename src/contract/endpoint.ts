@@ -151,10 +151,15 @@ export const failureWithReason = Type.Object({
   code: Type.Integer(),
   reason: Type.String(),
   message: Type.String(),
-  parts: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'What failed while the rest holds.' })),
+  parts: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      description: 'Parts of the request that failed, with the reason; the other parts succeeded.',
+    }),
+  ),
   mfa: Type.Optional(
     Type.Record(Type.String(), Type.String(), {
-      description: 'Of `BAD_MFA_TOKEN`: `error`, `mechanism`, and until a code was shown once `secret` and `uri`.',
+      description:
+        'Only with the reason `BAD_MFA_TOKEN`: `error` and `mechanism`, and until the first valid code also `secret` and `uri`.',
     }),
   ),
 })

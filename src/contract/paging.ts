@@ -5,9 +5,9 @@ import { type TSchema, Type } from './schema.ts'
 /** Maximum rows of one page. */
 export const maxRowsPerPage = 10_000
 
-const page = Type.Integer({ minimum: 1, description: 'Which page, from 1.' })
-const limit = Type.Integer({ minimum: 1, maximum: maxRowsPerPage, description: 'Rows of a page.' })
-const cursor = Type.String({ description: 'Where to go on: `first`, then what the last answer gave.' })
+const page = Type.Integer({ minimum: 1, description: 'Number of the page, from 1.' })
+const limit = Type.Integer({ minimum: 1, maximum: maxRowsPerPage, description: 'Maximum number of rows in a page.' })
+const cursor = Type.String({ description: 'Position of the page: `first`, then `cursor` of the previous response.' })
 
 /** Query keys of a list, in both spellings. Without them the complete list is returned. */
 export const pageQuery = {
@@ -24,9 +24,11 @@ export const pagingQuery = { ...pageQuery, _cursor: Type.Optional(cursor), curso
 const pagingMeta = Type.Object({
   page: Type.Optional(Type.Integer({ minimum: 1 })),
   limit: Type.Integer({ minimum: 1 }),
-  count: Type.Optional(Type.Integer({ minimum: 0, description: 'Rows of all pages. Not known by cursor.' })),
-  hasnext: Type.Boolean({ description: 'More follows; by cursor: more may follow.' }),
-  cursor: Type.Optional(Type.String({ description: 'Where the next page begins.' })),
+  count: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'Number of rows in all pages. Absent if the request has a cursor.' }),
+  ),
+  hasnext: Type.Boolean({ description: 'true: there is a next page. With a cursor, the next page may be empty.' }),
+  cursor: Type.Optional(Type.String({ description: 'Position of the next page.' })),
 })
 
 /** `{code: 0, data}`, and `meta` if a page was requested. */
@@ -49,9 +51,9 @@ export function listing<Query extends TSchema, Item extends TSchema>(query: Quer
 
 const numberedMeta = Type.Object({
   page: Type.Integer({ minimum: 1 }),
-  limit: Type.Integer({ minimum: 1, description: 'Rows of a page at most.' }),
-  count: Type.Integer({ minimum: 0, description: 'Rows of all pages together, of those that were asked for.' }),
-  hasnext: Type.Boolean({ description: 'Whether there is another page.' }),
+  limit: Type.Integer({ minimum: 1, description: 'Maximum number of rows in a page.' }),
+  count: Type.Integer({ minimum: 0, description: 'Number of rows in all pages that match the query.' }),
+  hasnext: Type.Boolean({ description: 'true: there is a next page.' }),
 })
 
 /** `{code: 0, data, meta}` of a list that always has pages; default page size `maxRowsOfPage`. */

@@ -12,7 +12,7 @@ export const unusedCodes: Partial<Record<ResultCodeName, string>> = {
 
 /** Codes that any operation may return, and when. */
 const everywhere: Partial<Record<ResultCodeName, string>> = {
-  success: 'Whenever all went well.',
+  success: 'Returned for every successful request.',
   rpcError: 'A shard is restarting: retry. Also for an action or a section that does not exist (404).',
   unknownError:
     'An unknown path (404), a method that the path does not support (404, 405), or an internal error (500).',

@@ -65,16 +65,16 @@ export interface Parameter {
 }
 
 const description = [
-  'Every answer in JSON has a `code`: 0 where all went well, otherwise a number of the table in `docs/errors.md`, with a `message`.',
-  'What stands below `/api/v5` says beside it, as `reason`, what is wrong in a word that stays the same.',
-  'Sign in with HTTP Basic (an account, or the id and secret of an application), with a JSON Web Token, or with the token of a login, on every request.',
+  'Every JSON response has a `code`: 0 for success, otherwise a number from the table in `docs/errors.md`, with a `message`.',
+  'Failed requests below `/api/v5` also have a `reason`: a constant name of the error.',
+  'Authenticate each request with HTTP Basic (an account, or the ID and secret of an API key), with a JSON Web Token, or with the token of a login.',
 ].join('\n')
 
 const components: DocumentPart = {
   securitySchemes: {
     basic: { type: 'http', scheme: 'basic' },
     token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
-    login: { type: 'http', scheme: 'bearer', description: 'What `POST /api/v5/login` answered with.' },
+    login: { type: 'http', scheme: 'bearer', description: 'Token that `POST /api/v5/login` returned.' },
   },
   schemas: { Failure: failure, FailureWithReason: failureWithReason },
 }
@@ -91,7 +91,7 @@ function operationOf(operationId: string, endpoint: Endpoint): Operation {
     ...(endpoint.body === undefined ? {} : { requestBody: bodyOf(endpoint, endpoint.body) }),
     responses: {
       [String(endpoint.status ?? 200)]: {
-        description: 'It is done.',
+        description: 'Success.',
         content: contentOf(endpoint.reply, endpoint.replyType),
       },
       ...failuresOf(endpoint),
@@ -102,7 +102,10 @@ function operationOf(operationId: string, endpoint: Endpoint): Operation {
 const namespaceParameter = parameterOf(
   namespaceKey,
   'query',
-  { type: 'string', description: 'The namespace that is meant. Who is kept to one is answered about that one.' },
+  {
+    type: 'string',
+    description: 'Namespace of the request; absent: the whole broker. An account of a namespace always uses its own.',
+  },
   false,
 )
 

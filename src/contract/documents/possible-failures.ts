@@ -27,10 +27,10 @@ export function possibleFailures(endpoint: Endpoint): ResultCode[] {
 
 /** Meaning of a number with a status that is not its default. */
 const wordsOf: Readonly<Record<number, string>> = {
-  400: 'it is empty in the body',
-  403: 'who asks, or the page that asks, may not',
-  404: 'there is nothing of that name',
-  503: 'it cannot be answered now: ask again later',
+  400: 'the value in the body is empty',
+  403: 'the caller or the web page has no right to do this',
+  404: 'there is no object with this name',
+  503: 'the broker cannot answer now: retry later',
 }
 
 /** Reasons of an operation of version 5, by status. */

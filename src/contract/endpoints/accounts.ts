@@ -4,30 +4,32 @@ import { answer, noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const role = Type.Union([Type.Literal('administrator'), Type.Literal('viewer')], {
-  description: '`administrator` may change things, `viewer` may look.',
+  description: 'Role: `administrator` may read and change, `viewer` may only read.',
 })
 const roleOfApiKey = Type.Union([...role.anyOf, Type.Literal('publisher')], {
-  description: '`administrator` may change things, `viewer` may look, `publisher` may publish.',
+  description: 'Role: `administrator` may read and change, `viewer` may only read, `publisher` may only publish.',
 })
 
 /** The name in version 5. */
 function sameAsTags<Schema extends typeof role | typeof roleOfApiKey>(schema: Schema): Schema {
-  return { ...schema, description: 'The same as `tags`.' }
+  return { ...schema, description: 'Another name for `tags`.' }
 }
 
-const namespace = Type.Optional(Type.String({ description: 'The namespace that it is kept to.' }))
-const name = Type.String({ minLength: 1, maxLength: 256, description: 'User name of the login.' })
+const namespace = Type.Optional(
+  Type.String({ description: 'Namespace to which the access is limited; absent: the whole broker.' }),
+)
+const name = Type.String({ minLength: 1, maxLength: 256, description: 'User name for basic authentication.' })
 const user = Type.Object({ username: Type.String(), tags: role, namespace })
 const ofUser = Type.Object({ username: Type.String() })
 
 const seconds = Type.Union([Type.Integer({ minimum: 0, maximum: 253_402_300_799 }), Type.Null()], {
-  description: 'When it ends, in seconds since 1970; null: never.',
+  description: 'Time at which the API key expires, in seconds since 1970; null: never.',
 })
 const app = Type.Object({
   app_id: Type.String(),
   name: Type.String(),
   desc: Type.String(),
-  status: Type.Boolean({ description: 'Whether it may be used.' }),
+  status: Type.Boolean({ description: 'true: the API key is enabled; false: requests with this key are refused.' }),
   expired: seconds,
   tags: roleOfApiKey,
   namespace,
@@ -41,13 +43,17 @@ const appChange = {
   tags: Type.Optional(roleOfApiKey),
   role: Type.Optional(sameAsTags(roleOfApiKey)),
 }
-const secret = Type.String({ minLength: 16, maxLength: 1_024, description: 'Random, if it is left out.' })
+const secret = Type.String({
+  minLength: 16,
+  maxLength: 1_024,
+  description: 'Secret of the API key; absent: the broker creates a random secret.',
+})
 
 export const accountEndpoints = {
   check_password: endpoint({
     method: 'POST',
     path: '/auth',
-    summary: 'Whether user name and password open this API.',
+    summary: 'Checks the user name and the password of an account of this API.',
     body: Type.Object({ username: Type.String(), password: Type.String() }),
     reply: noContent,
     failures: ['wrongCredentials', 'emptyCredentials'],
@@ -56,7 +62,7 @@ export const accountEndpoints = {
   list_users: endpoint({
     method: 'GET',
     path: '/users',
-    summary: 'The people who may use this API.',
+    summary: 'Lists the accounts of this API.',
     reply: answer(Type.Array(user)),
     access: 'accounts',
   }),
@@ -65,8 +71,8 @@ export const accountEndpoints = {
     path: '/users',
     summary: 'Creates an account of this API.',
     body: Type.Object({
-      username: Type.String({ maxLength: 256, description: 'User name of the login.' }),
-      password: Type.String({ description: '8 to 64 characters of ASCII.' }),
+      username: Type.String({ maxLength: 256, description: 'User name for basic authentication.' }),
+      password: Type.String({ description: 'Password of the account: 8 to 64 ASCII characters.' }),
       tags: Type.Optional(role),
       role: Type.Optional(sameAsTags(role)),
     }),
@@ -97,11 +103,13 @@ export const accountEndpoints = {
   change_password: endpoint({
     method: 'PUT',
     path: '/change_pwd/:username',
-    summary: 'Changes a password, for who knows the old one. Over the local socket the old one is not needed.',
+    summary: 'Changes the password of an account. Requires the old password, except over the local socket.',
     params: ofUser,
     body: Type.Object({
-      old_pwd: Type.Optional(Type.String({ description: 'Required over HTTP.' })),
-      new_pwd: Type.String({ description: '8 to 64 characters of ASCII.' }),
+      old_pwd: Type.Optional(
+        Type.String({ description: 'Old password. Required over HTTP, not over the local socket.' }),
+      ),
+      new_pwd: Type.String({ description: 'New password: 8 to 64 ASCII characters.' }),
     }),
     reply: noContent,
     failures: ['userNotFound', 'wrongOldPassword', 'missingParameter'],
@@ -110,14 +118,14 @@ export const accountEndpoints = {
   list_apps: endpoint({
     method: 'GET',
     path: '/apps',
-    summary: 'The programs that may use this API, without their secrets.',
+    summary: 'Lists the API keys, without their secrets.',
     reply: answer(Type.Array(app)),
     access: 'accounts',
   }),
   create_app: endpoint({
     method: 'POST',
     path: '/apps',
-    summary: 'Lets a program use this API. Its secret is told here and nowhere else.',
+    summary: 'Creates an API key. Only this response contains the secret.',
     body: Type.Object({ app_id: name, secret: Type.Optional(secret), ...appChange }),
     reply: answer(Type.Object({ secret: Type.String() })),
     failures: ['userExists'],
@@ -126,7 +134,7 @@ export const accountEndpoints = {
   lookup_app: endpoint({
     method: 'GET',
     path: '/apps/:app_id',
-    summary: 'A program that may use this API, without its secret.',
+    summary: 'Returns an API key, without its secret.',
     params: ofApp,
     reply: answer(app),
     failures: ['userNotFound'],
@@ -135,7 +143,7 @@ export const accountEndpoints = {
   update_app: endpoint({
     method: 'PUT',
     path: '/apps/:app_id',
-    summary: 'Changes what is said here of a program; what is left out stays.',
+    summary: 'Changes an API key. Absent members stay unchanged.',
     params: ofApp,
     body: Type.Object(appChange),
     reply: noContent,
@@ -145,7 +153,7 @@ export const accountEndpoints = {
   delete_app: endpoint({
     method: 'DELETE',
     path: '/apps/:app_id',
-    summary: 'Lets a program use this API no more.',
+    summary: 'Deletes an API key. Programs with this key lose access at once.',
     params: ofApp,
     reply: noContent,
     failures: ['userNotFound'],

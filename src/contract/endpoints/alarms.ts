@@ -4,17 +4,33 @@ import { answer, noContent, endpoint } from '../endpoint.ts'
 import { type TSchema, Type } from '../schema.ts'
 
 const alarm = Type.Object({
-  name: Type.String({ description: 'What kind of trouble.' }),
-  message: Type.String({ description: 'What was said last.' }),
-  activated: Type.Boolean({ description: 'It holds.' }),
-  activated_at: Type.String({ description: 'Local time of the node, `YYYY-MM-DD HH:mm:ss`.' }),
-  deactivated_at: Type.Union([Type.String(), Type.Null()], { description: 'null: it holds.' }),
-  duration: Type.Integer({ minimum: 0, description: 'Milliseconds, until now where it holds.' }),
-  occurrences: Type.Integer({ minimum: 1, description: 'How often it was raised meanwhile.' }),
+  name: Type.String({ description: 'Name of the alarm, such as `memory`.' }),
+  message: Type.String({ description: 'Text of the alarm when it was last raised.' }),
+  activated: Type.Boolean({ description: 'true: the alarm is active; false: the alarm has ended.' }),
+  activated_at: Type.String({
+    description: 'Time at which the alarm was raised: local time of the node, `YYYY-MM-DD HH:mm:ss`.',
+  }),
+  deactivated_at: Type.Union([Type.String(), Type.Null()], {
+    description:
+      'Time at which the alarm ended: local time of the node, `YYYY-MM-DD HH:mm:ss`; null: the alarm is active.',
+  }),
+  duration: Type.Integer({
+    minimum: 0,
+    description: 'Duration of the alarm in milliseconds; of an active alarm, until now.',
+  }),
+  occurrences: Type.Integer({
+    minimum: 1,
+    description: 'Number of times that the alarm was raised while it was active.',
+  }),
 })
 /** As in the documentation of EMQX 4. */
-const present = { id: Type.String({ description: 'What kind of trouble.' }), desc: Type.String() }
-const past = { ...present, clear_at: Type.String({ description: 'Local time of the node, `YYYY-MM-DD HH:mm:ss`.' }) }
+const present = { id: Type.String({ description: 'Name of the alarm.' }), desc: Type.String() }
+const past = {
+  ...present,
+  clear_at: Type.String({
+    description: 'Time at which the alarm ended: local time of the node, `YYYY-MM-DD HH:mm:ss`.',
+  }),
+}
 const presentAlarms = Type.Array(Type.Object(present))
 const pastAlarms = Type.Array(Type.Object(past))
 const inNodes = <Alarms extends TSchema>(alarms: Alarms) =>
@@ -30,26 +46,26 @@ export const alarmEndpoints = {
   list_alarms: endpoint({
     ...common,
     path: '/alarms',
-    summary: 'All alarms, those that are over too.',
+    summary: 'Lists active and ended alarms of all nodes.',
     reply: ofNodes,
   }),
   list_activated_alarms: endpoint({
     ...common,
     path: '/alarms/activated',
-    summary: 'Alarms that hold.',
+    summary: 'Lists the active alarms of all nodes.',
     reply: ofNodes,
   }),
   list_deactivated_alarms: endpoint({
     ...common,
     path: '/alarms/deactivated',
-    summary: 'Alarms that are over.',
+    summary: 'Lists the ended alarms of all nodes.',
     reply: ofNodes,
   }),
   list_node_alarms: endpoint({
     ...common,
     ...unknownNode,
     path: '/nodes/:node/alarms',
-    summary: 'All alarms of one node.',
+    summary: 'Lists active and ended alarms of a node.',
     params: node,
     reply: ofNode,
   }),
@@ -57,7 +73,7 @@ export const alarmEndpoints = {
     ...common,
     ...unknownNode,
     path: '/nodes/:node/alarms/activated',
-    summary: 'Alarms of one node that hold.',
+    summary: 'Lists the active alarms of a node.',
     params: node,
     reply: ofNode,
   }),
@@ -65,45 +81,45 @@ export const alarmEndpoints = {
     ...common,
     ...unknownNode,
     path: '/nodes/:node/alarms/deactivated',
-    summary: 'Alarms of one node that are over.',
+    summary: 'Lists the ended alarms of a node.',
     params: node,
     reply: ofNode,
   }),
   list_present_alarms: endpoint({
     ...common,
     path: '/alarms/present',
-    summary: 'Alarms that hold, in the words of EMQX 4.',
+    summary: 'Lists the active alarms of all nodes, with the member names of EMQX 4.',
     reply: inNodes(presentAlarms),
   }),
   list_node_present_alarms: endpoint({
     ...common,
     ...unknownNode,
     path: '/alarms/present/:node',
-    summary: 'Those of one node.',
+    summary: 'Lists the active alarms of a node, with the member names of EMQX 4.',
     params: node,
     reply: answer(presentAlarms),
   }),
   list_alarm_history: endpoint({
     ...common,
     path: '/alarms/history',
-    summary: 'Alarms that are over, in the words of EMQX 4.',
+    summary: 'Lists the ended alarms of all nodes, with the member names of EMQX 4.',
     reply: inNodes(pastAlarms),
   }),
   list_node_alarm_history: endpoint({
     ...common,
     ...unknownNode,
     path: '/alarms/history/:node',
-    summary: 'Those of one node.',
+    summary: 'Lists the ended alarms of a node, with the member names of EMQX 4.',
     params: node,
     reply: answer(pastAlarms),
   }),
   deactivate_alarm: endpoint({
     method: 'POST',
     path: '/alarms/deactivated',
-    summary: 'Says that an alarm has been seen to.',
+    summary: 'Ends an active alarm. The alarm moves to the history; if its cause remains, it is raised again.',
     body: Type.Object({
       name: Type.String({ minLength: 1 }),
-      node: Type.Optional(Type.String({ minLength: 1, description: 'Unsaid: this one.' })),
+      node: Type.Optional(Type.String({ minLength: 1, description: 'Name of the node; absent: this node.' })),
     }),
     reply: noContent,
     failures: ['missingParameter', 'invalidParameter', 'notJson'],
@@ -113,7 +129,7 @@ export const alarmEndpoints = {
   forget_node_deactivated_alarms: endpoint({
     method: 'DELETE',
     path: '/nodes/:node/alarms/deactivated',
-    summary: 'Forgets the alarms of one node that are over.',
+    summary: 'Deletes the ended alarms of a node from the history.',
     params: node,
     reply: noContent,
     ...unknownNode,
@@ -122,7 +138,7 @@ export const alarmEndpoints = {
   forget_deactivated_alarms: endpoint({
     method: 'DELETE',
     path: '/alarms/deactivated',
-    summary: 'Forgets the alarms that are over.',
+    summary: 'Deletes all ended alarms from the history.',
     reply: noContent,
     access: 'change',
   }),

@@ -7,7 +7,7 @@ const text = Type.String()
 const count = Type.Integer({ minimum: 0 })
 const flag = Type.Boolean()
 const orNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
-const duration = Type.String({ description: 'With its unit: `120s`, `800ms`.' })
+const duration = Type.String({ description: 'Duration with its unit, such as `120s` or `800ms`.' })
 const userProperties = Type.Array(Type.Object({ key: text, value: text }))
 
 const identified = Type.Object({ identifier: Type.Optional(count), user_properties: userProperties })
@@ -54,37 +54,54 @@ const rule = {
 }
 
 const status = Type.Object({
-  state: Type.String({ description: 'off, preparing, connecting, connected, draining or waiting.' }),
-  since: Type.String({ description: 'Local time of the node.' }),
-  server: Type.String({ description: 'What it is connected to, or tries.' }),
+  state: Type.String({
+    description: 'State of the bridge: off, preparing, connecting, connected, draining or waiting.',
+  }),
+  since: Type.String({ description: 'Time at which the bridge entered this state: local time of the node.' }),
+  server: Type.String({
+    description: 'Address of the remote broker to which the bridge is connected or tries to connect.',
+  }),
   proto_ver: Type.Integer({
     minimum: 3,
     maximum: 5,
-    description: 'MQTT that is spoken with it: 5 also where it is configured otherwise and the other end is a Godwit.',
+    description:
+      'MQTT version of the connection: 3, 4 or 5. If the remote broker is a Godwit, it can be 5 although another version is configured.',
   }),
-  attempts: Type.Integer({ minimum: 0, description: 'Since the last connection.' }),
+  attempts: Type.Integer({ minimum: 0, description: 'Number of connection attempts since the last connection.' }),
   last_error: orNull(text),
   last_error_at: orNull(text),
-  in_flight: Type.Integer({ minimum: 0, description: 'Sent and not acknowledged.' }),
-  spool_depth: Type.Integer({ minimum: 0, description: 'Messages that are still to go, those in flight among them.' }),
+  in_flight: Type.Integer({
+    minimum: 0,
+    description: 'Number of messages that were sent and that the remote broker has not acknowledged.',
+  }),
+  spool_depth: Type.Integer({
+    minimum: 0,
+    description: 'Number of messages in the queue of the bridge, including messages in flight.',
+  }),
   oldest_age: orNull(
-    Type.Number({ minimum: 0, description: 'Seconds since the oldest of them was published; null: none.' }),
+    Type.Number({
+      minimum: 0,
+      description:
+        'Age of the oldest message in the queue, in seconds since it was published; null: the queue is empty.',
+    }),
   ),
-  lag: Type.Number({ minimum: 0, description: 'Seconds that the remote broker is behind; 0: nothing waits for it.' }),
+  lag: Type.Number({ minimum: 0, description: 'Delay of the remote broker in seconds; 0: no message waits for it.' }),
   spool_dropped: Type.Integer({
     minimum: 0,
-    description: 'Messages that were dropped because the queue was full or they had expired.',
+    description: 'Number of messages that were dropped because the queue was full or because they had expired.',
   }),
-  spool_drops: Type.Record(text, count, { description: 'The same by reason.' }),
+  spool_drops: Type.Record(text, count, { description: 'Number of dropped messages for each reason.' }),
   passed_on: Type.Integer({
     minimum: 0,
-    description: 'Filters of clients here that a transparent bridge has subscribed to there, or that lie within those.',
+    description:
+      'Number of filters of local clients that a transparent bridge has subscribed to at the remote broker, or that such a filter covers.',
   }),
   not_passed_on: Type.Integer({
     minimum: 0,
-    description: 'Those that were too many, or that the remote broker refused.',
+    description:
+      'Number of filters of local clients that the bridge did not subscribe to: above the limit, or refused by the remote broker.',
   }),
-  sent_rate: Type.Number({ minimum: 0, description: 'Messages in a second, over the last ten.' }),
+  sent_rate: Type.Number({ minimum: 0, description: 'Messages sent per second, averaged over the last ten seconds.' }),
   received_rate: Type.Number({ minimum: 0 }),
   counters: Type.Object({
     sent: count,
@@ -106,8 +123,12 @@ const connector = {
   clientid: orNull(text),
   clean_start: flag,
   username: orNull(text),
-  password: orNull(Type.String({ description: '`******` if there is one. Sent back like that, it does not change.' })),
-  keepalive: Type.Number({ minimum: 0, description: 'Seconds.' }),
+  password: orNull(
+    Type.String({
+      description: 'Password, shown as `******`; null: none. In a request, `******` keeps the stored password.',
+    }),
+  ),
+  keepalive: Type.Number({ minimum: 0, description: 'Keep alive of the connection, in seconds.' }),
   conn_properties: Type.Optional(connectProperties),
   will_properties: Type.Optional(willProperties),
 }
@@ -133,9 +154,9 @@ const node = Type.Object({
     enable: flag,
     url: Type.Null(),
     key_password: orNull(text),
-    key: orNull(Type.String({ description: '`******` where there is one.' })),
-    cert: orNull(Type.String({ description: 'PEM.' })),
-    cacert: orNull(Type.String({ description: 'PEM.' })),
+    key: orNull(Type.String({ description: 'Private key, shown as `******`; null: none.' })),
+    cert: orNull(Type.String({ description: 'Client certificate in PEM; null: none.' })),
+    cacert: orNull(Type.String({ description: 'Certificates of the trusted authorities in PEM; null: none.' })),
     verify_peer: flag,
     fail_if_no_peer_cert: flag,
   }),
@@ -162,7 +183,9 @@ const node = Type.Object({
   no_local_v4: flag,
   transparent: flag,
   spool_max_messages: orNull(count),
-  spool_full_policy: Type.String({ description: 'refuse, drop_newest or drop_oldest.' }),
+  spool_full_policy: Type.String({
+    description: 'What happens if the queue is full: refuse, drop_newest or drop_oldest.',
+  }),
   will: orNull(will),
   tcp,
   status: Type.Optional(orNull(status)),
@@ -192,7 +215,8 @@ const failures = ['missingParameter', 'invalidParameter', 'notJson', 'configNotW
 const otherStatuses = [['invalidParameter', 404]] as const
 
 const subscribing = {
-  summary: 'Adds subscriptions at the remote broker to a bridge, or replaces those of the same remote topic.',
+  summary:
+    'Adds subscriptions at the remote broker to a bridge. A subscription with the same remote topic is replaced.',
   path: '/bridges/sub/:bridge_name',
   params,
   body,
@@ -203,7 +227,7 @@ const subscribing = {
 } as const
 
 const unsubscribing = {
-  summary: 'Takes subscriptions at the remote broker out of a bridge that is on.',
+  summary: 'Removes subscriptions at the remote broker from a bridge that is on.',
   path: '/bridges/unsub/:bridge_name',
   params,
   body,
@@ -217,14 +241,14 @@ export const bridgeEndpoints = {
   get_mqtt_bridges: endpoint({
     method: 'GET',
     path: '/bridges',
-    summary: 'Every bridge with all of its settings.',
+    summary: 'Lists the bridges with all their settings.',
     reply: listing,
     access: 'read',
   }),
   get_mqtt_bridge: endpoint({
     method: 'GET',
     path: '/bridges/:bridge_name',
-    summary: 'One bridge with all of its settings.',
+    summary: 'Returns a bridge with all its settings.',
     params,
     reply: listing,
     failures: ['invalidParameter'],
@@ -234,7 +258,7 @@ export const bridgeEndpoints = {
   put_mqtt_bridge: endpoint({
     method: 'PUT',
     path: '/bridges/:bridge_name',
-    summary: 'Gives a bridge other settings. Those that are not named have their defaults; whether it is on stays.',
+    summary: 'Replaces the settings of a bridge. Absent settings get their defaults; the bridge stays on or off.',
     params,
     body,
     reply: answer(Type.Record(text, flattenedNode)),
@@ -245,7 +269,7 @@ export const bridgeEndpoints = {
   post_mqtt_bridge: endpoint({
     method: 'POST',
     path: '/bridges',
-    summary: 'Creates a bridge. Settings that are not named have their defaults; it is off unless `enable` is true.',
+    summary: 'Creates a bridge. Absent settings get their defaults; the bridge is off unless `enable` is true.',
     body: Type.Object({
       name: Type.String({ minLength: 1, description: 'Name of the new bridge in the configuration.' }),
     }),
@@ -256,7 +280,7 @@ export const bridgeEndpoints = {
   delete_mqtt_bridge: endpoint({
     method: 'DELETE',
     path: '/bridges/:bridge_name',
-    summary: 'Deletes a bridge and what waits in its queue.',
+    summary: 'Deletes a bridge and the messages in its queue.',
     params,
     reply: noContent,
     failures: ['invalidParameter', 'configNotWritten'],

@@ -4,29 +4,28 @@ import { answer, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const broker = Type.Object({
-  datetime: Type.String({ description: 'Local time of the node, `YYYY-MM-DD HH:mm:ss`.' }),
+  datetime: Type.String({ description: 'Current local time of the node, `YYYY-MM-DD HH:mm:ss`.' }),
   node_status: Type.Literal('Running'),
-  sysdescr: Type.String({ description: 'What this broker is.' }),
-  uptime: Type.String({ description: 'Since the start, as `H Hours, M minutes, S seconds`.' }),
+  sysdescr: Type.String({ description: 'Name of the broker software.' }),
+  uptime: Type.String({ description: 'Time since the start of the node, as `H Hours, M minutes, S seconds`.' }),
   version: Type.String(),
 })
 
 const node = Type.Object({
-  connections: Type.Integer({ minimum: 0, description: 'Clients that are connected.' }),
+  connections: Type.Integer({ minimum: 0, description: 'Number of connected clients.' }),
   node_status: Type.Literal('Running'),
-  uptime: Type.String({ description: 'Since the start, as `H Hours, M minutes, S seconds`.' }),
+  uptime: Type.String({ description: 'Time since the start of the node, as `H Hours, M minutes, S seconds`.' }),
   version: Type.String(),
   node: Type.String({ description: 'Name of the node.' }),
   security_profile: Type.Union([Type.Literal('hardened'), Type.Literal('legacy')]),
-  shards: Type.Integer({ minimum: 1, description: 'Threads that serve clients.' }),
+  shards: Type.Integer({ minimum: 1, description: 'Number of shards: threads that serve clients.' }),
   memory_used: Type.Integer({ minimum: 0, description: 'Resident memory of the process, in bytes.' }),
   memory_limit: Type.Integer({
     minimum: 0,
     description: 'Maximum memory of the process, in bytes: `node.memory_limit`.',
   }),
   memory_level: Type.Union([Type.Literal('normal'), Type.Literal('soft'), Type.Literal('hard')], {
-    description:
-      'How short the memory is. At `soft` the largest users are limited, at `hard` new sessions are refused.',
+    description: 'Memory level: at `soft` the largest users of memory are limited, at `hard` new sessions are refused.',
   }),
 })
 
@@ -36,7 +35,7 @@ export const brokerEndpoints = {
   list_brokers: endpoint({
     method: 'GET',
     path: '/brokers',
-    summary: 'What the broker is and how long it has been running.',
+    summary: 'Returns name, version and uptime of the broker.',
     reply: answer(Type.Array(broker)),
     access: 'read',
     isForNamespaces: true,
@@ -44,7 +43,7 @@ export const brokerEndpoints = {
   get_broker: endpoint({
     method: 'GET',
     path: '/brokers/:node',
-    summary: 'The same of one node.',
+    summary: 'Returns name, version and uptime of a node.',
     params: ofNode,
     reply: answer(broker),
     failures: ['invalidParameter'],
@@ -54,14 +53,14 @@ export const brokerEndpoints = {
   list_nodes: endpoint({
     method: 'GET',
     path: '/nodes',
-    summary: 'The nodes of the broker, with the number of their clients.',
+    summary: 'Lists the nodes of the broker with the number of their clients.',
     reply: answer(Type.Array(node)),
     access: 'read',
   }),
   get_node: endpoint({
     method: 'GET',
     path: '/nodes/:node',
-    summary: 'One node of the broker, with the number of its clients.',
+    summary: 'Returns a node of the broker with the number of its clients.',
     params: ofNode,
     reply: answer(node),
     failures: ['invalidParameter'],

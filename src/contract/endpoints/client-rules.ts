@@ -5,7 +5,8 @@ import { pageOf, pageQuery } from '../paging.ts'
 import { type TSchema, Type } from '../schema.ts'
 
 const topic = Type.String({
-  description: 'A topic filter; `@` in front of what is literal, `${clientid}` and `${username}` in it.',
+  description:
+    'Topic filter. `${clientid}` and `${username}` are replaced. After a leading `@`, the text is compared literally.',
 })
 const action = Type.Union([Type.Literal('pub'), Type.Literal('sub'), Type.Literal('pubsub')])
 const access = Type.Union([Type.Literal('allow'), Type.Literal('deny')])
@@ -22,11 +23,11 @@ const ruleResult = Type.Object({
   topic: Type.Optional(Type.String()),
   action: Type.Optional(Type.String()),
   access: Type.Optional(Type.String()),
-  result: Type.String({ description: '`ok`, or what was wrong: `{error,topic}`.' }),
+  result: Type.String({ description: '`ok`, or the error of this rule as `{error,topic}`.' }),
 })
 
-const filter = Type.Optional(Type.String({ description: 'Exactly this one.' }))
-const some = Type.Optional(Type.String({ description: 'Those that hold this text.' }))
+const filter = Type.Optional(Type.String({ description: 'Only entries with exactly this value.' }))
+const some = Type.Optional(Type.String({ description: 'Only entries that contain this text.' }))
 const narrowing = { topic: filter, action: Type.Optional(action), access: Type.Optional(access), ...pageQuery }
 
 const newRule = Type.Object({
@@ -41,7 +42,7 @@ function removal<Params extends Readonly<Record<string, TSchema>>>(path: string,
   return endpoint({
     method: 'DELETE',
     path,
-    summary: 'Takes away what is stored about this topic, whichever action it is for.',
+    summary: 'Deletes the stored rules of this topic filter, for all actions.',
     params: Type.Object({ ...params, topic: Type.String() }),
     reply: noContent,
     failures: ['invalidParameter'],
@@ -56,23 +57,33 @@ const ban = Type.Object({
   as: Type.Union([Type.Literal('clientid'), Type.Literal('username'), Type.Literal('peerhost')]),
   reason: Type.String(),
   by: Type.String(),
-  at: Type.Integer({ description: 'Since when, in seconds since 1970.' }),
-  until: Type.Union([Type.Integer(), Type.Null()], { description: 'In seconds since 1970; null: for ever.' }),
+  at: Type.Integer({ description: 'Start of the ban, in seconds since 1970.' }),
+  until: Type.Union([Type.Integer(), Type.Null()], {
+    description: 'End of the ban, in seconds since 1970; null: the ban does not end.',
+  }),
 })
 
 const newBan = Type.Object({
   who: Type.String({
     minLength: 1,
     maxLength: 65_535,
-    description: 'A client id, a user name, an address or a range of addresses.',
+    description: 'Banned client ID, user name, address or range of addresses.',
   }),
   as: Type.Union([Type.Literal('clientid'), Type.Literal('username'), Type.Literal('peerhost')]),
   reason: Type.Optional(Type.String({ maxLength: 1_024 })),
-  by: Type.Optional(Type.String({ maxLength: 1_024, description: '`user` unless told.' })),
-  at: Type.Optional(Type.Integer({ minimum: 0, maximum: 8_640_000_000_000, description: 'Now unless told.' })),
+  by: Type.Optional(
+    Type.String({ maxLength: 1_024, description: 'Name of the account that created the ban. Default: `user`.' }),
+  ),
+  at: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 8_640_000_000_000,
+      description: 'Start of the ban, in seconds since 1970. Default: now.',
+    }),
+  ),
   until: Type.Optional(
     Type.Union([Type.Integer({ minimum: 0, maximum: 8_640_000_000_000 }), Type.Null()], {
-      description: 'In five minutes unless told; null: for ever.',
+      description: 'End of the ban, in seconds since 1970; null: the ban does not end. Default: in five minutes.',
     }),
   ),
 })
@@ -81,7 +92,7 @@ export const clientRuleEndpoints = {
   list_acl_clientid: endpoint({
     method: 'GET',
     path: '/acl/clientid',
-    summary: 'Stored rules about client ids, in the order in which they are asked.',
+    summary: 'Lists the stored rules of client IDs, in the order in which they are checked.',
     query: Type.Object({ clientid: filter, _like_clientid: some, ...narrowing }),
     reply: pageOf(byClientId),
     failures: ['invalidParameter'],
@@ -91,7 +102,7 @@ export const clientRuleEndpoints = {
   lookup_acl_clientid: endpoint({
     method: 'GET',
     path: '/acl/clientid/:clientid',
-    summary: 'Stored rules about one client id.',
+    summary: 'Lists the stored rules of a client ID.',
     params: Type.Object({ clientid: Type.String() }),
     reply: answer(Type.Array(byClientId)),
     access: 'read',
@@ -101,7 +112,7 @@ export const clientRuleEndpoints = {
   list_acl_username: endpoint({
     method: 'GET',
     path: '/acl/username',
-    summary: 'Stored rules about user names, in the order in which they are asked.',
+    summary: 'Lists the stored rules of user names, in the order in which they are checked.',
     query: Type.Object({ username: filter, _like_username: some, ...narrowing }),
     reply: pageOf(byUsername),
     failures: ['invalidParameter'],
@@ -111,7 +122,7 @@ export const clientRuleEndpoints = {
   lookup_acl_username: endpoint({
     method: 'GET',
     path: '/acl/username/:username',
-    summary: 'Stored rules about one user name.',
+    summary: 'Lists the stored rules of a user name.',
     params: Type.Object({ username: Type.String() }),
     reply: answer(Type.Array(byUsername)),
     access: 'read',
@@ -121,7 +132,7 @@ export const clientRuleEndpoints = {
   list_acl_all: endpoint({
     method: 'GET',
     path: '/acl/$all',
-    summary: 'Stored rules for all clients, in the order in which they are checked.',
+    summary: 'Lists the stored rules for all clients, in the order in which they are checked.',
     query: Type.Object(narrowing),
     reply: pageOf(forAll),
     failures: ['invalidParameter'],
@@ -133,7 +144,7 @@ export const clientRuleEndpoints = {
     method: 'POST',
     path: '/acl',
     summary:
-      'Stores a rule, or several of an array in their order; one that is there gets the new access and keeps its place.',
+      'Stores a rule, or the rules of an array in their order. An existing rule gets the new access and keeps its position.',
     body: Type.Union([newRule, Type.Array(newRule)]),
     bodyCheckedBy: 'handler',
     reply: answer(Type.Union([ruleResult, Type.Array(ruleResult)])),
@@ -144,7 +155,7 @@ export const clientRuleEndpoints = {
   list_banned: endpoint({
     method: 'GET',
     path: '/banned',
-    summary: 'Who is kept out, the newest first.',
+    summary: 'Lists the bans, newest first.',
     query: Type.Object({ who: filter, as: Type.Optional(newBan.properties.as), ...pageQuery }),
     reply: pageOf(ban),
     failures: ['invalidParameter'],
@@ -154,7 +165,7 @@ export const clientRuleEndpoints = {
   create_banned: endpoint({
     method: 'POST',
     path: '/banned',
-    summary: 'Bans clients; connected ones are disconnected at once.',
+    summary: 'Bans clients. Connected clients to which the ban applies are disconnected at once.',
     body: newBan,
     reply: answer(ban),
     failures: ['missingParameter', 'invalidParameter', 'notJson'],
@@ -164,7 +175,7 @@ export const clientRuleEndpoints = {
   delete_banned: endpoint({
     method: 'DELETE',
     path: '/banned/:as/:who',
-    summary: 'Deletes a ban.',
+    summary: 'Deletes a ban. The clients can connect again.',
     params: Type.Object({ as: Type.String(), who: Type.String() }),
     reply: noContent,
     failures: ['invalidParameter'],

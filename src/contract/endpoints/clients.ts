@@ -8,25 +8,29 @@ const time = (description: string) => Type.String({ description: `${description}
 const count = (description: string) => Type.Integer({ minimum: 0, description })
 
 const client = Type.Object({
-  namespace: Type.Optional(Type.String({ description: 'Absent: the client belongs to none.' })),
+  namespace: Type.Optional(Type.String({ description: 'Namespace of the client; absent: none.' })),
   clientid: Type.String({ description: 'Client identifier.' }),
-  client_id: Type.String({ description: 'The same as `clientid`.' }),
-  username: Type.String({ description: 'Empty where it has none.' }),
-  proto_name: Type.String({ description: 'MQTT, or what the gateway of the client speaks: MQTT-SN, CoAP.' }),
-  proto_ver: Type.Integer({ description: '3 (MQTT 3.1), 4 (3.1.1) or 5.' }),
+  client_id: Type.String({ description: 'Another name for `clientid`.' }),
+  username: Type.String({ description: 'User name of the client; empty: none.' }),
+  proto_name: Type.String({
+    description: "Name of the protocol: MQTT, or the protocol of the client's gateway, such as MQTT-SN or CoAP.",
+  }),
+  proto_ver: Type.Integer({ description: 'Version of the protocol; for MQTT 3 (3.1), 4 (3.1.1) or 5.' }),
   conn_state: Type.Union([Type.Literal('connected'), Type.Literal('disconnected')]),
   connected: Type.Boolean(),
   sleeping: Type.Optional(
-    Type.Boolean({ description: 'MQTT-SN: it has announced that it is silent for a while, and messages wait for it.' }),
+    Type.Boolean({ description: 'MQTT-SN: true if the client is asleep and its messages wait.' }),
   ),
-  endpoint_name: Type.Optional(Type.String({ description: 'LwM2M: the name of its endpoint.' })),
-  lifetime: Type.Optional(Type.Integer({ minimum: 0, description: 'LwM2M: of its registration, in seconds.' })),
+  endpoint_name: Type.Optional(Type.String({ description: 'LwM2M: endpoint name of the client.' })),
+  lifetime: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'LwM2M: lifetime of the registration, in seconds.' }),
+  ),
   keepalive: count('Seconds; 0: none.'),
-  clean_start: Type.Boolean({ description: 'It has begun a new session.' }),
+  clean_start: Type.Boolean({ description: 'true: the client connected with a new session.' }),
   recv_msg: count('PUBLISH packets from it, in all its connections.'),
   send_msg: count('PUBLISH packets to it, in all its connections.'),
-  node: Type.String({ description: 'Where it is, or was.' }),
-  ip_address: Type.String({ description: 'Empty if unknown.' }),
+  node: Type.String({ description: 'Name of the node to which the client is or was connected.' }),
+  ip_address: Type.String({ description: 'IP address of the client; empty: unknown.' }),
   port: count('Its own; 0: it is not connected.'),
   connected_at: Type.Optional(time('The last time; absent: not since the broker was started')),
   disconnected_at: Type.Optional(time('Absent: it is connected')),
@@ -54,22 +58,22 @@ const when = 'seconds or milliseconds since 1970, or `YYYY-MM-DD HH:mm:ss`.'
 /** All conditions must hold. */
 const clientQuery = Type.Object({
   clientid: text('Client identifier.'),
-  client_id: text('The same as `clientid`.'),
+  client_id: text('Another name for `clientid`.'),
   username: text('User name.'),
   conn_state: text('`connected`, `disconnected` or `idle`.'),
-  connected: Type.Optional(Type.Boolean({ description: 'The same as `conn_state`.' })),
-  clean_start: Type.Optional(Type.Boolean({ description: 'Whether it has begun a new session.' })),
+  connected: Type.Optional(Type.Boolean({ description: 'Whether the client is connected, as `conn_state`.' })),
+  clean_start: Type.Optional(Type.Boolean({ description: 'Whether the client connected with a new session.' })),
   proto_name: text('MQTT, CoAP, LwM2M or MQTT-SN.'),
   proto_ver: Type.Optional(Type.Integer({ description: 'Version of the protocol.' })),
-  ip_address: text('Where it connected from.'),
+  ip_address: text('IP address of the client.'),
   internal: Type.Optional(
     Type.Boolean({
       description:
-        'Sessions of the broker itself, for bridges, actions and sources: false: without them, true: only them.',
+        'Internal sessions, which the broker uses for bridges, actions and sources. true: only these; false: without these.',
     }),
   ),
-  _like_clientid: text('Somewhere in the client identifier.'),
-  _like_username: text('Somewhere in the user name.'),
+  _like_clientid: text('Text that the client ID contains.'),
+  _like_username: text('Text that the user name contains.'),
   _gte_created_at: text(`The session began then or later: ${when}`),
   _lte_created_at: text(`The session began then or earlier: ${when}`),
   _gte_connected_at: text(`It connected then or later: ${when}`),
@@ -96,49 +100,51 @@ const verdict = Type.Object({
 })
 
 const ofKick = Type.Object({
-  session: Type.Optional(Type.Boolean({ description: 'Also end the session. The client need not be connected then.' })),
+  session: Type.Optional(
+    Type.Boolean({ description: 'true: also end the session, whether the client is connected or not.' }),
+  ),
 })
 
 export const clientEndpoints = {
   list_clients: endpoint({
     ...clientList,
     path: '/clients',
-    summary: 'The clients that are connected or have a session, all or those that fulfil all conditions.',
+    summary: 'Lists the clients that are connected or have a session. With conditions, a client must meet all of them.',
   }),
   lookup_client: endpoint({
     ...clientList,
     path: '/clients/:clientid',
-    summary: 'The client of that identifier: one or none.',
+    summary: 'Returns a list with the client that has this client ID; empty: there is none.',
     params: ofClient,
   }),
   lookup_client_via_username: endpoint({
     ...clientList,
     path: '/clients/username/:username',
-    summary: 'The clients of that user name.',
+    summary: 'Lists the clients with a user name.',
     params: Type.Object({ username: Type.String() }),
   }),
   list_node_clients: endpoint({
     ...clientList,
     path: '/nodes/:node/clients',
-    summary: 'The clients of one node.',
+    summary: 'Lists the clients of a node.',
     params: ofNode,
   }),
   lookup_node_client: endpoint({
     ...clientList,
     path: '/nodes/:node/clients/:clientid',
-    summary: 'The client of that identifier on one node: one or none.',
+    summary: 'Returns a list with the client of a node that has this client ID; empty: there is none.',
     params: ofNodeAndClient,
   }),
   lookup_node_client_via_username: endpoint({
     ...clientList,
     path: '/nodes/:node/clients/username/:username',
-    summary: 'The clients of that user name on one node.',
+    summary: 'Lists the clients of a node with a user name.',
     params: Type.Object({ node: Type.String(), username: Type.String() }),
   }),
   kickout_node_client: endpoint({
     method: 'DELETE',
     path: '/nodes/:node/clients/:clientid',
-    summary: 'Disconnects a client of one node, as without the node.',
+    summary: 'Disconnects a client of a node. A persistent session stays, unless `session` is true.',
     params: ofNodeAndClient,
     query: ofKick,
     reply: noContent,
@@ -160,10 +166,14 @@ export const clientEndpoints = {
   set_keepalive: endpoint({
     method: 'PUT',
     path: '/clients/:clientid/keepalive',
-    summary: 'How long a connected client may be silent, until it connects the next time.',
+    summary: 'Changes the keep alive of a connected client until its next connection.',
     params: ofClient,
     body: Type.Object({
-      interval: Type.Integer({ minimum: 0, maximum: 65_535, description: 'Seconds; 0: for ever.' }),
+      interval: Type.Integer({
+        minimum: 0,
+        maximum: 65_535,
+        description: 'Keep alive in seconds; 0: the client may be silent without limit.',
+      }),
     }),
     reply: noContent,
     failures: ['rpcError', 'missingParameter', 'invalidParameter', 'notJson', 'clientOffline'],
@@ -173,7 +183,7 @@ export const clientEndpoints = {
   list_acl_cache: endpoint({
     method: 'GET',
     path: '/clients/:clientid/acl_cache',
-    summary: 'What a connected client was told about publishing, as far as it is remembered.',
+    summary: 'Lists the cached decisions about topics to which a connected client published.',
     params: ofClient,
     reply: answer(Type.Array(verdict)),
     failures: ['rpcError', 'clientOffline'],
@@ -183,7 +193,7 @@ export const clientEndpoints = {
   clean_acl_cache: endpoint({
     method: 'DELETE',
     path: '/clients/:clientid/acl_cache',
-    summary: 'Forgets what a connected client was told about publishing: it is looked up again.',
+    summary: 'Clears the cached publish decisions of a connected client. The next publish is authorized again.',
     params: ofClient,
     reply: noContent,
     failures: ['rpcError', 'clientOffline'],
@@ -193,7 +203,7 @@ export const clientEndpoints = {
   clean_acl_cache_all: endpoint({
     method: 'DELETE',
     path: '/acl-cache',
-    summary: 'The same for every client that is connected.',
+    summary: 'Clears the cached publish decisions of all connected clients.',
     reply: noContent,
     failures: ['rpcError'],
     access: 'change',
@@ -201,7 +211,7 @@ export const clientEndpoints = {
   clean_node_acl_cache: endpoint({
     method: 'DELETE',
     path: '/nodes/:node/acl-cache',
-    summary: 'The same for the clients of one node.',
+    summary: 'Clears the cached publish decisions of all connected clients of a node.',
     params: ofNode,
     reply: noContent,
     failures: ['rpcError', 'invalidParameter'],

@@ -5,20 +5,20 @@ import { type Static, Type } from '../schema.ts'
 
 /** The settings of `/reload`. */
 export const hotSettings = Type.Object({
-  property_size: Type.Optional(Type.Integer({ description: 'The largest properties section of a packet, in KiB.' })),
-  msq_len: Type.Optional(Type.Integer({ description: 'Messages that wait in memory for one session.' })),
+  property_size: Type.Optional(Type.Integer({ description: 'Maximum size of the properties of a packet, in KiB.' })),
+  msq_len: Type.Optional(Type.Integer({ description: 'Maximum number of messages in the queue of a session.' })),
   qos_duration: Type.Optional(
-    Type.Integer({ description: 'Seconds after which an unacknowledged message is sent again.' }),
+    Type.Integer({ description: 'Time after which an unacknowledged message is redelivered, in seconds.' }),
   ),
-  allow_anonymous: Type.Optional(Type.Boolean({ description: 'Whether clients without a known name are let in.' })),
-  max_packet_size: Type.Optional(Type.Integer({ description: 'The largest packet, in KiB.' })),
+  allow_anonymous: Type.Optional(Type.Boolean({ description: 'true: clients may connect without authentication.' })),
+  max_packet_size: Type.Optional(Type.Integer({ description: 'Maximum size of a packet, in KiB.' })),
   client_max_packet_size: Type.Optional(
-    Type.Integer({ description: 'A second limit of the same kind, in KiB: the smaller of the two holds.' }),
+    Type.Integer({ description: 'Second maximum size of a packet, in KiB. The smaller of both limits applies.' }),
   ),
   keepalive_backoff: Type.Optional(
     Type.Number({
       description:
-        'Thousandths of the keep alive after which a silent client is lost; below 100 it is the factor itself.',
+        'Factor for the keep alive, in thousandths: a client that is silent for longer is disconnected. A value below 100 is the factor itself.',
     }),
   ),
 })
@@ -29,89 +29,100 @@ const section = Type.Record(Type.String(), Type.Unknown())
 
 const change = Type.Object({
   key: Type.String({ description: 'Dotted key of the setting.' }),
-  old: Type.Optional(Type.String({ description: 'As in a file; secrets are masked. Absent: it was not there.' })),
+  old: Type.Optional(
+    Type.String({
+      description: 'Old value as in a configuration file; secrets are masked. Absent: the setting did not exist.',
+    }),
+  ),
   new: Type.Optional(Type.String()),
 })
 
 const outcome = Type.Object({
-  changed: Type.Array(change, { description: 'What holds from now on.' }),
-  needs_restart: Type.Array(change, { description: 'What is written and holds from the next start on.' }),
+  changed: Type.Array(change, { description: 'Changes that are in force now.' }),
+  needs_restart: Type.Array(change, { description: 'Changes that are written and take effect at the next start.' }),
   without_engine: Type.Array(change, { description: 'Settings that are accepted without effect.' }),
   pinned: Type.Array(Type.String(), {
-    description: 'Keys that `--set` holds: what was written of them does not count.',
+    description: 'Keys that the command line sets with `--set`. Changes of these keys have no effect.',
   }),
   warnings: Type.Array(Type.String()),
 })
 
 const certificate = Type.Object({
-  listener: Type.String({ description: '`kind:name`' }),
+  listener: Type.String({ description: 'Listener as `kind:name`.' }),
   file: Type.String(),
   state: Type.Union([Type.Literal('in-force'), Type.Literal('not-used')], {
-    description: '`not-used`: the listener goes on with the certificate that it read before.',
+    description: 'Result of reading the certificate. `not-used`: the listener continues with its previous certificate.',
   }),
-  ends: Type.Optional(Type.String({ description: 'When it expires, ISO 8601; of one in force.' })),
-  problem: Type.Optional(Type.String({ description: 'Why it is not used.' })),
+  ends: Type.Optional(Type.String({ description: 'Expiry of a certificate in use, in ISO 8601.' })),
+  problem: Type.Optional(Type.String({ description: 'Reason why the certificate is not used.' })),
 })
 
 const reloadOutcome = Type.Object({
   ...outcome.properties,
-  certificates: Type.Array(certificate, { description: 'Certificates of TLS listeners, as their files are now.' }),
+  certificates: Type.Array(certificate, { description: 'Certificates of TLS listeners, as read from their files.' }),
 })
 
 const listedSetting = Type.Object({
-  key: Type.String({ description: 'Dotted key.' }),
-  path: Type.Array(Type.String(), { description: 'The parts of the key: a name among them may hold dots.' }),
-  type: Type.String({ description: 'In words.' }),
-  values: Type.Optional(Type.Array(Type.String(), { description: 'Of a choice.' })),
+  key: Type.String({ description: 'Dotted key of the setting.' }),
+  path: Type.Array(Type.String(), { description: 'Parts of the key. A part that is a name can contain dots.' }),
+  type: Type.String({ description: 'Description of the type of the value.' }),
+  values: Type.Optional(
+    Type.Array(Type.String(), { description: 'Allowed values; absent: the setting is not a choice.' }),
+  ),
   min: Type.Optional(Type.Number()),
   max: Type.Optional(Type.Number()),
-  lines: Type.Boolean({ description: 'Whether a value may have several lines.' }),
-  default: Type.String({ description: 'As in a file, or in words.' }),
+  lines: Type.Boolean({ description: 'true: the value can have several lines.' }),
+  default: Type.String({ description: 'Default as in a configuration file, or a description of the default.' }),
   description: Type.String(),
   takes_hold: Type.Union([Type.Literal('at-once'), Type.Literal('on-next-connect'), Type.Literal('at-restart')]),
   without_engine: Type.Boolean({ description: 'The setting is accepted without effect.' }),
   secret: Type.Boolean(),
-  required: Type.Boolean({ description: 'Without it, a new entry of the section is refused.' }),
-  local: Type.Boolean({ description: 'Only the configuration file and `--set` may change it.' }),
-  value: Type.String({ description: 'As in a file; secrets are masked.' }),
+  required: Type.Boolean({ description: 'true: a new entry of the section without this setting is refused.' }),
+  local: Type.Boolean({ description: 'true: only the configuration file and `--set` can change this setting.' }),
+  value: Type.String({ description: 'Current value as in a configuration file; secrets are masked.' }),
   source: Type.Union([
     Type.Literal('default'),
     Type.Literal('file'),
     Type.Literal('api'),
     Type.Literal('command-line'),
   ]),
-  place: Type.Optional(Type.String({ description: 'File and line; `--set` of the command line.' })),
+  place: Type.Optional(
+    Type.String({ description: 'Where the value is set: file and line, or `--set` of the command line.' }),
+  ),
 })
 
 const version = {
   number: Type.Integer(),
-  at: Type.String({ description: 'When, ISO 8601.' }),
-  by: Type.String({ description: 'The account, or the kind of access without an account.' }),
+  at: Type.String({ description: 'Time of the change, in ISO 8601.' }),
+  by: Type.String({ description: 'Account that made the change, or the kind of access without an account.' }),
   address: Type.String(),
-  act: Type.String({ description: 'What was asked for.' }),
-  changed: Type.Array(Type.String(), { description: 'Keys that differ from the version before.' }),
+  act: Type.String({ description: 'Request that caused the change.' }),
+  changed: Type.Array(Type.String(), { description: 'Keys that differ from the previous version.' }),
 }
 
-const numberOfVersion = Type.Object({ number: Type.String({ description: 'Of a version in the history.' }) })
+const numberOfVersion = Type.Object({ number: Type.String({ description: 'Number of a version in the history.' }) })
 const changeFailures = ['missingParameter', 'invalidParameter', 'configNotWritten'] as const
 
 export const configurationEndpoints = {
   get_reload: endpoint({
     method: 'GET',
     path: '/reload',
-    summary: 'The settings that can be changed with one small request.',
+    summary: 'Returns the settings that `POST /reload` can change.',
     reply: answer(Type.Required(hotSettings)),
     access: 'read',
   }),
   post_reload: endpoint({
     method: 'POST',
     path: '/reload',
-    summary: 'Changes some settings at once: all that are given, or none. Until the restart, or with persist for good.',
+    summary:
+      'Changes settings at once: all given settings or none. They hold until the restart, with `persist` also afterwards.',
     // The handler checks `data`, because it has its own codes for errors.
     body: Type.Object({
-      data: Type.Optional(Type.Unsafe<HotSettings>({ description: 'The settings, as GET tells them; any of them.' })),
+      data: Type.Optional(
+        Type.Unsafe<HotSettings>({ description: 'Settings to change, with the names that `GET /reload` returns.' }),
+      ),
       persist: Type.Optional(
-        Type.Boolean({ description: 'Whether they hold after a restart as well. Default: false.' }),
+        Type.Boolean({ description: 'true: the settings also hold after a restart. Default: false.' }),
       ),
     }),
     reply: answer(outcome),
@@ -122,10 +133,12 @@ export const configurationEndpoints = {
     method: 'POST',
     path: '/config_update',
     summary:
-      'Puts a whole configuration, as HOCON, in the place of the one there is, and in force as far as that can be.',
+      'Replaces the complete configuration by a text in HOCON. Settings that cannot change at once take effect at the next start.',
     query: Type.Object({
       merge: Type.Optional(Type.Boolean({ description: 'Change only the settings in the text. Default: false.' })),
-      dry_run: Type.Optional(Type.Boolean({ description: 'Change nothing, and answer what would change.' })),
+      dry_run: Type.Optional(
+        Type.Boolean({ description: 'Change nothing, and return what would change. Default: false.' }),
+      ),
     }),
     body: 'text',
     reply: answer(outcome),
@@ -135,7 +148,7 @@ export const configurationEndpoints = {
   reload_configuration: endpoint({
     method: 'POST',
     path: '/configuration_reload',
-    summary: 'Reads the configuration file and what it names again, as SIGHUP does.',
+    summary: 'Reads the configuration file and the files that it names again, as SIGHUP does.',
     reply: answer(reloadOutcome),
     failures: [...changeFailures, 'notHocon'],
     access: 'change',
@@ -143,15 +156,17 @@ export const configurationEndpoints = {
   get_broker_configuration: endpoint({
     method: 'GET',
     path: '/configuration/',
-    summary: 'The whole configuration as it holds, secrets masked.',
+    summary: 'Returns the complete current configuration; secrets are masked.',
     reply: answer(section),
     access: 'read',
   }),
   get_configuration_section: endpoint({
     method: 'GET',
     path: '/configuration/:section',
-    summary: 'One section of the configuration, secrets masked.',
-    params: Type.Object({ section: Type.String({ description: '`mqtt`, `auth`, `listeners`, ...' }) }),
+    summary: 'Returns a section of the current configuration; secrets are masked.',
+    params: Type.Object({
+      section: Type.String({ description: 'Name of the section, such as `mqtt`, `auth` or `listeners`.' }),
+    }),
     reply: answer(section),
     failures: ['rpcError'],
     otherStatuses: [['rpcError', 404]],
@@ -160,7 +175,7 @@ export const configurationEndpoints = {
   set_broker_configuration: endpoint({
     method: 'POST',
     path: '/configuration/',
-    summary: 'Changes the settings that are given, for good: all of them, or none.',
+    summary: 'Changes settings permanently: all given settings, or none if one is invalid.',
     body: Type.Object({ data: section }),
     reply: answer(outcome),
     failures: changeFailures,
@@ -169,8 +184,10 @@ export const configurationEndpoints = {
   set_configuration_section: endpoint({
     method: 'POST',
     path: '/configuration/:section',
-    summary: 'Changes settings of one section, for good: all that are given, or none.',
-    params: Type.Object({ section: Type.String({ description: '`mqtt`, `auth`, `listeners`, ...' }) }),
+    summary: 'Changes settings of a section permanently: all given settings, or none if one is invalid.',
+    params: Type.Object({
+      section: Type.String({ description: 'Name of the section, such as `mqtt`, `auth` or `listeners`.' }),
+    }),
     body: Type.Object({ data: section }),
     reply: answer(outcome),
     failures: [...changeFailures, 'rpcError'],
@@ -180,14 +197,14 @@ export const configurationEndpoints = {
   list_configuration_history: endpoint({
     method: 'GET',
     path: '/configuration_history',
-    summary: 'The last 20 configurations, the newest first: who changed what, and when.',
+    summary: 'Lists the last 20 versions of the configuration, newest first, with time, account and changed keys.',
     reply: answer(Type.Array(Type.Object(version))),
     access: 'read',
   }),
   get_configuration_version: endpoint({
     method: 'GET',
     path: '/configuration_history/:number',
-    summary: 'A configuration of the history: what in it was not as by default, secrets masked.',
+    summary: 'Returns a version of the history: the settings that differed from their defaults. Secrets are masked.',
     params: numberOfVersion,
     reply: answer(Type.Object({ ...version, text: Type.String() })),
     failures: ['invalidParameter'],
@@ -197,9 +214,12 @@ export const configurationEndpoints = {
   diff_configuration: endpoint({
     method: 'GET',
     path: '/configuration_history/:number/diff',
-    summary: 'What is otherwise in another version of the history, or without `to` in the newest.',
+    summary:
+      'Lists the differences between two versions of the history. Without `to`, compares with the newest version.',
     params: numberOfVersion,
-    query: Type.Object({ to: Type.Optional(Type.Integer({ description: 'The other version.' })) }),
+    query: Type.Object({
+      to: Type.Optional(Type.Integer({ description: 'Number of the version to compare with. Default: the newest.' })),
+    }),
     reply: answer(Type.Object({ from: Type.Integer(), to: Type.Integer(), changes: Type.Array(change) })),
     failures: ['invalidParameter'],
     otherStatuses: [['invalidParameter', 404]],
@@ -210,7 +230,7 @@ export const configurationEndpoints = {
     method: 'GET',
     path: '/configuration_schema',
     summary:
-      'Every setting with its definition, its value, and where that is from. An account of a namespace asks for new connectors, actions and sources, and is told what it can set.',
+      'Lists the settings with definition, value and origin. An account of a namespace gets the settings of new connectors, actions and sources that it can set.',
     query: Type.Object({
       new: Type.Optional(
         Type.String({
@@ -228,7 +248,7 @@ export const configurationEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/configuration_check',
-    summary: 'What a configuration, as HOCON, would change in the place of the one there is. Nothing is changed.',
+    summary: 'Returns what would change if a text in HOCON replaced the configuration. Changes nothing.',
     body: 'text',
     reply: answer(Type.Object({ changes: Type.Array(change) })),
     access: 'change',
@@ -237,7 +257,7 @@ export const configurationEndpoints = {
   rollback_configuration: endpoint({
     method: 'POST',
     path: '/configuration_history/:number/rollback',
-    summary: 'Makes everything as it was in a version of the history.',
+    summary: 'Restores the configuration to a version of the history.',
     params: numberOfVersion,
     reply: answer(outcome),
     failures: changeFailures,

@@ -5,14 +5,17 @@ import { answer, noContent, endpoint } from '../endpoint.ts'
 import { pageOf, pageQuery } from '../paging.ts'
 import { type TObject, type TSchema, Type } from '../schema.ts'
 
-const exactly = Type.Optional(Type.String({ description: 'Exactly this one.' }))
-const partly = Type.Optional(Type.String({ description: 'Those that hold this text.' }))
+const exactly = Type.Optional(Type.String({ description: 'Only entries with exactly this value.' }))
+const partly = Type.Optional(Type.String({ description: 'Only entries that contain this text.' }))
 
-const createdAt = Type.Integer({ description: 'When it was created, in milliseconds since 1970.' })
-const newPassword = Type.String({ minLength: 1, description: 'Kept unreadable, and never shown.' })
+const createdAt = Type.Integer({ description: 'Time at which the entry was created, in milliseconds since 1970.' })
+const newPassword = Type.String({
+  minLength: 1,
+  description: 'Password. The broker does not store it in readable form and never returns it.',
+})
 const newKey = Type.String({
   pattern: '^([0-9A-Fa-f]{2})+$',
-  description: '8 to 256 bytes in hexadecimal; never shown.',
+  description: 'Pre-shared key: 8 to 256 bytes in hexadecimal. The broker never returns it.',
 })
 const algorithm = Type.Union([Type.Literal('SCRAM-SHA-256'), Type.Literal('SCRAM-SHA-512')])
 
@@ -22,7 +25,7 @@ const batchReply = Type.Object({
   data: Type.Optional(
     Type.Record(Type.String(), Type.String(), {
       description:
-        'Of a batch: by what was to be created (or its place in the array), `ok` or why not: `{error,existed}`.',
+        'Result of each entry of a batch, by name of the entry or by position in the array: `ok`, or an error such as `{error,existed}`.',
     }),
   ),
 })
@@ -39,12 +42,14 @@ interface ListOptions<Item extends TSchema, Query extends TObject> {
   readonly change: TObject
   /** For sentences: `a user name with its password`. */
   readonly what: string
+  /** Of several entries: `user names`. */
+  readonly items: string
   /** Absent: there is one list for all namespaces. */
   readonly isForNamespaces?: true
 }
 
 function operationsOf<Item extends TSchema, Query extends TObject>(options: ListOptions<Item, Query>) {
-  const { path, key, item, query, entry, change, what, isForNamespaces } = options
+  const { path, key, item, query, entry, change, what, items, isForNamespaces } = options
   const params = Type.Object({ [key]: Type.String() })
   const onePath = `${path}/:${key}`
   return {
@@ -52,7 +57,7 @@ function operationsOf<Item extends TSchema, Query extends TObject>(options: List
       method: 'GET',
       path,
       atRoot: 'also',
-      summary: `What is stored of ${what}, the newest first.`,
+      summary: `Lists the stored ${items}, newest first, without their secrets.`,
       query,
       reply: pageOf(item),
       failures: ['invalidParameter'],
@@ -63,7 +68,7 @@ function operationsOf<Item extends TSchema, Query extends TObject>(options: List
       method: 'GET',
       path: onePath,
       atRoot: 'also',
-      summary: `One ${key} of those that are stored.`,
+      summary: `Returns the stored entry with this ${key}.`,
       params,
       reply: answer(item),
       failures: ['userNotFound'],
@@ -74,7 +79,7 @@ function operationsOf<Item extends TSchema, Query extends TObject>(options: List
       method: 'POST',
       path,
       atRoot: 'also',
-      summary: `Stores ${what}, or several of an array; it counts for the next client that connects.`,
+      summary: `Stores ${what}, or each entry of an array. New connections can use it at once.`,
       body: Type.Union([entry, Type.Array(entry)]),
       bodyCheckedBy: 'handler',
       reply: batchReply,
@@ -87,7 +92,7 @@ function operationsOf<Item extends TSchema, Query extends TObject>(options: List
       method: 'PUT',
       path: onePath,
       atRoot: 'also',
-      summary: `Another secret for a ${key} that is stored.`,
+      summary: `Changes the secret of the stored entry with this ${key}.`,
       params,
       body: change,
       bodyCheckedBy: 'handler',
@@ -101,7 +106,7 @@ function operationsOf<Item extends TSchema, Query extends TObject>(options: List
       method: 'DELETE',
       path: onePath,
       atRoot: 'also',
-      summary: `Takes a stored ${key} away. Who is connected stays.`,
+      summary: `Deletes the stored entry with this ${key}. Connected clients stay connected.`,
       params,
       reply: noContent,
       failures: ['userNotFound'],
@@ -116,6 +121,7 @@ const byUsername = operationsOf({
   isForNamespaces: true,
   key: 'username',
   what: 'a user name with its password',
+  items: 'user names',
   item: Type.Object({ username: Type.String(), created_at: createdAt }),
   query: Type.Object({ username: exactly, _like_username: partly, ...pageQuery }),
   entry: Type.Object({ username: Type.String({ minLength: 1 }), password: newPassword }),
@@ -126,7 +132,8 @@ const byClientId = operationsOf({
   path: '/auth_clientid',
   isForNamespaces: true,
   key: 'clientid',
-  what: 'a client id with its password',
+  what: 'a client ID with its password',
+  items: 'client IDs',
   item: Type.Object({ clientid: Type.String(), created_at: createdAt }),
   query: Type.Object({ clientid: exactly, _like_clientid: partly, ...pageQuery }),
   entry: Type.Object({ clientid: Type.String({ minLength: 1 }), password: newPassword }),
@@ -137,7 +144,8 @@ const scram = operationsOf({
   path: '/auth_scram',
   isForNamespaces: true,
   key: 'username',
-  what: 'a user who comes in by SCRAM',
+  what: 'a SCRAM user with its password',
+  items: 'SCRAM users',
   item: Type.Object({ username: Type.String(), algorithm, created_at: createdAt }),
   query: Type.Object({ username: exactly, _like_username: partly, ...pageQuery }),
   entry: Type.Object({
@@ -152,7 +160,8 @@ const preSharedKeys = operationsOf({
   path: '/auth_psk',
   isForNamespaces: true,
   key: 'identity',
-  what: 'a key that a client knows as well, for TLS',
+  what: 'a TLS-PSK identity with its key',
+  items: 'TLS-PSK identities',
   item: Type.Object({ identity: Type.String() }),
   query: Type.Object({ identity: exactly, _like_identity: partly, ...pageQuery }),
   entry: Type.Object({ identity: Type.String({ minLength: 1 }), key: newKey }),

@@ -29,7 +29,7 @@ export const eventNames = [
 
 const maxPageRows = 10_000
 
-const reason = Type.Enum(dropReasonNames, { description: 'Why a message was dropped.' })
+const reason = Type.Enum(dropReasonNames, { description: 'Reason why the message was dropped.' })
 const count = Type.Integer({ minimum: 0 })
 const ts = Type.Integer({ description: 'Milliseconds since 1970-01-01, UTC.' })
 
@@ -74,7 +74,13 @@ const page = Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 }))
 const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: maxPageRows }))
 
 /** Smaller than the limit of other lists, because payloads on disk are read to determine their length. */
-const queueLimit = Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: 'Default: 100.' }))
+const queueLimit = Type.Optional(
+  Type.Integer({
+    minimum: 1,
+    maximum: 1_000,
+    description: 'Maximum number of messages in the response. Default: 100.',
+  }),
+)
 
 const nullableText = Type.Union([Type.String(), Type.Null()])
 
@@ -125,7 +131,7 @@ const explanation = Type.Object({
       description: 'For publishing: the matching subscriptions. A session with several of them receives one message.',
     },
   ),
-  truncated: Type.Boolean({ description: 'There are more matching subscriptions.' }),
+  truncated: Type.Boolean({ description: 'true: the list is incomplete; there are more matching subscriptions.' }),
   quotas: Type.Record(Type.String(), Type.Object({ used: count, limit: count, left: count }), {
     description: 'Use of the limits of the client, by setting.',
   }),

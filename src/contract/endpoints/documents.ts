@@ -4,17 +4,17 @@ import { answer, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const listed = Type.Object({
-  path: Type.String({ description: 'Below `/api/v4`, with `:name` for a part that is a parameter.' }),
-  name: Type.String({ description: 'Of the operation, here and in the OpenAPI document.' }),
+  path: Type.String({ description: 'Path below `/api/v4`; `:name` is a parameter.' }),
+  name: Type.String({ description: 'Name of the operation, as `operationId` in the OpenAPI document.' }),
   method: Type.String(),
-  descr: Type.String({ description: 'What it does, in a sentence.' }),
+  descr: Type.String({ description: 'Description of the operation in a sentence.' }),
 })
 
 export const documentEndpoints = {
   list_endpoints: endpoint({
     method: 'GET',
     path: '/',
-    summary: 'The operations of this API.',
+    summary: 'Lists the operations of this API.',
     reply: answer(Type.Array(listed)),
     access: 'read',
     isForNamespaces: true,
@@ -23,7 +23,7 @@ export const documentEndpoints = {
     method: 'GET',
     path: '/',
     atRoot: 'only',
-    summary: 'What answers at this address, and where its operations are described.',
+    summary: 'Returns the name of the broker and the addresses at which the operations are described.',
     reply: 'text',
     replyType: 'text/html; charset=utf-8',
     // A browser gets it without signing in, where it is not led to the dashboard.
@@ -34,7 +34,7 @@ export const documentEndpoints = {
     method: 'GET',
     path: '/api/docs',
     atRoot: 'only',
-    summary: 'The operations of this API as a page for people.',
+    summary: 'Returns the operations of this API as an HTML page.',
     reply: 'text',
     replyType: 'text/html; charset=utf-8',
     access: 'open',
@@ -43,7 +43,7 @@ export const documentEndpoints = {
     method: 'GET',
     path: '/api/docs/openapi.json',
     atRoot: 'only',
-    summary: 'The operations of this API as an OpenAPI 3.1 document.',
+    summary: 'Returns the operations of this API as an OpenAPI 3.1 document.',
     reply: Type.Object({ openapi: Type.Literal('3.1.0') }, { additionalProperties: true }),
     access: 'open',
   }),

@@ -4,36 +4,36 @@ import { answer, noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const listener = Type.Object({
-  protocol: Type.String({ description: '`mqtt:` and the kind: tcp, ssl, ws, wss or quic.' }),
-  listen_on: Type.String({ description: 'Address and port.' }),
-  identifier: Type.String({ description: 'Protocol and name: `mqtt:tcp:default`.' }),
-  acceptors: Type.Integer({ minimum: 1, description: 'Threads that accept connections.' }),
-  max_conns: Type.Integer({ minimum: 0, description: 'Connections that are allowed at one time.' }),
-  current_conns: Type.Integer({ minimum: 0, description: 'Connections that are open.' }),
-  running: Type.Boolean({ description: 'It accepts connections; false: it was stopped.' }),
+  protocol: Type.String({ description: 'Protocol of the listener: `mqtt:` and tcp, ssl, ws, wss or quic.' }),
+  listen_on: Type.String({ description: 'Address and port of the listener.' }),
+  identifier: Type.String({ description: 'Protocol and name of the listener, such as `mqtt:tcp:default`.' }),
+  acceptors: Type.Integer({ minimum: 1, description: 'Number of threads that accept connections.' }),
+  max_conns: Type.Integer({ minimum: 0, description: 'Maximum number of open connections.' }),
+  current_conns: Type.Integer({ minimum: 0, description: 'Number of open connections.' }),
+  running: Type.Boolean({ description: 'true: the listener accepts connections; false: it is stopped.' }),
   shutdown_count: Type.Record(Type.String(), Type.Integer({ minimum: 0 }), {
-    description: 'Connections that came to nothing, by reason; `refused` are those refused before the first packet.',
+    description: 'Number of failed connections by reason. `refused`: refused before the first packet.',
   }),
 })
 
 const ofNode = Type.Object({ node: Type.String(), listeners: Type.Array(listener) })
 
 const node = Type.String({ description: 'Name of the node.' })
-const identifier = Type.String({ description: 'As the list has it: `mqtt:tcp:default`.' })
+const identifier = Type.String({ description: 'Identifier from the list of listeners, such as `mqtt:tcp:default`.' })
 const restartWords = 'Disconnects the clients of a listener and opens it again.'
 
 export const listenerEndpoints = {
   list_listeners: endpoint({
     method: 'GET',
     path: '/listeners',
-    summary: 'The listeners of every node, with the number of their connections.',
+    summary: 'Lists the listeners of all nodes with the number of their connections.',
     reply: answer(Type.Array(ofNode)),
     access: 'read',
   }),
   list_node_listeners: endpoint({
     method: 'GET',
     path: '/nodes/:node/listeners',
-    summary: 'The listeners of one node.',
+    summary: 'Lists the listeners of a node.',
     params: Type.Object({ node }),
     reply: answer(Type.Array(listener)),
     failures: ['invalidParameter'],
@@ -64,7 +64,7 @@ export const listenerEndpoints = {
     method: 'POST',
     path: '/listeners/:identifier/:action',
     summary:
-      'Stops a listener, whose clients are disconnected, starts it again, or does both. A stopped one is open after a restart of the node.',
+      'Starts, stops or restarts a listener. Stopping disconnects its clients. A restart of the node opens a stopped listener again.',
     params: Type.Object({
       identifier,
       action: Type.Union([Type.Literal('start'), Type.Literal('stop'), Type.Literal('restart')]),

@@ -3,25 +3,27 @@
 import { answer, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
-const numbers = Type.Record(Type.String(), Type.Number(), { description: 'By name.' })
+const numbers = Type.Record(Type.String(), Type.Number(), { description: 'Values by name.' })
 const ofNode = Type.Object({ node: Type.String({ minLength: 1, description: 'Name of the node.' }) })
 
 export const metricEndpoints = {
   get_metrics: endpoint({
     method: 'GET',
     path: '/metrics',
-    summary: 'Processor and memory of the broker.',
+    summary: 'Returns the processor and memory use of the broker.',
     reply: Type.Object({
       metrics: Type.Array(Type.Unknown(), { maxItems: 0, description: 'Always empty.' }),
-      cpuinfo: Type.String({ description: 'Part of all processors of the machine, with a percent sign: `0.00%`.' }),
-      memory: Type.String({ description: 'Bytes, as digits.' }),
+      cpuinfo: Type.String({
+        description: 'Processor use in percent of all processors of the machine, such as `0.00%`.',
+      }),
+      memory: Type.String({ description: 'Memory use in bytes, as a string of digits.' }),
     }),
     access: 'read',
   }),
   get_prometheus: endpoint({
     method: 'GET',
     path: '/prometheus',
-    summary: 'All numbers of the broker, in the text format of Prometheus.',
+    summary: 'Returns all metrics of the broker in the text format of Prometheus.',
     reply: 'text',
     replyType: 'text/plain; version=0.0.4; charset=utf-8',
     access: 'read',
@@ -29,14 +31,15 @@ export const metricEndpoints = {
   get_stats: endpoint({
     method: 'GET',
     path: '/stats',
-    summary: 'How many connections, sessions and subscriptions there are, and the most that were seen at once.',
+    summary:
+      'Returns current and highest numbers of connections, sessions, subscriptions and other objects of all nodes.',
     reply: answer(Type.Array(Type.Object({ node: Type.String(), stats: numbers }))),
     access: 'read',
   }),
   get_node_stats: endpoint({
     method: 'GET',
     path: '/nodes/:node/stats',
-    summary: 'The same of one node.',
+    summary: 'Returns current and highest numbers of connections, sessions, subscriptions and other objects of a node.',
     params: ofNode,
     reply: answer(numbers),
     failures: ['invalidParameter'],
@@ -45,7 +48,7 @@ export const metricEndpoints = {
   get_node_metrics: endpoint({
     method: 'GET',
     path: '/nodes/:node/metrics',
-    summary: 'Bytes, packets and messages of one node since its start.',
+    summary: 'Returns the counts of bytes, packets and messages of a node since its start.',
     params: ofNode,
     reply: answer(numbers),
     failures: ['invalidParameter'],
@@ -55,7 +58,7 @@ export const metricEndpoints = {
     method: 'GET',
     path: '/status',
     atRoot: 'only',
-    summary: 'Whether the node serves, in two lines of text; 503 where it does not.',
+    summary: 'Returns in two lines of text whether the node serves clients. If it does not, the status is 503.',
     reply: 'text',
     failures: ['rpcError'],
     otherStatuses: [['rpcError', 503]],

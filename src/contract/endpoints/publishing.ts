@@ -11,26 +11,36 @@ const maxBatchEntries = 10_000
 
 const qos = Type.Integer({ minimum: 0, maximum: 2 })
 const clientId = Type.String({ minLength: 1, maxLength: largestTopicBytes })
-const topic = Type.String({ description: 'One topic.' })
+const topic = Type.String({ description: 'Topic. For several topics use `topics`.' })
 const topics = Type.String({ description: 'Several topics, separated by commas and nothing else.' })
 
 const propertyValue = Type.Union([Type.String(), Type.Number(), Type.Boolean()])
 
 const publishProperties = Type.Object(
   {
-    payload_format_indicator: Type.Optional(Type.Integer({ minimum: 0, maximum: 1, description: '1: UTF-8 text.' })),
-    message_expiry_interval: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: maxSeconds, description: 'In seconds.' }),
+    payload_format_indicator: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 1, description: 'Format of the payload: 0: bytes; 1: UTF-8 text.' }),
     ),
-    response_topic: Type.Optional(Type.String({ description: 'A topic without wildcards.' })),
-    correlation_data: Type.Optional(Type.String({ description: 'Sent as the UTF-8 bytes of the text.' })),
+    message_expiry_interval: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: maxSeconds,
+        description: 'Time after which the message expires, in seconds.',
+      }),
+    ),
+    response_topic: Type.Optional(Type.String({ description: 'Topic for responses, without wildcards.' })),
+    correlation_data: Type.Optional(Type.String({ description: 'Correlation data as text, which is sent in UTF-8.' })),
     subscription_identifier: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: maxIdentifier, description: 'Checked, and not passed on.' }),
+      Type.Integer({
+        minimum: 1,
+        maximum: maxIdentifier,
+        description: 'Subscription identifier. The broker checks the value and does not forward it.',
+      }),
     ),
     content_type: Type.Optional(Type.String()),
     user_properties: Type.Optional(Type.Record(Type.String(), propertyValue)),
   },
-  { additionalProperties: false, description: 'Properties of a PUBLISH of MQTT 5.0.' },
+  { additionalProperties: false, description: 'Properties of the PUBLISH packet in MQTT 5.0.' },
 )
 
 const encoding = Type.Union([Type.Literal('plain'), Type.Literal('base64')])
@@ -39,35 +49,45 @@ const encoding = Type.Union([Type.Literal('plain'), Type.Literal('base64')])
 export const publishMessage = Type.Object({
   topic: Type.Optional(topic),
   topics: Type.Optional(topics),
-  clientid: Type.Optional(Type.String({ ...clientId, description: 'In whose name; unsaid: a fixed one.' })),
+  clientid: Type.Optional(
+    Type.String({ ...clientId, description: 'Client ID of the publisher; absent: a fixed client ID of the API.' }),
+  ),
   payload: Type.String(),
-  encoding: Type.Optional(Type.Union(encoding.anyOf, { description: 'What the payload is written in.' })),
+  encoding: Type.Optional(Type.Union(encoding.anyOf, { description: 'Encoding of `payload` in this request.' })),
   decoding: Type.Optional(Type.Union(encoding.anyOf, { description: 'Another name for `encoding`.' })),
   qos: Type.Optional(qos),
   retain: Type.Optional(Type.Boolean()),
   properties: Type.Optional(publishProperties),
-  receipt: Type.Optional(Type.Boolean({ description: 'Say what became of it.' })),
+  receipt: Type.Optional(
+    Type.Boolean({ description: 'true: the response has a receipt with the number of deliveries.' }),
+  ),
 })
 
 const count = (description: string): ReturnType<typeof Type.Integer> => Type.Integer({ minimum: 0, description })
 
 /** Deliveries of a publication when it was routed, over all of its topics. */
 const receipt = Type.Object({
-  matched: count('Sessions that were to have it; one member of each shared subscription.'),
-  sent: count('Those whose clients it is on its way to.'),
-  queued: count('Those that it waits for: the client is away, or has as much as it takes.'),
-  dropped: count(
-    'Sessions for which it was dropped; where the oldest message of a full queue is dropped, that one counts.',
+  matched: count('Number of matching sessions, with one member of each shared subscription.'),
+  sent: count('Number of sessions to whose clients the message is being sent.'),
+  queued: count(
+    'Number of sessions in whose queues the message waits, because the client is offline or cannot take more messages now.',
   ),
-  missed: count('Those that get QoS 0 and are away.'),
+  dropped: count(
+    'Number of sessions for which a message was dropped: this message, or the oldest message of a full queue.',
+  ),
+  missed: count('Number of sessions that receive QoS 0 and whose client is offline.'),
   elsewhere: Type.Object(
-    { matched: count('Part of `matched`.'), sent: count('Part of `sent`.'), queued: count('Part of `queued`.') },
-    { description: 'Of these, what was foreseen for the sessions of other threads of the node.' },
+    {
+      matched: count('Estimated part of `matched`.'),
+      sent: count('Estimated part of `sent`.'),
+      queued: count('Estimated part of `queued`.'),
+    },
+    { description: 'Estimates for sessions of other shards of the node, which the counts above include.' },
   ),
 })
 
-const code = Type.Integer({ description: '0, or why not.' })
-const message = Type.Optional(Type.String({ description: 'Why not, in words.' }))
+const code = Type.Integer({ description: 'Result code: 0 for success, otherwise the error as in `docs/errors.md`.' })
+const message = Type.Optional(Type.String({ description: 'Description of the error; absent: success.' }))
 
 export const subscribeRequest = Type.Object({
   topic: Type.Optional(topic),
@@ -95,7 +115,7 @@ export const publishingEndpoints = {
   mqtt_publish: endpoint({
     method: 'POST',
     path: '/mqtt/publish',
-    summary: 'Publish a message to one topic or several; answered when it is safe.',
+    summary: 'Publishes a message to one or more topics. The response is sent when the message is durable.',
     body: publishMessage,
     reply: Type.Object({ ...noContent.properties, data: Type.Optional(Type.Object({ receipt })) }),
     failures: publishFailures,
@@ -105,7 +125,7 @@ export const publishingEndpoints = {
   mqtt_publish_batch: endpoint({
     method: 'POST',
     path: '/mqtt/publish_batch',
-    summary: 'Publish messages, in order; each has its own result.',
+    summary: 'Publishes messages in order. Each message has its own result.',
     body: entries,
     reply: Type.Object({ ...noContent.properties, data: Type.Array(publishedEntry) }),
     failures: ['notJson', 'invalidParameter'],
@@ -115,7 +135,7 @@ export const publishingEndpoints = {
   mqtt_subscribe: endpoint({
     method: 'POST',
     path: '/mqtt/subscribe',
-    summary: 'Subscribe a client that is connected to one topic or several.',
+    summary: 'Subscribes a connected client to one or more topic filters.',
     body: subscribeRequest,
     reply: noContent,
     failures: subscribeFailures,
@@ -125,7 +145,7 @@ export const publishingEndpoints = {
   mqtt_subscribe_batch: endpoint({
     method: 'POST',
     path: '/mqtt/subscribe_batch',
-    summary: 'Subscribe clients; each entry has its own result.',
+    summary: 'Subscribes connected clients. Each entry has its own result.',
     body: entries,
     reply: Type.Object({ ...noContent.properties, data: Type.Array(subscribedEntry) }),
     failures: ['notJson', 'invalidParameter'],
@@ -135,7 +155,7 @@ export const publishingEndpoints = {
   mqtt_unsubscribe: endpoint({
     method: 'POST',
     path: '/mqtt/unsubscribe',
-    summary: 'Take subscriptions of a client that is connected away.',
+    summary: 'Removes subscriptions of a connected client.',
     body: unsubscribeRequest,
     reply: noContent,
     failures: subscribeFailures,
@@ -145,7 +165,7 @@ export const publishingEndpoints = {
   mqtt_unsubscribe_batch: endpoint({
     method: 'POST',
     path: '/mqtt/unsubscribe_batch',
-    summary: 'Take subscriptions of clients away; each entry has its own result.',
+    summary: 'Removes subscriptions of connected clients. Each entry has its own result.',
     body: entries,
     reply: Type.Object({ ...noContent.properties, data: Type.Array(subscribedEntry) }),
     failures: ['notJson', 'invalidParameter'],

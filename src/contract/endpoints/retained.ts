@@ -9,16 +9,24 @@ const retained = Type.Object({
   topic: Type.String(),
   qos: Type.Integer({ minimum: 0, maximum: 2 }),
   payload_bytes: Type.Integer({ minimum: 0 }),
-  from_clientid: Type.String({ description: 'Empty where it was not a client.' }),
-  publish_at: Type.String({ description: 'Local time of the node, `YYYY-MM-DD HH:mm:ss`.' }),
-  expires_at: Type.Optional(Type.String({ description: 'The same; absent: never.' })),
+  from_clientid: Type.String({ description: 'Client ID of the publisher; empty: the publisher was not a client.' }),
+  publish_at: Type.String({ description: 'Time of publication: local time of the node, `YYYY-MM-DD HH:mm:ss`.' }),
+  expires_at: Type.Optional(
+    Type.String({
+      description: 'Time at which the message expires: local time of the node, `YYYY-MM-DD HH:mm:ss`; absent: never.',
+    }),
+  ),
 })
 
-const limit = Type.Integer({ minimum: 1, maximum: maxRows, description: 'Rows at most; unsaid: 1000.' })
+const limit = Type.Integer({
+  minimum: 1,
+  maximum: maxRows,
+  description: 'Maximum number of messages in the response. Default: 1000.',
+})
 
 const cursor = Type.String({
   description:
-    'Where to go on: `first`, then what the last answer gave. A message that comes or goes meanwhile may move others.',
+    'Position of the page: `first`, then `cursor` of the previous response. Pages can shift if messages are stored or deleted meanwhile.',
 })
 
 const ofTopic = Type.Object({ topic: Type.String({ description: 'A topic without wildcards.' }) })
@@ -28,9 +36,9 @@ export const retainedEndpoints = {
   list_retained: endpoint({
     method: 'GET',
     path: '/retained',
-    summary: 'The retained messages whose topics match a filter, without what they say.',
+    summary: 'Lists the retained messages whose topics match a filter, without their payloads.',
     query: Type.Object({
-      topic: Type.Optional(Type.String({ description: 'A topic filter; unsaid: `#`.' })),
+      topic: Type.Optional(Type.String({ description: 'Topic filter. Default: `#`.' })),
       _limit: Type.Optional(limit),
       limit: Type.Optional(limit),
       _cursor: Type.Optional(cursor),
@@ -42,9 +50,11 @@ export const retainedEndpoints = {
       data: Type.Array(retained),
       meta: Type.Object({
         limit: Type.Integer({ minimum: 1 }),
-        hasnext: Type.Boolean({ description: 'There are more than were asked for.' }),
+        hasnext: Type.Boolean({ description: 'true: there are more messages than the response contains.' }),
         cursor: Type.Optional(
-          Type.String({ description: 'Where the next page begins, if a cursor was given and there is one.' }),
+          Type.String({
+            description: 'Position of the next page, if the request had a cursor and there is a next page.',
+          }),
         ),
       }),
     }),
@@ -55,7 +65,7 @@ export const retainedEndpoints = {
   get_retained: endpoint({
     method: 'GET',
     path: '/retained/:topic',
-    summary: 'The retained message of one topic, with what it says.',
+    summary: 'Returns the retained message of a topic with its payload.',
     params: ofTopic,
     reply: answer(Type.Object({ ...retained.properties, payload_base64: Type.String() })),
     failures: ['rpcError', 'invalidParameter', 'invalidTopic'],
@@ -66,7 +76,7 @@ export const retainedEndpoints = {
   delete_retained: endpoint({
     method: 'DELETE',
     path: '/retained/:topic',
-    summary: 'Deletes the retained message of one topic. Subscribers are not told.',
+    summary: 'Deletes the retained message of a topic. Subscribers get no message about it.',
     params: ofTopic,
     reply: noContent,
     failures: ['rpcError', 'invalidParameter', 'invalidTopic'],

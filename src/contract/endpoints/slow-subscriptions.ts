@@ -4,14 +4,14 @@ import { answer, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const slow = Type.Object({
-  namespace: Type.Optional(Type.String({ description: 'Absent: the client belongs to none.' })),
+  namespace: Type.Optional(Type.String({ description: 'Namespace of the client; absent: none.' })),
   node: Type.String(),
   clientid: Type.String(),
-  topic: Type.String({ description: 'Of the oldest message that the client has not taken.' }),
-  timespan: Type.Integer({ minimum: 0, description: 'Milliseconds since that was published.' }),
+  topic: Type.String({ description: 'Topic of the oldest message that the client has not received or acknowledged.' }),
+  timespan: Type.Integer({ minimum: 0, description: 'Age of this message: milliseconds since it was published.' }),
   mqueue_len: Type.Integer({
     minimum: 1,
-    description: 'Messages that wait for the client or for its acknowledgement.',
+    description: 'Number of messages that wait for the client or for its acknowledgement.',
   }),
 })
 
@@ -19,12 +19,22 @@ export const slowSubscriptionEndpoints = {
   list_slow_subscriptions: endpoint({
     method: 'GET',
     path: '/slow_subscriptions',
-    summary: 'Connected clients that are behind, the slowest first.',
+    summary: 'Lists the connected clients that receive slowly, slowest first.',
     query: Type.Object({
       threshold: Type.Optional(
-        Type.Integer({ minimum: 0, maximum: 86_400_000, description: 'Milliseconds; unsaid: 500.' }),
+        Type.Integer({
+          minimum: 0,
+          maximum: 86_400_000,
+          description: 'Minimum age of the oldest message, in milliseconds. Default: 500.',
+        }),
       ),
-      _limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: 'Unsaid: 100.' })),
+      _limit: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: 1_000,
+          description: 'Maximum number of clients in the response. Default: 100.',
+        }),
+      ),
     }),
     reply: answer(Type.Array(slow)),
     failures: ['invalidParameter'],

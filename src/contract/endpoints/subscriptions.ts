@@ -5,9 +5,9 @@ import { listing, listOf, pagingQuery } from '../paging.ts'
 import { Type } from '../schema.ts'
 
 const subscription = Type.Object({
-  namespace: Type.Optional(Type.String({ description: 'Absent: the client belongs to none.' })),
+  namespace: Type.Optional(Type.String({ description: 'Namespace of the client; absent: none.' })),
   clientid: Type.String(),
-  topic: Type.String({ description: 'As it was subscribed, `$share/group/` and all.' }),
+  topic: Type.String({ description: 'Topic filter as the client subscribed to it, including `$share/group/`.' }),
   qos: Type.Integer({ minimum: 0, maximum: 2 }),
   node: Type.String(),
 })
@@ -15,15 +15,19 @@ const subscription = Type.Object({
 /** All conditions must hold. */
 const subscriptionQuery = Type.Object({
   clientid: Type.Optional(Type.String({ description: 'Client identifier.' })),
-  client_id: Type.Optional(Type.String({ description: 'The same as `clientid`.' })),
+  client_id: Type.Optional(Type.String({ description: 'Another name for `clientid`.' })),
   topic: Type.Optional(
-    Type.String({ description: 'As it was subscribed; with `share` also what stands behind the group.' }),
+    Type.String({
+      description: 'Topic filter as the client subscribed to it. With `share`, the part after the group is sufficient.',
+    }),
   ),
   qos: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 })),
   share: Type.Optional(Type.String({ description: 'Group of a shared subscription.' })),
   shared: Type.Optional(Type.Boolean({ description: '`true`: shared subscriptions only; `false`: the others.' })),
   _match_topic: Type.Optional(
-    Type.String({ description: 'A topic that it would be given, or, with wildcards, a filter that it lies within.' }),
+    Type.String({
+      description: 'Topic that the subscription matches, or a filter with wildcards that covers the subscription.',
+    }),
   ),
   ...pagingQuery,
 })
@@ -34,10 +38,10 @@ const route = Type.Object({ topic: Type.String(), node: Type.String() })
 const routeList = listOf(route)
 
 const treeNode = Type.Object({
-  topic: Type.String({ description: 'One level; empty at the root.' }),
-  cld_cnt: Type.Integer({ minimum: 0, description: 'How many nodes of the next level are below this one.' }),
+  topic: Type.String({ description: 'One level of the topic; empty at the root.' }),
+  cld_cnt: Type.Integer({ minimum: 0, description: 'Number of levels directly below this level.' }),
   clientid: Type.Optional(
-    Type.Array(Type.String(), { description: 'Client IDs that subscribe to exactly this topic; absent: none.' }),
+    Type.Array(Type.String(), { description: 'Client IDs with a subscription to exactly this filter; absent: none.' }),
   ),
 })
 
@@ -45,30 +49,30 @@ export const subscriptionEndpoints = {
   list_subscriptions: endpoint({
     ...subscriptionList,
     path: '/subscriptions',
-    summary: 'What clients subscribe to: all, or what fulfils all conditions.',
+    summary: 'Lists the subscriptions of clients. With conditions, a subscription must meet all of them.',
   }),
   lookup_client_subscriptions: endpoint({
     ...subscriptionList,
     path: '/subscriptions/:clientid',
-    summary: 'What one client subscribes to.',
+    summary: 'Lists the subscriptions of a client.',
     params: Type.Object({ clientid: Type.String() }),
   }),
   list_node_subscriptions: endpoint({
     ...subscriptionList,
     path: '/nodes/:node/subscriptions',
-    summary: 'What the clients of one node subscribe to.',
+    summary: 'Lists the subscriptions of the clients of a node.',
     params: Type.Object({ node: Type.String() }),
   }),
   lookup_node_client_subscriptions: endpoint({
     ...subscriptionList,
     path: '/nodes/:node/subscriptions/:clientid',
-    summary: 'What one client of one node subscribes to.',
+    summary: 'Lists the subscriptions of a client of a node.',
     params: Type.Object({ node: Type.String(), clientid: Type.String() }),
   }),
   'list_topic-tree': endpoint({
     method: 'GET',
     path: '/topic-tree',
-    summary: 'The levels of all that is subscribed to, from the root down.',
+    summary: 'Returns the subscriptions as a tree of topic levels.',
     reply: answer(Type.Array(Type.Array(treeNode))),
     failures: ['rpcError', 'unknownError'],
     access: 'read',
@@ -77,7 +81,7 @@ export const subscriptionEndpoints = {
   list_routes: endpoint({
     method: 'GET',
     path: '/routes',
-    summary: 'Topics with subscriptions.',
+    summary: 'Lists the topic filters with subscriptions.',
     query: Type.Object(pagingQuery),
     unknownQuery: 'refuse',
     reply: routeList,
@@ -88,7 +92,7 @@ export const subscriptionEndpoints = {
   lookup_routes: endpoint({
     method: 'GET',
     path: '/routes/:topic',
-    summary: 'The route of one topic: one entry, or none.',
+    summary: 'Returns a list with the entry of a topic filter; empty: no client subscribes to it.',
     params: Type.Object({ topic: Type.String() }),
     reply: routeList,
     failures: ['rpcError'],

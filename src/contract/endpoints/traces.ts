@@ -3,7 +3,10 @@
 import { answer, noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
-const name = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$', description: 'Letters, digits, `_` and `-`.' })
+const name = Type.String({
+  pattern: '^[A-Za-z0-9_-]{1,64}$',
+  description: 'Name of the trace: up to 64 letters, digits, `_` and `-`.',
+})
 const type = Type.Union([Type.Literal('clientid'), Type.Literal('topic'), Type.Literal('ip_address')])
 const text = Type.String({ minLength: 1, maxLength: 65_535 })
 
@@ -14,9 +17,9 @@ const trace = Type.Object({
   topic: Type.Optional(Type.String()),
   ip_address: Type.Optional(Type.String()),
   status: Type.Union([Type.Literal('running'), Type.Literal('stopped')]),
-  start_at: Type.String({ description: 'Local time of the node, `YYYY-MM-DD HH:mm:ss`.' }),
+  start_at: Type.String({ description: 'Start of the trace: local time of the node, `YYYY-MM-DD HH:mm:ss`.' }),
   end_at: Type.String(),
-  log_size: Type.Integer({ minimum: 0, description: 'Bytes.' }),
+  log_size: Type.Integer({ minimum: 0, description: 'Size of the file of the trace, in bytes.' }),
 })
 
 /** A day. */
@@ -28,7 +31,7 @@ export const traceEndpoints = {
   list_traces: endpoint({
     method: 'GET',
     path: '/trace',
-    summary: 'The traces that run, and those whose files are still there.',
+    summary: 'Lists the running traces, and the ended traces whose files exist.',
     reply: answer(Type.Array(trace)),
     access: 'read',
     isForNamespaces: true,
@@ -36,7 +39,7 @@ export const traceEndpoints = {
   create_trace: endpoint({
     method: 'POST',
     path: '/trace',
-    summary: 'Begins to write what a client, a topic or an address has to do with to a file.',
+    summary: 'Starts a trace: writes the packets and events of a client, a topic or an address to a file.',
     body: Type.Object({
       name,
       type,
@@ -44,10 +47,16 @@ export const traceEndpoints = {
       topic: Type.Optional(text),
       ip_address: Type.Optional(text),
       duration: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: maxSeconds, description: 'Seconds until it ends; unsaid: 600.' }),
+        Type.Integer({
+          minimum: 1,
+          maximum: maxSeconds,
+          description: 'Duration of the trace in seconds. Default: 600.',
+        }),
       ),
       end_at: Type.Optional(
-        Type.String({ description: 'In place of `duration`: when it ends, RFC 3339, within a day from now.' }),
+        Type.String({
+          description: 'End of the trace in RFC 3339, at most a day from now. Use instead of `duration`.',
+        }),
       ),
     }),
     reply: noContent,
@@ -58,7 +67,7 @@ export const traceEndpoints = {
   delete_traces: endpoint({
     method: 'DELETE',
     path: '/trace',
-    summary: 'Ends all traces and deletes their files.',
+    summary: 'Stops all traces and deletes their files.',
     reply: noContent,
     access: 'change',
     isForNamespaces: true,
@@ -66,7 +75,7 @@ export const traceEndpoints = {
   delete_trace: endpoint({
     method: 'DELETE',
     path: '/trace/:name',
-    summary: 'Ends a trace and deletes its file.',
+    summary: 'Stops a trace and deletes its file.',
     params: named,
     reply: noContent,
     failures: ['invalidParameter'],
@@ -77,7 +86,7 @@ export const traceEndpoints = {
   stop_trace: endpoint({
     method: 'PUT',
     path: '/trace/:name/stop',
-    summary: 'Ends a trace; its file stays.',
+    summary: 'Stops a trace. Its file stays.',
     params: named,
     reply: noContent,
     failures: ['invalidParameter'],
@@ -88,7 +97,7 @@ export const traceEndpoints = {
   download_trace: endpoint({
     method: 'GET',
     path: '/trace/:name/download',
-    summary: 'What a trace has written so far: a line of JSON for each packet or event.',
+    summary: 'Returns the lines that a trace has written: a line of JSON for each packet or event.',
     params: named,
     reply: 'text',
     replyType: 'application/x-ndjson; charset=utf-8',

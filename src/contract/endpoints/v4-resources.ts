@@ -7,16 +7,16 @@ const object = Type.Record(Type.String(), Type.Unknown())
 const status = Type.Object({
   node: Type.String(),
   is_alive: Type.Boolean(),
-  reason: Type.String({ description: 'Why it is not; empty: it is.' }),
+  reason: Type.String({ description: 'Reason why the resource is not available; empty: the resource is available.' }),
 })
 const resource = {
   id: Type.String({ description: '`resource:NAME`, or `TYPE:NAME` where several connectors have the name.' }),
   type: Type.String(),
   description: Type.String(),
-  config: Type.Record(Type.String(), Type.Unknown(), { description: 'Settings. Secrets are masked.' }),
+  config: Type.Record(Type.String(), Type.Unknown(), { description: 'Settings of the resource. Secrets are masked.' }),
 }
 const sent = {
-  type: Type.String({ description: 'One of `GET /resource_types`.' }),
+  type: Type.String({ description: 'Type of the resource, from `GET /resource_types`.' }),
   config: Type.Optional(object),
   description: Type.Optional(Type.String({ maxLength: 65_535 })),
 }
@@ -24,7 +24,7 @@ const kind = Type.Object({
   name: Type.String(),
   title: Type.String(),
   description: Type.String(),
-  connector: Type.String({ description: 'The type of connector that it is.' }),
+  connector: Type.String({ description: 'Type of the connector that this type of resource stands for.' }),
 })
 const params = Type.Object({ id: Type.String() })
 const ofOne = {
@@ -43,10 +43,12 @@ export const v4ResourceEndpoints = {
         Type.Object({
           name: Type.String(),
           for: Type.String(),
-          types: Type.Array(Type.String(), { description: 'Types of resources that it needs one of.' }),
+          types: Type.Array(Type.String(), { description: 'Types of resources, one of which the action needs.' }),
           title: Type.String(),
           description: Type.String(),
-          params: Type.Record(Type.String(), Type.String(), { description: 'Parameters, each with what it means.' }),
+          params: Type.Record(Type.String(), Type.String(), {
+            description: 'Parameters of the action, with their descriptions.',
+          }),
         }),
       ),
     ),
@@ -66,7 +68,9 @@ export const v4ResourceEndpoints = {
     path: '/resources',
     summary: 'Creates a resource.',
     body: Type.Object({
-      id: Type.Optional(Type.String({ description: '`resource:NAME` or `NAME`. Absent: a random one.' })),
+      id: Type.Optional(
+        Type.String({ description: 'ID of the resource as `resource:NAME` or `NAME`; absent: a random ID.' }),
+      ),
       ...sent,
     }),
     reply: answer(Type.Object(resource)),
@@ -78,7 +82,7 @@ export const v4ResourceEndpoints = {
     ...ofOne,
     method: 'GET',
     path: '/resources/:id',
-    summary: 'Returns a resource with its state. If no action uses it, the service is asked.',
+    summary: 'Returns a resource with its state. If no action uses the resource, the broker checks the service.',
     reply: answer(Type.Object({ ...resource, status: Type.Array(status) })),
     access: 'read',
     isForNamespaces: true,
@@ -87,7 +91,7 @@ export const v4ResourceEndpoints = {
     ...ofOne,
     method: 'PUT',
     path: '/resources/:id',
-    summary: 'Changes a resource. What is left out stays.',
+    summary: 'Changes a resource. Absent members stay unchanged.',
     body: Type.Object({ ...sent, type: Type.Optional(sent.type) }),
     reply: answer(Type.Object(resource)),
     access: 'change',
@@ -115,7 +119,7 @@ export const v4ResourceEndpoints = {
     ...ofOne,
     method: 'GET',
     path: '/resource_status/:id',
-    summary: 'Returns the state of a resource. If no action uses it, the service is asked.',
+    summary: 'Returns the state of a resource. If no action uses the resource, the broker checks the service.',
     reply: answer(status),
     access: 'read',
     isForNamespaces: true,

@@ -5,11 +5,16 @@ import { Type } from '../schema.ts'
 
 const count = Type.Number({ minimum: 0 })
 const object = Type.Record(Type.String(), Type.Unknown())
-const rawsql = Type.String({ minLength: 1, maxLength: 65_536, description: 'The SQL statement: see RULES.' })
+const rawsql = Type.String({
+  minLength: 1,
+  maxLength: 65_536,
+  description: 'SQL statement of the rule, as `docs/RULES.md` describes.',
+})
 const description = Type.String({ maxLength: 65_535 })
 const actionMetrics = Type.Object({ node: Type.String(), success: count, failed: count, taken: count })
 const whenFailed = Type.Union([Type.Literal('continue'), Type.Literal('stop')], {
-  description: 'With stop, a result for which an action fails is passed to no further action, but to its fallbacks.',
+  description:
+    'What follows if an action fails for a result. `stop`: only the fallbacks of the action get the result, no further action.',
 })
 const shownAction = {
   id: Type.String(),
@@ -22,13 +27,17 @@ const action = Type.Object({
   fallbacks: Type.Array(Type.Object({ ...shownAction, fallbacks: Type.Array(Type.Unknown(), { maxItems: 0 }) })),
 })
 const rule = Type.Object({
-  id: Type.String({ description: '`rule:` and the ID that version 5 of the API has.' }),
+  id: Type.String({ description: 'ID of the rule: `rule:` and the ID in version 5 of the API.' }),
   rawsql: Type.String(),
-  for: Type.Array(Type.String(), { description: 'What stands after FROM.' }),
+  for: Type.Array(Type.String(), { description: 'Sources in the FROM clause.' }),
   enabled: Type.Boolean(),
   description: Type.String(),
   on_action_failed: whenFailed,
-  created_at: Type.Integer({ minimum: 0, description: 'Milliseconds since 1970; 0: a file configures it.' }),
+  created_at: Type.Integer({
+    minimum: 0,
+    description:
+      'Time at which the rule was created, in milliseconds since 1970; 0: the configuration file defines the rule.',
+  }),
   metrics: Type.Array(
     Type.Object({
       node: Type.String(),
@@ -45,9 +54,10 @@ const rule = Type.Object({
   actions: Type.Array(action),
 })
 const sentSettings = {
-  id: Type.Optional(Type.String({ description: 'Of an action that the rule has, to keep it.' })),
+  id: Type.Optional(Type.String({ description: 'ID of an existing action of the rule, which then stays.' })),
   name: Type.String({
-    description: 'One of `GET /actions`, or `repub`, `sqlite`, `mysql`, `postgresql`, `timescaledb`.',
+    description:
+      'Kind of the action: a name from `GET /actions`, or `repub`, `sqlite`, `mysql`, `postgresql` or `timescaledb`.',
   }),
   params: Type.Optional(object),
 }
@@ -71,7 +81,7 @@ const ofNanoMq = Type.Object({
   data: Type.Object({ rawsql: Type.String(), id: Type.Integer({ minimum: 1 }), enabled: Type.Boolean() }),
   actions: Type.Array(Type.Unknown()),
 })
-const params = Type.Object({ id: Type.String({ description: '`rule:ID` or `ID`.' }) })
+const params = Type.Object({ id: Type.String({ description: 'ID of the rule, as `rule:ID` or `ID`.' }) })
 const ofOne = {
   params,
   failures: ['invalidParameter'],
@@ -91,12 +101,14 @@ export const v4RuleEndpoints = {
     method: 'POST',
     path: '/rules',
     summary:
-      'Creates a rule. With `test=true` it runs SQL on sample data in place of that. Actions of NanoMQ are understood.',
+      'Creates a rule. With `test=true`, runs the SQL on sample data instead. Actions in the format of NanoMQ are accepted.',
     query: Type.Object({ test: Type.Optional(Type.Boolean()) }),
     body: Type.Object({
-      id: Type.Optional(Type.String({ description: '`rule:ID` or `ID`. Absent: a random one.' })),
+      id: Type.Optional(Type.String({ description: 'ID of the rule as `rule:ID` or `ID`; absent: a random ID.' })),
       rawsql,
-      ctx: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'Of a test: columns.' })),
+      ctx: Type.Optional(
+        Type.Record(Type.String(), Type.Unknown(), { description: 'Columns of the sample data, for a test.' }),
+      ),
       ...changes,
     }),
     reply: Type.Union([answer(rule), ofNanoMq, answer(Type.Union([object, Type.Array(object)]))]),
@@ -118,7 +130,7 @@ export const v4RuleEndpoints = {
     ...ofOne,
     method: 'PUT',
     path: '/rules/:id',
-    summary: 'Changes a rule. What is left out stays.',
+    summary: 'Changes a rule. Absent members stay unchanged.',
     body: Type.Object({ rawsql: Type.Optional(rawsql), ...changes }),
     reply: answer(rule),
     access: 'change',

@@ -9,16 +9,24 @@ const nothing = Type.Null()
 const state = stateful('`connected`, `connecting`, `disconnected` or `inconsistent`.')
 const connector = Type.Object(
   { type: Type.String(), name: Type.String(), enable: Type.Boolean(), ...state },
-  { additionalProperties: true, description: 'With the settings of `connectors.TYPE.NAME`. Secrets are masked.' },
+  {
+    additionalProperties: true,
+    description: 'Connector with its settings as in `connectors.TYPE.NAME`. Secrets are masked.',
+  },
 )
 const action = Type.Object(
   { type: Type.String(), name: Type.String(), enable: Type.Boolean(), ...state },
-  { additionalProperties: true, description: 'With the settings of `actions.TYPE.NAME`. Secrets are masked.' },
+  {
+    additionalProperties: true,
+    description: 'Action with its settings as in `actions.TYPE.NAME`. Secrets are masked.',
+  },
 )
-const letterQuery = Type.Object({ letter: Type.Optional(Type.String({ description: 'One of them; unsaid: all.' })) })
+const letterQuery = Type.Object({
+  letter: Type.Optional(Type.String({ description: 'ID of a dead letter; absent: all dead letters of the action.' })),
+})
 const metrics = Type.Object({
   matched: number,
-  rate: Type.Number({ minimum: 0, description: 'Of `matched`, per second.' }),
+  rate: Type.Number({ minimum: 0, description: 'Rate of `matched`, per second.' }),
   rate_max: number,
   rate_last5m: number,
   success: number,
@@ -30,8 +38,10 @@ const metrics = Type.Object({
   queuing: number,
   inflight: number,
   dead_letters: number,
-  oldest_age: Type.Union([number, Type.Null()], { description: 'Of what waits, in ms; null: nothing waits.' }),
-  last_error: Type.String({ description: 'Empty: none.' }),
+  oldest_age: Type.Union([number, Type.Null()], {
+    description: 'Age of the oldest waiting result in milliseconds; null: no result waits.',
+  }),
+  last_error: Type.String({ description: 'Last error; empty: none.' }),
 })
 const common = { version: 'v5', reasons: ['NOT_FOUND'] } as const
 const noContent = { status: 204, reply: nothing, access: 'change', isForNamespaces: true } as const
@@ -111,7 +121,7 @@ export const actionEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/connectors_probe',
-    summary: 'Asks a service whether it is there. Nothing is stored.',
+    summary: 'Checks the settings of a connector and whether its service can be reached. Stores nothing.',
     body: probed,
     reasons: ['TEST_FAILED'],
     audit: 'never',
@@ -122,7 +132,7 @@ export const actionEndpoints = {
     method: 'POST',
     path: '/actions_probe',
     summary:
-      'Checks the settings of an action, and asks the service of its connector whether it is there. Nothing is stored.',
+      'Checks the settings of an action and whether the service of its connector can be reached. Stores nothing.',
     body: probed,
     reasons: ['TEST_FAILED'],
     audit: 'never',
@@ -162,7 +172,7 @@ export const actionEndpoints = {
     ...common,
     method: 'PUT',
     path: '/actions/:id',
-    summary: 'Replaces the settings of an action. What is stored stays as it is.',
+    summary: 'Replaces the settings of an action. Stored messages stay as they are.',
     params,
     body: changed,
     reply: action,
@@ -222,14 +232,16 @@ export const actionEndpoints = {
     ...common,
     method: 'GET',
     path: '/actions/:id/dead_letters',
-    summary: 'Lists messages that the service has refused: the oldest 1,000 of each shard.',
+    summary: 'Lists the dead letters of an action (results that the service refused): the oldest 1,000 of each shard.',
     params,
     reply: Type.Object({
       data: Type.Array(
         Type.Object({
-          id: Type.String({ description: 'For `letter`, until the shard restarts.' }),
+          id: Type.String({
+            description: 'ID of the dead letter for the query `letter`. Valid until the shard restarts.',
+          }),
           reason: Type.String(),
-          at: Type.String({ description: 'RFC 3339.' }),
+          at: Type.String({ description: 'Time at which the result became a dead letter, in RFC 3339.' }),
           rule: Type.String(),
           attributes: Type.Record(Type.String(), Type.String()),
           payload: Type.String(),
@@ -244,7 +256,7 @@ export const actionEndpoints = {
     ...common,
     method: 'DELETE',
     path: '/actions/:id/dead_letters',
-    summary: 'Deletes dead letters.',
+    summary: 'Deletes one dead letter of an action, or all.',
     params,
     query: letterQuery,
     reply: Type.Object({ count: number }),
@@ -255,7 +267,7 @@ export const actionEndpoints = {
     ...common,
     method: 'POST',
     path: '/actions/:id/dead_letters/retry',
-    summary: 'Sends dead letters again.',
+    summary: 'Sends one dead letter of an action again, or all.',
     params,
     query: letterQuery,
     reply: Type.Object({ count: number }),

@@ -5,26 +5,33 @@ import { Type } from '../../schema.ts'
 
 const words = (description: string) => Type.Optional(Type.String({ maxLength: 256, description }))
 const moment = Type.Optional(
-  Type.String({ maxLength: 64, description: 'RFC 3339, or milliseconds since 1970. Inclusive.' }),
+  Type.String({
+    maxLength: 64,
+    description: 'Time in RFC 3339 or in milliseconds since 1970. Entries of exactly this time are included.',
+  }),
 )
 
 const entry = Type.Object({
-  at: Type.String({ description: 'RFC 3339.' }),
+  at: Type.String({ description: 'Time of the entry, in RFC 3339.' }),
   at_ms: Type.Integer(),
   username: Type.String({ description: 'Account, API key or subject of a token; `local` over the socket.' }),
-  by: Type.String({ description: '`account`, `api-key`, `token`, `socket`, `nobody`, `signal`.' }),
+  by: Type.String({
+    description: 'Kind of credentials: `account`, `api-key`, `token`, `socket`, `nobody` or `signal`.',
+  }),
   role: Type.String(),
-  namespace: Type.Union([Type.String(), Type.Null()], { description: 'That it was about; null: the whole broker.' }),
+  namespace: Type.Union([Type.String(), Type.Null()], {
+    description: 'Namespace that the request concerned; null: the whole broker.',
+  }),
   address: Type.String(),
-  via: Type.String({ description: '`v4`, `v5`, `ctl`, `signal`.' }),
-  operation: Type.String({ description: 'As the OpenAPI document calls it.' }),
+  via: Type.String({ description: 'Origin of the request: `v4`, `v5`, `ctl` or `signal`.' }),
+  operation: Type.String({ description: 'Operation, as `operationId` in the OpenAPI document.' }),
   method: Type.String(),
   path: Type.String(),
-  request: Type.Unknown({ description: 'What was sent: shortened, and without secrets.' }),
+  request: Type.Unknown({ description: 'Request: shortened, without secrets.' }),
   status: Type.Integer(),
   code: Type.Integer(),
-  outcome: Type.String({ description: '`done`, `refused` or `failed`.' }),
-  message: Type.String({ description: 'Why it was not done.' }),
+  outcome: Type.String({ description: 'Outcome of the request: `done`, `refused` or `failed`.' }),
+  message: Type.String({ description: 'Reason why the request was refused or failed.' }),
   took_ms: Type.Integer(),
 })
 
@@ -33,13 +40,20 @@ export const auditEndpoints = {
     version: 'v5',
     method: 'GET',
     path: '/audit',
-    summary: 'Who has changed what, when and from where, the newest first. So much is kept as `max_bytes` says.',
+    summary:
+      'Lists the entries of the audit log, newest first. The log contains the newest entries, up to `max_bytes`.',
     query: Type.Object({
       page: Type.Optional(Type.Integer({ minimum: 1 })),
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000, description: '100 unless told.' })),
+      limit: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: 10_000,
+          description: 'Maximum number of entries in a page. Default: 100.',
+        }),
+      ),
       username: words('Who it was, exactly.'),
       operation: words('Which operation, by its name.'),
-      outcome: words('`done`, `refused` or `failed`.'),
+      outcome: words('Outcome of the request: `done`, `refused` or `failed`.'),
       via: words('`v4`, `v5`, `ctl` or `signal`.'),
       address: words('Where it came from.'),
       since: moment,
@@ -53,7 +67,9 @@ export const auditEndpoints = {
         limit: Type.Integer(),
         count: Type.Integer(),
         hasnext: Type.Boolean(),
-        max_bytes: Type.Integer({ description: 'Kept on disk; what is oldest goes first.' }),
+        max_bytes: Type.Integer({
+          description: 'Maximum size of the audit log on disk, in bytes. The oldest entries are deleted first.',
+        }),
       }),
     }),
     access: 'change',

@@ -3,27 +3,31 @@
 import { noContent, endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
 
-const node = Type.Optional(Type.String({ description: 'The node that has the file. There is one.' }))
-const page = Type.Optional(Type.Integer({ minimum: 1, description: 'Which page, from 1.' }))
-const limit = Type.Optional(
-  Type.Integer({ minimum: 1, maximum: 10_000, description: 'Rows of a page; 100 unless told.' }),
+const node = Type.Optional(
+  Type.String({ description: 'Name of the node that has the file. Only this node is possible.' }),
 )
-const filename = Type.String({ minLength: 1, maxLength: 4_096, description: 'A file of the backup directory.' })
+const page = Type.Optional(Type.Integer({ minimum: 1, description: 'Number of the page, from 1.' }))
+const limit = Type.Optional(
+  Type.Integer({ minimum: 1, maximum: 10_000, description: 'Maximum number of rows in a page. Default: 100.' }),
+)
+const filename = Type.String({ minLength: 1, maxLength: 4_096, description: 'Name of a file in the backup directory.' })
 const names = Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: 256 }))
 
 const file = {
   filename: Type.String(),
   node: Type.String(),
-  created_at: Type.String({ description: 'RFC 3339, with the offset of the time zone.' }),
+  created_at: Type.String({
+    description: 'Time at which the archive was created, in RFC 3339 with the offset of the time zone.',
+  }),
   created_at_sec: Type.Integer(),
-  size: Type.Integer({ description: 'Bytes.' }),
+  size: Type.Integer({ description: 'Size of the file, in bytes.' }),
 }
 const params = Type.Object({ filename: Type.String() })
 const ofFile = Type.Object({ node })
 
 const configurationChange = {
   key: Type.String(),
-  old: Type.Union([Type.String(), Type.Null()], { description: 'null: as by default.' }),
+  old: Type.Union([Type.String(), Type.Null()], { description: 'Old value; null: the default.' }),
   new: Type.Union([Type.String(), Type.Null()]),
 }
 const importOutcome = Type.Object({
@@ -34,11 +38,13 @@ const importOutcome = Type.Object({
       inserts: Type.Integer(),
       updates: Type.Integer(),
       unchanged: Type.Integer(),
-      conflicts: Type.Array(Type.String(), { description: 'The first of those that are there and otherwise.' }),
+      conflicts: Type.Array(Type.String(), {
+        description: 'First entries that exist with other values and are replaced.',
+      }),
     }),
   ),
   configuration: Type.Array(Type.Object({ ...configurationChange, needs_restart: Type.Boolean() })),
-  warnings: Type.Array(Type.String(), { description: 'What will be otherwise than one might expect.' }),
+  warnings: Type.Array(Type.String(), { description: 'Effects of the restore that an administrator may not expect.' }),
 })
 const description = Type.Object({
   ...file,
@@ -71,7 +77,9 @@ const progress = Type.Object({
   job: Type.Union([Type.Literal('export'), Type.Literal('import'), Type.Literal('verify'), Type.Literal('diff')]),
   part: Type.String(),
   done: Type.Integer(),
-  total: Type.Union([Type.Integer(), Type.Null()], { description: 'null: unknown.' }),
+  total: Type.Union([Type.Integer(), Type.Null()], {
+    description: 'Value of `done` at the end of this part; null: unknown.',
+  }),
 })
 
 const all = { version: 'v5', isForNamespaces: true } as const
@@ -81,7 +89,7 @@ export const backupEndpoints = {
     ...all,
     method: 'GET',
     path: '/data/files',
-    summary: 'The files of the backup directory, the newest first.',
+    summary: 'Lists the files in the backup directory, newest first.',
     query: Type.Object({ page, limit }),
     reply: Type.Object({
       code: Type.Literal(0),
@@ -99,8 +107,7 @@ export const backupEndpoints = {
     ...all,
     method: 'POST',
     path: '/data/files',
-    summary:
-      'Takes an archive into the backup directory, and restores nothing. Its name is that of the file in the form.',
+    summary: 'Uploads an archive to the backup directory, with the file name of the form. Restores nothing.',
     body: 'upload',
     reply: Type.Object({ code: Type.Literal(0), ...file }),
     access: 'change',
@@ -110,7 +117,7 @@ export const backupEndpoints = {
     ...all,
     method: 'GET',
     path: '/data/files/:filename',
-    summary: 'A file of the backup directory. It holds all secrets of the broker.',
+    summary: 'Downloads a file from the backup directory. The file contains all secrets of the broker.',
     params,
     query: ofFile,
     reply: 'bytes',
@@ -123,7 +130,7 @@ export const backupEndpoints = {
     ...all,
     method: 'DELETE',
     path: '/data/files/:filename',
-    summary: 'Takes a file out of the backup directory.',
+    summary: 'Deletes a file from the backup directory.',
     params,
     query: ofFile,
     reply: noContent,
@@ -134,13 +141,14 @@ export const backupEndpoints = {
     ...all,
     method: 'POST',
     path: '/data/import',
-    summary:
-      'Restores an archive: what is not there is added, what is otherwise is replaced, and nothing is taken away.',
+    summary: 'Restores an archive: adds missing entries, replaces entries that differ, and deletes none.',
     body: Type.Object({
       filename,
       node,
       allow_security_profile_mismatch: Type.Optional(Type.Boolean()),
-      dry_run: Type.Optional(Type.Boolean({ description: 'Only tells what it would do.' })),
+      dry_run: Type.Optional(
+        Type.Boolean({ description: 'true: change nothing, and return what would change. Default: false.' }),
+      ),
       parts: names,
     }),
     reply: Type.Object({ code: Type.Literal(0), data: importOutcome }),
@@ -152,13 +160,13 @@ export const backupEndpoints = {
     ...all,
     method: 'POST',
     path: '/data/export',
-    summary: 'Makes an archive in the backup directory, of this moment.',
+    summary: 'Creates an archive of the current state in the backup directory.',
     body: Type.Object({ table_sets: names, root_keys: names }),
     bodyMayBeAbsent: true,
     reply: Type.Object({
       code: Type.Literal(0),
       ...file,
-      tables: Type.Array(Type.String(), { description: 'That are in it.' }),
+      tables: Type.Array(Type.String(), { description: 'Tables in the archive.' }),
     }),
     reasons: ['CONFLICT'],
     access: 'change',
@@ -168,7 +176,7 @@ export const backupEndpoints = {
     ...all,
     method: 'POST',
     path: '/data/verify',
-    summary: 'Looks whether a file is an archive and whole, and tells what is in it.',
+    summary: 'Checks whether a file is a complete archive, and returns its contents.',
     body: Type.Object({ filename }),
     reply: Type.Object({ code: Type.Literal(0), data: description }),
     reasons: ['NOT_FOUND', 'FORBIDDEN', 'CONFLICT'],
@@ -179,7 +187,7 @@ export const backupEndpoints = {
     ...all,
     method: 'POST',
     path: '/data/diff',
-    summary: 'What differs between two archives, or between one and the broker as it is.',
+    summary: 'Lists the differences between two archives, or between an archive and the current state of the broker.',
     body: Type.Object({ first: filename, second: Type.Optional(filename) }),
     reply: Type.Object({ code: Type.Literal(0), data: difference }),
     reasons: ['NOT_FOUND', 'FORBIDDEN', 'CONFLICT'],

@@ -4,23 +4,26 @@ import { endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
 
 const number = Type.Integer({ minimum: 0 })
-const time = Type.String({ description: 'RFC 3339.' })
+const time = Type.String({ description: 'Time in RFC 3339.' })
 const settings = {
   enable: Type.Boolean(),
-  max_delayed_messages: Type.Integer({ minimum: 0, description: '0: no limit.' }),
+  max_delayed_messages: Type.Integer({ minimum: 0, description: 'Maximum number of delayed messages; 0: no limit.' }),
 }
 const message = {
   msgid: Type.String(),
   node: Type.String(),
   publish_at: time,
-  expected_at: Type.String({ description: 'When it will be published, RFC 3339.' }),
-  delayed_interval: Type.Integer({ minimum: 0, description: 'From one to the other, in seconds.' }),
-  delayed_remaining: Type.Integer({ minimum: 0, description: 'Seconds from now.' }),
+  expected_at: Type.String({ description: 'Time at which the message will be published, in RFC 3339.' }),
+  delayed_interval: Type.Integer({
+    minimum: 0,
+    description: 'Delay between receiving and publishing the message, in seconds.',
+  }),
+  delayed_remaining: Type.Integer({ minimum: 0, description: 'Time until the message is published, in seconds.' }),
   topic: Type.String(),
   qos: number,
   payload_bytes: number,
-  from_clientid: Type.String({ description: 'Empty: no client.' }),
-  from_username: Type.String({ description: 'Empty: none.' }),
+  from_clientid: Type.String({ description: 'Client ID of the publisher; empty: the publisher was not a client.' }),
+  from_username: Type.String({ description: 'User name of the publisher; empty: none.' }),
 }
 const params = Type.Object({ node: Type.String(), msgid: Type.String() })
 
@@ -37,7 +40,7 @@ export const delayedEndpoints = {
     version: 'v5',
     method: 'PUT',
     path: '/mqtt/delayed',
-    summary: 'Changes the settings of delayed messages. What is left out stays.',
+    summary: 'Changes the settings of delayed messages. Absent members stay unchanged.',
     body: Type.Object({
       enable: Type.Optional(settings.enable),
       max_delayed_messages: Type.Optional(settings.max_delayed_messages),
@@ -49,7 +52,7 @@ export const delayedEndpoints = {
     version: 'v5',
     method: 'GET',
     path: '/mqtt/delayed/messages',
-    summary: 'Lists messages that are not published yet, without their payloads.',
+    summary: 'Lists the delayed messages that are not published yet, without their payloads.',
     query: Type.Object({
       page: Type.Optional(Type.Integer({ minimum: 1 })),
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
@@ -64,9 +67,9 @@ export const delayedEndpoints = {
     version: 'v5',
     method: 'GET',
     path: '/mqtt/delayed/messages/:node/:msgid',
-    summary: 'Returns a message that is not published yet.',
+    summary: 'Returns a delayed message with its payload.',
     params,
-    reply: Type.Object({ ...message, payload: Type.String({ description: 'Base64.' }) }),
+    reply: Type.Object({ ...message, payload: Type.String({ description: 'Payload in Base64.' }) }),
     reasons: ['NOT_FOUND'],
     access: 'read',
   }),
@@ -74,7 +77,7 @@ export const delayedEndpoints = {
     version: 'v5',
     method: 'DELETE',
     path: '/mqtt/delayed/messages/:node/:msgid',
-    summary: 'Deletes a message that is not published yet.',
+    summary: 'Deletes a delayed message. The broker does not publish it.',
     params,
     status: 204,
     reply: Type.Null(),

@@ -11,14 +11,17 @@ const settings = Type.Record(Type.String(), Type.Unknown(), {
   description: '`mechanism`, `backend` and further settings as in the configuration file. Secrets are masked.',
 })
 const userId = Type.String({ minLength: 1, description: 'User name or client ID, as `user_id_type` says.' })
-const password = Type.String({ minLength: 1, description: 'Kept unreadable, and never shown.' })
-const isSuperuser = Type.Boolean({ description: 'Whether nothing is denied to it.' })
+const password = Type.String({
+  minLength: 1,
+  description: 'Password. The broker does not store it in readable form and never returns it.',
+})
+const isSuperuser = Type.Boolean({ description: 'true: access rules do not apply to this user.' })
 const user = { user_id: Type.String(), is_superuser: Type.Boolean() }
 
 const usersQuery = Type.Object({
   page: Type.Optional(Type.Integer({ minimum: 1 })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
-  like_user_id: Type.Optional(Type.String({ description: 'Somewhere in the name.' })),
+  like_user_id: Type.Optional(Type.String({ description: 'Text that the name of the user contains.' })),
   is_superuser: Type.Optional(Type.Boolean()),
 })
 const userPage = Type.Object({
@@ -27,7 +30,10 @@ const userPage = Type.Object({
 })
 
 const ofGateway = { name: Type.String() }
-const ofListener = { name: Type.String(), id: Type.String({ description: '`coap:udp:default`' }) }
+const ofListener = {
+  name: Type.String(),
+  id: Type.String({ description: 'Identifier of the listener, such as `coap:udp:default`.' }),
+}
 const userParam = { uid: Type.String({ description: 'Name of the user, percent-encoded.' }) }
 
 function authenticationOf<Params extends typeof ofGateway>(path: string, of: Params, owner: string) {
@@ -37,7 +43,7 @@ function authenticationOf<Params extends typeof ofGateway>(path: string, of: Par
       version: 'v5',
       method: 'GET',
       path,
-      summary: `Returns the authentication of ${owner}; only the code where it has none of its own.`,
+      summary: `Returns the authentication of ${owner}, or only the code if none is configured there.`,
       params,
       reply: settings,
       reasons: ['NOT_FOUND'],
@@ -47,7 +53,7 @@ function authenticationOf<Params extends typeof ofGateway>(path: string, of: Par
       version: 'v5',
       method: 'POST',
       path,
-      summary: `Gives ${owner} an authentication of its own.`,
+      summary: `Creates the authentication of ${owner}.`,
       params,
       body: settings,
       reply: settings,
@@ -99,7 +105,7 @@ function usersOf<Params extends typeof ofGateway>(authentication: string, of: Pa
       version: 'v5',
       method: 'POST',
       path,
-      summary: `Stores a user of ${owner}. It counts for the next client that connects.`,
+      summary: `Stores a user of ${owner}. New connections can use it at once.`,
       params,
       body: Type.Object({ user_id: userId, password, is_superuser: Type.Optional(isSuperuser) }),
       reply: Type.Object({ code: zero, ...user }),
@@ -131,7 +137,7 @@ function usersOf<Params extends typeof ofGateway>(authentication: string, of: Pa
       version: 'v5',
       method: 'DELETE',
       path: onePath,
-      summary: `Removes a user of ${owner}. A client that is connected stays.`,
+      summary: `Removes a user of ${owner}. Connected clients stay connected.`,
       params: userParams,
       reply: done,
       reasons: ['NOT_FOUND', 'BAD_REQUEST'],

@@ -7,39 +7,67 @@ const number = Type.Number({ minimum: 0 })
 const done = Type.Object({ code: Type.Literal(0) })
 const text = (description: string) => Type.Optional(Type.String({ description }))
 const when = 'seconds or milliseconds since 1970, `YYYY-MM-DD HH:mm:ss`, or as in RFC 3339.'
-const client = Type.Record(Type.String(), Type.Unknown(), { description: 'As in the list of clients of v4.' })
+const client = Type.Record(Type.String(), Type.Unknown(), {
+  description: 'Client with the members that `GET /api/v4/clients` returns.',
+})
 const ofClient = Type.Object({ name: Type.String(), clientid: Type.String() })
 const ofDevice = Type.Object({ clientid: Type.String() })
 
 const subscription = Type.Object({
   topic: Type.String(),
   qos: Type.Integer({ minimum: 0, maximum: 2 }),
-  nl: Type.Optional(Type.Integer({ minimum: 0, maximum: 1, description: 'No local.' })),
-  rap: Type.Optional(Type.Integer({ minimum: 0, maximum: 1, description: 'Retain as published.' })),
-  rh: Type.Optional(Type.Integer({ minimum: 0, maximum: 2, description: 'Retain handling.' })),
+  nl: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 1, description: 'No Local: 1: the client does not receive its own messages.' }),
+  ),
+  rap: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 1, description: 'Retain As Published: 1: messages keep their RETAIN flag.' }),
+  ),
+  rh: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 2,
+      description: 'Retain Handling: when retained messages are sent, as in MQTT 5.0.',
+    }),
+  ),
 })
 const newSubscription = Type.Object({
   topic: Type.String(),
-  qos: Type.Optional(Type.Integer({ minimum: 0, maximum: 2, description: 'Unsaid: 0.' })),
-  nl: Type.Optional(Type.Integer({ minimum: 0, maximum: 1, description: 'No local. Unsaid: 0; so below.' })),
-  rap: Type.Optional(Type.Integer({ minimum: 0, maximum: 1, description: 'Retain as published.' })),
-  rh: Type.Optional(Type.Integer({ minimum: 0, maximum: 2, description: 'Retain handling.' })),
+  qos: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 2, description: 'Maximum QoS of the subscription. Default: 0.' }),
+  ),
+  nl: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 1,
+      description: 'No Local: 1: the client does not receive its own messages. Default: 0.',
+    }),
+  ),
+  rap: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 1, description: 'Retain As Published: 1: messages keep their RETAIN flag.' }),
+  ),
+  rh: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 2,
+      description: 'Retain Handling: when retained messages are sent, as in MQTT 5.0.',
+    }),
+  ),
 })
 
 const coapRequest = Type.Object({
-  token: Type.Optional(Type.String({ description: 'At most 8 octets. Unsaid: a random one.' })),
+  token: Type.Optional(Type.String({ description: 'CoAP token of at most 8 bytes; absent: a random token.' })),
   method: Type.Union([Type.Literal('get'), Type.Literal('post'), Type.Literal('put'), Type.Literal('delete')]),
-  timeout: Type.Optional(Type.String({ description: 'How long to wait for the answer. Unsaid: `10s`.' })),
+  timeout: Type.Optional(Type.String({ description: 'Time to wait for the response of the client. Default: `10s`.' })),
   content_type: Type.Optional(
     Type.Union(
       [Type.Literal('text/plain'), Type.Literal('application/json'), Type.Literal('application/octet-stream')],
-      { description: 'Of octets the payload is base64, in both directions.' },
+      { description: 'Content format. For bytes (octets), the payload is base64 in the request and in the response.' },
     ),
   ),
   payload: Type.Optional(Type.String()),
 })
 
-const path = Type.Optional(Type.String({ description: '`/object/instance/resource`, such as `/3/0/9`.' }))
+const path = Type.Optional(Type.String({ description: 'LwM2M path `/object/instance/resource`, such as `/3/0/9`.' }))
 
 export const gatewayClientEndpoints = {
   get_gateway_clients: endpoint({
@@ -55,8 +83,8 @@ export const gatewayClientEndpoints = {
       username: text('User name.'),
       ip_address: text('Where it connected from.'),
       conn_state: text('`connected`, `disconnected` or `idle`.'),
-      proto_ver: Type.Optional(Type.Integer({ description: 'Version of the protocol.' })),
-      clean_start: Type.Optional(Type.Boolean({ description: 'Whether it has begun a new session.' })),
+      proto_ver: Type.Optional(Type.Integer({ description: 'Protocol version of the client.' })),
+      clean_start: Type.Optional(Type.Boolean({ description: 'Whether the client connected with a new session.' })),
       like_clientid: text('Somewhere in the client ID.'),
       like_username: text('Somewhere in the user name.'),
       gte_created_at: text(`The session began then or later: ${when}`),
@@ -66,8 +94,8 @@ export const gatewayClientEndpoints = {
       endpoint_name: text('LwM2M: the name of the endpoint.'),
       like_endpoint_name: text('LwM2M: somewhere in the name of the endpoint.'),
       lifetime: Type.Optional(Type.Integer({ minimum: 0, description: 'LwM2M: lifetime in seconds.' })),
-      gte_lifetime: Type.Optional(Type.Integer({ minimum: 0, description: 'LwM2M: at least so many seconds.' })),
-      lte_lifetime: Type.Optional(Type.Integer({ minimum: 0, description: 'LwM2M: at most so many seconds.' })),
+      gte_lifetime: Type.Optional(Type.Integer({ minimum: 0, description: 'LwM2M: minimum lifetime in seconds.' })),
+      lte_lifetime: Type.Optional(Type.Integer({ minimum: 0, description: 'LwM2M: maximum lifetime in seconds.' })),
     }),
     reply: Type.Object({
       data: Type.Array(client),
@@ -138,13 +166,13 @@ export const gatewayClientEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/gateways/coap/clients/:clientid/request',
-    summary: 'Sends a confirmable request to a client of CoAP and returns its answer.',
+    summary: 'Sends a confirmable request to a CoAP client and returns the response of the client.',
     params: ofDevice,
     body: coapRequest,
     reply: Type.Object({
-      id: Type.Integer({ description: 'Message ID of the answer.' }),
+      id: Type.Integer({ description: 'Message ID of the response.' }),
       token: Type.String(),
-      method: Type.String({ description: 'The code of the answer, such as `2.05`.' }),
+      method: Type.String({ description: 'Code of the response, such as `2.05`.' }),
       payload: Type.String(),
     }),
     reasons: ['CLIENT_NOT_FOUND', 'CLIENT_NOT_RESPONSE', 'BAD_REQUEST'],
@@ -154,11 +182,13 @@ export const gatewayClientEndpoints = {
     version: 'v5',
     method: 'GET',
     path: '/gateways/lwm2m/clients/:clientid/lookup',
-    summary: 'Returns the last answer of a device to a command. `6.01`: there is none.',
+    summary: 'Returns the last response of an LwM2M device to a command. Code `6.01`: there is no response.',
     params: ofDevice,
     query: Type.Object({
       path,
-      action: Type.Optional(Type.String({ description: 'The msgType of the command: `read`, `write`, `discover`.' })),
+      action: Type.Optional(
+        Type.String({ description: 'Type of the command (`msgType`): `read`, `write` or `discover`.' }),
+      ),
     }),
     reply: Type.Object({
       code: Type.Literal(0),
@@ -178,7 +208,7 @@ export const gatewayClientEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/gateways/lwm2m/clients/:clientid/observe',
-    summary: 'Observes a path of a device, or ends that.',
+    summary: 'Starts or stops observing a path of an LwM2M device.',
     params: ofDevice,
     query: Type.Object({ path, enable: Type.Optional(Type.Boolean()) }),
     reply: done,
@@ -189,7 +219,7 @@ export const gatewayClientEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/gateways/lwm2m/clients/:clientid/read',
-    summary: 'Reads a path of a device. The answer is published, and found by lookup.',
+    summary: 'Sends a read command to an LwM2M device. The response is published, and `lookup` returns it.',
     params: ofDevice,
     query: Type.Object({ path }),
     reply: done,
@@ -200,11 +230,13 @@ export const gatewayClientEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/gateways/lwm2m/clients/:clientid/write',
-    summary: 'Writes a resource of a device.',
+    summary: 'Sends a write command for a resource to an LwM2M device.',
     params: ofDevice,
     query: Type.Object({
       path,
-      type: Type.Optional(Type.String({ description: 'Integer, Float, Time, String, Boolean, Opaque or Objlnk.' })),
+      type: Type.Optional(
+        Type.String({ description: 'Type of the value: Integer, Float, Time, String, Boolean, Opaque or Objlnk.' }),
+      ),
       value: Type.Optional(Type.String()),
     }),
     reply: done,

@@ -5,12 +5,16 @@ import { Type } from '../../schema.ts'
 
 const done = Type.Object({ code: Type.Literal(0) })
 const ofGateway = Type.Object({ name: Type.String() })
-const ofListener = Type.Object({ name: Type.String(), id: Type.String({ description: '`coap:udp:default`' }) })
+const ofListener = Type.Object({
+  name: Type.String(),
+  id: Type.String({ description: 'Identifier of the listener, such as `coap:udp:default`.' }),
+})
 const listener = Type.Record(Type.String(), Type.Unknown(), {
-  description: 'id, type, name, running, current_connections, and its settings as in the configuration file.',
+  description:
+    'Listener with id, type, name, running, current_connections and its settings as in the configuration file.',
 })
 const settings = Type.Record(Type.String(), Type.Unknown(), {
-  description: 'Settings of the listener; type and name where it is new.',
+  description: 'Settings of the listener; for a new listener also type and name.',
 })
 const shared = { version: 'v5', reasons: ['NOT_FOUND', 'BAD_REQUEST'] } as const
 

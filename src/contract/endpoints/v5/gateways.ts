@@ -7,10 +7,10 @@ const done = Type.Object({ code: Type.Literal(0) })
 const time = (description: string) => Type.Optional(Type.String({ description: `${description}, as in RFC 3339.` }))
 const number = Type.Number({ minimum: 0 })
 const status = Type.Union([Type.Literal('running'), Type.Literal('stopped'), Type.Literal('unloaded')], {
-  description: 'unloaded: it has no listener. stopped: it is disabled.',
+  description: 'State of the gateway. unloaded: it has no listener; stopped: it is disabled.',
 })
 const listener = Type.Object({
-  id: Type.String({ description: 'gateway:type:name, such as coap:udp:default.' }),
+  id: Type.String({ description: 'Identifier of the listener as gateway:type:name, such as coap:udp:default.' }),
   type: Type.String(),
   name: Type.String(),
   bind: Type.String(),
@@ -20,7 +20,7 @@ const listener = Type.Object({
 })
 const gateway = {
   name: Type.String(),
-  proto_name: Type.String({ description: 'As in lists of clients.' }),
+  proto_name: Type.String({ description: 'Name of the protocol, as `proto_name` in the list of clients.' }),
   status,
   created_at: time('When it was loaded'),
   started_at: time('When it began to run'),
@@ -28,9 +28,9 @@ const gateway = {
   max_connections: number,
   current_connections: number,
   listeners: Type.Array(listener),
-  metrics: Type.Record(Type.String(), number, { description: 'Datagrams since the start.' }),
+  metrics: Type.Record(Type.String(), number, { description: 'Counts of datagrams since the start.' }),
 }
-const settings = Type.Record(Type.String(), Type.Unknown(), { description: 'As in the configuration file.' })
+const settings = Type.Record(Type.String(), Type.Unknown(), { description: 'Settings as in the configuration file.' })
 const params = Type.Object({ name: Type.String() })
 
 export const gatewayEndpoints = {
@@ -51,7 +51,7 @@ export const gatewayEndpoints = {
     params,
     reply: Type.Object(
       { ...gateway, configuration: settings },
-      { additionalProperties: true, description: 'With its settings, as below `configuration`.' },
+      { additionalProperties: true, description: 'Gateway with its settings as in the configuration file.' },
     ),
     reasons: ['NOT_FOUND'],
     access: 'read',
@@ -61,7 +61,7 @@ export const gatewayEndpoints = {
     method: 'PUT',
     path: '/gateways/:name',
     summary:
-      'Replaces the configuration of a gateway. With a listener it runs. Listeners are written as in the configuration file, or as a list of objects with type and name.',
+      'Replaces the configuration of a gateway. The gateway runs if it has a listener. `listeners` is an object as in the configuration file, or a list of objects with type and name.',
     params,
     body: settings,
     reply: done,

@@ -12,14 +12,22 @@ export const liveEndpoints = {
     method: 'GET',
     path: '/live',
     summary:
-      'Messages that match a filter, one line of JSON each, the retained ones first: {ts,topic,qos,retain,size,payload_base64,truncated,clientid}, {left_out} and {heartbeat}. Endless. At most 8 at a time.',
+      'Streams messages that match a topic filter, one JSON line each, retained messages first: {ts,topic,qos,retain,size,payload_base64,truncated,clientid}, {left_out} and {heartbeat}. The stream does not end. At most 8 streams are open at a time.',
     query: Type.Object({
-      topic: Type.String({ description: 'A topic filter.' }),
+      topic: Type.String({ description: 'Topic filter of the messages.' }),
       max_rate: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: maxRate, description: 'Messages per second; unsaid: 200.' }),
+        Type.Integer({
+          minimum: 1,
+          maximum: maxRate,
+          description: 'Maximum number of messages per second. Default: 200.',
+        }),
       ),
       max_bytes: Type.Optional(
-        Type.Integer({ minimum: 0, maximum: maxBytes, description: 'Of a payload; unsaid: 4096.' }),
+        Type.Integer({
+          minimum: 0,
+          maximum: maxBytes,
+          description: 'Maximum bytes of a payload; longer payloads are truncated. Default: 4096.',
+        }),
       ),
     }),
     reply: 'bytes',

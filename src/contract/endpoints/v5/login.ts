@@ -6,10 +6,10 @@ import { namespaceOrNull, roleOfUser } from './roles.ts'
 
 const loginReply = {
   code: Type.Literal(0),
-  token: Type.String({ description: 'For `Authorization: Bearer`.' }),
+  token: Type.String({ description: 'Token for the header `Authorization: Bearer`.' }),
   role: roleOfUser,
   namespace: namespaceOrNull,
-  version: Type.String({ description: 'Of the broker.' }),
+  version: Type.String({ description: 'Version of the broker.' }),
   license: Type.Object({ edition: Type.Literal('opensource') }),
 }
 const shortText = Type.String({ minLength: 1, maxLength: 256 })
@@ -19,11 +19,13 @@ export const loginEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/login',
-    summary: 'A token for a user name and password. It ends when it is not shown for an hour.',
+    summary: 'Returns a token for a user name and a password. The token expires after an hour without a request.',
     body: Type.Object({
       username: Type.String(),
       password: Type.String(),
-      mfa_token: Type.Optional(Type.String({ description: 'One-time code, where the account has a second factor.' })),
+      mfa_token: Type.Optional(
+        Type.String({ description: 'One-time code, required if the account has a second factor.' }),
+      ),
     }),
     reply: Type.Object(loginReply),
     reasons: ['BAD_USERNAME_OR_PWD', 'BAD_MFA_TOKEN'],
@@ -35,7 +37,7 @@ export const loginEndpoints = {
     version: 'v5',
     method: 'GET',
     path: '/sso/running',
-    summary: 'The ways of single sign-on that are on: `oidc`, or none.',
+    summary: 'Lists the enabled kinds of single sign-on: `oidc`, or none.',
     reply: answer(Type.Array(Type.Literal('oidc'))),
     access: 'open',
   }),
@@ -43,13 +45,15 @@ export const loginEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/sso/login/oidc',
-    summary: 'Begins a sign-in by OpenID Connect, for a browser that then goes to the provider.',
+    summary: 'Starts a sign-in with OpenID Connect. The browser then opens the returned address of the provider.',
     reply: answer(
       Type.Object({
-        authorization_url: Type.String({ description: 'Where the browser goes.' }),
-        state: Type.String({ description: 'The browser compares it with the one that it comes back with.' }),
-        sign_in_secret: Type.String({ description: 'For `POST /sso/oidc/callback`, within ten minutes.' }),
-        redirect_uri: Type.String({ description: 'Where the provider sends the browser back to.' }),
+        authorization_url: Type.String({ description: 'Address of the provider that the browser opens.' }),
+        state: Type.String({
+          description: 'Value that the browser compares with `state` in the address to which the provider redirects.',
+        }),
+        sign_in_secret: Type.String({ description: 'Secret for `POST /sso/oidc/callback`. Valid for ten minutes.' }),
+        redirect_uri: Type.String({ description: 'Address to which the provider redirects the browser.' }),
       }),
     ),
     failures: ['rpcError'],
@@ -62,12 +66,21 @@ export const loginEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/sso/oidc/callback',
-    summary: 'A token for what the provider sent the browser back with. The account is created at the first sign-in.',
+    summary: 'Returns a token for the authorization code of the provider. The first sign-in creates the account.',
     body: Type.Object({
-      authorization_code: Type.String({ minLength: 1, maxLength: 4_096, description: '`code` of the address.' }),
+      authorization_code: Type.String({
+        minLength: 1,
+        maxLength: 4_096,
+        description: 'Parameter `code` of the address to which the provider redirected.',
+      }),
       state: shortText,
       sign_in_secret: shortText,
-      iss: Type.Optional(Type.String({ maxLength: 2_048, description: '`iss` of the address, if there is one.' })),
+      iss: Type.Optional(
+        Type.String({
+          maxLength: 2_048,
+          description: 'Parameter `iss` of the address to which the provider redirected, if present.',
+        }),
+      ),
     }),
     reply: Type.Object({ ...loginReply, username: Type.String() }),
     reasons: ['BAD_TOKEN', 'UNAUTHORIZED_ROLE'],
@@ -78,7 +91,7 @@ export const loginEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/logout',
-    summary: 'Ends the login whose token is shown.',
+    summary: 'Ends the login of the token in the request.',
     body: Type.Object({ username: Type.String() }),
     reply: noContent,
     reasons: ['WRONG_TOKEN_OR_USERNAME'],

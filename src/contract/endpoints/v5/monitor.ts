@@ -15,7 +15,9 @@ const gauges = {
 }
 
 const point = Type.Object({
-  time_stamp: Type.Integer({ description: 'End of the step; of a step of 60 s its begin. Milliseconds since 1970.' }),
+  time_stamp: Type.Integer({
+    description: 'Time in milliseconds since 1970: the end of a step of 10 s, the start of a step of 60 s.',
+  }),
   ...gauges,
   received: count('PUBLISH packets from clients within the step.'),
   sent: count('PUBLISH packets to clients within the step.'),
@@ -31,10 +33,10 @@ export const monitorEndpoints = {
     version: 'v5',
     method: 'GET',
     path: '/monitor',
-    summary: 'Gauges and counts of the last hours: steps of 10 s within the last hour, else of 60 s.',
+    summary: 'Returns gauges and counts over time: in steps of 10 s for the last hour, before that of 60 s.',
     query: Type.Object({
       latest: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: maxSeconds, description: 'How far back, in seconds; unsaid: 3600.' }),
+        Type.Integer({ minimum: 1, maximum: maxSeconds, description: 'Period before now, in seconds. Default: 3600.' }),
       ),
     }),
     reply: Type.Object({ code: Type.Literal(0), data: Type.Array(point) }),
@@ -44,7 +46,7 @@ export const monitorEndpoints = {
     version: 'v5',
     method: 'GET',
     path: '/monitor_current',
-    summary: 'Gauges and rates of this moment; rates are over the last 10 s.',
+    summary: 'Returns current gauges and rates. Rates are averages over the last 10 s.',
     reply: Type.Object({
       code: Type.Literal(0),
       data: Type.Object({

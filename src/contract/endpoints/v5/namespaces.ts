@@ -5,22 +5,22 @@ import { Type } from '../../schema.ts'
 
 const name = Type.String({
   pattern: '^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$',
-  description: 'Letters, digits, `_`, `-` and `.`; a letter or a digit first.',
+  description: 'Name of the namespace: letters, digits, `_`, `-` and `.`, starting with a letter or a digit.',
 })
 
 const limit = Type.Union(
   [Type.Integer({ minimum: 1, maximum: 2_147_483_647 }), Type.Literal('infinity'), Type.Null()],
   {
-    description: 'null: what `namespaces` of the configuration says for all.',
+    description: 'Limit of this namespace; null: the limit in the section `namespaces` of the configuration.',
   },
 )
 const limits = { max_clients: limit, max_retained_messages: limit, messages_rate: limit }
 const record = {
   namespace: Type.String(),
   created_at: Type.Union([Type.String(), Type.Null()], {
-    description: 'RFC 3339; null: it was not created, but a listener or an account names it.',
+    description: 'Time at which the namespace was created, in RFC 3339; null: only a listener or an account names it.',
   }),
-  clients: Type.Integer({ description: 'Connected now.' }),
+  clients: Type.Integer({ description: 'Number of connected clients.' }),
   retained_messages: Type.Integer(),
   limits: Type.Object(limits),
 }
@@ -32,7 +32,7 @@ export const namespaceEndpoints = {
     version: 'v5',
     method: 'GET',
     path: '/namespaces',
-    summary: 'The namespaces that were made, and those that a listener or an account names.',
+    summary: 'Lists the created namespaces, and the namespaces that a listener or an account names.',
     reply: Type.Object({ code: Type.Literal(0), data: Type.Array(Type.Object(record)) }),
     access: 'read',
   }),
@@ -40,7 +40,7 @@ export const namespaceEndpoints = {
     version: 'v5',
     method: 'GET',
     path: '/namespaces/:namespace',
-    summary: 'What a namespace has and may have. Who is kept to one sees that one.',
+    summary: 'Returns the use and the limits of a namespace. An account of a namespace can read only its own.',
     params,
     reply,
     reasons: ['NOT_FOUND'],
@@ -61,7 +61,7 @@ export const namespaceEndpoints = {
     method: 'PUT',
     path: '/namespaces/:namespace',
     summary:
-      'Changes what a namespace may have: clients connected at one time, topics with a retained message, messages a second of all its clients together. What is left out stays; what there is too much already stays too.',
+      'Changes the limits of a namespace: connected clients, retained messages, and messages per second of all its clients together. Absent limits stay unchanged; existing clients and messages above a limit stay.',
     params,
     body: Type.Object({
       max_clients: Type.Optional(limit),
@@ -77,12 +77,12 @@ export const namespaceEndpoints = {
     method: 'DELETE',
     path: '/namespaces/:namespace',
     summary:
-      'Takes a namespace away with all that belongs to it: credentials, rules and bans, its clients, who are disconnected, their sessions, and retained messages. Its archives stay.',
+      'Deletes a namespace with its credentials, rules, bans, sessions and retained messages, and disconnects its clients. Its archives stay.',
     params,
     reply: Type.Object({
       code: Type.Literal(0),
-      sessions: Type.Integer({ description: 'That ended, with a client or without.' }),
-      retained_messages: Type.Integer({ description: 'That were removed.' }),
+      sessions: Type.Integer({ description: 'Number of sessions that were ended, connected or not.' }),
+      retained_messages: Type.Integer({ description: 'Number of retained messages that were deleted.' }),
     }),
     reasons: ['NOT_FOUND', 'CONFLICT'],
     access: 'change',

@@ -7,21 +7,21 @@ const namespaceName = '[A-Za-z0-9][A-Za-z0-9_.-]{0,127}'
 export const roleOfUser = Type.String({
   pattern: `^(ns:${namespaceName}::)?(administrator|viewer)$`,
   description:
-    '`administrator` or `viewer`; `ns:<namespace>::administrator`, `ns:<namespace>::viewer` of one namespace.',
+    'Role: `administrator` or `viewer`; limited to a namespace: `ns:<namespace>::administrator` or `ns:<namespace>::viewer`.',
 })
 
 export const roleOfApiKey = Type.String({
   pattern: `^((ns:${namespaceName}::)?(administrator|viewer|publisher))$`,
-  description: 'As of a person; also `publisher`, which may publish and nothing else.',
+  description: 'Role: as for accounts, or `publisher`, which may only publish.',
 })
 
 /** The name in version 4. */
 export function sameAsRole<Schema extends typeof roleOfUser>(schema: Schema): Schema {
-  return { ...schema, description: 'The same as `role`.' }
+  return { ...schema, description: 'Another name for `role`.' }
 }
 
 export const namespaceOrNull = Type.Union([Type.String({ pattern: `^${namespaceName}$` }), Type.Null()], {
-  description: 'The namespace that it is kept to; null: none.',
+  description: 'Namespace to which the access is limited; null: the whole broker.',
 })
 
-export const scopes = Type.Null({ description: 'Rights are not cut any finer than by role.' })
+export const scopes = Type.Null({ description: 'Always null: only the role limits the access.' })

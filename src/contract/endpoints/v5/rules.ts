@@ -3,8 +3,15 @@
 import { endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
 
-const id = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$', description: 'Up to 64 letters, digits, `_` and `-`.' })
-const sql = Type.String({ minLength: 1, maxLength: 65_536, description: 'The SQL statement: see RULES.' })
+const id = Type.String({
+  pattern: '^[A-Za-z0-9_-]{1,64}$',
+  description: 'ID of the rule: up to 64 letters, digits, `_` and `-`.',
+})
+const sql = Type.String({
+  minLength: 1,
+  maxLength: 65_536,
+  description: 'SQL statement of the rule, as `docs/RULES.md` describes.',
+})
 const republish = Type.Object({
   function: Type.Union([Type.Literal('republish'), Type.Literal('console'), Type.Literal('do_nothing')]),
   args: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
@@ -14,23 +21,26 @@ const withFallbacks = Type.Object({ action: oneAction, fallbacks: Type.Array(one
 const actions = Type.Array(Type.Union([Type.String(), republish, withFallbacks]), {
   maxItems: 64,
   description:
-    'Names of actions (`type:name`) and functions, or objects with one of these as `action`, and `fallbacks` for results for which it fails.',
+    'Actions of the rule: names (`type:name`), functions, or objects with one of these as `action`. An object can have `fallbacks`, which get the results for which the action fails.',
 })
 const whenFailed = Type.Union([Type.Literal('continue'), Type.Literal('stop')], {
-  description: 'With stop, a result for which an action fails is passed to no further action, but to its fallbacks.',
+  description:
+    'What follows if an action fails for a result. `stop`: only the fallbacks of the action get the result, no further action.',
 })
-const time = Type.Union([Type.String(), Type.Null()], { description: 'RFC 3339; null: a file configures it.' })
+const time = Type.Union([Type.String(), Type.Null()], {
+  description: 'Time in RFC 3339; null: the configuration file defines the rule.',
+})
 const rule = {
   id: Type.String(),
-  name: Type.String({ description: 'The same as `id`.' }),
+  name: Type.String({ description: 'Another name for `id`.' }),
   sql: Type.String(),
-  from: Type.Array(Type.String(), { description: 'What stands after FROM.' }),
+  from: Type.Array(Type.String(), { description: 'Sources in the FROM clause: topic filters, events and sources.' }),
   actions,
   on_action_failed: whenFailed,
   enable: Type.Boolean(),
   description: Type.String(),
   warnings: Type.Array(Type.String(), {
-    description: 'What cannot work as it is written: unknown columns, functions and schemas.',
+    description: 'Faults of the SQL statement: unknown columns, functions and schemas.',
   }),
   created_at: time,
   last_modified_at: time,
@@ -59,11 +69,12 @@ const metrics = Type.Object({
   'actions.success': number,
   'actions.failed': number,
   'actions.discarded': number,
-  last_error: Type.String({ description: 'Empty: none.' }),
+  last_error: Type.String({ description: 'Last error; empty: none.' }),
 })
 const nothing = Type.Null()
 const context = Type.Record(Type.String(), Type.Unknown(), {
-  description: 'Columns. Missing ones come from the sample of the event; `event_type` names the event.',
+  description:
+    "Columns of the sample data; `event_type` names the event. Absent columns have the values of the event's sample.",
 })
 
 export const ruleEndpoints = {
@@ -87,7 +98,7 @@ export const ruleEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/rules',
-    summary: 'Creates a rule. Without `id` it gets a random one.',
+    summary: 'Creates a rule. Without `id`, the rule gets a random ID.',
     body: Type.Object({ id: Type.Optional(id), ...settings }),
     status: 201,
     reply: ruleReply,
@@ -110,7 +121,7 @@ export const ruleEndpoints = {
     version: 'v5',
     method: 'PUT',
     path: '/rules/:id',
-    summary: 'Replaces a rule. What is left out gets its default.',
+    summary: 'Replaces a rule. Absent members get their defaults.',
     params,
     body: Type.Object(settings),
     reply: ruleReply,
@@ -122,7 +133,7 @@ export const ruleEndpoints = {
     version: 'v5',
     method: 'DELETE',
     path: '/rules/:id',
-    summary: 'Deletes a rule. What it has stored for actions is sent.',
+    summary: 'Deletes a rule. The results that wait for its actions are sent.',
     params,
     status: 204,
     reply: nothing,
@@ -161,7 +172,7 @@ export const ruleEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/rule_test',
-    summary: 'Runs SQL on sample data. No action runs. The reply is the output itself.',
+    summary: 'Runs an SQL statement on sample data, without actions. The response is the output of the statement.',
     body: Type.Object({ sql, context: Type.Optional(context) }),
     reply: Type.Unknown(),
     reasons: ['NOT_MATCH'],
@@ -173,7 +184,8 @@ export const ruleEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/rules/:id/test',
-    summary: 'Runs the SQL of a rule on sample data. No action runs. The reply is the output itself.',
+    summary:
+      'Runs the SQL statement of a rule on sample data, without actions. The response is the output of the statement.',
     params,
     body: Type.Object({ context: Type.Optional(context) }),
     bodyMayBeAbsent: true,
@@ -187,12 +199,14 @@ export const ruleEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/rules/:id/explain',
-    summary: 'Says why a rule runs or does not run for a message or event.',
+    summary: 'Explains why a rule runs or does not run for a message or event.',
     params,
     body: Type.Object({ context: Type.Optional(context) }),
     bodyMayBeAbsent: true,
     reply: Type.Object({
-      outcome: Type.String({ description: '`passed`, `no-source`, `condition-false`, `no-items` or `failed`.' }),
+      outcome: Type.String({
+        description: 'Outcome: `passed`, `no-source`, `condition-false`, `no-items` or `failed`.',
+      }),
       summary: Type.String(),
       sources: Type.Array(Type.Object({ text: Type.String(), matches: Type.Boolean() })),
       condition: Type.Array(
@@ -221,7 +235,7 @@ export const ruleEndpoints = {
     version: 'v5',
     method: 'GET',
     path: '/rule_events',
-    summary: 'Lists events with their columns.',
+    summary: 'Lists the events of rules with their columns.',
     reply: Type.Array(
       Type.Object({
         event: Type.String(),

@@ -5,7 +5,7 @@ import { Type } from '../../schema.ts'
 
 const name = Type.String({
   pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$',
-  description: 'Up to 64 letters, digits, `_` and `-`, the first a letter or digit.',
+  description: 'Name of the schema: up to 64 letters, digits, `_` and `-`, starting with a letter or a digit.',
 })
 const type = Type.Union([Type.Literal('json'), Type.Literal('avro'), Type.Literal('protobuf')])
 const source = Type.String({
@@ -51,7 +51,7 @@ export const schemaEndpoints = {
     version: 'v5',
     method: 'PUT',
     path: '/schema_registry/:name',
-    summary: 'Replaces a schema. Rules use it from the next message on.',
+    summary: 'Replaces a schema. Rules use the new schema from the next message on.',
     params,
     body: Type.Object(settings),
     reply: schema,

@@ -5,7 +5,7 @@ import { Type } from '../../schema.ts'
 /** How one is, as a whole and in the node. `states`: the words that `status` can have. */
 export function stateful(states: string) {
   const status = Type.String({ description: states })
-  const status_reason = Type.String({ description: 'Empty: none.' })
+  const status_reason = Type.String({ description: 'Reason for the status; empty: none.' })
   const node = Type.Object({ node: Type.String(), status, status_reason: Type.String() })
   return { status, status_reason, node_status: Type.Array(node) }
 }
@@ -22,4 +22,4 @@ export const probed = Type.Object(
 )
 /** All settings of one that exists. */
 export const changed = Type.Object({}, { additionalProperties: true, description: 'Settings as in the configuration.' })
-export const params = Type.Object({ id: Type.String({ description: '`type:name`' }) })
+export const params = Type.Object({ id: Type.String({ description: 'ID as `type:name`.' }) })

@@ -13,12 +13,18 @@ const source = Type.Object(
     enable: Type.Boolean(),
     ...stateful('`connected`, `connecting` or `disconnected`.'),
   },
-  { additionalProperties: true, description: 'With the settings of `sources.TYPE.NAME`. Secrets are masked.' },
+  {
+    additionalProperties: true,
+    description: 'Source with its settings as in `sources.TYPE.NAME`. Secrets are masked.',
+  },
 )
 const metrics = Type.Object({
   received: number,
-  dropped: Type.Number({ minimum: 0, description: 'Messages that this broker cannot take, such as too large ones.' }),
-  last_error: Type.String({ description: 'Empty: none.' }),
+  dropped: Type.Number({
+    minimum: 0,
+    description: 'Number of messages that the broker cannot accept, for example because they are too large.',
+  }),
+  last_error: Type.String({ description: 'Last error; empty: none.' }),
 })
 const common = { version: 'v5', reasons: ['NOT_FOUND'] } as const
 const noContent = { status: 204, reply: nothing, access: 'change', isForNamespaces: true } as const
@@ -30,7 +36,7 @@ export const sourceEndpoints = {
     method: 'POST',
     path: '/sources_probe',
     summary:
-      'Checks the settings of a source, and asks the service of its connector whether it is there. Nothing is received.',
+      'Checks the settings of a source and whether the service of its connector can be reached. Receives nothing.',
     body: probed,
     reasons: ['TEST_FAILED'],
     audit: 'never',
@@ -48,7 +54,7 @@ export const sourceEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/sources',
-    summary: 'Creates a source. Rules name it `$bridges/type:name` after FROM.',
+    summary: 'Creates a source. Rules name the source as `$bridges/type:name` after FROM.',
     body: newOne,
     status: 201,
     reply: source,

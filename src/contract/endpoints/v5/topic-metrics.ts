@@ -4,9 +4,9 @@ import { endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
 
 const count = Type.Integer({ minimum: 0 })
-const rate = Type.Number({ minimum: 0, description: 'Messages in a second, over the last five seconds.' })
-const topic = Type.String({ minLength: 1, maxLength: 65_535, description: 'Without wildcards.' })
-const time = Type.String({ description: 'RFC 3339.' })
+const rate = Type.Number({ minimum: 0, description: 'Messages per second, averaged over the last five seconds.' })
+const topic = Type.String({ minLength: 1, maxLength: 65_535, description: 'Topic without wildcards.' })
+const time = Type.String({ description: 'Time in RFC 3339.' })
 const params = Type.Object({ topic: Type.String() })
 const topicMetrics = Type.Object({
   topic: Type.String(),
@@ -29,7 +29,7 @@ const topicMetrics = Type.Object({
     'messages.qos2.in.rate': rate,
     'messages.qos2.out.count': count,
     'messages.qos2.out.rate': rate,
-    'messages.dropped.count': Type.Integer({ minimum: 0, description: 'Messages without subscribers.' }),
+    'messages.dropped.count': Type.Integer({ minimum: 0, description: 'Number of messages without subscribers.' }),
     'messages.dropped.rate': rate,
   }),
 })
@@ -58,7 +58,7 @@ export const topicMetricsEndpoints = {
     version: 'v5',
     method: 'PUT',
     path: '/mqtt/topic_metrics',
-    summary: 'Counts from 0 again: one topic, or all.',
+    summary: 'Sets the counts of one topic, or of all topics, to zero.',
     body: Type.Object({ action: Type.Literal('reset'), topic: Type.Optional(topic) }),
     status: 204,
     reply: Type.Null(),
@@ -69,7 +69,7 @@ export const topicMetricsEndpoints = {
     version: 'v5',
     method: 'GET',
     path: '/mqtt/topic_metrics/:topic',
-    summary: 'Returns the counts and rates of a topic. Its `/` are written as `%2F`.',
+    summary: 'Returns the counts and rates of a topic. In the path, `/` of the topic is written as `%2F`.',
     params,
     reply: topicMetrics,
     reasons: ['NOT_FOUND', 'SERVICE_UNAVAILABLE'],
@@ -79,7 +79,7 @@ export const topicMetricsEndpoints = {
     version: 'v5',
     method: 'DELETE',
     path: '/mqtt/topic_metrics/:topic',
-    summary: 'Counts the messages of a topic no longer.',
+    summary: 'Stops counting the messages of a topic and deletes its counts.',
     params,
     status: 204,
     reply: Type.Null(),

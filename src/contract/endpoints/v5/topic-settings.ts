@@ -10,10 +10,10 @@ const rewrites = Type.Array(
   Type.Object({
     action: Type.Union([Type.Literal('publish'), Type.Literal('subscribe'), Type.Literal('all')]),
     source_topic: topic,
-    re: Type.String({ minLength: 1, maxLength: 4_096, description: 'A regular expression.' }),
+    re: Type.String({ minLength: 1, maxLength: 4_096, description: 'Regular expression that the topic must match.' }),
     dest_topic: topic,
   }),
-  { maxItems: 1_000, description: 'As in the setting `rewrite`.' },
+  { maxItems: 1_000, description: 'Rewrite rules as in the setting `rewrite`.' },
 )
 const subscription = { topic, qos: level, rh: level, rap: flag, nl: flag }
 
@@ -22,7 +22,7 @@ export const topicSettingEndpoints = {
     version: 'v5',
     method: 'GET',
     path: '/mqtt/topic_rewrite',
-    summary: 'Lists the rules by which topics of clients are replaced.',
+    summary: 'Lists the rules that rewrite topics of clients.',
     reply: rewrites,
     access: 'read',
   }),
@@ -30,7 +30,7 @@ export const topicSettingEndpoints = {
     version: 'v5',
     method: 'PUT',
     path: '/mqtt/topic_rewrite',
-    summary: 'Replaces the rules by which topics of clients are replaced.',
+    summary: 'Replaces all rules that rewrite topics of clients.',
     body: rewrites,
     reply: rewrites,
     access: 'change',
@@ -39,7 +39,7 @@ export const topicSettingEndpoints = {
     version: 'v5',
     method: 'GET',
     path: '/mqtt/auto_subscribe',
-    summary: 'Lists the subscriptions that clients are given when they connect.',
+    summary: 'Lists the subscriptions that the broker adds to each client that connects.',
     reply: Type.Array(Type.Object(subscription)),
     access: 'read',
   }),
@@ -47,7 +47,7 @@ export const topicSettingEndpoints = {
     version: 'v5',
     method: 'PUT',
     path: '/mqtt/auto_subscribe',
-    summary: 'Replaces the subscriptions that clients are given when they connect.',
+    summary: 'Replaces all subscriptions that the broker adds to each client that connects.',
     body: Type.Array(
       Type.Object({
         topic,

@@ -14,7 +14,7 @@ const record = {
   namespace: namespaceOrNull,
 }
 const description = Type.String({ maxLength: 1_024 })
-const password = Type.String({ description: '8 to 64 characters of ASCII.' })
+const password = Type.String({ description: 'Password: 8 to 64 ASCII characters.' })
 const params = Type.Object({ username: Type.String() })
 
 export const userEndpoints = {
@@ -22,7 +22,7 @@ export const userEndpoints = {
     version: 'v5',
     method: 'GET',
     path: '/users',
-    summary: 'The people who may use this API.',
+    summary: 'Lists the accounts of this API.',
     reply: Type.Object({ code: Type.Literal(0), data: Type.Array(Type.Object(record)) }),
     access: 'accounts',
   }),
@@ -46,7 +46,7 @@ export const userEndpoints = {
     version: 'v5',
     method: 'PUT',
     path: '/users/:username',
-    summary: 'Changes role or description of an account; absent members stay.',
+    summary: 'Changes role or description of an account. Absent members stay unchanged.',
     params,
     body: Type.Object({
       role: Type.Optional(roleOfUser),
@@ -62,7 +62,7 @@ export const userEndpoints = {
     version: 'v5',
     method: 'DELETE',
     path: '/users/:username',
-    summary: 'Deletes an account; not the own one, and not the account of `http_server`.',
+    summary: "Deletes an account. The caller's own account and the account of `http_server` cannot be deleted.",
     params,
     reply: noContent,
     reasons: ['USER_NOT_FOUND', 'NOT_ALLOWED'],
@@ -72,7 +72,7 @@ export const userEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/users/:username/change_pwd',
-    summary: 'Changes a password, for who knows the old one. Logins with the old one end.',
+    summary: 'Changes the password of an account. Requires the old password. Logins with the old password end.',
     params,
     body: Type.Object({ old_pwd: Type.String(), new_pwd: password }),
     reply: noContent,
@@ -83,7 +83,8 @@ export const userEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/users/:username/mfa',
-    summary: 'From the next login on the account needs a one-time code (RFC 6238). That login tells the secret.',
+    summary:
+      'Requires a second factor: from the next login on, the account needs a one-time code (RFC 6238). That login returns the secret.',
     params,
     body: Type.Object({ mechanism: Type.Literal('totp') }),
     reply: noContent,
@@ -94,7 +95,8 @@ export const userEndpoints = {
     version: 'v5',
     method: 'DELETE',
     path: '/users/:username/mfa',
-    summary: 'The password is enough again: for who has lost the device with the codes.',
+    summary:
+      'Removes the second factor of an account, for example if the device with the codes is lost. The password is then sufficient.',
     params,
     reply: noContent,
     reasons: ['USER_NOT_FOUND'],
