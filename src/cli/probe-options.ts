@@ -12,8 +12,8 @@ export const benchScenarios = [
 
 export function addProbeOptions<Options extends WithOptions>(command: Options): Options {
   return command
-    .option('--url <url>', 'the broker: mqtt://host:port or mqtts://host:port', 'mqtt://127.0.0.1:1883')
+    .option('--url <url>', 'address of the broker: mqtt://host:port or mqtts://host:port', 'mqtt://127.0.0.1:1883')
     .option('--username <name>', 'user name of the clients')
-    .option('--password-file <file>', 'file with their password')
-    .option('--ca <file>', 'certificate of the authority that is trusted, PEM')
+    .option('--password-file <file>', 'file with the password of the clients')
+    .option('--ca <file>', 'file with the certificate of the trusted authority, in PEM')
 }

@@ -91,7 +91,7 @@ function placesOf(
 function addInit(godwit: Command, { installation, environment = {} }: Program, terminal: Terminal, run: Run): void {
   godwit
     .command('init')
-    .description('write a configuration file of your own, with every setting and its default as comments')
+    .description('write a new configuration file, with every setting and its default as comments')
     .option(
       '--config <file>',
       'the file (default: $GODWIT_CONFIG, then /etc/godwit/godwit.conf for root, else in the data directory)',
@@ -109,13 +109,13 @@ const configCommands = () => import('./config-commands.ts')
 function addConfig(godwit: Command, terminal: Terminal, run: Run): void {
   const config = godwit
     .command('config')
-    .description('check a configuration file, or print what is known about settings')
+    .description('check a configuration file, or print an example or the reference of settings')
   config
     .command('check')
     .description('report every error of a configuration file that start would refuse, with its line')
     .argument('<file>')
-    .option('--ports', 'report ports that are in use as well')
-    .option('--json', 'print what was found as one JSON document')
+    .option('--ports', 'also report ports that are in use')
+    .option('--json', 'print the errors as one JSON document')
     .action((file: string, options: { json?: true; ports?: true }) =>
       run(async () =>
         (await configCommands()).configCheck(
@@ -141,12 +141,21 @@ function addConfig(godwit: Command, terminal: Terminal, run: Run): void {
 function addImport(godwit: Command, { environment = {} }: Program, terminal: Terminal, run: Run): void {
   godwit
     .command('import')
-    .description('make files for this broker from those of another one')
+    .description('convert files of another broker to files of Godwit')
     .command('mosquitto')
-    .description('configuration, password file, ACL file, retained messages and sessions of mosquitto 1.4 to 2.0')
-    .option('--conf <file>', 'its configuration, which names the other files', '/etc/mosquitto/mosquitto.conf')
-    .option('--database <file>', 'its database (default: the one of its configuration); stop mosquitto before')
-    .option('--output <directory>', 'where godwit.conf, acl.conf and the archive are written', './from-mosquitto')
+    .description(
+      'convert configuration, password file, ACL file, retained messages and sessions of mosquitto 1.4 to 2.0',
+    )
+    .option(
+      '--conf <file>',
+      'configuration file of mosquitto, which names the other files',
+      '/etc/mosquitto/mosquitto.conf',
+    )
+    .option(
+      '--database <file>',
+      'database of mosquitto (default: as its configuration says); stop mosquitto before the import',
+    )
+    .option('--output <directory>', 'directory for godwit.conf, acl.conf and the archive', './from-mosquitto')
     .option(
       '--data <directory>',
       'data directory of a broker that does not run, which gets the sessions (default: $GODWIT_DATA; without: none)',
@@ -163,23 +172,29 @@ function addImport(godwit: Command, { environment = {} }: Program, terminal: Ter
 }
 
 function addProbes(godwit: Command, terminal: Terminal, run: Run): void {
-  addProbeOptions(godwit.command('conformance').description('check the statements of MQTT 3.1.1 and 5.0 at a broker'))
-    .option('--protocol <level>', '4 (MQTT 3.1.1) or 5 (default: both)')
-    .option('--timeout <milliseconds>', 'how long an answer may take', '2000')
+  addProbeOptions(
+    godwit
+      .command('conformance')
+      .description('check whether a broker conforms to the statements of MQTT 3.1.1 and 5.0'),
+  )
+    .option('--protocol <level>', 'protocol level: 4 (MQTT 3.1.1) or 5 (default: both)')
+    .option('--timeout <milliseconds>', 'maximum time to wait for a response, in milliseconds', '2000')
     .option('--json', 'print the results as one JSON document')
     .action((words: ConformanceArguments) =>
       run(async () => (await import('./conformance-command.ts')).conformanceCommand(words, terminal)),
     )
-  const bench = godwit.command('bench').description('measure a broker, with rates and percentiles of each second')
+  const bench = godwit
+    .command('bench')
+    .description('measure the performance of a broker; prints rates and percentiles of each second')
   for (const { name, description } of benchScenarios) {
     const command = addProbeOptions(bench.command(name).description(description))
     command
-      .option('--clients <number>', 'clients at one time', '10')
-      .option('--seconds <number>', 'how long', '10')
-      .option('--rate <number>', 'at most so many in a second (default: as many as there can be)')
-      .option('--qos <level>', 'of publications and subscriptions', '1')
-      .option('--size <bytes>', 'of a payload', '64')
-      .option('--protocol <level>', '4 (MQTT 3.1.1) or 5', '5')
+      .option('--clients <number>', 'number of clients at one time', '10')
+      .option('--seconds <number>', 'duration of the measurement in seconds', '10')
+      .option('--rate <number>', 'maximum messages or connections per second (default: no limit)')
+      .option('--qos <level>', 'QoS of publications and subscriptions: 0, 1 or 2', '1')
+      .option('--size <bytes>', 'size of each payload, in bytes', '64')
+      .option('--protocol <level>', 'protocol level: 4 (MQTT 3.1.1) or 5', '5')
       .option('--json', 'print the result as one JSON document')
       .action((words: BenchArguments) =>
         run(async () => (await import('./bench-command.ts')).benchCommand(name, words, terminal)),
@@ -204,7 +219,7 @@ function addMan(godwit: Command, { version }: Program, terminal: Terminal, run: 
   godwit
     .command('man')
     .description('write the manual pages, or print one: godwit man ctl | man -l -')
-    .argument('[command]', 'the page of this command (default: of godwit)')
+    .argument('[command]', 'command whose page is printed (default: godwit)')
     .option('--output <directory>', 'write all pages into this directory', named)
     .action((command: string | undefined, { output }: { output?: string }) =>
       run(async () =>

@@ -21,7 +21,7 @@ export const brokerOptions: readonly BrokerOption[] = [
   { flags: '--username <name>', description: 'user name of an account, or ID of an API key' },
   { flags: '--password-stdin', description: 'read the password from stdin (default: ask on the terminal)' },
   { flags: '--token-stdin', description: 'sign in with a JSON Web Token, read from stdin' },
-  { flags: '--namespace <name>', description: 'act within this namespace' },
+  { flags: '--namespace <name>', description: 'namespace to which the command applies' },
 ]
 
 /** An option of every command. */

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
 
-const viewerOption = { flags: '--viewer', description: 'read only' }
+const viewerOption = { flags: '--viewer', description: 'the account can read and change nothing' }
 
 export const accountCommands: readonly CtlCommand[] = [
   {
@@ -52,7 +52,7 @@ export const accountCommands: readonly CtlCommand[] = [
   },
   {
     name: 'api-key show',
-    description: 'what is known of a program, but for its secret',
+    description: 'show an API key without its secret',
     arguments: ['<id>'],
     run: ({ client, operands: [appId = ''] }) =>
       shown(client.lookup_app({ params: { app_id: appId } }), ({ data }) => ({ thing: data })),
@@ -72,7 +72,7 @@ export const accountCommands: readonly CtlCommand[] = [
   },
   {
     name: 'api-key del',
-    description: 'delete an API key',
+    description: 'delete an API key; its program loses access at once',
     arguments: ['<id>'],
     run: ({ client, operands: [appId = ''] }) =>
       doneAs(client.delete_app({ params: { app_id: appId } }), `${appId} is deleted`),

@@ -9,8 +9,8 @@ export const alarmCommands: readonly CtlCommand[] = [
     name: 'alarms',
     description: 'active alarms',
     options: [
-      { flags: '--all', description: 'those that are over too' },
-      { flags: '--end <name>', description: 'deactivate this alarm' },
+      { flags: '--all', description: 'also ended alarms' },
+      { flags: '--end <name>', description: 'end this alarm; it is raised again if its cause remains' },
     ],
     run: ({ client, options: { all, end } }) => {
       if (typeof end === 'string') return doneAs(client.deactivate_alarm({ body: { name: end } }), `${end} is over`)

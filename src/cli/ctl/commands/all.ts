@@ -74,7 +74,7 @@ export const ctlGroups: Readonly<Record<string, string>> = {
   config: 'the configuration of the running broker, and what it was before',
   data: 'archives of all that the broker keeps',
   bridges: 'connections to other brokers',
-  acl: 'stored rules about what clients may do',
+  acl: 'stored access rules of clients',
   rules: 'rules in SQL over messages',
   schemas: 'schemas by which rules encode, decode and check data',
   connectors: 'services that actions of rules send to',

@@ -6,7 +6,7 @@ import { type CtlCall, type CtlCommand, type Outcome, shown } from '../ctl-comma
 export const anyCommands: readonly CtlCommand[] = [
   {
     name: 'api list',
-    description: 'the operations of the API',
+    description: 'list the operations of the API',
     run: ({ client }) =>
       shown(client.list_endpoints(), ({ data }) => ({ rows: data, columns: ['name', 'method', 'path', 'descr'] })),
   },
@@ -14,7 +14,7 @@ export const anyCommands: readonly CtlCommand[] = [
     name: 'api call',
     description: 'call an operation by its name; prints the answer as JSON',
     arguments: ['<operation>', '[parameters...]'],
-    options: [{ flags: '--body <json>', description: 'what the operation takes; "-": the next line of stdin' }],
+    options: [{ flags: '--body <json>', description: 'body of the request as JSON; "-": the next line of stdin' }],
     run: callByName,
   },
 ]

@@ -10,14 +10,14 @@ export const auditCommands: readonly CtlCommand[] = [
     name: 'audit',
     description: 'changes by administrators: account, operation, time and address, newest first',
     options: [
-      { flags: '--who <name>', description: 'account, application id, or `local` for ctl' },
-      { flags: '--operation <name>', description: 'operation, as in `ctl api list`' },
-      { flags: '--outcome <outcome>', description: 'done, refused or failed' },
-      { flags: '--via <way>', description: 'v4, v5, ctl or signal' },
-      { flags: '--since <time>', description: 'RFC 3339, such as 2026-11-21T17:00:00Z' },
-      { flags: '--until <time>', description: 'RFC 3339' },
+      { flags: '--who <name>', description: 'entries of this account or API key; `local`: of ctl' },
+      { flags: '--operation <name>', description: 'entries of this operation, named as in `ctl api list`' },
+      { flags: '--outcome <outcome>', description: 'entries with this outcome: done, refused or failed' },
+      { flags: '--via <way>', description: 'entries of requests over v4, v5, ctl or signal' },
+      { flags: '--since <time>', description: 'entries from this time on, in RFC 3339, such as 2026-11-21T17:00:00Z' },
+      { flags: '--until <time>', description: 'entries until this time, in RFC 3339' },
       { flags: '--page <number>', description: 'page number, from 1' },
-      { flags: '--limit <rows>', description: `rows of a page; ${usualLimit} unless told` },
+      { flags: '--limit <rows>', description: `maximum rows in a page (default: ${usualLimit})` },
     ],
     run: ({ client, options }) => {
       const text = (name: string): string | undefined => {

@@ -19,7 +19,7 @@ export const clientCommands: readonly CtlCommand[] = [
   },
   {
     name: 'clients show',
-    description: 'everything about a client',
+    description: 'show all properties of a client and its session',
     arguments: ['<client>'],
     run: ({ client, operands: [clientid = ''] }) =>
       shown(client.lookup_client({ params: { clientid } }), ({ data: [found] }): Outcome => {
@@ -41,7 +41,7 @@ export const clientCommands: readonly CtlCommand[] = [
   },
   {
     name: 'subscriptions list',
-    description: 'what clients subscribe to; filters as KEY=VALUE: clientid=a topic=b qos=1 share=group',
+    description: 'subscriptions of clients; filters as KEY=VALUE: clientid=a topic=b qos=1 share=group',
     arguments: ['[filters...]'],
     run: ({ client, operands }) => {
       const filters = queryFrom('list_subscriptions', operands)
@@ -53,7 +53,7 @@ export const clientCommands: readonly CtlCommand[] = [
   { name: 'topics tree', description: 'subscriptions as a tree of topic levels', run: showTree },
   {
     name: 'topics list',
-    description: 'topics with subscriptions',
+    description: 'topic filters with subscriptions',
     run: ({ client }) => shown(client.list_routes(), ({ data }) => ({ rows: data, columns: ['topic', 'node'] })),
   },
 ]

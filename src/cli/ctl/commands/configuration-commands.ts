@@ -6,7 +6,7 @@ import { type CtlCall, type CtlCommand, type Outcome, type Row, shown } from '..
 import { fileErrorText } from '../../../telemetry/index.ts'
 
 const dryRunOption = { flags: '--dry-run', description: 'change nothing, show what would change' }
-const yesOption = { flags: '--yes', description: 'do not ask' }
+const yesOption = { flags: '--yes', description: 'change without asking for confirmation' }
 
 export const configurationCommands: readonly CtlCommand[] = [
   {
@@ -53,21 +53,21 @@ export const configurationCommands: readonly CtlCommand[] = [
   },
   {
     name: 'config update',
-    description: 'change the settings that are in a file; others stay. Shows the difference and asks',
+    description: 'change the settings that are in a file; others stay. Shows the changes and asks for confirmation',
     arguments: ['<file>'],
     options: [dryRunOption, yesOption],
     run: (call) => updateConfiguration(call, { merge: true }),
   },
   {
     name: 'config replace',
-    description: 'replace all settings by those of a file. Shows the difference and asks',
+    description: 'replace all settings by those of a file. Shows the changes and asks for confirmation',
     arguments: ['<file>'],
     options: [dryRunOption, yesOption],
     run: (call) => updateConfiguration(call, { merge: false }),
   },
   {
     name: 'config history',
-    description: 'the last configurations: who changed what, and when',
+    description: 'list the last versions of the configuration with time, account and changed keys',
     run: ({ client }) =>
       shown(client.list_configuration_history(), ({ data }) => ({
         rows: data,
@@ -76,7 +76,7 @@ export const configurationCommands: readonly CtlCommand[] = [
   },
   {
     name: 'config diff',
-    description: 'what is otherwise in another configuration of the history, or in the newest',
+    description: 'differences between a version of the history and another version, or the newest',
     arguments: ['<number>', '[other]'],
     run: ({ client, operands: [number = '', other] }) => {
       if (other !== undefined && !/^\d{1,9}$/.test(other)) return { usage: `${other}: give a number of the history` }
@@ -86,7 +86,7 @@ export const configurationCommands: readonly CtlCommand[] = [
   },
   {
     name: 'config rollback',
-    description: 'restore a configuration of the history',
+    description: 'restore a version of the history',
     arguments: ['<number>'],
     run: ({ client, operands: [number = ''] }) =>
       shown(client.rollback_configuration({ params: { number } }), showChange),

@@ -30,7 +30,7 @@ const lists: readonly CredentialList[] = [
   },
   {
     group: 'clientid',
-    what: 'client id',
+    what: 'client ID',
     secret: 'password',
     list: ({ client }) => allPages((query) => client.list_auth_clientid({ query })),
     add: ({ client }, clientid, password) => client.create_auth_clientid({ body: { clientid, password } }),
@@ -65,7 +65,7 @@ function commandsOf(list: CredentialList): CtlCommand[] {
   return [
     {
       name: `${group} list`,
-      description: `every ${what} that is stored`,
+      description: `list each stored ${what}`,
       run: (call) => shown(list.list(call), ({ data }) => ({ rows: data })),
     },
     {
@@ -76,13 +76,13 @@ function commandsOf(list: CredentialList): CtlCommand[] {
     },
     {
       name: `${group} update`,
-      description: `another ${secret} for a ${what} that is stored`,
+      description: `change the ${secret} of a stored ${what}`,
       arguments: ['<name>'],
       run: (call) => withSecret(call, list, (name, given) => list.update(call, name, given)),
     },
     {
       name: `${group} del`,
-      description: `take a stored ${what} away`,
+      description: `delete a stored ${what}; connected clients stay connected`,
       arguments: ['<name>'],
       run: (call) => doneAs(list.remove(call, call.operands[0] ?? ''), `${call.operands[0]} is deleted`),
     },

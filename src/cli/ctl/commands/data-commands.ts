@@ -14,8 +14,11 @@ export const dataCommands: readonly CtlCommand[] = [
     name: 'data export',
     description: 'export an archive of the configuration and all stored data to the backup directory',
     options: [
-      { flags: '--table-sets <names>', description: 'only these, such as builtin_authn,banned' },
-      { flags: '--root-keys <names>', description: 'only these sections of the configuration, such as mqtt,listeners' },
+      { flags: '--table-sets <names>', description: 'export only these tables, such as builtin_authn,banned' },
+      {
+        flags: '--root-keys <names>',
+        description: 'export only these sections of the configuration, such as mqtt,listeners',
+      },
     ],
     run: exportData,
   },
@@ -26,16 +29,16 @@ export const dataCommands: readonly CtlCommand[] = [
     options: [
       {
         flags: '--allow-security-profile-mismatch',
-        description: 'also an archive of a broker with the profile legacy on one with the profile hardened',
+        description: 'allow an archive with the security profile legacy on a broker with the profile hardened',
       },
       { flags: '--dry-run', description: 'change nothing, show what would change' },
-      { flags: '--parts <names>', description: 'only these, such as configuration,builtin_authn,banned' },
+      { flags: '--parts <names>', description: 'restore only these parts, such as configuration,builtin_authn,banned' },
     ],
     run: importData,
   },
   {
     name: 'data list',
-    description: 'the archives in the backup directory, the newest first',
+    description: 'list the archives in the backup directory, newest first',
     run: ({ client }) =>
       shown(client.get_backup_files({ query: { limit: 10_000 } }), ({ data }) => ({
         rows: data,
@@ -50,15 +53,15 @@ export const dataCommands: readonly CtlCommand[] = [
   },
   {
     name: 'data diff',
-    description: 'what differs between two archives, or between one and the broker as it is',
+    description: 'differences between two archives, or between an archive and the current state of the broker',
     arguments: ['<first>', '[second]'],
     run: compareData,
   },
   {
     name: 'data convert',
-    description: 'convert an export of EMQX 4 to an archive; names what has no counterpart',
+    description: 'convert an export of EMQX 4 to an archive; lists the entries that Godwit cannot convert',
     arguments: ['<file>'],
-    options: [{ flags: '--output <folder>', description: 'folder for the archive; default: the current one' }],
+    options: [{ flags: '--output <folder>', description: 'folder for the archive (default: the current folder)' }],
     isLocal: true,
     run: ({ operands: [file = ''], options }) => {
       const { output } = options

@@ -5,10 +5,10 @@ import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
 export const delayedCommands: readonly CtlCommand[] = [
   {
     name: 'delayed list',
-    description: 'list delayed messages',
+    description: 'list delayed messages that are not published yet',
     options: [
       { flags: '--page <number>', description: 'number of the page, from 1' },
-      { flags: '--limit <number>', description: 'rows per page' },
+      { flags: '--limit <number>', description: 'maximum rows in a page' },
     ],
     run: ({ client, options: { page, limit } }) =>
       shown(
@@ -33,7 +33,7 @@ export const delayedCommands: readonly CtlCommand[] = [
   },
   {
     name: 'delayed delete',
-    description: 'delete a delayed message',
+    description: 'delete a delayed message; it is not published',
     arguments: ['<node>', '<msgid>'],
     run: ({ client, operands: [node = '', msgid = ''] }) =>
       doneAs(client.delete_delayed_message({ params: { node, msgid } }), `${msgid} is deleted`),

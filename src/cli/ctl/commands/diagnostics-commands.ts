@@ -7,12 +7,13 @@ import { queryFrom } from '../filters.ts'
 export const diagnosticsCommands: readonly CtlCommand[] = [
   {
     name: 'explain',
-    description: 'why a client may publish or subscribe, or may not, and who would hear it',
+    description:
+      'explain whether a client may publish or subscribe, why, and which subscribers would receive the message',
     arguments: ['<client>', '<action>', '<topic>'],
     options: [
-      { flags: '-q, --qos <level>', description: 'of the publication (default: 2)' },
-      { flags: '--user <name>', description: 'to be assumed of a client that is not in' },
-      { flags: '--address <ip>', description: 'to be assumed of a client that is not in' },
+      { flags: '-q, --qos <level>', description: 'QoS of the publication: 0, 1 or 2 (default: 2)' },
+      { flags: '--user <name>', description: 'user name to assume if the client is not connected' },
+      { flags: '--address <ip>', description: 'address to assume if the client is not connected' },
     ],
     run: explain,
   },
@@ -22,7 +23,10 @@ export const diagnosticsCommands: readonly CtlCommand[] = [
     arguments: ['[filters...]'],
     options: [
       { flags: '--limit <rows>', description: 'maximum number of rows, newest first (default: 1000)' },
-      { flags: '--since <time>', description: 'not before: 30s, 10m, 2h, 1d ago, or a time such as 2026-01-31T12:00' },
+      {
+        flags: '--since <time>',
+        description: 'earliest time: an age (30s, 10m, 2h, 1d) or a time such as 2026-01-31T12:00',
+      },
     ],
     run: listDropped,
   },
@@ -56,7 +60,7 @@ export const diagnosticsCommands: readonly CtlCommand[] = [
   },
   {
     name: 'clients timeline',
-    description: 'what has happened to a client lately',
+    description: 'recent events of a client',
     arguments: ['<client>'],
     run: ({ client, operands: [clientid = ''] }) =>
       shown(client.client_timeline({ params: { clientid } }), ({ data }) => {

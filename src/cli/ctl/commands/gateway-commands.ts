@@ -8,7 +8,7 @@ const columns = ['name', 'status', 'bind', 'current_connections', 'max_connectio
 export const gatewayCommands: readonly CtlCommand[] = [
   {
     name: 'gateways list',
-    description: 'gateways, their sockets, and how many clients they have',
+    description: 'list gateways with their listeners and numbers of clients',
     run: ({ client }) =>
       shown(client.get_gateways(), (gateways) => {
         const rows = gateways.map(({ name, status, listeners, current_connections, max_connections, metrics }) => ({
@@ -61,7 +61,9 @@ export const gatewayCommands: readonly CtlCommand[] = [
     name: 'gateways add-listener',
     description: 'add a listener to a gateway, such as coap:udp:plant',
     arguments: ['<id>'],
-    options: [{ flags: '--settings <json>', description: 'its settings: {"bind": "127.0.0.1:5683"}' }],
+    options: [
+      { flags: '--settings <json>', description: 'settings of the listener as JSON: {"bind": "127.0.0.1:5683"}' },
+    ],
     run: ({ client, operands: [id = ''], options: { settings } }) => {
       const body = settingsIn(settings)
       if (body === undefined) return { usage: '--settings needs a JSON object such as {"bind": "127.0.0.1:5683"}' }
@@ -100,7 +102,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
   },
   {
     name: 'gateways request',
-    description: 'send a request to a client of CoAP and show its answer',
+    description: 'send a request to a CoAP client and show the response',
     arguments: ['<client>', '<method>', '[payload]'],
     run: ({ client, operands: [clientid = '', method = '', payload] }) => {
       const known = coapMethods.find((one) => one === method.toLowerCase())
@@ -118,7 +120,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
   },
   {
     name: 'gateways write',
-    description: 'write a resource of a device of LwM2M: its type is Integer, Float, Time, String, Boolean or Opaque',
+    description: 'write a resource of an LwM2M device; type: Integer, Float, Time, String, Boolean or Opaque',
     arguments: ['<client>', '<path>', '<type>', '<value>'],
     run: ({ client, operands: [clientid = '', path = '', type = '', value = ''] }) =>
       doneAs(client.write_lwm2m({ params: { clientid }, query: { path, type, value } }), `${path} will be written`),
@@ -127,7 +129,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
     name: 'gateways observe',
     description: 'observe a path of an LwM2M device, or stop observing it',
     arguments: ['<client>', '<path>'],
-    options: [{ flags: '--off', description: 'stop observing' }],
+    options: [{ flags: '--off', description: 'stop observing the path' }],
     run: ({ client, operands: [clientid = '', path = ''], options }) => {
       const enable = options.off !== true
       const text = `${path} will ${enable ? '' : 'not '}be observed`
@@ -136,7 +138,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
   },
   {
     name: 'gateways lookup',
-    description: 'the last answer of a device of LwM2M to a command such as read',
+    description: 'show the last response of an LwM2M device to a command such as read',
     arguments: ['<client>', '<path>', '<action>'],
     run: ({ client, operands: [clientid = '', path = '', action = ''] }) =>
       shown(client.lookup_lwm2m_answer({ params: { clientid }, query: { path, action } }), ({ data }) => ({

@@ -19,7 +19,7 @@ export const gatewayUserCommands: readonly CtlCommand[] = [
     name: 'gateways set-authentication',
     description: 'set or change the authentication of a gateway or of a listener',
     arguments: ['<of>'],
-    options: [{ flags: '--settings <json>', description: `its settings: ${example}` }],
+    options: [{ flags: '--settings <json>', description: `settings of the authentication as JSON: ${example}` }],
     run: async ({ client, operands: [of = ''], options: { settings } }): Promise<Outcome> => {
       const body = settingsIn(settings)
       if (body === undefined) return { usage: `--settings needs a JSON object such as ${example}` }
@@ -39,7 +39,7 @@ export const gatewayUserCommands: readonly CtlCommand[] = [
   },
   {
     name: 'gateways users',
-    description: 'users of a gateway or of a listener that has an authentication of its own',
+    description: 'list the users of a gateway or of a listener with its own authentication',
     arguments: ['<of>'],
     run: ({ client, operands: [of = ''] }) =>
       shown(

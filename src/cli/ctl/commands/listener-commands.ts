@@ -7,7 +7,7 @@ const columns = ['node', 'identifier', 'listen_on', 'current_conns', 'max_conns'
 export const listenerCommands: readonly CtlCommand[] = [
   {
     name: 'listeners list',
-    description: 'where clients come in, and how many are there',
+    description: 'list the listeners with their addresses and numbers of connections',
     run: ({ client }) =>
       shown(client.list_listeners(), ({ data }) => {
         const rows = data.flatMap(({ node, listeners }) => listeners.map((listener) => ({ node, ...listener })))

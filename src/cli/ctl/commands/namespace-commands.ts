@@ -5,7 +5,7 @@ import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
 export const namespaceCommands: readonly CtlCommand[] = [
   {
     name: 'namespaces list',
-    description: 'namespaces that were created, or that a listener or an account names',
+    description: 'list the namespaces that were created, or that a listener or an account names',
     run: ({ client }) =>
       shown(client.get_namespaces(), ({ data }) => ({
         rows: data.map(({ limits, ...row }) => ({ ...row, ...limits })),
@@ -13,7 +13,7 @@ export const namespaceCommands: readonly CtlCommand[] = [
   },
   {
     name: 'namespaces show',
-    description: 'what a namespace has, and what it may have',
+    description: 'show the use and the limits of a namespace',
     arguments: ['<name>'],
     run: ({ client, operands: [namespace = ''] }) =>
       shown(
@@ -29,9 +29,12 @@ export const namespaceCommands: readonly CtlCommand[] = [
       'change the limits of a namespace: a number, "infinity", or "default" for the value of the configuration',
     arguments: ['<name>'],
     options: [
-      { flags: '--max-clients <number>', description: 'clients connected at one time' },
-      { flags: '--max-retained-messages <number>', description: 'topics with a retained message' },
-      { flags: '--messages-rate <number>', description: 'messages a second of all its clients together' },
+      { flags: '--max-clients <number>', description: 'maximum number of connected clients' },
+      { flags: '--max-retained-messages <number>', description: 'maximum number of retained messages' },
+      {
+        flags: '--messages-rate <number>',
+        description: 'maximum messages per second of all clients of the namespace together',
+      },
     ],
     run: ({ client, operands: [namespace = ''], options }) => {
       const limits = {

@@ -7,15 +7,15 @@ import { fileErrorText } from '../../../telemetry/index.ts'
 export const publishCommands: readonly CtlCommand[] = [
   {
     name: 'publish',
-    description: 'publish a message; returns when it is stored',
+    description: 'publish a message; returns when the message is stored',
     arguments: ['<topic>'],
     options: [
-      { flags: '-m, --message <text>', description: 'what the message says' },
-      { flags: '--file <file>', description: 'the file that holds what the message says' },
-      { flags: '-q, --qos <level>', description: '0, 1 or 2 (default: 0)' },
+      { flags: '-m, --message <text>', description: 'payload of the message' },
+      { flags: '--file <file>', description: 'file with the payload of the message' },
+      { flags: '-q, --qos <level>', description: 'QoS of the message: 0, 1 or 2 (default: 0)' },
       { flags: '-r, --retain', description: 'retain the message' },
-      { flags: '--client <id>', description: 'publish as this client' },
-      { flags: '--receipt', description: 'show to which clients it went' },
+      { flags: '--client <id>', description: 'client ID of the publisher' },
+      { flags: '--receipt', description: 'show to how many sessions the message was sent, queued or dropped' },
     ],
     run: publish,
   },
@@ -23,7 +23,7 @@ export const publishCommands: readonly CtlCommand[] = [
     name: 'subscribe',
     description: 'subscribe a connected client to a topic filter',
     arguments: ['<client>', '<filter>'],
-    options: [{ flags: '-q, --qos <level>', description: '0, 1 or 2 (default: 0)' }],
+    options: [{ flags: '-q, --qos <level>', description: 'maximum QoS of the subscription: 0, 1 or 2 (default: 0)' }],
     run: ({ client, operands: [clientid = '', topic = ''], options }) => {
       const qos = qosOf(options['qos'])
       if (qos === undefined) return { usage: badQos }

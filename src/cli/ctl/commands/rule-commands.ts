@@ -4,12 +4,17 @@ import { allPages } from '../all-pages.ts'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, type Row, shown } from '../ctl-command.ts'
 
 const whose = [
-  { flags: '--client <id>', description: 'about this client id' },
+  { flags: '--client <id>', description: 'rules for this client ID' },
   { flags: '--user <name>', description: 'rules for this user name; with neither option: rules for all clients' },
 ]
 
 export const ruleCommands: readonly CtlCommand[] = [
-  { name: 'acl list', description: 'stored rules for all clients or for one', options: whose, run: listRules },
+  {
+    name: 'acl list',
+    description: 'list stored rules for all clients, a client ID or a user name',
+    options: whose,
+    run: listRules,
+  },
   {
     name: 'acl add',
     description: 'store a rule: allow or deny, pub, sub or pubsub, and a topic filter',
@@ -35,12 +40,12 @@ export const ruleCommands: readonly CtlCommand[] = [
   },
   {
     name: 'ban add',
-    description: 'ban a clientid, a username or a peerhost; connected clients are disconnected',
+    description: 'ban a clientid, a username or a peerhost (IP address); connected clients are disconnected',
     arguments: ['<as>', '<who>'],
     options: [
       { flags: '--seconds <number>', description: 'duration in seconds (default: 300)' },
-      { flags: '--for-ever', description: 'until it is deleted' },
-      { flags: '--reason <text>', description: 'why' },
+      { flags: '--for-ever', description: 'the ban does not end until it is deleted' },
+      { flags: '--reason <text>', description: 'reason of the ban, for administrators' },
     ],
     run: addBan,
   },

@@ -15,7 +15,7 @@ const contextOption = {
 export const ruleEngineCommands: readonly CtlCommand[] = [
   {
     name: 'rules list',
-    description: 'rules',
+    description: 'list rules',
     run: ({ client }) =>
       shown(client.get_rules(), ({ data }) => ({
         rows: data.map((rule) => ({
@@ -28,7 +28,7 @@ export const ruleEngineCommands: readonly CtlCommand[] = [
   },
   {
     name: 'rules show',
-    description: 'a rule with its counters',
+    description: 'show a rule with its counters',
     arguments: ['<id>'],
     run: async ({ client, operands: [id = ''] }) => {
       const rule = await client.get_rule({ params: { id } })
@@ -67,7 +67,7 @@ export const ruleEngineCommands: readonly CtlCommand[] = [
   },
   {
     name: 'rules explain',
-    description: 'why a rule runs or does not run for a message or event',
+    description: 'explain why a rule runs or does not run for a message or event',
     arguments: ['<id>'],
     options: [contextOption],
     run: ({ client, operands: [id = ''], options }) =>
@@ -84,7 +84,7 @@ export const ruleEngineCommands: readonly CtlCommand[] = [
   },
   {
     name: 'rules convert',
-    description: 'convert SQL of version 3 of EMQX',
+    description: 'convert an SQL statement of EMQX 3',
     arguments: ['<sql>'],
     run: ({ client, operands: [rawsql = ''] }) =>
       shown(client.convert_rule({ body: { rawsql } }), ({ rawsql: sql, warnings }) => ({
@@ -132,7 +132,7 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
   return [
     {
       name: `${kind} list`,
-      description: `${kind} of rules, and how they are`,
+      description: `list ${kind} with their status`,
       run: ({ client }) =>
         shown(kind === 'connectors' ? client.get_connectors() : client.get_actions(), (all) => ({
           rows: all.map((each) => ({ ...each, id: `${each.type}:${each.name}` })),
@@ -141,7 +141,7 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
     },
     {
       name: `${kind} show`,
-      description: `settings of a ${one}; secrets are masked`,
+      description: `show the settings of the ${one}; secrets are masked`,
       arguments: ['<id>'],
       run: ({ client, operands: [id = ''] }) => {
         const call = { params: { id } }
@@ -151,7 +151,7 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
     },
     {
       name: `${kind} create`,
-      description: `create a ${one}; its ID is type:name`,
+      description: `create the ${one} with this ID (type:name)`,
       arguments: ['<id>'],
       options: [settingsOption],
       run: ({ client, operands: [id = ''], options }) =>
@@ -164,7 +164,7 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
     },
     {
       name: `${kind} probe`,
-      description: `ask the service of a ${one} whether it is there; nothing is stored`,
+      description: `check whether the service of the ${one} can be reached; nothing is stored`,
       arguments: ['<type>'],
       options: [settingsOption],
       run: ({ client, operands: [type = ''], options }) =>
@@ -176,10 +176,10 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
     },
     {
       name: `${kind} delete`,
-      description: `delete a ${one} that nothing uses`,
+      description: `delete the ${one} if nothing uses it`,
       arguments: ['<id>'],
       ...(kind === 'actions' && {
-        options: [{ flags: '--force', description: 'discard the messages that wait for it' }],
+        options: [{ flags: '--force', description: 'also discard the messages that wait for the action' }],
       }),
       run: ({ client, operands: [id = ''], options }) => {
         const params = { id }
@@ -220,7 +220,7 @@ function actionCommands(): CtlCommand[] {
     },
     {
       name: 'actions dead-letters',
-      description: 'dead letters: messages that the service refused',
+      description: 'list the dead letters of an action: messages that the service refused',
       arguments: ['<id>'],
       run: ({ client, operands: [id = ''] }) =>
         shown(client.get_dead_letters({ params: { id } }), ({ data }) => ({
@@ -230,7 +230,7 @@ function actionCommands(): CtlCommand[] {
     },
     {
       name: 'actions retry-dead-letters',
-      description: 'send dead letters again',
+      description: 'send dead letters of an action to the service again',
       arguments: ['<id>'],
       options: [letter],
       run: (call) =>
@@ -241,7 +241,7 @@ function actionCommands(): CtlCommand[] {
     },
     {
       name: 'actions delete-dead-letters',
-      description: 'delete dead letters',
+      description: 'delete dead letters of an action',
       arguments: ['<id>'],
       options: [letter],
       run: (call) =>

@@ -5,19 +5,22 @@ import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../c
 import { fileErrorText } from '../../../telemetry/index.ts'
 
 const sourceArguments = ['<name>', '<type>', '<source>']
-const descriptionOption = { flags: '--description <text>', description: 'for administrators' }
+const descriptionOption = {
+  flags: '--description <text>',
+  description: 'description of the schema, for administrators',
+}
 const types = ['json', 'avro', 'protobuf'] as const
 
 /** Commands of the schema registry. */
 export const schemaCommands: readonly CtlCommand[] = [
   {
     name: 'schemas list',
-    description: 'schemas of the schema registry',
+    description: 'list the schemas of the schema registry',
     run: ({ client }) => shown(client.get_schemas(), (rows) => ({ rows, columns: ['name', 'type', 'description'] })),
   },
   {
     name: 'schemas show',
-    description: 'a schema with its source',
+    description: 'show a schema with its source',
     arguments: ['<name>'],
     run: ({ client, operands: [name = ''] }) =>
       shown(client.get_schema({ params: { name } }), (schema) => ({ text: schema.source, document: schema })),

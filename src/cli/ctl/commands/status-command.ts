@@ -12,7 +12,7 @@ const noNode = { security_profile: '', shards: 0, memory_used: 0, memory_limit: 
 export const statusCommands: readonly CtlCommand[] = [
   {
     name: 'status',
-    description: 'what the broker is, how it does, and what is wrong; takes half a second',
+    description: 'show version, health and problems of the broker; takes half a second',
     run: status,
   },
 ]

@@ -15,10 +15,16 @@ export const tokenCommands: readonly CtlCommand[] = [
     isLocal: true,
     options: [
       { flags: '--key <file>', description: 'private key in PEM: RSA, P-256 or Ed25519' },
-      { flags: '--subject <name>', description: 'who the token is about (default: ctl)' },
-      { flags: '--issuer <name>', description: 'who made it, where the broker looks at that' },
-      { flags: '--role <role>', description: 'administrator, viewer or publisher; of a namespace ns:<name>::viewer' },
-      { flags: '--valid-for <span>', description: 'such as 90s, 10m, 12h or 7d (default: 1h)' },
+      { flags: '--subject <name>', description: 'subject of the token (default: ctl)' },
+      { flags: '--issuer <name>', description: 'issuer of the token, if the broker checks the issuer' },
+      {
+        flags: '--role <role>',
+        description: 'role in the token: administrator, viewer or publisher; limited to a namespace: ns:<name>::viewer',
+      },
+      {
+        flags: '--valid-for <span>',
+        description: 'time until the token expires, such as 90s, 10m, 12h or 7d (default: 1h)',
+      },
     ],
     run: mintToken,
   },

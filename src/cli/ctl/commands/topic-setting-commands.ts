@@ -5,19 +5,19 @@ import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
 export const topicSettingCommands: readonly CtlCommand[] = [
   {
     name: 'rewrite list',
-    description: 'topic rewrite rules',
+    description: 'list the rules that rewrite topics',
     run: ({ client }) =>
       shown(client.get_topic_rewrite(), (rows) => ({ rows, columns: ['action', 'source_topic', 're', 'dest_topic'] })),
   },
   {
     name: 'auto-subscribe list',
-    description: 'subscriptions that clients get when they connect',
+    description: 'list the subscriptions that the broker adds to each client that connects',
     run: ({ client }) =>
       shown(client.get_auto_subscribe(), (rows) => ({ rows, columns: ['topic', 'qos', 'rh', 'rap', 'nl'] })),
   },
   {
     name: 'topic-metrics list',
-    description: 'counted topics and their messages',
+    description: 'list the counted topics with their numbers of messages',
     run: ({ client }) =>
       shown(client.get_topic_metrics(), (all) => ({
         rows: all.map(({ topic, metrics }) => ({

@@ -5,32 +5,32 @@ import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../c
 export const traceCommands: readonly CtlCommand[] = [
   {
     name: 'trace list',
-    description: 'traces that run, and those whose files are still there',
+    description: 'list running traces, and ended traces whose files exist',
     run: ({ client }) => shown(client.list_traces(), ({ data }) => ({ rows: data })),
   },
   {
     name: 'trace start',
     description: 'start a trace: write the events of a clientid, a topic or an ip_address to a file',
     arguments: ['<name>', '<type>', '<value>'],
-    options: [{ flags: '--seconds <number>', description: 'until it ends (default: 600)' }],
+    options: [{ flags: '--seconds <number>', description: 'duration of the trace in seconds (default: 600)' }],
     run: startTrace,
   },
   {
     name: 'trace stop',
-    description: 'end a trace; its file stays',
+    description: 'stop a trace; its file stays',
     arguments: ['<name>'],
     run: ({ client, operands: [name = ''] }) => doneAs(client.stop_trace({ params: { name } }), `${name} has ended`),
   },
   {
     name: 'trace show',
-    description: 'what a trace has written so far',
+    description: 'show the lines that a trace has written',
     arguments: ['<name>'],
     run: ({ client, operands: [name = ''] }) =>
       shown(client.download_trace({ params: { name } }), (text) => ({ text: text === '' ? 'nothing yet' : text })),
   },
   {
     name: 'trace del',
-    description: 'end a trace and delete its file',
+    description: 'stop a trace and delete its file',
     arguments: ['<name>'],
     run: ({ client, operands: [name = ''] }) => doneAs(client.delete_trace({ params: { name } }), `${name} is deleted`),
   },
