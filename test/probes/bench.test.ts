@@ -1,14 +1,13 @@
 // `godwit bench` against a broker over TCP.
 
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { LatencyHistogram } from '../../src/probes/latency-histogram.ts'
 import { type CommandRun, runHere } from '../cli/run-here.ts'
 import { shared, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 import { Authority } from '../transports/certificates.ts'
 
 test('percentiles are within 3 % of what was measured', () => {
@@ -81,10 +80,7 @@ test('why a broker cannot be reached is a sentence with the remedy', async (t) =
     set: [`listeners.ssl.plant={ bind = "127.0.0.1:0", ${files} }`, 'auth.allow_anonymous=false', 'node.shards=1'],
   })
   const [, tlsPort = ''] = await broker.process.until(/listening +mqtts:\/\/127\.0\.0\.1:(\d+)\s/)
-  const closed = createServer().listen(0, '127.0.0.1')
-  await once(closed, 'listening')
-  const { port: unused } = closed.address() as AddressInfo
-  closed.close()
+  const unused = await reservePort(t)
   const cases = [
     [`mqtts://localhost:${tlsPort}`, [], /no trusted authority: name its authority in --ca FILE$/],
     [`mqtts://127.0.0.1:${broker.port}`, [], /does not speak TLS on this port|the connection was reset/],

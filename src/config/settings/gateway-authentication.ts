@@ -7,6 +7,16 @@ import { boolean, choice, integer, optional, text } from '../schema/setting-type
 
 const maybeText = optional(text(), 'none')
 
+const hashAlgorithm = section('built_in_database: how new passwords are kept.', {
+  name: setting(choice(['sha256', 'sha512', 'sha', 'md5', 'plain']), 'sha256', {
+    description: 'Hash algorithm of stored passwords.',
+  }),
+  salt_position: setting(choice(['prefix', 'suffix', 'disable']), 'prefix', {
+    description:
+      'Whether the salt is put before or after the password when it is hashed. disable is possible only with plain.',
+  }),
+})
+
 /** `scope`: what asks its clients by it, and `otherwise`: what asks them where it is not there. */
 export function authenticationOf(scope: string, otherwise: string) {
   return section(`How clients of ${scope} are authenticated. Without it ${otherwise} counts.`, {
@@ -23,15 +33,7 @@ export function authenticationOf(scope: string, otherwise: string) {
     user_id_type: setting(choice(['username', 'clientid']), 'username', {
       description: 'built_in_database: whether users are identified by the user name or by the client ID.',
     }),
-    password_hash_algorithm: section('built_in_database: how new passwords are kept.', {
-      name: setting(choice(['sha256', 'sha512', 'sha', 'md5', 'plain']), 'sha256', {
-        description: 'Hash algorithm of stored passwords.',
-      }),
-      salt_position: setting(choice(['prefix', 'suffix', 'disable']), 'prefix', {
-        description:
-          'Whether the salt is put before or after the password when it is hashed. disable is possible only with plain.',
-      }),
-    }),
+    password_hash_algorithm: hashAlgorithm,
     method: setting(choice(['post', 'get']), 'post', { description: 'http: HTTP method of the requests.' }),
     url: setting(maybeText, undefined, {
       description: 'http: URL of the service. Status 200 accepts the client, 4xx refuses it.',
