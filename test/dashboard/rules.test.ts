@@ -164,7 +164,7 @@ test('connectors and actions are edited in fields of their settings; a secret th
   assert.equal(await field.inputValue(), '')
   await dialog.getByLabel('connect_timeout', { exact: true }).fill('soon')
   await dialog.getByRole('button', { name: 'Save' }).click()
-  await dialog.getByRole('alert').getByText('See the marked fields.').waitFor()
+  await dialog.getByRole('alert').getByText('Correct the marked fields.').waitFor()
   await dialog.getByText(/connectors\.redis\.cache\.connect_timeout/).waitFor()
   assert.equal(await dialog.getByLabel('connect_timeout', { exact: true }).getAttribute('aria-invalid'), 'true')
   await dialog.getByRole('button', { name: 'As JSON' }).click()

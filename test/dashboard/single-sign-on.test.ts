@@ -151,7 +151,7 @@ test('an answer that another tab or person asked for does not log in (login CSRF
   const { state } = begun.json.data
   const { page } = await openPage(t, broker)
   await page.goto(`${broker.url}/dashboard/?code=of-an-attacker&state=${state}`)
-  await page.getByRole('alert').getByText('This sign-in did not begin in this tab: begin again.').waitFor()
+  await page.getByRole('alert').getByText('This sign-in did not start in this tab. Start the sign-in again.').waitFor()
   assert.equal(page.url(), `${broker.url}/dashboard/`)
 
   await page.getByRole('button', { name: 'Single sign-on', exact: true }).click()
