@@ -158,12 +158,12 @@ export class ConfigManager {
   replaceText(text: string, author: ConfigAuthor): Promise<ConfigOutcome> {
     return this.#inTurn(async () => {
       const act: Act = { name: 'config_update', author, origin: 'api', writesFile: true }
-      // An accepted text becomes the file, so that its positions are those of the file.
-      const layers = this.#layersOf(text, false, this.#options.dependencies.file)
+      // An accepted text becomes the file, so that its positions are those of the file. A refused one is only in the request.
+      const { file } = this.#options.dependencies
+      const layers = this.#layersOf(text, false, file)
       const outcome = 'isDone' in layers ? layers : await this.#carryOut(layers, act)
       if (outcome.isDone || outcome.why === 'not-written') return outcome
-      const refused = this.previewText(text)
-      return 'isDone' in refused ? refused : outcome
+      return { ...outcome, message: outcome.message.replaceAll(`${file}:`, `${requestName}:`) }
     })
   }
 
