@@ -63,7 +63,8 @@ export type Outcome =
   | { readonly text: string; readonly document?: unknown }
   /** A sentence that the command is done. */
   | { readonly done: string }
-  | { readonly failure: Failure }
+  /** `hasLines`: each line of the message is one error, of a text that the user wrote. */
+  | { readonly failure: Failure; readonly hasLines?: boolean }
   /** A sentence: the command was used wrongly. */
   | { readonly usage: string }
   /** A sentence: the command failed on this side, not at the broker. */

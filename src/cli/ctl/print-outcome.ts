@@ -12,7 +12,8 @@ export function printOutcome(outcome: Outcome, terminal: Terminal, asJson: boole
   if ('problem' in outcome) return terminal.fail(outcome.problem)
   if ('failure' in outcome) {
     const { kind, code, message } = outcome.failure
-    return terminal.fail(kind === 'refused' ? `${visible(message)} (code ${code})` : visible(message))
+    const text = kind === 'refused' ? `${message} (code ${code})` : message
+    return terminal.fail(...(outcome.hasLines === true ? text.split('\n') : [text]).map(visible))
   }
   terminal.say(asJson ? `${JSON.stringify(documentOf(outcome))}\n` : linesOf(outcome, terminal))
   return 'rows' in outcome && outcome.hasFailed === true ? exitCodes.failed : exitCodes.done

@@ -62,6 +62,12 @@ test('a name that a client chose cannot move the cursor, nor start a line', () =
   assert.deepEqual(printed({ failure }), { text: '', errors: 'godwit: x\\u000ay (code 112)\n', code: 1 })
 })
 
+test('the errors of a configuration are lines', () => {
+  const failure = { kind: 'refused', code: 108, status: 400, message: 'a: x\nb: \u001b' } as const
+  const { errors } = printed({ failure, hasLines: true })
+  assert.equal(errors, 'godwit: a: x\ngodwit: b: \\u001b (code 108)\n')
+})
+
 test('used wrongly is 2, failed is 1, done is 0', () => {
   assert.equal(printed({ usage: 'no' }).code, 2)
   assert.equal(printed({ problem: 'no' }).code, 1)

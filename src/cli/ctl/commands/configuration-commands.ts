@@ -104,7 +104,7 @@ async function updateConfiguration(
     return { problem: `${file}: ${fileErrorText(error)}` }
   }
   const preview = placed(await client.update_config({ body: text, query: { merge, dry_run: true } }), file)
-  if ('failure' in preview) return preview
+  if ('failure' in preview) return { ...preview, hasLines: true }
   const isSame = preview.reply.data.changed.length + preview.reply.data.needs_restart.length === 0
   if (options['dryRun'] === true || isSame) return showPreview(preview.reply)
   if (options['yes'] !== true) {
@@ -115,13 +115,13 @@ async function updateConfiguration(
     if (!isWanted) return { problem: 'nothing has been changed' }
   }
   const result = placed(await client.update_config({ body: text, query: { merge } }), file)
-  return 'failure' in result ? result : showChange(result.reply)
+  return 'failure' in result ? { ...result, hasLines: true } : showChange(result.reply)
 }
 
 async function changeSettings(client: ApiClient, text: string, options: CtlCall['options']): Promise<Outcome> {
   const isDry = options['dryRun'] === true
   const result = placed(await client.update_config({ body: text, query: { merge: true, dry_run: isDry } }))
-  if ('failure' in result) return result
+  if ('failure' in result) return { ...result, hasLines: true }
   return isDry ? showPreview(result.reply) : showChange(result.reply)
 }
 
