@@ -28,6 +28,7 @@ export async function conformanceCommand(words: ConformanceArguments, terminal: 
     const results = await runConformance({ target, versions, answerMs }, (result) => {
       if (json !== true) terminal.say(lineOf(result))
     })
+    if ('problem' in results) return terminal.fail(`${words.url}: ${results.problem}`)
     const broken = results.filter(({ isKept }) => !isKept).length
     terminal.say(
       json === true

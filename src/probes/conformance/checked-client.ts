@@ -30,16 +30,17 @@ const nameOfType = new Map<number, string>(
 
 export class CheckedClient {
   readonly version: ProbeVersion
-  /** Shown in each CONNECT. */
-  login: Pick<ProbeTarget, 'username' | 'password'> = { username: undefined, password: undefined }
+  /** In each CONNECT. */
+  readonly #login: Pick<ProbeTarget, 'username' | 'password'>
   readonly #client: ProbeClient
   readonly #answerMs: number
   readonly #frames: Frame[] = []
   #isClosed = false
   #wake: () => void = () => {}
 
-  private constructor(client: ProbeClient, { version, answerMs }: CheckedOptions) {
+  private constructor(client: ProbeClient, { version, answerMs, target }: CheckedOptions) {
     this.version = version
+    this.#login = { username: target.username, password: target.password }
     this.#client = client
     this.#answerMs = answerMs
     client.onFrame = (frame) => {
@@ -62,7 +63,7 @@ export class CheckedClient {
 
   /** Sends CONNECT and gives the body of CONNACK. */
   async connect(fields: Omit<ConnectFields, 'version'>): Promise<Buffer> {
-    this.send(connectFrame({ version: this.version, ...this.login, ...fields }))
+    this.send(connectFrame({ version: this.version, ...this.#login, ...fields }))
     return (await this.expect(packetTypes.connack)).body
   }
 

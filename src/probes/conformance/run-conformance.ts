@@ -4,7 +4,7 @@ import { reasonText } from '../../protocol/index.ts'
 import { connectionErrorText } from '../../telemetry/index.ts'
 import { type ProbeTarget, trustOption } from '../probe-client.ts'
 import type { ProbeVersion } from '../wire.ts'
-import { CheckedClient, Violation } from './checked-client.ts'
+import { CheckedClient, type CheckedOptions, Violation } from './checked-client.ts'
 import { type CheckContext, persistent, retain, retainedTopic, statements } from './statements.ts'
 
 export interface ConformanceOptions {
@@ -24,16 +24,20 @@ export interface ConformanceResult {
   readonly seen: string | undefined
 }
 
-/** Rejects with the error of the system where the broker cannot be reached at all. */
+/**
+ * Returns a problem if the broker refuses the client: then no statement can be checked. Rejects with the error of the system
+ * if the broker cannot be reached at all.
+ */
 export async function runConformance(
   { target, versions, answerMs }: ConformanceOptions,
   onResult: (result: ConformanceResult) => void,
-): Promise<readonly ConformanceResult[]> {
+): Promise<readonly ConformanceResult[] | { readonly problem: string }> {
   const run = `check-${process.pid}-${Date.now().toString(36)}`
   const results: ConformanceResult[] = []
   let number = 0
   for (const version of versions) {
-    ;(await CheckedClient.open({ target, version, answerMs })).destroy()
+    const problem = await refusalOf(`${run}-0`, { target, version, answerMs })
+    if (problem !== undefined) return { problem }
     for (const { v311, v5, says, check } of statements) {
       const clause = version === 5 ? v5 : v311
       if (clause === undefined) continue
@@ -51,17 +55,31 @@ export async function runConformance(
   return results
 }
 
+/** Undefined also if the broker does not send CONNACK, which the report says. */
+async function refusalOf(clientId: string, options: CheckedOptions): Promise<string | undefined> {
+  const client = await CheckedClient.open(options)
+  try {
+    const code = (await client.connect({ clientId }))[1] ?? 0
+    if (code !== 0) return `the broker refused the client: ${reasonText(code, options.version)}`
+    client.disconnect()
+    return undefined
+  } catch (error) {
+    if (error instanceof Violation) return undefined
+    throw error
+  } finally {
+    client.destroy()
+  }
+}
+
 function contextFor(
   name: string,
-  options: Parameters<typeof CheckedClient.open>[0],
+  options: CheckedOptions,
   opened: CheckedClient[],
 ): CheckContext & { readonly hasSession: boolean } {
-  const { username, password } = options.target
   let hasSession = false
   const open = async (): Promise<CheckedClient> => {
     const client = await CheckedClient.open(options)
     opened.push(client)
-    client.login = { username, password }
     return client
   }
   const connected = async (clientId: string, isPersistent = false): Promise<CheckedClient> => {
