@@ -13,12 +13,7 @@ const client = Type.Record(Type.String(), Type.Unknown(), {
 const ofClient = Type.Object({ name: Type.String(), clientid: Type.String() })
 const ofDevice = Type.Object({ clientid: Type.String() })
 
-const subscription = Type.Object({
-  topic: Type.String(),
-  qos: Type.Integer({ minimum: 0, maximum: 2 }),
-  nl: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 1, description: 'No Local: 1: the client does not receive its own messages.' }),
-  ),
+const retainOptions = {
   rap: Type.Optional(
     Type.Integer({ minimum: 0, maximum: 1, description: 'Retain As Published: 1: messages keep their RETAIN flag.' }),
   ),
@@ -29,6 +24,15 @@ const subscription = Type.Object({
       description: 'Retain Handling: when retained messages are sent, as in MQTT 5.0.',
     }),
   ),
+}
+
+const subscription = Type.Object({
+  topic: Type.String(),
+  qos: Type.Integer({ minimum: 0, maximum: 2 }),
+  nl: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 1, description: 'No Local: 1: the client does not receive its own messages.' }),
+  ),
+  ...retainOptions,
 })
 const newSubscription = Type.Object({
   topic: Type.String(),
@@ -42,16 +46,7 @@ const newSubscription = Type.Object({
       description: 'No Local: 1: the client does not receive its own messages. Default: 0.',
     }),
   ),
-  rap: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 1, description: 'Retain As Published: 1: messages keep their RETAIN flag.' }),
-  ),
-  rh: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: 2,
-      description: 'Retain Handling: when retained messages are sent, as in MQTT 5.0.',
-    }),
-  ),
+  ...retainOptions,
 })
 
 const coapRequest = Type.Object({
