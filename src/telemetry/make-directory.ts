@@ -22,12 +22,12 @@ export async function makeDirectory(path: string, mode = ownerOnly): Promise<voi
 }
 
 /** As `makeDirectory`, for threads that only wait for the disk. */
-export function makeDirectorySync(path: string, mode = ownerOnly): void {
+export function makeDirectorySync(path: string): void {
   if (isDirectorySync(path)) return
   const parent = dirname(path)
-  if (parent !== path) makeDirectorySync(parent, mode)
+  if (parent !== path) makeDirectorySync(parent)
   try {
-    mkdirSync(path, { mode })
+    mkdirSync(path, { mode: ownerOnly })
   } catch (error) {
     if (codeOf(error) !== 'EEXIST' || !isDirectorySync(path)) throw error
   }

@@ -54,8 +54,8 @@ import {
 import { applyEverywhere, type ConfigConsumer, type Problem } from './config-consumers.ts'
 import { keptLocal, localFaults } from './local-settings.ts'
 import { isPinned, maskedKeys, maskedPaths, pinnedPaths, settingsIn, storedAt } from './setting-paths.ts'
+import { layersOver } from './layers-over.ts'
 import { overruledSettings } from './overruled-settings.ts'
-import { reloadedLayers } from './reloaded-layers.ts'
 import { readSentText } from './sent-text.ts'
 import { commitAll, discardAll, type StagedFile, stageFile } from './staged-file.ts'
 
@@ -304,7 +304,7 @@ export class ConfigManager {
       const read = readDocument(dependencies, { text: source.text, file, origin: 'file', paths })
       if ('faults' in read) return refuseFaults('not-hocon', read.faults)
       const { document } = read
-      const { layers, warnings: gone } = reloadedLayers(document, this.#layers, dependencies.overrides)
+      const { layers, warnings: gone } = layersOver(document, this.#layers, dependencies.overrides)
       const outcome = await this.#carryOut(layers, act)
       if (!outcome.isDone) return outcome
       const overruled = overruledSettings(dependencies, layers, this.#wanted)

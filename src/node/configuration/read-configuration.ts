@@ -21,9 +21,8 @@ import {
   nothingChanged,
   readDocument,
 } from './config-layers.ts'
+import { layersOver } from './layers-over.ts'
 import { overruledSettings } from './overruled-settings.ts'
-import { withoutGone } from './removed-sections.ts'
-import { withoutLocal } from './local-settings.ts'
 
 export interface ConfigurationRequest {
   /** Of `--config`. */
@@ -80,21 +79,13 @@ export function readConfiguration(request: ConfigurationRequest): ConfigurationR
   }
   const changes = existsSync(changesFile) ? readFileIf(changesFile, request, paths) : { document: undefined }
   if (!('document' in changes)) return changes
-  const changed = withoutLocal(changes.document?.values ?? nothingChanged, second.document?.values)
-  const kept = withoutGone(changed, {
-    written: second.document?.values ?? nothingChanged,
-    overrides: request.overrides,
-  })
-  const layers: ConfigLayers = {
-    document: second.document,
-    changes: kept.changes,
-    untilRestart: nothingChanged,
-  }
+  const stored = { changes: changes.document?.values ?? nothingChanged, untilRestart: nothingChanged }
+  const { layers, warnings: gone } = layersOver(second.document, stored, request.overrides)
   const loaded = loadLayers(dependencies, layers, { origin: 'file', paths })
   if ('faults' in loaded) return loaded
   const { config } = loaded
   const overruled = overruledSettings(dependencies, layers, config)
-  const warnings = [...loaded.warnings, ...kept.warnings, ...overruled, ...warnOfNewer(shipped, file)]
+  const warnings = [...loaded.warnings, ...gone, ...overruled, ...warnOfNewer(shipped, file)]
   const dataDir = request.dataDirectory ?? config.node.dataDir
   return { config: { ...config, node: { ...config.node, dataDir } }, warnings, file, dependencies, layers, paths }
 }
