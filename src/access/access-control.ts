@@ -17,7 +17,7 @@ import type { Log } from '../telemetry/index.ts'
 import type { AccessSettings, AuthenticatorName } from './access-settings.ts'
 import type { Attempt, Authenticator, UnknownClient, Accepted } from './authenticators/authenticator.ts'
 import { AuthenticationChain, type ChainLink, type ChainResult } from './authenticators/chain.ts'
-import { type OwnAuthentication, OwnChains } from './authenticators/own-chains.ts'
+import { type ListenerAuthentication, ListenerChains } from './authenticators/listener-chains.ts'
 import { PasswordAuthenticator } from './authenticators/password.ts'
 import { CertificateAuthenticator, PskAuthenticator } from './authenticators/transport.ts'
 import type { BanSubject } from './bans/ban-list.ts'
@@ -63,7 +63,7 @@ export class AccessControl {
   readonly #dependencies: AccessDependencies
   readonly #credentials = new CredentialTable()
   readonly #gatewayUsers = new GatewayUsers()
-  readonly #ownChains = new OwnChains(this.#gatewayUsers)
+  readonly #listenerChains = new ListenerChains(this.#gatewayUsers)
   readonly #scram = new ScramAuthenticator()
   readonly #preSharedKeys = new Map<string, Uint8Array>()
   readonly #bans: Bans
@@ -117,8 +117,8 @@ export class AccessControl {
 
   /** Returns the chain of the listener, of its gateway, or of the broker. */
   #chainOf({ connection: { listener } }: Attempt): AuthenticationChain {
-    const own = listener.authentication as OwnAuthentication | undefined
-    return own === undefined ? this.#chain : this.#ownChains.of(own)
+    const own = listener.authentication as ListenerAuthentication | undefined
+    return own === undefined ? this.#chain : this.#listenerChains.of(own)
   }
 
   /** Returns the credentials of the client; undefined if these cannot be guessed, such as a signed token. */
@@ -221,7 +221,7 @@ export class AccessControl {
   /** No further requests are made. */
   close(): void {
     this.#http?.close()
-    this.#ownChains.close()
+    this.#listenerChains.close()
   }
 
   #recordResponse({ identity, action, topic }: AuthorizationRequest, decision: HttpDecision): void {

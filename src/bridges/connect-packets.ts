@@ -17,7 +17,7 @@ import type { LocalBroker } from './bridge-dependencies.ts'
 const neverExpires = 0xffffffff
 const maxReceiveMaximum = 65_535
 /** Maximum in-flight messages, whatever a setting or the remote broker allows. */
-const maxInFlight = 1_024
+const defaultInFlightV5 = 1_024
 /**
  * Before 5.0 the limit of the remote broker is unknown. mosquitto acknowledges further QoS 2 messages and drops them.
  */
@@ -70,10 +70,10 @@ export function connectRemote(
 }
 
 function propertiesOf(settings: BridgeSettings, { limits, receiveMaximum }: LocalBroker): ConnectPacket['properties'] {
-  const { maximumPacketBytes = Infinity, topicAliasMaximum, sessionExpirySeconds, maxUnanswered } = settings
+  const { maximumPacketBytes = Infinity, topicAliasMaximum, sessionExpirySeconds, maxUnacknowledged } = settings
   return {
     sessionExpiryIntervalSeconds: sessionExpirySeconds,
-    receiveMaximum: Math.min(settings.receiveMaximum, receiveMaximum, maxUnanswered ?? Infinity),
+    receiveMaximum: Math.min(settings.receiveMaximum, receiveMaximum, maxUnacknowledged ?? Infinity),
     maximumPacketSizeBytes: Math.min(maximumPacketBytes, limits.maxPacketBytes),
     ...(topicAliasMaximum > 0 ? { topicAliasMaximum } : {}),
     ...(settings.requestProblemInformation ? {} : { requestProblemInformation: false }),
@@ -85,7 +85,7 @@ function propertiesOf(settings: BridgeSettings, { limits, receiveMaximum }: Loca
 
 /** Default for in-flight messages to the remote broker. */
 export function defaultInFlightOf(version: ProtocolVersion): number {
-  return version === 5 ? maxInFlight : defaultInflight
+  return version === 5 ? defaultInFlightV5 : defaultInflight
 }
 
 export function lowerQoS(one: QoS, other: QoS): QoS {
@@ -94,9 +94,9 @@ export function lowerQoS(one: QoS, other: QoS): QoS {
 
 export function limitsOf(
   { properties }: ConnackPacket,
-  { version, mostUnacknowledged, maxQoS }: Pick<BridgeSettings, 'version' | 'mostUnacknowledged' | 'maxQoS'>,
+  { version, maxInFlight, maxQoS }: Pick<BridgeSettings, 'version' | 'maxInFlight' | 'maxQoS'>,
 ): RemoteLimits {
-  const wanted = mostUnacknowledged ?? defaultInFlightOf(version)
+  const wanted = maxInFlight ?? defaultInFlightOf(version)
   return {
     receiveMaximum: Math.min(properties?.receiveMaximum ?? maxReceiveMaximum, wanted),
     maximumPacketBytes: properties?.maximumPacketSizeBytes ?? Infinity,

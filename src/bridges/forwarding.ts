@@ -80,7 +80,7 @@ export class Forwarding {
   /** By the same: 1 if it was sent on an earlier connection with QoS 2, possibly by removed rules. */
   readonly #isRepeat = new Uint8Array(idStep)
   /** Parts without PUBACK or PUBREC. */
-  readonly #unanswered = new Uint8Array(idStep)
+  readonly #unacknowledged = new Uint8Array(idStep)
   /** Parts without PUBCOMP. */
   readonly #unreleased = new Uint8Array(idStep)
   readonly #owed = new Uint8Array(allIds)
@@ -117,7 +117,7 @@ export class Forwarding {
       this.#qos[packetId] = qos
       this.#isRepeat[packetId] = packet.dup && qos === 2 ? 1 : 0
       // One more than the number of parts, so that none is the last before all were sent.
-      this.#unanswered[packetId] = 1
+      this.#unacknowledged[packetId] = 1
     }
     const dependencies = this.rules.partsFor(topic)
     if (packet.properties !== undefined && !mark.canForward(packet.properties)) counters.dropped.loop++
@@ -191,7 +191,7 @@ export class Forwarding {
     fields.payloadStart = packet.payloadStart
     fields.payloadEnd = packet.frameEnd
     if (fields.qos === 0) return void this.#write(fields)
-    this.#unanswered[packet.packetId]++
+    this.#unacknowledged[packet.packetId]++
     if (this.#held.length === 0 && this.#canSend(fields.packetId)) this.#sendOwed(fields)
     else this.#held.push({ fields: keptFields(fields) })
   }
@@ -239,7 +239,7 @@ export class Forwarding {
   /** The part has its first acknowledgement, or needs none. */
   #completePart(packetId: PacketId): void {
     const local = packetId % idStep
-    if (--this.#unanswered[local] === 0) this.#acknowledgeFirst(local)
+    if (--this.#unacknowledged[local] === 0) this.#acknowledgeFirst(local)
   }
 
   #handleLastAck(packetId: PacketId): void {

@@ -170,7 +170,7 @@ export class MessageTransfer {
 
   /** Whether another message may be received. */
   get #canReceive(): boolean {
-    return this.#receiving.unanswered < (this.#dependencies.settings.maxUnanswered ?? Infinity)
+    return this.#receiving.unacknowledged < (this.#dependencies.settings.maxUnacknowledged ?? Infinity)
   }
 
   /** More than a thousand acknowledgements between two pings are unexpected, whether required or not. */

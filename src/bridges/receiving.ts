@@ -43,7 +43,7 @@ export class Receiving {
   readonly #old: Set<PacketId>
   readonly #aliases: (Topic | undefined)[] = []
   #owed = 0
-  #unanswered = 0
+  #unacknowledged = 0
 
   constructor(dependencies: ReceivingDependencies, rules: TopicRules, old: Iterable<PacketId>) {
     this.#dependencies = dependencies
@@ -57,8 +57,8 @@ export class Receiving {
   }
 
   /** Number of messages without PUBACK or PUBREC of the core. */
-  get unanswered(): number {
-    return this.#unanswered
+  get unacknowledged(): number {
+    return this.#unacknowledged
   }
 
   /** The remote broker lost the session: its incomplete messages are dropped. */
@@ -117,7 +117,7 @@ export class Receiving {
     const isRefused = reasonCode >= firstError
     if (isRefused) counters.dropped['refused-here']++
     const awaited = this.#awaited[packetId]
-    if (awaited === awaits.puback || awaited === awaits.pubrec) this.#unanswered--
+    if (awaited === awaits.puback || awaited === awaits.pubrec) this.#unacknowledged--
     if (type === 'puback') {
       if (awaited === awaits.puback) this.#complete(packetId, awaits.nothing)
       return remote.acknowledge('puback', packetId)
@@ -150,7 +150,7 @@ export class Receiving {
     if (qos === 2 && this.#old.delete(packetId) && !dup) this.#releaseLocal(packetId)
     const isNew = this.#awaited[packetId] === awaits.nothing
     if (isNew) this.#owed++
-    if (isNew) this.#unanswered++
+    if (isNew) this.#unacknowledged++
     if (isNew || qos === 1) this.#awaited[packetId] = qos === 1 ? awaits.puback : awaits.pubrec
   }
 

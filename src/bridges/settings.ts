@@ -52,9 +52,9 @@ export interface BridgeSettings {
   /** QoS 0 messages are queued for the remote broker like others. */
   readonly retriesQoS0: boolean
   /** Maximum in-flight messages to the remote broker; undefined: see `defaultInFlightOf`. */
-  readonly mostUnacknowledged: number | undefined
+  readonly maxInFlight: number | undefined
   /** Maximum unacknowledged messages of the remote broker; undefined: as for clients. */
-  readonly maxUnanswered: number | undefined
+  readonly maxUnacknowledged: number | undefined
   readonly spool: SpoolLimits
   /** Subscriptions of clients are made at the remote broker as well. */
   readonly isTransparent: boolean
@@ -146,8 +146,8 @@ export function bridgeSettings(
       subscriptions,
       ...(isOfAws ? atAws : atOtherBrokers),
       retriesQoS0: config.retry_qos_0,
-      mostUnacknowledged: config.max_send_queue_len,
-      maxUnanswered: config.max_recv_queue_len,
+      maxInFlight: config.max_send_queue_len,
+      maxUnacknowledged: config.max_recv_queue_len,
       spool: spoolOf(config, facts),
       isTransparent: config.transparent,
       ackTimeout: ackTimeoutOf(config),

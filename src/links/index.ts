@@ -1,6 +1,6 @@
 // Entry point of the module links: messages between two shards of a node, and connections that they relay.
 
-export { Link, type LinkOwner } from './link.ts'
+export { Link, type LinkDependencies } from './link.ts'
 export type { LinkPort } from './link-port.ts'
 export { linkPortOver } from './message-port.ts'
 export type { RelayedStream, RelayOrigin } from './relayed-stream.ts'

@@ -1,7 +1,7 @@
 // A link: all messages between two shards, in order. Messages of one turn are collected in a link buffer, which is sent at
 // the end of the turn. Received records are handled one by one, so that the shard can stop in between.
 //
-//   send, relay --> PublishWriter --(end of the turn)--> port ~~> port --> inbox --takeNext--> owner
+//   send, relay --> PublishWriter --(end of the turn)--> port ~~> port --> inbox --takeNext--> shard
 //                        <-------------------- credit n ----------------------'
 //
 // Nothing is refused or lost while both ends live. If the peer has more than `congestedFromBytes` of unhandled data, the link
@@ -36,7 +36,7 @@ const creditFromBytes = congestedFromBytes / 8
 const uint32Bytes = 4
 const idBytes = 4
 
-export interface LinkOwner {
+export interface LinkDependencies {
   readonly topics: TopicTable
   notePeerMessage(link: Link, message: PeerMessage): void
   /** A plain message (`PeerSender.sendPlain`), in either encoding. */
@@ -58,7 +58,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   readonly peer: PeerNumber
   isCongested = false
   readonly #port: LinkPort
-  readonly #owner: LinkOwner
+  readonly #dependencies: LinkDependencies
   readonly #writer: LinkBufferWriter
   readonly #publishWriter: PublishWriter
   readonly #reader = new LinkBufferReader()
@@ -82,20 +82,20 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   /** Sessions of this shard whose sockets the peer has, by a number of the peer. */
   readonly #streams = new Map<number, RelayedStream>()
 
-  constructor(peer: PeerNumber, port: LinkPort, owner: LinkOwner) {
+  constructor(peer: PeerNumber, port: LinkPort, dependencies: LinkDependencies) {
     this.peer = peer
     this.#port = port
-    this.#owner = owner
+    this.#dependencies = dependencies
     this.#writer = new LinkBufferWriter((post) => port.send(post))
     this.#publishWriter = new PublishWriter(this.#writer)
-    this.#publishReader = new PublishReader(this.#reader, owner.topics)
+    this.#publishReader = new PublishReader(this.#reader, dependencies.topics)
     port.onBuffer = (buffer) => {
       this.#inbox.push(buffer)
-      owner.noteInput(this)
+      dependencies.noteInput(this)
     }
     port.onClose = () => {
       this.#portIsClosed = true
-      owner.noteInput(this)
+      dependencies.noteInput(this)
     }
   }
 
@@ -223,11 +223,11 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
         this.#isInRun = true
         return void this.#readFromRun()
       case recordKinds.publishSingle:
-        return this.#owner.notePeerMessage(this, this.#publishReader.single())
+        return this.#dependencies.notePeerMessage(this, this.#publishReader.single())
       case recordKinds.committed:
-        return this.#owner.notePeerMessage(this, readCommitted(this.#reader))
+        return this.#dependencies.notePeerMessage(this, readCommitted(this.#reader))
       case recordKinds.clone:
-        return this.#owner.notePeerMessage(this, readPeerMessage(this.#reader))
+        return this.#dependencies.notePeerMessage(this, readPeerMessage(this.#reader))
       case recordKinds.retainedFound:
         this.#found = new PartialRetainedResponse(this.#reader)
         return this.#tellFound(this.#found)
@@ -239,7 +239,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
         this.#confirmedBytes += this.#reader.uint32()
         return this.#lookAtCongestion()
       case recordKinds.farewell:
-        return this.#owner.noteFinalNotice(this)
+        return this.#dependencies.noteFinalNotice(this)
       default:
         return this.#readRelay(kind)
     }
@@ -274,15 +274,15 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     const reader = this.#publishReader
     const message = reader.next()
     if (this.#reader.at === this.#reader.recordEnd) this.#isInRun = false
-    if (reader.isPlain) this.#owner.notePlainMessage(this, message)
-    else this.#owner.notePeerMessage(this, reader.asPublish(message))
+    if (reader.isPlain) this.#dependencies.notePlainMessage(this, message)
+    else this.#dependencies.notePeerMessage(this, reader.asPublish(message))
     return true
   }
 
   #tellFound(found: PartialRetainedResponse): void {
     if (!found.isWhole) return
     this.#found = undefined
-    this.#owner.notePeerMessage(this, found.read())
+    this.#dependencies.notePeerMessage(this, found.read())
   }
 
   #streamOf(relay: number): RelayedStream {
@@ -294,7 +294,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   #openRelayed({ relay, origin }: { relay: number; origin: RelayOrigin }): void {
     const stream = new RelayedStream(this, relay, origin)
     this.#streams.set(relay, stream)
-    this.#owner.noteRelayed(this, stream, origin)
+    this.#dependencies.noteRelayed(this, stream, origin)
   }
 
   #closeRelayed({ relay, error }: { relay: number; error: string | undefined }): void {
@@ -334,7 +334,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     if (this.isCongested ? waitingBytes > relievedAtBytes : waitingBytes <= congestedFromBytes) return
     this.isCongested = !this.isCongested
     if (!this.isCongested) for (const acceptor of this.#waitingForSpace.splice(0)) acceptor.resume()
-    this.#owner.noteCongested(this, this.isCongested)
+    this.#dependencies.noteCongested(this, this.isCongested)
   }
 
   /** Ends all relays: closes local sockets of remote sessions, and streams of local sessions. */
@@ -348,13 +348,13 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     for (const acceptor of relayedSockets) acceptor.destroy()
     const error = new Error(`shard ${this.peer}, which had the socket, is gone`)
     for (const stream of streams) stream.noteClosed(error)
-    this.#owner.noteClosed(this)
+    this.#dependencies.noteClosed(this)
   }
 
   #markDirty(): void {
     if (this.#isDirty) return
     this.#isDirty = true
-    this.#owner.noteDirty(this)
+    this.#dependencies.noteDirty(this)
   }
 
   #beginRecord(): void {

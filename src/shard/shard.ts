@@ -34,7 +34,7 @@ import { EventLog } from './observe/event-log.ts'
 import { FirstMessage } from './observe/first-message.ts'
 import type { ShardListener, ShardSettings } from './messages/messages.ts'
 import { DeferredCloses } from './io/deferred-closes.ts'
-import { ClientOutput, type ClientOutputOwner } from './io/client-output.ts'
+import { ClientOutput, type ClientOutputDependencies } from './io/client-output.ts'
 import { WaitUntil } from './runtime/wait-until.ts'
 import { PeerLinks } from './peers/peer-links.ts'
 import { CrashMarker } from './store/crash-marker.ts'
@@ -48,7 +48,7 @@ import type { ShardDependencies } from './runtime/shard-dependencies.ts'
 import { isClockDue, maxSendsBetweenDrains, maxTurnMs, unsentReportBytes } from './runtime/turn-limits.ts'
 import { WriteBuffers } from './io/write-buffers.ts'
 
-export class Shard implements ClientOutputOwner {
+export class Shard implements ClientOutputDependencies {
   readonly core: BrokerCore
   readonly access: AccessControl
   readonly buffers = new WriteBuffers()

@@ -5,7 +5,7 @@ import {
   defaultAccessSettings,
   hashPassword,
   type AccessSettings,
-  type OwnAuthentication,
+  type ListenerAuthentication,
 } from '../../src/access/index.ts'
 import { Connection, type ConnectionOrigin, type AuthenticationResult, type CoreRequest } from '../../src/core/index.ts'
 import { defaultFailedLoginSettings } from '../../src/access/failed-logins/login-throttle.ts'
@@ -19,7 +19,7 @@ export interface AskOptions extends Partial<Omit<Ask, 'kind' | 'requestId' | 'pa
   readonly isLoopback?: boolean
   readonly arrival?: Partial<ConnectionOrigin>
   /** Of the listener. */
-  readonly authentication?: OwnAuthentication
+  readonly authentication?: ListenerAuthentication
 }
 
 export class AccessStage {
@@ -97,7 +97,7 @@ export function settingsWith(settings: Partial<AccessSettings>): AccessSettings 
 export function connectionFrom(
   isLoopback: boolean,
   arrival?: Partial<ConnectionOrigin>,
-  authentication?: OwnAuthentication,
+  authentication?: ListenerAuthentication,
 ): Connection {
   const known = arrival && {
     port: 50_000,

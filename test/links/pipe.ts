@@ -1,7 +1,13 @@
 // A way between two links without threads: posts wait until the test lets them pass, and the sender's memory is taken
 // away as a transfer takes it.
 
-import { Link, type LinkOwner, type LinkPort, type RelayedStream, type RelayOrigin } from '../../src/links/index.ts'
+import {
+  Link,
+  type LinkDependencies,
+  type LinkPort,
+  type RelayedStream,
+  type RelayOrigin,
+} from '../../src/links/index.ts'
 import { plainPublish, type Message, type PeerMessage } from '../../src/core/index.ts'
 import { TopicTable } from '../../src/protocol/index.ts'
 
@@ -37,7 +43,7 @@ class PipeEnd implements LinkPort {
   }
 }
 
-export class Recorder implements LinkOwner {
+export class Recorder implements LinkDependencies {
   readonly topics = new TopicTable(1_024)
   readonly messages: PeerMessage[] = []
   readonly relayed: { stream: RelayedStream; origin: RelayOrigin }[] = []

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PacketDecoder, TopicTable } from '../../src/protocol/index.ts'
-import { ClientOutput, type ClientOutputOwner } from '../../src/shard/io/client-output.ts'
+import { ClientOutput, type ClientOutputDependencies } from '../../src/shard/io/client-output.ts'
 import { pooledBytes, WriteBuffers } from '../../src/shard/io/write-buffers.ts'
 import { FakeStream } from './fake-stream.ts'
 import { fc } from '../properties.ts'
@@ -11,7 +11,7 @@ import { fc } from '../properties.ts'
 const chunkBytes = 6_000
 const chunkCount = 3
 
-class Owner implements ClientOutputOwner {
+class OutputDependencies implements ClientOutputDependencies {
   readonly buffers = new WriteBuffers()
   draining = 1
   dirty: ClientOutput[] = []
@@ -26,7 +26,7 @@ class Owner implements ClientOutputOwner {
 }
 
 class OutputModel {
-  readonly owner = new Owner()
+  readonly dependencies = new OutputDependencies()
   readonly stream = new FakeStream()
   readonly output: ClientOutput
   readonly chunks: Buffer[]
@@ -38,7 +38,7 @@ class OutputModel {
   constructor() {
     this.stream.isStalled = true
     this.output = new ClientOutput(
-      this.owner,
+      this.dependencies,
       this.stream,
       new PacketDecoder({
         role: 'server',
@@ -78,12 +78,12 @@ class OutputModel {
 
   /** Another drain starts. Between two of them the unused bytes of a buffer are written. */
   drainAnew(which: number): void {
-    this.owner.draining++
+    this.dependencies.draining++
     this.#freshBytes(chunkBytes).copy(this.chunks[which], this.next[which], this.next[which])
   }
 
   endTurn(): void {
-    for (const output of this.owner.dirty.splice(0)) output.flush()
+    for (const output of this.dependencies.dirty.splice(0)) output.flush()
   }
 
   finish(): void {
@@ -146,7 +146,7 @@ test('the stream gets exactly what was appended, in order, and every buffer come
       model.finish()
       assert.ok(Buffer.concat(model.stream.taken).equals(Buffer.concat(model.expected)))
       assert.equal(model.stream.maxAtOnce <= 1, true)
-      assert.equal(model.owner.buffers.takenBytes, 0)
+      assert.equal(model.dependencies.buffers.takenBytes, 0)
       assert.equal(model.output.unsentBytes, 0)
     }),
     { numRuns: 60, seed: 20_261_121 },
@@ -158,7 +158,7 @@ test('bytes that a buffer gets after a drain are not taken for those that were c
   const buffer = model.chunks[0]
   model.appendRange(0, 0, 100)
   buffer.fill(0xee, 100)
-  model.owner.draining++
+  model.dependencies.draining++
   model.appendRange(0, 0, 100)
   model.finish()
   assert.deepEqual(Buffer.concat(model.stream.taken), Buffer.concat(model.expected))
@@ -168,7 +168,7 @@ test('a turn that fills a buffer hands it over and goes on in another one', () =
   const model = new OutputModel()
   for (let written = 0; written < pooledBytes * 2; written += 1_000) model.reserve(1_000)
   assert.equal(model.stream.handedOver, 1)
-  assert.ok(model.owner.buffers.takenBytes >= pooledBytes * 2)
+  assert.ok(model.dependencies.buffers.takenBytes >= pooledBytes * 2)
   model.finish()
   assert.deepEqual(Buffer.concat(model.stream.taken), Buffer.concat(model.expected))
 })
@@ -179,9 +179,12 @@ test('what gathers while a write is on its way takes at most twice its size', ()
   model.endTurn()
   let gathered = 0
   for (; gathered < 1_000_000; gathered += 700) model.reserve(700)
-  assert.ok(model.owner.buffers.takenBytes <= pooledBytes + 2 * gathered, `${model.owner.buffers.takenBytes}`)
+  assert.ok(
+    model.dependencies.buffers.takenBytes <= pooledBytes + 2 * gathered,
+    `${model.dependencies.buffers.takenBytes}`,
+  )
   model.finish()
-  assert.equal(model.owner.buffers.takenBytes, 0)
+  assert.equal(model.dependencies.buffers.takenBytes, 0)
 })
 
 test('a turn in which very many are written to takes little more than what is written', () => {

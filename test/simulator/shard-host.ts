@@ -21,7 +21,7 @@ import {
   type SendList,
   type ShardPlace,
 } from '../../src/core/index.ts'
-import { Link as PeerLink, type LinkOwner } from '../../src/links/index.ts'
+import { Link as PeerLink, type LinkDependencies } from '../../src/links/index.ts'
 import { ProtocolError, reasonCodes, TopicTable, type ConnectPacket } from '../../src/protocol/index.ts'
 import type { HostTraits } from './broker-host.ts'
 import { writeSends, type BrokerStream } from './broker-stream.ts'
@@ -175,7 +175,7 @@ export class ShardHost {
 
   private link(peer: number, port: PipeEnd): void {
     const core = this.running
-    const owner: LinkOwner = {
+    const dependencies: LinkDependencies = {
       topics: this.topics,
       notePeerMessage: (_, message) => this.hear(peer, message),
       notePlainMessage: (_, message) => this.hearPlain(peer, message),
@@ -202,7 +202,7 @@ export class ShardHost {
         if (next !== undefined) this.link(peer, next)
       },
     }
-    this.links.set(peer, new PeerLink(peer, port, owner))
+    this.links.set(peer, new PeerLink(peer, port, dependencies))
     this.handle({ kind: 'peer-joined', peer })
     port.start()
   }

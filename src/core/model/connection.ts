@@ -25,7 +25,7 @@ export interface ListenerTraits {
   readonly subscriptionsPerSecond?: number | undefined
   /** Bridges of this broker, which have no listener. Limits for unauthenticated clients do not apply to them. */
   readonly isBridge?: boolean | undefined
-  /** Authentication of its clients in place of the chain of the broker: `OwnAuthentication` of the module access. */
+  /** Authentication of its clients in place of the chain of the broker: `ListenerAuthentication` of the module access. */
   readonly authentication?: object | undefined
   /** Protocol of its clients if they use a gateway. */
   readonly gateway?: GatewayProtocolName | undefined

@@ -54,7 +54,7 @@ const maxPending = 256
 const receiveMaximum = 64
 const msPerSecond = 1_000
 const lostAfter = 1.5
-export interface CoapClientOwner {
+export interface CoapClientDependencies {
   /** Topics of all clients. */
   readonly topics: TopicTable
   readonly settings: CoapSettings
@@ -74,7 +74,7 @@ export class CoapClient implements MqttConnectionCallbacks {
   peer: PeerAddress
   /** Its first address, for which it is counted. */
   readonly firstAddress: string
-  readonly #owner: CoapClientOwner
+  readonly #gateway: CoapClientDependencies
   readonly #mqtt: MqttConnection
   #state: 'connecting' | 'open' | 'ended' = 'connecting'
   #whenOpen: Answered[] | undefined
@@ -90,19 +90,19 @@ export class CoapClient implements MqttConnectionCallbacks {
   #pingIntervalMs: number
 
   constructor(
-    owner: CoapClientOwner,
+    gateway: CoapClientDependencies,
     { credentials, token, peer }: { credentials: CoapCredentials; token: string | undefined; peer: PeerAddress },
   ) {
-    this.#owner = owner
+    this.#gateway = gateway
     this.credentials = credentials
     this.token = token
     this.peer = peer
     this.firstAddress = peer.address
-    const nowMs = owner.dependencies.nowMs()
+    const nowMs = gateway.dependencies.nowMs()
     this.#heardAtMs = nowMs
-    this.#pingIntervalMs = owner.settings.heartbeatMs / 2
+    this.#pingIntervalMs = gateway.settings.heartbeatMs / 2
     this.#nextPingAtMs = nowMs + this.#pingIntervalMs
-    this.#mqtt = owner.dependencies.openMqtt(peer, this)
+    this.#mqtt = gateway.dependencies.openMqtt(peer, this)
     this.#connect()
   }
 
@@ -137,7 +137,7 @@ export class CoapClient implements MqttConnectionCallbacks {
 
   noteHeard(peer: PeerAddress): void {
     this.peer = peer
-    this.#heardAtMs = this.#owner.dependencies.nowMs()
+    this.#heardAtMs = this.#gateway.dependencies.nowMs()
   }
 
   /** Calls back when the broker has accepted or refused it. */
@@ -155,7 +155,7 @@ export class CoapClient implements MqttConnectionCallbacks {
     const packetId = qos === 0 ? 0 : this.#takePacketId()
     if (packetId === undefined || this.#mqtt.unsentBytes > maxUnsentBytes) return answered(reasonCodes.serverBusy)
     if (qos > 0) this.#expect(packetId, answered)
-    const named = this.#owner.topics.named(topic)
+    const named = this.#gateway.topics.named(topic)
     this.#mqtt.publish(publishFieldsOf({ topic: named, payload, qos, retain, packetId, expirySeconds }))
     if (qos === 0) answered(reasonCodes.success)
   }
@@ -174,7 +174,7 @@ export class CoapClient implements MqttConnectionCallbacks {
     const observation = (this.#observations ??= new Observations()).add(
       request,
       token,
-      this.#owner.dependencies.nowMs(),
+      this.#gateway.dependencies.nowMs(),
     )
     if (observation === undefined) return false
     this.#expect(packetId, (reasonCode) => {
@@ -205,7 +205,7 @@ export class CoapClient implements MqttConnectionCallbacks {
     const reads = (this.#retainedReads ??= new RetainedReads())
     if (packetId === undefined || reads.has(topic)) return false
     const filter = topic as unknown as TopicFilter
-    reads.add(topic, this.#owner.dependencies.nowMs(), (packet, reasonCode) => {
+    reads.add(topic, this.#gateway.dependencies.nowMs(), (packet, reasonCode) => {
       const unsubscribeId = this.#takePacketId()
       if (unsubscribeId !== undefined && this.#state === 'open' && this.#observations?.isSubscribed(filter) !== true) {
         this.#expect(unsubscribeId, () => {})
@@ -223,12 +223,12 @@ export class CoapClient implements MqttConnectionCallbacks {
     })
     const request = { filter, qos: 0, noLocal: false, retainAsPublished: true, retainHandling: 0 } as const
     this.#mqtt.send({ type: 'subscribe', packetId, subscriptions: [request], properties: undefined })
-    this.#owner.schedule(this)
+    this.#gateway.schedule(this)
     return true
   }
 
   tick(): void {
-    const nowMs = this.#owner.dependencies.nowMs()
+    const nowMs = this.#gateway.dependencies.nowMs()
     if (nowMs >= this.#lostAtMs) return this.end(this.token === undefined ? 'normal' : 'lost')
     this.#retainedReads?.endDue(nowMs)
     if (nowMs < this.#nextPingAtMs) return
@@ -249,7 +249,7 @@ export class CoapClient implements MqttConnectionCallbacks {
 
   /** Without a connection the client remains while it observes, and for a time after that. */
   get #lostAtMs(): number {
-    const { heartbeatMs, idleTimeoutMs } = this.#owner.settings
+    const { heartbeatMs, idleTimeoutMs } = this.#gateway.settings
     if (this.token !== undefined) return this.#heardAtMs + heartbeatMs * lostAfter
     return (this.#observations?.size ?? 0) > 0 ? Infinity : this.#heardAtMs + idleTimeoutMs
   }
@@ -261,7 +261,7 @@ export class CoapClient implements MqttConnectionCallbacks {
       version: 5,
       clientId,
       cleanStart: true,
-      keepAliveSeconds: Math.ceil(this.#owner.settings.heartbeatMs / msPerSecond),
+      keepAliveSeconds: Math.ceil(this.#gateway.settings.heartbeatMs / msPerSecond),
       username,
       password: password === undefined ? undefined : Buffer.from(password),
       will: undefined,
@@ -325,7 +325,7 @@ export class CoapClient implements MqttConnectionCallbacks {
     const done = (): void => {
       if (--open === 0) settled()
     }
-    for (const observation of observations) this.#owner.notify(this, observation, packet, done)
+    for (const observation of observations) this.#gateway.notify(this, observation, packet, done)
   }
 
   #answer(packetId: number, reasonCode: number): void {
@@ -359,6 +359,6 @@ export class CoapClient implements MqttConnectionCallbacks {
     this.#pending = undefined
     this.#retainedReads?.endAll(reasonCode)
     this.#observations = undefined
-    this.#owner.noteEnded(this)
+    this.#gateway.noteEnded(this)
   }
 }

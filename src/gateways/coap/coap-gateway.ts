@@ -29,7 +29,7 @@ import {
   peerKey,
 } from '../gateway.ts'
 import { BlockTransfers } from './block-transfers.ts'
-import { CoapClient, type CoapClientOwner, type CoapCredentials } from './coap-client.ts'
+import { CoapClient, type CoapClientDependencies, type CoapCredentials } from './coap-client.ts'
 import { DeviceRequests } from './device-requests.ts'
 import { Exchanges } from './exchanges.ts'
 import {
@@ -78,7 +78,7 @@ interface Exchange {
   readonly bytes: number
 }
 
-export class CoapGateway implements DatagramGateway, CoapClientOwner {
+export class CoapGateway implements DatagramGateway, CoapClientDependencies {
   readonly settings: CoapSettings
   readonly dependencies: GatewayDependencies
   readonly topics = new TopicTable(maxCachedTopics)

@@ -37,7 +37,7 @@ const maxObservations = 256
 /** Maximum stored responses for the API. */
 const maxAnswers = 64
 
-export interface DeviceOwner {
+export interface DeviceDependencies {
   readonly settings: Lwm2mSettings
   readonly dependencies: GatewayDependencies
   readonly requests: DeviceRequests
@@ -54,7 +54,7 @@ interface Observation {
 }
 
 export class Device implements MqttConnectionCallbacks, GatewayClient {
-  readonly #owner: DeviceOwner
+  readonly #gateway: DeviceDependencies
   /** Of its registration: `/rd/<location>`. */
   readonly location: string
   peer: PeerAddress
@@ -83,29 +83,29 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   readonly #answers = new Map<string, Readonly<Record<string, unknown>>>()
 
   constructor(
-    owner: DeviceOwner,
+    gateway: DeviceDependencies,
     registration: Registration,
     place: { readonly peer: PeerAddress; readonly location: string; readonly restored?: KeptDevice | undefined },
     connected: (reasonCode: number) => void,
   ) {
-    this.#owner = owner
+    this.#gateway = gateway
     this.#registration = registration
     this.peer = place.peer
     this.firstAddress = place.peer.address
     this.location = place.location
     this.#whenConnected = connected
     this.#isRestored = place.restored !== undefined
-    this.#commands = new CommandQueue(receiveMaximum, () => owner.dependencies.counters.dropped['queue-full']++)
+    this.#commands = new CommandQueue(receiveMaximum, () => gateway.dependencies.counters.dropped['queue-full']++)
     for (const { fields, token } of place.restored?.observations ?? []) this.#restoreObservation(fields, token)
     this.#pushKept(place.restored?.commands ?? [])
     this.#hasKeptCommands = this.#commands.hasOwn
-    this.#heardAtMs = owner.dependencies.nowMs()
+    this.#heardAtMs = gateway.dependencies.nowMs()
     this.#lostAtMs = place.restored?.lostAtMs ?? this.#heardAtMs + registration.lifetimeSeconds * msPerSecond
     this.#pingIntervalMs = (this.#keepAliveSeconds * msPerSecond) / 2
     this.#nextPingMs = this.#heardAtMs + this.#pingIntervalMs
     // It was not heard since the broker started: it may sleep.
     if (this.#isRestored && registration.isQueueMode) this.#heardAtMs = -Infinity
-    this.#mqtt = owner.dependencies.openMqtt(place.peer, this, this)
+    this.#mqtt = gateway.dependencies.openMqtt(place.peer, this, this)
     this.#connect()
   }
 
@@ -123,7 +123,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
 
   /** As the broker knows it. */
   get clientId(): string {
-    const { clientId } = this.#owner.settings.override
+    const { clientId } = this.#gateway.settings.override
     return clientId === undefined ? this.#registration.clientId : fillTemplate(clientId, this.#registration.clientId)
   }
 
@@ -139,7 +139,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
 
   noteHeard(peer: PeerAddress): void {
     this.peer = peer
-    this.#heardAtMs = this.#owner.dependencies.nowMs()
+    this.#heardAtMs = this.#gateway.dependencies.nowMs()
   }
 
   /** A registration update [LwM2M 1.1 Core 6.2.2]. */
@@ -147,16 +147,16 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#registration = { ...this.#registration, ...changed }
     this.noteHeard(peer)
     this.#lostAtMs = this.#heardAtMs + this.#registration.lifetimeSeconds * msPerSecond
-    const { settings } = this.#owner
+    const { settings } = this.#gateway
     this.#keep()
     if (hasObjects || settings.publishesAllUpdates) this.#publish(settings.translators.update, this.#toldAs('update'))
-    this.#owner.schedule(this)
+    this.#gateway.schedule(this)
   }
 
   /** A packet of the device was answered: waiting commands may be sent. */
   sendWaiting(): void {
     this.#sendNext()
-    if (!this.isEnded) this.#owner.schedule(this)
+    if (!this.isEnded) this.#gateway.schedule(this)
   }
 
   /** Handles a notification. False: there is no such observation. */
@@ -169,10 +169,10 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
       reqPath: command.pathText,
       code: codeText(response.code),
       codeMsg: 'content',
-      content: contentOf(command, { response, body: response.payload }, this.#owner.settings.objects),
+      content: contentOf(command, { response, body: response.payload }, this.#gateway.settings.objects),
     }
     const seqNum = uintOf(response, options.observe) ?? 0
-    this.#publish(this.#owner.settings.translators.notify, { ...command.received, msgType: 'notify', seqNum, data })
+    this.#publish(this.#gateway.settings.translators.notify, { ...command.received, msgType: 'notify', seqNum, data })
     if (uintOf(response, options.observe) === undefined) {
       this.#observations.delete(key)
       this.#keep()
@@ -181,7 +181,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   }
 
   tick(): void {
-    const nowMs = this.#owner.dependencies.nowMs()
+    const nowMs = this.#gateway.dependencies.nowMs()
     if (nowMs >= this.#lostAtMs) return this.end('lost')
     if (nowMs >= this.#nextPingMs) {
       this.#nextPingMs = nowMs + this.#pingIntervalMs
@@ -237,7 +237,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
       observations,
       commands,
     }
-    this.#owner.dependencies.keep(this.location, JSON.stringify(kept satisfies KeptDevice))
+    this.#gateway.dependencies.keep(this.location, JSON.stringify(kept satisfies KeptDevice))
   }
 
   #restoreObservation(fields: Readonly<Record<string, unknown>>, token: string): void {
@@ -253,7 +253,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
 
   #connect(): void {
     const { clientId, username, password, lifetimeSeconds } = this.#registration
-    const { override } = this.#owner.settings
+    const { override } = this.#gateway.settings
     const fill = (template: string | undefined): string | undefined =>
       template === undefined ? undefined : fillTemplate(template, clientId)
     const secret = fill(override.password) ?? password
@@ -307,7 +307,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
       return this.#end(reasonCode)
     }
     this.#state = 'open'
-    const { translators, observesAll } = this.#owner.settings
+    const { translators, observesAll } = this.#gateway.settings
     const filter = parseTopicFilter(this.#mounted(translators.command.topic))
     // [F5] What is published with QoS 1 waits in the session, also while the broker starts or its registration has ended.
     const commandQoS = translators.command.qos === 0 ? 1 : translators.command.qos
@@ -320,15 +320,15 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
       })
     this.#keep()
     told?.(reasonCode)
-    if (this.#isRestored) return this.#owner.schedule(this)
+    if (this.#isRestored) return this.#gateway.schedule(this)
     this.#publish(translators.register, this.#toldAs('register'))
     if (observesAll) for (const path of this.#registration.objects) this.#observe(path)
-    this.#owner.schedule(this)
+    this.#gateway.schedule(this)
   }
 
   #mounted(topic: string): string {
     const { endpointName } = this.#registration
-    return `${this.#owner.settings.mountpoint.replaceAll('${endpoint_name}', endpointName)}${topic}`
+    return `${this.#gateway.settings.mountpoint.replaceAll('${endpoint_name}', endpointName)}${topic}`
   }
 
   #toldAs(msgType: string): Readonly<Record<string, unknown>> {
@@ -340,13 +340,13 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   #publish({ topic: name, qos }: Translator, document: Readonly<Record<string, unknown>>): void {
     const topic = parseTopicName(this.#mounted(name))
     if (this.#state === 'ended' || topic === undefined || this.#mqtt.unsentBytes > maxUnsentBytes) {
-      this.#owner.dependencies.counters.dropped['queue-full']++
+      this.#gateway.dependencies.counters.dropped['queue-full']++
       return
     }
     const payload = Buffer.from(JSON.stringify(document))
     const packetId = qos === 0 ? 0 : this.#takePacketId()
     this.#mqtt.publish(
-      publishFieldsOf({ topic: this.#owner.topics.named(topic), payload, qos, retain: false, packetId }),
+      publishFieldsOf({ topic: this.#gateway.topics.named(topic), payload, qos, retain: false, packetId }),
     )
   }
 
@@ -387,7 +387,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     const done = packet.qos === 0 ? undefined : acknowledge
     const command = parseCommand(payload)
     if (typeof command === 'string') {
-      this.#owner.dependencies.counters.dropped.malformed++
+      this.#gateway.dependencies.counters.dropped.malformed++
       return done?.()
     }
     this.#enqueue(command, packet.properties?.messageExpiryIntervalSeconds, done)
@@ -395,10 +395,10 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
 
   #enqueue(command: Command, expirySeconds: number | undefined, done: (() => void) | undefined): void {
     const lifetimeMs = expirySeconds === undefined ? commandLifetimeMs : expirySeconds * msPerSecond
-    this.#commands.push({ command, expiresAtMs: this.#owner.dependencies.nowMs() + lifetimeMs, done })
+    this.#commands.push({ command, expiresAtMs: this.#gateway.dependencies.nowMs() + lifetimeMs, done })
     this.#sendNext()
     this.#keepCommands()
-    this.#owner.schedule(this)
+    this.#gateway.schedule(this)
   }
 
   /** A device that is awake has them at once: then nothing is written. */
@@ -413,20 +413,20 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
 
   get #isReachable(): boolean {
     const { isQueueMode } = this.#registration
-    const { queueModeWindowMs } = this.#owner.settings
-    return !isQueueMode || this.#owner.dependencies.nowMs() - this.#heardAtMs < queueModeWindowMs
+    const { queueModeWindowMs } = this.#gateway.settings
+    return !isQueueMode || this.#gateway.dependencies.nowMs() - this.#heardAtMs < queueModeWindowMs
   }
 
   /** One command at a time; a device in queue mode gets them while it is awake. */
   #sendNext(): void {
-    this.#commands.dropExpired(this.#owner.dependencies.nowMs())
+    this.#commands.dropExpired(this.#gateway.dependencies.nowMs())
     const isBusy = this.#commands.current !== undefined || this.#state === 'ended' || !this.#isReachable
     const next = isBusy ? undefined : this.#commands.begin()
     if (next === undefined) return
     const { command } = next
-    const { response: translator } = this.#owner.settings.translators
+    const { response: translator } = this.#gateway.settings.translators
     const observed = this.#tokenFor(command)
-    this.#withdrawCurrent = this.#owner.requests.ask({
+    this.#withdrawCurrent = this.#gateway.requests.ask({
       peer: this.peer,
       token: observed,
       message: {
@@ -439,7 +439,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
         if (answer.outcome === 'response') {
           this.noteHeard(this.peer)
           this.#noteObserving(command, answer.response, observed)
-          const told = jsonOfResponse(command, answer, this.#owner.settings.objects)
+          const told = jsonOfResponse(command, answer, this.#gateway.settings.objects)
           this.#rememberAnswer(command, told['data'] as Readonly<Record<string, unknown>>)
           this.#publish(translator, told)
           next.done?.()
@@ -454,7 +454,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
         this.#commands.current = undefined
         this.#sendNext()
         this.#keepCommands()
-        if (!this.isEnded) this.#owner.schedule(this)
+        if (!this.isEnded) this.#gateway.schedule(this)
       },
     })
   }
@@ -493,8 +493,8 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#whenConnected = undefined
     // The next registration of the device asks it again.
     this.#withdrawCurrent()
-    if (!this.#isKept) this.#owner.dependencies.keep(this.location, undefined)
+    if (!this.#isKept) this.#gateway.dependencies.keep(this.location, undefined)
     this.#observations.clear()
-    this.#owner.noteEnded(this)
+    this.#gateway.noteEnded(this)
   }
 }

@@ -30,7 +30,7 @@ import {
   peerKey,
 } from '../gateway.ts'
 import { formats } from './content.ts'
-import { Device, type DeviceOwner } from './device.ts'
+import { Device, type DeviceDependencies } from './device.ts'
 import type { KeptDevice, Registration } from './registration.ts'
 import { DeviceRequests } from '../coap/device-requests.ts'
 import { type ObjectList, parseObjectList } from './link-format.ts'
@@ -57,7 +57,7 @@ interface Answer {
   readonly payload?: Buffer
 }
 
-export class Lwm2mGateway implements DatagramGateway, DeviceOwner {
+export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
   readonly settings: Lwm2mSettings
   readonly dependencies: GatewayDependencies
   readonly requests: DeviceRequests

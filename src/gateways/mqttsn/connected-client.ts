@@ -19,7 +19,7 @@ export interface Peer extends PeerAddress {
 }
 
 /** Of the gateway; all clients share it. */
-export interface ConnectedClientOwner {
+export interface ConnectedClientDependencies {
   readonly settings: MqttSnSettings
   readonly topics: TopicTable
   readonly dependencies: GatewayDependencies
@@ -36,58 +36,58 @@ export class ConnectedClient implements SnClientDependencies {
   peer: Peer
   readonly client: SnClient
   isEnded = false
-  readonly #owner: ConnectedClientOwner
+  readonly #gateway: ConnectedClientDependencies
   #messages: KeptMessages | undefined
 
   constructor(
-    owner: ConnectedClientOwner,
+    gateway: ConnectedClientDependencies,
     peer: Peer,
     { connect, codec }: { connect: ConnectRequest; codec: SnCodec },
   ) {
-    this.#owner = owner
+    this.#gateway = gateway
     this.codec = codec
     this.peer = peer
     this.client = new SnClient(connect, this)
   }
 
   get settings(): MqttSnSettings {
-    return this.#owner.settings
+    return this.#gateway.settings
   }
 
   get counters(): GatewayCounters {
-    return this.#owner.dependencies.counters
+    return this.#gateway.dependencies.counters
   }
 
   get topics(): TopicTable {
-    return this.#owner.topics
+    return this.#gateway.topics
   }
 
   nowMs(): number {
-    return this.#owner.dependencies.nowMs()
+    return this.#gateway.dependencies.nowMs()
   }
 
   send(bytes: Buffer): void {
-    this.#owner.send(bytes, this.peer)
+    this.#gateway.send(bytes, this.peer)
   }
 
   openMqtt(client: SnClient): MqttConnection {
-    return this.#owner.dependencies.openMqtt(this.peer, client, client)
+    return this.#gateway.dependencies.openMqtt(this.peer, client, client)
   }
 
   schedule(): void {
-    this.#owner.planFor(this.client)
+    this.#gateway.planFor(this.client)
   }
 
   keepSleep(sleep: Parameters<SnClientDependencies['keepSleep']>[0]): void {
-    this.#owner.keepSleep(this, sleep)
+    this.#gateway.keepSleep(this, sleep)
   }
 
   whenKept(done: () => void): void {
-    this.#owner.dependencies.whenKept(done)
+    this.#gateway.dependencies.whenKept(done)
   }
 
   get messages(): KeptMessages {
-    return (this.#messages ??= messageStore(this.#owner.dependencies, this.client.clientId))
+    return (this.#messages ??= messageStore(this.#gateway.dependencies, this.client.clientId))
   }
 
   forgetMessages(): void {
@@ -95,15 +95,15 @@ export class ConnectedClient implements SnClientDependencies {
   }
 
   noteConnected(): void {
-    this.#owner.noteConnected(this)
+    this.#gateway.noteConnected(this)
   }
 
   forgetTopicIds(topicIds: TopicIds): void {
-    if (topicIds.store !== undefined) forgetTopicIds(this.#owner.dependencies, this.client.clientId, topicIds)
+    if (topicIds.store !== undefined) forgetTopicIds(this.#gateway.dependencies, this.client.clientId, topicIds)
   }
 
   noteEnded(): void {
     this.isEnded = true
-    this.#owner.noteEnded(this)
+    this.#gateway.noteEnded(this)
   }
 }

@@ -31,7 +31,7 @@ interface Delivery {
 }
 
 /** A packet that is repeated until it is acknowledged. */
-interface Unanswered {
+interface InFlightDelivery {
   readonly delivery: Delivery
   readonly topicId: number
   readonly bytes: Buffer
@@ -77,7 +77,7 @@ export class Deliveries {
   #waiting: Delivery[] = []
   #waitingBytes = 0
   #waitingQos0 = 0
-  #unanswered: Unanswered | undefined
+  #inFlight: InFlightDelivery | undefined
   readonly #releases = new Map<PacketId, Release>()
   /** QoS 2 messages that were dropped here: the gateway answers PUBREL of the broker itself. */
   #dropped: Set<PacketId> | undefined
@@ -97,13 +97,13 @@ export class Deliveries {
 
   /** Nothing is waiting or unacknowledged. */
   get isEmpty(): boolean {
-    return this.#waiting.length === 0 && this.#unanswered === undefined && this.#releases.size === 0
+    return this.#waiting.length === 0 && this.#inFlight === undefined && this.#releases.size === 0
   }
 
   /** When `tick` must be called. */
   get dueAtMs(): number {
     if (this.#isPaused) return Infinity
-    let dueAtMs = this.#unanswered?.dueAtMs ?? Infinity
+    let dueAtMs = this.#inFlight?.dueAtMs ?? Infinity
     for (const { dueAtMs: atMs } of this.#registrations.values()) dueAtMs = Math.min(dueAtMs, atMs)
     for (const { dueAtMs: atMs } of this.#releases.values()) dueAtMs = Math.min(dueAtMs, atMs)
     return dueAtMs
@@ -147,12 +147,12 @@ export class Deliveries {
     this.#registrations.clear()
     for (const delivery of this.#waiting) if (delivery.qos === 0) this.#client.keptMessages?.keep(delivery)
     for (const release of this.#releases.values()) release.attempts = 0
-    const unanswered = this.#unanswered
-    if (unanswered === undefined) return
-    this.#unanswered = undefined
-    unanswered.delivery.dup = true
-    this.#waiting.unshift(unanswered.delivery)
-    this.#waitingBytes += unanswered.delivery.payload.length
+    const inFlight = this.#inFlight
+    if (inFlight === undefined) return
+    this.#inFlight = undefined
+    inFlight.delivery.dup = true
+    this.#waiting.unshift(inFlight.delivery)
+    this.#waitingBytes += inFlight.delivery.payload.length
   }
 
   resume(): void {
@@ -215,10 +215,10 @@ export class Deliveries {
     const { topicIds } = this.#client
     // For QoS 0 it has no message ID.
     if (returnCode === returnCodes.invalidTopicId) topicIds.setUnknown(topicId)
-    const unanswered = this.#unanswered
-    if (unanswered === undefined || unanswered.delivery.packetId !== messageId) return
-    const { delivery } = unanswered
-    this.#unanswered = undefined
+    const inFlight = this.#inFlight
+    if (inFlight === undefined || inFlight.delivery.packetId !== messageId) return
+    const { delivery } = inFlight
+    this.#inFlight = undefined
     if (returnCode === returnCodes.invalidTopicId && topicIds.nameOf(topicId) === delivery.topic) {
       delivery.dup = true
       this.#waiting.unshift(delivery)
@@ -230,9 +230,9 @@ export class Deliveries {
   #handlePubrec(messageId: number): void {
     const release = this.#releases.get(messageId)
     if (release !== undefined) return this.#resend(release)
-    const unanswered = this.#unanswered
-    if (unanswered?.delivery.qos !== 2 || unanswered.delivery.packetId !== messageId) return
-    this.#unanswered = undefined
+    const inFlight = this.#inFlight
+    if (inFlight?.delivery.qos !== 2 || inFlight.delivery.packetId !== messageId) return
+    this.#inFlight = undefined
     this.#client.acknowledge('pubrec', messageId)
   }
 
@@ -255,7 +255,7 @@ export class Deliveries {
     const { settings, codec, counters } = this.#gateway
     const nowMs = this.#gateway.nowMs()
     if (this.#isPaused) return true
-    const sent = this.#unanswered === undefined ? [] : [this.#unanswered]
+    const sent = this.#inFlight === undefined ? [] : [this.#inFlight]
     for (const one of [...sent, ...this.#releases.values()]) {
       if (nowMs < one.dueAtMs) continue
       if (one.attempts >= settings.maxRetries) return false
@@ -293,7 +293,7 @@ export class Deliveries {
   }
 
   #trySend(delivery: Delivery): boolean {
-    if (delivery.qos > 0 && (this.#unanswered !== undefined || this.#releases.size > 0)) return false
+    if (delivery.qos > 0 && (this.#inFlight !== undefined || this.#releases.size > 0)) return false
     const known = this.#topicIdOf(delivery.topic)
     if (known === undefined) return this.#refuseUnnamed(delivery)
     const { topicId, topicKind, isKnown } = known
@@ -311,7 +311,7 @@ export class Deliveries {
     }
     this.#gateway.send(bytes)
     if (qos > 0) {
-      this.#unanswered = { delivery, topicId, bytes, attempts: 0, dueAtMs: this.#retryAtMs() }
+      this.#inFlight = { delivery, topicId, bytes, attempts: 0, dueAtMs: this.#retryAtMs() }
     }
     return true
   }
@@ -374,7 +374,7 @@ export class Deliveries {
     }
   }
 
-  #resend(one: Unanswered | Release): void {
+  #resend(one: InFlightDelivery | Release): void {
     one.attempts++
     one.dueAtMs = this.#retryAtMs()
     this.#gateway.counters.retransmitted++

@@ -18,7 +18,7 @@ import {
   peerKey,
   publishFieldsOf,
 } from '../gateway.ts'
-import { ConnectedClient, type ConnectedClientOwner, type Peer } from './connected-client.ts'
+import { ConnectedClient, type ConnectedClientDependencies, type Peer } from './connected-client.ts'
 import { forgetTopicIds, keepSleep, readKeptSessions, topicIdStore } from './kept-sessions.ts'
 import { returnCodes, shortTopicName, topicKinds, type SnRequest, type WirelessNode } from './packets.ts'
 import { readPacket, unwrapForwarded } from './read-packet.ts'
@@ -65,12 +65,12 @@ export class MqttSnGateway implements DatagramGateway {
   readonly #deadlines = new Deadlines<'client', SnClient>()
 
   /** For all clients. */
-  readonly #owner: ConnectedClientOwner
+  readonly #clientDependencies: ConnectedClientDependencies
 
   constructor(settings: MqttSnSettings, dependencies: GatewayDependencies) {
     this.#settings = settings
     this.#dependencies = dependencies
-    this.#owner = {
+    this.#clientDependencies = {
       settings,
       dependencies,
       topics: new TopicTable(maxCachedTopics),
@@ -227,7 +227,7 @@ export class MqttSnGateway implements DatagramGateway {
     // The parts of a text that was joined take memory as long as the text does.
     const { address, port, secure, node } = from
     const peer = { address, port, secure, key: Buffer.from(from.key, 'latin1').toString('latin1'), node }
-    const connected = new ConnectedClient(this.#owner, peer, beginning)
+    const connected = new ConnectedClient(this.#clientDependencies, peer, beginning)
     const { client } = connected
     client.begin(beginning.asleep)
     if (connected.isEnded) return
@@ -300,7 +300,7 @@ export class MqttSnGateway implements DatagramGateway {
     this.#connectionless ??= new ConnectionlessPublisher(this.#settings, this.#dependencies, peer, () => {
       this.#connectionless = undefined
     })
-    const topic = this.#owner.topics.named(name)
+    const topic = this.#clientDependencies.topics.named(name)
     const isTaken = this.#connectionless.publish({ topic, payload, qos: 0, retain: flags.retain, packetId: 0 })
     if (!isTaken) this.#countDropped('queue-full')
   }

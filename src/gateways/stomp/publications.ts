@@ -13,7 +13,7 @@ import { type MqttConnection, publishFieldsOf } from '../gateway.ts'
 import type { StompFrame } from './frames.ts'
 
 /** Maximum publications of one client without a response of the broker. */
-export const maxUnanswered = 1_024
+export const maxUnacknowledged = 1_024
 const maxTransactions = 16
 /** Maximum frames in all open transactions of one client. */
 const maxTransactionFrames = 1_024
@@ -54,7 +54,7 @@ interface Transaction {
 export class Publications {
   readonly #mqtt: () => MqttConnection | undefined
   readonly #topics = new TopicTable(cachedTopics)
-  readonly #unanswered = new Map<number, { readonly topic: string; readonly settled: Settled }>()
+  readonly #unacknowledged = new Map<number, { readonly topic: string; readonly settled: Settled }>()
   readonly #transactions = new Map<string, Transaction>()
   #heldFrames = 0
   #heldBytes = 0
@@ -64,8 +64,8 @@ export class Publications {
     this.#mqtt = mqtt
   }
 
-  get unanswered(): number {
-    return this.#unanswered.size
+  get unacknowledged(): number {
+    return this.#unacknowledged.size
   }
 
   /** A problem is for ERROR. Otherwise `settled` is called. */
@@ -117,11 +117,11 @@ export class Publications {
   }
 
   handleAnswer({ type, packetId, reasonCode }: AckPacket): void {
-    const known = this.#unanswered.get(packetId)
+    const known = this.#unacknowledged.get(packetId)
     if (known === undefined) return
     const isRefused = reasonCode >= reasonCodes.unspecifiedError
     if (type === 'pubrec' && !isRefused) return this.#mqtt()?.acknowledge('pubrel', packetId)
-    this.#unanswered.delete(packetId)
+    this.#unacknowledged.delete(packetId)
     known.settled(isRefused ? problemOf(reasonCode, known.topic) : undefined)
   }
 
@@ -145,7 +145,7 @@ export class Publications {
       const packetId = message.qos === 0 ? 0 : this.#takePacketId()
       if (message.qos > 0) {
         open++
-        this.#unanswered.set(packetId, { topic: message.topic, settled: done })
+        this.#unacknowledged.set(packetId, { topic: message.topic, settled: done })
       }
       const { topic, ...rest } = message
       this.#mqtt()?.publish(publishFieldsOf({ ...rest, topic: this.#topics.named(topic), packetId }))
@@ -153,10 +153,10 @@ export class Publications {
     done(undefined)
   }
 
-  /** One is always free: reading pauses at `maxUnanswered`, and a transaction has no more than that. */
+  /** One is always free: reading pauses at `maxUnacknowledged`, and a transaction has no more than that. */
   #takePacketId(): number {
     do this.#nextPacketId = this.#nextPacketId >= 0xffff ? 1 : this.#nextPacketId + 1
-    while (this.#unanswered.has(this.#nextPacketId))
+    while (this.#unacknowledged.has(this.#nextPacketId))
     return this.#nextPacketId
   }
 }

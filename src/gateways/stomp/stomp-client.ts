@@ -20,7 +20,7 @@ import {
   type MqttConnectionCallbacks,
 } from '../gateway.ts'
 import { StompDecoder, type StompFrame, type StompVersion, writeFrame } from './frames.ts'
-import { maxUnanswered, Publications, type Settled } from './publications.ts'
+import { maxUnacknowledged, Publications, type Settled } from './publications.ts'
 import type { StompSettings } from './settings.ts'
 import { Subscriptions } from './subscriptions.ts'
 
@@ -291,7 +291,7 @@ export class StompClient implements GatewayStreamCallbacks {
   // Backpressure
 
   get #isFull(): boolean {
-    return (this.#mqtt?.unsentBytes ?? 0) > maxUnsentBytes || this.#publications.unanswered >= maxUnanswered
+    return (this.#mqtt?.unsentBytes ?? 0) > maxUnsentBytes || this.#publications.unacknowledged >= maxUnacknowledged
   }
 
   #pauseWhereFull(): void {

@@ -87,7 +87,7 @@ export function gatewayUserOperations({
 
 const nothing = { put: [], delete: [] }
 
-/** As `OwnAuthentication.chain`. */
+/** As `ListenerAuthentication.chain`. */
 function chainOf({ gateway, listener }: GatewayOrListener): string {
   return listener === undefined ? gateway : `${gateway}:${listener.type}:${listener.name}`
 }

@@ -1,6 +1,6 @@
 // What `gateway.<name>.authentication`, or that of a listener, is for the shards that ask by it.
 
-import { type OwnAuthentication, readTokenKeys, type TokenSettings } from '../../access/index.ts'
+import { type ListenerAuthentication, readTokenKeys, type TokenSettings } from '../../access/index.ts'
 import type { Gateway, GatewaySocket } from './gateway-sockets.ts'
 
 export type AuthenticationSettings = Gateway['authentication']
@@ -21,29 +21,29 @@ export function isInForce({ mechanism, enable }: AuthenticationSettings): boolea
 }
 
 /** Of the listener, or else of its gateway. Undefined: the chain of the broker counts. */
-export function ownAuthenticationOf(
+export function listenerAuthenticationOf(
   type: string,
   gateway: Gateway,
   { kind, name, listener }: GatewaySocket,
-): { readonly own: OwnAuthentication | undefined } | { readonly key: string; readonly problem: string } {
+): { readonly own: ListenerAuthentication | undefined } | { readonly key: string; readonly problem: string } {
   const chain = `${type}:${kind}:${name}`
   const [key, settings, owner] = isInForce(listener.authentication)
     ? [`gateway.${type}.listeners.${kind}.${name}`, listener.authentication, chain]
     : [`gateway.${type}`, gateway.authentication, type]
   if (!isInForce(settings)) return { own: undefined }
-  const read = toOwnAuthentication(owner, settings)
+  const read = toListenerAuthentication(owner, settings)
   return 'problem' in read ? { key: `${key}.authentication.${read.setting}`, problem: read.problem } : { own: read }
 }
 
-function toOwnAuthentication(
+function toListenerAuthentication(
   chain: string,
   settings: AuthenticationSettings,
-): OwnAuthentication | AuthenticationProblem {
+): ListenerAuthentication | AuthenticationProblem {
   if (settings.mechanism === 'jwt') return jwtOf(chain, settings)
   return settings.backend === 'http' ? httpOf(chain, settings) : usersOf(chain, settings)
 }
 
-function usersOf(chain: string, settings: AuthenticationSettings): OwnAuthentication | AuthenticationProblem {
+function usersOf(chain: string, settings: AuthenticationSettings): ListenerAuthentication | AuthenticationProblem {
   const { name: algorithm, salt_position: saltPosition } = settings.password_hash_algorithm
   if (saltPosition === 'disable' && algorithm !== 'plain')
     return {
@@ -54,7 +54,7 @@ function usersOf(chain: string, settings: AuthenticationSettings): OwnAuthentica
   return { chain, kind: 'users', by: settings.user_id_type, hashParameters }
 }
 
-function httpOf(chain: string, settings: AuthenticationSettings): OwnAuthentication | AuthenticationProblem {
+function httpOf(chain: string, settings: AuthenticationSettings): ListenerAuthentication | AuthenticationProblem {
   const { url, method, headers, body } = settings
   if (url === undefined) return { setting: 'url', problem: 'is missing; set the address of the service' }
   if (!/^https?:\/\/[^/?#@\s]+/i.test(url) || !URL.canParse(url))
@@ -78,7 +78,7 @@ function httpOf(chain: string, settings: AuthenticationSettings): OwnAuthenticat
   return { chain, kind: 'http', http }
 }
 
-function jwtOf(chain: string, settings: AuthenticationSettings): OwnAuthentication | AuthenticationProblem {
+function jwtOf(chain: string, settings: AuthenticationSettings): ListenerAuthentication | AuthenticationProblem {
   const key = tokenKeyOf(settings)
   if ('problem' in key) return key
   const read = readTokenKeys(key)

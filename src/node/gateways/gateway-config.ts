@@ -3,7 +3,7 @@
 import { shardOf } from '../../core/index.ts'
 import { lookup } from 'node:dns/promises'
 import { isDeepStrictEqual } from 'node:util'
-import type { OwnAuthentication } from '../../access/index.ts'
+import type { ListenerAuthentication } from '../../access/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
 import { createAddressTable, type ObjectDefinition } from '../../gateways/index.ts'
 import type { GatewayAssignment, GatewayPlan, GatewayType } from '../../shard/index.ts'
@@ -12,7 +12,7 @@ import type { ConfigConsumer, Problem } from '../configuration/config-consumers.
 import { hostsOfPort, isLoopbackAddress } from '../listeners/listener-addresses.ts'
 import { type Place, reserveTcpPort, reserveUdpPort } from '../listeners/reserve-port.ts'
 import { createConnectionSlots } from '../shards/connection-slots.ts'
-import { ownAuthenticationOf } from './gateway-authentication.ts'
+import { listenerAuthenticationOf } from './gateway-authentication.ts'
 import {
   type Gateway,
   type GatewaySocket,
@@ -67,7 +67,7 @@ export class GatewayPlanner {
     if ('problem' in loaded) return { problem: `gateway.lwm2m.xml_dir: ${loaded.problem}` }
     for (const source of sourcesIn(config, loaded.objects)) {
       const known = before.find((one) => isSame(this.#sources.get(one), source))
-      const authentication = ownAuthenticationOf(source.type, source.gateway, source.socket)
+      const authentication = listenerAuthenticationOf(source.type, source.gateway, source.socket)
       if ('problem' in authentication) return { problem: `${authentication.key}: ${authentication.problem}` }
       const place = known === undefined ? await placeOf(source, before) : known.listener
       const { kind, name } = source.socket
@@ -90,7 +90,7 @@ export class GatewayPlanner {
   #assign(
     { type, socket, gateway, objects }: Source,
     { host, port }: Place,
-    authentication: OwnAuthentication | undefined,
+    authentication: ListenerAuthentication | undefined,
   ): GatewayAssignment {
     const { kind, name, listener } = socket
     const isDatagram = isDatagramSocket(socket)

@@ -17,7 +17,7 @@ import type { WriteBuffers } from './write-buffers.ts'
  */
 const copyAheadBytes = 1_024
 
-export interface ClientOutputOwner {
+export interface ClientOutputDependencies {
   readonly buffers: WriteBuffers
   /** Changes with each list of sends that is encoded. */
   readonly draining: number
@@ -50,7 +50,7 @@ export class ClientOutput implements StreamReceiver {
   /** Bytes received in `inputTurn`, see `ReadScheduler.noteInput`. */
   inputBytes: number
   inputTurn: number
-  readonly #owner: ClientOutputOwner
+  readonly #dependencies: ClientOutputDependencies
   #buffer: Buffer | undefined
   #used: number
   #writing: Buffer | undefined
@@ -62,7 +62,7 @@ export class ClientOutput implements StreamReceiver {
   #aheadDraining: number
   readonly #done: () => void
 
-  constructor(owner: ClientOutputOwner, stream: ByteStream, decoder: PacketDecoder) {
+  constructor(dependencies: ClientOutputDependencies, stream: ByteStream, decoder: PacketDecoder) {
     this.stream = stream
     this.decoder = decoder
     this.connection = undefined
@@ -73,7 +73,7 @@ export class ClientOutput implements StreamReceiver {
     this.unreadResponseBytes = 0
     this.inputBytes = 0
     this.inputTurn = 0
-    this.#owner = owner
+    this.#dependencies = dependencies
     this.#buffer = undefined
     this.#used = 0
     this.#writing = undefined
@@ -85,7 +85,7 @@ export class ClientOutput implements StreamReceiver {
     // Without the context of a closure.
     this.#done = this.#handleWritten.bind(this)
     receiveFrom(stream, this)
-    if (stream.onBuffered !== undefined) stream.onBuffered = () => owner.noteGathered(this)
+    if (stream.onBuffered !== undefined) stream.onBuffered = () => dependencies.noteGathered(this)
   }
 
   /** Bytes that the stream has not confirmed, not the capacity of their buffers. */
@@ -138,7 +138,7 @@ export class ClientOutput implements StreamReceiver {
       this.#aheadChunk === chunk &&
       this.#aheadAt === start &&
       end <= this.#aheadEnd &&
-      this.#aheadDraining === this.#owner.draining
+      this.#aheadDraining === this.#dependencies.draining
     if (!isInPlace) this.#copyAhead(chunk, start, end - start)
     this.#aheadAt = end
     const at = this.#used
@@ -172,7 +172,7 @@ export class ClientOutput implements StreamReceiver {
   #finish(): void {
     const buffer = this.#buffer
     if (buffer !== undefined) {
-      const { buffers } = this.#owner
+      const { buffers } = this.#dependencies
       const bytes = buffer.subarray(0, this.#used)
       this.#forgetBuffer()
       this.#noteWritten(bytes.length)
@@ -183,7 +183,7 @@ export class ClientOutput implements StreamReceiver {
 
   #noteWritten(bytes: number): void {
     if (this.connection !== undefined) this.connection.sentBytes += bytes
-    this.#owner.noteWritten(bytes)
+    this.#dependencies.noteWritten(bytes)
   }
 
   #copyAhead(chunk: Buffer, start: number, bytes: number): void {
@@ -192,16 +192,16 @@ export class ClientOutput implements StreamReceiver {
     chunk.copy(buffer, this.#used, start, start + ahead)
     this.#aheadChunk = chunk
     this.#aheadEnd = start + ahead
-    this.#aheadDraining = this.#owner.draining
+    this.#aheadDraining = this.#dependencies.draining
   }
 
   #room(bytes: number): Buffer {
     if (!this.#isDirty) {
       this.#isDirty = true
-      this.#owner.noteDirty(this)
+      this.#dependencies.noteDirty(this)
     }
     const buffer = this.#buffer
-    if (buffer === undefined) return (this.#buffer = this.#owner.buffers.take(bytes))
+    if (buffer === undefined) return (this.#buffer = this.#dependencies.buffers.take(bytes))
     if (this.#used + bytes <= buffer.length) return buffer
     return this.#writing === undefined ? this.#startNext(bytes) : this.#grow(buffer, bytes)
   }
@@ -210,12 +210,12 @@ export class ClientOutput implements StreamReceiver {
   #startNext(bytes: number): Buffer {
     this.flush()
     this.#isDirty = true
-    this.#owner.noteDirty(this)
-    return (this.#buffer = this.#owner.buffers.take(bytes))
+    this.#dependencies.noteDirty(this)
+    return (this.#buffer = this.#dependencies.buffers.take(bytes))
   }
 
   #grow(buffer: Buffer, bytes: number): Buffer {
-    const { buffers } = this.#owner
+    const { buffers } = this.#dependencies
     const larger = buffers.take(Math.max(buffer.length * 2, this.#used + bytes))
     buffer.copy(larger, 0, 0, this.#used)
     buffers.giveBack(buffer)
@@ -230,27 +230,27 @@ export class ClientOutput implements StreamReceiver {
   }
 
   #handleWritten(): void {
-    const { buffers } = this.#owner
+    const { buffers } = this.#dependencies
     if (this.#writing !== undefined) buffers.giveBack(this.#writing)
     this.#writing = undefined
     this.unreadResponseBytes = 0
     if (this.isClosed) return
     if (this.#used > 0) this.flush()
-    this.#owner.noteSent(this)
+    this.#dependencies.noteSent(this)
   }
 
   /** Of its stream. */
   handleChunk(chunk: Buffer): void {
-    this.#owner.noteChunk(this, chunk)
+    this.#dependencies.noteChunk(this, chunk)
   }
 
   /** Of its stream. */
   handleEnd(error: Error | undefined): void {
-    const { buffers } = this.#owner
+    const { buffers } = this.#dependencies
     if (this.#buffer !== undefined) buffers.giveBack(this.#buffer)
     this.#forgetBuffer()
     // First, so that nothing is appended by the calls below.
     this.isClosed = true
-    this.#owner.noteClosed(this, error)
+    this.#dependencies.noteClosed(this, error)
   }
 }

@@ -4,7 +4,7 @@
 
 import type { ClientOutput } from './client-output.ts'
 
-export interface ReadSchedulerOwner {
+export interface ReadSchedulerCallbacks {
   /** Handles packets of one connection until none is left or the turn is over. */
   read(output: ClientOutput): void
   planTurnEnd(): void
@@ -16,12 +16,12 @@ export interface ReadSchedulerOwner {
 const maxInputBytesPerTurn = 262_144
 
 export class ReadScheduler {
-  readonly #owner: ReadSchedulerOwner
+  readonly #callbacks: ReadSchedulerCallbacks
   /** Connections with received input that was not handled. */
   #backlog: ClientOutput[] = []
 
-  constructor(owner: ReadSchedulerOwner) {
-    this.#owner = owner
+  constructor(callbacks: ReadSchedulerCallbacks) {
+    this.#callbacks = callbacks
   }
 
   /** Counts bytes that are to be handled in this turn. */
@@ -42,7 +42,7 @@ export class ReadScheduler {
     output.isBacklogged = true
     this.#backlog.push(output)
     this.#pause(output)
-    this.#owner.planTurnEnd()
+    this.#callbacks.planTurnEnd()
   }
 
   /** Pauses or resumes reading, as the core decided. */
@@ -52,7 +52,7 @@ export class ReadScheduler {
     // Received input is handled first, in the next turn, because another handler may be running now.
     output.isBacklogged = true
     this.#backlog.push(output)
-    this.#owner.planTurnEnd()
+    this.#callbacks.planTurnEnd()
   }
 
   /** Pauses reading from a client that does not read acknowledgements, because nothing else limits their memory. */
@@ -77,14 +77,14 @@ export class ReadScheduler {
     do {
       const output = backlog[index++]
       output.isBacklogged = false
-      if (!output.isClosed) this.#owner.read(output)
+      if (!output.isClosed) this.#callbacks.read(output)
       this.start(output)
     } while (index < backlog.length && !isOverdue())
     if (index < backlog.length) this.#backlog = [...backlog.slice(index), ...this.#backlog]
   }
 
   #hasUnreadResponses(output: ClientOutput): boolean {
-    return output.unreadResponseBytes > this.#owner.maxUnsentBytes()
+    return output.unreadResponseBytes > this.#callbacks.maxUnsentBytes()
   }
 
   #pause(output: ClientOutput): void {

@@ -12,7 +12,7 @@ import type { AlarmName } from '../../telemetry/index.ts'
 import type { ListenerDifference, ListenerStep, ShardListener } from '../messages/messages.ts'
 import type { OpenListener, ListenerFactory, PreparedChange } from './open-listener.ts'
 
-export interface ListenerSetOwner {
+export interface ListenerSetDependencies {
   readonly factory: Pick<ListenerFactory, 'open'>
   /** The number of the shard. */
   readonly own: number
@@ -26,7 +26,7 @@ export interface ListenerSetOwner {
 const releaseTimeoutMs = 5_000
 
 export class ListenerSet {
-  readonly #owner: ListenerSetOwner
+  readonly #dependencies: ListenerSetDependencies
   /** Listeners of the node by number, including those that are being added or removed. */
   readonly #known: Map<number, ShardListener>
   /** Listeners that this shard has, or will have. */
@@ -39,8 +39,8 @@ export class ListenerSet {
   #isServing: boolean
   #work: Promise<unknown>
 
-  constructor(listeners: readonly ShardListener[], owner: ListenerSetOwner) {
-    this.#owner = owner
+  constructor(listeners: readonly ShardListener[], dependencies: ListenerSetDependencies) {
+    this.#dependencies = dependencies
     this.#known = new Map(listeners.map((listener) => [listener.number, listener]))
     this.#wanted = new Map(listeners.filter((one) => this.#isLocal(one)).map((one) => [one.number, one]))
     this.#open = new Map()
@@ -174,14 +174,14 @@ export class ListenerSet {
       this.#recordOpened(number, 'it is wanted no more')
     }
     await Promise.all(gone.map((open) => open.close()))
-    if (this.#isServing) await this.#owner.disconnectClients(new Set(numbers))
+    if (this.#isServing) await this.#dependencies.disconnectClients(new Set(numbers))
     for (const number of numbers) this.#known.delete(number)
     await Promise.all(gone.map((open) => withTimeout(open.released())))
   }
 
   async #openOne(listener: ShardListener): Promise<void> {
     if (this.#open.has(listener.number)) return
-    this.#open.set(listener.number, await this.#owner.factory.open(listener))
+    this.#open.set(listener.number, await this.#dependencies.factory.open(listener))
     this.#recordOpened(listener.number, 'it is open again')
   }
 
@@ -198,16 +198,16 @@ export class ListenerSet {
   #recordMissing(listener: ShardListener, why: string): void {
     if (this.#missing.get(listener.number) === why) return
     this.#missing.set(listener.number, why)
-    this.#owner.alarm(alarmOf(listener), `a listener is closed and tried again until it can be opened: ${why}`)
+    this.#dependencies.alarm(alarmOf(listener), `a listener is closed and tried again until it can be opened: ${why}`)
   }
 
   #recordOpened(number: number, how: string): void {
     const listener = this.#known.get(number)
-    if (listener !== undefined && this.#missing.delete(number)) this.#owner.alarmOver(alarmOf(listener), how)
+    if (listener !== undefined && this.#missing.delete(number)) this.#dependencies.alarmOver(alarmOf(listener), how)
   }
 
-  #isLocal({ onlyOnShard = this.#owner.own }: ShardListener): boolean {
-    return onlyOnShard === this.#owner.own
+  #isLocal({ onlyOnShard = this.#dependencies.own }: ShardListener): boolean {
+    return onlyOnShard === this.#dependencies.own
   }
 
   /** A listener that is being removed may have the address. */

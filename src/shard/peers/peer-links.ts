@@ -5,7 +5,7 @@
 //                                                                shard has restarted
 
 import type { BrokerCore, Input, Message, PeerMessage, PeerNumber, PeerSendList } from '../../core/index.ts'
-import { Link, type LinkOwner, type LinkPort, type RelayedStream, type RelayOrigin } from '../../links/index.ts'
+import { Link, type LinkDependencies, type LinkPort, type RelayedStream, type RelayOrigin } from '../../links/index.ts'
 import type { TopicTable } from '../../protocol/index.ts'
 import type { ByteStream } from '../../transports/index.ts'
 import type { ShardListener } from '../messages/messages.ts'
@@ -15,7 +15,7 @@ import { isClockDue } from '../runtime/turn-limits.ts'
 /** Messages of another shard between two reads of the clock. */
 const inputsBetweenLooks = 256
 
-export interface PeerLinksOwner {
+export interface PeerLinksDependencies {
   readonly core: BrokerCore
   readonly topics: TopicTable
   /** The time of this turn. */
@@ -31,9 +31,9 @@ export interface PeerLinksOwner {
   acceptRelayed(stream: ByteStream, listener: ShardListener): void
 }
 
-export class PeerLinks implements LinkOwner {
+export class PeerLinks implements LinkDependencies {
   readonly topics: TopicTable
-  readonly #owner: PeerLinksOwner
+  readonly #shard: PeerLinksDependencies
   readonly #links = new Map<PeerNumber, Link>()
   /** Links of shards that restarted before the end of their old link was reported. */
   readonly #nextLinks = new Map<PeerNumber, LinkPort>()
@@ -49,9 +49,9 @@ export class PeerLinks implements LinkOwner {
   readonly #passesInput: { kind: 'peer-passes'; peer: PeerNumber; message: Message }
   readonly #lineTo = (peer: PeerNumber): Link | undefined => this.#links.get(peer)
 
-  constructor(owner: PeerLinksOwner) {
-    this.#owner = owner
-    this.topics = owner.topics
+  constructor(shard: PeerLinksDependencies) {
+    this.#shard = shard
+    this.topics = shard.topics
     this.#messageInput = { kind: 'peer-message', peer: 0, message: undefined as never }
     this.#passesInput = { kind: 'peer-passes', peer: 0, message: undefined as never }
   }
@@ -107,7 +107,7 @@ export class PeerLinks implements LinkOwner {
     const backlog = this.#backlog
     this.#backlog = new Set()
     for (const link of backlog) {
-      if (this.#owner.isOverdue()) this.#postpone(link)
+      if (this.#shard.isOverdue()) this.#postpone(link)
       else this.#read(link)
     }
   }
@@ -142,7 +142,7 @@ export class PeerLinks implements LinkOwner {
     const input = this.#passesInput
     input.peer = link.peer
     input.message = message
-    this.#owner.core.handle(input, this.#owner.turnMs())
+    this.#shard.core.handle(input, this.#shard.turnMs())
   }
 
   noteRelayed(_: Link, stream: RelayedStream, origin: RelayOrigin): void {
@@ -153,7 +153,7 @@ export class PeerLinks implements LinkOwner {
 
   noteCongested(link: Link, isCongested: boolean): void {
     this.#input({ kind: 'peer-congested', peer: link.peer, isCongested })
-    this.#owner.planTurnEnd()
+    this.#shard.planTurnEnd()
   }
 
   noteInput(link: Link): void {
@@ -162,12 +162,12 @@ export class PeerLinks implements LinkOwner {
 
   noteDirty(link: Link): void {
     this.#dirty.push(link)
-    this.#owner.planTurnEnd()
+    this.#shard.planTurnEnd()
   }
 
   noteFinalNotice(link: Link): void {
     this.#finalNotices.add(link)
-    this.#owner.planTurnEnd()
+    this.#shard.planTurnEnd()
   }
 
   noteClosed(link: Link): void {
@@ -175,48 +175,48 @@ export class PeerLinks implements LinkOwner {
     this.#links.delete(peer)
     this.#finalNotices.delete(link)
     this.#input({ kind: 'peer-left', peer })
-    this.#owner.planTurnEnd()
+    this.#shard.planTurnEnd()
     const nextLinks = this.#nextLinks.get(peer)
     this.#nextLinks.delete(peer)
     if (nextLinks !== undefined) this.add(peer, nextLinks)
   }
 
   #accept(stream: RelayedStream, origin: RelayOrigin): void {
-    const listener = this.#owner.dependencies.listenerOf(origin.listener)
+    const listener = this.#shard.dependencies.listenerOf(origin.listener)
     // The listener was closed while the client was being relayed.
     if (listener === undefined) stream.destroy()
-    else if (!this.#owner.dependencies.isTaken(stream, origin.listener)) this.#owner.acceptRelayed(stream, listener)
+    else if (!this.#shard.dependencies.isTaken(stream, origin.listener)) this.#shard.acceptRelayed(stream, listener)
   }
 
   #join(peer: PeerNumber, port: LinkPort): void {
     this.#links.set(peer, new Link(peer, port, this))
     this.#input({ kind: 'peer-joined', peer })
-    this.#owner.carryOut()
+    this.#shard.carryOut()
   }
 
   /** Until there is nothing more or the turn is over. */
   #read(link: Link): void {
     let taken = 0
-    let { costlySteps } = this.#owner.core
+    let { costlySteps } = this.#shard.core
     while (link.readNext()) {
       taken++
-      if (this.#owner.isFull()) this.#owner.carryOut()
-      else if (!isClockDue(taken, this.#owner.core.costlySteps - costlySteps, inputsBetweenLooks)) continue
-      costlySteps = this.#owner.core.costlySteps
-      if (this.#owner.isOverdue()) {
+      if (this.#shard.isFull()) this.#shard.carryOut()
+      else if (!isClockDue(taken, this.#shard.core.costlySteps - costlySteps, inputsBetweenLooks)) continue
+      costlySteps = this.#shard.core.costlySteps
+      if (this.#shard.isOverdue()) {
         this.#postpone(link)
         break
       }
     }
-    this.#owner.carryOut()
+    this.#shard.carryOut()
   }
 
   #postpone(link: Link): void {
     this.#backlog.add(link)
-    this.#owner.planTurnEnd()
+    this.#shard.planTurnEnd()
   }
 
   #input(input: Input): void {
-    this.#owner.core.handle(input, this.#owner.turnMs())
+    this.#shard.core.handle(input, this.#shard.turnMs())
   }
 }

@@ -4,7 +4,7 @@
 import type { AccessControl, AuthenticateRequest, ConnectRequest, AuthorizationRequest } from '../../access/index.ts'
 import { type AuthenticationResult, type Input, plainIdentity } from '../../core/index.ts'
 
-export interface AccessRequestsOwner {
+export interface AccessRequestsCallbacks {
   /** Within the current turn. */
   answer(input: Input): void
   /** In a turn of its own. */
@@ -14,11 +14,11 @@ export interface AccessRequestsOwner {
 
 export class AccessRequests {
   readonly #access: AccessControl
-  readonly #owner: AccessRequestsOwner
+  readonly #callbacks: AccessRequestsCallbacks
 
-  constructor(access: AccessControl, owner: AccessRequestsOwner) {
+  constructor(access: AccessControl, callbacks: AccessRequestsCallbacks) {
     this.#access = access
-    this.#owner = owner
+    this.#callbacks = callbacks
   }
 
   take(asked: ConnectRequest | AuthenticateRequest | AuthorizationRequest): void {
@@ -31,7 +31,7 @@ export class AccessRequests {
       // A bridge of this broker has no listener and needs no authentication.
       const who = plainIdentity(asked.clientId, undefined, asked.connection.peerAddress)
       const identity = { ...who, authenticatedBy: 'bridge' }
-      return this.#owner.answer({ kind: 'authentication-result', requestId, decision: { allowed: true, identity } })
+      return this.#callbacks.answer({ kind: 'authentication-result', requestId, decision: { allowed: true, identity } })
     }
     this.#bringBack(this.#access.authenticate(asked), (decision: AuthenticationResult) => ({
       kind: 'authentication-result',
@@ -41,10 +41,10 @@ export class AccessRequests {
   }
 
   #bringBack<T>(answer: T | Promise<T>, asInput: (answer: T) => Input): void {
-    if (!(answer instanceof Promise)) return this.#owner.answer(asInput(answer))
+    if (!(answer instanceof Promise)) return this.#callbacks.answer(asInput(answer))
     answer.then(
-      (found) => this.#owner.answerLater(asInput(found)),
-      (error: unknown) => this.#owner.fail(error),
+      (found) => this.#callbacks.answerLater(asInput(found)),
+      (error: unknown) => this.#callbacks.fail(error),
     )
   }
 }

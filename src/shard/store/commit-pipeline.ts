@@ -10,7 +10,7 @@ const firstPauseMs = 100
 const maxPauseMs = 5_000
 const servesAgain = 'the disk serves again'
 
-export interface CommitPipelineOwner {
+export interface CommitPipelineCallbacks {
   noteCommitted(batch: Batch): void
   /** Called when it changes. */
   noteHealth(isHealthy: boolean, why: string): void
@@ -20,7 +20,7 @@ export interface CommitPipelineOwner {
 
 export class CommitPipeline {
   readonly #store: Store
-  readonly #owner: CommitPipelineOwner
+  readonly #callbacks: CommitPipelineCallbacks
   #isBusy = false
   #isHealthy = true
   /** Its own last commit has not failed. */
@@ -29,9 +29,9 @@ export class CommitPipeline {
   #trouble: string | undefined = undefined
   #idle: (() => void)[] = []
 
-  constructor(store: Store, owner: CommitPipelineOwner) {
+  constructor(store: Store, callbacks: CommitPipelineCallbacks) {
     this.#store = store
-    this.#owner = owner
+    this.#callbacks = callbacks
   }
 
   get isBusy(): boolean {
@@ -54,10 +54,10 @@ export class CommitPipeline {
     this.#write(batch).then(
       () => {
         this.#isBusy = false
-        this.#owner.noteCommitted(batch)
+        this.#callbacks.noteCommitted(batch)
         if (!this.#isBusy) for (const wake of this.#idle.splice(0)) wake()
       },
-      (error: unknown) => this.#owner.fail(error),
+      (error: unknown) => this.#callbacks.fail(error),
     )
   }
 
@@ -96,7 +96,7 @@ export class CommitPipeline {
     const isHealthy = this.#isWriting && this.#trouble === undefined
     if (this.#isHealthy === isHealthy) return
     this.#isHealthy = isHealthy
-    this.#owner.noteHealth(isHealthy, why)
+    this.#callbacks.noteHealth(isHealthy, why)
   }
 }
 

@@ -5,7 +5,7 @@ import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { test } from 'node:test'
-import { hashPassword, type OwnAuthentication } from '../../src/access/index.ts'
+import { hashPassword, type ListenerAuthentication } from '../../src/access/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import type { GatewayUserRecord } from '../../src/records/index.ts'
 import { AccessStage, credential, outcomeOf } from './stage.ts'
@@ -13,7 +13,7 @@ import { AccessStage, credential, outcomeOf } from './stage.ts'
 const { badUserNameOrPassword, notAuthorized } = reasonCodes
 const hashParameters = { algorithm: 'sha256', saltPosition: 'prefix' } as const
 
-function usersOf(chain: string, by: 'username' | 'clientid' = 'username'): OwnAuthentication {
+function usersOf(chain: string, by: 'username' | 'clientid' = 'username'): ListenerAuthentication {
   return { chain, kind: 'users', by, hashParameters }
 }
 
@@ -90,7 +90,7 @@ test('[F2] jwt: tokens for a gateway have a key of their own', async () => {
     aclClaim: 'acl',
     endsWithToken: true,
   } as const
-  const authentication: OwnAuthentication = { chain: 'lwm2m', kind: 'jwt', token }
+  const authentication: ListenerAuthentication = { chain: 'lwm2m', kind: 'jwt', token }
   const input = `${part({ alg: 'HS256' })}.${part({ exp: stage.nowMs / 1_000 + 60 })}`
   const outcome = async (key: Uint8Array) => {
     const password = `${input}.${createHmac('sha256', key).update(input).digest('base64url')}`
@@ -135,7 +135,7 @@ test('[F2] http: with a service of its own, the broker refuses every client whil
   } as const
   const stage = new AccessStage({ profile: 'legacy' })
   t.after(() => stage.access.close())
-  const authentication: OwnAuthentication = { chain: 'coap', kind: 'http', http }
+  const authentication: ListenerAuthentication = { chain: 'coap', kind: 'http', http }
   assert.equal(outcomeOf(await stage.ask({ clientId: 'lamp', password: 'right', authentication })), 'in')
   assert.notEqual(outcomeOf(await stage.ask({ clientId: 'lamp', password: 'wrong', authentication })), 'in')
   assert.deepEqual(asked, ['id=lamp&password=right', 'id=lamp&password=wrong'])

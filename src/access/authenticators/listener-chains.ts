@@ -18,28 +18,28 @@ import { AuthenticationChain, type ChainLink } from './chain.ts'
 import { type CredentialSource, PasswordAuthenticator } from './password.ts'
 
 /** As plain data. `chain`: the gateway or listener that it is of, `coap` or `coap:udp:default`; its users have it as well. */
-export type OwnAuthentication = { readonly chain: string } & (
+export type ListenerAuthentication = { readonly chain: string } & (
   | { readonly kind: 'users'; readonly by: CredentialKind; readonly hashParameters: HashParameters }
   | { readonly kind: 'http'; readonly http: HttpAuthorizerSettings }
   | { readonly kind: 'jwt'; readonly token: TokenSettings }
 )
 
-interface OwnChain {
-  readonly settings: OwnAuthentication
+interface ListenerChain {
+  readonly settings: ListenerAuthentication
   readonly chain: AuthenticationChain
   readonly http: HttpAuthorizer | undefined
 }
 
-export class OwnChains {
+export class ListenerChains {
   readonly #users: GatewayUsers
-  readonly #chains = new Map<string, OwnChain>()
+  readonly #chains = new Map<string, ListenerChain>()
 
   constructor(users: GatewayUsers) {
     this.#users = users
   }
 
   /** `settings` come from the listener of a client. The chain stays as long as they do. */
-  of(settings: OwnAuthentication): AuthenticationChain {
+  of(settings: ListenerAuthentication): AuthenticationChain {
     const known = this.#chains.get(settings.chain)
     if (known?.settings === settings) return known.chain
     if (known !== undefined && isDeepStrictEqual(known.settings, settings)) return known.chain
@@ -54,13 +54,13 @@ export class OwnChains {
     this.#chains.clear()
   }
 
-  #make(settings: OwnAuthentication): OwnChain {
+  #make(settings: ListenerAuthentication): ListenerChain {
     const http = settings.kind === 'http' ? new HttpAuthorizer(settings.http) : undefined
     const link = this.#linkOf(settings, http)
     return { settings, http, chain: new AuthenticationChain([link], { failingDenies: true }) }
   }
 
-  #linkOf(settings: OwnAuthentication, http: HttpAuthorizer | undefined): ChainLink {
+  #linkOf(settings: ListenerAuthentication, http: HttpAuthorizer | undefined): ChainLink {
     if (http !== undefined) return { name: 'http', authenticator: http }
     if (settings.kind === 'jwt') {
       const read = readTokenKeys(settings.token.key)
@@ -73,7 +73,10 @@ export class OwnChains {
   }
 }
 
-function sourceOf(users: GatewayUsers, { chain, by }: Extract<OwnAuthentication, { kind: 'users' }>): CredentialSource {
+function sourceOf(
+  users: GatewayUsers,
+  { chain, by }: Extract<ListenerAuthentication, { kind: 'users' }>,
+): CredentialSource {
   return {
     isEmpty: (kind) => kind !== by || users.of(chain).size === 0,
     find: (kind, id) => (kind === by ? users.of(chain).get(id) : undefined),
