@@ -30,10 +30,10 @@ export interface ScenarioOptions {
   readonly shards?: number
 }
 
-/** So long after all trouble everything must be settled. */
-/** So long a level of memory lasts. */
+/** Duration of each memory level. */
 const memoryLevelMs = 900
 
+/** Time after the end of all faults in which all queues must drain. */
 const timeoutSeconds = 120
 
 export class RandomScenario {

@@ -2,10 +2,10 @@
 // conformance tests use it as it is (see README.md); random scenarios turn its faults on.
 //
 //   const world = new World({ seed: 1 })
-//   const mourner = world.subscriber('wills/#')
+//   const subscriber = world.subscriber('wills/#')
 //   world.connect('sensor-1', { keepAliveSeconds: 10, will: { topic: 'wills/sensor-1', payload: 'gone' } })
 //   world.passSeconds(16)
-//   assert.deepEqual(mourner.payloads, ['gone'])
+//   assert.deepEqual(subscriber.payloads, ['gone'])
 
 import {
   defaultCoreSettings,
