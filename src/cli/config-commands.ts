@@ -63,9 +63,10 @@ async function findFaults({ file, environment, checksPorts = false }: CheckReque
   return { faults, warnings: loaded.warnings }
 }
 
-/** Converts a sentence that begins with a key to an error of the file, in the line of that key. */
+/** Converts a sentence that begins with a key, or with a position and a key, to an error in the line of that key. */
 function placed(problem: string, { places }: GodwitConfig, file: string): ConfigError {
-  const [, key = '', message = problem] = /^([a-z_]+(?:\.[^\s:]+)+): ([^]*)$/.exec(problem) ?? []
+  const [, key = '', message = problem] =
+    /^(?:.+?:\d+:\d+: |configuration: )?([a-z_]+(?:\.[^\s:]+)+): ([^]*)$/.exec(problem) ?? []
   const place = places.get(key) ?? { file, line: 0, column: 0 }
   return { ...place, key, message, hint: '' }
 }

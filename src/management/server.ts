@@ -482,7 +482,7 @@ async function listenAt(server: FastifyInstance, at: ListenAt): ReturnType<Manag
   } catch (error) {
     const why = error as NodeJS.ErrnoException
     if ('path' in at) return { problem: `http_server: cannot listen on ${at.path}: ${why.message}` }
-    return { problem: `http_server.port: ${listenErrorText(why, at.host, at.port)}` }
+    return { problem: listenErrorText(why, at.host, at.port) }
   }
   const address = server.server.address()
   return { port: typeof address === 'object' && address !== null ? address.port : 0 }

@@ -31,7 +31,7 @@ export { problemOfQuic } from './quic-library.ts'
 export { problemOfQuicFiles, type QuicCredentials, QuicFiles } from './quic-credentials.ts'
 export { listenTcp, type TcpListenOptions } from './tcp.ts'
 export { listenTls, type TlsListenOptions } from './tls.ts'
-export { problemOfTlsFiles, type TlsProblem } from './tls-files.ts'
+export { problemOfTlsFiles, type TlsProblem, unreadableTlsFiles } from './tls-files.ts'
 export { TlsUpgrade, type TlsUpgradeOptions } from './tls-upgrade.ts'
 export type { CertificateFiles, TlsSettings } from './tls-settings.ts'
 export {

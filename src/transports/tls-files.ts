@@ -73,6 +73,34 @@ export function problemOfTlsFiles(settings: TlsSettings, read?: FileReading): Tl
   return 'problem' in loading ? loading.problem : undefined
 }
 
+/** Returns a problem for each file that cannot be read, so that several missing files are reported together. */
+export function unreadableTlsFiles({
+  certificate,
+  byServerName,
+  caFile,
+  crlFile,
+  pskFile,
+}: TlsSettings): readonly TlsProblem[] {
+  const problems: TlsProblem[] = []
+  const note = (setting: TlsFileSetting, file: string | undefined, certificateName: string | undefined): void => {
+    if (file === undefined) return
+    try {
+      readFileSync(file)
+    } catch (error) {
+      problems.push({ setting, certificateName, message: `cannot read ${file}: ${fileErrorText(error)}` })
+    }
+  }
+  for (const files of [...(certificate === undefined ? [] : [certificate]), ...byServerName]) {
+    const name = 'name' in files ? String(files.name) : undefined
+    note('certfile', files.certFile, name)
+    note('keyfile', files.keyFile, name)
+  }
+  note('cacertfile', caFile, undefined)
+  note('crlfile', crlFile, undefined)
+  note('psk_file', pskFile, undefined)
+  return problems
+}
+
 /** Returns a value that differs whenever a file may have changed. */
 export async function fileStampOf(settings: TlsSettings): Promise<string> {
   const stamps = filesOf(settings).map(async (file) => {

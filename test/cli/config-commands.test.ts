@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -121,6 +121,78 @@ test('config check finds what start refuses: files that are missing, open passwo
   assert.match(errors, /http_server\.password/)
 })
 
+test('config check names every file that cannot be read, not only the first one', async (t) => {
+  const { exitCode, errors } = await check(t, {
+    'a.conf': [
+      'listeners.ssl { certfile = "FOLDER/a.pem", keyfile = "FOLDER/a.key", cacertfile = "FOLDER/ca.pem" }',
+      'listeners.ssl.sni.b { server_name = b, certfile = "FOLDER/b.pem", keyfile = "FOLDER/b.key" }',
+      'gateway.stomp.listeners.ssl.c { bind = "127.0.0.1:0", certfile = "FOLDER/c.pem", keyfile = "FOLDER/c.key" }',
+      'gateway.coap.listeners.dtls.d.bind = "127.0.0.1:0"',
+      'gateway.coap.listeners.dtls.d.dtls_options { certfile = "FOLDER/d.pem", keyfile = "FOLDER/d.key" }',
+      'gateway.lwm2m.xml_dir = "FOLDER/objects"',
+    ].join('\n'),
+  })
+  assert.equal(exitCode, 1)
+  const missing = [...errors.matchAll(/conf:(\d+):\d+: ([a-z0-9_.]+): .*there is no such file/g)]
+  assert.deepEqual(
+    missing.map(([, line, key]) => `${line} ${key}`),
+    [
+      '1 listeners.ssl.certfile',
+      '1 listeners.ssl.keyfile',
+      '2 listeners.ssl.sni.b.certfile',
+      '2 listeners.ssl.sni.b.keyfile',
+      '1 listeners.ssl.cacertfile',
+      '6 gateway.lwm2m.xml_dir',
+      '5 gateway.coap.listeners.dtls.d.dtls_options.certfile',
+      '5 gateway.coap.listeners.dtls.d.dtls_options.keyfile',
+      '3 gateway.stomp.listeners.ssl.c.certfile',
+      '3 gateway.stomp.listeners.ssl.c.keyfile',
+    ],
+  )
+})
+
+for (const [what, directory, reason] of [
+  ['is a file', 'FOLDER/file', 'it is not a directory'],
+  ['is below a file', 'FOLDER/file/below', 'a part of the path is not a directory'],
+  ['cannot be created', '/proc/godwit/below', 'no directory can be made there'],
+] as const) {
+  test(`config check refuses a data or log directory that ${what}, as start does`, async (t) => {
+    const conf = `node.data_dir = "${directory}"\nlog { to = [file], dir = "${directory}" }`
+    const { exitCode, errors } = await check(t, { 'a.conf': conf, file: '' })
+    assert.equal(exitCode, 1)
+    const said = errors
+      .replaceAll(/:\d+: /g, ': ')
+      .trimEnd()
+      .split('\n')
+    assert.deepEqual(said, [
+      `godwit: FOLDER/a.conf:1: node.data_dir: ${directory}: ${reason}; choose another directory`,
+      `godwit: FOLDER/a.conf:2: log.dir: cannot write godwit.log in ${directory}: ${reason}; choose another directory`,
+    ])
+  })
+}
+
+test('config check creates no directory, because the service may run as another account', async (t) => {
+  const folder = await temporaryFolder(t)
+  const file = join(folder, 'a.conf')
+  await writeFile(file, `node.data_dir = "${folder}/data"\nlog { to = [file], dir = log }`)
+  assert.equal((await checkOf(file, false)).exitCode, 0)
+  assert.deepEqual(await readdir(folder), ['a.conf'])
+})
+
+test('config check refuses a log file that is a directory', async (t) => {
+  const { errors } = await check(t, { 'a.conf': 'log { to = [file], dir = "FOLDER", file = parts }' })
+  assert.match(errors, /a\.conf:1:\d+: log\.dir: cannot write parts in FOLDER: FOLDER\/parts is not a file/)
+})
+
+test('config check finds a missing or unusable key of API tokens, in the line of the setting', async (t) => {
+  const missing = await check(t, { 'a.conf': 'http_server.auth_type = jwt' })
+  assert.equal(missing.exitCode, 1)
+  assert.match(missing.errors, /^godwit: FOLDER\/a\.conf: http_server\.jwt\.public\.keyfile: .*name its file\n$/)
+  const conf = 'http_server {\nauth_type = jwt\njwt.public.keyfile = "FOLDER/a.key"\n}'
+  const unusable = await check(t, { 'a.conf': conf, 'a.key': 'no key' })
+  assert.match(unusable.errors, /^godwit: FOLDER\/a\.conf:3:\d+: http_server\.jwt\.public\.keyfile: tokens [^\n]*\n$/)
+})
+
 test('config check --ports finds ports that are in use', async (t) => {
   const other = createServer().listen(0, '127.0.0.1')
   t.after(() => other.close())
@@ -132,6 +204,12 @@ test('config check --ports finds ports that are in use', async (t) => {
   assert.equal((await listen((terminal) => configCheck(asked, terminal))).exitCode, 0)
   const { exitCode, errors } = await listen((terminal) => configCheck({ ...asked, checksPorts: true }, terminal))
   assert.equal(exitCode, 1)
+  await writeFile(file, `http_server.port = 0\ndashboard.bind = "127.0.0.1:${port}"\n`)
+  const dashboard = await listen((terminal) => configCheck({ ...asked, checksPorts: true }, terminal))
+  assert.match(
+    dashboard.errors,
+    new RegExp(`a\\.conf:2:\\d+: dashboard\\.bind: port ${port} on 127\\.0\\.0\\.1 is in use`),
+  )
   assert.match(errors, new RegExp(`a\\.conf:2:\\d+: listeners\\.tcp\\.bind: port ${port} on 127\\.0\\.0\\.1 is in use`))
 })
 

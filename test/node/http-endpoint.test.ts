@@ -44,7 +44,7 @@ const nobody = {} as Authenticator
 const some: ManagementSettings = { authenticator: nobody, maxBodyBytes: 1, maxUploadBytes: 1, maxRequests: 1 }
 const others: ManagementSettings = { ...some, maxRequests: 2 }
 
-const at = (host: string, port: number): HttpPlace => ({ hosts: [host], port, isNamed: true })
+const at = (host: string, port: number): HttpPlace => ({ key: 'http_server.port', hosts: [host], port, isNamed: true })
 
 interface Stage {
   readonly machine: Machine

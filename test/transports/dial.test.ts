@@ -197,7 +197,7 @@ test('unusable files are reported before a connection is opened', async (t) => {
   const to = target('tls', stage.port)
   for (const [tls, why] of [
     [{ caFile: empty }, /cacertfile: .*empty\.pem holds no whole PEM block/],
-    [{ caFile: stage.path('none.pem') }, /cacertfile: cannot read .*none\.pem: ENOENT/],
+    [{ caFile: stage.path('none.pem') }, /cacertfile: cannot read .*none\.pem: there is no such file/],
     [{ certFile: stage.path('cert.pem') }, /belong together/],
     [{ certFile: stage.path('cert.pem'), keyFile: empty }, /keyfile: .*holds no private key/],
   ] as const) {

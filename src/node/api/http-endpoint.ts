@@ -13,6 +13,8 @@ import type { Problem } from '../configuration/config-consumers.ts'
 
 /** Address of the API. */
 export interface HttpPlace {
+  /** The setting of the port. */
+  readonly key: string
   /** Tried in order. */
   readonly hosts: readonly string[]
   /** 0: any free port. */
@@ -111,7 +113,7 @@ export class HttpEndpoint {
     for (const host of place.hosts) {
       const listening = await server.listen({ host, port: place.port })
       if (!('problem' in listening)) return { server, address: { host, port: listening.port }, place, settings }
-      problem = listening.problem
+      problem = `${place.key}: ${listening.problem}`
     }
     await server.close(0)
     return { problem }

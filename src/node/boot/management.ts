@@ -160,14 +160,16 @@ function ownerOf({ config: atStart, log }: ManagementDependencies, parts: Parts)
 function placeOfPage({ http }: GodwitConfig, atStart: GodwitConfig): HttpPlace | undefined {
   const bind = http.dashboard?.bind
   if (!http.isEnabled || bind === undefined) return undefined
-  return { hosts: bind.host === undefined ? hostsOfPort(atStart) : [bind.host], port: bind.port, isNamed: true }
+  const hosts = bind.host === undefined ? hostsOfPort(atStart) : [bind.host]
+  return { key: 'dashboard.bind', hosts, port: bind.port, isNamed: true }
 }
 
 /** undefined: not served over HTTP. The address for a port without a host is fixed at the start. */
 function placeOf({ http, places }: GodwitConfig, atStart: GodwitConfig): HttpPlace | undefined {
   if (!http.isEnabled) return undefined
   const isNamed = places.has('http_server.port') || places.has('http_server.ip_addr')
-  return { hosts: http.host === undefined ? hostsOfPort(atStart) : [http.host], port: http.port, isNamed }
+  const hosts = http.host === undefined ? hostsOfPort(atStart) : [http.host]
+  return { key: 'http_server.port', hosts, port: http.port, isNamed }
 }
 
 /** Accounts according to the current configuration. */

@@ -4,10 +4,14 @@ import { randomBytes } from 'node:crypto'
 import type { GodwitConfig } from '../../config/index.ts'
 import { listenErrorText } from '../../transports/index.ts'
 import { planBridges } from '../bridges/bridge-config.ts'
-import { GatewayPlanner } from '../gateways/gateway-config.ts'
-import { hostsOfPort, problemOfListenerFiles, resolveListeners } from '../listeners/listener-addresses.ts'
+import { apiTokens } from '../admins/api-tokens.ts'
+import type { Problem } from '../configuration/config-consumers.ts'
+import { directoryErrorText, tryDirectory } from '../data-dir/data-directory.ts'
+import { problemsOfGateways } from '../gateways/gateway-config.ts'
+import { hostsOfPort, problemsOfListenerFiles, resolveListeners } from '../listeners/listener-addresses.ts'
 import { reserveTcpPort } from '../listeners/reserve-port.ts'
 import { accessSettingsOf } from '../records/access-settings.ts'
+import { problemOfLogFile } from '../observe/log-config.ts'
 import { planRules } from '../rules/rule-config.ts'
 import { problemOfExposure } from './management.ts'
 
@@ -16,42 +20,69 @@ export interface StartProblemOptions {
   readonly checksPorts: boolean
 }
 
-/** A sentence each, which starts with the key of a setting. */
+/**
+ * A sentence each, which starts with the key of a setting. Creates nothing on disk, because the service may run as
+ * another account. Directories that depend on `--data` are checked only by the start.
+ */
 export async function startProblems(config: GodwitConfig, { checksPorts }: StartProblemOptions): Promise<string[]> {
   const secret = randomBytes(secretBytes)
   const problems: string[] = []
-  const note = (result: object): void => {
-    if ('problem' in result && typeof result.problem === 'string') problems.push(result.problem)
+  const note = (result: object | undefined): void => {
+    if (result !== undefined && 'problem' in result && typeof result.problem === 'string') problems.push(result.problem)
   }
+  note(await problemOfDataDirectory(config))
+  note(await problemOfLogFile(config, config.node.dataDir))
   note(accessSettingsOf(config, secret))
   note(planBridges(config, secret))
   note(planRules(config, ''))
   for (const listener of config.listeners) {
-    const one = { ...config, listeners: [listener] }
-    const ofFiles = problemOfListenerFiles(one, { listeners: [] }, new Map())
-    if (ofFiles !== undefined) problems.push(ofFiles)
+    const ofFiles = problemsOfListenerFiles(listener)
+    problems.push(...ofFiles)
     // Its files are checked with its port, so that nothing is reported twice.
-    else if (checksPorts) note(await resolveListeners(one))
+    if (ofFiles.length === 0 && checksPorts) note(await resolveListeners({ ...config, listeners: [listener] }))
   }
-  note((await problemOfExposure(config, { warn: () => {} })) ?? {})
-  if (checksPorts) {
-    note(await new GatewayPlanner(1).plan(config, []))
-    note(await problemOfApiPort(config))
-  }
+  problems.push(...(await problemsOfGateways(config, { checksPorts })))
+  note(apiTokens(config))
+  note(await problemOfExposure(config, { warn: () => {} }))
+  if (checksPorts) for (const server of apiServersOf(config)) note(await problemOfPort(server))
   return problems
 }
 
 const secretBytes = 32
 
-async function problemOfApiPort(config: GodwitConfig): Promise<{ readonly problem?: string }> {
-  const { isEnabled, port } = config.http
-  if (!isEnabled) return {}
-  const [host = ''] = config.http.host === undefined ? hostsOfPort(config) : [config.http.host]
+async function problemOfDataDirectory({ node: { dataDir } }: GodwitConfig): Promise<Problem | undefined> {
+  if (dataDir === undefined) return undefined
+  try {
+    await tryDirectory(dataDir)
+    return undefined
+  } catch (error) {
+    return { problem: `node.data_dir: ${dataDir}: ${directoryErrorText(error)}; choose another directory` }
+  }
+}
+
+interface ApiServer {
+  /** The setting of its port. */
+  readonly key: string
+  readonly host: string
+  readonly port: number
+}
+
+/** The API, and the dashboard if it has an address of its own. */
+function apiServersOf(config: GodwitConfig): readonly ApiServer[] {
+  const { isEnabled, host, port, dashboard } = config.http
+  const [defaultHost = ''] = hostsOfPort(config)
+  if (!isEnabled) return []
+  const api = { key: 'http_server.port', host: host ?? defaultHost, port }
+  const bind = dashboard?.bind
+  return bind === undefined ? [api] : [api, { key: 'dashboard.bind', host: bind.host ?? defaultHost, port: bind.port }]
+}
+
+async function problemOfPort({ key, host, port }: ApiServer): Promise<Problem | undefined> {
   try {
     const reserved = await reserveTcpPort(host, port, [])
     await reserved.release()
-    return {}
+    return undefined
   } catch (error) {
-    return { problem: `http_server.port: ${listenErrorText(error as NodeJS.ErrnoException, host, port)}` }
+    return { problem: `${key}: ${listenErrorText(error as NodeJS.ErrnoException, host, port)}` }
   }
 }

@@ -1,8 +1,8 @@
 // The data directory of a node.
 
 import { randomUUID } from 'node:crypto'
-import { stat, unlink, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { lstat, mkdir, rmdir, stat, unlink, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { makeDirectory } from '../../telemetry/index.ts'
 
 /** How this program was installed. */
@@ -52,6 +52,39 @@ export async function prepareDataDirectory(path: string): Promise<PreparedDirect
       problem: `data directory ${directory}: ${directoryErrorText(error)}; choose another with --data DIR or node.data_dir`,
     }
   }
+}
+
+/**
+ * Rejects with the error of the system if this process could not create the directory or write there. Leaves nothing
+ * behind: a start by another account must not find directories that are not its own.
+ */
+export async function tryDirectory(path: string): Promise<void> {
+  const directory = resolve(path)
+  const nearest = await nearestExisting(directory)
+  const probe = join(nearest, `.write-probe-${randomUUID()}`)
+  if (nearest === directory) {
+    await writeFile(probe, '')
+    await unlink(probe)
+  } else {
+    await mkdir(probe)
+    await rmdir(probe)
+  }
+}
+
+/** Returns `path` or its first parent that exists. */
+async function nearestExisting(path: string): Promise<string> {
+  try {
+    if ((await stat(path)).isDirectory()) return path
+  } catch (error) {
+    // A link to nothing exists, so no directory can be created in its place.
+    const isThere = await lstat(path).then(
+      () => true,
+      () => false,
+    )
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || isThere) throw error
+    return nearestExisting(dirname(path))
+  }
+  throw Object.assign(new Error(`${path} is not a directory`), { code: 'EEXIST' })
 }
 
 const reasons: Record<string, string> = {

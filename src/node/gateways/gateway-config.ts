@@ -18,6 +18,7 @@ import {
   type GatewaySocket,
   isDatagramSocket,
   problemOfSecurity,
+  problemsOfSecurity,
   securityOf,
   socketsOf,
 } from './gateway-sockets.ts'
@@ -70,8 +71,8 @@ export class GatewayPlanner {
       const authentication = listenerAuthenticationOf(source.type, source.gateway, source.socket)
       if ('problem' in authentication) return { problem: `${authentication.key}: ${authentication.problem}` }
       const place = known === undefined ? await placeOf(source, before) : known.listener
-      const { kind, name } = source.socket
-      const key = `gateway.${source.type}.listeners.${kind}.${name}`
+      const { kind } = source.socket
+      const key = keyOf(source)
       if ('problem' in place) return { problem: `${key}.bind: ${place.problem}` }
       const taker = plan.find(({ listener }) => isSameSocket(listener, { kind, ...place }))
       if (taker !== undefined)
@@ -128,6 +129,29 @@ export class GatewayPlanner {
       [type]: gateway,
     }
   }
+}
+
+/** Returns every reason why a socket cannot be opened. Each starts with the key of a setting. */
+export async function problemsOfGateways(
+  config: GodwitConfig,
+  { checksPorts }: { readonly checksPorts: boolean },
+): Promise<string[]> {
+  const loaded = await loadObjects(config.gateways.lwm2m.xml_dir)
+  const problems = 'problem' in loaded ? [`gateway.lwm2m.xml_dir: ${loaded.problem}`] : []
+  for (const source of sourcesIn(config, 'problem' in loaded ? [] : loaded.objects)) {
+    const key = keyOf(source)
+    const authentication = listenerAuthenticationOf(source.type, source.gateway, source.socket)
+    if ('problem' in authentication) problems.push(`${authentication.key}: ${authentication.problem}`)
+    for (const { setting, message } of problemsOfSecurity(source.socket)) problems.push(`${key}.${setting}: ${message}`)
+    const place = checksPorts ? await placeOf(source, []) : undefined
+    if (place !== undefined && 'problem' in place) problems.push(`${key}.bind: ${place.problem}`)
+  }
+  // Listeners with the same authentication have the same problem.
+  return [...new Set(problems)]
+}
+
+function keyOf({ type, socket: { kind, name } }: Source): string {
+  return `gateway.${type}.listeners.${kind}.${name}`
 }
 
 /** Other listeners of its gateway are none of its business, so that its clients stay when they change. */

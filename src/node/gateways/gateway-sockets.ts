@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { type GodwitConfig, toTlsConfig } from '../../config/index.ts'
 import type { GatewayAssignment, GatewayType } from '../../shard/index.ts'
-import { type DtlsSettings, problemOfDtls, problemOfTlsFiles } from '../../transports/index.ts'
+import { type DtlsSettings, problemOfDtls, problemOfTlsFiles, unreadableTlsFiles } from '../../transports/index.ts'
 import { withAbsoluteFiles } from '../listeners/listener-addresses.ts'
 
 export type Gateway = GodwitConfig['gateways'][GatewayType]
@@ -36,10 +36,29 @@ export function isDatagramSocket({ kind }: Pick<GatewaySocket, 'kind'>): boolean
   return kind === 'udp' || kind === 'dtls'
 }
 
-/** Returns why the files of a socket cannot be used, with the key below the socket; undefined: they can. */
-export function problemOfSecurity(
-  socket: GatewaySocket,
-): { readonly setting: string; readonly message: string } | undefined {
+export interface SecurityProblem {
+  /** The key below the socket. */
+  readonly setting: string
+  readonly message: string
+}
+
+/** As `problemOfSecurity`, with all files that cannot be read. */
+export function problemsOfSecurity(socket: GatewaySocket): readonly SecurityProblem[] {
+  const first = problemOfSecurity(socket)
+  if (first === undefined) return []
+  const unreadable = unreadableFilesOf(socket)
+  return unreadable.some(({ message }) => message === first.message) ? unreadable : [first]
+}
+
+function unreadableFilesOf(socket: GatewaySocket): readonly SecurityProblem[] {
+  if (socket.kind === 'ssl') return unreadableTlsFiles(withAbsoluteFiles(toTlsConfig(socket.listener)))
+  if (socket.kind !== 'dtls') return []
+  const problems = unreadableTlsFiles(dtlsSettingsOf(socket.listener.dtls_options).files)
+  return problems.map(({ setting, message }) => ({ setting: `dtls_options.${setting}`, message }))
+}
+
+/** Returns why the files of a socket cannot be used; undefined: they can. */
+export function problemOfSecurity(socket: GatewaySocket): SecurityProblem | undefined {
   if (socket.kind === 'dtls') {
     const problem = problemOfDtls(dtlsSettingsOf(socket.listener.dtls_options))
     return problem === undefined ? undefined : { ...problem, setting: `dtls_options.${problem.setting}` }

@@ -12,6 +12,7 @@ import {
   problemOfQuicFiles,
   problemOfTlsFiles,
   type TlsProblem,
+  unreadableTlsFiles,
   listenErrorText,
 } from '../../transports/index.ts'
 
@@ -75,9 +76,23 @@ function withFiles(listener: ListenerConfig, { host, port }: Place): ResolvedLis
   const resolved = { host, port, isLoopback: listener.isOnlyReachedLocally ?? isLoopbackAddress(host) }
   if (!('tls' in listener)) return { listener: { ...listener, ...resolved } }
   const tls = withAbsoluteFiles(listener.tls)
-  const problem = listener.kind === 'quic' ? problemOfQuicFiles(tls) : problemOfTlsFiles(tls)
+  const problem = problemOfContents(listener.kind, tls)
   if (problem !== undefined) return { problem: `${keyOfFile(listener, problem)}: ${problem.message}` }
   return { listener: { ...listener, ...resolved, tls } }
+}
+
+function problemOfContents(kind: ListenerConfig['kind'], tls: TlsConfig): TlsProblem | undefined {
+  return kind === 'quic' ? problemOfQuicFiles(tls) : problemOfTlsFiles(tls)
+}
+
+/** Returns every reason why a listener cannot use its files. Each starts with the key of a setting. */
+export function problemsOfListenerFiles(listener: ListenerConfig): string[] {
+  if (!('tls' in listener)) return []
+  const tls = withAbsoluteFiles(listener.tls)
+  const unreadable = unreadableTlsFiles(tls)
+  const ofContents = unreadable.length === 0 ? problemOfContents(listener.kind, tls) : undefined
+  const problems = ofContents === undefined ? unreadable : [ofContents]
+  return problems.map((problem) => `${keyOfFile(listener, problem)}: ${problem.message}`)
 }
 
 /**

@@ -1,9 +1,10 @@
 // Log targets of the running node.
 
+import { access, constants, stat } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import type { GodwitConfig } from '../../config/index.ts'
 import type { LogLevel, Logger, LogTargets } from '../../telemetry/index.ts'
-import { directoryErrorText } from '../data-dir/data-directory.ts'
+import { directoryErrorText, tryDirectory } from '../data-dir/data-directory.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 
 /** By default, or with a relative directory, log files are in the data directory. */
@@ -22,6 +23,36 @@ export function logLevelOf(
 
 export function problemOfLog({ dir, file }: LogTargets, error: unknown): Problem {
   return { problem: `log.dir: cannot write ${file} in ${dir}: ${directoryErrorText(error)}; choose another directory` }
+}
+
+/**
+ * Returns why the log file cannot be written, without creating it. `dataDirectory` undefined: it is not configured, so
+ * only an absolute `log.dir` can be checked.
+ */
+export async function problemOfLogFile(
+  { log }: GodwitConfig,
+  dataDirectory: string | undefined,
+): Promise<Problem | undefined> {
+  const isKnown = dataDirectory !== undefined || (log.dir !== undefined && isAbsolute(log.dir))
+  if (!isKnown || !log.to.includes('file')) return undefined
+  const targets = logTargetsOf(log, dataDirectory ?? '/')
+  try {
+    await tryDirectory(targets.dir)
+    await tryFile(join(targets.dir, targets.file))
+    return undefined
+  } catch (error) {
+    return problemOfLog(targets, error)
+  }
+}
+
+/** A missing file is created at the start. */
+async function tryFile(path: string): Promise<void> {
+  try {
+    if (!(await stat(path)).isFile()) throw new Error(`${path} is not a file`)
+    await access(path, constants.W_OK)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
 }
 
 /** Of `log`. A file is opened again only if one of its settings has changed. */
