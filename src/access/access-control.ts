@@ -35,9 +35,9 @@ import { TokenAuthenticator, type TokenSettings } from './tokens/token-authentic
 import { readTokenHeader } from './tokens/token-check.ts'
 import { readTokenKeys } from './tokens/token-keys.ts'
 
-export type ConnectRequest = Extract<CoreRequest, { kind: 'may-connect' }>
-export type AuthenticateRequest = Extract<CoreRequest, { kind: 'authenticate' }>
-export type AuthorizationRequest = Extract<CoreRequest, { kind: 'may-do' }>
+export type ConnectRequest = Extract<CoreRequest, { kind: 'authenticate' }>
+export type AuthenticateRequest = Extract<CoreRequest, { kind: 'continue-authentication' }>
+export type AuthorizationRequest = Extract<CoreRequest, { kind: 'authorize' }>
 
 export interface AccessDependencies {
   readonly log: Log
@@ -86,7 +86,7 @@ export class AccessControl {
 
   /** Authenticates a client: at once, unless a service must be asked. */
   authenticate(request: ConnectRequest | AuthenticateRequest): AuthenticationResult | Promise<AuthenticationResult> {
-    if (request.kind === 'authenticate') return this.#authenticateFurther(request)
+    if (request.kind === 'continue-authentication') return this.#authenticateFurther(request)
     const attempt = this.#createAttempt(request)
     const { connection, namespace, clientId, username } = attempt
     const { peerAddress } = connection

@@ -8,9 +8,9 @@ export interface PreferredServerDependencies {
   readonly backoff: ReconnectBackoff
   /** See `BridgeConnector.dial`. */
   readonly link: object
-  /** It answered on this stream. */
+  /** Called when the preferred server accepted a connection: `stream` is that connection. */
   change(stream: ByteStream): void
-  /** `dueAtMs` has changed. */
+  /** Called when `dueAtMs` has changed. */
   scheduleTick(): void
 }
 
@@ -18,7 +18,7 @@ export class PreferredServer {
   readonly #dependencies: Pick<BridgeDependencies, 'connector' | 'nowMs'>
   readonly #parts: PreferredServerDependencies
   #dialing: Dialing | undefined
-  /** Next attempt; Infinity: none, or one is in progress. */
+  /** Time of the next attempt; Infinity: no attempt is planned, or one is in progress. */
   dueAtMs: number
 
   constructor(dependencies: Pick<BridgeDependencies, 'connector' | 'nowMs'>, parts: PreferredServerDependencies) {

@@ -5,7 +5,7 @@ import type { ProtocolVersion } from '../protocol/index.ts'
 /**
  * `off`: not enabled. `preparing`: the local session is being set up. `connecting`: the remote broker is dialed or has
  * not answered CONNECT. `connected`: messages are forwarded. `draining`: in-flight messages are completed before other
- * settings apply. `waiting`: for the next attempt.
+ * settings apply. `waiting`: the bridge waits for its next attempt.
  */
 export type BridgeState = 'off' | 'preparing' | 'connecting' | 'connected' | 'draining' | 'waiting'
 
@@ -38,7 +38,7 @@ export interface BridgeCounters {
   connects: number
   /** Connections and attempts that failed. */
   failures: number
-  /** Unexpected packets. */
+  /** Packets that the remote broker should not have sent. */
   unexpected: number
   readonly dropped: Record<BridgeDrop, number>
 }
@@ -52,14 +52,16 @@ export interface BridgeStatus {
   readonly server: string
   /** The current MQTT version; 5 also if the remote broker is Godwit and the bridge uses extensions of 5. */
   readonly version: ProtocolVersion
-  /** Attempts since the last connection. */
+  /** Number of attempts since the last connection. */
   readonly attempts: number
   /** Why the last connection or attempt failed, as a sentence; undefined: none has. */
   readonly lastError: string | undefined
   readonly lastErrorAtMs: number | undefined
-  /** Sent and not acknowledged. */
+  /** Messages that were sent and are not acknowledged. */
   readonly inFlight: number
+  /** Messages in the queue of the bridge. */
   readonly spooled: number
+  /** When the oldest message in the queue was published. */
   readonly oldestAtMs: number | undefined
   /** Messages that were dropped while queued, or not queued at all. */
   readonly spoolDropped: number

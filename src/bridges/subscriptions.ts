@@ -1,4 +1,4 @@
-// Computes the required subscriptions on both sides, and the packets for changes.
+// Computes the subscriptions that a bridge needs at the local and at the remote broker, and the packets that change them.
 //
 // A *mark* is a subscription of the local session that matches no topic and stores a fact about the bridge:
 //

@@ -1,4 +1,4 @@
-// Options of the commands that go to any broker, and not to one of ours.
+// Options of the commands that connect to any MQTT broker (`godwit bench`, `godwit conformance`).
 
 interface WithOptions {
   option(flags: string, description: string, defaultValue?: string): this

@@ -18,7 +18,7 @@ export interface OidcConfig {
 
 export function toOidcConfig(oidc: SettingValues['dashboard']['oidc']): OidcConfig | undefined {
   const { issuer, client_id: clientId, redirect_uri: redirectUri } = oidc
-  // `checkOidc` complains where one of them is missing.
+  // If one of them is missing, `checkOidc` reports an error.
   if (issuer === undefined || clientId === undefined || redirectUri === undefined) return undefined
   return {
     issuer,

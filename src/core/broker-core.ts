@@ -182,7 +182,7 @@ function handleRare(
   }
 }
 
-const connectionDeadlines = ['idle-timeout', 'farewell', 'rate', 'deliveries-rate'] as const
+const connectionDeadlines = ['idle-timeout', 'close-drain', 'rate', 'deliveries-rate'] as const
 const noCountedTopics: ReadonlyMap<string, CountedTopic> = new Map<string, CountedTopic>()
 
 function handleRules(

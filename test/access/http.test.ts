@@ -264,7 +264,7 @@ test('what a client may do is asked of the service that is asked now, also where
   context.after(() => stage.access.close())
   const identity = client('c')
   const ready = stage.access.prepare({
-    kind: 'may-do',
+    kind: 'authorize',
     requestId: 1,
     connection: connectionFrom(false),
     identity,

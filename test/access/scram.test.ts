@@ -57,7 +57,7 @@ class Talk {
 
   auth(data: string | undefined, isReauthentication = false, method = this.#method): AuthenticationResult {
     const decision = this.#stage.access.authenticate({
-      kind: 'authenticate',
+      kind: 'continue-authentication',
       requestId: 1,
       connection: this.connection,
       clientId: this.#clientId,

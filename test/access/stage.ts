@@ -12,7 +12,7 @@ import { defaultFailedLoginSettings } from '../../src/access/failed-logins/login
 import type { CredentialRecord } from '../../src/records/index.ts'
 import type { Log } from '../../src/telemetry/index.ts'
 
-export type Ask = Extract<CoreRequest, { kind: 'may-connect' }>
+export type Ask = Extract<CoreRequest, { kind: 'authenticate' }>
 
 export interface AskOptions extends Partial<Omit<Ask, 'kind' | 'requestId' | 'password'>> {
   readonly password?: string | Buffer | undefined
@@ -61,7 +61,7 @@ export class AccessStage {
 
   request({ password, isLoopback = false, arrival, authentication, ...asked }: AskOptions = {}): Ask {
     return {
-      kind: 'may-connect',
+      kind: 'authenticate',
       requestId: ++this.#lastRequestId,
       connection: connectionFrom(isLoopback, arrival, authentication),
       clientId: 'client',

@@ -29,16 +29,16 @@ import { openPipe, type PipeEnd } from './peer-pipe.ts'
 import { ShardHost, type ShardSurroundings } from './shard-host.ts'
 import type { Stage } from './stage.ts'
 
-type ConnectRequest = CoreRequest & { kind: 'may-connect' }
-type AuthenticateRequest = CoreRequest & { kind: 'authenticate' }
-type MayDoRequest = CoreRequest & { kind: 'may-do' }
+type ConnectRequest = CoreRequest & { kind: 'authenticate' }
+type AuthenticateRequest = CoreRequest & { kind: 'continue-authentication' }
+type MayDoRequest = CoreRequest & { kind: 'authorize' }
 
 export interface HostTraits {
   /** A turn gathers what happens within this time. */
   maxTurnMs: number
   /** How long a post from one shard to another may be on its way. */
   maxLinkMs: number
-  /** The answer to `may-connect`, and how long it takes. */
+  /** The answer to `authenticate`, and how long it takes. */
   decision: (request: ConnectRequest) => { decision: AuthenticationResult; afterMs: number }
   /** The response to `authenticate`; if undefined, every authentication fails. */
   authenticate?: (request: AuthenticateRequest) => AuthenticationResult
@@ -54,7 +54,7 @@ export interface HostTraits {
   mostDropEvents?: number
   /** What runs rules on shard `own`; no rules if not said. */
   ruleHook?: (own: number) => RuleHook
-  /** Called with each `may-do`, before it is answered: time for `permissions` to find out. How long the answer takes. */
+  /** Called with each `authorize`, before it is answered: time for `permissions` to find out. How long the answer takes. */
   mayDo?: (request: MayDoRequest) => number
   /** What clients that come from now on find. */
   listener?: Partial<ListenerTraits>

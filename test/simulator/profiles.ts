@@ -12,7 +12,7 @@ export interface ScenarioProfile {
   readonly unruly: boolean
   /** Small limits in the broker. */
   readonly tight: boolean
-  /** The answer to `may-connect` is late or no. */
+  /** The answer to `authenticate` is late or no. */
   readonly slowDecisions: boolean
 }
 

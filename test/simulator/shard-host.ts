@@ -407,7 +407,7 @@ export class ShardHost {
 
   private answer(request: CoreRequest): void {
     const core = this.running
-    if (request.kind === 'may-connect') {
+    if (request.kind === 'authenticate') {
       const { decision, afterMs } = this.around.traits.decision(request)
       this.around.stage.after(afterMs, () => {
         if (this.running === core)
@@ -415,7 +415,7 @@ export class ShardHost {
       })
       return
     }
-    if (request.kind === 'authenticate') {
+    if (request.kind === 'continue-authentication') {
       const decision = this.around.traits.authenticate?.(request) ?? failedAuthentication
       this.around.stage.after(0, () => {
         if (this.running === core)
@@ -423,7 +423,7 @@ export class ShardHost {
       })
       return
     }
-    if (request.kind === 'may-do') {
+    if (request.kind === 'authorize') {
       this.around.stage.after(this.around.traits.mayDo?.(request) ?? 0, () => {
         if (this.running === core) this.handle({ kind: 'permission-ready', requestId: request.requestId })
       })

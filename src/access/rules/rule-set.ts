@@ -90,7 +90,7 @@ export class RuleSet {
     for (const { by, name } of names) {
       const known = this.#byName[by].get(name)
       if (known === undefined) this.#byName[by].set(name, [group])
-      // Groups are added one after the other, so a repeated name of the group has it last.
+      // If the group contains a name twice, the group is already the last entry of that name.
       else if (known.at(-1) !== group) known.push(group)
     }
   }

@@ -13,11 +13,11 @@ import { InvalidArchive } from '../invalid-archive.ts'
 import { ChunkReader } from './chunk-reader.ts'
 import { publishPropertiesIn } from './message-properties.ts'
 
-/** A message, without regard to who gets it. */
+/** A message without its receivers: queued and retained chunks refer to it by `id`. */
 export interface MessageChunk {
   readonly chunk: 'message'
   readonly id: bigint
-  /** 0: never. */
+  /** 0: the message does not expire. */
   readonly expiresAtSeconds: number
   readonly publisher: string
   readonly publisherUsername: string
@@ -28,7 +28,7 @@ export interface MessageChunk {
   readonly properties: MessageProperties
 }
 
-/** A message for a client, or one that a client published and did not release yet. */
+/** A message that waits for a client, or a QoS 2 message of a client that the client did not release yet. */
 export interface QueuedChunk {
   readonly chunk: 'queued'
   readonly clientId: string
@@ -50,21 +50,21 @@ export interface SubscriptionChunk {
   readonly qos: number
   readonly noLocal: boolean
   readonly retainAsPublished: boolean
-  /** 0: none. */
+  /** Subscription identifier; 0: none. */
   readonly identifier: number
 }
 
 export interface ClientChunk {
   readonly chunk: 'client'
   readonly clientId: string
-  /** '': none, or of an earlier format. */
+  /** '': the client has none, or the format does not contain it. */
   readonly username: string
-  /** Of its last listener; 0: unknown. */
+  /** Port of the last listener of the client; 0: unknown. */
   readonly port: number
   readonly expirySeconds: number
-  /** Undefined: unknown, or never. */
+  /** Undefined: the format does not contain it, or the session does not expire. */
   readonly expiresAtSeconds: number | undefined
-  /** Of formats 3 and 4. */
+  /** Formats 3 and 4 have it. */
   readonly disconnectedAtSeconds: number | undefined
 }
 
@@ -75,7 +75,7 @@ export type DatabaseChunk =
   | ClientChunk
   | { readonly chunk: 'retained'; readonly messageId: bigint }
 
-/** States of a message for a client that matter here. */
+/** States of a message for a client that the import distinguishes. */
 export const messageStates = {
   waitsForPuback: 3,
   waitsForPubrec: 5,
@@ -90,7 +90,7 @@ export const neverExpires = 0xffffffff
 const magic = Buffer.from('\0\u00b5\0mosquitto db\0', 'latin1').subarray(0, 15)
 const headerBytes = 23
 const types = { settings: 1, message: 2, queued: 3, retained: 4, subscription: 5, client: 6 } as const
-/** Bytes of a message identifier. Builds with another number are not known. */
+/** Bytes of a message identifier. No build of mosquitto with another size is known. */
 const identifierBytes = 8
 
 /** Throws InvalidArchive. */
@@ -296,7 +296,7 @@ function readOldQueued(reader: ChunkReader): QueuedChunk {
   }
 }
 
-/** The time has the size that it had on the machine: what is left of the length. */
+/** The size of the time (4 or 8 bytes) depends on the machine that wrote the file: the time fills the rest of the chunk. */
 function readOldClient(
   reader: ChunkReader,
   { format, length }: { readonly format: number; readonly length: number },

@@ -82,8 +82,8 @@ function messageFor(
 }
 
 /**
- * Topics of broker events may have more levels than the limit allows, because they contain client IDs. Messages of sources come from
- * their services only: a rule could not tell others from them.
+ * Topics of broker events may have more levels than the limit allows, because they contain client IDs. Topics of
+ * sources are refused: rules must be able to rely on the service as the origin of these messages.
  */
 function topicFor(state: Parts<'settings' | 'topics'>, text: string): Topic | undefined {
   const name = parseTopicName(text)

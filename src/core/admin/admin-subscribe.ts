@@ -2,7 +2,7 @@
 // exclusive filter is on another shard, the core asks that shard first.
 //
 //   command ──► subscribed ──────────────────────────────────────────────► result after the commit
-//           ──► exclusive-wanted ~~> exclusive-verdict ──► subscribed, or released ──► result
+//           ──► exclusive-wanted ~~> exclusive-response ──► subscribed, or released ──► result
 
 import { reasonCodes, splitExclusiveFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { AckParts, Parts, SubscribeParts } from '../state/parts.ts'
@@ -46,7 +46,7 @@ export function subscribeAsAdmin(
     const isGiven = peerTable.exclusive.acquire(exclusive, owner, clientId)
     return handleExclusiveOutcome(state, peerTable, wanted, isGiven ? 'given' : 'quota-exceeded')
   }
-  // The shard of the registry is restarting, so nothing says whether the filter is free.
+  // The shard with the registry is restarting, so it is unknown whether the filter is free.
   if (peerTable.peer(owner).link === undefined)
     return completeCommand(state.outputs, requestId, { done: false, why: 'shard-behind' })
   const asked = state.ids.nextSerial()

@@ -37,10 +37,10 @@ export function importRetained(
     updatedTopics: [],
   }
   for (const message of messages) {
-    const fate = importOne(state, message)
-    kept[fate]++
-    const told = fate === 'refused' ? kept.refusedTopics : fate === 'updated' ? kept.updatedTopics : undefined
-    if (told !== undefined && told.length < maxTopicsReported) told.push(message.topic)
+    const outcome = importOne(state, message)
+    kept[outcome]++
+    const reported = outcome === 'refused' ? kept.refusedTopics : outcome === 'updated' ? kept.updatedTopics : undefined
+    if (reported !== undefined && reported.length < maxTopicsReported) reported.push(message.topic)
   }
   const barrier = new CommitBarrier()
   if (kept.inserted + kept.updated > 0) addOpenBatch(state, barrier)

@@ -19,7 +19,7 @@ import { holdDelivery } from '../outgoing/held-bytes.ts'
 import { deleteDelivery, putRecord, releasePayload } from '../queues/persistent-queue.ts'
 import { noteGapsBelow } from '../queues/queue-gaps.ts'
 
-/** Handles PUBCOMP. After a restart the record may still be being read into memory. */
+/** Handles PUBCOMP. After a restart, the record may not be read into memory yet. */
 export function removeCompleted(state: QueueParts, session: Session, delivery: SessionDelivery): void {
   const { stored } = session
   // Earlier versions deleted the record with PUBREC.

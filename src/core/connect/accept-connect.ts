@@ -208,7 +208,7 @@ function requestWillAuthorization(
   const { topic, qos, retain } = will
   const { identity } = granted
   state.outputs.requests.push({
-    kind: 'may-do',
+    kind: 'authorize',
     requestId,
     connection,
     identity,

@@ -44,7 +44,7 @@ export function waitForAuthorization(
     requestedTopics.add(topic)
     const { identity } = open.session
     state.outputs.requests.push({
-      kind: 'may-do',
+      kind: 'authorize',
       requestId,
       connection,
       identity,

@@ -73,7 +73,7 @@ export function closeAfterAcks(
   const isAnswered = connection.deferredAcks === undefined
   if (isAnswered) closeStream(state, connection)
   if (!isAnswered || deferredUntil(state.batches, connection) > 0)
-    state.deadlines.set('farewell', connection, state.nowMs + closeDrainMs)
+    state.deadlines.set('close-drain', connection, state.nowMs + closeDrainMs)
 }
 
 /**

@@ -117,7 +117,7 @@ function requestExclusive(
     else wait.refused.add(filter)
     return
   }
-  // The shard of the registry is restarting, so nothing says whether the filter is free.
+  // The shard with the registry is restarting, so it is unknown whether the filter is free.
   if (peerTable.peer(owner).link === undefined) {
     wait.refused.add(filter)
     return

@@ -1,6 +1,6 @@
 // Frees memory of sessions while the node is short of memory. The core visits all sessions, one slice per tick, each time
-// the memory level is reported. The share of each client decreases each time (`MemoryAccount.share`), so the largest users are
-// affected first and small ones are left alone.
+// the memory level is reported. The share of each client decreases each time (`MemoryAccount.shareOf`), so the clients that use most
+// memory are affected first, and clients with little memory are not affected.
 //
 //   soft:  persistent sessions: queued messages move to disk, and in-flight messages of disconnected clients as well
 //   hard:  clean sessions: queued messages are dropped, oldest first ── reading from fast publishers pauses until the next
@@ -19,16 +19,16 @@ import { drainQueue } from '../sessions/drain-queue.ts'
 import { moveQueueToDisk } from '../sessions/end-session.ts'
 import { maxAliasNameBytes } from '../outgoing/topic-aliases.ts'
 
-/** Sessions that are visited in one tick. */
-const placesInSlice = 1_024
+/** Maximum number of sessions that are visited in one tick. */
+const maxSessionsPerTick = 1_024
 /** At the level `hard`, reading pauses for a client that sent more than this since the last visit. */
 const greedyBytes = 1_048_576
 
 /** A client whose oldest unacknowledged message is older than this is not expected to free memory. */
 const slowAnswerMs = 5_000
 
-/** Fewer bytes in flight to a disconnected client are not worth a read when it reconnects. */
-const worthReadingBytes = 4_096
+/** If fewer bytes are in flight to a disconnected client, they stay in memory, because reading them again costs more. */
+const minReleasedBytes = 4_096
 
 /** Called for connections that hold more than their share. */
 export type EndGreedy = (state: BrokerState, connection: Connection) => void
@@ -44,11 +44,11 @@ export function startRelief(
   state.sessions.reliefFrom = state.memory.level === 'normal' ? undefined : 0
 }
 
-/** Visits the next slice. */
+/** Visits the next sessions. */
 export function continueRelief(state: BrokerState, endGreedy: EndGreedy): void {
   const from = state.sessions.reliefFrom
   if (from === undefined) return
-  const end = Math.min(from + placesInSlice, state.sessions.places)
+  const end = Math.min(from + maxSessionsPerTick, state.sessions.places)
   for (let place = from; place < end; place++) {
     const session = state.sessions.at(place)
     if (session !== undefined) relieve(state, session, endGreedy)
@@ -101,7 +101,7 @@ function waitOnDisk(state: DrainParts, session: Session): void {
  */
 function leaveOnDisk(memory: MemoryAccount, session: Session, stored: PersistentQueue): void {
   const { inflight } = session.outgoing
-  if (inflight === undefined || inflight.bytes < worthReadingBytes || session.bridge?.spool !== undefined) return
+  if (inflight === undefined || inflight.bytes < minReleasedBytes || session.bridge?.spool !== undefined) return
   inflight.forEach((delivery) => {
     const { message, sequence, packetId, stage, group } = delivery
     if (message === undefined || sequence === 0 || stage !== 'sent' || group !== undefined) return

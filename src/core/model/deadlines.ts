@@ -11,7 +11,7 @@ import type { Connection } from './connection.ts'
 
 export type DeadlineKind =
   | 'idle-timeout'
-  | 'farewell'
+  | 'close-drain'
   | 'takeover-wait'
   | 'keep-alive'
   | 'identity-expiry'
@@ -24,7 +24,7 @@ export type DeadlineKind =
   | 'retry'
   | 'retained-expiry'
   | 'ended-queue'
-  | 'forget-received'
+  | 'expire-received-ids'
   | 'retained-wait'
 
 /** A connection, a client ID or a topic, depending on the kind. */

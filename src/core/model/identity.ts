@@ -36,7 +36,7 @@ export function plainIdentity(session: string, username: string | undefined, pee
   return namespace === undefined ? who : { ...who, namespace }
 }
 
-/** `ask`: not known yet. The core sends the request `may-do` and checks again after the response. */
+/** `ask`: not known yet. The core sends the request `authorize` and checks again after the response. */
 export type Permission = 'allow' | 'deny' | 'disconnect' | 'ask'
 
 /**

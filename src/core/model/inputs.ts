@@ -32,9 +32,9 @@ export type Input =
   | { readonly kind: 'listener-closed'; readonly connection: Connection }
   /** Number of bytes in the driver that the client has not read. Replaces the core's own estimate. */
   | { readonly kind: 'unsent-bytes'; readonly connection: Connection; readonly bytes: number }
-  /** Response to `may-connect` or `authenticate`. */
+  /** Response to `authenticate` or `continue-authentication`. */
   | { readonly kind: 'authentication-result'; readonly requestId: RequestId; readonly decision: AuthenticationResult }
-  /** Response to `may-do`: `permissions` has the decision now. */
+  /** Response to `authorize`: `permissions` has the decision now. */
   | { readonly kind: 'permission-ready'; readonly requestId: RequestId }
   /**
    * `permissions.epoch` has grown: earlier decisions are checked again, and clients that are no longer allowed are

@@ -60,7 +60,7 @@ export interface ReaderChange {
 
 export type CoreRequest =
   | {
-      readonly kind: 'may-connect'
+      readonly kind: 'authenticate'
       readonly requestId: RequestId
       readonly connection: Connection
       /** Name of its session, with the client's namespace. */
@@ -72,9 +72,9 @@ export type CoreRequest =
       readonly authenticationMethod: string | undefined
       readonly authenticationData: Buffer | undefined
     }
-  /** AUTH from the client: the next step, or the start of a re-authentication. The response is `connect-decision`. */
+  /** AUTH from the client: the next step, or the start of a re-authentication. The response is `authentication-result`. */
   | {
-      readonly kind: 'authenticate'
+      readonly kind: 'continue-authentication'
       readonly requestId: RequestId
       readonly connection: Connection
       /** As above. */
@@ -86,7 +86,7 @@ export type CoreRequest =
     }
   /** `permissions` returned `ask`. After the response `permission-ready` the same check is made again. */
   | {
-      readonly kind: 'may-do'
+      readonly kind: 'authorize'
       readonly requestId: RequestId
       readonly connection: Connection
       readonly identity: Identity

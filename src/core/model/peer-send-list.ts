@@ -25,7 +25,7 @@ export interface PeerSender {
   sendRun(first: Message, end: number): void
 }
 
-/** Maximum bytes of a run: the space of its carrier. */
+/** Maximum bytes of a run: it must fit into a link buffer. */
 const maxRunBytes = 32_768
 /** Columns longer than this are replaced when they are emptied. */
 const maxKeptLength = 65_536
@@ -61,14 +61,14 @@ export class PeerSendList {
   }
 
   /** Sends everything in order. Messages for a shard without a sender are dropped. */
-  drainTo(lineTo: (peer: PeerNumber) => PeerSender | undefined): void {
+  drainTo(senderTo: (peer: PeerNumber) => PeerSender | undefined): void {
     for (let index = 0; index < this.#length; index++) {
-      const line = lineTo(this.#to[index])
+      const sender = senderTo(this.#to[index])
       const what = this.#what[index]
-      if (line === undefined || what === undefined) continue
-      if (!(what instanceof Message)) line.send(what)
-      else if (this.#end[index] === 0) line.sendPlain(what)
-      else line.sendRun(what, this.#end[index])
+      if (sender === undefined || what === undefined) continue
+      if (!(what instanceof Message)) sender.send(what)
+      else if (this.#end[index] === 0) sender.sendPlain(what)
+      else sender.sendRun(what, this.#end[index])
     }
   }
 

@@ -74,13 +74,13 @@ export function rateLimiterFor(
   return new RateLimiter({ messagesPerSecond, bytesPerSecond }, nowMs)
 }
 
-/** What one client is sent and subscribes to; undefined: no limit. */
+/** Rate limits of the messages to one client, and of its subscriptions; undefined: no limit. */
 export interface SendLimits {
   readonly deliveries: RateLimiter | undefined
   readonly subscriptions: RateLimiter | undefined
 }
 
-/** Undefined where there is neither limit, and nothing is counted. */
+/** Returns undefined if the listener has neither limit. Then nothing is counted. */
 export function sendLimitsFor(
   {
     deliveriesPerSecond,

@@ -19,18 +19,18 @@ export interface InternalNameSource {
 }
 
 /** Returns a name that this shard owns and that was never used before, also before restarts. */
-export function reserveInternalName(giver: InternalNameSource, clientId: string): string {
+export function reserveInternalName(source: InternalNameSource, clientId: string): string {
   let name
-  do name = `${mark}${giver.nextName()} ${clientId}`
-  while (!giver.isOwn(name))
+  do name = `${mark}${source.nextName()} ${clientId}`
+  while (!source.isOwn(name))
   return name
 }
 
 /** Does the same for a delayed message. */
-export function reserveDelayedName(giver: InternalNameSource, clientId: string): string {
+export function reserveDelayedName(source: InternalNameSource, clientId: string): string {
   let name
-  do name = `${mark}${giver.nextName()}${delayedMark} ${clientId}`
-  while (!giver.isOwn(name))
+  do name = `${mark}${source.nextName()}${delayedMark} ${clientId}`
+  while (!source.isOwn(name))
   return name
 }
 

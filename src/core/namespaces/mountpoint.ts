@@ -1,4 +1,4 @@
-// A mount point is a prefix of all topics of a listener's clients: they use a part of the topic tree as if it were the whole.
+// A mount point is a prefix of all topics of a listener's clients: for them, the topics below the prefix are all topics.
 // Inside the broker (subscriptions, queues, retained messages, records) all topics include it. It is added to received
 // packets and removed from sent ones.
 //
@@ -22,16 +22,16 @@ const placeholders = /\$\{(clientid|username)\}/g
  */
 export function mountpointFor(
   pattern: string,
-  who: { readonly clientId: string; readonly username: string | undefined },
+  client: { readonly clientId: string; readonly username: string | undefined },
 ): string | undefined {
-  let isSound = true
+  let isValid = true
   const filled = pattern.replace(placeholders, (_, name: string) => {
-    const value = name === 'clientid' ? who.clientId : (who.username ?? '')
-    if (value === '' || /[+#/\0]/.test(value)) isSound = false
+    const value = name === 'clientid' ? client.clientId : (client.username ?? '')
+    if (value === '' || /[+#/\0]/.test(value)) isValid = false
     return value
   })
-  const isAmongOwn = filled.startsWith('$') && pattern.startsWith('${')
-  return isSound && !isAmongOwn ? filled : undefined
+  const isReserved = filled.startsWith('$') && pattern.startsWith('${')
+  return isValid && !isReserved ? filled : undefined
 }
 
 /** Undefined if the result exceeds the length of a topic. */

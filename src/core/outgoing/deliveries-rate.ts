@@ -1,12 +1,12 @@
-// A client that is sent as much as its listener allows gets the rest later. Its window is closed until then: QoS 1 and 2 wait in
-// their order, where messages for a slow client wait, and QoS 0 is dropped. Connections with the limit are not plain, so that
-// all others pay nothing.
+// Limits the rate of messages to one client. When the client has received as many messages as its listener allows, its in-flight
+// window is closed for a time: messages with QoS 1 and 2 stay in its queue in their order, and messages with QoS 0 are dropped.
+// A connection with this limit is not plain (`Connection.isPlain`), so that connections without it pay nothing.
 
 import type { Connection } from '../model/connection.ts'
 import type { Parts } from '../state/parts.ts'
 import type { Session } from '../state/sessions/session.ts'
 
-/** A PUBLISH was sent. Messages sent again count as well; they are not held back. */
+/** Counts a sent PUBLISH. Redelivered messages count as well, but are never delayed. */
 export function countDelivery(
   state: Parts<'counts' | 'deadlines' | 'nowMs'>,
   session: Session,
@@ -23,7 +23,7 @@ export function isPutOff(session: Session): boolean {
   return session.outgoing.openWindow === 0
 }
 
-/** Returns whether the client may be sent messages again. */
+/** Opens the window again. Returns false if the session has another connection now. */
 export function endPutOff(session: Session, connection: Connection): boolean {
   if (session.connection !== connection) return false
   session.outgoing.openWindow = session.outgoing.windowLimit

@@ -2,8 +2,10 @@
 // authenticator knows the method; this file checks only the order of packets. A connected client may re-authenticate (0x19);
 // its other packets are handled meanwhile.
 //
-//   CONNECT ──► may-connect ──not yet──► AUTH 0x18 ──► client ──AUTH 0x18──► authenticate ──...──► CONNACK
-//   AUTH 0x19 ──► authenticate ──not yet──► AUTH 0x18 ──► client ──AUTH 0x18──► authenticate ──...──► AUTH 0x00
+// `authenticate` and `continue-authentication` are requests of the core; their result may need a further step of the client:
+//
+//   CONNECT ──► authenticate ──► AUTH 0x18 ──► client ──AUTH 0x18──► continue-authentication ──...──► CONNACK
+//   AUTH 0x19 ──► continue-authentication ──► AUTH 0x18 ──► client ──AUTH 0x18──► continue-authentication ──...──► AUTH 0x00
 
 import { measurePacket, reasonCodes, type AuthPacket, type ReasonCode } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -81,14 +83,14 @@ export function handleAuthBeforeConnack(
   requestAuthentication(state.outputs, packet, { requestId, connection, clientId, method, isReauthentication: false })
 }
 
-/** Handles AUTH of a connected client: the start of a re-authentication, or its next step. */
+/** Handles AUTH of a connected client, which starts a re-authentication or continues it. */
 export function handleAuth(state: BrokerState, connection: Connection, open: Open, packet: AuthPacket): void {
-  const { authenticationMethod: method, reauthentication: going } = open
-  const expected = going === undefined ? reasonCodes.reAuthenticate : reasonCodes.continueAuthentication
-  const steps = (going?.steps ?? 0) + 1
+  const { authenticationMethod: method, reauthentication: current } = open
+  const expected = current === undefined ? reasonCodes.reAuthenticate : reasonCodes.continueAuthentication
+  const steps = (current?.steps ?? 0) + 1
   const fault =
     faultOf(packet, method, expected) ??
-    (going?.requestId !== undefined ? 'AUTH before the last one was answered' : undefined) ??
+    (current?.requestId !== undefined ? 'AUTH before the response to the previous AUTH' : undefined) ??
     (steps > maxAuthenticationSteps ? 'the authentication takes too many steps' : undefined)
   if (fault !== undefined || method === undefined) {
     const text = fault ?? 'AUTH without an authentication method'
@@ -101,7 +103,10 @@ export function handleAuth(state: BrokerState, connection: Connection, open: Ope
   requestAuthentication(state.outputs, packet, { requestId, connection, clientId, method, isReauthentication: true })
 }
 
-type AuthenticateRequest = Extract<BrokerState['outputs']['requests'][number], { readonly kind: 'authenticate' }>
+type AuthenticateRequest = Extract<
+  BrokerState['outputs']['requests'][number],
+  { readonly kind: 'continue-authentication' }
+>
 
 /** Passes the data of AUTH to the authenticator of the method. */
 function requestAuthentication(
@@ -109,7 +114,7 @@ function requestAuthentication(
   { properties }: AuthPacket,
   request: Omit<AuthenticateRequest, 'kind' | 'data'>,
 ): void {
-  outputs.requests.push({ kind: 'authenticate', ...request, data: properties?.authenticationData })
+  outputs.requests.push({ kind: 'continue-authentication', ...request, data: properties?.authenticationData })
 }
 
 export function handleReauthenticationResult(
@@ -119,10 +124,10 @@ export function handleReauthenticationResult(
   decision: AuthenticationResult,
 ): void {
   const now = stateOf(connection)
-  // The client disconnected, or started another one.
+  // The client disconnected, or started another re-authentication.
   if (now.state !== 'open' || now.reauthentication?.requestId !== requestId) return
   if (decision.allowed === false) {
-    const text = decision.reasonString ?? 'it could not show again who it is'
+    const text = decision.reasonString ?? 'the re-authentication failed'
     const reason = reasonToEndWith(decision.reason)
     return endConnection(state, connection, { reason, text, publishWill: true })
   }
@@ -131,16 +136,16 @@ export function handleReauthenticationResult(
     const text = 're-authentication proved another identity'
     return endConnection(state, connection, { reason: reasonCodes.notAuthorized, text, publishWill: true })
   }
-  const isOver = decision.allowed === true
-  const reason = isOver ? reasonCodes.success : reasonCodes.continueAuthentication
+  const isComplete = decision.allowed === true
+  const reason = isComplete ? reasonCodes.success : reasonCodes.continueAuthentication
   const packet = authPacket(reason, now.authenticationMethod, decision.authenticationData)
   if (measurePacket(packet, 5) > connection.maximumPacketBytes) {
     const text = 'the maximum packet size of the client is too small for AUTH'
     return endConnection(state, connection, { reason: reasonCodes.packetTooLarge, text, publishWill: true })
   }
   sendPacket(state, connection, packet, false)
-  now.reauthentication = isOver ? undefined : { ...now.reauthentication, requestId: undefined }
-  if (!isOver) return
+  now.reauthentication = isComplete ? undefined : { ...now.reauthentication, requestId: undefined }
+  if (!isComplete) return
   state.deadlines.cancel('reauthentication', connection)
   if (decision.identity === undefined) return
   setIdentity(state, connection, now.session, decision.identity)

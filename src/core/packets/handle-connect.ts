@@ -67,7 +67,7 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
     parked: [],
   })
   state.outputs.requests.push({
-    kind: 'may-connect',
+    kind: 'authenticate',
     requestId,
     connection,
     clientId,

@@ -19,20 +19,20 @@ import { recordAuthorization } from '../connect/authorization-wait.ts'
 /** Sessions that are checked in one slice. */
 const sliceSessions = 1_000
 
-/** Handles the response to `may-do`. */
+/** Handles the response to `authorize`. */
 export function handleAuthorization(state: BrokerState, connection: Connection, requestId: RequestId): void {
   const now = stateOf(connection)
   if (now.state === 'awaiting-authentication') return handleWillAuthorization(state, connection, handlePacket)
   if (now.state !== 'open' || !recordAuthorization(state, connection, now, requestId)) return
   handleParked(state, connection, now)
-  // Unless the packet waits again it is complete. A later packet with the same bytes is a different packet.
+  // Unless the packet waits again, it was handled completely. A later packet with the same bytes is a different packet.
   if (now.waiting?.requestIds.size === 0) now.waiting = undefined
 }
 
 export function handlePermissionsChanged(state: Parts<'access' | 'router' | 'sessions'>): void {
   state.router.forgetPlans()
   if (state.access.checks === undefined) state.access.checks = { sessions: state.sessions.values(), isStale: false }
-  // A restart at each change would never reach the end while changes arrive.
+  // If each change restarted the visit of all sessions, frequent changes would prevent its end.
   else state.access.checks.isStale = true
 }
 

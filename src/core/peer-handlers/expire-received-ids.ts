@@ -10,30 +10,31 @@ import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 
-const timeoutsUntilForgotten = 3
-/** Maximum in one tick; each is a record or a message to a peer. The next part follows after this delay. */
+const timeoutsUntilExpiry = 3
+/** Maximum number of identifiers in one tick, because each costs a record or a message to a peer. The next part follows after the delay. */
 const maxExpiriesPerTick = 1_000
-const untilNextPartMs = 1_000
-const subject = 'received elsewhere'
+const nextPartDelayMs = 1_000
+/** Subject of the deadline: there is one for all identifiers. */
+const subject = 'received packet identifiers'
 
 export function scheduleExpiry(state: Parts<'deadlines' | 'nowMs' | 'peerTable' | 'settings'>): void {
   const { awaitReleaseTimeoutMs } = state.settings
-  if (awaitReleaseTimeoutMs === 0 || state.peerTable === undefined || state.peerTable.isForgettingScheduled) return
-  state.peerTable.isForgettingScheduled = true
-  state.deadlines.set('forget-received', subject, state.nowMs + awaitReleaseTimeoutMs)
+  if (awaitReleaseTimeoutMs === 0 || state.peerTable === undefined || state.peerTable.isExpiryScheduled) return
+  state.peerTable.isExpiryScheduled = true
+  state.deadlines.set('expire-received-ids', subject, state.nowMs + awaitReleaseTimeoutMs)
 }
 
 /** Expires packet identifiers older than three times mqtt.await_rel_timeout, or asks their shard about them. */
 export function expireReceivedIds(state: ExchangeParts & Parts<'deadlines' | 'sessions'>): void {
   const { peerTable } = state
   if (peerTable === undefined) return
-  peerTable.isForgettingScheduled = false
-  const beforeMs = state.nowMs - timeoutsUntilForgotten * state.settings.awaitReleaseTimeoutMs
+  peerTable.isExpiryScheduled = false
+  const beforeMs = state.nowMs - timeoutsUntilExpiry * state.settings.awaitReleaseTimeoutMs
   const old = peerTable.received.olderThan(beforeMs)
   for (const exchange of old.slice(0, maxExpiriesPerTick)) expireReceivedId(state, peerTable, exchange)
   if (old.length > maxExpiriesPerTick) {
-    peerTable.isForgettingScheduled = true
-    state.deadlines.set('forget-received', subject, state.nowMs + untilNextPartMs)
+    peerTable.isExpiryScheduled = true
+    state.deadlines.set('expire-received-ids', subject, state.nowMs + nextPartDelayMs)
   } else if (!peerTable.received.isEmpty) {
     scheduleExpiry(state)
   }

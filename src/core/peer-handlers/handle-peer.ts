@@ -57,11 +57,11 @@ export function handlePlainFromPeer(state: EnqueueParts & Parts<'router'>, from:
   const { peerTable } = state
   assert(peerTable !== undefined, 'the only shard of a node has no peers')
   const { link } = peerTable.peer(from)
-  if (link === undefined) throw failedAssertion(`shard ${from} speaks, and has not joined`)
+  if (link === undefined) throw failedAssertion(`shard ${from} sent a message before it joined`)
   handlePlainPublish(state, link, message)
 }
 
-/** A new link: interest is sent again, numbers restart, and unconfirmed messages are sent again. */
+/** Starts a new link: interest is sent again, message numbers start at 1, and unconfirmed messages are sent again. */
 function join(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
   if (peer.link !== undefined) leave(state, peerTable, peer)
   peer.link = new LinkState(peerTable.interest.walk(), peerTable.interest.version)
@@ -71,7 +71,7 @@ function join(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
   repeatRetainedRequests(state, peerTable, peer)
 }
 
-/** The interest of its persistent sessions stays; messages for them are stored in the outbox. */
+/** Ends a link. The interest of the peer's persistent sessions stays: messages for them are stored in the outbox. */
 function leave(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
   const { link } = peer
   if (link === undefined) return
@@ -87,7 +87,7 @@ function leave(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
 
 function handleMessage(state: BrokerState, peerTable: PeerTable, peer: Peer, message: PeerMessage): void {
   const { link } = peer
-  if (link === undefined) throw failedAssertion(`shard ${peer.number} speaks, and has not joined`)
+  if (link === undefined) throw failedAssertion(`shard ${peer.number} sent a message before it joined`)
   switch (message.kind) {
     case 'publish':
       return handleForwarded(state, peerTable, { from: peer.number, link }, message)

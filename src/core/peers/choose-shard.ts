@@ -27,27 +27,27 @@ export interface ShardChoice {
 }
 
 /** Returns undefined if no member can receive the message. */
-export function chooseShard(peerTable: PeerTable, hand: ShardChoice): Peer | 'here' | undefined {
-  return choose(peerTable, hand, 'present') ?? (hand.mayBeStored ? choose(peerTable, hand, 'stored') : undefined)
+export function chooseShard(peerTable: PeerTable, choice: ShardChoice): Peer | 'here' | undefined {
+  return choose(peerTable, choice, 'present') ?? (choice.mayBeStored ? choose(peerTable, choice, 'stored') : undefined)
 }
 
-function choose(peerTable: PeerTable, hand: ShardChoice, by: 'present' | 'stored'): Peer | 'here' | undefined {
-  const own = hand.mayBeHere ? peerTable.interest.of(hand.filter) : undefined
+function choose(peerTable: PeerTable, choice: ShardChoice, by: 'present' | 'stored'): Peer | 'here' | undefined {
+  const own = choice.mayBeHere ? peerTable.interest.of(choice.filter) : undefined
   const ownWeight = own === undefined ? 0 : by === 'present' ? own.present : own.storedMembers
   let total = ownWeight
-  for (const { subscriber, options } of hand.onPeers.members()) total += weightOf(subscriber, options, hand, by)
+  for (const { subscriber, options } of choice.onPeers.members()) total += weightOf(subscriber, options, choice, by)
   if (total === 0) return undefined
-  let place = hand.turn % total
-  if (place < ownWeight) return 'here'
-  place -= ownWeight
-  for (const { subscriber, options } of hand.onPeers.members()) {
-    place -= weightOf(subscriber, options, hand, by)
-    if (place < 0) return subscriber
+  let index = choice.turn % total
+  if (index < ownWeight) return 'here'
+  index -= ownWeight
+  for (const { subscriber, options } of choice.onPeers.members()) {
+    index -= weightOf(subscriber, options, choice, by)
+    if (index < 0) return subscriber
   }
   return undefined
 }
 
-function weightOf(peer: Peer, interest: Interest, hand: ShardChoice, by: 'present' | 'stored'): number {
-  if (hand.except?.has(peer.number) === true) return 0
+function weightOf(peer: Peer, interest: Interest, choice: ShardChoice, by: 'present' | 'stored'): number {
+  if (choice.except?.has(peer.number) === true) return 0
   return by === 'present' ? interest.members : interest.storedMembers
 }

@@ -3,8 +3,8 @@
 //
 //   registry:  filter without `$exclusive/` ──► the session that holds it
 //
-// The registry is built from the subscriptions, so it is complete after a restart. With several shards this one contains the
-// filters of one shard; the registry of the node is divided among all shards (exclusive-registry.ts).
+// The registry is built from the subscriptions, so it is complete after a restart. With several shards, it contains the
+// filters of the sessions of this shard; the registry of the node is divided among all shards (exclusive-registry.ts).
 
 import { splitExclusiveFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { OutputLists } from '../state/output-lists.ts'
@@ -42,10 +42,10 @@ export function releaseExclusive(
   if (state.peerTable !== undefined) releaseAtOwner(state.outputs, state.peerTable, bare, session.clientId)
 }
 
-/** Request ID of announcements, which no request asked for. */
+/** Request ID of announcements, which have no response. */
 export const announcement = 0
 
-/** Releases a filter at the shard that owns this part of the registry. A failed shard learns it when it is back. */
+/** Releases a filter at the shard that owns this part of the registry. A failed shard gets the current holders when it has restarted. */
 export function releaseAtOwner(
   outputs: OutputLists,
   peerTable: PeerTable,

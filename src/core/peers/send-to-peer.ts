@@ -36,20 +36,20 @@ export function storeAndSend(
   barrier: CommitBarrier | undefined,
 ): boolean {
   const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings
-  // Clients already wait because of backpressure. This message is a will, a command, or was passed on by a session.
+  // Publishing clients already wait because of backpressure. This message is a will, of a command, or of a session that another member replaces.
   if (peer.outbox.length >= maxUnconfirmedMessages * 2 || peer.outbox.bytes >= maxUnconfirmedBytes * 2) {
     state.counts.countDrop(undefined, send.message, 'peer-behind')
     return false
   }
   copyOut(send.message, state.payloads.buffers)
   barrier?.expect()
-  if (send.message.qos === 2 && send.exactlyOnce === undefined) storeUnderOwnName(state, peer, send, barrier)
+  if (send.message.qos === 2 && send.exactlyOnce === undefined) storeUnderUniqueName(state, peer, send, barrier)
   else peer.outbox.push(send, barrier)
   sendNext(state.outputs, peer)
   return true
 }
 
-/** A unique name stands for one message, which needs one identifier only. */
+/** Each unique name is used for one message, so one packet identifier is enough. */
 const onlyPacketId = 1
 
 /**
@@ -57,25 +57,25 @@ const onlyPacketId = 1
  * after the commit and before the confirmation. So it gets a unique name, which is released when the peer has confirmed
  * it.
  */
-function storeUnderOwnName(
+function storeUnderUniqueName(
   state: Parts<'ids' | 'outputs'>,
   peer: Peer,
   send: PeerPublish,
   barrier: CommitBarrier | undefined,
 ): void {
   const name = { publisher: state.ids.nextName(), packetId: onlyPacketId }
-  const taken = new CommitBarrier()
-  taken.whenComplete(() => {
+  const confirmed = new CommitBarrier()
+  confirmed.whenComplete(() => {
     peer.outbox.push({ kind: 'release', ...name }, undefined)
     sendNext(state.outputs, peer)
-    barrier?.arrive(taken.refusal)
+    barrier?.arrive(confirmed.refusal)
   })
-  peer.outbox.push({ ...send, exactlyOnce: name }, taken)
+  peer.outbox.push({ ...send, exactlyOnce: name }, confirmed)
 }
 
 /**
- * Calls `leave` at once, or after the messages that wait for the peer. `isDecided`: no change of the open batch must be
- * durable first.
+ * Calls `leave`, which sends a message, at once or after earlier messages that wait for the peer. `isDecided`: the message need not wait for
+ * the commit of the open batch.
  */
 export function sendInTurn(
   state: Parts<'batches' | 'payloads' | 'storage'>,

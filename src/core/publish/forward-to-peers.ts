@@ -35,14 +35,14 @@ export interface ForwardOrigin {
   readonly publisher: Session | undefined
   /** 0 if it is not a QoS 2 message of a client. */
   readonly packetId: PacketId
-  /** The client sends it again after a restart: sessions of this shard have it, peers may have it. */
+  /** The client sent the message again after a restart of this shard: local sessions have it already, peers may have it. */
   readonly isAgain: boolean
   /**
    * A command of the API has its result only after the retained message is stored, also at QoS 0. A client gets no
    * acknowledgement for that.
    */
   readonly awaitsRetained?: boolean
-  /** Of a message that this shard may publish again after a restart, as a new one: peers that have it know this name. */
+  /** If this shard may publish the message again after a restart, as a new one: the key by which peers recognize the duplicate. */
   readonly onceKey?: PeerPublish['exactlyOnce']
 }
 
@@ -52,7 +52,7 @@ interface PeerDelivery {
   isForSubscribers: boolean
   isToBeRetained: boolean
   groups: TopicFilter[] | undefined
-  /** The message must not be lost for this peer. */
+  /** The message is stored in the outbox until the peer has committed it. */
   isKept: boolean
   /** The assignment of its groups to the peer is durable, or need not be. */
   isDecided: boolean
@@ -107,7 +107,7 @@ function earlierAssignments({ publisher, packetId, isAgain }: ForwardOrigin): Sh
   return isAgain ? publisher?.incoming.forwarded?.get(packetId)?.assignments : undefined
 }
 
-/** Only for the subscribers of that time: later subscribers must not get it after newer messages. */
+/** Returns deliveries to the peers that had subscribers then. Later subscribers must not get the message after newer ones. */
 function earlierSubscriberDeliveries(peerTable: PeerTable, assignments: SharedAssignments): PeerDelivery[] {
   const wanted: PeerDelivery[] = []
   for (const number of assignments.toSubscribersOf) {
@@ -133,7 +133,7 @@ function repeatAssignments(peerTable: PeerTable, assignments: SharedAssignments)
 }
 
 /**
- * Returns whether only non-shared subscribers receive it, without confirmation: the usual case for messages to peers.
+ * Returns whether only non-shared subscribers receive the message and no peer confirms it. Most messages to peers are of this kind.
  */
 function isStoredNowhere(
   settings: CoreSettings,
@@ -194,21 +194,21 @@ function assignToMember(
   { group, parts, origin }: { group: CrossShardGroup<Session, Peer>; parts: PeerDeliveries; origin: ForwardOrigin },
 ): boolean {
   const { filter, local, onPeers } = group
-  const hand = { filter, onPeers: onPeers, turn: onPeers.nextTurn(), except: undefined, mayBeStored: message.qos > 0 }
-  let chosen = chooseShard(peerTable, { ...hand, mayBeHere: local !== undefined })
+  const choice = { filter, onPeers: onPeers, turn: onPeers.nextTurn(), except: undefined, mayBeStored: message.qos > 0 }
+  let chosen = chooseShard(peerTable, { ...choice, mayBeHere: local !== undefined })
   if (chosen === 'here') {
-    // The shared payload may have been deleted, if its last queue is already done with it.
+    // All queues that referred to the shared payload may have released it. Then it is deleted and must not be used.
     if (message.payloadId !== 0 && state.payloads.refcounts.get(message.payloadId) === 0) message.payloadId = 0
     if (local !== undefined && deliverToGroup(state, local, message, undefined)) {
       assignmentsOf(origin)?.note(filter, { to: peerTable.shard.own, barrier: undefined })
       return true
     }
-    chosen = chooseShard(peerTable, { ...hand, mayBeHere: false })
+    chosen = chooseShard(peerTable, { ...choice, mayBeHere: false })
   }
   if (chosen === undefined || chosen === 'here') return false
-  // Combined with the message for subscribers of that peer, if nothing delays it.
-  const goesAlong = origin.packetId === 0 && (message.qos === 0 || chosen.uncommitted.length === 0)
-  const part = sharedDeliveryFor(goesAlong ? parts.wanted : parts.shared, chosen, filter)
+  // If nothing delays the message for the group, it is combined with the message for subscribers of that peer.
+  const isCombined = origin.packetId === 0 && (message.qos === 0 || chosen.uncommitted.length === 0)
+  const part = sharedDeliveryFor(isCombined ? parts.wanted : parts.shared, chosen, filter)
   const interest = interestOf(onPeers, chosen)
   part.isKept ||= message.qos > 0 && (interest?.storedMembers ?? 0) > 0
   const assignments = assignmentsOf(origin)

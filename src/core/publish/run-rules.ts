@@ -43,7 +43,7 @@ function actionsIn(state: BrokerState, route: Route): RuleActions {
   }
 }
 
-/** Publishes a message of a rule. It is matched like any other, also by rules. The rule hook limits the depth. */
+/** Publishes a message of a rule. Other rules may match it; the rule hook limits the depth of such chains. */
 function publishForRule(state: BrokerState, publication: RulePublication, route: Route): RuleActionFailure | undefined {
   const message = messageOf(state, publication)
   const { maxPacketBytes, maxTopicLevels } = state.settings
@@ -85,7 +85,7 @@ function messageOf(state: Parts<'nowMs' | 'topics'>, publication: RulePublicatio
     payloadEnd: payload.length,
   })
   message.isOwned = true
-  // The configuration allowed it.
+  // The administrator who configured the rule allowed this topic; permissions of clients do not apply.
   message.isByOwnRight = true
   return message
 }

@@ -1,5 +1,5 @@
-// A full queue of a bridge or action whose policy drops the oldest message. A message in memory is dropped at once. One on disk
-// must be read first, because of its shared payload; until then the queue may exceed its limit slightly.
+// A full queue of a bridge or action whose policy drops the oldest message. A message in memory is dropped at once. A message on disk
+// must be read first, because its payload may be shared with other queues. Until then the queue may exceed its limit by `maxBeyondLimit`.
 //
 //   | in flight | on disk: oldest ......... newest |  <- one more message
 //                          read, dropped, counted
@@ -13,7 +13,7 @@ import type { SharedGroup } from '../topics/index.ts'
 import { deleteDelivery, maxStoredOf, messageOfRecord } from './persistent-queue.ts'
 import { noteGapsBelow } from './queue-gaps.ts'
 
-/** Maximum excess of the limit while the oldest messages are read. */
+/** Maximum number of messages above the limit while the oldest messages are read. */
 const maxBeyondLimit = 1_000
 
 /** Called when the queue is full. Returns true if one more message may be stored anyway. */
@@ -84,7 +84,7 @@ export function handleOldestLoaded(
   let dropped = 0
   for (const record of answer.records) {
     if (stored.count <= limit) return
-    // It was read into memory meanwhile: it is dropped from there, or is in flight.
+    // The message was read into memory meanwhile: it is dropped from there, or is in flight.
     if (record.kind !== 'queued' || record.sequence < stored.diskFrom) continue
     dropStored(state, session, stored, record)
     dropped++

@@ -27,7 +27,7 @@ import { holdDelivery, releaseDelivery, waitingBytes } from '../outgoing/held-by
 import { countDelivery, isPutOff } from '../outgoing/deliveries-rate.ts'
 import { deleteDelivery, commitWithoutDelay, storeDelivery, maxStoredOf, putRecord } from './persistent-queue.ts'
 
-/** For a connected bridge or action many more messages of at most this size may be in memory: max_mqueue_bytes limits them. */
+/** A connected bridge or action may have many more messages of at most this size in memory: max_mqueue_bytes limits them. */
 const smallFrameBytes = 1_024
 const smallFrameFactor = 64
 const maxSmallInMemory = 65_536
@@ -154,7 +154,7 @@ function enqueueWaiting(
   if (stored === undefined) return enqueueInMemory(state, session, delivery, message)
   state.counts.publishesLeftWaiting++
   const isNextInMemory = session.connection !== undefined && stored.diskFrom === delivery.sequence
-  // Messages of a sleeping client, and those beyond the limit in memory, are on disk only.
+  // Messages for a disconnected client, and messages beyond the limit in memory, are on disk only.
   const { tailInMemory } = stored.reads
   const waiting = session.outgoing.pendingCount + (tailInMemory === undefined ? 0 : tailInMemory.length)
   const isFull = waiting >= maxInMemory(state.settings, session, message) || !fitsInMemory(state, session, message)
@@ -169,7 +169,7 @@ function enqueueWaiting(
   session.outgoing.queue().push(delivery)
 }
 
-/** Messages on disk only must be read again, which takes longer than most bridges need to send them. */
+/** Messages that are on disk only must be read again, which takes longer than most bridges need to send them. */
 function maxInMemory(settings: CoreSettings, { bridge }: Session, message: Message): number {
   const { maxQueuedMessages } = settings
   if (bridge?.ackLatency === undefined || message.frameEnd - message.frameStart > smallFrameBytes)
@@ -183,7 +183,7 @@ function fitsInMemory({ settings, memory }: Parts<'memory' | 'settings'>, sessio
   return bytes <= 0 || bytes + (message.frameEnd - message.frameStart) <= settings.maxQueuedBytes * memory.queuesShare
 }
 
-/** Messages that arrived while earlier ones are being read stay on disk only. */
+/** Removes messages from memory that arrived while earlier ones are read from disk: they stay on disk only. */
 export function forgetBehind(memory: MemoryAccount, session: Session, stored: PersistentQueue): void {
   if (stored.reads.tailInMemory === undefined) return
   for (const delivery of stored.reads.tailInMemory) releaseDelivery(memory, session, delivery)
@@ -196,7 +196,7 @@ function enqueueInMemory(
   delivery: SessionDelivery,
   message: Message,
 ): void {
-  // Without a client only persistent sessions continue. This one has ended, and its last subscriptions are being
+  // Without a client, only persistent sessions exist. This session has ended, and its last subscriptions are being
   // removed.
   if (session.connection === undefined) return
   const queue = session.outgoing.queue()
@@ -332,7 +332,7 @@ export function transmit(
 }
 
 /**
- * resolutions: unacknowledged packets are sent again on the same connection to 3.1 and 3.1.1 clients only
+ * Schedules the retransmission of unacknowledged packets on the same connection, which is allowed for 3.1 and 3.1.1 clients only
  * [MQTT5-4.4.0-1].
  */
 export function scheduleRetry(state: Parts<'deadlines' | 'nowMs' | 'settings'>, session: Session): void {

@@ -93,13 +93,13 @@ export function deleteDelivery(state: QueueParts, session: Session, delivery: Se
   releaseDelivery(state.memory, session, delivery)
   if (stored === undefined || delivery.sequence === 0) return
   const isPlain = delivery.qos === 1 && (delivery.message === undefined || delivery.message.payloadId === 0)
-  const isPutOff = session.bridge?.ackLatency !== undefined && isPlain
+  const isDeferred = session.bridge?.ackLatency !== undefined && isPlain
   const batch = state.batches.open(delivery.putBatch)
   if (batch !== undefined)
     state.batches.cancelWrite(batch, delivery.putIndex, session.bridge?.ackLatency !== undefined && delivery.qos === 1)
   else {
     const key = { kind: 'queued', clientId: session.clientId, sequence: delivery.sequence } as const
-    if (isPutOff) state.batches.deferWrite({ change: 'delete', key })
+    if (isDeferred) state.batches.deferWrite({ change: 'delete', key })
     else deleteRecord(state.batches, key)
     stored.deletedSinceRecord++
   }
@@ -110,19 +110,19 @@ export function deleteDelivery(state: QueueParts, session: Session, delivery: Se
   stored.payloadsOnDisk?.delete(delivery.sequence)
   if (payloadId !== 0) releasePayload(state, payloadId)
   if (stored.deletedSinceRecord < headRecordInterval) return
-  if (isPutOff) state.batches.deferWrite({ change: 'put', record: recordOf(session, stored) })
+  if (isDeferred) state.batches.deferWrite({ change: 'put', record: recordOf(session, stored) })
   else recordSession(state.batches, session, stored)
 }
 
 /** Delays the commit for a fast client: a message that it acknowledges before the write is never written. */
-function deferCommitForAck(state: Parts<'batches' | 'nowMs'>, { connection }: Session, pace: AckLatency): void {
+function deferCommitForAck(state: Parts<'batches' | 'nowMs'>, { connection }: Session, latency: AckLatency): void {
   const { batches, nowMs } = state
-  // Behind QoS 2 it is sent only after the batch is written, so no acknowledgement is expected.
+  // Behind a QoS 2 message, this message is sent only after the batch is written, so no acknowledgement can arrive before the write.
   const isHeld = connection !== undefined && connection.sendsDeferredUntilBatch > batches.committed
-  batches.deferCommit(!isHeld && pace.isNear(batches.commitMs) ? nowMs + maxAckDelayMs : 0)
+  batches.deferCommit(!isHeld && latency.isNear(batches.commitMs) ? nowMs + maxAckDelayMs : 0)
 }
 
-/** The last message is on disk only until it is read again; its client gets it later. */
+/** The last message is on disk only, so its client cannot acknowledge it before the write: the commit need not be delayed. */
 export function commitWithoutDelay(batches: Batches, session: Session, { qos }: SessionDelivery): void {
   if (session.bridge?.ackLatency !== undefined && qos === 1) batches.stopDeferring()
 }
@@ -132,7 +132,7 @@ export function releasePayload(state: Parts<'batches' | 'payloads'>, payloadId: 
 }
 
 export function recordSession(batches: Batches, session: Session, stored: PersistentQueue): void {
-  // An earlier record of it may be a deferred write.
+  // An earlier record of the session may be a deferred write.
   if (session.bridge?.ackLatency !== undefined) batches.includeDeferredWrites()
   putRecord(batches, recordOf(session, stored))
 }
@@ -177,7 +177,7 @@ function sentBelow(session: Session, stored: PersistentQueue): number {
   return below
 }
 
-/** Undefined: never. */
+/** Undefined: the session does not expire. */
 export function expiryMs(session: Session): number | undefined {
   return session.expirySeconds === neverExpires ? undefined : session.expirySeconds * 1_000
 }

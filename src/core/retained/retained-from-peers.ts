@@ -43,15 +43,21 @@ export function sourcesOf(
   const bare = bareFilter(filter)
   const marks = startMarks(state, peerTable, session)
   const here: RetainedSource = { cursor: state.retained.tree.matching(bare), marks, begunAfter: 0 }
-  const away = (owner: PeerNumber): RetainedSource => ({ owner, marks, requestId: 0, isAsked: false, hasBegun: false })
+  const onPeer = (owner: PeerNumber): RetainedSource => ({
+    owner,
+    marks,
+    requestId: 0,
+    isAsked: false,
+    hasBegun: false,
+  })
   const { waitingForRetained: waiting } = peerTable
   if (!waiting.has(session)) waiting.set(session, undefined)
-  if (hasWildcard(bare)) return [here, ...peerTable.peers.map(({ number }) => away(number))]
+  if (hasWildcard(bare)) return [here, ...peerTable.peers.map(({ number }) => onPeer(number))]
   const owner = ownerOf(bare, count)
-  return [owner === own ? here : away(owner)]
+  return [owner === own ? here : onPeer(owner)]
 }
 
-/** Complete when every running shard has reported its numbers. */
+/** Returns marks that are complete when every running shard has reported its numbers. */
 function startMarks(
   state: Parts<'batches' | 'retained' | 'storage'>,
   peerTable: PeerTable,
@@ -80,7 +86,7 @@ export function hasMarks({ marks }: RetainedSource): boolean {
   return marks === undefined || marks.isComplete
 }
 
-/** Requests the next messages, unless that is done. A failed shard is asked when it is back. */
+/** Requests the next messages, unless a request is pending. A request to a failed shard is sent when the shard has restarted. */
 export function askForMore(
   state: Parts<'ids' | 'outputs'>,
   peerTable: PeerTable,

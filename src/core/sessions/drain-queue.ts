@@ -28,8 +28,8 @@ import { deleteDelivery, messageOfRecord } from '../queues/persistent-queue.ts'
 import { mustReadAgain } from '../queues/queue-gaps.ts'
 
 /**
- * A part of a queue is read, sent and acknowledged as one step. A process that has not done this before needs ten times
- * as long, for about 0.2 s, so each part is larger than the one before by this factor, up to the maximum.
+ * A queue is read in parts. A part is read, sent and acknowledged as one step. In a new process this code is slow until V8 has
+ * optimized it: for about 0.2 s it takes ten times as long. So part *n* has at most *n* times `partGrowth` messages, up to the maximum.
  */
 const maxInPart = 128
 const partGrowth = 16
@@ -37,7 +37,7 @@ const partGrowth = 16
 /** New messages stay in memory if at most this number of messages before them is on disk only. */
 const maxTailInMemory = 8_192
 
-/** Sends what may be sent now. Called when space appeared: after an acknowledgement or a report of sent bytes. */
+/** Sends the messages for which there is space. Called after an acknowledgement or a report of sent bytes. */
 export function drainQueue(state: DrainParts, session: Session): void {
   const connection = session.connection
   if (connection === undefined) return
@@ -129,7 +129,7 @@ export function resend(state: RedeliverParts, session: Session, connection: Conn
   const held = new Set(session.outgoing.postponed?.all())
   for (const delivery of session.outgoing.inflight?.inSendOrder() ?? []) {
     if (held.has(delivery)) continue
-    // Packets that wait for the disk are not late. Sent again they would follow the client's PUBREC.
+    // Packets that wait for a commit are not late. If they were sent again, they would follow the client's PUBREC.
     const isLate = delivery.sentAtMs <= sentBeforeMs && delivery.sentWithBatch <= state.batches.committed
     if (sentBeforeMs !== -Infinity && (!isLate || isDenied(state, session, delivery))) continue
     resendOne(state, session, connection, delivery)
@@ -154,11 +154,11 @@ function resendOne(state: RedeliverParts, session: Session, connection: Connecti
 function askForMore(state: Parts<'batches' | 'memory' | 'outputs' | 'requests' | 'settings'>, session: Session): void {
   const stored = session.stored
   if (stored === undefined || stored.reads.request !== undefined) return
-  const room = state.settings.maxQueuedMessages - session.outgoing.pendingCount
-  if (room * 2 < state.settings.maxQueuedMessages) return
+  const space = state.settings.maxQueuedMessages - session.outgoing.pendingCount
+  if (space * 2 < state.settings.maxQueuedMessages) return
   const maxWaitingBytes = state.settings.maxQueuedBytes * state.memory.queuesShare
   if (session.outgoing.pendingCount > 0 && waitingBytes(session) * 2 > maxWaitingBytes) return
-  const limit = Math.min(room, maxInPart, partGrowth * (stored.reads.partNumber + 1))
+  const limit = Math.min(space, maxInPart, partGrowth * (stored.reads.partNumber + 1))
   const { upTo, afterBatch } = readableUpTo(state.batches, stored, limit)
   const requestId = state.requests.add({ for: 'queue', session, upTo })
   stored.reads.request = requestId
@@ -189,8 +189,8 @@ function readableUpTo(batches: Batches, stored: PersistentQueue, wanted: number)
     reads.mark = undefined
   }
   reads.mark ??= { sequence: nextSequence, batch: newest }
-  const isThere = reads.writtenUpTo - stored.diskFrom >= wanted
-  return isThere ? { upTo: reads.writtenUpTo, afterBatch: 0 } : { upTo: nextSequence, afterBatch: newest }
+  const isDurable = reads.writtenUpTo - stored.diskFrom >= wanted
+  return isDurable ? { upTo: reads.writtenUpTo, afterBatch: 0 } : { upTo: nextSequence, afterBatch: newest }
 }
 
 /** Handles the response to `load-queue`. `upTo`: the next sequence number when it was requested. */
@@ -268,12 +268,12 @@ function sharedGroupOf(
 ): SharedGroup<Session> | undefined {
   if (sharedFilter !== undefined) return groupOf(state.router, sharedFilter)
   if (canReceive(state, session, topic)) return undefined
-  const bringing = [...(session.subscriptions?.keys() ?? [])].filter((filter) => {
+  const matching = [...(session.subscriptions?.keys() ?? [])].filter((filter) => {
     const shared = splitSharedFilter(filter)
     return matchesFilter(shared?.filter ?? splitExclusiveFilter(filter) ?? filter, topic.name)
   })
-  const [only] = bringing
-  const shared = only === undefined || bringing.length > 1 ? undefined : splitSharedFilter(only)
+  const [only] = matching
+  const shared = only === undefined || matching.length > 1 ? undefined : splitSharedFilter(only)
   return shared === undefined ? undefined : state.router.group(shared.group, shared.filter)
 }
 

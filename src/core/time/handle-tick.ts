@@ -68,7 +68,7 @@ function resumeDeliveries(state: DrainParts, connection: Connection): void {
 function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
   if (typeof subject !== 'string') {
     if (kind === 'idle-timeout') closeIdle(state, subject)
-    if (kind === 'farewell') endCloseDrain(state.outputs, subject)
+    if (kind === 'close-drain') endCloseDrain(state.outputs, subject)
     if (kind === 'keep-alive') checkKeepAlive(state, subject)
     if (kind === 'takeover-wait') handleTakeoverWait(state, subject, handlePacket)
     if (kind === 'rate') resumeAfterRateLimit(state, subject)
@@ -79,7 +79,7 @@ function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
   }
   if (kind === 'retained-expiry') return expireRetained(state, subject)
   if (kind === 'retained-wait') return // Waiting requests are answered in this tick.
-  if (kind === 'forget-received') return expireReceivedIds(state)
+  if (kind === 'expire-received-ids') return expireReceivedIds(state)
   if (kind === 'ended-queue') return continueEndedQueues(state)
   if (kind === 'delayed-due') return publishDelayed(state, subject)
   if (kind === 'will-due') publishDueOrphan(state, subject)

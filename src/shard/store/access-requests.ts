@@ -23,11 +23,11 @@ export class AccessRequests {
 
   take(asked: ConnectRequest | AuthenticateRequest | AuthorizationRequest): void {
     const { requestId } = asked
-    if (asked.kind === 'may-do') {
+    if (asked.kind === 'authorize') {
       this.#bringBack(this.#access.prepare(asked), () => ({ kind: 'permission-ready', requestId }))
       return
     }
-    if (asked.kind === 'may-connect' && asked.connection.listener.isBridge === true) {
+    if (asked.kind === 'authenticate' && asked.connection.listener.isBridge === true) {
       // A bridge of this broker has no listener and needs no authentication.
       const who = plainIdentity(asked.clientId, undefined, asked.connection.peerAddress)
       const identity = { ...who, authenticatedBy: 'bridge' }

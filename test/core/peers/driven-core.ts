@@ -141,7 +141,7 @@ export class DrivenCore {
     for (const request of asked) {
       if (request.kind === 'load-queue') this.#loads.push(request)
       else if (request.kind === 'load-message') this.#messageLoads.push(request)
-      else if (request.kind === 'may-connect')
+      else if (request.kind === 'authenticate')
         this.handle({ kind: 'authentication-result', requestId: request.requestId, decision: { allowed: true } })
       else throw new Error(`no response to ${request.kind} here`)
     }

@@ -30,7 +30,7 @@ export const loginEndpoints = {
     reply: Type.Object(loginReply),
     reasons: ['BAD_USERNAME_OR_PWD', 'BAD_MFA_TOKEN'],
     access: 'open',
-    // Password guesses would remove all other entries from the log.
+    // The audit log has a limited size: entries for guessed passwords would remove all other entries.
     audit: 'when-done',
   }),
   list_sso: endpoint({

@@ -43,7 +43,7 @@ export class PeerTable {
   readonly interest = new LocalInterest()
   /** QoS 2 messages of clients of other shards. */
   readonly received = new ReceivedPacketIds()
-  isForgettingScheduled = false
+  isExpiryScheduled = false
   /** Barrier of the publication that is being routed; undefined if no peer must confirm it. */
   currentBarrier: CommitBarrier | undefined = undefined
   /** Number of messages published here for retained topics of this shard. It corresponds to the numbers of a link. */
