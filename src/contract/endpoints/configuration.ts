@@ -101,6 +101,9 @@ const version = {
 }
 
 const numberOfVersion = Type.Object({ number: Type.String({ description: 'Number of a version in the history.' }) })
+/** Each key is checked against the whole configuration. */
+const maxUnsetKeys = 100
+const maxKeyLength = 1_000
 const changeFailures = ['missingParameter', 'invalidParameter', 'configNotWritten'] as const
 
 export const configurationEndpoints = {
@@ -143,6 +146,27 @@ export const configurationEndpoints = {
     body: 'text',
     reply: answer(outcome),
     failures: [...changeFailures, 'notHocon'],
+    access: 'change',
+  }),
+  unset_settings: endpoint({
+    method: 'POST',
+    path: '/configuration_unset',
+    summary:
+      'Drops stored changes of settings, so that the configuration file or the default applies again. A named entry of the file, such as a bridge, is removed.',
+    query: Type.Object({
+      dry_run: Type.Optional(
+        Type.Boolean({ description: 'Change nothing, and return what would change. Default: false.' }),
+      ),
+    }),
+    body: Type.Object({
+      keys: Type.Array(Type.String({ maxLength: maxKeyLength }), {
+        minItems: 1,
+        maxItems: maxUnsetKeys,
+        description: 'Dotted keys of settings, of groups of settings or of named entries.',
+      }),
+    }),
+    reply: answer(outcome),
+    failures: changeFailures,
     access: 'change',
   }),
   reload_configuration: endpoint({

@@ -33,6 +33,8 @@ export function configurationHandlers(
       if (isDry) return replyOf(await configuration.tryText(body, { merges }))
       return replyOf(await (merges ? configuration.mergeText(body, caller) : configuration.replaceText(body, caller)))
     },
+    unset_settings: async ({ query: { dry_run: isDry = false }, body: { keys }, caller }) =>
+      replyOf(await configuration.unset(keys, { by: caller, isDry })),
     get_configuration_schema: ({ query: { new: section }, caller: { namespace } }) => {
       const isKeptToNamespace = namespace !== undefined
       if (isKeptToNamespace && !sectionsOfNamespaces.has(section ?? '')) {

@@ -37,6 +37,8 @@ export interface ConfigurationOperations {
   mergeText(text: string, by: Caller): Promise<ConfigurationOutcome>
   /** Returns the effect of either. */
   tryText(text: string, how: { readonly merges: boolean }): Promise<ConfigurationOutcome>
+  /** Drops stored changes, so that the file or the default applies again; removes named entries. */
+  unset(keys: readonly string[], how: { readonly by: Caller; readonly isDry: boolean }): Promise<ConfigurationOutcome>
   reload(by: Caller): Promise<ConfigurationOutcome>
   /** Of TLS listeners, as their files are now. */
   certificates(): readonly CertificateInForce[]

@@ -31,6 +31,7 @@ import type { AllowedPaths } from './allowed-paths.ts'
 import { withStoredAccount, refusalOfAccountChange } from './account-settings.ts'
 import { readConfigFile } from './config-files.ts'
 import type { ConfigAuthor, ConfigHistory, ConfigState } from './config-history.ts'
+import type { ConfigChange, ConfigOutcome, PreviewedChange } from './config-outcome.ts'
 import {
   type ConfigRefusal,
   refuseDisk,
@@ -57,35 +58,12 @@ import { isPinned, maskedKeys, maskedPaths, pinnedPaths, settingsIn, storedAt } 
 import { layersOver } from './layers-over.ts'
 import { overruledSettings } from './overruled-settings.ts'
 import { readSentText } from './sent-text.ts'
+import { layersWithout, pathsOfKeys } from './unset-settings.ts'
 import { commitAll, discardAll, type StagedFile, stageFile } from './staged-file.ts'
 
 export type { ConfigAuthor } from './config-history.ts'
+export type { ConfigChange, ConfigOutcome, PreviewedChange } from './config-outcome.ts'
 export type { ConfigRefusal } from './config-refusals.ts'
-
-/** The result of a change. */
-export type ConfigOutcome = ConfigChange | ConfigRefusal
-
-export interface ConfigChange {
-  readonly isDone: true
-  /** Applied. */
-  readonly changed: readonly Difference[]
-  /** Written, and applied at the next start; including those of earlier changes. */
-  readonly needsRestart: readonly Difference[]
-  /** Accepted without effect. */
-  readonly withoutEffect: readonly Difference[]
-  /** Keys with a `--set` value, which has priority over the written one. */
-  readonly pinned: readonly string[]
-  readonly warnings: readonly Warning[]
-}
-
-/** The effect of a change. */
-export interface PreviewedChange {
-  readonly isDone: true
-  /** The configuration after the change. */
-  readonly config: GodwitConfig
-  readonly live: readonly Difference[]
-  readonly needsRestart: readonly Difference[]
-}
 
 export interface ConfigManagerOptions {
   readonly dependencies: ConfigDependencies
@@ -169,7 +147,10 @@ export class ConfigManager {
 
   /** Returns the effect of `replaceText` (or with `merges`, `mergeText`) without changing anything. */
   async tryText(text: string, { merges }: { readonly merges: boolean }): Promise<ConfigOutcome> {
-    const found = this.previewText(text, merges)
+    return this.#toOutcome(this.previewText(text, merges))
+  }
+
+  #toOutcome(found: readonly Difference[] | ConfigRefusal): ConfigOutcome {
     if ('isDone' in found) return found
     const [changed, needsRestart] = [true, false].map((isLive) => found.filter((one) => this.#isLive(one) === isLive))
     return { isDone: true, changed, needsRestart, withoutEffect: [], pinned: [], warnings: [] }
@@ -184,8 +165,11 @@ export class ConfigManager {
   /** Returns what `text` would change, without changing anything. */
   previewText(text: string, merges = false): readonly Difference[] | ConfigRefusal {
     const layers = this.#layersOf(text, merges)
-    const loaded = 'isDone' in layers ? layers : this.#load(layers, { origin: 'api' })
-    if ('isDone' in loaded) return loaded
+    return 'isDone' in layers ? layers : this.#preview(layers)
+  }
+
+  #preview(layers: ConfigLayers): readonly Difference[] | ConfigRefusal {
+    const loaded = this.#load(layers, { origin: 'api' })
     if ('faults' in loaded) return refuseFaults('invalid', loaded.faults)
     const why = this.#options.problemOf(loaded.config)
     return why === undefined ? differences(this.#wanted, loaded.config) : refuseProblem(why, loaded.config)
@@ -230,6 +214,22 @@ export class ConfigManager {
       const newPaths = settingsIn(news, this.#wanted).map(({ path }) => path)
       const untilRestart = withoutValues(this.#layers.untilRestart, newPaths)
       return this.#carryOut({ document, changes: mergeObjects(changes, news), untilRestart }, act)
+    })
+  }
+
+  /** Drops stored changes of the settings of `keys`: see `layersWithout`. `isDry`: only returns what would change. */
+  unset(keys: readonly string[], { author, isDry }: { author: ConfigAuthor; isDry: boolean }): Promise<ConfigOutcome> {
+    return this.#inTurn(async () => {
+      const act: Act = { name: 'config_unset', author, origin: 'api', writesFile: false }
+      const paths = pathsOfKeys(keys)
+      if ('isDone' in paths) return paths
+      const pinned = paths.filter((path) => this.isPinned(path))
+      if (pinned.length > 0) return refusePinned(pinned.map((path) => path.join('.')))
+      const load = (layers: ConfigLayers): LoadedConfig => this.#load(layers, act)
+      const unset = layersWithout(this.#layers, paths, { config: this.#wanted, load })
+      if ('isDone' in unset) return unset
+      const outcome = isDry ? this.#toOutcome(this.#preview(unset.layers)) : await this.#carryOut(unset.layers, act)
+      return outcome.isDone ? { ...outcome, warnings: [...outcome.warnings, ...unset.warnings] } : outcome
     })
   }
 

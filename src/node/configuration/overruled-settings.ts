@@ -6,7 +6,8 @@ import { AllowedPaths } from './allowed-paths.ts'
 import { type ConfigDependencies, type ConfigLayers, loadLayers, nothingChanged } from './config-layers.ts'
 import { settingsIn } from './setting-paths.ts'
 
-const hint = 'make both equal with "godwit ctl config set", or use the file alone with "godwit ctl config replace FILE"'
+const hint =
+  'use the value of the file with "godwit ctl config unset KEY", or make both equal with "godwit ctl config set"'
 
 /** `config`: the result of all layers. `--set` is part of both sides: it is no change over the API. */
 export function overruledSettings(

@@ -118,6 +118,36 @@ test('config set, get and unset change single settings, and leave the comments o
   )
 })
 
+test('config unset drops the stored change, so that later edits of the file count; an entry of the file is removed', async () => {
+  const broker = await configuredBroker()
+  const changes = async (): Promise<unknown> =>
+    JSON.parse(await readFile(join(broker.dataDirectory, 'changed-settings.conf'), 'utf8'))
+  const bridge = 'bridges.mqtt.west { server = "mqtt-tcp://127.0.0.1:1", enable = false }\n'
+  const file = join(broker.dataDirectory, 'west.conf')
+  await writeFile(file, `mqtt.max_topic_levels = 9\n${bridge}`)
+  await ctlDone(broker, ['config', 'replace', file, '--yes'])
+  const unset = (...words: string[]): Promise<string> => ctlDone(broker, ['config', 'unset', ...words])
+
+  await ctlDone(broker, ['config', 'set', 'mqtt.max_topic_levels=12', 'bridges.mqtt.west.keepalive=9s'])
+  assert.equal(await unset('mqtt.max_topic_levels', '--dry-run'), 'would change\tmqtt.max_topic_levels\t12\t9\n')
+  assert.equal(await unset('mqtt.max_topic_levels'), 'changed\tmqtt.max_topic_levels\t12\t9\n')
+  await writeFile(broker.configFile, `mqtt.max_topic_levels = 7\n${bridge}`)
+  assert.match(await ctlDone(broker, ['reload']), /^changed\tmqtt\.max_topic_levels\t9\t7$/m)
+  const onlyInFile = await unset('mqtt.max_topic_levels')
+  assert.match(
+    onlyInFile,
+    /^warning\t.*conf:1:25: mqtt\.max_topic_levels: the configuration file sets this value; edit/,
+  )
+  assert.deepEqual(await changes(), { bridges: { mqtt: { west: { keepalive: '9s' } } } })
+
+  assert.match(await unset('bridges.mqtt.west'), /^changed\tbridges\.mqtt\.west\.server\t/m)
+  assert.deepEqual(await changes(), { bridges: { mqtt: { west: null } } })
+  assert.doesNotMatch(await ctlDone(broker, ['reload']), /west/)
+  assert.equal(await unset('bridges.mqtt.west'), 'nothing has changed\n')
+  await ctlDone(broker, ['config', 'replace', file, '--yes'])
+  assert.deepEqual(await changes(), {})
+})
+
 test('an error in a change names the text that the user wrote, and no line of the file of the broker', async () => {
   const broker = await configuredBroker()
   assert.match(

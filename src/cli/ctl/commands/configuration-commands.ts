@@ -45,11 +45,16 @@ export const configurationCommands: readonly CtlCommand[] = [
   },
   {
     name: 'config unset',
-    description: 'reset settings to their defaults, or remove an entry such as bridges.mqtt.NAME',
+    description:
+      'drop changes of settings, so that the configuration file or the default applies; remove an entry such as bridges.mqtt.NAME',
     arguments: ['<key...>'],
     options: [dryRunOption],
-    run: ({ client, operands, options }) =>
-      changeSettings(client, operands.map((key) => `${key} = null`).join('\n'), options),
+    run: async ({ client, operands: keys, options }) => {
+      const isDry = options['dryRun'] === true
+      const result = placed(await client.unset_settings({ body: { keys: [...keys] }, query: { dry_run: isDry } }))
+      if ('failure' in result) return { ...result, hasLines: true }
+      return isDry ? showPreview(result.reply) : showChange(result.reply)
+    },
   },
   {
     name: 'config update',

@@ -1,0 +1,99 @@
+// Drops stored changes of settings, so that the configuration file, or the default, applies again. A named entry of the
+// file, such as a bridge, is removed instead: the change says that there is none.
+//
+//   file              changes before         unset                   changes after
+//   mqtt.x = 1        mqtt.x = 2             mqtt.x                  (nothing)
+//   (nothing)         bridges.mqtt.b {...}   bridges.mqtt.b          (nothing)
+//   bridges.mqtt.b    (nothing)              bridges.mqtt.b          bridges.mqtt.b = null
+
+import {
+  configErrorAt,
+  type ConfigError,
+  type ConfigObject,
+  type ConfigValue,
+  type GodwitConfig,
+  type LoadedConfig,
+  mergeObjects,
+  parseOverride,
+  putValue,
+  valueAt,
+  type Warning,
+  withoutValue,
+} from '../../config/index.ts'
+import { type ConfigLayers, nothingChanged } from './config-layers.ts'
+import { type ConfigRefusal, refuseFaults } from './config-refusals.ts'
+
+type Path = readonly string[]
+
+export interface UnsetLayers {
+  readonly layers: ConfigLayers
+  /** Of settings that only the file can change. */
+  readonly warnings: readonly Warning[]
+}
+
+interface Dependencies {
+  /** The result of the layers. */
+  readonly config: GodwitConfig
+  readonly load: (layers: ConfigLayers) => LoadedConfig
+}
+
+/** Returns the paths of dotted keys. */
+export function pathsOfKeys(keys: readonly string[]): readonly Path[] | ConfigRefusal {
+  const faults: ConfigError[] = []
+  const paths: Path[] = []
+  for (const key of keys) {
+    const parsed = parseOverride(`${key}=null`)
+    if ('fault' in parsed) faults.push({ ...parsed.fault, file: 'request', hint: 'write the key of a setting' })
+    else paths.push(parsed.path)
+  }
+  return faults.length === 0 ? paths : refuseFaults('invalid', faults)
+}
+
+/** Returns the layers without the stored changes at `paths`, or why a path names no setting. */
+export function layersWithout(
+  before: ConfigLayers,
+  paths: readonly Path[],
+  { config, load }: Dependencies,
+): UnsetLayers | ConfigRefusal {
+  let layers = before
+  const warnings: Warning[] = []
+  for (const path of paths) {
+    const { document, changes, untilRestart } = layers
+    const isStored = [changes, untilRestart].some((part) => valueAt(part, path) !== undefined)
+    const removed = load({ ...layers, untilRestart: putValue(untilRestart, path, none) })
+    if (!isStored && !hasSettings(config, path) && 'faults' in removed) return refuseFaults('invalid', removed.faults)
+    const inFile = valueAt(document?.values ?? nothingChanged, path)
+    const isEntry = 'config' in removed && !hasSettings(removed.config, path)
+    const rest = withoutPath(changes, path)
+    layers = {
+      document,
+      changes: inFile !== undefined && isEntry ? mergeObjects(rest, putValue(nothingChanged, path, none)) : rest,
+      untilRestart: withoutPath(untilRestart, path),
+    }
+    if (inFile !== undefined && !isEntry && !isStored) warnings.push(onlyInFile(path, inFile))
+  }
+  return { layers, warnings }
+}
+
+const none: ConfigValue = { kind: 'null', at: nothingChanged.at }
+
+function onlyInFile(path: Path, { at }: ConfigValue): Warning {
+  return configErrorAt(at, path.join('.'), 'the configuration file sets this value', 'edit the file and reload it')
+}
+
+/** Returns whether the configuration has a setting at `path` or below. */
+function hasSettings({ held }: GodwitConfig, path: Path): boolean {
+  for (const { path: found } of held.values()) if (path.every((part, index) => part === found[index])) return true
+  return false
+}
+
+/** Also without sections that become empty: an empty section of listeners would be a listener with defaults. */
+function withoutPath(object: ConfigObject, path: Path): ConfigObject {
+  let rest = withoutValue(object, path)
+  for (let length = path.length - 1; length > 0; length -= 1) {
+    const section = valueAt(rest, path.slice(0, length))
+    if (section?.kind !== 'object' || section.entries.size > 0) break
+    rest = withoutValue(rest, path.slice(0, length))
+  }
+  return rest
+}
