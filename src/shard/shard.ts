@@ -376,7 +376,7 @@ export class Shard implements ClientOutputDependencies {
     // Responses that are available at once belong to this turn, and cause further outputs and events for rules.
     for (; outputs.requests.length > 0; this.core.takeOutputs()) this.#handleRequests(outputs.requests.splice(0))
     this.#drain(outputs.sends)
-    for (const { connection, isPaused } of outputs.readScheduler)
+    for (const { connection, isPaused } of outputs.readerChanges)
       this.#readScheduler.change(connection.output as ClientOutput, isPaused)
     for (const { connection, afterBatch } of outputs.closes) this.#close(connection.output as ClientOutput, afterBatch)
     if (outputs.peerSends.length > 0) this.peers?.send(outputs.peerSends)

@@ -337,7 +337,7 @@ export class ShardHost {
     this.around.events.push(...outputs.events)
     for (const event of outputs.events) if (event.event === 'message-dropped') this.freshDrops.add(event)
     wanted.requests.push(...outputs.requests)
-    wanted.readers.push(...outputs.readScheduler)
+    wanted.readers.push(...outputs.readerChanges)
     for (const close of outputs.closes) {
       const stream = close.connection.output as BrokerStream
       this.around.watch.ended(stream.watch)

@@ -7,7 +7,7 @@ import type { Parts } from '../state/parts.ts'
 import { addOpenBatch } from '../outgoing/deferred-acks.ts'
 import { clearRetained, isBrokerTopic } from '../retained/retained-messages.ts'
 import { endSession } from '../sessions/end-session.ts'
-import { dropDelayed, dropOrphanWill, dropDueWills, dropWill } from '../sessions/publish-will.ts'
+import { dropDelayed, dropDelayedWill, dropDueWills, dropWill } from '../sessions/publish-will.ts'
 import { deleteRecord } from '../queues/persistent-queue.ts'
 import { deleteWill } from '../sessions/stored-wills.ts'
 import type { Command, RequestId } from '../model/inputs.ts'
@@ -26,7 +26,7 @@ export function endNamespaceSessions(
   if (!state.storage.isHealthy)
     return completeCommand(state.outputs, requestId, { done: false, why: 'storage-failing' })
   const isOf = (name: string): boolean => isOfNamespace(clientIdIn(name), namespace)
-  for (const [key, orphan] of state.wills.orphans) if (isOf(key)) dropOrphanWill(state, key, orphan)
+  for (const [key, delayed] of state.wills.delayedWills) if (isOf(key)) dropDelayedWill(state, key, delayed)
   for (const name of state.wills.pending.keys()) if (isOf(name)) deleteWill(state, name)
   dropDueWills(state, isOf)
   for (const [id, { publisher }] of state.wills.delayedMessages) if (isOf(publisher)) dropDelayed(state, id)

@@ -20,7 +20,7 @@ import type { Connection } from '../model/connection.ts'
 import { updatePresence } from '../peers/update-interest.ts'
 import { requeueForRemote } from '../bridge/bridge-replay.ts'
 import { resumeDelivery } from '../sessions/drain-queue.ts'
-import { dropOrphanWill, dropWill, publishDelayedWill, publishWill } from '../sessions/publish-will.ts'
+import { dropDelayedWill, dropWill, publishDelayedWill, publishWill } from '../sessions/publish-will.ts'
 import { endSession, hasExpired, startStoring } from '../sessions/end-session.ts'
 import { createWill } from '../sessions/stored-wills.ts'
 import { sendPacket } from '../outgoing/send-to-client.ts'
@@ -156,7 +156,7 @@ function refusePacketTooLarge(state: RefusalParts, connection: Connection, clien
  * published.
  */
 function hasWillOnDisk({ sessions, wills }: Parts<'sessions' | 'wills'>, clientId: string): boolean {
-  const will = sessions.get(clientId)?.will ?? wills.orphans.get(clientId)
+  const will = sessions.get(clientId)?.will ?? wills.delayedWills.get(clientId)
   return (will !== undefined && will.message === undefined) || wills.loads.has(clientId)
 }
 
@@ -201,10 +201,10 @@ function cancelOrPublishWill(state: BrokerState, session: Session): void {
 }
 
 function settleDelayedWill(state: BrokerState, clientId: string): void {
-  const orphan = state.wills.orphans.get(clientId)
-  if (orphan === undefined) return
-  if (orphan.dueAtMs <= state.nowMs) return publishDelayedWill(state, clientId, orphan)
-  dropOrphanWill(state, clientId, orphan)
+  const delayed = state.wills.delayedWills.get(clientId)
+  if (delayed === undefined) return
+  if (delayed.dueAtMs <= state.nowMs) return publishDelayedWill(state, clientId, delayed)
+  dropDelayedWill(state, clientId, delayed)
 }
 
 function attach(

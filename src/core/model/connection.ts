@@ -98,7 +98,7 @@ export class Connection {
   gatewayClient: GatewayClient | undefined
   now: { readonly state: ConnectionStateName }
   version: ProtocolVersion
-  /** While true, the driver passes no further packets of this connection; also reported in `outputs.readScheduler`. */
+  /** While true, the driver passes no further packets of this connection; also reported in `outputs.readerChanges`. */
   isPaused: boolean
   /** Reasons for the pause, as bits: see `outgoing/read-pause-reasons.ts`; 0: not paused. */
   readPauseReasons: number

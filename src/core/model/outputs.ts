@@ -21,7 +21,7 @@ export interface Outputs {
   readonly requests: CoreRequest[]
   readonly closes: Close[]
   /** Connections to pause or resume, in order. The last entry of a connection applies. */
-  readonly readScheduler: ReaderChange[]
+  readonly readerChanges: ReaderChange[]
   readonly events: BrokerEvent[]
   /** Messages for the links to peers, in order. */
   readonly peerSends: PeerSendList

@@ -29,7 +29,7 @@ export function pauseReading(outputs: OutputLists, connection: Connection, reaso
   const wasPaused = connection.isPaused
   connection.readPauseReasons |= reason
   connection.isPaused = true
-  if (!wasPaused) outputs.readScheduler.push({ connection, isPaused: true })
+  if (!wasPaused) outputs.readerChanges.push({ connection, isPaused: true })
 }
 
 export function resumeReading(
@@ -43,5 +43,5 @@ export function resumeReading(
   connection.isPaused = false
   // [MQTT5-3.1.2-22] Nothing was read until now, so the keep alive starts again.
   connection.lastPacketAtMs = state.nowMs
-  state.outputs.readScheduler.push({ connection, isPaused: false })
+  state.outputs.readerChanges.push({ connection, isPaused: false })
 }

@@ -28,7 +28,7 @@ export function handleForwarded(
   if (send.isRepeat === true) send.message.isRepeat = true
   const changesBefore = state.batches.openBatch.changes.length
   if (!isKnown) deliverNew(state, send, { from, link, number })
-  else if (send.isRetained && link.retainedAgain?.has(send.message.topic.name) === true)
+  else if (send.isRetained && link.redeliveredTopics?.has(send.message.topic.name) === true)
     retainForTopic(state, send.message, { shard: from, link, number })
   const outcome = assignAll(state, peerTable, send, { link, number })
   // Deleting a retained message that does not exist changes nothing, but repeated after a crash it could delete a later
@@ -55,7 +55,7 @@ function deliverNew(
   retainForTopic(state, message, { shard: from, link, number })
   // Retained messages sent again after this one may be known duplicates (QoS 2), and still the last of one must be
   // stored for the topic.
-  if (isRepeat === true && exactlyOnce === undefined) (link.retainedAgain ??= new Set()).add(message.topic.name)
+  if (isRepeat === true && exactlyOnce === undefined) (link.redeliveredTopics ??= new Set()).add(message.topic.name)
 }
 
 /**

@@ -14,11 +14,11 @@ export function handleInterest(
 ): void {
   // The interest from before its restart stays valid until it has reported everything; otherwise its persistent
   // sessions would miss messages.
-  if (message.isFirst) peer.telling++
+  if (message.isFirst) peer.syncNumber++
   for (const interest of message.changes) applyInterest(state, peer, interest)
   if (message.isComplete) {
     removeUnconfirmedInterest(state, peer)
-    link.isTheirsComplete = true
+    link.hasInterestOfPeer = true
   }
   const sent = peerTable.sentToEach()
   state.outputs.peerSends.push({ to: peer.number, message: { kind: 'interest-seen', version: message.version, sent } })
@@ -44,8 +44,8 @@ function removeInterest(state: Parts<'peerTable' | 'router'>, peer: Peer, filter
 
 /** Removes interest from before the restart that the peer did not report again. */
 function removeUnconfirmedInterest(state: Parts<'peerTable' | 'router'>, peer: Peer): void {
-  for (const { interest, telling } of knownOf(peer)) {
-    if (telling !== peer.telling) removeInterest(state, peer, interest.filter)
+  for (const { interest, syncNumber } of knownOf(peer)) {
+    if (syncNumber !== peer.syncNumber) removeInterest(state, peer, interest.filter)
   }
 }
 
@@ -57,8 +57,8 @@ export function removeCleanInterest(state: Parts<'peerTable' | 'router'>, peer: 
   }
 }
 
-function knownOf(peer: Peer): { interest: Interest; telling: number }[] {
-  const all: { interest: Interest; telling: number }[] = []
+function knownOf(peer: Peer): { interest: Interest; syncNumber: number }[] {
+  const all: { interest: Interest; syncNumber: number }[] = []
   const walk = peer.known.walk()
   for (let next = walk.next(); next !== undefined; next = walk.next()) all.push(next[1])
   return all

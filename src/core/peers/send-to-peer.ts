@@ -74,18 +74,18 @@ function storeUnderUniqueName(
 }
 
 /**
- * Calls `leave`, which sends a message, at once or after earlier messages that wait for the peer. `isDecided`: the message need not wait for
+ * Calls `send`, which sends a message, at once or after earlier messages that wait for the peer. `isDecided`: the message need not wait for
  * the commit of the open batch.
  */
 export function sendInTurn(
   state: Parts<'batches' | 'payloads' | 'storage'>,
   { uncommitted }: Peer,
   { message, isDecided }: { message: Message | undefined; isDecided: boolean },
-  leave: () => void,
+  send: () => void,
 ): void {
-  if (isDecided && uncommitted.length === 0) return leave()
+  if (isDecided && uncommitted.length === 0) return send()
   if (message !== undefined) copyOut(message, state.payloads.buffers)
-  const decide = uncommitted.push(message?.payloadBytes ?? 0, leave)
+  const decide = uncommitted.push(message?.payloadBytes ?? 0, send)
   if (isDecided) return decide()
   const onDisk = new CommitBarrier()
   onDisk.whenComplete(decide)

@@ -33,8 +33,8 @@ export function detachSession(state: BrokerState, session: Session, how: { publi
   state.sessions.connected--
   publishOrDropWill(state, session, how.publishWill)
   if (session.expirySeconds === 0) return endSession(state, session)
-  // While the broker stops, all clients disconnect: messages moved to other members would return as if they had never
-  // been sent.
+  // While the broker stops, all clients disconnect. A message that moved to another member would lose the information that it was sent
+  // before.
   if (!state.isShuttingDown) reassignSharedDeliveries(state, session)
   moveQueueToDisk(state.memory, session)
   const expiry = expiryMs(session)
@@ -55,7 +55,7 @@ export function startStoring(batches: Batches, session: Session): PersistentQueu
   return session.stored
 }
 
-/** Moves queued messages from memory to disk only, so that a sleeping client needs little memory. */
+/** Removes queued messages from memory, which are on disk too, so that a disconnected client needs little memory. */
 export function moveQueueToDisk(memory: MemoryAccount, session: Session): void {
   const { stored } = session
   const { pending } = session.outgoing
@@ -94,7 +94,7 @@ export function endSession(state: BrokerState, session: Session): void {
   // [MQTT5-3.1.3.2.2] The end of the session ends the will delay.
   if (session.will !== undefined && session.will.dueAtMs !== Infinity) publishWill(state, session)
   if (session.stored !== undefined) {
-    // A new session with the same name may start.
+    // A new session with the same client ID may start, so all writes for this one must be before it.
     if (session.bridge?.ackLatency !== undefined) state.batches.includeDeferredWrites()
     if (!storeForMembers(state, session, session.stored))
       state.batches.openBatch.changes.push({ change: 'delete-session', clientId: session.clientId })

@@ -50,7 +50,7 @@ export function publishWill(state: BrokerState, session: Session): void {
  */
 export function publishDelayedWill(state: BrokerState, key: string, will: SessionWill): void {
   const { name, message } = will
-  state.wills.orphans.delete(key)
+  state.wills.delayedWills.delete(key)
   releaseWill(state.memory, will)
   publishNext(state, { clientId: clientIdIn(name), name, message, session: undefined })
 }
@@ -72,8 +72,8 @@ export function dropDelayed(state: Parts<'batches' | 'deadlines' | 'memory' | 'w
 }
 
 /** Deletes the will without publishing it. */
-export function dropOrphanWill(state: Parts<'batches' | 'memory' | 'wills'>, key: string, will: SessionWill): void {
-  state.wills.orphans.delete(key)
+export function dropDelayedWill(state: Parts<'batches' | 'memory' | 'wills'>, key: string, will: SessionWill): void {
+  state.wills.delayedWills.delete(key)
   releaseWill(state.memory, will)
   deleteWill(state, will.name)
 }

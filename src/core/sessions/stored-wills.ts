@@ -107,7 +107,7 @@ export function deleteWill(state: Parts<'batches' | 'memory' | 'wills'>, name: s
   else deleteRecord(state.batches, { kind: 'will', clientId: name })
 }
 
-/** The will was just delivered. It stays pending while peers must commit it. */
+/** Called when the will was delivered. The will stays pending until all peers that must store it have committed it. */
 export function storeUntilCommitted(
   state: ReleaseParts & Parts<'memory' | 'nowMs' | 'wills'>,
   name: string,
@@ -127,7 +127,7 @@ export function storeUntilCommitted(
   barrier.arrive()
 }
 
-/** A unique name stands for one message, which needs one identifier only. */
+/** Each unique name is used for one message, so one packet identifier is enough. */
 const onlyPacketId = 1
 
 /**
@@ -139,7 +139,7 @@ export function onceKeyOf(name: string, { qos }: Message): PeerPublish['exactlyO
   return { publisher: peerNameOfDelayed(name), packetId: onlyPacketId }
 }
 
-/** As long as the record may come back after a failure, peers must know the message. */
+/** Tells the peers to forget the key, after the record is deleted: until then, this shard may publish the message again after a failure. */
 function releaseWhenDeleted(
   state: Parts<'batches' | 'outputs' | 'payloads' | 'peerTable' | 'storage'>,
   onceKey: NonNullable<PeerPublish['exactlyOnce']>,
@@ -152,13 +152,13 @@ function releaseWhenDeleted(
   sendRelease(state, release, { peers: peerTable.peers, behind: [isDeleted], barrier: new CommitBarrier() })
 }
 
-/** The session was deleted, and with it all records of its client. */
+/** Stores a pending will again, because all records of its client were deleted with the session. */
 export function storePendingWill(state: WillRecordParts, clientId: string): void {
   const pending = state.wills.pending.get(clientId)
   if (pending !== undefined) recordPendingWill(state, pending)
 }
 
-/** Another will needs the record of this client. */
+/** Moves a pending will to a reserved name, because another will needs the record of this client. */
 function renamePendingWill(state: WillRecordParts, clientId: string): void {
   const pending = removePendingWill(state, clientId)
   if (pending === undefined) return
@@ -166,7 +166,7 @@ function renamePendingWill(state: WillRecordParts, clientId: string): void {
   recordPendingWill(state, pending)
 }
 
-/** In a record, `isRepeat` says that the will has been published. */
+/** Stores a pending will. In its record, `isRepeat` means that the will has been published. */
 function recordPendingWill(state: WillRecordParts, pending: PendingWill): void {
   const stored = { ...toStored(pending.message), isRepeat: true }
   putRecord(state.batches, {

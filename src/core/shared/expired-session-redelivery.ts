@@ -24,9 +24,9 @@ import { messageOfRecord, putRecord, recordOf, releasePayload, deleteRecord } fr
 const maxInPart = 128
 
 /**
- * Redelivery is as fast as the disk, and the queue of a member in memory is limited: new messages must not be dropped
- * because of it. So redelivery uses half of the queue and waits for slow members; for members of other shards this is
- * unknown.
+ * Redelivery is as fast as the disk, and the queue of a member in memory is limited. New messages must not be dropped because of
+ * redelivery. So it uses half of the queue of each member, and waits `crowdedPauseMs` for slow members, `maxCrowdedMs` in all. The queues of
+ * members on other shards are unknown: after messages for them it waits `peerPauseMs`.
  */
 const crowdedPauseMs = 100
 const maxCrowdedMs = 60_000
@@ -51,7 +51,7 @@ export function storeForMembers(
   return true
 }
 
-/** A session record with a reserved name. */
+/** Restores the queue of an ended session from its session record, which has a reserved name. */
 export function restoreEndedQueue(
   state: Parts<'deadlines' | 'nowMs' | 'shared'>,
   { clientId, queueHead }: SessionRecord,
@@ -73,7 +73,7 @@ function pause(state: Parts<'deadlines' | 'nowMs'>, queue: EndedSessionQueue, ms
   state.deadlines.set('ended-queue', queue.name, queue.notBeforeMs)
 }
 
-/** Continues with the first queue, if it is not being read and its time has come. */
+/** Continues with the first queue, unless it is being read or waits for a time. */
 export function continueEndedQueues(state: Parts<'nowMs' | 'outputs' | 'requests' | 'settings' | 'shared'>): void {
   const [queue] = state.shared.endedQueues.values()
   if (queue === undefined || queue.isAsked || queue.notBeforeMs > state.nowMs) return
@@ -96,44 +96,44 @@ export function handleEndedQueueRead(
   answer: { readonly records: readonly StoredRecord[]; readonly isEnd: boolean },
 ): void {
   if (isCrowded(state, queue, answer.records)) return waitForMembers(state, queue)
-  const taken = new CommitBarrier()
+  const committed = new CommitBarrier()
   let isOnPeer = false
   for (const record of answer.records) {
     if (record.kind !== 'queued') continue
     queue.from = record.sequence + 1
-    const kept = giveToOthers(state, queue, record)
+    const kept = reassignToOthers(state, queue, record)
     if (kept === undefined) continue
     isOnPeer = true
-    taken.expect()
-    kept.whenComplete(() => taken.arrive())
+    committed.expect()
+    kept.whenComplete(() => committed.arrive())
   }
   queue.partsRead++
   if (answer.isEnd) {
     state.shared.endedQueues.delete(queue.name)
     state.batches.openBatch.changes.push({ change: 'delete-session', clientId: queue.name })
   }
-  taken.whenComplete(() => {
+  committed.whenComplete(() => {
     queue.isAsked = false
     queue.afterBatch = state.batches.lastOpenNumber
     if (isOnPeer && !answer.isEnd) pause(state, queue, peerPauseMs)
     continueEndedQueues(state)
   })
-  taken.arrive()
+  committed.arrive()
 }
 
-/** Clean sessions of this shard already have as many queued messages as redelivery may use. */
+/** Returns whether a member on this shard already has as many queued messages in memory as redelivery may use. */
 function isCrowded(
   state: Parts<'nowMs' | 'router' | 'settings'>,
   queue: EndedSessionQueue,
   records: readonly StoredRecord[],
 ): boolean {
   const filters = new Set(records.map((record) => (record.kind === 'queued' ? record.sharedFilter : undefined)))
-  const isMuch = ({ connection, stored, outgoing }: Session): boolean =>
+  const hasLongQueue = ({ connection, stored, outgoing }: Session): boolean =>
     connection !== undefined && stored === undefined && outgoing.pendingCount * 2 > state.settings.maxQueuedMessages
   for (const filter of filters) {
     const group = filter === undefined ? undefined : groupOf(state.router, filter)
     for (const { subscriber } of group?.members() ?? []) {
-      if (!isMuch(subscriber)) continue
+      if (!hasLongQueue(subscriber)) continue
       queue.crowdedSinceMs ??= state.nowMs
       return state.nowMs - queue.crowdedSinceMs < maxCrowdedMs
     }
@@ -142,7 +142,7 @@ function isCrowded(
   return false
 }
 
-/** Meanwhile other queues continue. */
+/** Postpones the queue, so that its members can receive their messages. Other queues continue. */
 function waitForMembers(
   state: Parts<'deadlines' | 'nowMs' | 'outputs' | 'requests' | 'settings' | 'shared'>,
   queue: EndedSessionQueue,
@@ -156,7 +156,7 @@ function waitForMembers(
 }
 
 /** Returns the barrier of a message that went to another shard, which completes when that shard has it. */
-function giveToOthers(
+function reassignToOthers(
   state: RedeliverParts,
   queue: EndedSessionQueue,
   record: QueuedRecord,

@@ -12,8 +12,8 @@ import { CommitBarrier } from '../model/commit-barrier.ts'
 import { chooseShard } from '../peers/choose-shard.ts'
 import { storeAndSend, sendInTurn, sendNumbered } from '../peers/send-to-peer.ts'
 
-/** A message without a member on this shard that may receive it. */
-interface Homeless {
+/** A message for which this shard has no member that may receive it. */
+interface UnassignedMessage {
   readonly group: { readonly name: string; readonly filter: TopicFilter }
   /** Shards that had no member. */
   readonly tried: readonly PeerNumber[]
@@ -25,7 +25,7 @@ interface Homeless {
 export function chooseOtherShard(
   router: BrokerRouter,
   peerTable: PeerTable,
-  { group, tried, mayBeStored }: Homeless,
+  { group, tried, mayBeStored }: UnassignedMessage,
 ): Peer | undefined {
   const onPeers = router.groupOnPeers(group.name, group.filter)
   if (onPeers === undefined) return undefined
@@ -48,8 +48,8 @@ export interface ForwardedShared {
 }
 
 /**
- * The message goes to a member on the other shard, or on from there. The barrier completes when that shard stored it, with a
- * refusal if no member there, or on the shards after it, is allowed to receive it. Undefined: no acknowledgement waits.
+ * Sends the message to the shard `to`, which gives it to a member or forwards it to a further shard. The barrier completes when `to` has
+ * stored the message, with a refusal if no member on `to` or on a further shard may receive it. Returns undefined if no acknowledgement waits.
  */
 export function forwardShared(
   state: PeerSendParts,
@@ -60,7 +60,7 @@ export function forwardShared(
   const send = { ...toGroup(peerTable, passed), isAwaited }
   if (isAwaited) {
     const kept = new CommitBarrier()
-    leave(state, to, send, kept)
+    storeOrRefuse(state, to, send, kept)
     return kept
   }
   if (to.link !== undefined) sendNumbered(state.outputs, to, to.link, send)
@@ -80,13 +80,13 @@ export function forwardSharedOnce(
   const { message, exactlyOnce, isDecided } = once
   const send = { ...toGroup(peerTable, once), isAwaited: true, exactlyOnce }
   const kept = new CommitBarrier()
-  sendInTurn(state, to, { message, isDecided }, () => leave(state, to, send, kept))
+  sendInTurn(state, to, { message, isDecided }, () => storeOrRefuse(state, to, send, kept))
   return kept
 }
 
-function leave(state: PeerSendParts, to: Peer, send: PeerPublish, kept: CommitBarrier): void {
-  const isTaken = storeAndSend(state, to, send, kept)
-  kept.arrive(isTaken ? undefined : reasonCodes.quotaExceeded)
+function storeOrRefuse(state: PeerSendParts, to: Peer, send: PeerPublish, kept: CommitBarrier): void {
+  const isStored = storeAndSend(state, to, send, kept)
+  kept.arrive(isStored ? undefined : reasonCodes.quotaExceeded)
 }
 
 function toGroup({ shard }: PeerTable, { message, filter, tried }: ForwardedShared): PeerPublish {

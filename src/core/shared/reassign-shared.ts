@@ -20,7 +20,7 @@ export function groupOf(router: BrokerRouter, sharedFilter: string): SharedGroup
   return router.group(shared.group, shared.filter) ?? new SharedGroup(shared.group, shared.filter)
 }
 
-/** Returns true if a member of this shard has it now. `session` is the previous member, undefined if it has ended. */
+/** Returns true if another member on this shard has the message now. `session` is the previous member, undefined if it has ended. */
 export function reassignToMember(
   state: EnqueueParts & Parts<'access' | 'shared'>,
   session: Session | undefined,
@@ -32,28 +32,28 @@ export function reassignToMember(
   return deliverToGroup(state, delivery.group, delivery.message, session)
 }
 
-/** The shared payload was deleted after its queues were done: a record must not refer to it. */
+/** The shared payload may have been deleted when the last queue released it: a new record must not refer to it. */
 function releaseOldPayload(payloads: StoredPayloads, message: Message): void {
   if (message.payloadId !== 0 && payloads.refcounts.get(message.payloadId) === 0) message.payloadId = 0
 }
 
 /**
- * Returns undefined if no shard has a member; otherwise a barrier that completes when that shard has or refused the
- * message. `isGivenUp`: the session removes it at once, and a persistent member is sufficient; otherwise the session
- * keeps a copy until then.
+ * Sends the message to another shard with a member. Returns undefined if no shard has a member; otherwise a barrier that completes when the
+ * other shard has stored or refused the message. `removesAtOnce`: the session removes the message at once, and a persistent member is
+ * sufficient; otherwise the session keeps the message until the barrier completes.
  */
 export function reassignToPeer(
   state: ForwardParts & Parts<'peerTable' | 'router'>,
   delivery: SessionDelivery,
-  isGivenUp: boolean,
+  removesAtOnce: boolean,
 ): CommitBarrier | undefined {
   const { peerTable } = state
   const { group, message } = delivery
   if (peerTable === undefined || group === undefined || message === undefined) return undefined
-  const to = chooseOtherShard(state.router, peerTable, { group, tried: [], mayBeStored: isGivenUp })
+  const to = chooseOtherShard(state.router, peerTable, { group, tried: [], mayBeStored: removesAtOnce })
   if (to === undefined) return undefined
   const filter = group.sharedFilter
-  if (!isGivenUp) return forwardShared(state, peerTable, to, { message, filter, tried: [], isAwaited: true })
+  if (!removesAtOnce) return forwardShared(state, peerTable, to, { message, filter, tried: [], isAwaited: true })
   const kept =
     delivery.sequence === 0
       ? forwardShared(state, peerTable, to, { message, filter, tried: [], isAwaited: true })
@@ -62,7 +62,7 @@ export function reassignToPeer(
   return kept
 }
 
-/** The session removed the message, and no other member may receive it. */
+/** Counts the message as dropped if no other member may receive it: the session has removed it. */
 function countIfLost(counts: BrokerCounters, message: Message, { refusal }: CommitBarrier): void {
   if (refusal === reasonCodes.noMatchingSubscribers) counts.countDrop(undefined, message, 'session-ended')
 }

@@ -8,7 +8,7 @@ export class OutputLists implements Outputs {
   readonly sends = new SendList()
   readonly requests: CoreRequest[] = []
   readonly closes: Close[] = []
-  readonly readScheduler: ReaderChange[] = []
+  readonly readerChanges: ReaderChange[] = []
   readonly events: BrokerEvent[] = []
   readonly peerSends = new PeerSendList()
 
@@ -16,7 +16,7 @@ export class OutputLists implements Outputs {
     this.sends.clear()
     empty(this.requests)
     empty(this.closes)
-    empty(this.readScheduler)
+    empty(this.readerChanges)
     empty(this.events)
     this.peerSends.clear()
   }

@@ -9,7 +9,7 @@ import { WillLoads, type WillLoad } from './sessions/will-loads.ts'
 
 /** A message to `$delayed/...` that was acknowledged and is not published yet. */
 export interface DelayedMessage {
-  /** Its record has the name of this will. A large message is on disk only. */
+  /** The will whose name the record of the message has. A large message is on disk only. */
   readonly will: SessionWill
   readonly dueAtMs: number
   readonly topic: TopicName
@@ -35,15 +35,15 @@ export interface PendingWill {
 
 export class WillState {
   /**
-   * Wills of disconnected clients without a session, by client ID: of clean sessions before a restart. Earlier wills of
-   * the same client that are pending or due have the names of their records as keys.
+   * Wills that have no session, by client ID: their clean sessions ended with a restart of the broker. Earlier wills of the same client that
+   * are pending or due have the names of their records as keys.
    */
-  readonly orphans = new Map<string, SessionWill>()
-  /** By the IDs in the names of their records: see `publish/delay-message.ts`. */
+  readonly delayedWills = new Map<string, SessionWill>()
+  /** Delayed messages by their IDs, which are in the names of their records: see `publish/delay-message.ts`. */
   readonly delayedMessages = new Map<string, DelayedMessage>()
   /** Large wills in memory whose records are not durable, by batch. */
   readonly unwritten = new PendingQueue<{ readonly batch: number; readonly will: SessionWill }>()
   readonly loads = new WillLoads<Session, Message>()
-  /** By the names of their records. */
+  /** Pending wills by the names of their records. */
   readonly pending = new Map<string, PendingWill>()
 }

@@ -1,5 +1,5 @@
-// Handles deadlines that are due. Each is checked again at its time: most need nothing, because the state has changed
-// meanwhile.
+// Handles deadlines that are due. The handler of a deadline checks whether it still applies: usually the state has changed
+// meanwhile and nothing is to do.
 
 import { reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -27,7 +27,7 @@ import { endSession, hasExpired } from '../sessions/end-session.ts'
 import { expireReceivedIds } from '../peer-handlers/expire-received-ids.ts'
 import type { Session } from '../state/sessions/session.ts'
 
-/** Maximum number of deadlines in one tick; the others follow in the next. */
+/** Maximum number of deadlines in one tick; the others follow in the next tick. */
 const maxDeadlinesPerTick = 1_000
 
 /**
@@ -53,13 +53,13 @@ export function handleTick(state: BrokerState): void {
   if (state.bridges.clientFilters?.isComplete === false) state.bridges.clientFilters.walk(state.sessions)
 }
 
-/** The connection holds more than its share while the node is short of memory. */
+/** Disconnects a client that uses more than its share while the node is short of memory. */
 function endGreedy(state: BrokerState, connection: Connection): void {
-  const text = 'the memory of the broker is short, and this client holds much of it'
+  const text = 'the broker is short of memory, and this client uses much memory'
   endConnection(state, connection, { reason: reasonCodes.quotaExceeded, text, publishWill: true })
 }
 
-/** `deliveries_rate` allows more. */
+/** Continues deliveries to a client when `deliveries_rate` allows more. */
 function resumeDeliveries(state: DrainParts, connection: Connection): void {
   const now = stateOf(connection)
   if (now.state === 'open' && endPutOff(now.session, connection)) drainQueue(state, now.session)
@@ -78,11 +78,11 @@ function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
     return
   }
   if (kind === 'retained-expiry') return expireRetained(state, subject)
-  if (kind === 'retained-wait') return // Waiting requests are answered in this tick.
+  if (kind === 'retained-wait') return // This tick responds to the waiting requests anyway.
   if (kind === 'expire-received-ids') return expireReceivedIds(state)
   if (kind === 'ended-queue') return continueEndedQueues(state)
   if (kind === 'delayed-due') return publishDelayed(state, subject)
-  if (kind === 'will-due') publishDueOrphan(state, subject)
+  if (kind === 'will-due') publishDueDelayedWill(state, subject)
   const session = state.sessions.get(subject)
   if (session === undefined) return
   if (kind === 'session-expiry') expireSession(state, session)
@@ -104,7 +104,7 @@ function closeIdle(state: BrokerState, connection: Connection): void {
 function endExpired(state: BrokerState, connection: Connection): void {
   endConnection(state, connection, {
     reason: reasonCodes.maximumConnectTime,
-    text: 'what the client was let in for has expired',
+    text: 'the credentials of the client have expired',
     publishWill: true,
   })
 }
@@ -147,9 +147,9 @@ function publishDueWill(state: BrokerState, session: Session): void {
   if (connection === undefined && will !== undefined && will.dueAtMs <= state.nowMs) publishWill(state, session)
 }
 
-function publishDueOrphan(state: BrokerState, clientId: string): void {
-  const orphan = state.wills.orphans.get(clientId)
-  if (orphan !== undefined && orphan.dueAtMs <= state.nowMs) publishDelayedWill(state, clientId, orphan)
+function publishDueDelayedWill(state: BrokerState, clientId: string): void {
+  const delayed = state.wills.delayedWills.get(clientId)
+  if (delayed !== undefined && delayed.dueAtMs <= state.nowMs) publishDelayedWill(state, clientId, delayed)
 }
 
 /** With more unsent bytes the client is slow: redelivery would make it slower. */

@@ -39,7 +39,7 @@ import { newPersistentQueue, Session } from '../state/sessions/session.ts'
 import { scheduleExpiry } from '../peer-handlers/expire-received-ids.ts'
 
 /**
- * Records may come in any order, except that a session comes before its own records. Records of other shards are
+ * Restores one record. Records may be in any order, except that a session comes before its own records. Records of other shards are
  * skipped.
  */
 export function restore(
@@ -124,7 +124,7 @@ function restoreSession(state: Parts<'deadlines' | 'nowMs' | 'sessions'>, record
   session.mountpoint = record.mountpoint
   session.expirySeconds = record.expirySeconds
   session.lastConnect.cleanStart = false
-  // Connected when the broker ended: its time without a client starts at the latest now.
+  // If the client was connected when the broker ended, the time without a client starts now.
   session.disconnectedAtMs = record.disconnectedAtMs ?? state.nowMs
   session.restored = { identityIsFromDisk: true, isRecovered: record.queueHead === 0 }
   const head = Math.max(record.queueHead, 1)
@@ -198,7 +198,7 @@ function restoreIncoming(
   }
 }
 
-/** Its packet identifier is in use until the client acknowledges it, although its message may be on disk only. */
+/** Reserves the packet identifier of an outgoing QoS 2 message until the client acknowledges it. The message may be on disk only. */
 function restoreOutgoing(sessions: SessionTable, record: OutgoingRecord): void {
   const session = sessions.get(record.clientId)
   if (session?.stored === undefined || session.outgoing.window().get(record.packetId) !== undefined) return
@@ -242,7 +242,7 @@ function restoreRetained(
   if (message !== undefined) putRetained(state, message, 0)
 }
 
-/** The handoff of a shard that no longer exists belongs to another one now. */
+/** Restores a handoff. If its shard no longer exists, another shard owns it now. */
 function restoreHandoff(state: Parts<'shard' | 'shared' | 'topics'>, record: HandoffRecord): void {
   const { shard, name, to } = record
   const filter = parseTopicFilter(record.filter)
@@ -257,11 +257,11 @@ function restoreWill(state: WillParts & Parts<'sessions'>, record: WillRecord): 
   const clientId = clientIdIn(record.clientId)
   const session = state.sessions.get(clientId)
   // An already published will does not concern the session any more, nor a client that reconnects to it.
-  if (record.message.isRepeat) return restoreOrphan(state, will.name, will, state.nowMs)
+  if (record.message.isRepeat) return restoreDelayedWill(state, will.name, will, state.nowMs)
   const delayMs = record.delaySeconds * 1_000
   if (session === undefined) {
-    const later = laterOf(state, state.wills.orphans.get(clientId), will)
-    return restoreOrphan(state, clientId, later, record.dueAtMs ?? state.nowMs + delayMs)
+    const later = laterOf(state, state.wills.delayedWills.get(clientId), will)
+    return restoreDelayedWill(state, clientId, later, record.dueAtMs ?? state.nowMs + delayMs)
   }
   session.will = laterOf(state, session.will, will)
   if (session.will !== will) return
@@ -269,7 +269,7 @@ function restoreWill(state: WillParts & Parts<'sessions'>, record: WillRecord): 
   state.deadlines.set('will-due', clientId, will.dueAtMs)
 }
 
-/** The earlier will was due when the client reconnected. */
+/** Returns the later of two wills of a client. The earlier one is published: it was due when the client reconnected. */
 function laterOf(
   state: Parts<'deadlines' | 'nowMs' | 'wills'>,
   before: SessionWill | undefined,
@@ -277,12 +277,17 @@ function laterOf(
 ): SessionWill {
   if (before === undefined) return will
   const [earlier, later] = before.createdAtMs <= will.createdAtMs ? [before, will] : [will, before]
-  restoreOrphan(state, earlier.name, earlier, state.nowMs)
+  restoreDelayedWill(state, earlier.name, earlier, state.nowMs)
   return later
 }
 
-function restoreOrphan(state: Parts<'deadlines' | 'wills'>, key: string, will: SessionWill, dueAtMs: number): void {
+function restoreDelayedWill(
+  state: Parts<'deadlines' | 'wills'>,
+  key: string,
+  will: SessionWill,
+  dueAtMs: number,
+): void {
   will.dueAtMs = dueAtMs
-  state.wills.orphans.set(key, will)
+  state.wills.delayedWills.set(key, will)
   state.deadlines.set('will-due', key, dueAtMs)
 }

@@ -26,10 +26,10 @@ import type { SharedGroup } from './shared-group.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
 import { SubscriptionTrie, type FilterSubscribers } from './subscription-trie.ts'
 
-const nowhere: readonly never[] = []
+const noPeers: readonly never[] = []
 const anySubscriber = (): boolean => true
 
-/** It extends the watch instead of referring to it: the message path then touches one object less. */
+/** A subclass of the watch, and not an object that refers to it, so that the message path reads one object less. */
 class CachedRoute<S extends object, P extends object> extends PlanWatch implements TopicRoute {
   plan: DeliveryPlan<S, P>
   /** The subscribers of exactly this topic, so that a new plan need not look them up again. */
@@ -52,17 +52,17 @@ export class TopicRouter<S extends object, P extends object = object> {
   readonly #onPeers: SubscriptionTrie<P, Interest> = new SubscriptionTrie()
   /** Rules by their topic filters; undefined: there are none. */
   #rules: SubscriptionTrie<MatchedRule, true> | undefined = undefined
-  readonly #cells: PlanInvalidation = new PlanInvalidation()
+  readonly #invalidation: PlanInvalidation = new PlanInvalidation()
   readonly #admits: (subscriber: S, topic: Topic) => boolean
   readonly #countsBefore: (peer: P) => boolean
   readonly #emptyPlan: DeliveryPlan<S, P> = new DeliveryPlan<S, P>([], [])
-  /** Number of filters of this shard that an earlier peer has too. */
   #costlySteps = 0
+  /** Number of filters of this shard that `countsBefore` peers have too. */
   #countedOnPeers = 0
 
   /**
-   * `admits` excludes subscribers that may not receive a topic; called when a plan is made. `countsBefore`: filters
-   * that this peer has too are counted there.
+   * `admits` excludes subscribers that may not receive a topic; called when a plan is made. `countsBefore`: returns
+   * true for peers that count a filter first: a filter that such a peer has too is not counted here.
    */
   constructor(
     admits: (subscriber: S, topic: Topic) => boolean = () => true,
@@ -73,7 +73,7 @@ export class TopicRouter<S extends object, P extends object = object> {
   }
 
   /**
-   * Number of different filters of this shard that no earlier peer counts: summed over all shards, each counts once.
+   * Number of different filters of this shard that no other shard counts. The sum over all shards counts each filter once.
    */
   get filters(): number {
     return this.#trie.filters - this.#countedOnPeers
@@ -96,19 +96,19 @@ export class TopicRouter<S extends object, P extends object = object> {
 
   /** Makes every plan stale, because `admits` has changed. */
   forgetPlans(): void {
-    this.#cells.beginEra()
+    this.#invalidation.beginEra()
   }
 
   /** Makes the plans of all topics stale that match `filter`. */
   forgetPlansFor(filter: TopicFilter): void {
-    this.#cells.touch(bareFilter(filter))
+    this.#invalidation.touch(bareFilter(filter))
   }
 
   /** Returns true if the subscription is new; false if it existed and has new options. */
   subscribe(filter: TopicFilter, subscriber: S, options: SubscriptionOptions): boolean {
     const bare = bareFilter(filter)
     this.#costlySteps++
-    this.#cells.touch(bare)
+    this.#invalidation.touch(bare)
     const filters = this.#trie.filters
     const isNew = this.#trie.add(splitExclusiveFilter(filter) ?? filter, subscriber, options)
     if (this.#trie.filters !== filters && this.isCountedOnPeers(bare)) this.#countedOnPeers++
@@ -119,7 +119,7 @@ export class TopicRouter<S extends object, P extends object = object> {
   unsubscribe(filter: TopicFilter, subscriber: S): boolean {
     const bare = bareFilter(filter)
     this.#costlySteps++
-    this.#cells.touch(bare)
+    this.#invalidation.touch(bare)
     const filters = this.#trie.filters
     const wasThere = this.#trie.remove(splitExclusiveFilter(filter) ?? filter, subscriber)
     if (this.#trie.filters !== filters && this.isCountedOnPeers(bare)) this.#countedOnPeers--
@@ -135,7 +135,7 @@ export class TopicRouter<S extends object, P extends object = object> {
     const isNew =
       interest === undefined ? this.#onPeers.remove(filter, peer) : this.#onPeers.add(filter, peer, interest)
     // The counts of a shared subscription are looked up when it is used, so a plan stays valid while members change.
-    if (shared === undefined || isNew) this.#cells.touch(bare)
+    if (shared === undefined || isNew) this.#invalidation.touch(bare)
     if (isHeldHere && this.isCountedOnPeers(bare)) this.#countedOnPeers++
   }
 
@@ -156,7 +156,7 @@ export class TopicRouter<S extends object, P extends object = object> {
     return this.#trie.subscribersOfFilter(filter)
   }
 
-  /** Returns the subscribers on this shard by matching filter, including those that may not receive it. */
+  /** Returns the subscribers on this shard by matching filter, including those that may not receive messages of the topic. */
   matching(topic: TopicName): IterableIterator<readonly [filter: string, filterSubscribers: FilterSubscribers<S>]> {
     return this.#trie.matching(topic)
   }
@@ -175,11 +175,11 @@ export class TopicRouter<S extends object, P extends object = object> {
   planFor(topic: Topic): DeliveryPlan<S, P> {
     // Only routers use this field. A route of another router is of another era, and so never current.
     const route = topic.route as CachedRoute<S, P> | undefined
-    if (route !== undefined && this.#cells.isCurrent(route)) return route.plan
+    if (route !== undefined && this.#invalidation.isCurrent(route)) return route.plan
     return this.#makeRoute(topic, route)
   }
 
-  /** Returns whether an earlier shard has the filter as well, so that it counts and lists it. */
+  /** Returns whether a peer that counts before this shard has the filter as well. Then that peer counts and lists it. */
   isCountedOnPeers(bare: TopicFilter): boolean {
     return !this.#onPeers.isEmpty && this.#onPeers.isHeldBy(bare, this.#countsBefore)
   }
@@ -187,23 +187,23 @@ export class TopicRouter<S extends object, P extends object = object> {
   #makeRoute(topic: Topic, stale: CachedRoute<S, P> | undefined): DeliveryPlan<S, P> {
     this.#costlySteps++
     // A route of another router refers to subscribers that no longer exist.
-    const route = stale !== undefined && this.#cells.isOfThisEra(stale) ? stale : this.#newRoute(topic)
+    const route = stale !== undefined && this.#invalidation.isOfThisEra(stale) ? stale : this.#newRoute(topic)
     if (route.exact === undefined || route.exact.isEmpty) route.exact = this.#trie.exactSubscribers(topic.name)
     const subscriberLists = route.exact === undefined ? [] : [route.exact]
     this.#trie.addWildcardSubscribers(topic.name, subscriberLists)
-    const onPeers = this.#onPeers.isEmpty ? nowhere : this.#onPeers.subscribersFor(topic.name)
+    const onPeers = this.#onPeers.isEmpty ? noPeers : this.#onPeers.subscribersFor(topic.name)
     const rules = this.#rules === undefined ? undefined : this.#rulesFor(topic.name)
     const isEmpty = subscriberLists.length === 0 && onPeers.length === 0 && rules === undefined
     const admits = (subscriber: S): boolean => this.#admits(subscriber, topic)
     route.plan = isEmpty ? this.#emptyPlan : makePlan(subscriberLists, admits, onPeers, rules)
-    this.#cells.renew(route)
+    this.#invalidation.renew(route)
     return route.plan
   }
 
   #newRoute(topic: Topic): CachedRoute<S, P> {
     const route = new CachedRoute<S, P>(topic, this.#emptyPlan)
     topic.route = route
-    this.#cells.addWatch(route)
+    this.#invalidation.addWatch(route)
     return route
   }
 }

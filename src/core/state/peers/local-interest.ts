@@ -1,9 +1,9 @@
-// Filters of this shard's sessions with counts, and what of this the peers know.
+// The filters of this shard's sessions: how many sessions have each filter, and which of this information the peers have.
 //
 //   'a/#' ── plain { 0: 12, 1: 3, 2: 0 }  stored { 0: 0, 1: 3, 2: 0 }      sent: version 41
 //
-// Peers need to know whether there are subscribers, not how many: twelve more change nothing. Only for shared subscriptions the
-// numbers count, because messages are distributed by them.
+// Peers need to know whether there are subscribers, but not how many: a further subscriber is not sent to them. For shared
+// subscriptions they need the numbers, because messages are distributed in proportion to them.
 
 import type { QoS, TopicFilter } from '../../../protocol/index.ts'
 import type { Interest } from '../../model/peer-messages.ts'
@@ -13,9 +13,9 @@ import { LargeMap, type LargeMapWalk } from '../../topics/index.ts'
 export interface InterestPart {
   readonly qos: QoS
   readonly isStored: boolean
-  /** Its client is connected. */
+  /** The client of the session is connected. */
   readonly isPresent: boolean
-  /** Its queue is full and the peers know it. */
+  /** The queue of the session is full, and the peers were informed. */
   readonly isFull: boolean
 }
 
@@ -31,7 +31,7 @@ export class InterestCount {
   present = 0
   /** Number of sessions with a full queue. */
   full = 0
-  /** What peers know; undefined: no interest. */
+  /** The interest that was sent to the peers; undefined: none. */
   sent: Interest | undefined = undefined
   sentVersion = 0
 
@@ -68,7 +68,7 @@ export class InterestCount {
     }
   }
 
-  /** Returns whether the peers have other information. */
+  /** Returns whether the interest differs from what was sent to the peers, in a way that matters to them. */
   get hasChanged(): boolean {
     const { sent, interest } = this
     if (sent === undefined || interest === undefined) return sent !== interest
@@ -81,13 +81,13 @@ export class InterestCount {
 export class LocalInterest {
   readonly #counts = new LargeMap<InterestCount>()
   readonly #changes = new Set<InterestCount>()
-  #isToBeTold = false
+  #mustSendVersion = false
   /** The last version that was sent. */
   version = 0
 
   /** Returns whether there are changes to send, or a barrier waits for the confirmation of a version. */
   get hasChanges(): boolean {
-    return this.#isToBeTold || this.#changes.size > 0
+    return this.#mustSendVersion || this.#changes.size > 0
   }
 
   /** Adds (1) or removes (-1) a session's part in a filter. */
@@ -98,7 +98,7 @@ export class LocalInterest {
       this.#counts.set(filter, count)
     }
     count.add(part, change)
-    this.#look(count)
+    this.#noteChange(count)
   }
 
   /** The client of a member of a shared subscription connected (1) or disconnected (-1). */
@@ -106,7 +106,7 @@ export class LocalInterest {
     const count = this.#counts.get(filter)
     if (count === undefined) return
     count.present += change
-    this.#look(count)
+    this.#noteChange(count)
   }
 
   /** The queue of a session with the filter became full (1), or has space again (-1). */
@@ -114,7 +114,7 @@ export class LocalInterest {
     const count = this.#counts.get(filter)
     if (count === undefined) return
     count.full += change
-    this.#look(count)
+    this.#noteChange(count)
   }
 
   of(filter: TopicFilter): InterestCount | undefined {
@@ -132,14 +132,14 @@ export class LocalInterest {
 
   /** Returns the next version, which is now sent even if it contains no change. */
   nextVersion(): number {
-    this.#isToBeTold = true
+    this.#mustSendVersion = true
     return this.version + 1
   }
 
   /** Returns the changes, which are sent with `version`. */
   takeChanges(): Interest[] {
     this.version++
-    this.#isToBeTold = false
+    this.#mustSendVersion = false
     const changes: Interest[] = []
     for (const count of this.#changes) {
       const { interest } = count
@@ -157,7 +157,7 @@ export class LocalInterest {
     return this.#counts.walk()
   }
 
-  #look(count: InterestCount): void {
+  #noteChange(count: InterestCount): void {
     if (count.hasChanged) {
       this.#changes.add(count)
       return

@@ -111,7 +111,7 @@ export class PeerTable {
   get isReady(): boolean {
     this.#isReady ||= this.peers.every(
       ({ link }) =>
-        link?.completeVersion !== undefined && link.isTheirsComplete && link.seenVersion >= link.completeVersion,
+        link?.completeVersion !== undefined && link.hasInterestOfPeer && link.seenVersion >= link.completeVersion,
     )
     return this.#isReady
   }

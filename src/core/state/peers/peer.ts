@@ -12,13 +12,13 @@ import { PeerOutbox } from './peer-outbox.ts'
 import type { InterestCount } from './local-interest.ts'
 import { UncommittedForwards } from './uncommitted-forwards.ts'
 
-/** A filter of the peer, and the full sync with which it was last sent. */
+/** A filter of the peer, and the number of the full sync in which the peer sent it last. */
 export interface KnownInterest {
   readonly interest: Interest
-  readonly telling: number
+  readonly syncNumber: number
 }
 
-/** Waits until the peer has confirmed the interest of this version. */
+/** A barrier that waits until the peer has confirmed the interest of this version. */
 interface Awaited {
   readonly version: number
   readonly barrier: CommitBarrier
@@ -37,12 +37,13 @@ export class LinkState {
   /** Version with which the full sync ended; undefined before. */
   completeVersion: number | undefined = undefined
   hasStartedSync = false
-  /** Highest version of this shard that it confirmed. */
+  /** Highest version of this shard's interest that the peer confirmed. */
   seenVersion: number
-  isTheirsComplete = false
+  /** The peer has sent all of its interest. */
+  hasInterestOfPeer = false
   readonly awaited = new PendingQueue<Awaited>()
-  /** Topics that got a message which had also been sent on an earlier link: they may have had later ones since. */
-  retainedAgain: Set<string> | undefined = undefined
+  /** Topics with a retained message that was also sent on an earlier link. Later messages of these topics may have arrived before it. */
+  redeliveredTopics: Set<string> | undefined = undefined
 
   constructor(fullSync: LargeMapWalk<InterestCount>, version: number) {
     this.fullSync = fullSync
@@ -52,18 +53,18 @@ export class LinkState {
 
 export class Peer {
   readonly number: PeerNumber
-  /** Undefined while there is none: the peer has failed and is not back. */
+  /** Undefined while the peer has failed and has not restarted yet. */
   link: LinkState | undefined = undefined
-  /** The driver has too much unsent data for it. */
+  /** The driver has too much unsent data for this peer. */
   isCongested = false
-  /** Publishers wait because its outbox was full. */
+  /** Publishers wait because the outbox of this peer was full. */
   hasPausedPublishers = false
-  /** Its known filters; while it is restarting, those of its persistent sessions. */
+  /** The filters of this peer; while it is restarting, those of its persistent sessions. */
   readonly known = new LargeMap<KnownInterest>()
-  /** Counts its full syncs. */
-  telling = 0
+  /** Number of full syncs that this peer has started. */
+  syncNumber = 0
   readonly outbox = new PeerOutbox()
-  /** Before the outbox: messages assigned to it whose assignment is not durable yet. */
+  /** Messages for this peer whose assignment is not durable yet. They go to the outbox afterwards. */
   readonly uncommitted = new UncommittedForwards()
 
   constructor(number: PeerNumber) {
@@ -72,6 +73,6 @@ export class Peer {
 
   /** Records a filter of the peer, for the walk over all. */
   remember(filter: TopicFilter, interest: Interest): void {
-    this.known.set(filter, { interest, telling: this.telling })
+    this.known.set(filter, { interest, syncNumber: this.syncNumber })
   }
 }

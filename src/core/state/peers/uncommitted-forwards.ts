@@ -5,40 +5,40 @@
 
 import { PendingQueue } from '../sessions/pending-queue.ts'
 
-interface Place {
+interface Entry {
   isDecided: boolean
   readonly payloadBytes: number
-  readonly leave: () => void
+  readonly send: () => void
 }
 
 export class UncommittedForwards {
-  readonly #places = new PendingQueue<Place>()
-  /** Bytes of payloads. */
+  readonly #entries = new PendingQueue<Entry>()
+  /** Bytes of the payloads of all entries. */
   bytes = 0
 
   get length(): number {
-    return this.#places.length
+    return this.#entries.length
   }
 
   /**
-   * Adds an entry at the end. The returned function is called when the assignment is durable; then all entries up to
-   * the next that waits are sent.
+   * Adds an entry at the end. The caller calls the returned function when the assignment is durable; then all entries before
+   * the first one that still waits are sent.
    */
-  push(payloadBytes: number, leave: () => void): () => void {
-    const place: Place = { isDecided: false, payloadBytes, leave }
-    this.#places.push(place)
+  push(payloadBytes: number, send: () => void): () => void {
+    const entry: Entry = { isDecided: false, payloadBytes, send }
+    this.#entries.push(entry)
     this.bytes += payloadBytes
     return () => {
-      place.isDecided = true
-      this.#leave()
+      entry.isDecided = true
+      this.#sendDecided()
     }
   }
 
-  #leave(): void {
-    for (let first = this.#places.peek(); first?.isDecided === true; first = this.#places.peek()) {
-      this.#places.shift()
+  #sendDecided(): void {
+    for (let first = this.#entries.peek(); first?.isDecided === true; first = this.#entries.peek()) {
+      this.#entries.shift()
       this.bytes -= first.payloadBytes
-      first.leave()
+      first.send()
     }
   }
 }

@@ -76,7 +76,7 @@ export class InflightWindow<D extends InFlight> {
   }
 
   /**
-   * Adds an abandoned packet identifier, also one that was stored before a restart. At most a quarter of all identifiers are
+   * Adds an abandoned packet identifier, also one that was stored before a restart. At max a quarter of all identifiers are
    * skipped: beyond that, the oldest are used again.
    */
   restoreAbandoned(packetId: PacketId): void {
@@ -138,9 +138,9 @@ export class InflightWindow<D extends InFlight> {
     if (ahead * 2 < this.#largestId) this.#lastId = packetId
   }
 
-  #dropOldest(abandoned: Set<PacketId>, most: number): void {
+  #dropOldest(abandoned: Set<PacketId>, max: number): void {
     for (const oldest of abandoned) {
-      if (abandoned.size <= most) return
+      if (abandoned.size <= max) return
       abandoned.delete(oldest)
     }
   }

@@ -3,12 +3,12 @@
 //
 //   waiting ──► being read ──► published ──its batch is durable──► done       at most 128 between the first and the last arrow
 //
-// Otherwise, if very many clients are lost at once, all their wills would be in memory on their way into queues on disk.
+// Without this limit, all wills of very many clients that fail at once would be in memory at the same time.
 
 import { PendingQueue } from './pending-queue.ts'
 
-/** 8 MiB with the largest payload of a will. */
-const maxUnderWay = 128
+/** Maximum number of wills that are being read, or are published and not durable. With the largest payload they use 8 MiB. */
+const maxInProgress = 128
 
 /** A will that is being read and published. */
 export interface WillLoad<Session extends object, Message extends object> {
@@ -16,18 +16,18 @@ export interface WillLoad<Session extends object, Message extends object> {
   readonly clientId: string
   /** The name of its record. */
   readonly name: string
-  /** Undefined: it must be read. Otherwise the will only waits for an earlier will of the same client. */
+  /** Undefined: the message must be read. Otherwise the will only waits for an earlier will of the same client. */
   readonly message: Message | undefined
-  /** The session of the will; undefined: known from a record only. */
+  /** The session of the will; undefined: there is none, and the will is known from its record only. */
   readonly session: Session | undefined
 }
 
 export class WillLoads<Session extends object, Message extends object> {
   readonly #byClient = new Map<string, WillLoad<Session, Message>[]>()
-  /** Each is the first of its client. */
+  /** Wills to read. Each is the first of its client. */
   readonly #waiting = new PendingQueue<WillLoad<Session, Message>>()
   readonly #unwritten = new PendingQueue<{ readonly batch: number }>()
-  #underWay = 0
+  #inProgress = 0
 
   get isEmpty(): boolean {
     return this.#byClient.size === 0
@@ -47,11 +47,11 @@ export class WillLoads<Session extends object, Message extends object> {
 
   /** Returns the next will to read; undefined: none, or the maximum is being read. */
   next(): WillLoad<Session, Message> | undefined {
-    while (this.#underWay < maxUnderWay) {
+    while (this.#inProgress < maxInProgress) {
       const load = this.#waiting.shift()
       if (load === undefined) return undefined
       if (!this.isFirst(load)) continue
-      this.#underWay++
+      this.#inProgress++
       return load
     }
     return undefined
@@ -65,7 +65,7 @@ export class WillLoads<Session extends object, Message extends object> {
   noteCommitted(number: number): void {
     for (let next = this.#unwritten.peek(); next !== undefined && next.batch <= number; next = this.#unwritten.peek()) {
       this.#unwritten.shift()
-      this.#underWay--
+      this.#inProgress--
     }
   }
 
@@ -75,7 +75,7 @@ export class WillLoads<Session extends object, Message extends object> {
    */
   end(load: WillLoad<Session, Message>): WillLoad<Session, Message> | undefined {
     const loads = this.#byClient.get(load.clientId)
-    // It was dropped while it was being read.
+    // The will was dropped while it was being read.
     if (loads?.[0] !== load) return undefined
     loads.shift()
     const [next] = loads
@@ -84,7 +84,7 @@ export class WillLoads<Session extends object, Message extends object> {
     return next
   }
 
-  /** Returns whether it was not dropped while it was being read. */
+  /** Returns whether the will is the next of its client. False if it was dropped while it was being read. */
   isFirst(load: WillLoad<Session, Message>): boolean {
     return this.#byClient.get(load.clientId)?.[0] === load
   }
