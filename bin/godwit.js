@@ -28,7 +28,7 @@ const mallocSettings = {
  * V8 compiles and collects garbage on helper threads, by default four on any machine. A shard that shares its processor with all
  * four waits 20 ms and more for them, so one processor is left to the shards.
  */
-const mostHelperThreads = 4
+const maxHelperThreads = 4
 const major = Number(process.versions.node.split('.')[0])
 
 /**
@@ -104,7 +104,7 @@ function isNewer(folder, timeMs) {
 /** As options of Node. An option on the command line comes later and takes precedence. */
 function helperThreads() {
   const isSet = (process.env.NODE_OPTIONS || '').includes('--v8-pool-size')
-  return isSet ? [] : ['--v8-pool-size=' + Math.max(1, Math.min(processors() - 1, mostHelperThreads))]
+  return isSet ? [] : ['--v8-pool-size=' + Math.max(1, Math.min(processors() - 1, maxHelperThreads))]
 }
 
 /** Number of processors that this process may use; old versions of Node return all. */

@@ -256,7 +256,7 @@ export class Bridge implements LinkCallbacks {
       case 'wait':
         return this.#moveTo('connecting', Math.min(this.#dueAtMs, this.#dependencies.nowMs() + nameWaitMs))
       case 'again':
-        link.end(step.farewell)
+        link.end(step.disconnect)
         this.#closeLinks(undefined)
         this.#isCleared = step.isCleared
         return step.pauseMs === 0 ? this.#dial() : this.#moveTo('waiting', this.#dependencies.nowMs() + step.pauseMs)
@@ -461,11 +461,11 @@ export class Bridge implements LinkCallbacks {
   }
 
   /** Closes both connections, with a DISCONNECT to the remote broker if there is one to send. */
-  #closeLinks(farewell: ReturnType<typeof disconnectPacket> | undefined): void {
+  #closeLinks(disconnect: ReturnType<typeof disconnectPacket> | undefined): void {
     this.#dialing?.abandon()
     this.#preferred?.closeLinks()
-    if (farewell === undefined) this.#remote?.destroy()
-    else this.#remote?.end((this.#connack ?? this.#handshake?.connack) === undefined ? undefined : farewell)
+    if (disconnect === undefined) this.#remote?.destroy()
+    else this.#remote?.end((this.#connack ?? this.#handshake?.connack) === undefined ? undefined : disconnect)
     // Acknowledgements of the remote broker are passed on first, otherwise their messages would be sent again.
     if (this.#transfer === undefined) this.#local?.destroy()
     else this.#local?.end(undefined)

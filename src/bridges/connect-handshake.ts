@@ -35,7 +35,7 @@ export type Step =
   /** Disconnect, and dial the same server after `pauseMs`. `isCleared`: it deleted the session, and sent no name. */
   | {
       readonly step: 'again'
-      readonly farewell: DisconnectPacket | undefined
+      readonly disconnect: DisconnectPacket | undefined
       readonly isCleared: boolean
       readonly pauseMs: number
     }
@@ -165,7 +165,7 @@ export class ConnectHandshake {
 function retryStep(version?: ProtocolVersion): Extract<Step, { step: 'again' }> {
   return {
     step: 'again',
-    farewell: version === undefined ? undefined : disconnectPacket(version, {}),
+    disconnect: version === undefined ? undefined : disconnectPacket(version, {}),
     isCleared: false,
     pauseMs: 0,
   }

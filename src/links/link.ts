@@ -165,7 +165,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   /** Announces that this end sends nothing more, except for relays. */
   sendFinalNotice(): void {
     this.#beginRecord()
-    this.#writer.begin(recordKinds.farewell, 0)
+    this.#writer.begin(recordKinds.shutdown, 0)
     this.#writer.end()
   }
 
@@ -238,7 +238,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
       case recordKinds.credit:
         this.#confirmedBytes += this.#reader.uint32()
         return this.#lookAtCongestion()
-      case recordKinds.farewell:
+      case recordKinds.shutdown:
         return this.#dependencies.noteFinalNotice(this)
       default:
         return this.#readRelay(kind)

@@ -15,7 +15,7 @@ export const recordKinds = {
   /** The number of bytes of link buffers that were handled since the last report. */
   credit: 6,
   /** The shard stops, and sends no further messages. */
-  farewell: 8,
+  shutdown: 8,
   /** From the shard with the socket to the shard with the session, each with the number of the relay. */
   relayOpen: 10,
   relayData: 11,

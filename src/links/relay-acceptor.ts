@@ -4,9 +4,9 @@
 import type { ByteStream } from '../transports/index.ts'
 import { relayWindowBytes, unconfirmedBytes } from './relayed-stream.ts'
 
-/** The link as a relay uses it, on the shard with the socket. */
+/** The functions of a link that the shard with the socket uses for a relayed connection. */
 export interface RelayAcceptorLink {
-  /** False: the link is congested. */
+  /** Returns false if the link is congested. */
   relayData(relay: number, chunk: Buffer): boolean
   relaySent(relay: number, bytes: number): void
   relayClosed(relay: number, error: Error | undefined): void
@@ -14,7 +14,7 @@ export interface RelayAcceptorLink {
   waitForSpace(acceptor: RelayAcceptor): void
 }
 
-/** Bytes that are sent to the client before they are reported to the other shard. */
+/** Number of bytes sent to the client after which they are reported to the other shard. */
 const reportSentFromBytes = unconfirmedBytes / 2
 
 export class RelayAcceptor {

@@ -1,6 +1,6 @@
 // Parses the query of a URL.
 
-/** In these keys a `+` that is a whole level is a wildcard. Elsewhere it is a space. */
+/** In the values of these keys, a `+` that is a whole level is a wildcard. In other values `+` is a space. */
 const keysOfTopics = new Set(['topic', '_match_topic'])
 const loneWildcard = /(^|\/|%2f)\+(?=$|\/|%2f)/gi
 
@@ -30,7 +30,7 @@ export function readQueryString(text: string): Record<string, string | string[]>
   return query
 }
 
-/** Whether the query of an address has more than `maxQueryParameters` parameters. */
+/** Returns whether the query of a URL has more than `maxQueryParameters` parameters. */
 export function hasTooManyParameters(url: string): boolean {
   let at = url.indexOf('?')
   if (at === -1) return false
@@ -56,7 +56,7 @@ export function normalizePath(url: string): string {
   return `${plain}${url.slice(path.length)}`
 }
 
-/** Invalid encoding stays unchanged. */
+/** Decodes a key or a value. Invalid encoding stays unchanged. */
 function decode(text: string): string {
   const spaced = text.replaceAll('+', ' ')
   try {

@@ -31,7 +31,7 @@ export class RequestShapes {
   }
 }
 
-/** As received over HTTP. */
+/** The parts of a request as received over HTTP. */
 export interface RawRequest {
   readonly params: unknown
   readonly query: unknown
@@ -100,7 +100,7 @@ function unknownKeyOf({ query, isForNamespaces = false }: Endpoint, raw: unknown
   return found === undefined ? undefined : JSON.stringify(found)
 }
 
-/** Converts texts by their schema. A text that cannot be converted stays, and the check reports it. */
+/** Converts the values of the query to the types of their schema. A text that cannot be converted stays text, and the check reports it. */
 function readQuery(endpoint: Endpoint, raw: Record<string, string>): Record<string, unknown> {
   const query: Record<string, unknown> = {}
   for (const [key, schema] of Object.entries(endpoint.query?.properties ?? {})) {

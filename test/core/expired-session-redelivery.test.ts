@@ -206,7 +206,7 @@ test('a message that several sessions share on disk stays for the others', () =>
 function slowScene(thinkMs: number): { world: World; slow: Client } {
   const world = new World({
     settings: { maxQueuedMessages: 40, maxInflightMessages: 1 },
-    host: { mostDropEvents: Infinity },
+    host: { maxDropEvents: Infinity },
   })
   const brief = world.connect('brief', { cleanStart: false, sessionExpirySeconds: 60 })
   brief.subscribe(group, { qos: 1 })

@@ -16,7 +16,7 @@ function session(clientId: string): Session {
 type Visit = Parameters<typeof walkSessions>[2]
 
 function wanted(from: WalkPosition): SliceWanted {
-  return { from, skip: 0, most: 1, isOver: () => true }
+  return { from, skip: 0, maxRows: 1, isOver: () => true }
 }
 
 test('a scan in slices finds each session once that exists all the time, whatever other sessions come and go', () => {
@@ -68,7 +68,7 @@ test('a place that has become free is taken by the next session, and an empty ta
 
 test('a walk along sessions that were chosen before finds what a walk along all finds, slice by slice', () => {
   fc.assert(
-    fc.property(fc.array(fc.nat(5), { maxLength: 120 }), fc.integer({ min: 1, max: 4 }), (rows, most) => {
+    fc.property(fc.array(fc.nat(5), { maxLength: 120 }), fc.integer({ min: 1, max: 4 }), (rows, maxRows) => {
       const table = new SessionTable(new MemoryAccount())
       for (const [index, count] of rows.entries()) table.add(session(`${index}:${count}`))
       const chosen = [...table.values()].filter(({ clientId }) => !clientId.endsWith(':0'))
@@ -76,7 +76,7 @@ test('a walk along sessions that were chosen before finds what a walk along all 
       const rowsOf = (walk: (at: WalkPosition, visit: Visit) => WalkPosition | undefined): string[] => {
         const read: string[] = []
         for (let at: WalkPosition | undefined = start; at !== undefined;) {
-          let room = most
+          let room = maxRows
           at = walk(at, ({ clientId }, offset) => {
             for (let row = offset; row < Number(clientId.split(':')[1]); row++) {
               if (room-- === 0) return row

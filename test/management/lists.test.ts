@@ -26,9 +26,9 @@ import { readQueryString } from '../../src/management/query-string.ts'
 function numbers(count: number, silentFrom = Infinity): ListSource<number> {
   return {
     record: (row) => ({ row }),
-    slice: async ({ from, most }): Promise<ListSlice<number> | ShardUnavailable> => {
+    slice: async ({ from, maxRows }): Promise<ListSlice<number> | ShardUnavailable> => {
       if (from.place >= silentFrom) return { silentShard: 3 }
-      const length = Math.min(250, most, count - from.place)
+      const length = Math.min(250, maxRows, count - from.place)
       const rows = Array.from({ length }, (_, index) => from.place + index)
       const next: ListPosition = { shard: 0, place: from.place + length, offset: 0 }
       return { rows, passed: length, next: next.place < count ? next : undefined }

@@ -238,18 +238,18 @@ describe('an ID token is refused', () => {
 
 test('the issuer in the address is compared, and must be there where the provider says so (mix-up)', async () => {
   const { begin, end, world } = await broker()
-  assert.match(saidOf(await end(await begin(), { issuer: 'https://evil.example' })), /another one/)
+  assert.match(saidOf(await end(await begin(), { issuer: 'https://evil.example' })), /is not the provider/)
   assert.equal(world.asked.filter(({ url }) => url.endsWith('/token')).length, 0, 'the code is not redeemed')
   const strict = stage()
   strict.world.metadata = { ...metadata, authorization_response_iss_parameter_supported: true }
   const other = await broker(strict)
-  assert.match(saidOf(await other.end(await other.begin())), /another one/)
+  assert.match(saidOf(await other.end(await other.begin())), /is not the provider/)
   assert.ok('name' in (await other.end(await other.begin(), { issuer })))
 })
 
 describe('a discovery document is refused', () => {
   for (const [what, change, said] of [
-    ['of another issuer', { issuer: 'https://evil.example' }, /names itself otherwise/],
+    ['of another issuer', { issuer: 'https://evil.example' }, /has another issuer/],
     ['with an endpoint over plain HTTP', { token_endpoint: 'http://login.example/token' }, /no safe/],
     ['with an address that is a script', { authorization_endpoint: 'javascript:alert(1)' }, /no safe/],
     ['without keys', { jwks_uri: undefined }, /no safe/],
@@ -335,7 +335,7 @@ test('accounts of the broker itself are not taken over, and a new role counts at
     world.claims = { sub, roles }
     return saidOf(await end(await begin()))
   }
-  for (const name of ['bob', 'key', 'admin']) assert.match(await as(name), /is the name of an account or key/)
+  for (const name of ['bob', 'key', 'admin']) assert.match(await as(name), /is the name of an account or API key/)
   assert.match(await as('ann'), /"administrator"/)
   const [before] = [records.find({ kind: 'account', name: 'ann' })]
   assert.match(await as('ann', 'plant-a'), /"viewer","namespace":"a"/)

@@ -51,7 +51,7 @@ export interface HostTraits {
   /** The name with which its bridges mark messages; if undefined, there is none. */
   brokerName?: string
   /** Drops that it tells of in a tenth of a second; as many as the broker likes if not said. */
-  mostDropEvents?: number
+  maxDropEvents?: number
   /** What runs rules on shard `own`; no rules if not said. */
   ruleHook?: (own: number) => RuleHook
   /** Called with each `authorize`, before it is answered: time for `permissions` to find out. How long the answer takes. */

@@ -130,7 +130,7 @@ export class RandomScenario {
     if (this.features.slowLinkMs > 0) host.traits.maxLinkMs = this.features.slowLinkMs
     if (this.features.mountpoint !== '') host.traits.listener = { mountpoint: this.features.mountpoint }
     // A client that floods it with messages that no subscriber can take must not hide from the oracles what was dropped for others.
-    host.traits.mostDropEvents = Infinity
+    host.traits.maxDropEvents = Infinity
     host.traits.decision = (request) => this.decisionOn(request.clientId)
     if (world.stage.seed % 2 === 1) this.findMemory('normal')
   }

@@ -149,7 +149,7 @@ export class ShardHost {
       quotas: around.traits.quotas?.(shard.own),
       brokerName: around.traits.brokerName,
       memory: this.memory,
-      maxDropEvents: around.traits.mostDropEvents,
+      maxDropEvents: around.traits.maxDropEvents,
       ruleHook: around.traits.ruleHook?.(shard.own),
     })
     this.disk.attach({

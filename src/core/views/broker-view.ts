@@ -128,8 +128,8 @@ export class BrokerView {
   }
 
   /** Returns delayed messages in the order in which they were stored. */
-  delayedSlice(skip: number, most: number): readonly DelayedView[] {
-    return listDelayed(this.#state.wills, skip, most)
+  delayedSlice(skip: number, maxRows: number): readonly DelayedView[] {
+    return listDelayed(this.#state.wills, skip, maxRows)
   }
 
   /** Returns the message, with its payload if that is in memory. */

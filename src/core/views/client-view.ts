@@ -11,19 +11,19 @@ export interface ClientView {
   readonly protocolName: string
   readonly version: number
   readonly isConnected: boolean
-  /** State in its gateway. */
+  /** State of the client in its gateway; undefined: it uses no gateway. */
   readonly gatewayClient: GatewayClient | undefined
   readonly cleanStart: boolean
   readonly expirySeconds: number
   readonly createdAtMs: number
-  /** Last CONNECT; undefined: not since the broker started. */
+  /** Time of the last CONNECT; undefined: none since the broker started. */
   readonly connectedAtMs: number | undefined
-  /** Undefined: it is connected. */
+  /** Undefined: the client is connected. */
   readonly disconnectedAtMs: number | undefined
   readonly keepAliveSeconds: number
   /** Address of the last connection; '' if unknown. */
   readonly address: string
-  /** 0: it is not connected. */
+  /** 0: the client is not connected. */
   readonly port: number
   readonly subscriptions: number
   readonly maxSubscriptions: number
@@ -33,13 +33,13 @@ export interface ClientView {
   readonly waiting: number
   readonly maxWaiting: number
   readonly droppedMessages: number
-  /** QoS 2 messages from the client without PUBREL. */
+  /** QoS 2 messages from the client that it did not release with PUBREL. */
   readonly unreleased: number
   readonly maxUnreleased: number
-  /** Of all its connections since the broker started. */
+  /** Messages on all connections of the session since the broker started. */
   readonly receivedMessages: number
   readonly sentMessages: number
-  /** Of the current connection, 0 without one. */
+  /** Bytes and packets on the current connection; 0 without a connection. */
   readonly receivedBytes: number
   readonly receivedPackets: number
   readonly sentBytes: number
@@ -84,10 +84,9 @@ export function viewOf(session: Session, settings: CoreSettings): ClientView {
   }
 }
 
-/** A copy, because the gateway changes its object. */
+/** Returns a copy, because the gateway changes the fields of its object. */
 function gatewayClientOf(connection: Connection | undefined): GatewayClient | undefined {
   if (connection?.gatewayClient === undefined) return undefined
-  // As it is now.
   const { isSleeping, protocolVersion, endpointName, lifetimeSeconds } = connection.gatewayClient
   return { isSleeping, protocolVersion, endpointName, lifetimeSeconds }
 }

@@ -19,11 +19,11 @@ export interface DelayedView {
 }
 
 /** Returns at most `most` messages after the first `skip`, without payloads. */
-export function listDelayed({ delayedMessages }: WillState, skip: number, most: number): readonly DelayedView[] {
+export function listDelayed({ delayedMessages }: WillState, skip: number, maxRows: number): readonly DelayedView[] {
   const rows: DelayedView[] = []
   let place = 0
   for (const [id, message] of delayedMessages) {
-    if (rows.length >= most) break
+    if (rows.length >= maxRows) break
     if (place++ >= skip) rows.push(viewOf(id, message, false))
   }
   return rows

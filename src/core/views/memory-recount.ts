@@ -1,5 +1,5 @@
 // Counts the memory of all state again. The result must equal the account; otherwise a handler did not add or return
-// bytes. It visits everything, so it is for tests and not for a broker in use.
+// bytes. It visits all sessions and messages, so it is for tests only.
 
 import { bytesInMemory, deliveryBytes } from '../outgoing/held-bytes.ts'
 import type { MemoryUse } from '../model/memory-account.ts'

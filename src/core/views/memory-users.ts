@@ -1,4 +1,4 @@
-// Clients that use most of the memory. It is computed when memory is short, so the message path costs nothing for it.
+// Finds the clients that use most of the memory. This is computed only when memory is short, so it costs nothing on the message path.
 
 import type { SessionTable } from '../state/sessions/session-table.ts'
 import type { MemoryUse } from '../model/memory-account.ts'
@@ -7,11 +7,11 @@ import type { Session } from '../state/sessions/session.ts'
 export interface MemoryUser {
   readonly use: MemoryUse
   readonly clientId: string
-  /** An estimate. */
+  /** Estimated memory. */
   readonly bytes: number
 }
 
-/** A subscription with its options and its entries in the router. */
+/** Estimated memory of a subscription with its options and its entries in the router. */
 const subscriptionBytes = 512
 
 /** Returns for each session its memory by use, in no order; small uses are omitted. */
@@ -19,7 +19,7 @@ export function* walkMemoryUsers(sessions: SessionTable): IterableIterator<reado
   for (const session of sessions.values()) yield usesOf(session)
 }
 
-const worthNamingBytes = 65_536
+const minReportedBytes = 65_536
 
 function usesOf({ clientId, connection, subscriptions, outgoing }: Session): MemoryUser[] {
   const all = [
@@ -28,5 +28,5 @@ function usesOf({ clientId, connection, subscriptions, outgoing }: Session): Mem
     { use: 'filters', clientId, bytes: (subscriptions?.size ?? 0) * subscriptionBytes },
     { use: 'buffers', clientId, bytes: connection?.unsentBytes ?? 0 },
   ] as const
-  return all.filter(({ bytes }) => bytes >= worthNamingBytes)
+  return all.filter(({ bytes }) => bytes >= minReportedBytes)
 }

@@ -19,7 +19,7 @@ export interface SliceWanted {
   /** Number of rows to skip. */
   readonly skip: number
   /** Maximum number of rows; 0: they are only counted. */
-  readonly most: number
+  readonly maxRows: number
   /** Says that the slice must end. Checked at intervals, after some progress. */
   isOver(): boolean
 }
@@ -37,22 +37,22 @@ export class SliceBuilder<Row> {
   readonly rows: Row[] = []
   passed = 0
   readonly #skip: number
-  readonly #most: number
+  readonly #maxRows: number
 
-  constructor({ skip, most }: SliceWanted) {
+  constructor({ skip, maxRows }: SliceWanted) {
     this.#skip = skip
-    this.#most = most
+    this.#maxRows = maxRows
   }
 
   /** No further row is accepted. */
   get isFull(): boolean {
-    return this.#most > 0 && this.rows.length >= this.#most
+    return this.#maxRows > 0 && this.rows.length >= this.#maxRows
   }
 
   /** `row` is called only if the row is returned. */
   pass(row: () => Row): void {
     this.passed++
-    if (this.#most > 0 && this.passed > this.#skip) this.rows.push(row())
+    if (this.#maxRows > 0 && this.passed > this.#skip) this.rows.push(row())
   }
 }
 

@@ -44,10 +44,10 @@ const connectionlessClientId = 'NegQoS-Client'
 const maxEarlyMessages = 1_000
 const maxCachedTopics = 1_024
 
-/** All clients of 1.2 share it. */
+/** The codec of all clients that use MQTT-SN 1.2. */
 const codec1 = sn1Codec(readPacket)
 
-/** By the version in which it came. */
+/** A request, and the MQTT-SN version of its packet. */
 interface Received {
   readonly request: SnRequest
   readonly version: 1 | 2
@@ -59,12 +59,12 @@ export class MqttSnGateway implements DatagramGateway {
   readonly #byPeer = new Map<string, ConnectedClient>()
   readonly #byClientId = new Map<string, ConnectedClient>()
   readonly #routes = new Routes()
-  readonly #toldAtMs = new Map<string, number>()
+  readonly #disconnectSentAtMs = new Map<string, number>()
   readonly #keptTopicIds = new Map<string, TopicIds>()
   #connectionless: ConnectionlessPublisher | undefined
   readonly #deadlines = new Deadlines<'client', SnClient>()
 
-  /** For all clients. */
+  /** The dependencies of all clients. */
   readonly #clientDependencies: ConnectedClientDependencies
 
   constructor(settings: MqttSnSettings, dependencies: GatewayDependencies) {
@@ -93,7 +93,7 @@ export class MqttSnGateway implements DatagramGateway {
     if (unwrapped === undefined) return void counters.dropped.malformed++
     const peer = peerOf(from, unwrapped.node)
     if (this.#settings.speaksVersion2 && !isForwarded && staysWithItsShard(unwrapped.bytes)) {
-      // In both versions: which one it is, its shard knows.
+      // The packet may have either version. The shard of the client knows which one.
       const routed = this.#routes.ownerOf(peer.key)
       if (routed !== undefined) return this.#dependencies.forward(routed, bytes, from)
     }
@@ -111,12 +111,12 @@ export class MqttSnGateway implements DatagramGateway {
     const isNamed = request.type === 'pingreq' || request.type === 'connect'
     const isOfAnother = isNamed && (request.clientId ?? known?.client.clientId) !== known?.client.clientId
     if (known !== undefined && !isOfAnother && version === known.codec.version) return known.client.handle(request)
-    // Another device is behind this address now, or its software is a new one.
+    // Another device has this address now, or the device has other software.
     if (known !== undefined && request.type === 'connect') known.client.lose()
     this.#handleUnauthenticated(request, peer, version)
   }
 
-  /** In either version. Undefined: malformed. */
+  /** Reads a packet of either version. Returns undefined if it is malformed. */
   #read(bytes: Buffer, peer: Peer): Received | undefined {
     const known = this.#byPeer.get(peer.key)
     const isOwn = known?.codec.version === 2
@@ -126,12 +126,12 @@ export class MqttSnGateway implements DatagramGateway {
     }
     const request = readPacket(bytes)
     if (request !== undefined && (!isOwn || request.type === 'connect')) return { request, version: 1 }
-    // A packet that only 2.0 has.
+    // The packet may be one that only version 2.0 has.
     const only2 = known === undefined ? readSn2Packet(bytes) : undefined
     return only2 === undefined ? undefined : { request: only2, version: 2 }
   }
 
-  /** Returns the shard of the client of a packet: by its ID, or as the CONNECT from the same address. */
+  /** Returns the shard of the client of a packet: by the client ID in the packet, or by that of the CONNECT from the same address. */
   #ownerOf(request: SnRequest, peer: Peer): number {
     const { place } = this.#dependencies
     if (place.shards === 1 || request.type === 'searchgw') return place.own
@@ -183,7 +183,7 @@ export class MqttSnGateway implements DatagramGateway {
   #handleUnauthenticated(request: SnRequest, peer: Peer, version: 1 | 2): void {
     const isWaking = request.type === 'connect' || request.type === 'pingreq'
     const asleep = isWaking && request.clientId !== undefined ? this.#byClientId.get(request.clientId) : undefined
-    // A late copy of PINGREQ may have woken it behind its old port.
+    // A late copy of PINGREQ from its old port may have woken the client.
     const isSleeper = asleep?.client.state === 'asleep' || asleep?.client.state === 'awake'
     if (asleep !== undefined && isSleeper && mayBeSameDevice(asleep.peer, peer))
       return this.#move(asleep, peer, request)
@@ -199,10 +199,10 @@ export class MqttSnGateway implements DatagramGateway {
 
   #isUnauthenticatedDue({ address }: Peer): boolean {
     const nowMs = this.#dependencies.nowMs()
-    if (nowMs - (this.#toldAtMs.get(address) ?? -Infinity) < unauthenticatedPauseMs) return false
-    this.#toldAtMs.delete(address)
-    if (this.#toldAtMs.size >= maxUnauthenticated) forgetFirst(this.#toldAtMs)
-    this.#toldAtMs.set(address, nowMs)
+    if (nowMs - (this.#disconnectSentAtMs.get(address) ?? -Infinity) < unauthenticatedPauseMs) return false
+    this.#disconnectSentAtMs.delete(address)
+    if (this.#disconnectSentAtMs.size >= maxUnauthenticated) forgetFirst(this.#disconnectSentAtMs)
+    this.#disconnectSentAtMs.set(address, nowMs)
     return true
   }
 
@@ -224,7 +224,7 @@ export class MqttSnGateway implements DatagramGateway {
   }
 
   #begin(beginning: Beginning, from: Peer): void {
-    // The parts of a text that was joined take memory as long as the text does.
+    // A joined string keeps its parts in memory, so the key is copied.
     const { address, port, secure, node } = from
     const peer = { address, port, secure, key: Buffer.from(from.key, 'latin1').toString('latin1'), node }
     const connected = new ConnectedClient(this.#clientDependencies, peer, beginning)
@@ -274,7 +274,7 @@ export class MqttSnGateway implements DatagramGateway {
     keepSleep(this.#dependencies, client.clientId, sleep === undefined ? undefined : { ...sleep, ...place })
   }
 
-  /** A sleeping client wakes with another port, because its NAT entry has expired. */
+  /** Handles a packet of a sleeping client from another port: its NAT entry has expired while it was asleep. */
   #move(connected: ConnectedClient, peer: Peer, request: SnRequest): void {
     this.#byPeer.delete(connected.peer.key)
     connected.peer = peer

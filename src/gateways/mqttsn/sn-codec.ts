@@ -1,4 +1,4 @@
-// How packets to one client are written: by its version of MQTT-SN. What a client sends is read as a request of 1.2 in both versions.
+// Writes packets to one client in its version of MQTT-SN. Packets from a client become requests of version 1.2 in both versions.
 
 import type { QoS } from '../../protocol/index.ts'
 import type { SnRequest, SnReturnCode } from './packets.ts'
@@ -13,7 +13,7 @@ import {
   writeTopicAck,
 } from './write-packet.ts'
 
-/** Of the broker, where it has said one: 2.0 tells it. */
+/** The result of a request. `reasonCode`: the reason code of the broker, if there is one; only MQTT-SN 2.0 sends it to the client. */
 export interface SnOutcome {
   readonly returnCode: SnReturnCode
   readonly reasonCode?: number | undefined
@@ -27,9 +27,9 @@ export interface RefusedPublication extends SnOutcome {
 
 export interface SnCodec {
   readonly version: 1 | 2
-  /** A name of two bytes is its own topic ID. */
+  /** A topic name of two bytes is its own topic ID. */
   readonly hasShortNames: boolean
-  /** Undefined: malformed. */
+  /** Returns undefined if the datagram is malformed. */
   read(datagram: Buffer): SnRequest | undefined
   connack(outcome: SnOutcome, isSessionPresent: boolean): Buffer
   register(topicId: number, messageId: number, topic: string): Buffer
@@ -39,7 +39,7 @@ export interface SnCodec {
   refusePublish(refused: RefusedPublication): Buffer | undefined
   ack(type: 'pubrec' | 'pubrel' | 'pubcomp' | 'unsuback', messageId: number): Buffer
   suback(qos: QoS, topicId: number, messageId: number, outcome: SnOutcome): Buffer
-  /** Undefined: too large. */
+  /** Returns undefined if the packet is too large. */
   publish(fields: SnPublishFields): Buffer | undefined
   pingresp(): Buffer
   /** The client may sleep. */

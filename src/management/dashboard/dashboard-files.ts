@@ -36,7 +36,7 @@ export class DashboardFiles {
     this.#files = undefined
   }
 
-  /** undefined: the dashboard was not built. */
+  /** Returns undefined if the dashboard was not built. */
   async page(): Promise<DashboardFile | undefined> {
     return (await this.#read()).get(pageName)
   }
@@ -48,7 +48,7 @@ export class DashboardFiles {
   async #read(): Promise<ReadonlyMap<string, DashboardFile>> {
     this.#files ??= readAll(this.#directory)
     const files = await this.#files
-    // It may be built later.
+    // The dashboard may be built later.
     if (files.size === 0) this.#files = undefined
     return files
   }
@@ -83,7 +83,7 @@ async function namesIn(folder: string): Promise<string[]> {
     const entries = await readdir(folder, { withFileTypes: true })
     return entries.filter((entry) => entry.isFile()).map(({ name }) => name)
   } catch (error) {
-    // A checkout without a build.
+    // In a checkout, the dashboard may not be built.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
     throw error
   }

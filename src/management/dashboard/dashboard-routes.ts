@@ -16,7 +16,7 @@ export interface PageRequest {
   /** Name of a file; undefined: the page. */
   readonly asset: string | undefined
   readonly acceptEncoding: string
-  /** The API needs no authentication: `http_server.auth_type = no_auth`. */
+  /** True if the API needs no authentication (`http_server.auth_type = no_auth`). */
   readonly isOpen: boolean
 }
 
@@ -43,7 +43,7 @@ const assetCaching = 'public, max-age=31536000, immutable'
 const signInNeeded = 'data-sign-in="needed"'
 const signInNotNeeded = 'data-sign-in="none"'
 
-/** `files` undefined: this server has no dashboard. */
+/** Returns the response to a request for the page or a file. `files` undefined: this server has no dashboard. */
 export async function replyWithPage(files: DashboardFiles | undefined, request: PageRequest): Promise<PageAnswer> {
   const { url, asset, acceptEncoding, isOpen } = request
   const absent = { refusal: refuseUnknownPath('GET', url) }
@@ -53,7 +53,7 @@ export async function replyWithPage(files: DashboardFiles | undefined, request: 
     return file === undefined ? absent : fileAnswer(file, acceptEncoding, assetCaching)
   }
   const [path = '', query] = url.split('?')
-  // Files of the page are relative to the folder.
+  // The page refers to its files relative to the folder, so the path must end in a slash.
   if (!path.endsWith('/')) return { redirect: query === undefined ? 'dashboard/' : `dashboard/?${query}` }
   const page = await files.page()
   if (page === undefined) return { refusal: notBuilt }

@@ -1,9 +1,9 @@
-// MQTT over WebSocket for the dashboard's page. The API takes the HTTP upgrade, checks where it comes from, and passes the connection on to a
-// Unix socket, as a reverse proxy does: a PROXY header with the address of the browser, the request, then bytes both ways.
+// MQTT over WebSocket for the dashboard's page. The API receives the HTTP upgrade, checks its origin, and relays the connection to a
+// Unix socket, as a reverse proxy does. It sends a PROXY header with the address of the browser, then the request, then bytes in both directions.
 //
 //   browser <--HTTP upgrade, frames--> API <--PROXY header, request, frames--> listener mqtt:ws:dashboard
 //
-// Who the client is and what it may do is decided there, as for every client.
+// The listener at this socket authenticates and authorizes the client like any other client.
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { connect, isIPv4, type Socket } from 'node:net'
@@ -13,18 +13,18 @@ import { upgradeRefusal } from '../origin-check.ts'
 export interface UpgradeSettings {
   /** `dashboard.allow_origins` */
   readonly allowedOrigins: readonly string[]
-  /** Only this machine reaches the API. */
+  /** True if the API is bound to loopback. */
   readonly isLoopback: boolean
 }
 
-/** Connections that are passed on at one time: those of the listener, and some that it is about to refuse. */
+/** Maximum number of relayed connections: those that the listener accepts, and some that it is about to refuse. */
 const maxRelays = 128
-/** The listener answers at once. A peer that does not read the end is gone after this. */
+/** After the end of a connection, a browser that does not close it is disconnected after this time. */
 const endTimeoutMs = 10_000
-/** Of all headers, what makes a WebSocket. Extensions are not offered: there is no compression. */
+/** Headers that are passed to the listener. Extensions are omitted, so there is no compression. */
 const passedHeaders = ['sec-websocket-key', 'sec-websocket-version', 'sec-websocket-protocol'] as const
 
-/** Where the upgrade is asked for. */
+/** Path of the upgrade request. */
 export const mqttUpgradePath = '/dashboard/mqtt'
 
 const ignore = (): void => {}
@@ -33,20 +33,20 @@ export function isMqttUpgrade(url = ''): boolean {
   return url.split('?')[0] === mqttUpgradePath
 }
 
-/** Connections on their way through one server. */
+/** The relayed connections of one HTTP server. */
 export class MqttUpgrades {
   readonly #socketPath: string
   readonly #open = new Map<Duplex, Socket>()
 
-  /** `socketPath`: of the listener. */
+  /** `socketPath`: path of the listener's Unix socket. */
   constructor(socketPath: string) {
     this.#socketPath = socketPath
   }
 
-  /** `settings` undefined: the page is not served. */
+  /** `settings` undefined: this server does not serve the page. */
   handle(request: IncomingMessage, client: Socket, head: Buffer, settings: UpgradeSettings | undefined): void {
     client.on('error', ignore)
-    if (settings === undefined || !isMqttUpgrade(request.url)) return refuseUpgrade(client, 404, 'nothing is here')
+    if (settings === undefined || !isMqttUpgrade(request.url)) return refuseUpgrade(client, 404, 'not found')
     const why = upgradeRefusal(request.headers, settings)
     if (why !== undefined) return refuseUpgrade(client, 403, why)
     if (request.method !== 'GET' || hasBody(request.headers)) {
@@ -56,7 +56,7 @@ export class MqttUpgrades {
     this.#relay(request, client, head)
   }
 
-  /** Ends all of them. */
+  /** Closes all relayed connections. */
   close(): void {
     for (const [client, listener] of this.#open) {
       client.destroy()
@@ -70,7 +70,7 @@ export class MqttUpgrades {
     client.setTimeout(0)
     client.setNoDelay(true)
     listener.on('error', () => {
-      if (listener.bytesRead === 0) refuseUpgrade(client, 503, 'the listener is stopped or starts again: try later')
+      if (listener.bytesRead === 0) refuseUpgrade(client, 503, 'the listener is stopped or restarting: retry')
       else client.destroy()
     })
     listener.on('close', () => client.setTimeout(endTimeoutMs, () => client.destroy()))

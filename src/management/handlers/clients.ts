@@ -47,7 +47,7 @@ const maxClientsAtOnce = 64
 /** In slices, so that other requests are served in between. Clients that connect meanwhile have an empty cache. */
 async function clearAuthorizationCaches(clients: ClientOperations): Promise<{ code: 0 } | ApiError> {
   for (let at: ListPosition | undefined = beginning; at !== undefined;) {
-    const wanted = { from: at, skip: 0, most: maxClientsAtOnce }
+    const wanted = { from: at, skip: 0, maxRows: maxClientsAtOnce }
     const slice: ListSlice<ClientView> | ShardUnavailable = await clients.clients({ isConnected: true }, wanted)
     if ('silentShard' in slice) return shardUnavailableError(slice)
     const told = await Promise.all(slice.rows.map(({ clientId }) => clients.clearAuthorizationCache(clientId)))

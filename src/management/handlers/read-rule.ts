@@ -10,7 +10,7 @@ export interface RuleFault {
   readonly word: 'login' | 'topic' | 'action' | 'access' | 'badarg'
 }
 
-/** The longest text of MQTT. */
+/** Maximum bytes of a UTF-8 string in MQTT. */
 const maxTextBytes = 65_535
 
 const actions: Readonly<Record<string, ClientRule['action']>> = {
@@ -22,8 +22,8 @@ const actions: Readonly<Record<string, ClientRule['action']>> = {
 }
 
 /**
- * Of a rule, and `all` and `result` of the replies. Other keys are refused: with `client_id` for `clientid` the rule would be
- * one for all clients, and a condition that is ignored makes a rule wider. `null` has no effect.
+ * Keys of a rule, and the keys `all` and `result` of replies. Other keys are refused: with `client_id` instead of `clientid` the rule
+ * would apply to all clients, and without an ignored condition it would apply to more requests. `null` has no effect.
  */
 const knownKeys: ReadonlySet<string> = new Set(['clientid', 'username', 'all', 'topic', 'action', 'access', 'result'])
 
@@ -40,24 +40,24 @@ export function readRule(item: unknown, problemOfTopic: (topic: string) => strin
     return { ...invalid(`${shortened(unknown[0])} ${words}; use ${[...knownKeys].join(', ')}`), word: 'badarg' }
   }
   const { clientid, username, topic, action, access } = item as Readonly<Record<string, unknown>>
-  const whom = readSubject(clientid, username)
-  if ('code' in whom) return whom
+  const subject = readSubject(clientid, username)
+  if ('code' in subject) return subject
   if (topic === undefined) return missing('topic')
   if (typeof topic !== 'string') return { ...invalid('topic must be text'), word: 'topic' }
-  const problem = isText(topic) ? problemOfTopic(topic) : 'a topic is too long or no text'
+  const problem = isText(topic) ? problemOfTopic(topic) : 'the topic is too long or not valid text'
   if (problem !== undefined) return { code: 'invalidTopic', message: problem, word: 'topic' }
   if (action === undefined) return missing('action')
   const act = typeof action === 'string' && Object.hasOwn(actions, action) ? actions[action] : undefined
   if (act === undefined) return { ...invalid('action is pub, sub or pubsub'), word: 'action' }
   if (access === undefined) return missing('access')
   if (access !== 'allow' && access !== 'deny') return { ...invalid('access is allow or deny'), word: 'access' }
-  return { ...whom, topic, action: act, permit: access }
+  return { ...subject, topic, action: act, permit: access }
 }
 
 function readSubject(clientId: unknown, username: unknown): Pick<ClientRule, 'about' | 'who'> | RuleFault {
   if (clientId === undefined && username === undefined) return { about: 'all', who: '' }
   if (clientId !== undefined && username !== undefined) {
-    return { ...invalid('a rule is about a clientid or about a username: leave one of them away'), word: 'login' }
+    return { ...invalid('a rule has clientid or username, not both: remove one'), word: 'login' }
   }
   const [about, who] = clientId === undefined ? (['username', username] as const) : (['clientid', clientId] as const)
   if (typeof who === 'string' && who !== '' && isText(who)) return { about, who }

@@ -1,3 +1,5 @@
+// Handlers of retained messages in version 4 of the API.
+
 import type { retainedEndpoints } from '../../contract/index.ts'
 import { parseTopicFilter, parseTopicName } from '../../protocol/index.ts'
 import type { Handlers } from '../handler.ts'

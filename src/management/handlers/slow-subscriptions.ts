@@ -12,7 +12,7 @@ export function slowSubscriptionHandlers(
   return {
     list_slow_subscriptions: async ({ query }) => {
       const { threshold = defaultThresholdMs, _limit = defaultMaxRows } = query
-      const found = await operations.listSlow({ atLeastMs: threshold, most: _limit })
+      const found = await operations.listSlow({ atLeastMs: threshold, maxRows: _limit })
       const data = found.map(({ clientId, topic, ageMs, waiting }) => ({
         node: operations.nodeName,
         ...clientName(clientId),

@@ -78,7 +78,7 @@ async function firstOf(
     const slice: ListSlice<SubscriptionView> | ShardUnavailable = await clients.subscriptions(filter, {
       from: at,
       skip: 0,
-      most: 1,
+      maxRows: 1,
     })
     if ('silentShard' in slice) return slice
     const [row] = slice.rows

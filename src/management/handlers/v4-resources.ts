@@ -1,3 +1,5 @@
+// Handlers of connectors as resources of EMQX 4, and of the types of resources and actions.
+
 import { randomBytes } from 'node:crypto'
 import type { ReplyOf, v4ResourceEndpoints } from '../../contract/index.ts'
 import { type ApiError, refuse } from '../api-error.ts'
@@ -62,9 +64,11 @@ export function v4ResourceHandlers(rules: RuleOperations): Handlers<Known> {
       if (type !== undefined && resources.typeOf(type)?.type !== found.type)
         return refuse('invalidParameter', `the type of ${id} is ${names.resource}: create another resource`)
       const { description: before, enable } = found.settings
-      const told = description ?? (typeof before === 'string' ? before : undefined)
+      const newDescription = description ?? (typeof before === 'string' ? before : undefined)
       const settings =
-        config === undefined ? { ...found.settings, description: told } : { ...settingsOf(names, config, told), enable }
+        config === undefined
+          ? { ...found.settings, description: newDescription }
+          : { ...settingsOf(names, config, newDescription), enable }
       const problem = await rules.putResource('connectors', found, settings, caller)
       if (problem !== undefined) return refusalOf(problem)
       const changed = find(id)
@@ -106,7 +110,7 @@ function refuseType(type: string, status?: number): ApiError {
   )
 }
 
-/** Status of its actions; without actions the service is asked. */
+/** Returns the status of the actions that use the connector; if none does, the service is probed. */
 async function statusOf(resource: Resource, rules: RuleOperations): Promise<Status> {
   const users = rules.usersOf('connectors', resource)
   const states = users.length === 0 ? new Map() : await rules.actionMetrics()

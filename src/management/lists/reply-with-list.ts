@@ -32,7 +32,7 @@ async function replyWithAll<Row>(source: ListSource<Row>): Promise<JsonText | Ap
   let rows = 0
   let at: ListPosition | undefined = beginning
   while (at !== undefined && rows < rowsBeforeHead) {
-    const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip: 0, most: allRows })
+    const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip: 0, maxRows: allRows })
     if ('silentShard' in slice) return shardUnavailableError(slice)
     if (slice.rows.length > 0) written.push(writeRows(source, slice.rows))
     rows += slice.rows.length
@@ -44,7 +44,7 @@ async function replyWithAll<Row>(source: ListSource<Row>): Promise<JsonText | Ap
 
 async function* remaining<Row>(source: ListSource<Row>, from: ListPosition): AsyncGenerator<string> {
   for (let at: ListPosition | undefined = from; at !== undefined;) {
-    const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip: 0, most: allRows })
+    const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip: 0, maxRows: allRows })
     if ('silentShard' in slice) throw new Error(shardUnavailableError(slice).message)
     if (slice.rows.length > 0) yield `,${writeRows(source, slice.rows)}`
     at = slice.next
@@ -64,7 +64,7 @@ async function replyWithPage<Row>(
   while (at !== undefined) {
     // If the number of all rows is unknown, the others are visited as well, and counted.
     if (left === 0 && known !== undefined) break
-    const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip, most: left })
+    const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip, maxRows: left })
     if ('silentShard' in slice) return shardUnavailableError(slice)
     if (slice.rows.length > 0) written.push(writeRows(source, slice.rows))
     skip -= Math.min(skip, slice.passed)
@@ -84,7 +84,7 @@ async function replyFromCursor<Row>(
   let left = limit
   let at: ListPosition | undefined = from
   while (at !== undefined && left > 0) {
-    const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip: 0, most: left })
+    const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip: 0, maxRows: left })
     if ('silentShard' in slice) return shardUnavailableError(slice)
     if (slice.rows.length > 0) written.push(writeRows(source, slice.rows))
     left -= slice.rows.length

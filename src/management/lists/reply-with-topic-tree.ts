@@ -1,4 +1,4 @@
-// The topic tree, which needs all subscriptions.
+// Replies with the tree of all subscribed filters. It reads all subscriptions.
 
 import type { ClientOperations } from '../operations/clients.ts'
 import type { ListPosition, ShardUnavailable } from '../operations/lists.ts'
@@ -39,10 +39,14 @@ async function visitAll(
   let at: ListPosition | undefined = beginning
   while (at !== undefined) {
     const slice: Awaited<ReturnType<ClientOperations['subscriptions']>> | ShardUnavailable =
-      await clients.subscriptions({}, { from: at, skip: 0, most: allRows })
+      await clients.subscriptions({}, { from: at, skip: 0, maxRows: allRows })
     if ('silentShard' in slice) return shardUnavailableError(slice)
     for (const row of slice.rows) {
-      if (!visit(row)) return refuse('unknownError', `there is too much for one answer: read /subscriptions by _cursor`)
+      if (!visit(row))
+        return refuse(
+          'unknownError',
+          'there are too many subscriptions for one reply: read /subscriptions with _cursor',
+        )
     }
     at = slice.next
   }

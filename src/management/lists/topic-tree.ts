@@ -3,7 +3,7 @@
 //   a/b, a/c, x      root ── a ── b          levels:  [ root 2 ]  [ a 2, x 0 ]  [ b 0, c 0 ]
 //                      └─ x  └── c
 
-/** Nodes that are written at a time. */
+/** Number of nodes that are written in one piece. */
 const nodesPerPiece = 500
 
 interface TreeNode {

@@ -25,7 +25,7 @@ export interface DelayedOperations {
   changeSettings(settings: Partial<DelayedSettings>, by: Caller): Promise<RuleProblem | undefined>
   list(
     skip: number,
-    most: number,
+    maxRows: number,
   ): Promise<{ readonly count: number; readonly rows: readonly DelayedRow[] } | undefined>
   /** null: no message has that ID. */
   find(id: string): Promise<(DelayedRow & { readonly payload: Uint8Array }) | null | undefined>

@@ -9,8 +9,8 @@ export interface RowsWanted {
   readonly from: ListPosition
   /** Number of rows to skip. */
   readonly skip: number
-  /** Maximum rows; 0: they are only counted. There may be fewer although more follow. */
-  readonly most: number
+  /** Maximum number of rows; 0: rows are only counted. A slice may have fewer rows although more follow. */
+  readonly maxRows: number
 }
 
 /** A slice of a list from one shard. */

@@ -5,7 +5,7 @@ import type { OperationFailure } from './publishing.ts'
 /** Retained messages, for the API. */
 export interface RetainedOperations {
   /** At most `most` from `from` on, or from the first. undefined: a shard does not respond. */
-  list(filter: TopicFilter, most: number, from?: ListPosition): Promise<RetainedList | undefined>
+  list(filter: TopicFilter, maxRows: number, from?: ListPosition): Promise<RetainedList | undefined>
   /** The message of one topic with its payload. null: there is none; undefined: a shard does not respond. */
   find(topic: TopicName): Promise<RetainedMessage | null | undefined>
   /** False: there is none. Resolves when the deletion is durable. */

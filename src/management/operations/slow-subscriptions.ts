@@ -1,10 +1,10 @@
 /** Slow clients, for the API. */
 export interface SlowSubscriptionOperations {
   readonly nodeName: string
-  /** Of all shards, the slowest first. */
+  /** Returns the slow subscriptions of all shards, the slowest first. */
   listSlow(asked: {
     readonly atLeastMs: number
-    readonly most: number
+    readonly maxRows: number
     /** Undefined: all clients. */
     readonly namespace?: string | undefined
   }): Promise<readonly SlowSubscription[]>

@@ -17,7 +17,7 @@ export interface SentAction {
 }
 
 export interface SentFallback extends Omit<SentAction, 'fallbacks'> {
-  /** Empty. */
+  /** Must be empty: a fallback has no fallbacks. */
   readonly fallbacks?: readonly unknown[] | undefined
 }
 
@@ -29,9 +29,9 @@ export interface OwnAction {
 }
 
 export interface ReadAction {
-  /** As in the rule. */
+  /** The action as the rule contains it. */
   readonly configured: unknown
-  /** For the action and its fallbacks. */
+  /** Actions of the configuration for the action and its fallbacks. */
   readonly owns: readonly OwnAction[]
 }
 
@@ -44,7 +44,7 @@ export interface WrittenAction {
 const idBytes = 4
 const idForm = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/
 const resourceKey = '$resource'
-/** Keeps the QoS of the message. */
+/** Value of `target_qos` that keeps the QoS of the message. */
 const keepsQos = -1
 const methods = ['post', 'put', 'get', 'delete']
 
@@ -178,7 +178,7 @@ export function splitFallbacks(action: unknown): { readonly action: unknown; rea
   return { action: action.action, fallbacks: fallbacks ?? [] }
 }
 
-/** Names of the actions of the configuration among actions of a rule and their fallbacks. */
+/** Returns the names of those actions and fallbacks of a rule that are actions of the configuration. */
 export function serviceIdsIn(actions: readonly unknown[]): readonly string[] {
   return actions
     .map(splitFallbacks)

@@ -30,7 +30,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   postgresql: { type: 'pgsql', ...database },
   timescaledb: { type: 'timescale', ...database },
 }
-/** Below the data directory. */
+/** Path of the database file, relative to the data directory. */
 const sqliteFile = 'rule_engine.db'
 
 /** Returns whether a rule has the form of NanoMQ. */
@@ -80,7 +80,7 @@ interface Service {
   readonly parameters: Readonly<Record<string, unknown>>
 }
 
-/** Each connection is a clean one, whatever `clean_start` is. */
+/** The connector always connects with a clean start, whatever `clean_start` is. */
 function repub(params: Readonly<Record<string, unknown>>): Service {
   const { topic, address, clientid, clean_start: _, ...rest } = params
   const id = clientid === undefined ? {} : { clientid_prefix: clientid }

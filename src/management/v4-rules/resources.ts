@@ -9,7 +9,7 @@ type Written = ReplyOf<typeof v4ResourceEndpoints.list_resources>['data'][number
 
 const idPrefix = 'resource:'
 const nameForm = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/
-/** Settings of `ssl`, by the names in version 4, where they are next to other settings. */
+/** Settings of `ssl` by their names in version 4. In version 4 they are not in a section of their own. */
 const tlsNames: Readonly<Record<string, string>> = {
   ssl: 'enable',
   cacertfile: 'cacertfile',

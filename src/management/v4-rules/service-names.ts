@@ -8,7 +8,7 @@ export interface ServiceNames {
   readonly resource: string
   /** Name of the action in version 4. */
   readonly action: string
-  /** Name for people. */
+  /** Name that is shown to users. */
   readonly title: string
   /** Settings of the connector: name in version 4 -> name in Godwit. */
   readonly settings: Readonly<Record<string, string>>
@@ -64,7 +64,7 @@ function serviceNames(
   return { type, resource, action: `data_to_${action}`, title, settings, parameters }
 }
 
-/** Returns the names of a type of connector; for an unlisted type all are the same. */
+/** Returns the names of a type of connector. For an unlisted type, all names are the type. */
 export function namesOfType(type: string): ServiceNames {
   return services.find((names) => names.type === type) ?? serviceNames(type, type, type, {})
 }

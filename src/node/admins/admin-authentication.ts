@@ -1,5 +1,5 @@
 // Authenticates users of the management API by name and password: the account of `http_server`, other accounts,
-// programs.
+// and API keys.
 
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Accounts, SignedIn } from '../../management/index.ts'
@@ -29,19 +29,19 @@ export interface AuthenticationDependencies {
   nowMs(): number
 }
 
-/** Maximum cached results of correct passwords. Others are computed again. */
+/** Maximum number of cached results of correct passwords. For other passwords the hash is computed again. */
 const maxRemembered = 1_024
 
 export function adminAuthentication(dependencies: AuthenticationDependencies): Accounts {
   const { records, work, recent, own, refusesOwn } = dependencies
-  // Makes the cache useless outside of this process.
+  // The cache contains only HMACs with this random key, which are useless outside of this process.
   const key = randomBytes(32)
   const fingerprintOf = (name: string, password: string): string =>
     createHmac('sha256', key)
       .update(JSON.stringify([name, password]))
       .digest('base64')
   const ofConfiguration = own.password === undefined ? undefined : fingerprintOf(own.username, own.password)
-  /** By fingerprint: the record for which it was correct. A changed record is another object. */
+  /** By fingerprint of name and password: the record for which the password was correct. A changed record is another object. */
   const remembered = new Map<string, AccountRecord | ApiKeyRecord>()
   /** Returns whether the records are ignored: the configuration has the password, or the account may not use one. */
   const isOwn = (name: string): boolean => (refusesOwn || ofConfiguration !== undefined) && name === own.username
@@ -60,7 +60,7 @@ export function adminAuthentication(dependencies: AuthenticationDependencies): A
       const isKnown = record !== undefined && remembered.get(fingerprint) === record
       const claimed = { name, wasRightHere: !isKnown && recent.has(from, name, dependencies.nowMs()), gone }
       if (!isKnown && !(await work.isPassword(password, passwordOf(record), from, claimed))) return undefined
-      // It may have been deleted meanwhile.
+      // The record may have been deleted or changed meanwhile.
       if (record === undefined || find(name) !== record || !canSignIn(record, dependencies)) return undefined
       if (record.kind === 'account' && dependencies.isHardened && isWellKnownPassword(name, password))
         return 'well-known'
@@ -90,7 +90,7 @@ export function callerOf(record: AccountRecord | ApiKeyRecord): SignedIn {
     : { name: record.id, by: 'api-key', role, namespace, login: undefined }
 }
 
-/** Returns the caller of the account of `http_server`, whatever a record of its name says. */
+/** Returns the caller for the account of `http_server`. A record with the same name is not used. */
 export function configuredCaller({ username }: ConfiguredAccount): SignedIn {
   return { name: username, by: 'account', role: 'administrator', namespace: undefined, login: undefined }
 }

@@ -15,11 +15,11 @@ import type { StoredPassword } from '../../records/index.ts'
 const saltBytes = 16
 const hashBytes = 32
 /**
- * 46 MiB once costs an attacker as much as 19 MiB twice. Blocks above 32 MiB are returned to the system each time; the
- * C library would keep smaller ones for each thread of the pool: about 400 MiB.
+ * One pass over 46 MiB costs an attacker as much as two passes over 19 MiB. The C library returns blocks above 32 MiB to the system each
+ * time. It would keep smaller blocks for each thread of the pool, which is about 400 MiB.
  */
 const argonParameters = { algorithm: 'argon2id', memory: 47_104, passes: 1, lanes: 1 } as const
-/** For a Node without argon2: slightly more than 32 MiB. */
+/** Parameters for a Node without argon2. They use slightly more than 32 MiB. */
 const scryptParameters = { algorithm: 'scrypt', memory: 32_768, passes: 8, lanes: 1 } as const
 
 /** Replaces the address for authenticated callers, so that unauthenticated ones cannot delay them. */
@@ -47,14 +47,14 @@ type HashParameters = Omit<StoredPassword, 'salt' | 'hash'>
 
 const passwordParameters: HashParameters = typeof crypto.argon2 === 'function' ? argonParameters : scryptParameters
 
-/** For a random secret, which cannot be guessed, so the hash may be fast. */
+/** Hashes a random secret. It cannot be guessed, so the hash may be fast. */
 export function hashSecret(secret: string): StoredPassword {
   const salt = crypto.randomBytes(saltBytes)
   return { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt, hash: digestOf(secret, salt) }
 }
 
 export class PasswordHasher {
-  /** By turn, then by name. */
+  /** Waiting checks by turn, then by name. */
   readonly #waiting: Map<string, Map<string, Set<() => void>>>
   readonly #placeholder: StoredPassword
   #isBusy: boolean
@@ -75,7 +75,7 @@ export class PasswordHasher {
     return {
       ...passwordParameters,
       salt,
-      hash: await this.#queue(ofInsiders, () => derive(password, passwordParameters, salt)),
+      hash: await this.#queue(authenticatedPlace, () => derive(password, passwordParameters, salt)),
     }
   }
 
@@ -101,12 +101,12 @@ export class PasswordHasher {
     return isRight(from)
   }
 
-  /** Waiting checks are dropped and never resolve. */
+  /** Drops the waiting checks: their promises never resolve. */
   close(): void {
     this.#waiting.clear()
   }
 
-  /** Never resolves if `gone` is aborted while it waits: its place is free at once. */
+  /** Runs `work` when it is its turn. If `gone` is aborted before, the promise never resolves and the place in the queue is free at once. */
   async #queue<Result>(place: Place, work: () => Promise<Result>): Promise<Result> {
     if (this.#isBusy) await this.#wait(place)
     this.#isBusy = true
@@ -157,7 +157,7 @@ export class PasswordHasher {
   }
 }
 
-const ofInsiders: Place = { turn: authenticatedOrigin, name: '' }
+const authenticatedPlace: Place = { turn: authenticatedOrigin, name: '' }
 
 /** A record written by hand may have a hash of any length. */
 function areEqual(one: Uint8Array, other: Uint8Array): boolean {

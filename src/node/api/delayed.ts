@@ -23,11 +23,11 @@ export function delayedOperations({ nodeName, configuration, supervisor, store }
       return { enable: delaysMessages, max_delayed_messages: maxDelayedMessages ?? 0 }
     },
     changeSettings: (settings, by) => writer.change({ delayed: settings }, by),
-    list: async (skip, most) => {
+    list: async (skip, maxRows) => {
       const rows: DelayedRow[] = []
       let count = 0
       for (let shard = 0; shard < supervisor.size; shard++) {
-        const wanted = { skip: Math.max(0, skip - count), most: most - rows.length }
+        const wanted = { skip: Math.max(0, skip - count), maxRows: maxRows - rows.length }
         const found = await supervisor.query(shard, { kind: 'delayed-messages', ...wanted })
         if (found === undefined) return undefined
         count += found.count

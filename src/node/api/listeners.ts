@@ -1,3 +1,5 @@
+// Implements the operations of the API for listeners.
+
 import { type ListenerOperations, mqttUpgradePath } from '../../management/index.ts'
 import { isSocketPath } from '../../transports/index.ts'
 import type { ConfigManager } from '../configuration/config-manager.ts'
@@ -6,7 +8,7 @@ import type { ListenerManager } from '../listeners/listener-manager.ts'
 export interface ListenerFacts {
   readonly nodeName: string
   readonly listeners: ListenerManager
-  /** Maximum connections of the machine. */
+  /** Maximum number of connections, by the limit on open files. */
   readonly room: number
   readonly configuration: Pick<ConfigManager, 'config'>
 }

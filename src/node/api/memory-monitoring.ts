@@ -74,7 +74,7 @@ async function largestOf(
   held: Readonly<Record<MemoryUse, number>>,
 ): Promise<string> {
   const answers = await Promise.all(
-    shards.map((shard) => supervisor.query(shard, { kind: 'memory-users', most: maxNamed })),
+    shards.map((shard) => supervisor.query(shard, { kind: 'memory-users', maxRows: maxNamed })),
   )
   const users = largestUsers(
     answers.flatMap((found) => found ?? []),

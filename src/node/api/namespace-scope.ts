@@ -131,7 +131,7 @@ function clientsWithin(clients: ClientOperations, names: NamespaceNames): Client
       for (let from: ListPosition | undefined = beginning; from !== undefined;) {
         const slice: Awaited<ReturnType<ClientOperations['clients']>> = await clients.clients(
           { namespace },
-          { from, skip: 0, most: 0 },
+          { from, skip: 0, maxRows: 0 },
         )
         if ('silentShard' in slice) return slice
         count += slice.passed
@@ -161,10 +161,10 @@ function publishingWithin(publishing: PublishingOperations, names: NamespaceName
 
 function retainedWithin(retained: RetainedOperations, names: NamespaceNames): RetainedOperations {
   return {
-    list: async (filter, most, from) => {
+    list: async (filter, maxRows, from) => {
       const mounted = names.mountedFilter(filter)
       if (mounted === undefined) return { rows: [], next: undefined }
-      const found = await retained.list(mounted, most, from)
+      const found = await retained.list(mounted, maxRows, from)
       return found && { ...found, rows: found.rows.map((row) => ({ ...row, topic: names.topicOf(row.topic) })) }
     },
     find: async (topic) => {

@@ -119,7 +119,7 @@ async function emptyNamespace(
     const { shard }: ListPosition = from
     const slice: Awaited<ReturnType<ClientOperations['clients']>> = await clients.clients(
       { namespace },
-      { from, skip: 0, most: maxRowsPerQuery },
+      { from, skip: 0, maxRows: maxRowsPerQuery },
     )
     if ('silentShard' in slice) return slice
     // Only a will may be left of a client, so its shard is asked even without a session.
@@ -145,7 +145,7 @@ async function clearRetained(
   const filter = parseTopicFilter(`${namespaceTopics(namespace)}#`)
   if (filter === undefined) return 0
   for (let sum = 0; ;) {
-    const found = await queryShard(supervisor, shard, { kind: 'retained', filter, most: maxRowsPerQuery })
+    const found = await queryShard(supervisor, shard, { kind: 'retained', filter, maxRows: maxRowsPerQuery })
     if ('silentShard' in found) return found
     if (found.length === 0) return sum
     const topics = found.map(({ topic }) => topic)

@@ -6,12 +6,12 @@ import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
 export function retainedOperations(supervisor: ShardSupervisor, store: Pick<Store, 'read'>): RetainedOperations {
   return {
-    list: async (filter, most, from = { shard: 0, place: 0, offset: 0 }) => {
+    list: async (filter, maxRows, from = { shard: 0, place: 0, offset: 0 }) => {
       const rows: RetainedRow[] = []
       let skip = from.offset
       for (let shard = from.shard; shard < supervisor.size; shard++) {
-        const left = most - rows.length
-        const found = await supervisor.query(shard, { kind: 'retained', filter, most: left, skip })
+        const left = maxRows - rows.length
+        const found = await supervisor.query(shard, { kind: 'retained', filter, maxRows: left, skip })
         if (found === undefined) return undefined
         rows.push(...found.slice(0, left))
         if (found.length > left) return { rows, next: { shard, place: 0, offset: skip + left } }
@@ -25,7 +25,7 @@ export function retainedOperations(supervisor: ShardSupervisor, store: Pick<Stor
         if (found === undefined) return undefined
         if (found === null) continue
         const payload = found.payload ?? (await storedPayload(store, topic))
-        // It was replaced or deleted meanwhile.
+        // The message was replaced or deleted meanwhile.
         if (payload === undefined) return null
         return { ...found, payload }
       }

@@ -1,12 +1,13 @@
 // Rules, connectors, actions and sources of one namespace, or of none. In the configuration their names end in the namespace
-// (`hook@plant`); here it is put behind what comes in and taken off what goes out, so that nothing else can be named.
+// (`hook@plant`); this file adds the namespace to names in requests and removes it
+// from names in replies, so that an account of a namespace cannot name anything else.
 
 import { type Caller } from '../../contract/index.ts'
 import { scopedName, splitScopedName } from '../../core/index.ts'
 import type { NodeDeadLetter, Resource, RuleOperations, RuleProblem, RuleSettings } from '../../management/index.ts'
 import { mapActionNames, mapSettingNames, refusalOfFiles } from '../rules/namespaced-resources.ts'
 
-/** `sqlOfNamespace`: tests of SQL that have no values of others and no environment. */
+/** `sqlOfNamespace`: the functions that test SQL with the values of this namespace only and without environment variables. */
 export function scopedRuleOperations(
   whole: RuleOperations,
   namespace: string | undefined,
@@ -67,12 +68,12 @@ class Scope {
     this.#namespace = namespace
   }
 
-  /** In the configuration. */
+  /** Returns the name in the configuration. */
   name(own: string): string {
     return scopedName(this.#namespace, own)
   }
 
-  /** Undefined: it is of another namespace. */
+  /** Returns the name in this namespace; undefined if the name is of another namespace. */
   own(name: string): string | undefined {
     const split = splitScopedName(name)
     return split.namespace === this.#namespace ? split.name : undefined
@@ -114,7 +115,7 @@ class Scope {
   }
 }
 
-/** An account that is kept to a namespace has no files of this machine. A global administrator gives them. */
+/** An account of a namespace must not use files of this machine. Only a global administrator can configure files. */
 function refusalFor(type: string, settings: unknown, { namespace }: Pick<Caller, 'namespace'>): string | undefined {
   return namespace === undefined ? undefined : refusalOfFiles(type, settings)
 }

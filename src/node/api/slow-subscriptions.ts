@@ -4,15 +4,15 @@ import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 export function slowSubscriptionOperations(nodeName: string, supervisor: ShardSupervisor): SlowSubscriptionOperations {
   return {
     nodeName,
-    listSlow: async ({ atLeastMs, most, namespace }) => {
+    listSlow: async ({ atLeastMs, maxRows, namespace }) => {
       const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
       const answers = await Promise.all(
-        shards.map((shard) => supervisor.query(shard, { kind: 'slow', atLeastMs, most, namespace })),
+        shards.map((shard) => supervisor.query(shard, { kind: 'slow', atLeastMs, maxRows, namespace })),
       )
       return answers
         .flatMap((found) => found ?? [])
         .toSorted((a, b) => b.ageMs - a.ageMs)
-        .slice(0, most)
+        .slice(0, maxRows)
     },
   }
 }

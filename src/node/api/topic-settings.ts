@@ -12,7 +12,7 @@ import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 import { queryShard } from './query-shard.ts'
 import { SettingWriter } from './setting-writer.ts'
 
-/** Metrics are most important when a shard hangs, so a scrape waits no longer. */
+/** Maximum time that a scrape waits for a shard: metrics are most important when a shard hangs. */
 const scrapeTimeoutMs = 1_000
 
 /** Implements the operations for rewritten topics and automatic subscriptions. */
@@ -81,7 +81,7 @@ function byTopic(reports: readonly TopicMetricsReport[]): readonly TopicNumbers[
   return [...Map.groupBy(reports, ({ topic }) => topic).values()].map(numbersOf)
 }
 
-/** `reports`: of one topic, one from each shard. */
+/** Adds up `reports` of one topic, one from each shard. */
 function numbersOf(reports: readonly TopicMetricsReport[]): TopicNumbers {
   const sum = (of: 'counts' | 'rates', place: number): number =>
     reports.reduce((total, report) => total + (report[of][place] ?? 0), 0)

@@ -24,7 +24,7 @@ export interface OpenArchive {
 
 export interface CheckPlan {
   /** Maximum packet size of this broker. */
-  readonly mostPacketBytes: number
+  readonly maxPacketBytes: number
   readonly onRecord?: (table: TableName, record: TableRecord) => void
   readonly onProgress?: (part: string, done: number, total?: number) => void
 }
@@ -32,13 +32,13 @@ export interface CheckPlan {
 /** Returns its contents, or why it is invalid. The handle stays open. */
 export async function checkFile(
   { handle, filename }: OpenArchive,
-  { mostPacketBytes, onRecord, onProgress }: CheckPlan,
+  { maxPacketBytes, onRecord, onProgress }: CheckPlan,
 ): Promise<CheckedArchive | BackupRefusal> {
   const budget = new ScanBudget()
   try {
     return await checkArchive(piecesOf(handle), {
       folder: folderOfArchive(filename),
-      maxLineBytes: maxLineBytes(mostPacketBytes),
+      maxLineBytes: maxLineBytes(maxPacketBytes),
       ...(onRecord === undefined ? {} : { onRecord }),
       onPiece: (table, count, total) => {
         onProgress?.(table, count, total)
@@ -52,8 +52,8 @@ export async function checkFile(
 }
 
 /** A payload is in base64. */
-export function maxLineBytes(mostPacketBytes: number): number {
-  const needed = Math.ceil(mostPacketBytes / 3) * 4 + archiveLimits.lineBytesBesidePayload
+export function maxLineBytes(maxPacketBytes: number): number {
+  const needed = Math.ceil(maxPacketBytes / 3) * 4 + archiveLimits.lineBytesBesidePayload
   return Math.min(archiveLimits.lineBytes, needed)
 }
 

@@ -53,7 +53,7 @@ export class Comparison {
     if (this.#unmatched.get(table)?.delete(digestOf(nameOfRecord(record))) === true) this.#count(table, 'first', record)
   }
 
-  /** The second archive lacks records of the first one. */
+  /** True if the second archive lacks records of the first one. */
   get needsThirdPass(): boolean {
     return [...this.#unmatched.values()].some(({ size }) => size > 0)
   }
@@ -91,7 +91,7 @@ export function configurationDifferences(
   })
 }
 
-/** Secret keys of archives of other versions, whose settings are unknown here. */
+/** Keys of secrets in archives of other versions: their settings may be unknown here. */
 const secretKey = /password|secret|token/i
 
 export function plainConfigurationOf(checked: CheckedArchive): PlainValue {

@@ -79,9 +79,9 @@ export async function importArchive(
   const plan: Plan = { ...options, ...parts }
   const previewed = plan.request.isDry ? new ImportPreview(dependencies.accessRecords) : undefined
   const operators = new AdminCheck()
-  const { mostPacketBytes } = limitsOf(dependencies)
+  const { maxPacketBytes } = limitsOf(dependencies)
   const checked = await checkFile(archive, {
-    mostPacketBytes,
+    maxPacketBytes,
     onRecord: (table, record) => {
       if (!plan.tables.includes(table)) return
       operators.take(record)
@@ -106,9 +106,9 @@ export async function importArchive(
 }
 
 export function limitsOf({ configuration }: Pick<ImportDependencies, 'configuration'>): {
-  readonly mostPacketBytes: number
+  readonly maxPacketBytes: number
 } {
-  return { mostPacketBytes: configuration.config.core.maxPacketBytes }
+  return { maxPacketBytes: configuration.config.core.maxPacketBytes }
 }
 
 /** Parts by their names in requests. */
@@ -368,13 +368,13 @@ async function carryOut(
   } catch (error) {
     failures['files'] = (error as Error).message
   }
-  const { mostPacketBytes } = limitsOf(dependencies)
+  const { maxPacketBytes } = limitsOf(dependencies)
   const tables = await importTables(
     dependencies,
     {
       content: piecesOf(archive.handle),
       folder: folderOfArchive(archive.filename),
-      mostLineBytes: maxLineBytes(mostPacketBytes),
+      maxLineBytes: maxLineBytes(maxPacketBytes),
     },
     {
       tables: plan.tables,

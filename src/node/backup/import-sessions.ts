@@ -1,5 +1,5 @@
-// Puts sessions of another broker into a data directory whose broker does not run. They are there before the first client
-// connects: a client that connects first has a session, which is not replaced.
+// Writes sessions of another broker to a data directory while the broker does not run. So they exist before the first client
+// connects: the session of a client that has connected before is not replaced.
 
 import type { ImportedSession } from '../../backup/index.ts'
 import type { StoredChange, StoredRecord } from '../../records/index.ts'
@@ -9,7 +9,7 @@ import { prepareDataDirectory } from '../data-dir/data-directory.ts'
 import { lockDirectory } from '../data-dir/directory-lock.ts'
 import { mainThreadNumber } from '../shards/node-store.ts'
 
-/** Of one commit. */
+/** Limits of one commit. */
 const maxChangesPerCommit = 1_000
 const maxBytesPerCommit = 4_194_304
 const maxExistingNamed = 10
@@ -20,9 +20,9 @@ export interface SessionsImport {
   readonly subscriptions: number
   readonly queued: number
   readonly existing: number
-  /** Client IDs of the first ones. */
+  /** Client IDs of the first sessions that existed. */
   readonly existingNamed: readonly string[]
-  /** What was found to be wrong with the database of the directory. */
+  /** Alarms about damage to the database of the directory. */
   readonly alarms: readonly string[]
 }
 

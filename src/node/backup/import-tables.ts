@@ -19,9 +19,9 @@ import type { AccessRecords, NodeRecord } from '../records/access-records.ts'
 import type { ShadowedCredentials } from '../records/shadowed-credentials.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
-/** Maximum records in one change, which would otherwise block the event loops of the receivers. */
+/** Maximum number of records in one change: a larger change would block the event loops of the shards. */
 const maxRecordsPerWrite = 500
-/** Retained messages for one shard. */
+/** Maximum number of retained messages in one command to a shard. */
 const maxMessagesPerWrite = 500
 const maxBytesPerWrite = 1_048_576
 const maxWritesInProgress = 4
@@ -64,7 +64,7 @@ export function noteConflict(change: Counted, record: TableRecord): void {
  */
 export async function importTables(
   dependencies: TableDependencies,
-  archive: { readonly content: AsyncIterable<Buffer>; readonly folder: string; readonly mostLineBytes: number },
+  archive: { readonly content: AsyncIterable<Buffer>; readonly folder: string; readonly maxLineBytes: number },
   plan: {
     readonly tables: readonly TableName[]
     readonly onProgress: (table: TableName, done: number) => void
@@ -75,22 +75,22 @@ export async function importTables(
   for await (const member of archiveMembers(archive.content, archive.folder)) {
     const table = tableOfMember(member.name)
     if (table === undefined || !plan.tables.includes(table)) continue
-    const taker =
+    const importer =
       table === 'retained-messages' ? new RetainedImporter(dependencies) : new RecordImporter(dependencies, table)
     try {
       let number = 0
-      for await (const lines of linesOf(member.content(), { name: member.name, maxBytes: archive.mostLineBytes })) {
+      for await (const lines of linesOf(member.content(), { name: member.name, maxBytes: archive.maxLineBytes })) {
         for (const line of lines) {
-          await taker.take(recordIn(table, line, { member: member.name, number: ++number }))
+          await importer.take(recordIn(table, line, { member: member.name, number: ++number }))
         }
         plan.onProgress(table, number)
       }
-      await taker.finish()
+      await importer.finish()
     } catch (error) {
       if (!(error instanceof PartFailure)) throw error
       failures[table] = error.message
     }
-    changes.push(taker.change)
+    changes.push(importer.change)
   }
   return { changes, failures }
 }
@@ -125,17 +125,17 @@ class RecordImporter {
         return { put, delete: [] }
       })
     } catch (error) {
-      throw new PartFailure(`the disk did not take it: ${(error as Error).message}`)
+      throw new PartFailure(`the write failed: ${(error as Error).message}`)
     }
     for (const record of put) if (record.kind === 'credential') hiddenPresets.noteStored(record)
   }
 
-  /** Returns whether it must be written. */
+  /** Counts the effect of a record. Returns whether the record must be written. */
   #count(record: NodeRecord): boolean {
-    const fate = previewRecord(this.#dependencies.accessRecords, this.#table, record)
-    this.change[fate]++
-    if (fate === 'updates') noteConflict(this.change, record)
-    return fate !== 'unchanged'
+    const effect = previewRecord(this.#dependencies.accessRecords, this.#table, record)
+    this.change[effect]++
+    if (effect === 'updates') noteConflict(this.change, record)
+    return effect !== 'unchanged'
   }
 }
 
@@ -143,8 +143,8 @@ interface RetainedBatch {
   messages: RetainedToImport[]
   payloads: Uint8Array[]
   bytes: number
-  /** Earlier groups without a response, oldest first. */
-  underWay: Promise<void>[]
+  /** Earlier batches without a response, oldest first. */
+  writesInProgress: Promise<void>[]
 }
 
 /**
@@ -154,35 +154,34 @@ interface RetainedBatch {
 class RetainedImporter {
   readonly change = nothingCounted('retained-messages')
   readonly #supervisor: TableDependencies['supervisor']
-  readonly #parcels: readonly RetainedBatch[]
+  readonly #batches: readonly RetainedBatch[]
   readonly #refused: string[] = []
   #refusedCount = 0
 
   constructor({ supervisor }: TableDependencies) {
     this.#supervisor = supervisor
-    this.#parcels = Array.from({ length: supervisor.size }, () => ({
+    this.#batches = Array.from({ length: supervisor.size }, () => ({
       messages: [],
       payloads: [],
       bytes: 0,
-      underWay: [],
+      writesInProgress: [],
     }))
   }
 
   async take(record: TableRecord): Promise<void> {
     if (record.kind !== 'retained') return
     const shard = ownerOf(record.message.topic, this.#supervisor.size)
-    const parcel = this.#parcels[shard]
+    const batch = this.#batches[shard]
     const { payload, properties, ...message } = record.message
-    parcel.messages.push({ ...message, payloadBytes: payload.length, properties: plainProperties(properties) })
-    parcel.payloads.push(payload)
-    parcel.bytes += payload.length
-    if (parcel.messages.length >= maxMessagesPerWrite || parcel.bytes >= maxBytesPerWrite)
-      await this.#send(shard, parcel)
+    batch.messages.push({ ...message, payloadBytes: payload.length, properties: plainProperties(properties) })
+    batch.payloads.push(payload)
+    batch.bytes += payload.length
+    if (batch.messages.length >= maxMessagesPerWrite || batch.bytes >= maxBytesPerWrite) await this.#send(shard, batch)
   }
 
   async finish(): Promise<void> {
-    for (const [shard, parcel] of this.#parcels.entries()) await this.#send(shard, parcel)
-    for (const { underWay } of this.#parcels) await Promise.all(underWay)
+    for (const [shard, batch] of this.#batches.entries()) await this.#send(shard, batch)
+    for (const { writesInProgress } of this.#batches) await Promise.all(writesInProgress)
     if (this.#refusedCount === 0) return
     const topics = this.#refused.join(', ')
     throw new PartFailure(
@@ -190,31 +189,31 @@ class RetainedImporter {
     )
   }
 
-  async #send(shard: number, parcel: RetainedBatch): Promise<void> {
-    if (parcel.underWay.length >= maxWritesInProgress) await parcel.underWay.shift()
-    const { messages, bytes } = parcel
+  async #send(shard: number, batch: RetainedBatch): Promise<void> {
+    if (batch.writesInProgress.length >= maxWritesInProgress) await batch.writesInProgress.shift()
+    const { messages, bytes } = batch
     if (messages.length === 0) return
     const payloads = new Uint8Array(bytes)
     let end = 0
-    for (const payload of parcel.payloads) {
+    for (const payload of batch.payloads) {
       payloads.set(payload, end)
       end += payload.length
     }
-    parcel.messages = []
-    parcel.payloads = []
-    parcel.bytes = 0
+    batch.messages = []
+    batch.payloads = []
+    batch.bytes = 0
     const importing = this.#importOn(shard, messages, payloads)
-    // The code that awaits it next gets its failure.
+    // Later code awaits the promise and handles its failure.
     importing.catch(() => {})
-    parcel.underWay.push(importing)
+    batch.writesInProgress.push(importing)
   }
 
   async #importOn(shard: number, messages: readonly RetainedToImport[], payloads: Uint8Array): Promise<void> {
     const result = await this.#supervisor.query(shard, { kind: 'keep-retained', messages, payloads })
     if (result === undefined) {
-      throw new PartFailure('a shard did not answer: it is not known how many of its messages it has; import once more')
+      throw new PartFailure('a shard did not respond: it is unknown which messages it has imported; import again')
     }
-    if (!result.done) throw new PartFailure('the disk did not take the messages: import once more when it does')
+    if (!result.done) throw new PartFailure('the write failed: import again when the disk works')
     if (result.kept !== undefined) this.#count(result.kept)
   }
 
@@ -229,7 +228,7 @@ class RetainedImporter {
   }
 }
 
-/** A copy: a view would copy the larger buffer to the shard as a whole. */
+/** Copies the correlation data, because sending a view to the shard would copy its whole buffer. */
 function plainProperties(properties: RetainedRecord['message']['properties']): RetainedToImport['properties'] {
   if (properties?.correlationData === undefined) return properties
   return { ...properties, correlationData: new Uint8Array(properties.correlationData) }

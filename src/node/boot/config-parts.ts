@@ -1,4 +1,4 @@
-// Settings that shards apply while they run, and the messages for them.
+// Creates the objects that change listeners, bridges, gateways and rules of the running shards.
 
 import type { AccessSettings } from '../../access/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'

@@ -19,10 +19,10 @@ import type { SysTopics } from '../observe/sys-topics.ts'
 
 export interface ConfigManagerDependencies {
   readonly config: GodwitConfig
-  /** undefined: the node was started with a configuration from elsewhere, in tests. */
+  /** Undefined: the configuration has no file, as in tests. */
   readonly sources: ConfigurationSources | undefined
   readonly dataDirectory: string
-  /** Of this node: values derived from it look random and stay the same. */
+  /** Secret of this node. Values that are derived from it look random and stay the same. */
   readonly secret: Uint8Array
   readonly supervisor: ShardSupervisor
   readonly sysTopics: SysTopics
@@ -31,7 +31,7 @@ export interface ConfigManagerDependencies {
   readonly consumers: readonly ConfigConsumer[]
 }
 
-/** `ConfigManager` itself reads them with each change. */
+/** Consumer of `node.allowed_directories`, which does nothing: `ConfigManager` reads the directories at each change. */
 const allowedDirectoriesOwner: ConfigConsumer = {
   owns: (key) => key === 'node.allowed_directories',
   apply: async () => undefined,
@@ -61,7 +61,7 @@ export async function createConfigManager(dependencies: ConfigManagerDependencie
   })
 }
 
-/** For a configuration without a file: everything that it names is local. */
+/** Returns the sources of a configuration without a file. All paths in it count as local configuration. */
 function sourcesOf(config: GodwitConfig, dataDirectory: string): ConfigurationSources {
   const paths = new AllowedPaths(dataDirectory)
   paths.takeLocal(config, dataDirectory)
@@ -77,14 +77,14 @@ function sourcesOf(config: GodwitConfig, dataDirectory: string): ConfigurationSo
   }
 }
 
-/** Dangerous values were refused before. */
+/** Returns warnings about a well-known password. Values that must be refused were refused before. */
 function warningsOf(held: GodwitConfig): readonly Warning[] {
   if (!held.http.isEnabled || passwordRisk(held, true) === undefined) return []
   const { key, message, hint } = wellKnownPasswordText
   return [configErrorAt(held.places.get(key) ?? { file: '', line: 0, column: 0 }, key, message, hint)]
 }
 
-/** The defaults of the other profile differ, and mixing both is invalid. */
+/** A change of the security profile waits for a restart: its defaults differ, and mixing both profiles is invalid. */
 function reasonToWait(changed: GodwitConfig, running: GodwitConfig): string | undefined {
   return changed.node.securityProfile === running.node.securityProfile ? undefined : 'node.security_profile'
 }
@@ -101,7 +101,7 @@ const shardSections = [
   'log.level',
 ]
 
-/** Always called: files of rules and keys may have changed, too. */
+/** Returns the consumer for settings of shards. It is called at each change, because files of rules and keys may have changed too. */
 function shardsConsumer({
   secret,
   supervisor,

@@ -37,7 +37,7 @@ export interface SliceRequest {
   /** Number of rows to skip. */
   readonly skip: number
   /** Maximum number of rows; 0: they are only counted. */
-  readonly most: number
+  readonly maxRows: number
 }
 
 /** Parameters and results by the name of the query. */
@@ -102,14 +102,14 @@ export interface ShardQueries {
   /** Retained messages of this shard that match: at most `most`, and one more if there are more. */
   /** `skip`: matching messages before the first one. */
   retained: {
-    parameters: { readonly filter: TopicFilter; readonly most: number; readonly skip?: number }
+    parameters: { readonly filter: TopicFilter; readonly maxRows: number; readonly skip?: number }
     result: readonly RetainedView[]
   }
   /** The retained message of one topic; null: this shard has none. */
   'retained-message': { parameters: { readonly topic: TopicName }; result: RetainedMessageView | null }
   /** Number of delayed messages of this shard, and a slice of them. */
   'delayed-messages': {
-    parameters: { readonly skip: number; readonly most: number }
+    parameters: { readonly skip: number; readonly maxRows: number }
     result: { readonly count: number; readonly rows: readonly DelayedView[] }
   }
   /** The delayed message with that ID; null: this shard has none. */
@@ -118,11 +118,11 @@ export interface ShardQueries {
   'delete-delayed': { parameters: { readonly id: string }; result: CommandResult }
   /** The slowest clients that are behind by this time or more. */
   slow: {
-    parameters: { readonly atLeastMs: number; readonly most: number; readonly namespace?: string | undefined }
+    parameters: { readonly atLeastMs: number; readonly maxRows: number; readonly namespace?: string | undefined }
     result: readonly SlowSession[]
   }
   /** Clients that use most of the memory: this number for each use. */
-  'memory-users': { parameters: { readonly most: number }; result: readonly MemoryUser[] }
+  'memory-users': { parameters: { readonly maxRows: number }; result: readonly MemoryUser[] }
   /** Publishes to all of the topics or to none; the result is sent when the message is durable. */
   publish: { parameters: PublishQuery; result: CommandResult }
   /** Subscribes a connected client; if a filter fails, the result says why. */

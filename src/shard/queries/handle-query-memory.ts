@@ -11,25 +11,25 @@ const sliceMs = 4
 const slack = 64
 
 /** Returns `most` for each use, the largest first. */
-export async function memoryUsersFor(shard: QueriedShard, { most }: QueryOf<'memory-users'>): Promise<MemoryUser[]> {
+export async function memoryUsersFor(shard: QueriedShard, { maxRows }: QueryOf<'memory-users'>): Promise<MemoryUser[]> {
   let found: MemoryUser[] = []
   let looked = 0
   let sliceEndsAtMs = performance.now() + sliceMs
   for (const users of shard.core.view.memoryUsers()) {
     found.push(...users)
-    if (found.length >= most * slack) found = largestUsers(found, most)
+    if (found.length >= maxRows * slack) found = largestUsers(found, maxRows)
     if (++looked % sessionsBetweenLooks !== 0 || performance.now() < sliceEndsAtMs) continue
     await new Promise((resolve) => setImmediate(resolve))
     sliceEndsAtMs = performance.now() + sliceMs
   }
-  return largestUsers(found, most)
+  return largestUsers(found, maxRows)
 }
 
-export function largestUsers(users: readonly MemoryUser[], most: number): MemoryUser[] {
+export function largestUsers(users: readonly MemoryUser[], maxRows: number): MemoryUser[] {
   return memoryUses.flatMap((wanted) =>
     users
       .filter(({ use }) => use === wanted)
       .toSorted((a, b) => b.bytes - a.bytes)
-      .slice(0, most),
+      .slice(0, maxRows),
   )
 }

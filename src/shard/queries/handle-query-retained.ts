@@ -12,12 +12,12 @@ const sliceMs = 2
 /** Skips `skip` matching messages and returns the next ones: at most `most`, and one more if there are more. */
 export async function handleQueryRetained(
   { core }: QueriedShard,
-  { filter, most, skip = 0 }: QueryOf<'retained'>,
+  { filter, maxRows, skip = 0 }: QueryOf<'retained'>,
 ): Promise<readonly RetainedView[]> {
   const walk = core.view.retainedMatching(filter)
   const found: RetainedView[] = []
   let toSkip = skip
-  for (let sliceEndsMs = performance.now() + sliceMs; found.length <= most;) {
+  for (let sliceEndsMs = performance.now() + sliceMs; found.length <= maxRows;) {
     const { rows, isEnd } = walk.next(rowsPerTimeCheck)
     found.push(...rows.slice(toSkip))
     toSkip -= Math.min(toSkip, rows.length)
@@ -26,5 +26,5 @@ export async function handleQueryRetained(
     await setImmediate()
     sliceEndsMs = performance.now() + sliceMs
   }
-  return found.slice(0, most + 1)
+  return found.slice(0, maxRows + 1)
 }

@@ -21,18 +21,18 @@ export async function slowFor(
   let sliceEndsAtMs = performance.now() + sliceMs
   for (const slow of shard.core.view.slowSessions(nowMs)) {
     if (slow !== undefined && slow.ageMs >= asked.atLeastMs && isAskedFor(slow, asked)) found.push(slow)
-    if (found.length >= asked.most * slack) found = slowest(found, asked.most)
+    if (found.length >= asked.maxRows * slack) found = slowest(found, asked.maxRows)
     if (++looked % sessionsBetweenLooks !== 0 || performance.now() < sliceEndsAtMs) continue
     await new Promise((resolve) => setImmediate(resolve))
     sliceEndsAtMs = performance.now() + sliceMs
   }
-  return slowest(found, asked.most)
+  return slowest(found, asked.maxRows)
 }
 
 function isAskedFor({ clientId }: SlowSession, { namespace }: QueryOf<'slow'>): boolean {
   return namespace === undefined || isOfNamespace(clientId, namespace)
 }
 
-function slowest(found: readonly SlowSession[], most: number): SlowSession[] {
-  return found.toSorted((a, b) => b.ageMs - a.ageMs).slice(0, most)
+function slowest(found: readonly SlowSession[], maxRows: number): SlowSession[] {
+  return found.toSorted((a, b) => b.ageMs - a.ageMs).slice(0, maxRows)
 }

@@ -30,9 +30,9 @@ const handlers: QueryHandlers = {
   },
   retained: handleQueryRetained,
   'retained-message': ({ core }, { topic }) => core.view.retainedMessage(topic) ?? null,
-  'delayed-messages': ({ core }, { skip, most }) => ({
+  'delayed-messages': ({ core }, { skip, maxRows }) => ({
     count: core.view.delayedMessages,
-    rows: core.view.delayedSlice(skip, most),
+    rows: core.view.delayedSlice(skip, maxRows),
   }),
   'delayed-message': ({ core }, { id }) => core.view.delayedMessage(id) ?? null,
   'delete-delayed': ({ commands }, { id }) => commands.run({ name: 'delete-delayed', id }),

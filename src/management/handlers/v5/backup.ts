@@ -1,3 +1,5 @@
+// Handlers of backup files (`/data/files`), and of exports, imports and comparisons.
+
 import type { backupEndpoints, Caller, ReplyOf } from '../../../contract/index.ts'
 import type { Handlers } from '../../handler.ts'
 import { metaOf } from '../../lists/numbered-pages.ts'

@@ -1,3 +1,5 @@
+// Handlers of the authentication of gateways and their listeners, and of the users that it stores.
+
 import type { Caller, gatewayAuthenticationEndpoints } from '../../../contract/index.ts'
 import { type ApiError, ApiError as RefusalValue, refuseFor, shortened } from '../../api-error.ts'
 import type { Handlers } from '../../handler.ts'
@@ -20,15 +22,15 @@ interface Asked<Body = undefined> {
 }
 
 const defaultLimit = 100
-/** The longest text of MQTT. */
+/** Maximum bytes of a UTF-8 string in MQTT. */
 const maxTextBytes = 65_535
-/** What stands in an answer and is no setting. */
+/** Fields of a reply that are not settings. */
 const ownFields: ReadonlySet<string> = new Set(['id', 'code'])
 
 interface Found {
   readonly of: GatewayOrListener
   readonly authentication: GatewayAuthentication | undefined
-  /** For sentences. */
+  /** Name of the gateway or listener, for messages. */
   readonly words: string
 }
 
@@ -112,14 +114,14 @@ interface NewUser {
 
 function userHandlers(gateways: GatewayOperations) {
   const { users } = gateways
-  /** Where users are stored for it. */
+  /** Returns the gateway or listener if its authentication stores users. */
   const withUsers = async (params: Params): Promise<Found | ApiError> => {
     const found = await find(gateways, params)
     if (found instanceof RefusalValue) return found
     if (found.authentication === undefined) return refuseNone(found)
     return found.authentication.hasUsers
       ? found
-      : refuseFor('BAD_REQUEST', `the authentication of ${found.words} stores no users: it asks elsewhere`)
+      : refuseFor('BAD_REQUEST', `the authentication of ${found.words} stores no users: it uses an external service`)
   }
   return {
     list: async ({ params, query }: { readonly params: Params; readonly query: UsersQuery }) => {
@@ -196,7 +198,7 @@ function refuseNotStored({ notStored }: NotStored): ApiError {
   return refuseFor('INTERNAL_ERROR', notStored)
 }
 
-/** [MQTT-1.5.3-1, -2] What is no text of MQTT could never be said by a client. */
+/** [MQTT-1.5.3-1, -2] No client could send a user name that is not a valid string of MQTT. */
 function problemOfName(id: string): string | undefined {
   const isText = Buffer.byteLength(id) <= maxTextBytes && id.isWellFormed() && !id.includes('\0')
   return isText ? undefined : `user_id is longer than ${maxTextBytes} bytes, or holds U+0000 or half a character`
@@ -220,7 +222,7 @@ const settingsOfKind: Readonly<Record<'built_in_database' | 'http' | 'jwt', read
   ).split(' '),
 }
 
-/** With an ID such as `password_based:built_in_database`. */
+/** Returns the settings as in a reply, with an ID such as `password_based:built_in_database`. */
 function written(authentication: GatewayAuthentication | undefined): Settings {
   if (authentication === undefined) return { code: 0 }
   const { settings } = authentication

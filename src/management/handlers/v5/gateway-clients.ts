@@ -32,7 +32,7 @@ export function gatewayClientHandlers(
   const clientOf = async (name: string, clientId: string): Promise<ClientView | ApiError> => {
     const gateway = await findGateway(gateways, name)
     if (gateway instanceof RefusalValue) return gateway
-    const found = await rowsOf(clients, { protocolName: gateway.protocolName, clientId }, { skip: 0, most: 1 })
+    const found = await rowsOf(clients, { protocolName: gateway.protocolName, clientId }, { skip: 0, maxRows: 1 })
     if (found instanceof RefusalValue) return found
     return found.rows[0] ?? refuseAbsent(name, clientId)
   }
@@ -189,7 +189,7 @@ async function listClients(clients: ClientOperations, query: ClientsQuery, proto
     endpointNamePart: query.like_endpoint_name,
     lifetimeSeconds: boundsOf(query.gte_lifetime ?? lifetime, query.lte_lifetime ?? lifetime),
   }
-  const found = await rowsOf(clients, filter, { skip: (page - 1) * limit, most: limit })
+  const found = await rowsOf(clients, filter, { skip: (page - 1) * limit, maxRows: limit })
   if (found instanceof RefusalValue) return found
   return { data: found.rows.map((client) => clientRecord(client, clients.nodeName)), meta: meta(found.count) }
 }
@@ -203,15 +203,15 @@ interface Rows {
 async function rowsOf(
   clients: ClientOperations,
   filter: ClientFilter,
-  { skip, most }: { readonly skip: number; readonly most: number },
+  { skip, maxRows }: { readonly skip: number; readonly maxRows: number },
 ): Promise<Rows | ApiError> {
   const rows: ClientView[] = []
   let count = 0
   for (let at: ListPosition | undefined = beginning; at !== undefined;) {
-    const wanted = { from: at, skip: 0, most: sliceRows }
+    const wanted = { from: at, skip: 0, maxRows: sliceRows }
     const slice: ListSlice<ClientView> | ShardUnavailable = await clients.clients(filter, wanted)
     if ('silentShard' in slice) return shardUnavailableError(slice)
-    for (const row of slice.rows) if (count++ >= skip && rows.length < most) rows.push(row)
+    for (const row of slice.rows) if (count++ >= skip && rows.length < maxRows) rows.push(row)
     at = slice.next
   }
   return { rows, count }
@@ -220,7 +220,7 @@ async function rowsOf(
 async function subscriptionsOf(clients: ClientOperations, clientId: string) {
   const found: SubscriptionView[] = []
   for (let at: ListPosition | undefined = beginning; at !== undefined;) {
-    const wanted = { from: at, skip: 0, most: sliceRows }
+    const wanted = { from: at, skip: 0, maxRows: sliceRows }
     const slice: ListSlice<SubscriptionView> | ShardUnavailable = await clients.subscriptions({ clientId }, wanted)
     if ('silentShard' in slice) return shardUnavailableError(slice)
     found.push(...slice.rows)

@@ -21,7 +21,7 @@ export function loginHandlers(brokers: BrokerOperations, authenticator: () => Au
       const found = await authenticator().signIn(username, password, address, { gone, code })
       if (found instanceof RefusalValue && found.reason === 'BAD_MFA_TOKEN') return found
       if (found instanceof RefusalValue) return refuseFor('BAD_USERNAME_OR_PWD', found.message)
-      // Programs send their secret with every request.
+      // An API key cannot log in: programs send ID and secret with every request.
       const token = found.by === 'account' ? authenticator().logins.begin(found.name) : undefined
       if (token === undefined) return refuseFor('BAD_USERNAME_OR_PWD', 'user name or password is wrong')
       return loginReply(found, token)
@@ -43,7 +43,10 @@ export function loginHandlers(brokers: BrokerOperations, authenticator: () => Au
     },
     logout: ({ body: { username }, caller: { name, login } }) => {
       if (login === undefined || name !== username) {
-        return refuseFor('WRONG_TOKEN_OR_USERNAME', 'show the token of the login that is to end, and say whose it is')
+        return refuseFor(
+          'WRONG_TOKEN_OR_USERNAME',
+          'send the token of the login to end, and the user name of its account',
+        )
       }
       authenticator().logins.end(login)
       return { code: 0 }

@@ -14,12 +14,12 @@ export function topicMetricsHandlers(topics: TopicMetricsOperations): Handlers<K
   const find = async (topic: string): Promise<Written | ApiError> => {
     if (!topics.topics().includes(topic)) return absent(topic)
     const numbers = await topics.numbers()
-    if (numbers === undefined) return silent()
+    if (numbers === undefined) return shardUnavailable()
     const found = numbers.find((row) => row.topic === topic)
-    return found === undefined ? silent() : written(found)
+    return found === undefined ? shardUnavailable() : written(found)
   }
   return {
-    get_topic_metrics: async () => (await topics.numbers())?.map(written) ?? silent(),
+    get_topic_metrics: async () => (await topics.numbers())?.map(written) ?? shardUnavailable(),
     add_topic_metrics: async ({ body: { topic }, caller }) => {
       const known = topics.topics()
       if (known.includes(topic)) return refuseFor('CONFLICT', `messages of ${shortened(topic)} are counted already`)
@@ -42,7 +42,7 @@ export function topicMetricsHandlers(topics: TopicMetricsOperations): Handlers<K
   }
 }
 
-function silent(): ApiError {
+function shardUnavailable(): ApiError {
   return refuseFor('SERVICE_UNAVAILABLE', 'a shard is restarting: retry')
 }
 

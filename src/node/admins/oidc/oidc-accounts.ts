@@ -1,4 +1,4 @@
-// Accounts of users that sign in by OpenID Connect. They have no password here: the hash is empty, which no password has.
+// Accounts of users that sign in by OpenID Connect. They have no password in Godwit: the hash is empty, and no password has an empty hash.
 
 import type { SignedIn } from '../../../management/index.ts'
 import type { AccountRecord, StoredPassword } from '../../../records/index.ts'
@@ -20,12 +20,12 @@ export function isOfProvider({ password }: Pick<AccountRecord, 'password'>): boo
   return password.hash.length === 0
 }
 
-/** A new object each time: logins compare it. */
+/** Returns a new object each time, because logins compare the objects. */
 function noPassword(): StoredPassword {
   return { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt: new Uint8Array(), hash: new Uint8Array() }
 }
 
-/** Returns a function that creates the account of a user, or gives it the role that the provider says now. */
+/** Returns a function that creates the account of a user, or sets its role to the one that the provider reported. */
 export function admitOidcUser({
   records,
   ownName,
@@ -38,11 +38,11 @@ export function admitOidcUser({
       const found = records.find({ kind: 'account', name })
       const isLocal = found !== undefined && !isOfProvider(found)
       if (isLocal || name === ownName() || records.find({ kind: 'api-key', id: name }) !== undefined) {
-        problem = 'is the name of an account or key of the broker itself: delete that, or choose another claim'
+        problem = 'is the name of an account or API key of the broker: delete it, or configure another claim'
         return { put: [], delete: [] }
       }
       if (found === undefined && countAdmins(records) >= maxAdmins) {
-        problem = 'can have no account: there are as many accounts as may be'
+        problem = 'can have no account: the maximum number of accounts is reached'
         return { put: [], delete: [] }
       }
       if (found?.role === role && found.namespace === namespace) return { put: [], delete: [] }

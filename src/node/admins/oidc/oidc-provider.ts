@@ -1,5 +1,5 @@
-// Speaks to a provider of OpenID Connect: its discovery document, its keys, its token and userinfo endpoints. Redirects are not followed,
-// answers are limited, and an endpoint is used only over https, or over http on loopback.
+// The client of a provider of OpenID Connect. It requests the discovery document, the keys, and the token and userinfo endpoints. Redirects
+// are not followed, responses are limited, and an endpoint is used only over https, or over http on loopback.
 
 import { createHash } from 'node:crypto'
 import { checkToken, type HttpClient, readTokenHeader, readTokenKeys, type TokenKey } from '../../../access/index.ts'
@@ -18,7 +18,7 @@ export interface ProviderDependencies {
   readonly nowMs: () => number
 }
 
-/** What is used of the discovery document [OIDC-Discovery-3]. */
+/** The fields of the discovery document that are used [OIDC-Discovery-3]. */
 interface Metadata {
   readonly authorizationEndpoint: string
   readonly tokenEndpoint: string
@@ -34,10 +34,11 @@ interface Kept<Value> {
   readonly atMs: number
 }
 
+/** Time for which the discovery document and the keys are cached. */
 const metadataMs = 3_600_000
-/** A provider that fails is asked again after that time, however many users try. */
+/** After a failure, no further request is sent to the provider for this time, however many users sign in. */
 const failureMs = 5_000
-/** A token with an unknown key has the keys fetched again, but not more often. */
+/** Minimum interval of requests for the keys. A token with an unknown key causes a request. */
 const keysMs = 60_000
 const leewayMs = 30_000
 const maxTokenBytes = 16_384
@@ -56,7 +57,7 @@ export class OidcProvider {
     this.#keys = undefined
   }
 
-  /** The address that a browser is sent to. */
+  /** Returns the URL at the provider that the browser opens. */
   async authorizationUrl(request: {
     readonly state: string
     readonly nonce: string
@@ -81,7 +82,7 @@ export class OidcProvider {
     return url.href
   }
 
-  /** Exchanges a code for the claims of its user. `issuer`: `iss` of the address that the browser came back to. */
+  /** Exchanges a code for the claims of its user. `issuer`: the parameter `iss` of the address to which the provider redirected the browser. */
   async claimsFor(shown: {
     readonly code: string
     readonly issuer: string | undefined
@@ -90,9 +91,9 @@ export class OidcProvider {
   }): Promise<ProviderClaims | ProviderFailure> {
     const metadata = await this.#discover()
     if ('failure' in metadata) return metadata
-    // Another provider must not have this broker redeem its codes here [RFC9207-2.4].
+    // A code of another provider must not be sent to this provider [RFC9207-2.4].
     const isOther = shown.issuer === undefined ? metadata.saysIssuer : shown.issuer !== this.config.issuer
-    if (isOther) return { failure: 'is another one than the one that the sign-in began with' }
+    if (isOther) return { failure: 'is not the provider with which the sign-in started' }
     const tokens = await this.#redeem(metadata, shown.code, shown.verifier)
     if ('failure' in tokens) return tokens
     const claims = await this.#verify(metadata, tokens.idToken, shown.nonce)
@@ -107,7 +108,7 @@ export class OidcProvider {
       return kept.value
     const found = await this.#getJson(`${this.config.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
     const value = 'failure' in found ? found : readMetadata(found.json, this.config.issuer)
-    // An hour-old document is better than none.
+    // If the request fails, the previous document is used.
     if ('failure' in value && kept !== undefined && !('failure' in kept.value)) return kept.value
     this.#metadata = { value, atMs: nowMs() }
     return value
@@ -147,7 +148,7 @@ export class OidcProvider {
     for (const key of keys) {
       const checked = await checkToken(token, key, { nowMs, leewayMs })
       if ('claims' in checked) return this.#checkClaims(checked.claims, nonce, nowMs)
-      problem = `sent an ID token that does not hold: ${checked.problem}`
+      problem = `sent an invalid ID token: ${checked.problem}`
     }
     return { failure: problem }
   }
@@ -188,7 +189,7 @@ export class OidcProvider {
     return 'failure' in value ? value : fitting(value)
   }
 
-  /** Some providers tell names and roles only here [OIDC-Core-5.3]. */
+  /** Adds the claims of the userinfo endpoint, because some providers have names and roles only there [OIDC-Core-5.3]. */
   async #complete(
     { userinfoEndpoint }: Metadata,
     claims: ProviderClaims,
@@ -200,7 +201,7 @@ export class OidcProvider {
     const answer = await this.#getJson(userinfoEndpoint, { authorization: `Bearer ${accessToken}` })
     if ('failure' in answer) return answer
     // [OIDC-Core-5.3.2]
-    if (answer.json['sub'] !== claims['sub']) return { failure: 'told of another user at its userinfo endpoint' }
+    if (answer.json['sub'] !== claims['sub']) return { failure: 'returned another user at its userinfo endpoint' }
     return { ...answer.json, ...claims }
   }
 
@@ -230,7 +231,7 @@ export class OidcProvider {
 }
 
 function wrongClaim(claim: string): ProviderFailure {
-  return { failure: `sent an ID token whose claim ${claim} does not fit` }
+  return { failure: `sent an ID token with a wrong claim ${claim}` }
 }
 
 interface JsonAnswer {
@@ -251,7 +252,7 @@ function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
 function readMetadata(json: Readonly<Record<string, unknown>>, issuer: string): Metadata | ProviderFailure {
   // [OIDC-Discovery-4.3]
   if (json['issuer'] !== issuer) {
-    return { failure: 'names itself otherwise than dashboard.oidc.issuer in its discovery document' }
+    return { failure: 'has another issuer in its discovery document than dashboard.oidc.issuer' }
   }
   const address = (name: string): string | undefined => {
     const value = json[name]
@@ -275,7 +276,7 @@ function readMetadata(json: Readonly<Record<string, unknown>>, issuer: string): 
   }
 }
 
-/** Keys of other kinds are left out: providers publish some for others. */
+/** Returns the usable keys. Keys of other types are skipped, because providers also publish keys for other purposes. */
 function keysIn(json: Readonly<Record<string, unknown>>): readonly TokenKey[] | ProviderFailure {
   const entries: unknown = json['keys']
   if (!Array.isArray(entries)) return { failure: 'publishes no JSON Web Key Set' }
@@ -291,7 +292,7 @@ function basic(clientId: string, secret: string): string {
   return `Basic ${Buffer.from(encoded.join(':')).toString('base64')}`
 }
 
-/** A claim by its name, or by a path through objects. */
+/** Returns a claim by its name, or by a path of names separated by dots. */
 export function claimAt(claims: ProviderClaims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name]
   let value: unknown = claims

@@ -1,5 +1,5 @@
-// The provider of `dashboard.oidc` as configured now. While its settings are unchanged it stays the same object, so that sign-ins which
-// have begun go on.
+// The provider of `dashboard.oidc` as configured now. While its settings do not change, the object stays the same, so that sign-ins in
+// progress can be completed.
 
 import { HttpClient } from '../../../access/index.ts'
 import type { GodwitConfig } from '../../../config/index.ts'
@@ -19,7 +19,7 @@ export class OidcProviders {
     this.#written = ''
   }
 
-  /** undefined: off. */
+  /** Undefined: sign-in by OpenID Connect is not configured. */
   get current(): OidcProvider | undefined {
     return this.#current
   }
