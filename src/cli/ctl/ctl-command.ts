@@ -50,10 +50,11 @@ export interface ArchiveLocation {
 export type Row = Readonly<Record<string, unknown>>
 
 export type Outcome =
-  /** `columns`: the columns of the table, in order; a document for programs has all fields. */
+  /** `columns`: the columns of the table, in order; the output for programs has all fields, or is `document`. */
   | {
       readonly rows: readonly Row[]
       readonly columns?: readonly string[]
+      readonly document?: readonly Row[]
       /** A row reports a failure: exit code 1. */
       readonly hasFailed?: boolean
     }

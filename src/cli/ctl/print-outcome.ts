@@ -22,7 +22,7 @@ export function printOutcome(outcome: Outcome, terminal: Terminal, asJson: boole
 type Shown = Exclude<Outcome, { usage: string } | { problem: string } | { failure: unknown }>
 
 function documentOf(outcome: Shown): unknown {
-  if ('rows' in outcome) return outcome.rows
+  if ('rows' in outcome) return outcome.document ?? outcome.rows
   if ('thing' in outcome) return outcome.document ?? outcome.thing
   if ('done' in outcome) return { done: outcome.done }
   return outcome.document ?? { text: outcome.text }

@@ -58,7 +58,14 @@ test('reload says which certificates are in force and until when, and fails wher
     await ctlDone(broker, ['reload']),
     `certificate in force\tssl:plant\t${folder}/cert.pem\tuntil 2040-02-03T04:05:06.000Z\n`,
   )
+  const inForce = { state: 'certificate in force', listener: 'ssl:plant', file: `${folder}/cert.pem` }
+  assert.deepEqual(JSON.parse(await ctlDone(broker, ['reload', '--json'])), [
+    { ...inForce, ends: '2040-02-03T04:05:06.000Z' },
+  ])
   await writeFile(join(folder, 'key.pem'), authority.issue('another').key)
+  const [{ problem, ...unused }] = JSON.parse((await ctl(broker, ['reload', '--json'])).output)
+  assert.deepEqual(unused, { ...inForce, state: 'certificate not used' })
+  assert.match(problem, /^\S+key\.pem is not the key of the certificate in \S+cert\.pem \(/)
   const { code, output } = await ctl(broker, ['reload'])
   assert.equal(code, 1)
   assert.match(output, /^certificate not used\tssl:plant\t.*key\.pem is not the key of the certificate in .*cert\.pem/)
@@ -156,6 +163,9 @@ test('an error in a change names the text that the user wrote, and no line of th
   )
   const warned = await ctlDone(broker, ['config', 'set', 'bridges.mqtt.hill={ server = "mqtt-tcp://127.0.0.1:1" }'])
   assert.match(warned, /^warning\tbridges\.mqtt\.hill\.enable: /m)
+  const inJson = await ctlDone(broker, ['config', 'set', 'bridges.mqtt.hill.keepalive=9s', '--json'])
+  const [warning] = JSON.parse(inJson).filter(({ state }: { state: string }) => state === 'warning')
+  assert.match(warning.message, /^bridges\.mqtt\.hill\.enable: /)
   assert.match(
     await ctlRefused(broker, 1, ['config', 'unset', 'mqtt.nothing']),
     /^godwit: mqtt\.nothing: there is no such/,

@@ -154,14 +154,13 @@ async function getSetting({ client, operands: [key = ''] }: CtlCall): Promise<Ou
 }
 
 function showPreview(reply: Changed): Outcome {
-  const outcome = showChange(reply)
-  return 'rows' in outcome
-    ? { ...outcome, rows: outcome.rows.map(asPreview) }
-    : { text: 'nothing would change', document: [] }
+  const rows = rowsOf(reply).map(asPreview)
+  return rows.length === 0 ? { text: 'nothing would change', document: [] } : inTable(rows)
 }
 
-function asPreview(row: Row): Row {
-  return row['state'] === 'changed' ? { ...row, state: 'would change' } : row
+function asPreview(row: ChangeRow): ChangeRow {
+  const { shown } = row
+  return shown['state'] === 'changed' ? { ...row, shown: { ...shown, state: 'would change' } } : row
 }
 
 function linesOf({ data }: Changed): string[] {
@@ -176,33 +175,50 @@ type Reloaded = Extract<Awaited<ReturnType<ApiClient['reload_configuration']>>, 
 /** Settings that have changed, and the certificates that are in force now. Failed where one cannot be used. */
 function showReload(reply: Reloaded): Outcome {
   const { certificates } = reply.data
-  const change = showChange(reply)
-  if (certificates.length === 0) return change
-  const rows = certificates.map(({ state, listener, file, ends, problem }): Row => {
-    const until = problem === undefined ? `until ${ends}` : `${problem}; the certificate from before stays in force`
-    return {
-      state: state === 'in-force' ? 'certificate in force' : 'certificate not used',
-      key: listener,
-      old: file,
-      new: until,
-    }
-  })
+  if (certificates.length === 0) return showChange(reply)
   const hasFailed = certificates.some(({ state }) => state === 'not-used')
-  return { rows: [...('rows' in change ? change.rows : []), ...rows], columns: changeColumns, hasFailed }
+  return { ...inTable([...rowsOf(reply), ...certificates.map(certificateRow)]), hasFailed }
+}
+
+function certificateRow({ state: code, ...certificate }: Reloaded['data']['certificates'][number]): ChangeRow {
+  const { listener: key, file: old, ends, problem } = certificate
+  const state = code === 'in-force' ? 'certificate in force' : 'certificate not used'
+  const text = problem === undefined ? `until ${ends}` : `${problem}; the certificate from before stays in force`
+  return { shown: { state, key, old, new: text }, document: { state, ...certificate } }
 }
 
 const changeColumns = ['state', 'key', 'old', 'new'] as const
 
+/** A line of the table, and the same for programs if its fields have other names. */
+interface ChangeRow {
+  readonly shown: Row
+  readonly document?: Row
+}
+
+function inTable(rows: readonly ChangeRow[]): Extract<Outcome, { rows: unknown }> {
+  const document = rows.map((row) => row.document ?? row.shown)
+  return { rows: rows.map(({ shown }) => shown), columns: changeColumns, document }
+}
+
+function showChange(reply: Changed): Outcome {
+  const rows = rowsOf(reply)
+  return rows.length === 0 ? { text: 'nothing has changed', document: [] } : inTable(rows)
+}
+
 /** A line for each setting, with what became of it. */
-function showChange({ data }: Changed): Outcome {
-  const rows: Row[] = [
-    ...data.changed.map((change) => ({ state: 'changed', ...change })),
-    ...data.needs_restart.map((change) => ({ state: 'needs a restart', ...change })),
-    ...data.without_engine.map((change) => ({ state: 'has no effect yet', ...change })),
-    ...data.pinned.map((key) => ({ state: 'held by --set', key })),
-    ...data.warnings.map((warning) => ({ state: 'warning', key: warning })),
+function rowsOf({ data }: Changed): ChangeRow[] {
+  const changes = (state: string, of: Changed['data']['changed']): ChangeRow[] =>
+    of.map((change) => ({ shown: { state, ...change } }))
+  return [
+    ...changes('changed', data.changed),
+    ...changes('needs a restart', data.needs_restart),
+    ...changes('has no effect yet', data.without_engine),
+    ...data.pinned.map((key) => ({ shown: { state: 'held by --set', key } })),
+    ...data.warnings.map((message) => ({
+      shown: { state: 'warning', key: message },
+      document: { state: 'warning', message },
+    })),
   ]
-  return rows.length === 0 ? { text: 'nothing has changed', document: [] } : { rows, columns: changeColumns }
 }
 
 /**
