@@ -103,6 +103,30 @@ describe('what cannot be created', () => {
     refused(await broker.ask('/auth_clientid/alice'), 'userNotFound')
   })
 
+  test('is refused with a key that the list does not have, whether it means rights or not', async () => {
+    const broker = await sharedBroker()
+    for (const [path, entry, known] of [
+      ['/auth_username', { username: 'eve', password: 'x' }, 'username, password'],
+      ['/auth_clientid', { clientid: 'eve', password: 'x' }, 'clientid, password'],
+      ['/auth_scram', { username: 'eve', password: 'x' }, 'username, password, algorithm'],
+      ['/auth_psk', { identity: 'eve', key: '00112233445566778899aabbccddeeff' }, 'identity, key'],
+    ] as const) {
+      for (const key of ['is_superuser', 'Algorithm', 'Password', 'foo', '__proto__']) {
+        const body = `${JSON.stringify(entry).slice(0, -1)},"${key}":"x"}`
+        const answer = await broker.ask(path, { method: 'POST', body })
+        refused(answer, 'invalidParameter')
+        assert.equal(answer.json.message, `"${key}" in the body is unknown here; use ${known}`)
+        const batch = await broker.ask(path, { method: 'POST', body: `[${body}]` })
+        assert.deepEqual(batch.json, { code: 0, data: { eve: '{error,badarg}' } })
+      }
+      const again = { ...entry, created_at: 1, nothing: null }
+      assert.equal((await broker.ask(path, { method: 'POST', body: again })).status, 200)
+      refused(await broker.ask(`${path}/eve`, { method: 'PUT', body: { ...entry, foo: 1 } }), 'invalidParameter')
+      assert.equal((await broker.ask(`${path}/eve`, { method: 'PUT', body: again })).status, 200)
+      assert.equal((await broker.ask(`${path}/eve`, { method: 'DELETE' })).status, 200)
+    }
+  })
+
   test('is told item by item in a batch, and the rest of it is created', async () => {
     const broker = await listBroker()
     const body = `[{"username":"a","password":"1"},{"username":"b"},{"username":"c","password":""},7,

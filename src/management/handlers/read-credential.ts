@@ -2,7 +2,7 @@
 
 import { namespaceKey, type ResultCodeName } from '../../contract/index.ts'
 import type { CredentialList, NewCredential, ScramName } from '../operations/credentials.ts'
-import { type ApiError, refuse } from '../api-error.ts'
+import { type ApiError, refuse, shortened } from '../api-error.ts'
 
 /** Keys of a list. */
 export interface ListSpelling {
@@ -43,9 +43,12 @@ export function readEntry(item: unknown, spelling: ListSpelling): NewCredential 
 }
 
 /** Parses PUT for the entry of this name; a name in the body is ignored. */
-export function readSecret(item: unknown, id: string, { list, secret: key }: ListSpelling): NewCredential | EntryFault {
+export function readSecret(item: unknown, id: string, spelling: ListSpelling): NewCredential | EntryFault {
+  const { list, secret: key } = spelling
   const secret = textOf(item, key, 'password')
   if (typeof secret !== 'string') return secret
+  const unknown = unknownKeyIn(item as object, spelling)
+  if (unknown !== undefined) return unknown
   const problem = list === 'psk' ? problemOfKey(secret) : problemOfPassword(secret, list)
   if (problem !== undefined) return { code: 'invalidParameter', message: `${key} ${problem}`, word: 'password' }
   const algorithm = list === 'scram' ? valueOf(item, 'algorithm') : undefined
@@ -53,6 +56,19 @@ export function readSecret(item: unknown, id: string, { list, secret: key }: Lis
     return { code: 'invalidParameter', message: `algorithm is one of ${scramNames.join(', ')}`, word: 'badarg' }
   }
   return { id, secret, algorithm: algorithm as ScramName | undefined }
+}
+
+/**
+ * A key that is ignored, such as `is_superuser` or `Algorithm`, would store another credential than requested. `null`
+ * has no effect. `created_at` is in the replies, which clients send back.
+ */
+function unknownKeyIn(item: object, { list, id, secret }: ListSpelling): EntryFault | undefined {
+  const known = [id, secret, ...(list === 'scram' ? ['algorithm'] : [])]
+  const isKnown = (key: string): boolean => known.includes(key) || key === 'created_at' || key === namespaceKey
+  const found = Object.entries(item).find(([key, value]) => value !== null && !isKnown(key))
+  if (found === undefined) return undefined
+  const message = `${shortened(found[0])} in the body is unknown here; use ${known.join(', ')}`
+  return { code: 'invalidParameter', message, word: 'badarg' }
 }
 
 /** For a single entry. An empty name or password is not a failed login of the caller, so 104 has status 400 here. */
