@@ -1,8 +1,10 @@
 // Texts of errors of services, and timeouts of their responses.
 
-/** Returns the text of a thrown value. */
+import { serviceErrorText } from '../telemetry/index.ts'
+
+/** Returns the text of a thrown value: for administrators, so codes of the system are sentences. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  return error instanceof Error ? serviceErrorText(error, 'ssl.cacertfile') : String(error)
 }
 
 /** Resolves like `work`. Rejects if the service does not respond in time. */

@@ -39,6 +39,25 @@ export function connectionErrorText(error: Error, trust: string): string {
   return texts[code] ?? textOfReason(message) ?? message
 }
 
+/** A system call, a code of the system, and the address, in a message of Node or of a library that quotes it. */
+const systemMessage = /\b(?:connect|getaddrinfo|read|write) (E[A-Z]+[A-Z_]*)(?: ([\w.:[\]-]+))?/
+
+/**
+ * As `connectionErrorText`, with the address, for errors of libraries: they may have the message of the system in
+ * theirs, and a service may have several servers.
+ */
+export function serviceErrorText(error: Error, trust: string): string {
+  const inner: NodeJS.ErrnoException & { readonly address?: string; readonly port?: number } = innermostError(error)
+  const text = connectionErrorText(inner, trust)
+  if (text !== inner.message)
+    return inner.address === undefined ? text : `${text} (${inner.address}:${inner.port ?? ''})`
+  return text.replace(systemMessage, (all: string, code: string, place: string | undefined) => {
+    const sentence = texts[code]
+    if (sentence === undefined) return all
+    return place === undefined ? sentence : `${sentence} (${place})`
+  })
+}
+
 /** If several addresses were tried, returns the error of the last one. */
 export function innermostError(error: Error): NodeJS.ErrnoException {
   if (!(error instanceof AggregateError)) return error

@@ -12,7 +12,7 @@ export {
   type CounterCell,
   type CounterName,
 } from './counters.ts'
-export { connectionErrorText, innermostError } from './connection-error-text.ts'
+export { connectionErrorText, innermostError, serviceErrorText } from './connection-error-text.ts'
 export { fileErrorText } from './file-error-text.ts'
 export { createListenerTable, ListenerCounters, type ListenerCounts, readListenerTable } from './listener-counters.ts'
 export { ForwardingLog, maxLinesPerEventAndSecond, maxWaitingLogLines, type PostLine } from './forwarding-log.ts'

@@ -164,7 +164,8 @@ test('an answer that breaks off, and a service that is not there, are failures',
   assert.match(await failureOf(t, `http://127.0.0.1:${port}`), /^the answer broke off: /)
   server.close()
   await once(server, 'close')
-  assert.match(await failureOf(t, `http://127.0.0.1:${port}`), /ECONNREFUSED/)
+  const refused = `the connection is refused: no server listens there (127.0.0.1:${port})`
+  assert.equal(await failureOf(t, `http://127.0.0.1:${port}`), refused)
 })
 
 test('the credentials of the URL are those of HTTP Basic, unless a header says something else', async (t) => {
@@ -188,9 +189,9 @@ test('the certificate of the service is verified with the name of the host', asy
   const known = { rejectUnauthorized: true, ca }
   const done = { status: 200, text: 'safe', retryAfterMs: undefined }
   assert.deepEqual(await requestsTo(t, `https://localhost:${port}`, { tls: known }).send(post), done)
-  assert.match(await failureOf(t, `https://127.0.0.1:${port}`, { tls: known }), /altnames|ERR_TLS_CERT_ALTNAME/)
+  assert.match(await failureOf(t, `https://127.0.0.1:${port}`, { tls: known }), /^the cert.* for other names/)
   const strict = { tls: { rejectUnauthorized: true } }
-  assert.match(await failureOf(t, `https://localhost:${port}`, strict), /SELF_SIGNED|UNABLE_TO/)
+  assert.match(await failureOf(t, `https://localhost:${port}`, strict), /authority in ssl\.cacertfile$/)
   const open = { tls: { rejectUnauthorized: false } }
   assert.deepEqual(await requestsTo(t, `https://127.0.0.1:${port}`, open).send(post), done)
 })

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { connectionErrorText } from '../../src/telemetry/index.ts'
+import { connectionErrorText, serviceErrorText } from '../../src/telemetry/index.ts'
 
 const withCode = (code: string, message = ''): Error => Object.assign(new Error(message), { code })
+const inService = (error: Error): string => serviceErrorText(error, 'ssl.cacertfile')
 const textOf = (error: Error): string => connectionErrorText(error, '--ca FILE')
 
 test('errors of the system are sentences; of several addresses, the last one counts', () => {
@@ -30,4 +31,23 @@ test('numbers and source lines of OpenSSL are not shown', () => {
 
 test('another error keeps its message', () => {
   assert.equal(textOf(new Error('the broker closed the connection')), 'the broker closed the connection')
+})
+
+test('an error of a service has the address; a library may quote the message of the system', () => {
+  const sentence = 'the connection is refused: no server listens there (127.0.0.1:1)'
+  const system = Object.assign(withCode('ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:1'), {
+    address: '127.0.0.1',
+    port: 1,
+  })
+  assert.equal(inService(system), sentence)
+  assert.equal(inService(new AggregateError([withCode('ETIMEDOUT'), system])), sentence)
+  assert.equal(inService(new Error('connect ECONNREFUSED 127.0.0.1:1')), sentence)
+  assert.equal(
+    inService(new Error('Connection error: connect ECONNREFUSED [::1]:9')),
+    `Connection error: ${sentence.replace('127.0.0.1:1', '[::1]:9')}`,
+  )
+  assert.equal(inService(new Error('getaddrinfo ENOTFOUND no.example')), 'there is no host of this name (no.example)')
+  assert.match(inService(withCode('SELF_SIGNED_CERT_IN_CHAIN', 'self-signed')), /in ssl\.cacertfile$/)
+  for (const own of ['WRONGTYPE Operation against a key', 'connect EOTHER 127.0.0.1:1', 'no answer within 5 ms'])
+    assert.equal(inService(new Error(own)), own)
 })

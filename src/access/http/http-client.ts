@@ -7,6 +7,7 @@
 
 import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { connectionErrorText, innermostError } from '../../telemetry/index.ts'
 import { safeLookup, isForbiddenAddress } from '../../transports/index.ts'
 
 export interface HttpClientSettings {
@@ -105,7 +106,7 @@ export class HttpClient {
       if (job.isSettled) return
       // The service may have just closed a kept connection, which is not a failure.
       if (mayBeRepeated && request.reusedSocket && error.code === 'ECONNRESET') return this.#start(job, false)
-      this.#settle(job, { failure: `can not be reached: ${error.code ?? error.message}` })
+      this.#settle(job, { failure: `can not be reached: ${reasonOf(error)}` })
     })
     request.end(body)
   }
@@ -167,4 +168,11 @@ export class HttpClient {
 
 function lengthOf(body: string | undefined): Record<string, string> {
   return body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+}
+
+/** The code of an unknown error is shorter than its message, which may contain addresses. */
+function reasonOf(error: NodeJS.ErrnoException): string {
+  const { code, message } = innermostError(error)
+  const sentence = connectionErrorText(error, 'the environment variable NODE_EXTRA_CA_CERTS')
+  return sentence === message ? (code ?? message) : sentence
 }

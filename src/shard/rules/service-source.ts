@@ -1,7 +1,13 @@
 // A source of a service: its messages are passed to rules, and the service is told when the results of the rules are
 // durable. After a crash messages may be repeated, and none is skipped.
 
-import { Backoff, type ReceivedMessage, type SourceCallbacks, type SourceConnection } from '../../sinks/index.ts'
+import {
+  Backoff,
+  messageOf,
+  type ReceivedMessage,
+  type SourceCallbacks,
+  type SourceConnection,
+} from '../../sinks/index.ts'
 import { sourceTopicPrefix } from '../../core/index.ts'
 import { parseTopicName } from '../../protocol/index.ts'
 import type { SourceReport } from '../messages/rule-plan.ts'
@@ -99,7 +105,7 @@ export class ServiceSource {
 
   #reopen(error: unknown): void {
     this.#generation++
-    this.#lastError = error instanceof Error ? error.message : String(error)
+    this.#lastError = messageOf(error)
     this.#closeConnection()
     this.#setState('disconnected', this.#lastError)
     this.#pause = this.#dependencies.after(this.#backoff.nextMs(), () => this.start())

@@ -1,6 +1,7 @@
 // One request and its answer, as the HTTP library hands it over in parts.
 
 import { StringDecoder } from 'node:string_decoder'
+import { messageOf } from '../service-answers.ts'
 import type { AnswerHandler, AnswerHeaders, RequestController } from './http-library.ts'
 
 export interface HttpRequest {
@@ -88,7 +89,10 @@ export class HttpExchange implements AnswerHandler {
   }
 }
 
-function failureOf({ code, message }: NodeJS.ErrnoException): string {
+function failureOf(error: NodeJS.ErrnoException): string {
+  const { code, message } = error
+  const sentence = messageOf(error)
+  if (sentence !== message) return sentence
   if (code === undefined || message.includes(code)) return message
   return message === '' ? code : `${code}: ${message}`
 }

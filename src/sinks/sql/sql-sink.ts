@@ -2,6 +2,7 @@
 
 import { LazyConnection } from '../lazy-connection.ts'
 import { problemOfServer } from '../service-address.ts'
+import { messageOf } from '../service-answers.ts'
 import type { Sink, SinkType, SpoolEntry, WriteOutcome } from '../sink.ts'
 import { RowCombiner } from './combine-rows.ts'
 import { sqlRenderer, StatementReader } from './sql-entry.ts'
@@ -92,7 +93,8 @@ class SqlSink implements Sink {
 }
 
 function textOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error)
+  const text = messageOf(error)
+  if (error instanceof Error && text !== error.message) return text
   const code = (error as { readonly code?: unknown }).code
   return typeof code === 'string' && !text.includes(code) ? `${code}: ${text}` : text
 }
