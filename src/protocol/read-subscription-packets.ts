@@ -28,19 +28,19 @@ export const subscriptionOptionBits = {
 } as const
 
 /**
- * Maximum number of filters in one packet. A packet is handled as a whole, with some ten microseconds for each filter; other clients
- * of the shard wait meanwhile.
+ * Maximum number of filters in one packet. A packet is handled in one step, which takes about ten microseconds for each filter. Other clients of the shard wait
+ * meanwhile.
  */
 export const maxFilters = 1_024
 
-/** Throws `protocolError` for 0 [MQTT-2.3.1-1] [MQTT5-2.2.1-3]. */
+/** Reads a packet identifier. Throws `protocolError` for 0 [MQTT-2.3.1-1] [MQTT5-2.2.1-3]. */
 export function readPacketId(reader: ByteReader, packet: string): PacketId {
   const packetId = reader.uint16('packet id')
   if (packetId === 0) throw new ProtocolError('protocolError', `${packet} has packet id 0`)
   return packetId
 }
 
-/** Throws `ProtocolError`; a filter that is no filter is a fault of the whole packet. */
+/** Reads SUBSCRIBE. Throws `ProtocolError`: an invalid filter makes the whole packet invalid. */
 export function readSubscribe(reader: ByteReader, version: ProtocolVersion, limits: PacketLimits): SubscribePacket {
   const packetId = readPacketId(reader, 'subscribe')
   const properties = version === 5 ? readProperties(reader, 'subscribe', limits.maxPropertyBytes) : undefined
@@ -54,7 +54,7 @@ export function readSubscribe(reader: ByteReader, version: ProtocolVersion, limi
   return { type: 'subscribe', packetId, subscriptions, properties }
 }
 
-/** Throws `ProtocolError`, as for SUBSCRIBE. */
+/** Reads UNSUBSCRIBE. Throws `ProtocolError`, as for SUBSCRIBE. */
 export function readUnsubscribe(reader: ByteReader, version: ProtocolVersion, limits: PacketLimits): UnsubscribePacket {
   const packetId = readPacketId(reader, 'unsubscribe')
   const properties = version === 5 ? readProperties(reader, 'unsubscribe', limits.maxPropertyBytes) : undefined
@@ -68,14 +68,14 @@ export function readUnsubscribe(reader: ByteReader, version: ProtocolVersion, li
   return { type: 'unsubscribe', packetId, filters, properties }
 }
 
-/** Throws `ProtocolError`. */
+/** Reads SUBACK. Throws `ProtocolError`. */
 export function readSuback(reader: ByteReader, version: ProtocolVersion, limits: PacketLimits): SubackPacket {
   const packetId = readPacketId(reader, 'suback')
   const properties = version === 5 ? readProperties(reader, 'suback', limits.maxPropertyBytes) : undefined
   return { type: 'suback', packetId, reasonCodes: readReasonCodes(reader, 'suback', version), properties }
 }
 
-/** Throws `ProtocolError`. */
+/** Reads UNSUBACK. Throws `ProtocolError`. */
 export function readUnsuback(reader: ByteReader, version: ProtocolVersion, limits: PacketLimits): UnsubackPacket {
   const packetId = readPacketId(reader, 'unsuback')
   if (version !== 5) {

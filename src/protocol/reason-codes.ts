@@ -1,6 +1,6 @@
 // The reason codes of MQTT 5.0 (section 2.4) and the return codes of CONNACK in 3.1 and 3.1.1.
 
-/** Every reason code by its name in the standard (made lower case). Some numbers have several names. */
+/** The reason codes by their names in the standard, in camel case. Some numbers have several names. */
 export const reasonCodes = {
   success: 0x00,
   normalDisconnection: 0x00,
@@ -74,7 +74,7 @@ const returnCodeByReason: ReadonlyMap<ReasonCode, ReturnCode> = new Map<ReasonCo
   [reasonCodes.banned, returnCodes.notAuthorized],
 ])
 
-/** The return code that says to a 3.1 or 3.1.1 client what `reason` says to a 5.0 one; what has no match is 3. */
+/** Returns the return code for a 3.1 or 3.1.1 client that corresponds to `reason`; 3 (server unavailable) if none does. */
 export function returnCodeFor(reason: ReasonCode): ReturnCode {
   return returnCodeByReason.get(reason) ?? returnCodes.serverUnavailable
 }

@@ -13,16 +13,16 @@ import { measureProperties, writePropertyFields } from './write-properties.ts'
 
 export interface PublishFields {
   topic: Topic
-  /** 5.0 only: `topicAlias` stands for the name, which is left out. */
+  /** 5.0 only: the packet has `topicAlias` and no topic name. */
   topicIsOmitted: boolean
-  /** 5.0 only; 0: none. */
+  /** 5.0 only; 0: no alias. */
   topicAlias: number
   qos: QoS
   retain: boolean
   dup: boolean
-  /** Written only where qos is not 0. */
+  /** Not written if `qos` is 0. */
   packetId: PacketId
-  /** The message's own; left out before 5.0. Not to be changed once they have been measured or written. */
+  /** Properties of the message; not written before 5.0. They must not be changed after they were measured or written. */
   properties: MessageProperties | undefined
   /** The remaining expiry interval of the message; replaces the one in `properties`. */
   messageExpiryIntervalSeconds: number | undefined
@@ -40,7 +40,7 @@ export function measurePublish(fields: PublishFields, version: ProtocolVersion):
   return 1 + variableIntegerBytes(body) + body
 }
 
-/** Writes at `at`, where the caller reserved `measurePublish` bytes; returns the offset behind it. */
+/** Writes at `at`, where the caller reserved `measurePublish` bytes; returns the offset after the packet. */
 export function writePublish(fields: PublishFields, version: ProtocolVersion, target: Buffer, at: number): number {
   const { topic, qos, packetId, topicIsOmitted } = fields
   target[at] = firstByteOf(fields)

@@ -7,7 +7,7 @@
  */
 export type PasswordHash = 'plain' | 'md5' | 'sha' | 'sha256' | 'sha512' | 'pbkdf2_sha512'
 
-/** Takes about 6 ms. PBKDF2 runs on the shard of the connection, where more iterations would delay other clients. */
+/** Maximum number of iterations, which take about 6 ms. PBKDF2 runs on the shard of the connection, where it delays other clients. */
 export const maxPbkdf2Iterations = 10_000
 export const pbkdf2HashBytes = 64
 

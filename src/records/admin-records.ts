@@ -44,7 +44,7 @@ export interface SecondFactor {
 export interface ApiKeyRecord {
   readonly kind: 'api-key'
   id: string
-  /** Name for people. */
+  /** Name that is shown to administrators. */
   name: string
   description: string
   role: AdminRole

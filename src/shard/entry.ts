@@ -2,5 +2,5 @@
 
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
 
-/** For `new Worker(...)`. */
+/** URL for `new Worker(...)`. */
 export const shardEntry = new URL(`./worker.${extension}`, import.meta.url)

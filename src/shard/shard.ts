@@ -3,7 +3,7 @@
 //   chunks -> packets -> core -> buffers        for each chunk, when it arrives
 //   then, once: flush each used buffer, start a commit, set the timer
 //
-// A turn is limited. If a connection sends more than its share, the rest is handled after the other connections.
+// The input of a turn is limited. If a connection sends more than its share, the rest is handled after the other connections.
 
 import { AccessControl, type RecordChange } from '../access/index.ts'
 import {
@@ -66,7 +66,7 @@ export class Shard implements ClientOutputDependencies {
   readonly #meters: ShardMeters
   readonly #memory: ShardMemory
   readonly eventLog: EventLog
-  /** Undefined until clients are accepted. */
+  /** Undefined until the shard accepts clients. */
   bridges: BridgeManager | undefined
   readonly #deferredCloses = new DeferredCloses()
   readonly #flushQueue = new FlushQueue()
@@ -77,7 +77,7 @@ export class Shard implements ClientOutputDependencies {
   #turn = 0
   readonly #firstMessage = new FirstMessage(() => this.#dependencies.noteFirstMessage())
   #settings: CoreSettings
-  /** One object for all connections. */
+  /** Options of the decoders of all connections. */
   #decoderOptions: PacketDecoderOptions
   readonly #waiting = new WaitUntil()
   /** Created once, because a turn may end for each connection that opens alone. */
@@ -140,7 +140,7 @@ export class Shard implements ClientOutputDependencies {
       {
         answer: (answer, marked) => this.#guarded(() => marked(() => this.input(answer))),
         noteFailure: (text) => dependencies.alarm('storage-reading', text),
-        noteRecovery: () => dependencies.alarmOver('storage-reading', 'what could not be read has been read'),
+        noteRecovery: () => dependencies.alarmOver('storage-reading', 'all failed reads have succeeded'),
         fail: (error) => dependencies.fail(error),
       },
       crashMarker === undefined ? undefined : new CrashMarker(crashMarker),
@@ -151,7 +151,7 @@ export class Shard implements ClientOutputDependencies {
     return this.clientOutputs.size
   }
 
-  /** The next message of each topic makes a new plan, and no plan refers to ended sessions until then. */
+  /** Forgets all match plans, so that none refers to an ended session. The next message of a topic makes a new plan. */
   forgetTopics(): void {
     this.#memory.topics.forget()
   }
@@ -182,11 +182,11 @@ export class Shard implements ClientOutputDependencies {
 
   /** Adds the link to another shard of the node. */
   link(peer: PeerNumber, port: LinkPort): void {
-    if (this.peers === undefined) throw failedAssertion(`shard ${peer} is there beside the only one`)
+    if (this.peers === undefined) throw failedAssertion(`link to shard ${peer}, but the node has one shard`)
     this.peers.add(peer, port)
   }
 
-  /** From now on clients of this shard may be relayed from the sockets of others. */
+  /** From now on, other shards may relay connections of clients to this shard. */
   acceptClients(): void {
     this.peers?.acceptClients()
   }
@@ -208,7 +208,7 @@ export class Shard implements ClientOutputDependencies {
     const output = new ClientOutput(this, stream, decoderFor(this.#decoderOptions, listener, this.#memory.level))
     output.connection = connectionOver(output, listener)
     this.clientOutputs.add(output)
-    // It has no outputs, so no turn is started: most connections open in a poll of their own.
+    // This input has no outputs, so no turn is started: most connections open in an iteration of the event loop of their own.
     this.core.handle({ kind: 'connection-opened', connection: output.connection }, this.#dependencies.clock.nowMs())
     this.#setTimer()
     return output
@@ -249,7 +249,7 @@ export class Shard implements ClientOutputDependencies {
     this.input({ kind: 'settings', settings })
   }
 
-  /** Stored access records have changed. */
+  /** Applies a change of stored access records. */
   applyAccess(change: RecordChange): void {
     if (this.access.applyRecords(change)) this.input({ kind: 'permissions-changed' })
   }
@@ -307,7 +307,7 @@ export class Shard implements ClientOutputDependencies {
   /** Disconnects clients and ends their streams. When it resolves, acknowledged state is durable. */
   async stop(timeoutMs: number): Promise<void> {
     this.input({ kind: 'shutdown' })
-    // A client before CONNECT cannot be told.
+    // A client that has not sent CONNECT gets no DISCONNECT.
     for (const output of this.clientOutputs)
       if (output.connection?.now.state === 'awaiting-connect') output.stream.end()
     const peers = this.peers
@@ -434,7 +434,7 @@ export class Shard implements ClientOutputDependencies {
     this.#meters.endTurn()
   }
 
-  /** The next batch is written when the last one is durable. A batch without changes has only waited for its turn. */
+  /** Writes the next batch if the last one is durable. A batch without changes needs no write: its packets are sent now. */
   #startCommit(): void {
     while (!this.commits.isBusy) {
       const batch = this.core.takeBatch()
@@ -457,7 +457,7 @@ export class Shard implements ClientOutputDependencies {
   }
 
   #changeHealth(isHealthy: boolean, why: string): void {
-    if (isHealthy) this.#dependencies.alarmOver('storage', 'the disk serves again')
+    if (isHealthy) this.#dependencies.alarmOver('storage', 'the disk works again')
     else this.#dependencies.alarm('storage', `the disk fails, nothing durable is acknowledged: ${why}`)
     this.input({ kind: 'storage-health', isHealthy })
   }

@@ -369,14 +369,14 @@ function listenerLimitsOf({
   connectionSlots,
   maxFileConnections = Number.POSITIVE_INFINITY,
   fileConnectionSlots,
-  descriptorRoom,
+  freeDescriptors,
   shardNumber: own,
 }: ShardStart): ListenerLimits {
   const placesIn = (cells: SharedArrayBuffer | undefined) => cells !== undefined && { places: { cells, own } }
   const connections = new ConnectionLimit(maxConnections, { ...placesIn(connectionSlots) })
   const budget = new ConnectionLimit(maxFileConnections, {
     ...placesIn(fileConnectionSlots),
-    ...(descriptorRoom !== undefined && { descriptorRoom }),
+    ...(freeDescriptors !== undefined && { freeDescriptors }),
     parent: connections,
   })
   return { connections, budget, rate: new ConnectionRate(maxConnectionRate) }

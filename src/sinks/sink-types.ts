@@ -1,4 +1,4 @@
-// All kinds of services that actions send to. A new one adds its line here, and its settings to `config/settings`.
+// All types of services to which actions send. A new type needs a line here, and its settings in `config/settings`.
 
 import type { ActionsConfig, ConnectorsConfig } from '../config/index.ts'
 import { diskLogSinkType } from './file/disk-log-sink.ts'
@@ -19,13 +19,13 @@ import { sqliteSinkType } from './sqlite/sqlite-sink.ts'
 import { mysqlSinkType } from './sql/mysql-sink.ts'
 import { postgresqlSinkType } from './sql/postgresql-sink.ts'
 
-/** Entries of a section whose connectors or actions have names. */
+/** Keys of a section whose connectors or actions have names. */
 type SinkSections<Sections> = Exclude<keyof Sections, 'isSet' | 'isSetItself' | 'named'>
 
 export type ConnectorSettings = NamedValue<ConnectorsConfig[SinkSections<ConnectorsConfig>]>
 export type ActionSettings = NamedValue<ActionsConfig[SinkSections<ActionsConfig>]>
 
-/** The settings of a type are those of the section that has its name: code that looks one up by that name needs no knowledge of the type. */
+/** Makes the settings of a type general. This is valid because code that finds a type by its name passes the settings of the section with that name. */
 function byName<Action, Connector>(type: SinkType<Action, Connector>): SinkType<ActionSettings, ConnectorSettings> {
   return type as unknown as SinkType<ActionSettings, ConnectorSettings>
 }

@@ -1,16 +1,16 @@
 // Caches recently read payloads. A payload published once for thousands of disconnected clients is needed thousands of
-// times when they reconnect: it is read once, and all of them share its bytes.
+// times when they reconnect. It is read once, and all these clients share its bytes.
 //
 // An ID is never used again and its payload never changes, so entries are valid for one opening of the database without
 // invalidation.
 
 import type { StoredMessage } from '../records/index.ts'
 
-/** Bytes of payloads and their overhead: when the newer entries reach it, the older ones are dropped. */
+/** Maximum bytes of the newer entries, with overhead. When they reach it, the older entries are removed and the newer ones become the older ones. */
 const segmentBytes = 1_048_576
-/** Larger payloads are too few to be worth the memory. */
+/** Larger payloads are not cached: only few would fit. */
 const maxPayloadBytes = 65_536
-/** Objects, topic, properties: an estimate. */
+/** Estimated memory of an entry without its payload: objects, topic, properties. */
 const overheadBytes = 512
 
 export class PayloadCache {

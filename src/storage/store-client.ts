@@ -1,12 +1,13 @@
-// The access of one shard to the database that all shards of a process share. The store owner (store-owner.ts) opens it and admits
-// shards. Before it opens it again it asks all of them to close it: LevelDB clears an error only when its last user has closed it.
+// The connection of one shard to the database that all shards of a process share. The store owner (store-owner.ts) opens the database and
+// grants access to shards. Before it opens the database again, it asks all shards to close it: LevelDB clears an error only when its last
+// user has closed it.
 //
 //   shard                         store owner
 //     |---------- enter ----------->|  opens the database if it is not open
 //     |<--------- granted ----------|
 //     |   (a commit fails)          |
 //     |---------- renew ----------->|  probes the disk
-//     |<-- recalled | failing ------|  recalled: to all that have it open; failing: and `ailing` to all
+//     |<-- recalled | failing ------|  recalled: to all shards that have it open; failing: and `ailing` to all
 //     |---------- left ------------>|
 //     |---------- enter ----------->|  opens it when all have left
 //     |<--------- granted ----------|
@@ -14,9 +15,9 @@
 import assert from 'node:assert/strict'
 import { StorageFailure } from './store.ts'
 
-/** From a shard to the store owner. Must survive a structured clone. */
+/** A message from a shard to the store owner. Must survive a structured clone. */
 export type StoreRequest =
-  /** `suspectedDamage`: what was unreadable in the last opening, so that it is repaired first. */
+  /** `suspectedDamage`: what this shard could not read before, so that it is repaired first. */
   | { readonly ask: 'enter'; readonly suspectedDamage: string | undefined }
   /**
    * A write has failed: all shards must close the database and open it again. `suspectedDamage`: what is unreadable.
@@ -25,13 +26,13 @@ export type StoreRequest =
   /** The shard has closed its handle. Not intact: its last write may be missing, or something is unreadable. */
   | { readonly ask: 'left'; readonly isIntact: boolean }
 
-/** From the store owner to a shard. Must survive a structured clone. */
+/** A message from the store owner to a shard. Must survive a structured clone. */
 export type StoreNotice =
   /** Payloads with IDs up to `sharedPayloadsUpTo` may be used by sessions of several shards. */
   | { readonly tell: 'granted'; readonly sharedPayloadsUpTo: number }
   | { readonly tell: 'recalled' }
   | { readonly tell: 'failing'; readonly why: string }
-  /** The disk fails for all shards: sent to all, unrequested. `serving` ends it. */
+  /** The disk fails. Sent to all shards without a request. `serving`: the disk works again. */
   | { readonly tell: 'ailing'; readonly why: string }
   | { readonly tell: 'serving' }
 
@@ -44,7 +45,7 @@ interface PendingRequest {
   reject(error: unknown): void
 }
 
-/** The shard's side. Notices of the store owner are passed to `handleNotice`. */
+/** The store client of a shard. The caller passes notices of the store owner to `handleNotice`. */
 export class StoreClient {
   /** Called when all shards must close the database; the response is `left`, then `enter`. */
   onRecall: () => void
@@ -71,7 +72,7 @@ export class StoreClient {
   }
 
   /**
-   * Resolves when all shards, including this one, are asked to close it; rejects with StorageFailure while the disk
+   * Resolves when all shards, including this one, were asked to close the database; rejects with StorageFailure while the disk
    * fails.
    */
   async requestReopen(suspectedDamage: string | undefined): Promise<void> {

@@ -1,11 +1,11 @@
-// How long things take, as histograms that every thread can read without asking: one row for each shard in shared memory,
-// one writer for each row.
+// Histograms of durations that every thread can read without a query: one row for each shard in shared memory, and one writer for each
+// row.
 //
-//             commit: 17 buckets | sum | count || turn: ... || held: ... || delay: mean | p99 | max || heap | beside it
+//             commit: 17 buckets | sum | count || turn: ... || held: ... || delay: mean | p99 | max || heap | buffers
 //   shard 0     3 120 44 1 ...   | 0.4 | 168   ||
 //   shard 1
 
-/** Upper ends of the buckets, in seconds; behind the last one there is no end. */
+/** Upper bounds of the buckets, in seconds. A further bucket has no upper bound. */
 export const bucketEndsSeconds = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const
@@ -24,7 +24,7 @@ const rowCells = memoryAt + memoryCells
 const cacheLineBytes = 64
 const rowBytes = Math.ceil((rowCells * Float64Array.BYTES_PER_ELEMENT) / cacheLineBytes) * cacheLineBytes
 
-/** Shared memory for the meters of `shards` shards, all zero. */
+/** Creates shared memory for the histograms of `shards` shards. All values are zero. */
 export function createHistogramTable(shards: number): SharedArrayBuffer {
   return new SharedArrayBuffer(shards * rowBytes)
 }
@@ -37,7 +37,7 @@ export interface HistogramReading {
   readonly count: number
 }
 
-/** How late the event loop of a thread was in the last second. */
+/** Delay of the event loop of a thread in the last second. */
 export interface LoopDelay {
   readonly meanSeconds: number
   readonly p99Seconds: number
@@ -52,16 +52,16 @@ export interface ThreadMemory {
   readonly buffersBytes: number
 }
 
-/** One shard's row. */
+/** The histograms of one shard: its row of the table. */
 export class Histograms {
   readonly #cells: Float64Array
 
-  /** `table` as made by `createMeterTable` for more than `shardNumber` shards. */
+  /** `table`: created by `createHistogramTable` for more than `shardNumber` shards. */
   constructor(table: SharedArrayBuffer, shardNumber: number) {
     this.#cells = new Float64Array(table, shardNumber * rowBytes, rowCells)
   }
 
-  /** One more that took so long. */
+  /** Adds a duration to a histogram. */
   observe(name: HistogramName, seconds: number): void {
     const at = histogramNames.indexOf(name) * cellsPerHistogram
     let bucket = 0
@@ -101,7 +101,7 @@ export class Histograms {
   }
 }
 
-/** The rows of all shards, in order. */
+/** Returns the histograms of all shards, in order. */
 export function histogramRows(table: SharedArrayBuffer): Histograms[] {
   return Array.from({ length: table.byteLength / rowBytes }, (_, shard) => new Histograms(table, shard))
 }

@@ -1,13 +1,13 @@
-// The log as its users see it. Which files and terminals the lines reach is decided elsewhere.
+// The interface of the log. `logger.ts` decides to which files and terminals the lines are written.
 
-/** From chatty to grave. */
+/** The levels, from the least to the most severe. */
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
 export type LogLevel = (typeof logLevels)[number]
 
 /** Fields of an event, by name. They may contain values that clients chose: every writer escapes them. */
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>
 
-/** `event` is a fixed sentence of ours, the same each time, so that it can be searched for; what varies stands in `fields`. */
+/** Writes log lines. `event` is a constant text, so that it can be searched for; values that differ are in `fields`. */
 export interface Log {
   debug(event: string, fields?: LogFields): void
   info(event: string, fields?: LogFields): void

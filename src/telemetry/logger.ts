@@ -1,4 +1,4 @@
-// Writes the log of this process to the console, to a file, or to both. Only the main thread has one.
+// Writes the log of this process to the console, to a file, or to both. Only the main thread has a logger: shards send their lines to it.
 
 import { createJsonLog, type LineLog } from './json-log.ts'
 import type { LogLevel } from './log.ts'
@@ -43,7 +43,7 @@ export interface Logger extends LineLog {
 /** While the file cannot be written, it is opened again at this interval. */
 const reopenAfterMs = 30_000
 
-/** Rejects with the error of the system if the log file cannot be opened. */
+/** Creates the logger. Rejects with the error of the system if the log file cannot be opened. */
 export async function createLogger(options: LoggerOptions, console: Console = process.stderr): Promise<Logger> {
   let open = await openTargets(options, console)
   const log = createJsonLog(options.level, (line) => {

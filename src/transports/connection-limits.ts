@@ -50,7 +50,7 @@ export interface ConnectionLimitOptions {
   /** Counters of the threads that share this limit. */
   readonly places?: ConnectionSlots
   /** From `createDescriptorCounter`: connections are refused if none is left. */
-  readonly descriptorRoom?: SharedArrayBuffer
+  readonly freeDescriptors?: SharedArrayBuffer
   /** Each connection counts there as well. */
   readonly parent?: ConnectionLimit
   /** The reason for a refusal. */
@@ -69,14 +69,14 @@ export class ConnectionLimit {
   readonly #own: number
   readonly #descriptors: Int32Array | undefined
 
-  constructor(limit: number, { places, descriptorRoom, parent, refusal = 'no-room' }: ConnectionLimitOptions = {}) {
+  constructor(limit: number, { places, freeDescriptors, parent, refusal = 'no-room' }: ConnectionLimitOptions = {}) {
     this.limit = limit
     this.used = 0
     this.#refusal = refusal
     this.#parent = parent
     this.#cells = places === undefined ? undefined : new Int32Array(places.cells)
     this.#own = places === undefined ? 0 : 1 + places.own
-    this.#descriptors = descriptorRoom === undefined ? undefined : new Int32Array(descriptorRoom)
+    this.#descriptors = freeDescriptors === undefined ? undefined : new Int32Array(freeDescriptors)
   }
 
   /** Why connections are refused now; undefined: they are accepted. */

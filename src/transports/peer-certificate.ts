@@ -13,7 +13,7 @@ export function toPeerCertificate(certificate: X509Certificate): PeerCertificate
   }
 }
 
-/** The most specific one if there are several. */
+/** Returns the common name; the most specific one if there are several. */
 function commonNameOf(certificate: X509Certificate): string | undefined {
   const { CN: names } = certificate.toLegacyObject().subject as { readonly CN?: string | readonly string[] }
   const name = typeof names === 'object' ? names.at(-1) : names
@@ -21,7 +21,7 @@ function commonNameOf(certificate: X509Certificate): string | undefined {
   return name === undefined || /\p{Cc}/u.test(name) ? undefined : name
 }
 
-/** Node returns a line for each part, the least specific first, escaped as in RFC 4514. */
+/** Returns the subject in the form of RFC 4514. Node returns a line for each part, the least specific first, with the escapes of RFC 4514. */
 function subjectOf(certificate: X509Certificate): string {
   return (certificate.subject ?? '')
     .split('\n')

@@ -1,4 +1,4 @@
-// Loads the QUIC library, which is optional: if it is missing, a text says so.
+// Loads the QUIC library, which is optional. If it is missing, `problemOfQuic` returns why.
 
 import type * as http3 from '@currentspace/http3'
 
@@ -8,7 +8,7 @@ export type { QuicClientSession, QuicServer, QuicServerSession } from '@currents
 export const quicRuntime = { runtimeMode: 'portable', fallbackPolicy: 'error' } as const
 /** ALPN of MQTT, registered by IANA. */
 export const mqttOverQuic = 'mqtt'
-/** Rejects if it is missing: call `problemOfQuic` first. */
+/** Loads the library. Rejects if the library is missing: call `problemOfQuic` first. */
 export function loadQuicLibrary(): Promise<typeof http3> {
   return import('@currentspace/http3')
 }

@@ -1,5 +1,5 @@
-// A WebSocket as a byte stream, for both directions. As with TCP, listeners are shared functions that find the stream
-// through a field.
+// A WebSocket as a byte stream, for both directions. As for TCP, the event listeners are functions that all streams share:
+// they find the stream in a field of the WebSocket.
 
 import type { Duplex } from 'node:stream'
 import type { ByteStream, ClientAddress, StreamCredentials } from './byte-stream.ts'
@@ -11,7 +11,7 @@ const normalClosure = 1_000
 const unsupportedData = 1_003
 const policyViolation = 1_008
 
-/** Limits of frames without MQTT bytes (ping, pong, empty): in one burst, and per second on average. */
+/** Maximum number of frames without MQTT bytes (ping, pong, empty) in one burst, and per second on average. */
 const maxBareFrames = 64
 const bareFramesPerSecond = 8
 /** Maximum size of an incomplete message after the close frame was sent. The peer's close frame can only follow the whole message. */
@@ -186,7 +186,7 @@ class WebSocketStream implements ByteStream {
     meter.note(chunk)
     if (meter.heldBytes + before === 0) return
     if (this.#isEnding) return this.#limitAfterClose()
-    // Destroyed without a close frame: its message would grow until the client answered that.
+    // The stream is destroyed without a close frame, because the message could grow until the client responds to a close frame.
     if (this.#isUnauthenticated && meter.heldBytes > maxUnauthenticatedBytes) return this.#destroyUnauthenticated()
     this.onBuffered()
   }

@@ -22,7 +22,7 @@ test('an alarm holds from when it is raised until it is over, and is told both t
   const { alarms, told, clock } = stage()
   alarms.raise('storage', 'the disk fails')
   clock.nowMs = 5_000
-  alarms.over('storage', 'the disk serves again')
+  alarms.over('storage', 'the disk works again')
   assert.deepEqual(told, ['activate storage: the disk fails', 'deactivate storage: the disk fails'])
   assert.deepEqual(alarms.active(), [])
   assert.deepEqual(alarms.history(), [

@@ -25,8 +25,8 @@ test('any page of a hundred thousand is right, and while it is made others have 
   const loaded = loadConfig({ overrides: [] })
   assert.ok('config' in loaded)
   const log = { debug() {}, info() {}, warn() {}, error() {}, fatal() {}, trace() {} }
-  const hiddenPresets = new ShadowedCredentials({ records, log, presets: [] })
-  const credentials = credentialOperations({ accessRecords: records, configuration: loaded, hiddenPresets })
+  const shadowedCredentials = new ShadowedCredentials({ records, log, configured: [] })
+  const credentials = credentialOperations({ accessRecords: records, configuration: loaded, shadowedCredentials })
   let turns = 0
   const timer = setInterval(() => turns++, 0)
   const page = await credentials.list('username', { id: undefined, like: undefined, page: { page: 50_000, limit: 2 } })

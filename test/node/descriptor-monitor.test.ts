@@ -7,10 +7,10 @@ import { ConnectionLimit, createDescriptorCounter } from '../../src/transports/i
 function watched() {
   const alarms = new Alarms({ log: { error: () => {}, warn: () => {} } })
   let code: string | undefined
-  const descriptorRoom = createDescriptorCounter()
+  const freeDescriptors = createDescriptorCounter()
   const watch = new DescriptorMonitor({
     alarms,
-    descriptorRoom,
+    freeDescriptors,
     tryToOpen: () => {
       if (code !== undefined) throw Object.assign(new Error(code), { code })
     },
@@ -20,7 +20,7 @@ function watched() {
     code = failing
     for (let i = 0; i < times; i += 1) watch.look()
   }
-  const budget = new ConnectionLimit(10, { descriptorRoom })
+  const budget = new ConnectionLimit(10, { freeDescriptors })
   return { alarms, watch, holding, look, budget }
 }
 

@@ -159,7 +159,7 @@ class DiskStage {
     await old.until('PINGRESP', () => old.of('pingresp')[0])
     await newcomer?.until('CONNACK', () => newcomer.of('connack')[0])
     newcomer?.destroy()
-    await this.godwit.until(/the disk serves again/)
+    await this.godwit.until(/the disk works again/)
     refused.publish({ topic: 'kept/refused', payload: 'at last', qos: 1, packetId: 4 })
     assert.equal((await refused.untilAck(4)).reasonCode, 0)
     for (const peer of Object.values(this.peers)) assert.ok(peer.isOpen, `${peer.options.clientId} was disconnected`)

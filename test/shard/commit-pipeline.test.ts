@@ -103,7 +103,7 @@ test('a batch that fails is written again, the same one, and nothing that waits 
       [2, reasonCodes.quotaExceeded],
     ],
   )
-  assert.equal(stage.alarms.at(-1), 'the disk serves again')
+  assert.equal(stage.alarms.at(-1), 'the disk works again')
   const woken = await stage.client('sleeper', durable5)
   assert.deepEqual(woken.payloads, ['x'])
 })

@@ -53,11 +53,11 @@ test('a place that the node does not have is not kept at the listener either', (
 })
 
 test('no client is accepted without a free descriptor, whatever uses it, and one is accepted when one is free', () => {
-  const descriptorRoom = createDescriptorCounter()
-  const [one, two] = [0, 1].map(() => new ConnectionLimit(5, { descriptorRoom }))
+  const freeDescriptors = createDescriptorCounter()
+  const [one, two] = [0, 1].map(() => new ConnectionLimit(5, { freeDescriptors }))
   const listener = new ConnectionLimit(5, { parent: two, refusal: 'listener-full' })
   assert.deepEqual([one.acquire(), listener.acquire()], [undefined, undefined], 'no client is counted yet')
-  setFreeDescriptors(descriptorRoom, 1)
+  setFreeDescriptors(freeDescriptors, 1)
   assert.equal(listener.acquire(), undefined)
   assert.deepEqual(
     [one.reasonToRefuse, listener.reasonToRefuse, one.acquire(), listener.acquire()],
@@ -66,8 +66,8 @@ test('no client is accepted without a free descriptor, whatever uses it, and one
   assert.deepEqual([one.used, two.used, listener.used], [1, 2, 2], 'who is in stays in')
   listener.release()
   assert.deepEqual([listener.acquire(), one.acquire()], [undefined, 'no-room'])
-  setFreeDescriptors(descriptorRoom, -3)
+  setFreeDescriptors(freeDescriptors, -3)
   assert.equal(one.isOutOfDescriptors, true)
-  setFreeDescriptors(descriptorRoom, Infinity)
+  setFreeDescriptors(freeDescriptors, Infinity)
   assert.equal(one.acquire(), undefined)
 })

@@ -245,7 +245,7 @@ function placeOf(reading: NodeReading) {
 function shardsOf(reading: NodeReading) {
   const { shards, shardsRunning, shardRestarts } = reading
   const histogram = (name: HistogramName): Sample[] =>
-    shards.map(({ meters }, shard) => ({ labels: { shard: String(shard) }, value: meters.read(name) }))
+    shards.map(({ histograms }, shard) => ({ labels: { shard: String(shard) }, value: histograms.read(name) }))
   return {
     svc_shards: shards.length,
     svc_shards_running: shardsRunning,
@@ -268,13 +268,16 @@ function shardsOf(reading: NodeReading) {
 function delays({ shards, loopDelay }: NodeReading, which: keyof LoopDelay): Sample[] {
   return [
     { labels: { shard: 'main' }, value: loopDelay[which] },
-    ...shards.map(({ meters }, shard) => ({ labels: { shard: String(shard) }, value: meters.loopDelay[which] })),
+    ...shards.map(({ histograms }, shard) => ({
+      labels: { shard: String(shard) },
+      value: histograms.loopDelay[which],
+    })),
   ]
 }
 
 function memories({ shards, memory }: NodeReading, which: keyof ThreadMemory): Sample[] {
   return [
     { labels: { shard: 'main' }, value: memory[which] },
-    ...shards.map(({ meters }, shard) => ({ labels: { shard: String(shard) }, value: meters.memory[which] })),
+    ...shards.map(({ histograms }, shard) => ({ labels: { shard: String(shard) }, value: histograms.memory[which] })),
   ]
 }

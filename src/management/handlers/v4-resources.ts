@@ -64,11 +64,9 @@ export function v4ResourceHandlers(rules: RuleOperations): Handlers<Known> {
       if (type !== undefined && resources.typeOf(type)?.type !== found.type)
         return refuse('invalidParameter', `the type of ${id} is ${names.resource}: create another resource`)
       const { description: before, enable } = found.settings
-      const newDescription = description ?? (typeof before === 'string' ? before : undefined)
+      const text = description ?? (typeof before === 'string' ? before : undefined)
       const settings =
-        config === undefined
-          ? { ...found.settings, description: newDescription }
-          : { ...settingsOf(names, config, newDescription), enable }
+        config === undefined ? { ...found.settings, description: text } : { ...settingsOf(names, config, text), enable }
       const problem = await rules.putResource('connectors', found, settings, caller)
       if (problem !== undefined) return refusalOf(problem)
       const changed = find(id)

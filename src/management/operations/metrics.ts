@@ -97,5 +97,5 @@ export interface ListenerReading {
 
 export interface ShardReading {
   readonly connections: number
-  readonly meters: Histograms
+  readonly histograms: Histograms
 }

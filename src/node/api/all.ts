@@ -51,10 +51,10 @@ export interface NodeDependencies {
   readonly bridges: BridgeConfig
   readonly gateways: GatewayConfig
   /** Maximum connections of the machine. */
-  readonly room: number
+  readonly maxFileConnections: number
   readonly configuration: ConfigManager
   readonly observation: Monitoring
-  readonly hiddenPresets: ShadowedCredentials
+  readonly shadowedCredentials: ShadowedCredentials
   /** The store of the main thread. */
   readonly ownStore: Store
   readonly audit: AuditOperations

@@ -19,7 +19,7 @@ export interface CredentialDependencies {
   readonly accessRecords: AccessRecords
   /** The current configuration determines how new passwords are hashed. */
   readonly configuration: { readonly config: GodwitConfig }
-  readonly hiddenPresets: ShadowedCredentials
+  readonly shadowedCredentials: ShadowedCredentials
 }
 
 /** Used for users that are stored while SCRAM is disabled. */
@@ -78,7 +78,7 @@ export function pageFromTheEnd<Item>(found: readonly Item[], page: number, limit
 }
 
 async function createAll(
-  { accessRecords: records, hiddenPresets }: CredentialDependencies,
+  { accessRecords: records, shadowedCredentials }: CredentialDependencies,
   maker: RecordMaker,
   list: CredentialList,
   entries: readonly NewCredential[],
@@ -96,7 +96,7 @@ async function createAll(
       return { put: [...put.values()], delete: [] }
     })
     for (const record of made) {
-      if (record.kind === 'credential' && record.namespace === undefined) hiddenPresets.noteStored(record)
+      if (record.kind === 'credential' && record.namespace === undefined) shadowedCredentials.noteStored(record)
     }
   }
   return outcomes

@@ -9,11 +9,16 @@ export interface ListenerFacts {
   readonly nodeName: string
   readonly listeners: ListenerManager
   /** Maximum number of connections, by the limit on open files. */
-  readonly room: number
+  readonly maxFileConnections: number
   readonly configuration: Pick<ConfigManager, 'config'>
 }
 
-export function listenerOperations({ nodeName, listeners, room, configuration }: ListenerFacts): ListenerOperations {
+export function listenerOperations({
+  nodeName,
+  listeners,
+  maxFileConnections,
+  configuration,
+}: ListenerFacts): ListenerOperations {
   return {
     nodeName,
     list: () =>
@@ -26,9 +31,9 @@ export function listenerOperations({ nodeName, listeners, room, configuration }:
         path: isSocketPath(listener.host) ? mqttUpgradePath : undefined,
         acceptors: shards,
         maxConnections: Math.min(
-          listener.maxConnections ?? room,
-          configuration.config.limits.maxConnections ?? room,
-          room,
+          listener.maxConnections ?? maxFileConnections,
+          configuration.config.limits.maxConnections ?? maxFileConnections,
+          maxFileConnections,
         ),
         connections,
         refused,

@@ -11,7 +11,7 @@ import type { MemoryPlan } from '../shards/shard-plan.ts'
 
 export interface MemoryDependencies {
   readonly memory: MemoryPlan
-  readonly meters: SharedArrayBuffer
+  readonly histograms: SharedArrayBuffer
   readonly alarms: Alarms
   readonly supervisor: Pick<ShardSupervisor, 'size' | 'query' | 'send'>
 }
@@ -28,8 +28,8 @@ export interface MemoryObservation {
   stop(): void
 }
 
-export function monitorMemory({ memory, meters, alarms, supervisor }: MemoryDependencies): MemoryObservation {
-  const rows = histogramRows(meters)
+export function monitorMemory({ memory, histograms, alarms, supervisor }: MemoryDependencies): MemoryObservation {
+  const rows = histogramRows(histograms)
   const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
   const held = (): Record<MemoryUse, number> => readMemoryTable(memory.table)
   let mainGc: IdleGc | undefined

@@ -12,7 +12,7 @@ import type { DescriptorMonitor } from '../observe/descriptor-monitor.ts'
 export interface MetricSources {
   readonly nodeName: string
   readonly counters: SharedArrayBuffer
-  readonly meters: SharedArrayBuffer
+  readonly histograms: SharedArrayBuffer
   readonly gauges: Gauges
   readonly history: Pick<MonitorHistory, 'latest'>
   readonly alarms: Alarms
@@ -27,8 +27,8 @@ export interface MetricSources {
 export function metricOperations(sources: MetricSources): MetricOperations {
   const { nodeName, gauges, alarms, supervisor, live, bridges, resources, descriptors, memory } = sources
   const startedAtMs = performance.now()
-  const rows = histogramRows(sources.meters).map((meters, shard) => ({
-    meters,
+  const rows = histogramRows(sources.histograms).map((histograms, shard) => ({
+    histograms,
     counters: new Counters(sources.counters, shard),
   }))
   return {
@@ -40,7 +40,10 @@ export function metricOperations(sources: MetricSources): MetricOperations {
       memoryLevel: memory.watch.level,
       memoryHeld: memory.held(),
       uptimeMs: performance.now() - startedAtMs,
-      shards: rows.map(({ meters, counters }) => ({ meters, connections: counters.get(counterCells.connectionsOpen) })),
+      shards: rows.map(({ histograms, counters }) => ({
+        histograms,
+        connections: counters.get(counterCells.connectionsOpen),
+      })),
       listeners: live.states().map(({ listener, connections, accepted, refused }) => ({
         listener: `${listener.kind}:${listener.name}`,
         connections,

@@ -21,10 +21,10 @@ import { Traces } from '../observe/traces.ts'
 export interface MonitoringDependencies {
   readonly nodeName: string
   readonly counters: SharedArrayBuffer
-  readonly meters: SharedArrayBuffer
+  readonly histograms: SharedArrayBuffer
   readonly memory: MemoryPlan
   /** File descriptors for connections: see `DescriptorMonitor`. */
-  readonly descriptorRoom: SharedArrayBuffer
+  readonly freeDescriptors: SharedArrayBuffer
   readonly alarms: Alarms
   readonly log: Log
   readonly supervisor: ShardSupervisor
@@ -45,7 +45,7 @@ export interface Monitoring {
 }
 
 export function observeNode(dependencies: MonitoringDependencies): Monitoring {
-  const { nodeName, counters, meters, alarms, supervisor } = dependencies
+  const { nodeName, counters, histograms, alarms, supervisor } = dependencies
   const traces = new Traces({
     ...dependencies,
     tell: (targets) => supervisor.change((change) => ({ kind: 'traces', change, targets }), { traces: targets }),
@@ -55,7 +55,7 @@ export function observeNode(dependencies: MonitoringDependencies): Monitoring {
   const history = new MonitorHistory(dependencies)
   const resources = new ResourceMonitor({ ...dependencies, shownCertificates: () => certificatesOf(dependencies) })
   const descriptors = new DescriptorMonitor(dependencies)
-  const overload = new OverloadMonitor(meters, alarms)
+  const overload = new OverloadMonitor(histograms, alarms)
   const memory = monitorMemory(dependencies)
   return {
     operations: {

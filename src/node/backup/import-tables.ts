@@ -31,7 +31,7 @@ export const maxConflictsReported = 10
 export interface TableDependencies {
   readonly supervisor: Pick<ShardSupervisor, 'query' | 'size'>
   readonly accessRecords: AccessRecords
-  readonly hiddenPresets: ShadowedCredentials
+  readonly shadowedCredentials: ShadowedCredentials
 }
 
 /** A part of the archive could not be imported. The message is for administrators. */
@@ -117,7 +117,7 @@ class RecordImporter {
   async finish(): Promise<void> {
     const waiting = this.#waiting
     this.#waiting = []
-    const { accessRecords, hiddenPresets } = this.#dependencies
+    const { accessRecords, shadowedCredentials } = this.#dependencies
     let put: NodeRecord[] = []
     try {
       await accessRecords.decide(() => {
@@ -127,7 +127,7 @@ class RecordImporter {
     } catch (error) {
       throw new PartFailure(`the write failed: ${(error as Error).message}`)
     }
-    for (const record of put) if (record.kind === 'credential') hiddenPresets.noteStored(record)
+    for (const record of put) if (record.kind === 'credential') shadowedCredentials.noteStored(record)
   }
 
   /** Counts the effect of a record. Returns whether the record must be written. */

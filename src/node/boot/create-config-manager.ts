@@ -32,7 +32,7 @@ export interface ConfigManagerDependencies {
 }
 
 /** Consumer of `node.allowed_directories`, which does nothing: `ConfigManager` reads the directories at each change. */
-const allowedDirectoriesOwner: ConfigConsumer = {
+const allowedDirectoriesConsumer: ConfigConsumer = {
   owns: (key) => key === 'node.allowed_directories',
   apply: async () => undefined,
 }
@@ -44,9 +44,9 @@ export async function createConfigManager(dependencies: ConfigManagerDependencie
     ...sources,
     config,
     history: await ConfigHistory.open(dataDirectory, secret),
-    owners: [
+    consumers: [
       ...consumers,
-      allowedDirectoriesOwner,
+      allowedDirectoriesConsumer,
       logConsumer(log, dataDirectory, config),
       shardsConsumer(dependencies),
       sysTopicsConsumer(sysTopics),

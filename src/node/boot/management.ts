@@ -45,7 +45,7 @@ export interface RunningManagement {
   /** Created at this start because none was set: must be shown once. */
   readonly newPassword: NewPassword | undefined
   /** Consumer of `http_server`. */
-  readonly owner: ConfigConsumer
+  readonly consumer: ConfigConsumer
   close(): Promise<void>
 }
 
@@ -102,7 +102,7 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
       return page.address
     },
     newPassword,
-    owner: ownerOf(dependencies, { accounts, http, page, socket, inForce }),
+    consumer: consumerOf(dependencies, { accounts, http, page, socket, inForce }),
     close: async () => {
       accounts.authQueue.close()
       accounts.oidc.close()
@@ -127,7 +127,7 @@ interface Parts {
 }
 
 /** Always called: the file with the key of tokens may have changed. */
-function ownerOf({ config: atStart, log }: ManagementDependencies, parts: Parts): ConfigConsumer {
+function consumerOf({ config: atStart, log }: ManagementDependencies, parts: Parts): ConfigConsumer {
   const { accounts, http, page, socket } = parts
   let taken = JSON.stringify(atStart.http)
   let before = { place: placeOfPage(atStart, atStart), settings: parts.inForce }

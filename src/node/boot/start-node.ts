@@ -222,7 +222,7 @@ async function startShards(options: NodeOptions, foundation: PreparedParts, stor
   const clock = clockBaseMs(await readClock(store.client))
   const live = createListenerManager(config, foundation, () => supervisor)
   const plan = await planShards({ ...partsOfShards(foundation), listeners: live.dealt, clockBaseMs: clock, config })
-  const { starts, counters, meters, memory, room, descriptorRoom } = plan
+  const { starts, counters, histograms, memory, freeDescriptors, maxFileConnections } = plan
   const namespaceLimits = new NamespaceLimitsInForce(config, plan.namespaceTable, starts.length)
   const { promise: broken, resolve: giveUp } = Promise.withResolvers<string>()
   const sysTopics = sysTopicsOf(options, { nodeName: name, counters, supervisor: () => supervisor })
@@ -234,14 +234,13 @@ async function startShards(options: NodeOptions, foundation: PreparedParts, stor
   const gateways = createGatewayConfig(config, foundation, supervisor)
   const audit = openAuditLog(directory, log, config.maxAuditBytes)
   const shared = { nodeName: name, dataDirectory: directory, counters, supervisor, log, bridges, gateways, audit }
-  const observation = observeNode({ ...shared, meters, memory, descriptorRoom, alarms, live })
-  const accessRecords = await openAccessRecords({
-    store: store.client,
-    ...distributeAccess(supervisor, namespaceLimits),
-  })
-  const hiddenPresets = new ShadowedCredentials({ records: accessRecords, log, presets: config.auth.credentials })
-  const owners = { listeners: live, bridges, rules, gateways, hiddenPresets }
-  const configuration = await configurationOf(options, foundation, { ...owners, supervisor, sysTopics })
+  const observation = observeNode({ ...shared, histograms, memory, freeDescriptors, alarms, live })
+  const accessDependencies = { store: store.client, ...distributeAccess(supervisor, namespaceLimits) }
+  const accessRecords = await openAccessRecords(accessDependencies)
+  const configured = config.auth.credentials
+  const shadowedCredentials = new ShadowedCredentials({ records: accessRecords, log, configured })
+  const consumers = { listeners: live, bridges, rules, gateways, shadowedCredentials }
+  const configuration = await configurationOf(options, foundation, { ...consumers, supervisor, sysTopics })
   const outcome = await supervisor.start()
   const reloadFiles = (): void => {
     for (const { shardNumber } of starts) supervisor.send(shardNumber, { kind: 'reload-files' })
@@ -266,8 +265,8 @@ async function startShards(options: NodeOptions, foundation: PreparedParts, stor
   const control = shutdownRequests(log, options.problemOfRestart)
   const inForce = { config, accessRecords, control, configuration, observation }
   const version = options.version ?? ''
-  const dependencies = { ...shared, ...inForce, version, listeners: live, room, ownStore: store.client }
-  const operations = operationsOf({ ...dependencies, hiddenPresets, namespaceLimits })
+  const dependencies = { ...shared, ...inForce, version, listeners: live, maxFileConnections, ownStore: store.client }
+  const operations = operationsOf({ ...dependencies, shadowedCredentials, namespaceLimits })
   await observation.start()
   const management = await startManagement({ ...dependencies, operations, ...placesOf(options, foundation) })
   if ('problem' in management) {
@@ -276,8 +275,8 @@ async function startShards(options: NodeOptions, foundation: PreparedParts, stor
   }
   const schedule = scheduledBackups(config, operations.backup)
   closeManagement = () => schedule.endWith(management)
-  const own = [filesConsumer(reloadFiles), schedule.owner, auditConsumer(audit), namespaceLimits.owner]
-  for (const owner of [management.owner, ...own]) configuration.addOwner(owner)
+  const own = [filesConsumer(reloadFiles), schedule.consumer, auditConsumer(audit), namespaceLimits.consumer]
+  for (const consumer of [management.consumer, ...own]) configuration.addConsumer(consumer)
   sysTopics.start()
   await configuration.noteStart()
   const reloadConfiguration = (): Promise<ConfigOutcome> => reloadWithAudit(configuration, audit)
@@ -320,7 +319,7 @@ function auditConsumer(audit: AuditLog): ConfigConsumer {
 function scheduledBackups(config: GodwitConfig, { makeScheduled }: NodeBackups) {
   const backups = new ScheduledBackups(config.backup, { nowMs: () => Date.now(), make: makeScheduled })
   backups.start()
-  const owner: ConfigConsumer = {
+  const consumer: ConfigConsumer = {
     owns: (key) => key.startsWith('backup.'),
     apply: async (changed) => {
       backups.change(changed.backup)
@@ -331,7 +330,7 @@ function scheduledBackups(config: GodwitConfig, { makeScheduled }: NodeBackups) 
     backups.stop()
     return management.close()
   }
-  return { owner, endWith }
+  return { consumer, endWith }
 }
 
 /** Reading the configuration again includes the files that it names. */
@@ -413,7 +412,7 @@ function configurationOf(
     readonly bridges: BridgeConfig
     readonly rules: RuleConfig
     readonly gateways: GatewayConfig
-    readonly hiddenPresets: ShadowedCredentials
+    readonly shadowedCredentials: ShadowedCredentials
   },
 ): Promise<ConfigManager> {
   const consumers = [
@@ -421,7 +420,7 @@ function configurationOf(
     parts.bridges,
     parts.rules,
     parts.gateways,
-    parts.hiddenPresets,
+    parts.shadowedCredentials,
   ]
   return createConfigManager({ ...parts, config, sources, dataDirectory: directory, secret, log, consumers })
 }

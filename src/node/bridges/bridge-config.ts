@@ -25,11 +25,11 @@ import type { ConfigConsumer, Problem } from '../configuration/config-consumers.
 
 export interface BridgeConfigOptions {
   readonly plans: readonly BridgeAssignment[]
-  /** Of this node: its name for bridges is derived from it. */
+  /** Secret of this node, from which its broker ID for bridges is derived. */
   readonly secret: Uint8Array
-  /** Resolves when every shard has applied them. */
+  /** Sends the bridges to the shards. Resolves when every shard has applied them. */
   tell(plans: readonly BridgeAssignment[]): Promise<void>
-  /** Queries the shards; unavailable ones are omitted. */
+  /** Queries the shards. Bridges of unavailable shards are omitted. */
   reports(): Promise<readonly BridgeReport[]>
 }
 
@@ -68,17 +68,17 @@ export class BridgeConfig implements ConfigConsumer {
     return undefined
   }
 
-  /** A shard has reported its bridges. */
+  /** Stores the bridges that a shard reported. */
   note(shard: number, reports: readonly BridgeReport[]): void {
     this.#reports.set(shard, reports)
   }
 
-  /** At most a second old. */
+  /** The last reports of all bridges, at most a second old. */
   get latest(): readonly BridgeReport[] {
     return this.#latest.filter(({ name }) => sourceOfBridge(name) === undefined)
   }
 
-  /** Bridges of sources, at most a second old. */
+  /** The last reports of the bridges of sources, at most a second old. */
   get latestOfSources(): readonly BridgeReport[] {
     return this.#latest.filter(({ name }) => sourceOfBridge(name) !== undefined)
   }
@@ -102,7 +102,7 @@ export class BridgeConfig implements ConfigConsumer {
   }
 }
 
-/** A problem starts with the key of a setting. */
+/** Creates the bridges of the configuration. A problem starts with the key of a setting. */
 export function planBridges(
   config: GodwitConfig,
   secret: Uint8Array,
@@ -141,14 +141,14 @@ export function planBridges(
 
 const brokerIdCharacters = 16
 
-/** Does not reveal the secret, and stays the same with it. */
+/** Returns an ID that is derived from the secret: it does not reveal the secret, and changes only with it. */
 export function brokerIdOf(secret: Uint8Array): string {
   return createHash('sha256').update('bridges').update(secret).digest('hex').slice(0, brokerIdCharacters)
 }
 
 /** Maximum streams for messages if topics have separate streams. */
 const maxDataStreams = 64
-/** Used for 0. */
+/** Timeout of the handshake if the setting is 0. */
 const defaultHandshakeMs = 60_000
 
 function linkOf(bridge: MqttBridgeConfig, maxMessageBytes: number): BridgeLink {
@@ -207,10 +207,10 @@ export function problemOfBridges(
   return undefined
 }
 
-/** Plans are only compared. */
+/** Secret for plans that are only compared. */
 const placeholderSecret = new Uint8Array(32)
 
-/** For an enabled bridge with certificates. Checked when it changes: at a start the files may not exist yet. */
+/** Returns why the certificate files of an enabled bridge cannot be used. Not called at the start, when the files may not exist yet. */
 function problemOfFiles(
   { name, config, facts }: BridgeAssignment,
   read?: (file: string) => Buffer,

@@ -20,27 +20,27 @@ import {
 import type { AllowedPaths } from './allowed-paths.ts'
 import { includeReader, includeTarget, namedFileReader } from './config-files.ts'
 
-/** Origin of the configuration, which is fixed at the start. */
+/** Where the node reads and writes its configuration. Fixed at the start. */
 export interface ConfigDependencies {
-  /** File for a complete configuration from the API. Absolute. It may not exist yet. */
+  /** Absolute path of the file for a complete configuration from the API. It may not exist yet. */
   readonly file: string
-  /** File for changes of the API. Absolute. */
+  /** Absolute path of the file for changes of the API. */
   readonly changesFile: string
-  /** Of `--set`. */
+  /** The values of the option `--set`. */
   readonly overrides: readonly string[]
   readonly environment: Environment
 }
 
-/** A text with its parsed values. */
+/** The text of a configuration with its parsed values. */
 export interface ConfigDocument {
-  /** Its path: for errors and includes. */
+  /** Path of the text, for errors and includes. */
   readonly file: string
   readonly text: string
   readonly values: ConfigObject
 }
 
 export interface ConfigLayers {
-  /** undefined: there is no file. Its path may differ from that for writing. */
+  /** Undefined: there is no file. Its path may differ from `ConfigDependencies.file`. */
   readonly document: ConfigDocument | undefined
   readonly changes: ConfigObject
   readonly untilRestart: ConfigObject
@@ -53,7 +53,7 @@ export interface ConfigLayers {
  */
 export type TextOrigin = 'file' | 'api' | 'history'
 
-/** Name of a request's text in errors. Of a text of settings, the line is useful as well. */
+/** Name of a request's text in errors, in place of a file name. The line in the text is shown as well. */
 export const requestName = 'request'
 
 export const nothingChanged: ConfigObject = emptyObject({ file: requestName, line: 0, column: 0 })
@@ -72,7 +72,7 @@ export function readDocument(
     readonly file: string
     readonly origin: TextOrigin
     readonly paths: AllowedPaths
-    /** Of the text in errors. */
+    /** Name of the text in errors. */
     readonly name?: string
   },
 ): { readonly document: ConfigDocument } | { readonly faults: readonly ConfigError[] } {
@@ -102,7 +102,7 @@ function checkedIncludes(file: string, origin: TextOrigin, paths: AllowedPaths):
   }
 }
 
-/** An empty environment that records which names were requested. */
+/** Returns an empty environment that adds the names of requested variables to `asked`. */
 function watchedEnvironment(asked: Set<string>): Environment {
   return new Proxy<Environment>(
     {},
@@ -157,7 +157,7 @@ export function loadLayers(
   return faults.length === 0 ? loaded : { faults }
 }
 
-/** Returns text that can be parsed again. */
+/** Returns the settings as text that can be parsed again. */
 export function writeSettings(settings: ConfigObject): string {
   return `${JSON.stringify(toPlain(settings), null, 2)}\n`
 }

@@ -73,7 +73,7 @@ export interface ConfigManagerOptions {
   /** Files that a change over the API may name. */
   readonly paths: AllowedPaths
   readonly history: ConfigHistory
-  readonly owners: readonly ConfigConsumer[]
+  readonly consumers: readonly ConfigConsumer[]
   /** Returns why a configuration cannot be applied, beyond the checks of the module config. */
   problemOf(config: GodwitConfig): Problem | undefined
   /** Returns warnings of a configuration, beyond those of the module config. */
@@ -93,7 +93,7 @@ interface Act {
 
 export class ConfigManager {
   readonly #options: ConfigManagerOptions
-  #owners: readonly ConfigConsumer[]
+  #consumers: readonly ConfigConsumer[]
   #layers: ConfigLayers
   /** The configuration of the layers. */
   #wanted: GodwitConfig
@@ -103,7 +103,7 @@ export class ConfigManager {
 
   constructor(options: ConfigManagerOptions) {
     this.#options = options
-    this.#owners = options.owners
+    this.#consumers = options.consumers
     this.#layers = options.layers
     this.#wanted = options.config
     this.#running = options.config
@@ -111,8 +111,8 @@ export class ConfigManager {
   }
 
   /** Called before the existing ones: for consumers that may fail. */
-  addOwner(owner: ConfigConsumer): void {
-    this.#owners = [owner, ...this.#owners]
+  addConsumer(consumer: ConfigConsumer): void {
+    this.#consumers = [consumer, ...this.#consumers]
   }
 
   /** The configuration of the layers: parts of it may wait for the next start. */
@@ -381,7 +381,7 @@ export class ConfigManager {
   }
 
   async #carryOut(layers: ConfigLayers, act: Act): Promise<ConfigOutcome> {
-    const owners = this.#owners
+    const consumers = this.#consumers
     const loaded = this.#load(layers, act)
     if ('faults' in loaded) return refuseFaults('invalid', loaded.faults)
     const { config } = loaded
@@ -398,14 +398,14 @@ export class ConfigManager {
     const staged = await this.#stage(layers, act)
     if ('isDone' in staged) return staged
     const keys = live.map(({ key }) => key)
-    const refused = await applyEverywhere(owners, keys, { before: this.#running, after })
+    const refused = await applyEverywhere(consumers, keys, { before: this.#running, after })
     if (refused !== undefined) {
       await discardAll(staged.files)
       return refuseProblem(refused, config)
     }
     const unwritten = await commitAll(staged.files)
     if (unwritten !== undefined) {
-      await applyEverywhere(owners, keys, { before: after, after: this.#running })
+      await applyEverywhere(consumers, keys, { before: after, after: this.#running })
       return refuseDisk(unwritten.error)
     }
     return this.#conclude({ layers, config, found, live, waits, warnings: loaded.warnings }, act)
@@ -440,7 +440,7 @@ export class ConfigManager {
   }
 
   #isLive({ key, appliesOn, hasEffect }: Pick<Difference, 'key' | 'appliesOn' | 'hasEffect'>): boolean {
-    return appliesOn !== 'at-restart' && hasEffect && this.#owners.some((owner) => owner.owns(key))
+    return appliesOn !== 'at-restart' && hasEffect && this.#consumers.some((owner) => owner.owns(key))
   }
 
   /** Returns the applied values: settings that apply at the next start keep their earlier values. */

@@ -13,7 +13,7 @@ import {
 } from '../../config/index.ts'
 import { type ConfigDocument, nothingChanged } from './config-layers.ts'
 
-const nowhere = { file: 'configuration', line: 0, column: 0 }
+const noPosition = { file: 'configuration', line: 0, column: 0 }
 
 /** Returns an error for each local setting of `config` that differs from `before`. */
 export function localFaults(config: GodwitConfig, before: GodwitConfig): readonly ConfigError[] {
@@ -22,7 +22,12 @@ export function localFaults(config: GodwitConfig, before: GodwitConfig): readonl
     if (config.held.get(key)?.text === before.held.get(key)?.text) return []
     const message = 'the API may not change it'
     return [
-      configErrorAt(config.places.get(key) ?? nowhere, key, message, 'set it in the configuration file or with --set'),
+      configErrorAt(
+        config.places.get(key) ?? noPosition,
+        key,
+        message,
+        'set it in the configuration file or with --set',
+      ),
     ]
   })
 }
@@ -36,8 +41,8 @@ export function keptLocal(document: ConfigDocument, written: ConfigObject): Conf
   return putValues(nothingChanged, kept)
 }
 
-/** Unchanged settings of a request apply until the configuration file contains them. */
+/** Returns `changes` without those local settings that the configuration file contains, because the file decides about them. */
 export function withoutLocal(changes: ConfigObject, file: ConfigObject | undefined): ConfigObject {
-  const said = localSettings.filter((path) => file !== undefined && valueAt(file, path) !== undefined)
-  return said.length === 0 ? changes : withoutValues(changes, said)
+  const inFile = localSettings.filter((path) => file !== undefined && valueAt(file, path) !== undefined)
+  return inFile.length === 0 ? changes : withoutValues(changes, inFile)
 }

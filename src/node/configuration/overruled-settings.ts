@@ -1,5 +1,5 @@
-// Settings of the configuration file that a change over the API overrules. Without a word about them, an edited file
-// seems to have no effect.
+// Finds settings of the configuration file that a change over the API overrules. Without a warning about them, an edited file
+// would seem to have no effect.
 
 import { configErrorAt, type GodwitConfig, type Warning } from '../../config/index.ts'
 import { AllowedPaths } from './allowed-paths.ts'
@@ -9,7 +9,7 @@ import { settingsIn } from './setting-paths.ts'
 const hint =
   'use the value of the file with "godwit ctl config unset KEY", or make both equal with "godwit ctl config set"'
 
-/** `config`: the result of all layers. `--set` is part of both sides: it is no change over the API. */
+/** `config`: the result of all layers. `--set` is part of both compared results, because it is no change over the API. */
 export function overruledSettings(
   dependencies: ConfigDependencies,
   { document, changes, untilRestart }: ConfigLayers,

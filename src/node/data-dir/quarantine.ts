@@ -1,5 +1,5 @@
-// Moves a session or retained message to quarantine that made a shard fail twice, because it would do so forever: it is
-// written to a file next to the store, deleted from the store, and reported by an alarm.
+// Quarantines a session or a retained message that made its shard fail twice, because the shard would fail at each restart. The records
+// are written to a file next to the store and deleted from the store, and an alarm reports it.
 
 import { createHash } from 'node:crypto'
 import { appendFile } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import type { RecordRange, Store } from '../../storage/index.ts'
 const linesAtOnce = 500
 const nameCharacters = 16
 
-/** Resolves with a text for administrators. */
+/** Quarantines the records of `suspect`. Resolves with a text for administrators. */
 export async function quarantineText(store: Store, dataDirectory: string, suspect: CrashCandidate): Promise<string> {
   const what =
     suspect.kind === 'session'
@@ -20,8 +20,8 @@ export async function quarantineText(store: Store, dataDirectory: string, suspec
   try {
     const path =
       suspect.kind === 'session'
-        ? await setAsideSession(store, dataDirectory, suspect.clientId)
-        : await setAsideRetained(store, dataDirectory, suspect.topic)
+        ? await quarantineSession(store, dataDirectory, suspect.clientId)
+        : await quarantineRetained(store, dataDirectory, suspect.topic)
     return `${what}: it was taken out of the store and is in ${path}.`
   } catch (error) {
     // The shard is restarted anyway, because its other clients need it.
@@ -29,8 +29,8 @@ export async function quarantineText(store: Store, dataDirectory: string, suspec
   }
 }
 
-/** Resolves with the path of the file: a line of JSON for each record, payloads in base64. */
-async function setAsideSession(store: Store, dataDirectory: string, clientId: string): Promise<string> {
+/** Resolves with the path of the file. It has a line of JSON for each record, with payloads in base64. */
+async function quarantineSession(store: Store, dataDirectory: string, clientId: string): Promise<string> {
   const path = pathFor(dataDirectory, 'session', clientId)
   const ranges: RecordRange[] = [
     { kind: 'session', clientId },
@@ -45,7 +45,7 @@ async function setAsideSession(store: Store, dataDirectory: string, clientId: st
   return path
 }
 
-async function setAsideRetained(store: Store, dataDirectory: string, topic: string): Promise<string> {
+async function quarantineRetained(store: Store, dataDirectory: string, topic: string): Promise<string> {
   const path = pathFor(dataDirectory, 'retained', topic)
   await appendAll(path, store.read({ kind: 'retained', topic }))
   await store.commit([{ change: 'delete', key: { kind: 'retained', topic } }])
@@ -75,7 +75,7 @@ function append(path: string, lines: readonly string[]): Promise<void> {
   return appendFile(path, `${lines.join('\n')}\n`, { mode: 0o600, flush: true })
 }
 
-/** Buffers have their own toJSON, so the original value is used. */
+/** Reads the original value, because `value` is already the result of the `toJSON` of a Buffer. */
 function bytesAsBase64(this: unknown, key: string, value: unknown): unknown {
   const held = (this as Readonly<Record<string, unknown>>)[key]
   return held instanceof Uint8Array ? Buffer.from(held).toString('base64') : value

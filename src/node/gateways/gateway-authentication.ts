@@ -1,11 +1,12 @@
-// What `gateway.<name>.authentication`, or that of a listener, is for the shards that ask by it.
+// Converts `gateway.<name>.authentication`, and the authentication of a gateway listener, to the settings with which the shards
+// authenticate clients.
 
 import { type ListenerAuthentication, readTokenKeys, type TokenSettings } from '../../access/index.ts'
 import type { Gateway, GatewaySocket } from './gateway-sockets.ts'
 
 export type AuthenticationSettings = Gateway['authentication']
 
-/** Below `authentication`: what is wrong, and where. */
+/** An error, and the key of its setting below `authentication`. */
 export interface AuthenticationProblem {
   readonly setting: string
   readonly problem: string
@@ -15,12 +16,12 @@ const maxWaiting = 10_000
 const leewayMs = 5_000
 const minSecretBytes = 32
 
-/** Whether it is there and counts. */
+/** Returns whether the authentication is configured and enabled. */
 export function isInForce({ mechanism, enable }: AuthenticationSettings): boolean {
   return mechanism !== undefined && enable
 }
 
-/** Of the listener, or else of its gateway. Undefined: the chain of the broker counts. */
+/** Returns the authentication of the listener, or else of its gateway. `own` undefined: the authentication chain of the broker applies. */
 export function listenerAuthenticationOf(
   type: string,
   gateway: Gateway,

@@ -24,7 +24,7 @@ import {
 } from './gateway-sockets.ts'
 import { loadObjects } from './load-objects.ts'
 
-/** Above the numbers of all other listeners, and never reused while the node runs. */
+/** Number of the first gateway listener. The numbers are above those of all other listeners, and are not reused while the node runs. */
 const firstNumber = 1_000_000
 
 const protocols = {
@@ -41,14 +41,14 @@ export function protocolNameOf(type: GatewayType): string {
 
 type Planned = { readonly plan: GatewayPlan } | Problem
 
-/** Settings of a socket: while they are equal, the socket stays. */
+/** The settings of a socket. The socket stays open while they do not change. */
 interface Source {
   readonly type: GatewayType
   readonly socket: GatewaySocket
   readonly gateway: Gateway
-  /** Tried in order. */
+  /** Addresses to try, in order. */
   readonly hosts: readonly string[]
-  /** Of LwM2M. */
+  /** Object definitions of LwM2M; undefined for other gateways. */
   readonly objects: readonly ObjectDefinition[] | undefined
 }
 
@@ -61,7 +61,7 @@ export class GatewayPlanner {
     this.#shards = shards
   }
 
-  /** `before`: the current sockets. A problem starts with the key of a setting. */
+  /** Creates the sockets of the configuration. `before`: the current sockets. A problem starts with the key of a setting. */
   async plan(config: GodwitConfig, before: GatewayPlan): Promise<Planned> {
     const plan: GatewayAssignment[] = []
     const loaded = await loadObjects(config.gateways.lwm2m.xml_dir)
@@ -74,10 +74,10 @@ export class GatewayPlanner {
       const { kind } = source.socket
       const key = keyOf(source)
       if ('problem' in place) return { problem: `${key}.bind: ${place.problem}` }
-      const taker = plan.find(({ listener }) => isSameSocket(listener, { kind, ...place }))
-      if (taker !== undefined)
+      const other = plan.find(({ listener }) => isSameSocket(listener, { kind, ...place }))
+      if (other !== undefined)
         return {
-          problem: `${key}.bind: ${place.host}:${place.port} is that of ${settingOf(taker)}; choose another one`,
+          problem: `${key}.bind: ${place.host}:${place.port} is that of ${settingOf(other)}; choose another one`,
         }
       const insecure = known === undefined ? problemOfSecurity(source.socket) : undefined
       if (insecure !== undefined) return { problem: `${key}.${insecure.setting}: ${insecure.message}` }
@@ -154,7 +154,7 @@ function keyOf({ type, socket: { kind, name } }: Source): string {
   return `gateway.${type}.listeners.${kind}.${name}`
 }
 
-/** Other listeners of its gateway are none of its business, so that its clients stay when they change. */
+/** Returns whether two sources need the same socket. Changes of other listeners of the gateway do not count, so clients stay connected. */
 function isSame(before: Source | undefined, now: Source): boolean {
   const own = (source: Source | undefined) =>
     source && { ...source, gateway: { ...source.gateway, listeners: undefined } }
@@ -175,13 +175,13 @@ function sourcesIn(config: GodwitConfig, loaded: readonly ObjectDefinition[]): r
   })
 }
 
-/** unloaded: it has no listener. stopped: it is disabled. */
+/** Returns the status of a gateway. `unloaded`: it has no listener. `stopped`: it is disabled. */
 export function statusOf(gateway: Gateway): 'running' | 'stopped' | 'unloaded' {
   if (socketsOf(gateway).length === 0) return 'unloaded'
   return gateway.enable ? 'running' : 'stopped'
 }
 
-/** Checks here whether the port is free, to return an error text; a port of another gateway will be free. */
+/** Returns address and port of a socket, after a check that the port is free. A port of a current gateway socket counts as free. */
 async function placeOf({ socket, hosts }: Source, before: GatewayPlan): Promise<Place | Problem> {
   const { kind, listener } = socket
   const { port } = listener.bind
@@ -199,7 +199,7 @@ async function placeOf({ socket, hosts }: Source, before: GatewayPlan): Promise<
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       problem = listenErrorText(error as NodeJS.ErrnoException, host, port)
-      // The next one only if the machine does not have this address.
+      // The next host is tried only if the machine does not have this address.
       if (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL') return { problem }
     }
   }
@@ -224,7 +224,7 @@ export interface GatewayConfigOptions {
   readonly config: GodwitConfig
   readonly plan: GatewayPlan
   readonly planner: GatewayPlanner
-  /** Resolves when every shard has applied it. */
+  /** Sends the sockets to the shards. Resolves when every shard has applied them. */
   tell(plan: GatewayPlan): Promise<void>
 }
 

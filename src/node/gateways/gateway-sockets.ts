@@ -12,7 +12,7 @@ type DatagramListeners = GodwitConfig['gateways']['coap']['listeners']
 type StreamListeners = GodwitConfig['gateways']['stomp']['listeners']
 type DtlsOptions = Named<DatagramListeners['dtls']>['dtls_options']
 
-/** One socket. */
+/** A configured socket of a gateway. */
 export type GatewaySocket = { readonly name: string } & (
   | { readonly kind: 'udp'; readonly listener: Named<DatagramListeners['udp']> }
   | { readonly kind: 'dtls'; readonly listener: Named<DatagramListeners['dtls']> }
@@ -20,7 +20,7 @@ export type GatewaySocket = { readonly name: string } & (
   | { readonly kind: 'ssl'; readonly listener: Named<StreamListeners['ssl']> }
 )
 
-/** In the order of the configuration. */
+/** Returns the sockets of a gateway, in the order of the configuration. */
 export function socketsOf({ listeners }: Gateway): readonly GatewaySocket[] {
   if ('udp' in listeners) {
     const plain = [...listeners.udp.named].map(([name, listener]) => ({ kind: 'udp' as const, name, listener }))

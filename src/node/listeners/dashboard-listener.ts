@@ -8,10 +8,10 @@ import type { Log } from '../../telemetry/index.ts'
 import { dashboardSocketName, prepareSocketPath, type SocketPath } from '../data-dir/socket-path.ts'
 import { hostsOfApi, isLoopbackAddress, type ListenerAddress } from './listener-addresses.ts'
 
-/** One per node. */
+/** The dashboard listener of a node. */
 export class DashboardListener {
   readonly #place: SocketPath | undefined
-  /** As at the start: it determines the address of ports without a host. */
+  /** Settings at the start: they determine the address of ports without a host. */
   readonly #node: GodwitConfig['node']
 
   constructor(place: SocketPath | undefined, node: GodwitConfig['node']) {
@@ -19,7 +19,7 @@ export class DashboardListener {
     this.#node = node
   }
 
-  /** Path of its socket; undefined: the file system has no sockets, and the page has no WebSocket client. */
+  /** Path of the socket; undefined: the file system supports no sockets, so the page has no WebSocket client. */
   get path(): string | undefined {
     return this.#place?.path
   }
@@ -29,14 +29,14 @@ export class DashboardListener {
     return { ...config, listeners: [...config.listeners, ...this.addressesFor(config)] }
   }
 
-  /** None or one. */
+  /** Returns the address of the listener, or nothing if the page is not served. */
   addressesFor(config: GodwitConfig): readonly ListenerAddress[] {
     const { http } = config
     const { path } = this
     if (path === undefined || !http.isEnabled || http.dashboard === undefined) return []
     const { listener, allowedOrigins } = http.dashboard
     const hosts = hostsOfApi({ node: this.#node, http })
-    // Through a reverse proxy of this machine, clients of other machines connect.
+    // If other origins are allowed, clients of other machines connect through a reverse proxy on this machine.
     const isLoopback = allowedOrigins.length === 0 && hosts.every(isLoopbackHost)
     return [{ ...listener, host: path, isLoopback, isOnlyReachedLocally: isLoopback }]
   }
@@ -46,15 +46,15 @@ export class DashboardListener {
   }
 }
 
-interface Surroundings {
+interface DashboardListenerDependencies {
   readonly node: GodwitConfig['node']
   readonly log: Log
 }
 
-/** Prepares the socket. */
+/** Prepares the socket. If that fails, the dashboard has no WebSocket client. */
 export async function openDashboardListener(
   dataDirectory: string,
-  { node, log }: Surroundings,
+  { node, log }: DashboardListenerDependencies,
 ): Promise<DashboardListener> {
   try {
     const place = await prepareSocketPath(dataDirectory, dashboardSocketName)
@@ -66,7 +66,7 @@ export async function openDashboardListener(
   }
 }
 
-/** If a shard could not open it, the broker would not start. */
+/** Opens the socket once, because the broker would not start if a shard could not open it. */
 function tryToListen(path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const server = createServer()

@@ -25,7 +25,7 @@ export type ListenerAddress = ListenerConfig & {
 
 export type ResolvedListeners = { readonly listeners: readonly ListenerAddress[] } | { readonly problem: string }
 
-/** Binds each port once and releases all of them when they are known. */
+/** Resolves all listeners. Binds each port, and releases all ports when all are known, so that no port is assigned twice. */
 export async function resolveListeners(config: GodwitConfig): Promise<ResolvedListeners> {
   const reserved: ReservedPort[] = []
   const takenTcp: Place[] = []
@@ -48,7 +48,7 @@ export async function resolveListeners(config: GodwitConfig): Promise<ResolvedLi
 
 export type ResolvedListener = { readonly listener: ListenerAddress } | { readonly problem: string }
 
-/** For a new listener of a running broker. `freePorts` are used by listeners that will be closed. */
+/** Resolves a new listener of a running broker. `freePorts`: ports of listeners that will be closed. */
 export async function resolveListener(
   listener: ListenerConfig,
   config: GodwitConfig,
@@ -67,7 +67,7 @@ export async function resolveListener(
   return withFiles(listener, bound.place)
 }
 
-/** A listener with the same address and other settings. */
+/** Returns a listener with the same address and new settings. */
 export function changedAddress({ host, port }: ListenerAddress, listener: ListenerConfig): ResolvedListener {
   return withFiles(listener, { host, port })
 }
@@ -115,7 +115,7 @@ export function problemOfListenerFiles(
   return undefined
 }
 
-/** Relative to the working directory, like files on the command line. */
+/** Makes file names absolute. They are relative to the working directory, like files on the command line. */
 export function withAbsoluteFiles(tls: TlsConfig): TlsConfig {
   return {
     ...tls,
@@ -141,7 +141,7 @@ export function isLoopbackAddress(address: string): boolean {
   return plain === '::1' || /^127\.\d+\.\d+\.\d+$/.test(plain)
 }
 
-/** Where page and API are served. */
+/** Returns the hosts on which the API and the dashboard are served. */
 export function hostsOfApi(config: Pick<GodwitConfig, 'node' | 'http'>): readonly string[] {
   const { host, dashboard } = config.http
   const ofApi = host === undefined ? hostsOfPort(config) : [host]
@@ -149,12 +149,12 @@ export function hostsOfApi(config: Pick<GodwitConfig, 'node' | 'http'>): readonl
   return [...ofApi, ...(dashboard.bind.host === undefined ? hostsOfPort(config) : [dashboard.bind.host])]
 }
 
-/** Hosts to try in order: the next one only if the machine does not have the one before. */
+/** Returns the hosts to try, in order. The next host is tried only if the machine does not have the address of the one before. */
 export function hostsFor(listener: ListenerConfig, config: GodwitConfig): readonly string[] {
   return listener.host === undefined ? hostsOfPort(config) : [listener.host]
 }
 
-/** For anything that listens with only a port. */
+/** Returns the hosts for a setting that has only a port. */
 export function hostsOfPort(config: Pick<GodwitConfig, 'node'>): readonly string[] {
   const { defaultListenerAddress, securityProfile } = config.node
   if (defaultListenerAddress !== undefined) return [defaultListenerAddress]
@@ -185,7 +185,7 @@ function keyOfFile(listener: ListenerConfig, { setting, certificateName }: TlsPr
   return keyOf(listener, certificateName === undefined ? setting : `sni.${certificateName}.${setting}`)
 }
 
-/** The dotted key of the setting. */
+/** Returns the dotted key of a setting of the listener. */
 function keyOf({ kind, name }: ListenerConfig, setting: string): string {
   return name === 'default' ? `listeners.${kind}.${setting}` : `listeners.${kind}.${name}.${setting}`
 }

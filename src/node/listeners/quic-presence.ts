@@ -2,7 +2,7 @@ import type { Log } from '../../telemetry/index.ts'
 import { problemOfQuic } from '../../transports/index.ts'
 import type { ListenerAddress } from './listener-addresses.ts'
 
-/** The QUIC library is not available on every machine. Other listeners work without it. */
+/** Returns the listeners without those for QUIC if the QUIC library is not available on this machine. */
 export async function withoutMissingQuic(
   listeners: readonly ListenerAddress[],
   log: Log,

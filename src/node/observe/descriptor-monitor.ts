@@ -23,7 +23,7 @@ const keptShare = 1 / 16
 export interface DescriptorMonitorOptions {
   readonly alarms: Pick<Alarms, 'raise' | 'over'>
   /** Receives the number that connections may still use. */
-  readonly descriptorRoom?: SharedArrayBuffer
+  readonly freeDescriptors?: SharedArrayBuffer
   /** Opens a file and closes it. Throws the system's error. */
   readonly tryToOpen?: () => void
 }
@@ -39,16 +39,16 @@ export interface OpenFiles {
 export class DescriptorMonitor {
   readonly #alarms: DescriptorMonitorOptions['alarms']
   readonly #tryToOpen: () => void
-  readonly #room: SharedArrayBuffer | undefined
+  readonly #freeDescriptors: SharedArrayBuffer | undefined
   #open: OpenFiles = { count: undefined, limit: undefined }
   #lackingSeconds = 0
   /** Consecutive successes since the last failure; undefined: no alarm is active. */
   #goodLooks: number | undefined = undefined
   #timer: NodeJS.Timeout | undefined = undefined
 
-  constructor({ alarms, descriptorRoom, tryToOpen = openNothing }: DescriptorMonitorOptions) {
+  constructor({ alarms, freeDescriptors, tryToOpen = openNothing }: DescriptorMonitorOptions) {
     this.#alarms = alarms
-    this.#room = descriptorRoom
+    this.#freeDescriptors = freeDescriptors
     this.#tryToOpen = tryToOpen
   }
 
@@ -84,7 +84,7 @@ export class DescriptorMonitor {
   #noteLack(code: 'EMFILE' | 'ENFILE'): void {
     this.#lackingSeconds += 1
     this.#open = { ...this.#open, count: countOpen() }
-    if (this.#room !== undefined) setFreeDescriptors(this.#room, 0)
+    if (this.#freeDescriptors !== undefined) setFreeDescriptors(this.#freeDescriptors, 0)
     if (this.#goodLooks === undefined) this.#alarms.raise('descriptors', descriptorText(code, this.#open))
     this.#goodLooks = 0
   }
@@ -92,7 +92,7 @@ export class DescriptorMonitor {
   #noteRoom(): void {
     const [count, limit] = [countOpen(), readLimit() ?? this.#open.limit]
     this.#open = { count, limit }
-    if (this.#room !== undefined) setFreeDescriptors(this.#room, leftForConnections(this.#open))
+    if (this.#freeDescriptors !== undefined) setFreeDescriptors(this.#freeDescriptors, leftForConnections(this.#open))
     if (this.#goodLooks === undefined) return
     this.#goodLooks += 1
     if (this.#goodLooks < goodLooksToEnd) return

@@ -3,8 +3,8 @@
 //   normal --7/10 of the limit--> (collect garbage) --still--> soft --8/10--> hard
 //          <-------- below 13/20 ------------------------------      <-- below 3/4 --
 //
-// It counts memory that the system cannot reclaim: resident memory without pages of files. The heap of each shard has its own limit, at
-// which V8 would end the thread, so its part of that counts as well. Memory contains garbage, so garbage is collected before clients are
+// It counts memory that the system cannot reclaim: resident memory without pages of files. The heap of each shard has a limit of its own, at
+// which V8 ends the thread, so the used part of that limit counts as well. Memory contains garbage, so garbage is collected before clients are
 // restricted.
 
 import type { MemoryLevel } from '../../core/index.ts'
@@ -15,20 +15,20 @@ const parts = { soft: 0.7, softEnds: 0.65, hard: 0.8, hardEnds: 0.75 } as const
 /** Time for a collection and its effect: heap sizes are reported once per second. */
 const collectionMs = 2_500
 /**
- * Intervals of collections. A shard itself limits the time for them. At `hard` what is above the level is mostly garbage of clients that are
- * refused: 1,000 per second leave up to 180 MB.
+ * Intervals of collections. A shard itself limits the time for them. At the level `hard`, memory grows mostly by garbage of refused clients:
+ * 1,000 refused clients per second leave up to 180 MB.
  */
 const collectionIntervalsMs = { normal: 10_000, soft: 1_000, hard: 250 } as const
-/** Within which the threads collect, one after the other. */
+/** Time within which all threads collect garbage, one after the other. */
 export const shortestCollectionIntervalMs = collectionIntervalsMs.hard
 /** Interval of messages to the shards while memory is short. */
 const tellIntervalMs = 1_000
 const bytesPerMib = 1_048_576
 
 export interface MemoryReading {
-  /** Of the process, without pages of files. */
+  /** Resident memory of the process, without pages of files. */
   readonly residentBytes: number
-  /** Of each shard. */
+  /** Size of the heap of each shard. */
   readonly heapBytes: readonly number[]
 }
 
@@ -40,10 +40,10 @@ export interface MemoryChange {
 
 export interface MemoryMonitorOptions {
   readonly limitBytes: number
-  /** At which V8 ends a shard. */
+  /** Heap size at which V8 ends a shard. */
   readonly maxHeapBytes: number
   read(): MemoryReading
-  /** Sends to all shards. */
+  /** Sends the level to all shards. */
   tell(news: MemoryChange): void
   /** Collects garbage in all threads. */
   collect(): void
@@ -106,7 +106,7 @@ export class MemoryMonitor {
   #levelAt(part: number, nowMs: number): MemoryLevel {
     if (part >= (this.#level === 'hard' ? parts.hardEnds : parts.hard)) return 'hard'
     if (this.#level !== 'normal') return part >= parts.softEnds ? 'soft' : 'normal'
-    // Garbage is collected first, and the remaining memory counts.
+    // The level becomes `soft` only if the memory is still in use after a garbage collection.
     const sinceCollectionMs = nowMs - this.#collectedAtMs
     const isCollected = sinceCollectionMs >= collectionMs && sinceCollectionMs < collectionIntervalsMs.normal
     return part >= parts.soft && isCollected ? 'soft' : 'normal'
@@ -118,8 +118,8 @@ export class MemoryMonitor {
   }
 
   /**
-   * The shards are queried for the largest clients, which may take time. Alarms follow in the order of the levels, so
-   * that short ones are logged, too.
+   * Raises or ends the alarm. The shards are queried for the clients that use most memory, which takes time. Alarms are raised in the order of
+   * the levels, so that a level that lasts only a short time is logged too.
    */
   #announce(reading: MemoryReading): void {
     const { alarms, limitBytes } = this.#options

@@ -9,15 +9,15 @@ export interface SysTopicsOptions {
   readonly nodeName: string
   readonly version: string
   readonly counters: SharedArrayBuffer
-  /** 0: none at intervals. */
+  /** 0: no messages at intervals. */
   readonly intervalMs: number
   tell(messages: readonly BrokerMessage[]): void
 }
 
-/** Minimum interval. */
+/** Minimum interval of the messages. */
 const shortestIntervalMs = 1_000
 
-/** Gauges, each with its maximum at the end of an interval. */
+/** Gauges. Each is published with its highest value at the end of an interval. */
 const stats: readonly (readonly [topic: string, counter: CounterName])[] = [
   ['connections', 'connectionsOpen'],
   ['sessions', 'sessionsStored'],
@@ -71,14 +71,14 @@ export class SysTopics {
     clearInterval(this.#timer)
   }
 
-  /** The next round follows after this interval. */
+  /** Publishes now, and then at the new interval. */
   changeInterval(intervalMs: number): void {
     this.stop()
     this.#intervalMs = intervalMs
     this.start()
   }
 
-  /** An alarm was raised or has ended. Not retained: the API returns active alarms. */
+  /** Publishes that an alarm was raised or ended. The message is not retained, because the API returns active alarms. */
   noteAlarm(what: 'activate' | 'deactivate', { name, message, activatedAtMs, deactivatedAtMs }: Alarm): void {
     const payload = JSON.stringify({ name, message, activated_at: activatedAtMs, deactivated_at: deactivatedAtMs })
     this.#options.tell([{ topic: `${this.#topic}/alarms/${what}`, payload, retain: false }])

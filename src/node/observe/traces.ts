@@ -1,5 +1,5 @@
-// Writes traces of selected clients to files, for a limited time: `<data directory>/trace/<name>.jsonl`. Their number,
-// duration and size are limited. The first line describes the trace, so it is listed after a restart, but not
+// Writes traces of selected clients to files, for a limited time: `<data directory>/trace/<name>.jsonl`. The number,
+// duration and size of traces are limited. The first line of a file describes its trace: after a restart the trace is listed, but not
 // continued.
 
 import { createWriteStream, type WriteStream } from 'node:fs'
@@ -13,7 +13,7 @@ const maxTraces = 30
 const maxTraceBytes = 16 * 1_024 * 1_024
 /** Maximum bytes waiting for a slow disk; further lines are dropped. */
 const maxPendingBytes = 1_024 * 1_024
-/** A value of 65,535 characters, each escaped. */
+/** Maximum size of the first line: the value may have 65,535 characters, each of which may be escaped. */
 const maxFirstLineBytes = 512 * 1_024
 const extension = '.jsonl'
 const fileMode = 0o600
@@ -22,14 +22,14 @@ export interface TracesOptions {
   /** Absolute. */
   readonly dataDirectory: string
   readonly log: Log
-  /** Resolves when every shard uses exactly these. */
+  /** Sends the running traces to the shards. Resolves when every shard uses exactly these. */
   tell(targets: readonly TraceTarget[]): Promise<unknown>
 }
 
 interface StoredTrace extends Omit<TraceRecord, 'isRunning'> {
   bytes: number
   endsAtMs: number
-  /** Undefined: it has ended. */
+  /** Undefined: the trace has ended. */
   stream: WriteStream | undefined
   timer: NodeJS.Timeout | undefined
 }
@@ -122,7 +122,7 @@ export class Traces implements TraceOperations {
     await this.#end(name)
     this.#traces.delete(name)
     await unlink(this.#path(name)).catch((error: NodeJS.ErrnoException) => {
-      // It does not exist, which is the goal.
+      // A file that does not exist need not be deleted.
       if (error.code !== 'ENOENT') throw error
     })
     return true
@@ -180,7 +180,7 @@ async function beginningOf(path: string): Promise<{ readonly text: string; reado
   return { text: buffer.toString('utf8', 0, bytesRead), bytes: size }
 }
 
-/** From the first line of its file; undefined: the file is not a trace. */
+/** Returns the trace that the first line of a file describes; undefined: the file is not a trace. */
 function foundTrace(name: string, { text, bytes }: { text: string; bytes: number }): StoredTrace | undefined {
   try {
     const { namespace, type, value, startedAtMs, endsAtMs } = JSON.parse(

@@ -44,23 +44,23 @@ export interface AccessChange {
 
 export interface AccessRecordsDependencies {
   readonly store: Store
-  /** Resolves when every running shard has applied the change. */
+  /** Sends a change to the shards. Resolves when every running shard has applied it. */
   tell(change: AccessChange): Promise<void>
-  /** A namespace was created or deleted, or exists at the start. */
+  /** Called when a namespace was created, changed or deleted, and for each namespace at the start. `record` undefined: deleted. */
   noteNamespace?(name: string, record: NamespaceRecord | undefined): void
 }
 
 /** Reads the stored records. Throws StorageFailure. */
-export async function openAccessRecords(world: AccessRecordsDependencies): Promise<AccessRecords> {
+export async function openAccessRecords(dependencies: AccessRecordsDependencies): Promise<AccessRecords> {
   const found: NodeRecord[] = []
   for (const kind of [...accessKinds, ...adminKinds]) {
-    for await (const record of world.store.read({ kind })) if (record.kind === kind) found.push(record)
+    for await (const record of dependencies.store.read({ kind })) if (record.kind === kind) found.push(record)
   }
   found.sort((a, b) => momentOf(a) - momentOf(b))
-  return new AccessRecords(world, found)
+  return new AccessRecords(dependencies, found)
 }
 
-/** A list of records: all of one kind for one sort of name; each namespace has its own. */
+/** Name of a list of records: of one kind, and for some kinds of one type of subject. Each namespace has lists of its own. */
 export type AccessListName =
   | `credential ${CredentialRecord['by']}`
   | `rule ${RuleRecord['about']}`
@@ -76,16 +76,16 @@ export type RecordIn<Name extends AccessListName> = Extract<
 const smallestStepMs = 1 / 1_024
 
 export class AccessRecords {
-  readonly #world: AccessRecordsDependencies
-  /** A map keeps the order of insertion. */
+  readonly #dependencies: AccessRecordsDependencies
+  /** The lists by their names. Each keeps the order in which its records were added. */
   readonly #lists = new Map<string, Map<string, NodeRecord>>()
   #lastMomentMs: number
-  /** Written, but not confirmed by the disk: it is written again before any other change. */
+  /** A change that the disk did not confirm. It is written again before any other change. */
   #unconfirmed: NodeRecordChange | undefined
   #last: Promise<void>
 
-  constructor(world: AccessRecordsDependencies, found: readonly NodeRecord[]) {
-    this.#world = world
+  constructor(dependencies: AccessRecordsDependencies, found: readonly NodeRecord[]) {
+    this.#dependencies = dependencies
     this.#unconfirmed = undefined
     this.#last = Promise.resolve()
     this.#lastMomentMs = 0
@@ -126,7 +126,7 @@ export class AccessRecords {
 
   /**
    * Deletes records and puts others, all or none. Resolves when the change is durable and applied on every shard.
-   * Rejects with StorageFailure if the disk fails: then it is not applied now, but may be later.
+   * Rejects with StorageFailure if the disk fails: then the change is not applied now, but may be applied later.
    */
   change(change: NodeRecordChange): Promise<void> {
     return this.decide(() => change)
@@ -146,7 +146,7 @@ export class AccessRecords {
     const change = plan()
     if (change.put.length === 0 && change.delete.length === 0) return
     try {
-      await this.#world.store.commit(storedChanges(change))
+      await this.#dependencies.store.commit(storedChanges(change))
     } catch (error) {
       if (!(error instanceof StorageFailure)) throw error
       this.#unconfirmed = change
@@ -156,10 +156,10 @@ export class AccessRecords {
     await this.#distribute(change)
   }
 
-  /** An unconfirmed change must be written before later ones. */
+  /** Writes an unconfirmed change again and applies it. */
   async #settle(change: NodeRecordChange): Promise<void> {
-    await this.#world.store.reopen()
-    await this.#world.store.commit(storedChanges(change))
+    await this.#dependencies.store.reopen()
+    await this.#dependencies.store.commit(storedChanges(change))
     this.#unconfirmed = undefined
     await this.#distribute(change)
   }
@@ -167,16 +167,16 @@ export class AccessRecords {
   async #distribute(change: NodeRecordChange): Promise<void> {
     for (const key of change.delete) {
       this.#lists.get(listOf(key))?.delete(nameOf(key))
-      if (key.kind === 'namespace') this.#world.noteNamespace?.(key.name, undefined)
+      if (key.kind === 'namespace') this.#dependencies.noteNamespace?.(key.name, undefined)
     }
     for (const record of change.put) this.#put(record)
     const told = { put: change.put.filter(isForShards), delete: change.delete.filter(isForShards) }
-    if (told.put.length + told.delete.length > 0) await this.#world.tell(told)
+    if (told.put.length + told.delete.length > 0) await this.#dependencies.tell(told)
   }
 
   #put(record: NodeRecord): void {
     this.#listOf(listOf(record)).set(nameOf(record), record)
-    if (record.kind === 'namespace') this.#world.noteNamespace?.(record.name, record)
+    if (record.kind === 'namespace') this.#dependencies.noteNamespace?.(record.name, record)
     if ('createdAtMs' in record) this.#lastMomentMs = Math.max(this.#lastMomentMs, record.createdAtMs)
   }
 

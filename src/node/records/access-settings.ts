@@ -13,11 +13,11 @@ import {
 } from '../../access/index.ts'
 import { configErrorAt, formatConfigError, type AuthConfig, type GodwitConfig } from '../../config/index.ts'
 
-const nowhere = { file: 'configuration', line: 0, column: 0 }
+const noPosition = { file: 'configuration', line: 0, column: 0 }
 
 /**
  * Returns the settings, or an error text with file, line and key if a key is unusable. Running shards then keep their
- * settings. `secret` is the node's own and stays the same (see `settleAccessSecret`).
+ * settings. `secret`: the secret of this node (see `settleAccessSecret`).
  */
 export function accessSettingsOf(
   config: GodwitConfig,
@@ -26,16 +26,16 @@ export function accessSettingsOf(
   const { auth, node } = config
   const problem = problemOfTokenKeys(config)
   if (problem !== undefined) return { problem }
-  const manner = { algorithm: auth.passwordHash, saltPosition: auth.saltPosition }
+  const hashParameters = { algorithm: auth.passwordHash, saltPosition: auth.saltPosition }
   const access: AccessSettings = {
     profile: node.securityProfile,
     allowAnonymous: auth.allowAnonymous,
     chain: chainOf(auth),
     isChainConfigured: auth.chain !== undefined,
     credentials: auth.credentials.map(({ by, id, password, isSuperuser }) => {
-      return { kind: 'credential', by, id, isSuperuser, createdAtMs: 0, ...hashPassword(password, manner) }
+      return { kind: 'credential', by, id, isSuperuser, createdAtMs: 0, ...hashPassword(password, hashParameters) }
     }),
-    hashParameters: manner,
+    hashParameters,
     certificateName: auth.certificate?.username ?? 'common_name',
     scram: scramSettingsOf(auth, secret),
     token: auth.jwt,
@@ -47,13 +47,13 @@ export function accessSettingsOf(
   return { access }
 }
 
-/** A readable file may contain no key. */
+/** Returns why the file with the keys for tokens cannot be used: it may be readable and contain no key. */
 function problemOfTokenKeys({ auth: { jwt }, places }: GodwitConfig): string | undefined {
   const read = jwt === undefined ? undefined : readTokenKeys(jwt.key)
   if (jwt === undefined || read === undefined || !('problem' in read)) return undefined
   const key = jwt.key.kind === 'jwks' ? 'auth.jwt.jwks_file' : 'auth.jwt.public_key_file'
   const fault = configErrorAt(
-    places.get(key) ?? nowhere,
+    places.get(key) ?? noPosition,
     key,
     `tokens can not be checked with the file: ${read.problem}`,
   )
@@ -65,13 +65,13 @@ function ruleSettingsOf({ auth, node, namespaces }: GodwitConfig): RuleSettings 
   const failingDenies = node.securityProfile === 'hardened'
   const hasTokens = auth.jwt !== undefined
   const hasNamespaces = namespaces !== undefined
-  const said = { rules, noMatch, denyAction, asksService, maxDecisions, decisionTtlMs }
-  return { ...said, failingDenies, hasTokens, hasNamespaces }
+  const configured = { rules, noMatch, denyAction, asksService, maxDecisions, decisionTtlMs }
+  return { ...configured, failingDenies, hasTokens, hasNamespaces }
 }
 
 /** The configured chain, or the default; without disabled authenticators. */
 function chainOf(auth: AuthConfig): readonly AuthenticatorName[] {
-  const isThere: Readonly<Record<AuthenticatorName, boolean>> = {
+  const isEnabled: Readonly<Record<AuthenticatorName, boolean>> = {
     certificate: auth.certificate !== undefined,
     psk: auth.isPskEnough,
     password: true,
@@ -79,7 +79,7 @@ function chainOf(auth: AuthConfig): readonly AuthenticatorName[] {
     jwt: auth.jwt !== undefined,
     http: auth.http?.authRequest !== undefined,
   }
-  return (auth.chain ?? authenticatorNames).filter((name) => isThere[name])
+  return (auth.chain ?? authenticatorNames).filter((name) => isEnabled[name])
 }
 
 function scramSettingsOf({ scram }: AuthConfig, secret: Uint8Array): AccessSettings['scram'] {

@@ -1,12 +1,12 @@
-// Limits of namespaces in memory that all shards share: those of the configuration, and those in the record of a
-// namespace.
+// Writes the limits of namespaces to memory that all shards share. The limits are in the configuration and in the records of
+// namespaces.
 
 import type { GodwitConfig } from '../../config/index.ts'
 import type { NamespaceRecord } from '../../records/index.ts'
 import { type NamespaceCounts, NamespaceTable, type OwnNamespaceLimits } from '../../shard/index.ts'
 import type { ConfigConsumer } from '../configuration/config-consumers.ts'
 
-/** Maximum namespaces created through the API, of one node. */
+/** Maximum number of namespaces of a node that are created through the API. */
 export const maxNamespaces = 10_000
 
 const noLimits: OwnNamespaceLimits = { clients: undefined, retainedMessages: undefined, messagesPerSecond: undefined }
@@ -17,13 +17,13 @@ const ownKeys: ReadonlySet<string> = new Set(['max_clients', 'max_retained_messa
 export class NamespaceLimitsInForce {
   readonly #table: NamespaceTable | undefined
 
-  /** `table` undefined: there are no namespaces until the next start. */
+  /** `table` undefined: namespaces are disabled until the next start. */
   constructor(config: GodwitConfig, table: SharedArrayBuffer | undefined, shards: number) {
     this.#table = table && new NamespaceTable(table, { shards })
     this.#take(config)
   }
 
-  readonly owner: ConfigConsumer = {
+  readonly consumer: ConfigConsumer = {
     owns: (key) => key.startsWith('namespaces.') && ownKeys.has(key.slice('namespaces.'.length)),
     apply: async (config) => {
       this.#take(config)

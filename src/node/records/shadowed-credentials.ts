@@ -14,16 +14,16 @@ export class ShadowedCredentials implements ConfigConsumer {
   readonly isAlwaysApplied = true
   readonly #records: AccessRecords
   readonly #log: Log
-  #presets: ReadonlySet<string>
+  #configured: ReadonlySet<string>
   /** Names that were logged; only names of the configuration. */
   readonly #told = new Set<string>()
 
-  /** `presets`: the current credentials of the configuration. */
-  constructor({ records, log, presets }: { records: AccessRecords; log: Log; presets: readonly Named[] }) {
+  /** `configured`: the current credentials of the configuration. */
+  constructor({ records, log, configured }: { records: AccessRecords; log: Log; configured: readonly Named[] }) {
     this.#records = records
     this.#log = log
-    this.#presets = new Set()
-    this.#changePresets(presets)
+    this.#configured = new Set()
+    this.#changeConfigured(configured)
   }
 
   owns(key: string): boolean {
@@ -31,12 +31,12 @@ export class ShadowedCredentials implements ConfigConsumer {
   }
 
   async apply({ auth }: GodwitConfig): Promise<undefined> {
-    this.#changePresets(auth.credentials)
+    this.#changeConfigured(auth.credentials)
   }
 
-  #changePresets(presets: readonly Named[]): void {
-    this.#presets = new Set(presets.map(wordOf))
-    for (const { by, id } of presets) {
+  #changeConfigured(configured: readonly Named[]): void {
+    this.#configured = new Set(configured.map(wordOf))
+    for (const { by, id } of configured) {
       const stored = this.#records.find({ kind: 'credential', by, id })
       if (stored !== undefined) this.noteStored(stored)
     }
@@ -45,7 +45,7 @@ export class ShadowedCredentials implements ConfigConsumer {
   /** A stored credential of this name exists. */
   noteStored(stored: Named): void {
     const word = wordOf(stored)
-    if (!this.#presets.has(word) || this.#told.has(word)) return
+    if (!this.#configured.has(word) || this.#told.has(word)) return
     this.#told.add(word)
     const { by, id } = stored
     this.#log.warn('configured credential shadowed by a stored one', {

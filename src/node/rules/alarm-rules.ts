@@ -1,9 +1,10 @@
-// Triggers rules of `$events/sys/alarm_activated` and `alarm_deactivated`: alarms belong to the node, rules to shards.
+// Triggers rules of `$events/sys/alarm_activated` and `$events/sys/alarm_deactivated`. Alarms are raised on the main thread, and rules run on
+// shards.
 
 import type { Alarm } from '../observe/alarms.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
-/** One shard runs the rules. Raising an active alarm again does not trigger them. */
+/** Runs the rules on one shard. If an active alarm is raised again, no rule runs. */
 export function runRulesForAlarm(
   shards: Pick<ShardSupervisor, 'sendToOne'>,
   what: 'activate' | 'deactivate',

@@ -52,7 +52,7 @@ function placeOf(connector: object): Readonly<Record<string, unknown>> {
   )
 }
 
-/** Headers may have secrets. */
+/** Returns only parameters that are texts: headers may contain secrets. */
 function textsOf(parameters: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(parameters).filter(([, value]) => typeof value === 'string'))
 }

@@ -1,4 +1,4 @@
-// Asks the services of sources whether they are there. Nothing is subscribed to, and no record is read.
+// Checks whether the services of sources can be reached. It subscribes to nothing and reads no record.
 
 import type { GodwitConfig } from '../../config/index.ts'
 import {
@@ -17,21 +17,25 @@ export const sourceTypeNames: readonly SourceType[] = ['mqtt', ...(Object.keys(s
 
 export type SourceType = 'mqtt' | SourceTypeName
 
-interface Asked {
-  /** Of the source that is probed; undefined: its connector alone is asked. */
+interface SourceProbe {
+  /** Name of the source; undefined: only the connector is checked. */
   readonly source: string | undefined
   readonly connector: string
   readonly timeoutMs: number
 }
 
-/** Undefined: success. The source and the connector are in `config`. */
-export async function probeSource(config: GodwitConfig, type: SourceType, asked: Asked): Promise<string | undefined> {
-  return type === 'mqtt' ? await probeMqtt(config, asked) : await probeOther(config, type, asked)
+/** Returns why the service cannot be reached; undefined: it can. The source and the connector are in `config`. */
+export async function probeSource(
+  config: GodwitConfig,
+  type: SourceType,
+  probe: SourceProbe,
+): Promise<string | undefined> {
+  return type === 'mqtt' ? await probeMqtt(config, probe) : await probeOther(config, type, probe)
 }
 
 async function probeMqtt(
   { connectors, sources }: GodwitConfig,
-  { source, connector: name, timeoutMs }: Asked,
+  { source, connector: name, timeoutMs }: SourceProbe,
 ): Promise<string | undefined> {
   const connector = connectors.mqtt.named.get(name)
   if (connector === undefined) return `connector: there is no connector mqtt:${name}`
@@ -43,7 +47,7 @@ async function probeMqtt(
 async function probeOther(
   { connectors, sources }: GodwitConfig,
   type: SourceTypeName,
-  { source: name, connector: connectorName, timeoutMs }: Asked,
+  { source: name, connector: connectorName, timeoutMs }: SourceProbe,
 ): Promise<string | undefined> {
   const knownConnectors: ReadonlyMap<string, SourceConnectorSettings> = connectors[type].named
   const knownSources: ReadonlyMap<string, SourceSettings> = sources[type].named

@@ -30,14 +30,14 @@ import { problemOfNamespaces } from './rule-namespaces.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 import { derivedRulesOf } from './derived-rules.ts'
 
-/** Maximum rules and actions of one node. */
+/** Maximum number of rules and actions of one node. */
 const maxRules = 10_000
 const maxActions = 1_000
 
 export interface RuleConfigOptions {
   readonly plan: RulePlan
   readonly nodeName: string
-  /** Resolves when every shard has applied it. */
+  /** Sends the plan to the shards. Resolves when every shard has applied it. */
   tell(plan: RulePlan): Promise<void>
 }
 
@@ -106,7 +106,7 @@ function problemOfTopics({
   return twice === undefined ? undefined : { problem: `topic_metrics: ${JSON.stringify(twice)} is there twice` }
 }
 
-/** A problem starts with the key of a setting. */
+/** Compiles the rules and reads the settings of actions and sources. A problem starts with the key of a setting. */
 export function planRules(config: GodwitConfig, nodeName: string): { readonly plan: RulePlan } | Problem {
   const rewrites = problemOfTopics(config)
   if (rewrites !== undefined) return rewrites
@@ -140,7 +140,7 @@ export function planRules(config: GodwitConfig, nodeName: string): { readonly pl
   }
 }
 
-/** Rules and actions of sections of other brokers. */
+/** Checks rules and actions that are derived from sections of other brokers. */
 function planDerived(found: DerivedRules | Problem): Pick<RulePlan, 'rules' | 'actions'> | Problem {
   if ('problem' in found) return found
   const { rules, actions } = found
@@ -165,7 +165,7 @@ function planDerived(found: DerivedRules | Problem): Pick<RulePlan, 'rules' | 'a
   }
 }
 
-/** Settings of MQTT sources were read with the bridges. */
+/** Reads the sources. The settings of MQTT sources are read with the bridges. */
 function planSources({
   sources,
   connectors,

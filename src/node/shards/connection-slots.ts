@@ -1,4 +1,4 @@
-// Limits of connections are those of the node: its shards count in shared memory.
+// Limits of connections apply to the whole node: its shards count connections in shared memory.
 
 import { freeAddressTable } from '../../gateways/index.ts'
 import { NamespaceTable, type ShardStart } from '../../shard/index.ts'
@@ -9,7 +9,7 @@ export function createConnectionSlots(shards: number): SharedArrayBuffer | undef
   return shards > 1 ? createSharedSlots(shards) : undefined
 }
 
-/** The thread of the shard has ended, and its connections with it. */
+/** Frees the slots of a shard whose thread has ended, because its connections have ended with it. */
 export function freeConnectionSlots({
   shardNumber,
   shards = 1,

@@ -1,4 +1,4 @@
-// The database of the node: owned by the main thread for all shards, and used by it for the whole node.
+// The database of the node. The main thread is the store owner, and also has a store client for records of the whole node.
 
 import { join } from 'node:path'
 import { openLevelStore, openStoreOwner, type Store, type StoreOwner, StoreClient } from '../../storage/index.ts'
@@ -6,15 +6,15 @@ import type { AlarmName } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
 
 export interface NodeStore {
-  /** Admits shards. */
+  /** Opens, repairs and reopens the database, and lets shards open it. */
   readonly owner: StoreOwner
-  /** Of the main thread. It sees the records of all shards. */
+  /** Store client of the main thread. It reads the records of all shards. */
   readonly client: Store
-  /** After the shards have closed it. */
+  /** Closes the database. Call it after all shards have closed it. */
   close(): Promise<void>
 }
 
-/** Shards are numbered from 0: no shard has this number. */
+/** Number of the main thread in place of a shard number. Shards are numbered from 0, and no shard has this number. */
 export const mainThreadNumber = 255
 
 export interface NodeStoreOptions {
@@ -27,14 +27,14 @@ export interface NodeStoreOptions {
   readonly alarms: Alarms
 }
 
-/** Rejects with StorageFailure. */
+/** Opens the database. Rejects with StorageFailure. */
 export async function openNodeStore(options: NodeStoreOptions): Promise<NodeStore> {
   const { dataDirectory, shards, sync, syncIntervalMs, recoveredExpirySeconds, alarms } = options
   const directory = join(dataDirectory, 'store')
   const onAlarm = ({ alarm, text }: { alarm: AlarmName; text: string }): void => alarms.raise(alarm, text)
   const owner = await openStoreOwner({ directory, shards, recoveredExpirySeconds, onAlarm })
-  const storeClient = new StoreClient((request) => kept.handleRequest(request))
-  const kept = owner.storeClient((notice) => storeClient.handleNotice(notice))
+  const storeClient = new StoreClient((request) => connection.handleRequest(request))
+  const connection = owner.storeClient((notice) => storeClient.handleNotice(notice))
   const client = await openLevelStore({
     directory,
     sync,

@@ -20,10 +20,10 @@ import { memoryLimitOf, maxConnectionsFor } from '../data-dir/machine-limits.ts'
 import { clientEventsTopic } from '../observe/sys-topics.ts'
 import { logLevelOf } from '../observe/log-config.ts'
 
-/** For all listeners of a shard together. */
+/** Limits of all listeners of a shard together. */
 export type ConnectionLimits = Pick<ShardStart, 'maxConnections' | 'maxConnectionRate'>
 
-/** The limits of `limits`; each shard has its part of the connection rate. */
+/** Returns the limits of a shard: each shard may accept its part of the connection rate. */
 export function connectionLimitsOf({ limits }: GodwitConfig, shards: number): ConnectionLimits {
   const { maxConnections = Number.POSITIVE_INFINITY, maxConnectionRate } = limits
   return {
@@ -35,7 +35,7 @@ export function connectionLimitsOf({ limits }: GodwitConfig, shards: number): Co
 export interface MemoryPlan {
   /** node.memory_limit */
   readonly limitBytes: number
-  /** Of each thread's heap, in MiB. */
+  /** Maximum heap of each thread, in MiB. */
   readonly maxHeapMb: number
   /** Memory of shards for clients: see `createMemoryTable`. */
   readonly table: SharedArrayBuffer
@@ -44,15 +44,15 @@ export interface MemoryPlan {
 export interface ShardPlan {
   /** One for each shard, in order. */
   readonly starts: readonly ShardStart[]
-  /** Maximum connections of the machine that take a file each. */
-  readonly room: number
+  /** Maximum number of connections that need a file descriptor, by the limit on open files. */
+  readonly maxFileConnections: number
   readonly memory: MemoryPlan
   /** Shared counters of all shards. */
   readonly counters: SharedArrayBuffer
   /** Shared histograms of all shards. */
-  readonly meters: SharedArrayBuffer
-  /** File descriptors for connections, for `DescriptorMonitor`. */
-  readonly descriptorRoom: SharedArrayBuffer
+  readonly histograms: SharedArrayBuffer
+  /** Number of file descriptors that are free for connections: `DescriptorMonitor` writes it. */
+  readonly freeDescriptors: SharedArrayBuffer
   /** Counters and limits of namespaces; undefined: there are none. */
   readonly namespaceTable: SharedArrayBuffer | undefined
 }
@@ -73,8 +73,8 @@ export interface ShardPlanInput {
 /** A shard number is one byte in keys of the store, including that of the main thread. */
 const maxShards = 250
 /**
- * Part of `node.memory_limit` for the heap of one shard, because one of them may hold most of the memory:
- * `MemoryMonitor` enforces the limit for all together. Each has at least the minimum.
+ * Part of `node.memory_limit` that the heap of one shard may use, because one shard may use most of the memory. `MemoryMonitor` enforces the
+ * limit for all shards together. Each heap may have at least `minHeapMb`.
  */
 const heapShare = 0.75
 const minHeapMb = 256
@@ -85,19 +85,19 @@ export function shardsOf(config: GodwitConfig): number {
   return config.node.shards ?? Math.min(availableParallelism(), maxShards)
 }
 
-export async function planShards(surroundings: ShardPlanInput): Promise<ShardPlan> {
-  const { config, directory, listeners, bridges, brokerName, rules, gateways, access, clockBaseMs } = surroundings
+export async function planShards(input: ShardPlanInput): Promise<ShardPlan> {
+  const { config, directory, listeners, bridges, brokerName, rules, gateways, access, clockBaseMs } = input
   const shards = shardsOf(config)
   const counters = createCounterTable(shards)
-  const meters = createHistogramTable(shards)
-  const room = await maxConnectionsFor()
+  const histograms = createHistogramTable(shards)
+  const maxFileConnections = await maxConnectionsFor()
   const memory = planMemory(config, shards)
   const maxUnsentBytes = config.maxUnsentBytesTotal ?? memory.limitBytes / 8
   const maxUnfinishedBytes = config.maxUnfinishedBytesTotal ?? memory.limitBytes / 8
-  // One of each for all shards: the limits are those of the node.
+  // All shards share these tables, because the limits apply to the node.
   const connectionSlots = createConnectionSlots(shards)
   const fileConnectionSlots = createConnectionSlots(shards)
-  const descriptorRoom = createDescriptorCounter()
+  const freeDescriptors = createDescriptorCounter()
   const namespaceTable = config.namespaces === undefined ? undefined : createNamespaceTable(shards)
   const starts = Array.from({ length: shards }, (_, shardNumber): ShardStart => ({
     shardNumber,
@@ -123,22 +123,22 @@ export async function planShards(surroundings: ShardPlanInput): Promise<ShardPla
     memoryTable: memory.table,
     memoryPartBytes: Math.floor(memory.limitBytes / shards),
     connectionSlots,
-    maxFileConnections: room,
+    maxFileConnections,
     fileConnectionSlots,
-    descriptorRoom,
+    freeDescriptors,
     counters,
-    histograms: meters,
+    histograms,
     crashMarker: createCrashMarker(),
     logLevel: logLevelOf(config.log),
-    clientEventsTopic: config.sysTopics.clientEvents ? clientEventsTopic(surroundings.nodeName) : undefined,
+    clientEventsTopic: config.sysTopics.clientEvents ? clientEventsTopic(input.nodeName) : undefined,
   }))
   return {
     starts,
     counters,
-    meters,
-    descriptorRoom,
+    histograms,
+    freeDescriptors,
     namespaceTable,
-    room,
+    maxFileConnections,
     memory,
   }
 }

@@ -1,4 +1,4 @@
-// A client of a conformance check: what has come is waited for, and what has not come is told.
+// A client of a conformance check. It waits for expected packets, and throws a `Violation` if another or no packet arrives.
 
 import { packetTypes } from '../../protocol/index.ts'
 import { ProbeClient, type ProbeTarget } from '../probe-client.ts'
@@ -14,7 +14,7 @@ import {
   subscribeFrame,
 } from '../wire.ts'
 
-/** The broker did not do what the statement asks; the message says what was seen. */
+/** The broker did not behave as the statement of the standard requires; the message says what was received instead. */
 export class Violation extends Error {}
 
 export interface CheckedOptions {
@@ -30,7 +30,7 @@ const nameOfType = new Map<number, string>(
 
 export class CheckedClient {
   readonly version: ProbeVersion
-  /** In each CONNECT. */
+  /** User name and password of each CONNECT. */
   readonly #login: Pick<ProbeTarget, 'username' | 'password'>
   readonly #client: ProbeClient
   readonly #answerMs: number
@@ -61,7 +61,7 @@ export class CheckedClient {
     this.#client.send(...packets)
   }
 
-  /** Sends CONNECT and gives the body of CONNACK. */
+  /** Sends CONNECT and returns the body of CONNACK. */
   async connect(fields: Omit<ConnectFields, 'version'>): Promise<Buffer> {
     this.send(connectFrame({ version: this.version, ...this.#login, ...fields }))
     return (await this.expect(packetTypes.connack)).body
@@ -72,7 +72,7 @@ export class CheckedClient {
     return (await this.expect(packetTypes.suback)).body
   }
 
-  /** The next packet, which has to be of this type. */
+  /** Returns the next packet, which must have this type. */
   async expect(type: number): Promise<Frame> {
     const frame = await this.next()
     const wanted = nameOfType.get(type) ?? String(type)
@@ -88,7 +88,7 @@ export class CheckedClient {
     return message
   }
 
-  /** The connection ends; a DISCONNECT or a refusing CONNACK may come before. */
+  /** Waits for the end of the connection. A DISCONNECT or a refusing CONNACK may arrive before. */
   async expectClose(): Promise<void> {
     for (;;) {
       const frame = await this.next()
@@ -110,12 +110,12 @@ export class CheckedClient {
     this.#client.end(disconnectFrame())
   }
 
-  /** Without DISCONNECT. */
+  /** Closes the connection without DISCONNECT. */
   destroy(): void {
     this.#client.destroy()
   }
 
-  /** Undefined: nothing came in time, or the connection ended. */
+  /** Returns the next packet; undefined: none arrived in time, or the connection ended. */
   async next(): Promise<Frame | undefined> {
     const deadline = performance.now() + this.#answerMs
     while (this.#frames.length === 0 && !this.#isClosed) {

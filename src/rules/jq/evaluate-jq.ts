@@ -1,8 +1,8 @@
-// Evaluates a jq program. Each filter calls `emit` for each of its outputs; nothing is gathered that is not asked for.
-// The budget of the rule ends a program that works too long, and a limit on the depth one that recurs too deeply.
+// Evaluates a jq program. Each filter calls `emit` for each of its outputs; no list of outputs is built unless the program needs one.
+// The budget of the rule ends a program that runs too long, and a limit on the depth ends one that recurs too deeply.
 //
-// A value that came out of the input by a path has that path, where `path` is not undefined. `path(f)`, assignments and
-// deletions start with an empty path.
+// `path(f)`, assignments and deletions need the path at which a value is in the input. They run their filter with an empty path, and each
+// output then has its path. In other filters `path` is undefined.
 
 import { limitError, RuleError, type Budget } from '../rule-error.ts'
 import { maxJqDepth } from '../limits.ts'
@@ -156,7 +156,7 @@ export class JqEvaluation {
     }
   }
 
-  /** Outputs without their paths. */
+  /** Runs a filter and emits its outputs without paths. */
   values(node: JqNode, input: RuleValue, scope: Scope | undefined, emit: (value: RuleValue) => void): void {
     this.run(node, input, undefined, scope, emit)
   }
@@ -283,7 +283,7 @@ export class JqEvaluation {
     )
   }
 
-  /** Errors of `work` are handled, but for those of what `guarded` runs. Limits are not errors of the program. */
+  /** Runs `work` and passes its errors to `handle`, except errors in functions that `guarded` runs. Exceeded limits are not handled. */
   #catching(work: (guarded: (run: () => void) => void) => void, handle: (error: RuleError) => void): void {
     const depth = this.#depth
     try {
@@ -337,7 +337,7 @@ export class JqEvaluation {
     })
   }
 
-  /** `|=`: the first output takes the place; without one the place goes. */
+  /** Implements `|=`: the first output replaces the value at each path; without an output the value is deleted. */
   #update(filter: JqNode, paths: readonly JqPath[], input: RuleValue, scope: Scope | undefined): RuleValue {
     let result = input
     const gone: JqPath[] = []
@@ -349,7 +349,7 @@ export class JqEvaluation {
     return deletePaths(result, gone, this.budget)
   }
 
-  /** Undefined: there is none. */
+  /** Returns the first output of a filter; undefined: there is none. */
   #first(filter: JqNode, input: RuleValue, scope: Scope | undefined): RuleValue {
     let first: RuleValue
     this.#label({ kind: 'label', name: '', outer: undefined }, (label) =>
@@ -408,7 +408,7 @@ export class JqEvaluation {
       const parameter = closure.parameters[place]
       const arg = args[place]
       if (parameter === undefined || arg === undefined) return this.run(closure.body, input, path, inner, emit)
-      // An argument sees the names of its caller; without any it must not see those of the definition.
+      // An argument uses the names of its caller. If the caller has none, it must not use those of the definition.
       const bound: Closure = { parameters: [], body: arg, scope: scope ?? noNames }
       if (!parameter.startsWith('$'))
         return bindFrom(place + 1, { kind: 'function', name: parameter, closure: bound, outer: inner })
@@ -420,7 +420,7 @@ export class JqEvaluation {
     bindFrom(0, start)
   }
 
-  /** Functions that are more than one value from values. False: it is none of them. */
+  /** Calls a function that is not computed from the values of its arguments alone. Returns false if the name is not such a function. */
   #special(
     { name, args }: Extract<JqNode, { kind: 'call' }>,
     input: RuleValue,
@@ -449,8 +449,8 @@ export class JqEvaluation {
   }
 
   /**
-   * `recurse(f)`, `repeat(f)`, `while(c; f)` and `until(c; f)`: depth first, without a frame for each round. False: it is none
-   * of them.
+   * Calls `recurse(f)`, `repeat(f)`, `while(c; f)` or `until(c; f)`: depth first, without a stack frame for each round. Returns false if the name is
+   * none of these.
    */
   #loop(
     { name, args }: { readonly name: string; readonly args: readonly JqNode[] },

@@ -1,15 +1,15 @@
-// Names that a jq program sees, and what ends its filters.
+// The names that a jq program can use, and the exceptions that end its filters.
 
 import { RuleError, type Budget } from '../rule-error.ts'
 import { encodeJson } from '../values/json-encode.ts'
 import { isText, stringOf, type RuleValue } from '../values/value.ts'
 import type { JqFunction, JqNode } from './jq-syntax.ts'
 
-/** A filter with the names that it sees: an argument, or the body of a definition. */
+/** A filter with the names that it can use: an argument, or the body of a definition. */
 export interface Closure {
   readonly parameters: readonly string[]
   readonly body: JqNode
-  /** Undefined: those where it is defined, and itself. */
+  /** Undefined: the names before the definition, and the function itself. */
   readonly scope: Scope | undefined
 }
 
@@ -18,12 +18,12 @@ export type Scope =
   | { readonly kind: 'function'; readonly name: string; readonly closure: Closure; readonly outer: Scope | undefined }
   | { readonly kind: 'label'; readonly name: string; readonly outer: Scope | undefined }
 
-/** Functions of every program, by name and number of parameters: `map/1`. */
+/** Functions that all programs can use, by name and number of parameters, such as `map/1`. */
 export type JqLibrary = ReadonlyMap<string, FunctionScope>
 
 export type FunctionScope = Extract<Scope, { kind: 'function' }>
 
-/** `error(value)` of jq. */
+/** The error of `error(value)` in a jq program. */
 export class JqError extends RuleError {
   readonly value: RuleValue
 
@@ -35,7 +35,7 @@ export class JqError extends RuleError {
   }
 }
 
-/** Ends the filter of a label. Not an error: `try` lets it pass. */
+/** Ends the filter of a label. It is not an error: `try` does not catch it. */
 export class Break {
   readonly label: Scope
 
@@ -44,7 +44,7 @@ export class Break {
   }
 }
 
-/** An error of what comes behind a `try`, on its way through it. */
+/** Wraps an error of a filter that follows a `try`, so that the `try` does not catch it. */
 export class Passing {
   readonly error: unknown
 
@@ -53,15 +53,15 @@ export class Passing {
   }
 }
 
-/** Of an argument outside of all definitions. */
+/** The scope of an argument outside of all definitions. */
 export const noNames: Scope = { kind: 'label', name: '', outer: undefined }
 
-/** The function sees itself and what was defined before it. */
+/** Returns the scope of a function. The function can use itself and what was defined before it. */
 export function defined({ name, parameters, body }: JqFunction, outer: Scope | undefined): FunctionScope {
   return { kind: 'function', name, closure: { parameters, body, scope: undefined }, outer }
 }
 
-/** Throws RuleError: there is no such label. */
+/** Returns the label with this name. Throws RuleError if there is none. */
 export function labelOf(name: string, scope: Scope | undefined): Scope {
   for (let at = scope; at !== undefined; at = at.outer) if (at.kind === 'label' && at.name === name) return at
   throw new RuleError(`jq: $*label-${name} is not defined`)

@@ -10,7 +10,7 @@ const maxAddedDepth = 256
 const maxWrittenDepth = maxValueDepth + maxAddedDepth
 
 /**
- * Returns JSON. Members with the value undefined are left out; undefined in an array is null. Bytes that are not
+ * Returns a value as JSON. Members with the value undefined are omitted; undefined in an array becomes null. Bytes that are not
  * valid UTF-8 are written as `{"$base64":"…"}`.
  */
 export function encodeJson(value: RuleValue, budget: Budget): string {

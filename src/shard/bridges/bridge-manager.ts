@@ -3,8 +3,8 @@
 //
 //   remote broker <--dialer--> Bridge <--stream pair--> a client of this shard, with an ordinary session
 //
-// All shards get the settings of all bridges, and each runs its own. After a restart a shard continues its bridges with the
-// contents of their sessions.
+// All shards get the settings of all bridges, and each shard runs those whose sessions it owns. After a restart, a shard continues its
+// bridges with the contents of their sessions.
 
 import {
   Bridge,
@@ -36,25 +36,25 @@ import type { BridgeAssignment, BridgeReport } from '../messages/bridge-assignme
 import type { ShardListener } from '../messages/messages.ts'
 import { OldestQueued, type ReadOldest } from './oldest-queued.ts'
 
-/** Parts of the shard that bridges use. */
-interface BridgeHome {
+/** The functions of the shard that bridges use. */
+interface BridgeShard {
   readonly core: Pick<BrokerCore, 'view' | 'clientFilters'>
   input(input: { readonly kind: 'client-filters'; readonly areWanted: boolean }): void
   welcome(stream: ByteStream, listener: ShardListener): unknown
 }
 
 export interface BridgeManagerDependencies {
-  readonly shard: BridgeHome
+  readonly shard: BridgeShard
   readonly own: PeerNumber
   readonly shards: number
   readonly log: Log
   nowMs(): number
-  /** Limits of clients' packets, and the Receive Maximum. */
+  /** Returns the limits of clients' packets, and the Receive Maximum. */
   limits(): Pick<LocalBroker, 'limits' | 'receiveMaximum'>
   alarm(name: AlarmName, message: string): void
   alarmOver(name: AlarmName, message: string): void
   fail(error: unknown): void
-  /** Sends to all other shards. */
+  /** Sends filters of clients to all other shards. */
   tellFilters(notice: FilterNotice): void
   readonly readOldest: ReadOldest
   /** Called once per second while there are bridges. */
@@ -65,15 +65,15 @@ interface RunningBridge {
   readonly bridge: Bridge
   readonly timer: DeadlineTimer
   readonly rates: BridgeRates
-  /** It is not configured any more, and remains until its session has ended. */
+  /** The bridge is not configured any more. It remains until its session has ended. */
   isRetiring: boolean
-  /** It subscribes at the remote broker to what clients subscribe to here. */
+  /** The bridge subscribes at the remote broker to the filters to which clients are subscribed at this broker. */
   isTransparent: boolean
 }
 
 const reportIntervalMs = 1_000
 
-/** Bridges are clients without a listener. */
+/** The listener of bridges, which are clients without a real listener. */
 export const bridgeListener: ShardListener = {
   number: 0,
   kind: 'tcp',
@@ -105,9 +105,9 @@ export class BridgeManager {
       shards,
       count: (areWanted) => shard.input({ kind: 'client-filters', areWanted }),
       sendToPeers: (notice) => dependencies.tellFilters(notice),
-      updateBridges: (wishes) => {
+      updateBridges: (filters) => {
         for (const { bridge, isTransparent } of this.#bridges.values())
-          if (isTransparent) bridge.updateClientFilters(wishes)
+          if (isTransparent) bridge.updateClientFilters(filters)
       },
       guard: (work) => this.#guarded(work),
     })
@@ -142,7 +142,7 @@ export class BridgeManager {
     return [...this.#bridges.values()].filter(({ isRetiring }) => !isRetiring).map(reportOf)
   }
 
-  /** Valid until the next change of the configuration or the next start. */
+  /** Starts, stops or restarts a source. The effect lasts until the next change of the configuration or the next start. */
   controlSource(source: string, what: 'start' | 'stop' | 'restart'): void {
     const name = sourceBridgeName(source)
     const plan = this.#plans.find((each) => each.name === name)
@@ -153,7 +153,7 @@ export class BridgeManager {
     this.#setReporter()
   }
 
-  /** Bridges disconnect on both sides. Their in-flight messages are in their sessions. */
+  /** Disconnects all bridges from both brokers. Their in-flight messages stay in their sessions. */
   stop(): void {
     this.#isStopped = true
     clearInterval(this.#reporter)
@@ -172,11 +172,11 @@ export class BridgeManager {
     const running = this.#bridges.get(plan.name)
     const settings = settingsOf(plan)
     if (running === undefined || running.isRetiring) {
-      // A bridge that is configured again while it is being removed starts empty: queued messages belong to the removed
-      // one.
-      const isAnew = running !== undefined
+      // A bridge that is configured again while it is being removed starts with an empty queue: queued messages belong to the removed
+      // bridge.
+      const startsEmpty = running !== undefined
       if (running !== undefined) this.#remove(plan.name, running)
-      return this.#add(plan.name, settings).bridge.start(isAnew)
+      return this.#add(plan.name, settings).bridge.start(startsEmpty)
     }
     running.isTransparent = settings.isTransparent
     running.bridge.change(settings)
@@ -231,11 +231,11 @@ export class BridgeManager {
     const oldest = new OldestQueued(clientId, dependencies.readOldest, (error) => dependencies.fail(error))
     return {
       open: () => {
-        // Directly after the current callback: an acknowledgement and the next message pass within one round of the
+        // The bytes pass directly after the current callback, so an acknowledgement and the next message pass within one iteration of the
         // event loop.
-        const [ours, theirs] = createStreamPair((work) => process.nextTick(() => this.#guarded(work)))
-        shard.welcome(theirs, bridgeListener)
-        return ours
+        const [bridgeEnd, shardEnd] = createStreamPair((work) => process.nextTick(() => this.#guarded(work)))
+        shard.welcome(shardEnd, bridgeListener)
+        return bridgeEnd
       },
       sessionStatus: () => {
         const session = shard.core.view.bridgeSession(clientId)

@@ -1,5 +1,5 @@
-// Finds sessions of bridges that were removed from the configuration while the broker was stopped. Their queues would
-// never be emptied.
+// Finds sessions of bridges that were removed from the configuration while the broker was stopped. Without a bridge,
+// their queues would never be emptied.
 
 import type { BridgeSettings } from '../../bridges/index.ts'
 import {
@@ -35,7 +35,7 @@ export async function sessionsWithPrefix(view: BrokerView, prefix: string): Prom
   return clientIds
 }
 
-/** Settings of a bridge whose session only has to end. */
+/** Returns settings for a removed bridge: they only end its session. */
 export function removedBridge(name: string): BridgeSettings {
   return {
     name,

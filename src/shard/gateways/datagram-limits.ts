@@ -1,4 +1,4 @@
-// Limits for the clients of a datagram socket: at the same time, counted over all shards, and per second.
+// Limits the clients of a datagram socket: the number at one time, counted over all shards, and the number of new clients per second.
 
 import { ConnectionLimit } from '../../transports/index.ts'
 import type { ShardListener } from '../messages/messages.ts'
@@ -24,12 +24,12 @@ export function datagramLimitsOf(
     parent,
     refusal: 'listener-full',
   })
-  const most = Math.max(1, maxConnectionRate)
-  let tokens = most
+  const maxTokens = Math.max(1, maxConnectionRate)
+  let tokens = maxTokens
   let atMs = nowMs()
   const takeToken = (): boolean => {
     const now = nowMs()
-    tokens = Math.min(most, tokens + ((now - atMs) * maxConnectionRate) / msPerSecond)
+    tokens = Math.min(maxTokens, tokens + ((now - atMs) * maxConnectionRate) / msPerSecond)
     atMs = now
     if (tokens < 1) return false
     tokens--

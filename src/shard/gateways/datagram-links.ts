@@ -1,5 +1,5 @@
-// Passes datagrams to the shard of their client: framed on one stream per socket and shard, which uses the links between shards
-// like the stream of a client.
+// Passes datagrams to the shard of their client: there is one stream for each socket and shard, which uses the links between shards
+// like the stream of a relayed client. A datagram in the stream has this form:
 //
 //   length u32 of all that follows | port u16 | length of the address u8 | address | datagram
 
@@ -9,10 +9,10 @@ import type { ByteStream } from '../../transports/index.ts'
 
 const lengthBytes = 4
 const headBytes = lengthBytes + 3
-/** Maximum bytes that another shard has not read. Further datagrams are dropped. */
+/** Maximum bytes of a stream that the other shard has not read. Further datagrams are dropped. */
 const maxWaitingBytes = 4_194_304
 
-/** Returns false if that shard is not running. */
+/** Opens a stream to another shard. Returns false if that shard is not running. */
 export type OpenRelay = (shard: number, listener: number, stream: ByteStream) => boolean
 
 interface Outgoing {
@@ -28,7 +28,7 @@ export class DatagramLinks {
     this.#openRelay = openRelay
   }
 
-  /** Returns false if the datagram is dropped. */
+  /** Sends a datagram to another shard. Returns false if it is dropped. */
   send(shard: number, listener: number, bytes: Buffer, peer: PeerAddress): boolean {
     const outgoing = this.#outgoingTo(shard, listener)
     if (outgoing === undefined || outgoing.waitingBytes > maxWaitingBytes) return false
@@ -47,11 +47,11 @@ export class DatagramLinks {
     const key = `${listener}/${shard}`
     const known = this.#outgoing.get(key)
     if (known !== undefined) return known
-    const [ours, theirs] = createStreamPair((work) => process.nextTick(work))
-    if (!this.#openRelay(shard, listener, theirs)) return undefined
-    const outgoing = { stream: ours, waitingBytes: 0 }
+    const [ownEnd, relayedEnd] = createStreamPair((work) => process.nextTick(work))
+    if (!this.#openRelay(shard, listener, relayedEnd)) return undefined
+    const outgoing = { stream: ownEnd, waitingBytes: 0 }
     this.#outgoing.set(key, outgoing)
-    ours.onClose = () => void this.#outgoing.delete(key)
+    ownEnd.onClose = () => void this.#outgoing.delete(key)
     return outgoing
   }
 }
@@ -81,7 +81,7 @@ export function receiveDatagrams(stream: ByteStream, take: (bytes: Buffer, peer:
         address: left.toString('latin1', at + headBytes, addressEnd),
         port: left.readUInt16BE(at + lengthBytes),
       }
-      // A copy, so that a stored datagram does not refer to the chunk.
+      // The datagram is copied, so that a stored datagram does not keep the chunk in memory.
       take(Buffer.from(left.subarray(addressEnd, end)), peer)
       at = end
     }

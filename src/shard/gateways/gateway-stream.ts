@@ -3,7 +3,7 @@
 import type { GatewayStream, GatewayStreamCallbacks } from '../../gateways/index.ts'
 import type { ByteStream } from '../../transports/index.ts'
 
-/** `guarded` handles internal errors of the callbacks. */
+/** Connects a gateway client to its stream. `guarded` handles internal errors of the callbacks. */
 export function connectGatewayStream(
   stream: ByteStream,
   accept: (stream: GatewayStream) => GatewayStreamCallbacks,

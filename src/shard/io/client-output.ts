@@ -19,18 +19,18 @@ const copyAheadBytes = 1_024
 
 export interface ClientOutputDependencies {
   readonly buffers: WriteBuffers
-  /** Changes with each list of sends that is encoded. */
+  /** Number of the list of sends that is being encoded. */
   readonly draining: number
-  /** The buffer must be flushed at the end of the turn. */
+  /** Called when the buffer must be flushed at the end of the turn. */
   noteDirty(output: ClientOutput): void
-  /** This number of bytes is passed to the stream. */
+  /** Called when a number of bytes was passed to the stream. */
   noteWritten(bytes: number): void
-  /** A write is done; bytes appended meanwhile were passed to the stream. */
+  /** Called when a write is complete; bytes that were appended meanwhile were passed to the stream. */
   noteSent(output: ClientOutput): void
-  /** The stream has ended. */
+  /** Called when the stream has ended. */
   noteClosed(output: ClientOutput, error: Error | undefined): void
   noteChunk(output: ClientOutput, chunk: Buffer): void
-  /** The buffered bytes of the stream have changed, see `ByteStream`. */
+  /** Called when the number of bytes in the buffer of the stream has changed, see `ByteStream`. */
   noteGathered(output: ClientOutput): void
 }
 
@@ -40,7 +40,7 @@ export class ClientOutput implements StreamReceiver {
   connection: Connection | undefined
   /** The stream has ended: nothing is appended any more. */
   isClosed: boolean
-  /** It is in the shard's list of connections with more input than one turn handles. */
+  /** The connection is in the shard's list of connections with more input than one turn handles. */
   isBacklogged: boolean
   isReadingPaused: boolean
   /** The stream ends after all appended bytes were passed to it. */
@@ -82,13 +82,13 @@ export class ClientOutput implements StreamReceiver {
     this.#aheadAt = 0
     this.#aheadEnd = 0
     this.#aheadDraining = 0
-    // Without the context of a closure.
+    // A bound function needs less memory than a closure.
     this.#done = this.#handleWritten.bind(this)
     receiveFrom(stream, this)
     if (stream.onBuffered !== undefined) stream.onBuffered = () => dependencies.noteGathered(this)
   }
 
-  /** Bytes that the stream has not confirmed, not the capacity of their buffers. */
+  /** Number of appended bytes that the stream has not confirmed. The capacity of the buffers does not count. */
   get unsentBytes(): number {
     return this.#used + (this.#writing === undefined ? 0 : this.#writing.length)
   }
@@ -104,7 +104,7 @@ export class ClientOutput implements StreamReceiver {
     return this.decoder.partialBytes + (this.stream.bufferedBytes ?? 0)
   }
 
-  /** Their memory. */
+  /** Memory of incomplete packets, in bytes. */
   get partialMemoryBytes(): number {
     return this.decoder.partialMemoryBytes + (this.stream.bufferedBytes ?? 0)
   }
@@ -116,7 +116,7 @@ export class ClientOutput implements StreamReceiver {
   /** Reserves bytes at `at` of the returned buffer. Fill it, then call `advance`. */
   reserve(bytes: number): Buffer {
     this.#aheadChunk = undefined
-    return this.#room(bytes)
+    return this.#bufferWithSpace(bytes)
   }
 
   get at(): number {
@@ -128,9 +128,9 @@ export class ClientOutput implements StreamReceiver {
   }
 
   /**
-   * Appends `chunk[start, end)` and returns its offset in `buffer`. A copy costs about 40 ns whatever its size, so a
-   * kilobyte is copied at once: the frames of one publisher are adjacent in its chunk and usually go to the same
-   * connections, so the next ones are in place already. This is valid within one encoding only: a pooled buffer gets
+   * Appends `chunk[start, end)` and returns its offset in `buffer`. A copy costs about 40 ns whatever its size, so up to
+   * a kilobyte of the chunk is copied at once: the frames of one publisher are adjacent in its chunk and usually go to the same
+   * connections, so the next frames are in `buffer` already. This is valid within one encoding only: a pooled buffer gets
    * further messages later.
    */
   appendRange(chunk: Buffer, start: number, end: number): number {
@@ -148,7 +148,7 @@ export class ClientOutput implements StreamReceiver {
 
   /** The buffer being filled; valid until the next `reserve` or `appendRange`. */
   get buffer(): Buffer {
-    return this.#buffer ?? this.#room(0)
+    return this.#buffer ?? this.#bufferWithSpace(0)
   }
 
   /** Passes the appended bytes to the stream, unless a write is in progress: then `done` does it. */
@@ -187,7 +187,7 @@ export class ClientOutput implements StreamReceiver {
   }
 
   #copyAhead(chunk: Buffer, start: number, bytes: number): void {
-    const buffer = this.#room(bytes)
+    const buffer = this.#bufferWithSpace(bytes)
     const ahead = Math.max(bytes, Math.min(copyAheadBytes, chunk.length - start, buffer.length - this.#used))
     chunk.copy(buffer, this.#used, start, start + ahead)
     this.#aheadChunk = chunk
@@ -195,7 +195,7 @@ export class ClientOutput implements StreamReceiver {
     this.#aheadDraining = this.#dependencies.draining
   }
 
-  #room(bytes: number): Buffer {
+  #bufferWithSpace(bytes: number): Buffer {
     if (!this.#isDirty) {
       this.#isDirty = true
       this.#dependencies.noteDirty(this)
@@ -206,7 +206,7 @@ export class ClientOutput implements StreamReceiver {
     return this.#writing === undefined ? this.#startNext(bytes) : this.#grow(buffer, bytes)
   }
 
-  /** The buffer is full and the stream is free: it is written, and the turn continues in another buffer. */
+  /** Writes the full buffer, because no write is in progress, and continues with another buffer. */
   #startNext(bytes: number): Buffer {
     this.flush()
     this.#isDirty = true
@@ -239,17 +239,17 @@ export class ClientOutput implements StreamReceiver {
     this.#dependencies.noteSent(this)
   }
 
-  /** Of its stream. */
+  /** Called by the stream for received bytes. */
   handleChunk(chunk: Buffer): void {
     this.#dependencies.noteChunk(this, chunk)
   }
 
-  /** Of its stream. */
+  /** Called by the stream when it has ended. */
   handleEnd(error: Error | undefined): void {
     const { buffers } = this.#dependencies
     if (this.#buffer !== undefined) buffers.giveBack(this.#buffer)
     this.#forgetBuffer()
-    // First, so that nothing is appended by the calls below.
+    // This is set first, so that the call below appends nothing.
     this.isClosed = true
     this.#dependencies.noteClosed(this, error)
   }

@@ -12,8 +12,8 @@ export function decoderOptions(
 }
 
 /**
- * Accepted CONNECT packets while memory is short, in bytes: enough for a client ID and a token. A longer one is refused as soon as its fixed
- * header is read: its texts and its session would take up to 180 KB, also if the session is refused.
+ * Maximum bytes of a CONNECT packet while memory is short: enough for a client ID and a token. A longer CONNECT is refused as soon as its fixed
+ * header is read. Otherwise its fields and its session would use up to 180 KB, also if the session is refused.
  */
 const shortConnectBytes = 8_192
 
@@ -21,8 +21,9 @@ const shortConnectBytes = 8_192
 const largestPacketBytes = 268_435_460
 
 /**
- * For a connection that is accepted at this memory level. Messages of a bridge were limited where the bridge received them. A prefix and
- * marks may have made them longer: a message refused for that would be sent again and again.
+ * Returns the decoder of a connection that is accepted at this memory level. Messages of a bridge have no limit here, because the bridge checked
+ * them when it received them. A prefix and loop markers may have made a message longer. If it were refused for that, it would be sent again without
+ * end.
  */
 export function decoderFor(
   options: PacketDecoderOptions,

@@ -1,53 +1,53 @@
-// Limits the memory of incomplete packets of all connections of a shard together. Each may be as large as
-// `mqtt.max_packet_size`, so a thousand clients that complete none could use gigabytes.
+// Limits the memory of incomplete packets of all connections of a shard together. A packet may be as large as
+// `mqtt.max_packet_size`, so a thousand clients that complete no packet could use gigabytes.
 //
 //   | least recent progress | ... | most recent progress |     sum of their bytes <= limit
 //     '-- disconnected if the sum is larger
 //
 // A client that makes progress moves to the end of the list. So clients without progress are disconnected first, then the slowest;
-// a regular client is only affected by clients that send faster. Pausing them instead would not help: a client that is not read from
+// a regular client is only affected by clients that send faster. Pausing them instead would not help: a client that is paused
 // never completes its packet, so no memory is freed.
 
 import { ProtocolError } from '../../protocol/index.ts'
 import type { ClientOutput } from './client-output.ts'
 
 /**
- * Smaller ones are not counted, because a connection itself costs as much. They include the small packets of one chunk.
+ * Incomplete packets below this size are not counted, because a connection itself costs as much. They include small packets within one chunk.
  */
 const countedFromBytes = 1_024
-/** Minimum progress in bytes; single bytes are none. */
+/** Number of bytes that count as progress. Single bytes do not count. */
 const stepBytes = 4_096
 
 interface PartialPacket {
   heldBytes: number
-  /** Bytes received at its last progress. */
+  /** Number of bytes received at the last progress. */
   markBytes: number
 }
 
 export class PartialPackets {
   readonly #limitBytes: number
   readonly #reportFault: (output: ClientOutput, fault: ProtocolError) => void
-  /** In the order of their last progress. */
+  /** Incomplete packets in the order of their last progress. */
   readonly #byProgress = new Map<ClientOutput, PartialPacket>()
   #heldBytes = 0
 
-  /** `reportFault`: nothing more of it will be read, and its client must be told. */
+  /** `reportFault`: disconnects the client with the reason. Nothing more is read from its connection. */
   constructor(limitBytes: number, reportFault: (output: ClientOutput, fault: ProtocolError) => void) {
     this.#limitBytes = limitBytes
     this.#reportFault = reportFault
   }
 
-  /** Bytes of all of them. */
+  /** Memory of all counted incomplete packets, in bytes. */
   get heldBytes(): number {
     return this.#heldBytes
   }
 
-  /** The decoder has read the available bytes. Costs nothing if these end with a complete packet. */
+  /** Called when the decoder has read the available bytes. Costs nothing if they end with a complete packet. */
   noteRead(output: ClientOutput): void {
     if (output.decoder.partialBytes >= countedFromBytes || this.#byProgress.size > 0) this.note(output)
   }
 
-  /** More bytes of a packet have arrived, or its end. */
+  /** Called when more bytes of an incomplete packet have arrived, or its end. */
   note(output: ClientOutput): void {
     const begunBytes = output.partialBytes
     const begun = this.#byProgress.get(output)
@@ -60,7 +60,7 @@ export class PartialPackets {
     this.#rejectSlowest()
   }
 
-  /** The connection is closed, or another shard has it. */
+  /** Called when the connection was closed, or was relayed to another shard. */
   forget(output: ClientOutput): void {
     this.#remove(output, this.#byProgress.get(output))
   }
@@ -71,7 +71,7 @@ export class PartialPackets {
     this.#byProgress.set(output, begun)
   }
 
-  /** A single one is never disconnected, because its packet is within the maximum packet size. */
+  /** Disconnects the slowest clients. A single incomplete packet is never rejected, because it is within the maximum packet size. */
   #rejectSlowest(): void {
     while (this.#heldBytes > this.#limitBytes && this.#byProgress.size > 1) {
       const [[output, begun]] = this.#byProgress
@@ -81,12 +81,12 @@ export class PartialPackets {
   }
 
   #reject(output: ClientOutput): void {
-    const text = `${this.#limitBytes} bytes of unfinished packets are here, and others get on faster with theirs`
+    const text = `incomplete packets of all clients use their limit of ${this.#limitBytes} bytes, and this client makes least progress`
     const fault = new ProtocolError('quotaExceeded', text)
     const { connection, decoder, stream } = output
     decoder.stop(fault)
-    // If another shard has the connection, its client only sees the end of the stream. A client that was told and
-    // continues to send is disconnected.
+    // If another shard has the connection, the client only sees the end of the stream. A client that got the reason and
+    // continues to send is closed.
     if (connection === undefined || connection.now.state === 'closing') stream.destroy()
     else this.#reportFault(output, fault)
   }
@@ -98,7 +98,7 @@ export class PartialPackets {
   }
 }
 
-/** A further packet is progress as well, because the one before it is complete. */
+/** Returns whether a client made progress. The start of a further packet is progress as well, because the packet before it is complete. */
 function isProgress({ markBytes }: PartialPacket, begunBytes: number): boolean {
   return begunBytes >= markBytes + stepBytes || begunBytes < markBytes
 }

@@ -1,5 +1,5 @@
-// Routes new connections if a node has several shards. The kernel gives the socket to any of them. CONNECT determines
-// the shard that owns the session, and the connection is relayed to it.
+// Routes new connections if a node has several shards. The kernel gives a socket to any shard. CONNECT determines
+// the shard that owns the session, and the connection is relayed to that shard.
 
 import { type Connection, namespacedName, resolveNamespace } from '../../core/index.ts'
 import { counterCells, type Counters, type Log } from '../../telemetry/index.ts'
@@ -11,13 +11,13 @@ import type { ClientOutput } from '../io/client-output.ts'
 import type { PeerLinks } from '../peers/peer-links.ts'
 
 export interface ConnectRoutingCallbacks {
-  /** `first` is its first packet; undefined: the decoder rejected the bytes. More may be in the decoder. */
+  /** Opens the connection on this shard. `first`: its first packet; undefined: the decoder rejected the bytes. The decoder may have further bytes. */
   openHere(output: ClientOutput, first: Packet | undefined): void
   /** Removes the connection from this shard. */
   forget(output: ClientOutput): void
-  /** More bytes of its first packet have arrived. */
+  /** Called when more bytes of the first packet have arrived. */
   noteRead(output: ClientOutput): void
-  /** The stream of a removed connection is closed after the appended bytes are sent. */
+  /** Closes the stream of a removed connection after the appended bytes were sent. */
   closeAfterFlush(output: ClientOutput): void
 }
 
@@ -30,36 +30,36 @@ export interface ConnectRoutingDependencies {
 export class ConnectRouting {
   readonly #dependencies: ConnectRoutingDependencies
   readonly #peers: PeerLinks
-  readonly #owner: ConnectRoutingCallbacks
+  readonly #callbacks: ConnectRoutingCallbacks
 
-  constructor(dependencies: ConnectRoutingDependencies, peers: PeerLinks, owner: ConnectRoutingCallbacks) {
+  constructor(dependencies: ConnectRoutingDependencies, peers: PeerLinks, callbacks: ConnectRoutingCallbacks) {
     this.#dependencies = dependencies
     this.#peers = peers
-    this.#owner = owner
+    this.#callbacks = callbacks
   }
 
-  /** Adds a new connection of a listener of this shard. */
+  /** Reads the first packet of a new connection, and routes the connection by it. */
   watch(output: ClientOutput, listener: ShardListener): void {
     const { stream, connection } = output
     const { shardNumber: own, shards = 1 } = this.#dependencies.start
     const sessionOf = (connect: ConnectPacket): string | undefined => this.#sessionOf(connection, listener, connect)
     const place = { own, shards, sessionOf }
-    const passOn = stream.onData
-    const beginning = new FirstPacket(output.decoder, place, {
+    const passToDecoder = stream.onData
+    const firstPacket = new FirstPacket(output.decoder, place, {
       openHere: (first, bytes) => {
-        stream.onData = passOn
+        stream.onData = passToDecoder
         this.#dependencies.counters.add(counterCells.bytesReceived, bytes)
         if (connection !== undefined) connection.receivedBytes += bytes
-        this.#owner.openHere(output, first)
+        this.#callbacks.openHere(output, first)
       },
       openAt: (peer, connect, begun) => {
-        this.#owner.forget(output)
+        this.#callbacks.forget(output)
         this.#relay(output, listener, { peer, connect, begun })
       },
     })
     stream.onData = (chunk) => {
-      beginning.noteChunk(chunk)
-      if (stream.onData !== passOn) this.#owner.noteRead(output)
+      firstPacket.noteChunk(chunk)
+      if (stream.onData !== passToDecoder) this.#callbacks.noteRead(output)
     }
   }
 
@@ -81,17 +81,17 @@ export class ConnectRouting {
     listener: ShardListener,
     { peer, connect, begun }: { peer: number; connect: ConnectPacket; begun: Buffer },
   ): void {
-    const isCarried = this.#peers.relay(peer, output.stream, listener.number, begun)
-    if (!isCarried) this.#refuseUnavailable(output, listener, connect)
+    const isRelayed = this.#peers.relay(peer, output.stream, listener.number, begun)
+    if (!isRelayed) this.#refuseUnavailable(output, listener, connect)
   }
 
-  /** The owner shard is restarting: the client may retry soon. */
+  /** Refuses a client whose owner shard is restarting. The client may retry soon. */
   #refuseUnavailable(output: ClientOutput, { kind, name }: ShardListener, connect: ConnectPacket): void {
     const { version, clientId, username } = connect
     const reason = reasonCodes.serverUnavailable
     const reasonCode = version === 5 ? reason : returnCodeFor(reason)
     encodePacket(output, { version }, { type: 'connack', sessionPresent: false, reasonCode, properties: undefined })
-    this.#owner.closeAfterFlush(output)
+    this.#callbacks.closeAfterFlush(output)
     const why = 'the shard of its session is restarting; the client may try again'
     const listenerName = `${kind}:${name}`
     const address = output.stream.remoteAddress

@@ -1,4 +1,4 @@
-// Properties of a client that its stream has shown, in the form that the core uses.
+// Creates connections of the core, with the properties of the client that are known from its stream: address, certificate, pre-shared key.
 
 import { createHash } from 'node:crypto'
 import { type ConnectionOrigin, Connection } from '../../core/index.ts'
@@ -14,7 +14,7 @@ export function connectionOver(output: ClientOutput, listener: ShardListener): C
   return connection
 }
 
-/** Undefined if there are none, as for most clients. */
+/** Returns what TLS proved about the client; undefined: nothing, as for most clients. */
 export function originOf(stream: ByteStream, listener: ShardListener): ConnectionOrigin | undefined {
   const { credentials, remotePort } = stream
   if (credentials === undefined) return undefined

@@ -1,4 +1,4 @@
-// Opens the listeners of a shard, each with the function of its kind, and collects what they report.
+// Opens the listeners of a shard, each with the function for its kind, and reports their events to log, counters and alarms.
 
 import assert from 'node:assert/strict'
 import type { WebSocketConfig } from '../../config/index.ts'
@@ -27,7 +27,7 @@ import { RefusalLog } from '../observe/refusal-log.ts'
 export interface ListenerDependencies {
   /** The number of the shard. */
   readonly own: number
-  /** Shared by all listeners of the shard. */
+  /** Limit of open connections of all listeners of the shard together. */
   readonly budget: ConnectionLimit
   /** Limit of new connections of all listeners of the shard together. */
   readonly rate: ConnectionRate
@@ -45,23 +45,23 @@ export interface ListenerDependencies {
 export interface OpenListener {
   readonly host: string
   readonly port: number
-  /** Accepts no more connections and closes those that are being accepted; open ones remain. */
+  /** Accepts no more connections, and closes connections that are still in a handshake. Open connections remain. */
   close(): Promise<void>
-  /** Resolves when its address can be used again; for QUIC this depends on its last client. */
+  /** Resolves when the address can be used again. For QUIC this is after the last client has disconnected. */
   released(): Promise<void>
-  /** Reads its files again, if it has any. */
+  /** Reads the certificate files again, if there are any. */
   reload(): Promise<void>
   /** Prepares the settings of `listener`. Throws an error text if they are invalid. Not for QUIC. */
   prepare(listener: ShardListener): PreparedChange
 }
 
-/** One of the two functions must be called. */
+/** A prepared change of a listener. One of the two functions must be called. */
 export interface PreparedChange {
   apply(): void
   discard(): void
 }
 
-/** Opens listeners, one at a time, with what all of them share. */
+/** Opens listeners. All of them share the limits, the log of refusals and the alarms of the shard. */
 export class ListenerFactory {
   readonly #dependencies: ListenerDependencies
   readonly #refusals: RefusalLog
@@ -80,32 +80,36 @@ export class ListenerFactory {
 
   /** Rejects with an error text for administrators, or with the system's error. */
   async open(listener: ShardListener): Promise<OpenListener> {
-    const opened = await this.#openAsItsKind(listener)
+    const opened = await this.#openByKind(listener)
     return listener.tls === undefined ? opened : this.#clearingAlarm(listener, opened)
   }
 
-  #openAsItsKind(listener: ShardListener): Promise<OpenListener> {
+  #openByKind(listener: ShardListener): Promise<OpenListener> {
     const { kind } = listener
     switch (kind) {
       case 'tcp':
-        return openChanging(listener, { open: listenTcp, optionsOf: (now) => this.#optionsOf(now), gateIn: noGate })
+        return openChanging(listener, {
+          open: listenTcp,
+          optionsOf: (now) => this.#optionsOf(now),
+          upgradeIn: noUpgrade,
+        })
       case 'ssl':
         return openChanging(listener, {
           open: listenTls,
-          optionsOf: (now) => ({ ...this.#optionsOf(now), upgrade: this.#gateOf(now) }),
-          gateIn: ({ upgrade }) => upgrade,
+          optionsOf: (now) => ({ ...this.#optionsOf(now), upgrade: this.#upgradeFor(now) }),
+          upgradeIn: ({ upgrade }) => upgrade,
         })
       case 'ws':
         return openChanging(listener, {
           open: listenWebSocket,
           optionsOf: (now) => ({ ...this.#optionsOf(now), ...webSocketOf(now) }),
-          gateIn: noGate,
+          upgradeIn: noUpgrade,
         })
       case 'wss':
         return openChanging(listener, {
           open: listenWebSocket,
-          optionsOf: (now) => ({ ...this.#optionsOf(now), ...webSocketOf(now), tls: this.#gateOf(now) }),
-          gateIn: ({ tls }) => tls,
+          optionsOf: (now) => ({ ...this.#optionsOf(now), ...webSocketOf(now), tls: this.#upgradeFor(now) }),
+          upgradeIn: ({ tls }) => tls,
         })
       case 'quic':
         return this.#openOverQuic(listener)
@@ -129,7 +133,7 @@ export class ListenerFactory {
       host,
       port,
       reusePort: listener.sharesPort,
-      limits: placesOf(listener, dependencies),
+      limits: connectionLimitOf(listener, dependencies),
       rates,
       accessRules,
       proxyProtocol,
@@ -159,7 +163,7 @@ export class ListenerFactory {
     return `all ${effectiveLimit} connections are in use and new ones are refused; raise limits.max_connections or the open-file limit`
   }
 
-  #gateOf(listener: ShardListener): TlsUpgrade {
+  #upgradeFor(listener: ShardListener): TlsUpgrade {
     const { tls, ticketSecret, name } = listener
     if (tls === undefined || ticketSecret === undefined)
       throw new Error(`${listenerLabel(listener)}: it has no TLS settings`)
@@ -174,7 +178,7 @@ export class ListenerFactory {
       findStoredKey: (identity) => this.#dependencies.storedKey(identity, listener),
       onRefused: ({ address }, why) => this.#noteRefused(listener, 'bad-beginning', `${address}: ${why}`),
     })
-    // The main thread has just checked the same files, and reported them by the name of the setting.
+    // The main thread has just checked the same files, and would have reported the name of the setting.
     if ('problem' in opening) throw new Error(`${listenerLabel(listener)}: ${opening.problem.message}`)
     return opening.upgrade
   }
@@ -196,10 +200,10 @@ export class ListenerFactory {
   }
 
   #noteFiles(listener: ShardListener, problem: TlsProblem | undefined): void {
-    const files = `${listenerLabel(listener)}: what stands in the files`
+    const files = `${listenerLabel(listener)}: the certificate files`
     const alarm = alarmOfFiles(listener)
-    if (problem === undefined) this.#dependencies.alarmOver(alarm, `${files} is in order again and in force`)
-    else this.#dependencies.alarm(alarm, `${files} is not taken: ${problem.message}; those from before stay in force`)
+    if (problem === undefined) this.#dependencies.alarmOver(alarm, `${files} are valid again and in use`)
+    else this.#dependencies.alarm(alarm, `${files} are invalid: ${problem.message}; the previous files stay in use`)
   }
 
   /**
@@ -218,7 +222,7 @@ export class ListenerFactory {
         const prepared = opened.prepare(changed)
         const apply = (): void => {
           prepared.apply()
-          over('has new settings, and its files are in force')
+          over('has new settings, and its files are in use')
         }
         return { apply, discard: () => prepared.discard() }
       },
@@ -237,21 +241,21 @@ type Receiving = Pick<TcpListenOptions, 'onStream'>
 interface Kind<Options> {
   open(options: Options): Promise<ReconfigurableListener<Options>>
   optionsOf(listener: ShardListener): Options
-  /** Returns what must be closed if the options are not used. */
-  gateIn(options: Options): TlsUpgrade | undefined
+  /** Returns the TLS upgrade of the options, which must be closed if they are not used. */
+  upgradeIn(options: Options): TlsUpgrade | undefined
 }
 
-const noGate = (): undefined => undefined
+const noUpgrade = (): undefined => undefined
 
-/** A closed listener accepts nothing, but some of its connections may still be in a handshake. */
+/** State of a listener. When it is closed, some of its connections may still be in a handshake. */
 interface ListenerState {
   isClosed: boolean
 }
 
-/** A connection that is in a PROXY header, handshake or upgrade when the listener closes is refused. */
-function untilClosed<Options extends Receiving>(options: Options, threshold: ListenerState): Options {
+/** Returns options with which a connection is refused if the listener closes during its PROXY header, handshake or upgrade. */
+function untilClosed<Options extends Receiving>(options: Options, state: ListenerState): Options {
   const onStream = (stream: ByteStream): void => {
-    if (threshold.isClosed) stream.destroy()
+    if (state.isClosed) stream.destroy()
     else options.onStream(stream)
   }
   return { ...options, onStream }
@@ -261,38 +265,38 @@ async function openChanging<Options extends Receiving>(
   listener: ShardListener,
   kind: Kind<Options>,
 ): Promise<OpenListener> {
-  const threshold: ListenerState = { isClosed: false }
-  const options = untilClosed(kind.optionsOf(listener), threshold)
+  const state: ListenerState = { isClosed: false }
+  const options = untilClosed(kind.optionsOf(listener), state)
   try {
     const opened = await kind.open(options)
     return {
       host: opened.host,
       port: opened.port,
       close(): Promise<void> {
-        threshold.isClosed = true
+        state.isClosed = true
         return opened.close()
       },
       released: async () => {},
       reload: async () => opened.reload?.(),
       prepare: (changed) => {
-        const next = untilClosed(kind.optionsOf(changed), threshold)
-        return { apply: () => opened.change(next), discard: () => kind.gateIn(next)?.close() }
+        const next = untilClosed(kind.optionsOf(changed), state)
+        return { apply: () => opened.change(next), discard: () => kind.upgradeIn(next)?.close() }
       },
     }
   } catch (error) {
-    kind.gateIn(options)?.close()
+    kind.upgradeIn(options)?.close()
     throw error
   }
 }
 
 async function openOverQuic(options: QuicListenOptions, files: QuicFiles): Promise<OpenListener> {
-  const threshold: ListenerState = { isClosed: false }
-  const opened = await listenQuic(untilClosed(options, threshold))
+  const state: ListenerState = { isClosed: false }
+  const opened = await listenQuic(untilClosed(options, state))
   return {
     host: opened.host,
     port: opened.port,
     close(): Promise<void> {
-      threshold.isClosed = true
+      state.isClosed = true
       files.close()
       return opened.close()
     },
@@ -312,8 +316,8 @@ function webSocketOf(listener: ShardListener): WebSocketConfig & { readonly isLo
   return { ...listener.webSocket, isLoopback: listener.isLoopback }
 }
 
-/** All shards count the connections of the listener together, with or without a limit. */
-function placesOf(
+/** Returns the connection limit of a listener. All shards count its connections together, also if there is no limit. */
+function connectionLimitOf(
   { maxConnections, connectionSlots }: ShardListener,
   { budget, own }: ListenerDependencies,
 ): ConnectionLimit {

@@ -13,7 +13,7 @@ export interface GatewayAssignment {
   /** The listener of its clients. */
   readonly listener: ShardListener
   readonly maxClients: number
-  /** Number of the stream with which shards pass its datagrams to each other. */
+  /** Number of the stream with which shards pass the datagrams of this socket to each other. */
   readonly datagramNumber: number
   readonly receiveBufferBytes?: number | undefined
   readonly sendBufferBytes?: number | undefined
@@ -35,7 +35,7 @@ export type GatewayPlan = readonly GatewayAssignment[]
 export interface GatewayReport {
   readonly type: GatewayType
   readonly kind: ShardListener['kind']
-  /** As in the configuration: `default`. */
+  /** Name in the configuration, such as `default`. */
   readonly name: string
   readonly isOpen: boolean
   readonly clients: number

@@ -133,7 +133,7 @@ export interface ShardStart extends ShardSettings {
   /** As `connectionSlots`, for `maxFileConnections`. */
   readonly fileConnectionSlots?: SharedArrayBuffer | undefined
   /** File descriptors that connections of all shards may still use: see `ConnectionLimit`. */
-  readonly descriptorRoom?: SharedArrayBuffer | undefined
+  readonly freeDescriptors?: SharedArrayBuffer | undefined
   /** From `createCounterTable`; the shard writes its own row. */
   readonly counters: SharedArrayBuffer
   /** From `createHistogramTable`; the shard writes its own row. Undefined: not collected. */

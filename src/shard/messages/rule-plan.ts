@@ -48,20 +48,20 @@ export const eventMessageNames = [
 
 export type EventMessageName = (typeof eventMessageNames)[number]
 
-/** What a source receives from. */
+/** The service from which a source receives. */
 export interface SourceService {
   readonly type: SourceTypeName
   readonly source: SourceSettings
   readonly connector: SourceConnectorSettings
 }
 
-/** A configured source. One shard receives for all. */
+/** A configured source. One shard receives its messages for all shards. */
 export interface SourceAssignment {
   /** `type:name` */
   readonly id: string
   /** Address of the service, for rules. */
   readonly server: string
-  /** Undefined: it is a bridge. */
+  /** Undefined: the source is a bridge. */
   readonly service: SourceService | undefined
 }
 
@@ -76,20 +76,20 @@ export interface SourceReport {
   readonly lastError: string
 }
 
-/** What is counted of a topic, in the order of counts and rates. */
+/** Names of the counters of a topic, in the order of `TopicCounts`. */
 export const topicCountNames = ['qos0.in', 'qos1.in', 'qos2.in', 'qos0.out', 'qos1.out', 'qos2.out', 'dropped'] as const
 
-/** In the order of `topicCountNames`. */
+/** Counters or rates of a topic, in the order of `topicCountNames`. */
 export type TopicCounts = readonly number[]
 
 /** Metrics of one topic in one shard. */
 export interface TopicMetricsReport {
   readonly topic: string
   readonly createdAtMs: number
-  /** Undefined: never. */
+  /** Undefined: the counters were never reset. */
   readonly resetAtMs: number | undefined
   readonly counts: TopicCounts
-  /** For each second. */
+  /** Messages per second. */
   readonly rates: TopicCounts
 }
 
@@ -99,10 +99,11 @@ export interface RulePlan {
   readonly ignoresSysMessages: boolean
   /** Events that are published to `$event/...`. */
   readonly eventMessages: readonly EventMessageName[]
-  /** Of one evaluation of a rule, and of jq where a rule names no time. */
+  /** Maximum time of one evaluation of a rule. */
   readonly maxEvaluationMs: number
+  /** Maximum time of the function jq if the rule names none. */
   readonly jqTimeoutMs: number
-  /** For functions of rules. */
+  /** Schemas for functions of rules. */
   readonly schemas: readonly SchemaDefinition[]
   readonly rules: readonly RuleAssignment[]
   readonly actions: readonly ActionAssignment[]
@@ -134,25 +135,25 @@ export interface FunctionCounters {
 export interface RuleReport {
   readonly id: string
   readonly counters: Readonly<RuleCounters>
-  /** Of actions that are functions, by their index in the list of actions. */
+  /** Counters of those actions that are functions, by their index in the list of actions. */
   readonly functions: readonly FunctionCounters[]
   /** Messages per second: in the last second, maximum, and average of five minutes. */
   readonly rate: number
   readonly rateMax: number
   readonly rateLast5m: number
-  /** '': none. */
+  /** '': no error. */
   readonly lastError: string
 }
 
 export interface RuleEngineReport {
   readonly rules: readonly RuleReport[]
   readonly actions: readonly ActionReport[]
-  /** Without those that are bridges. */
+  /** Sources, except those that are bridges. */
   readonly sources: readonly SourceReport[]
 }
 
 export interface DeadLetterReport {
-  /** For `delete` and `retry`, on this shard until it restarts. */
+  /** Identifies the dead letter for `delete` and `retry`. Valid on this shard until it restarts. */
   readonly id: number
   readonly why: string
   /** Milliseconds since 1970. */
@@ -168,12 +169,12 @@ export interface ActionReport {
   readonly stateReason: string
   /** Counts results of rules since the start: matched = success + failed + dropped + queuing + inflight. */
   readonly matched: number
-  /** Of `matched`, per second: now, at most, and on average of five minutes. */
+  /** Results per second: in the last second, maximum, and average of five minutes. */
   readonly rate: number
   readonly rateMax: number
   readonly rateLast5m: number
   readonly success: number
-  /** Became dead letters. */
+  /** Results that became dead letters. */
   readonly failed: number
   readonly droppedQueueFull: number
   readonly droppedOther: number

@@ -15,7 +15,7 @@ import { ClientTimeline } from './client-timeline.ts'
 export interface EventLogDependencies {
   readonly log: Log
   readonly counters: Counters
-  /** The counter of all drops. */
+  /** Returns the number of all dropped messages. */
   readonly droppedSoFar: () => number
   readonly clientEvents: ClientEvents
   readonly commands: PendingCommands
@@ -60,13 +60,13 @@ export class EventLog {
         this.#clientEvents.note(event, nowMs)
         this.autoSubscriber?.note(event)
         this.#counters.add(counterCells.clientsConnected, 1)
-        return log.info('client connected', { ...named(event.clientId), ...arrivalOf(event.connection) })
+        return log.info('client connected', { ...named(event.clientId), ...connectionFields(event.connection) })
       case 'client-refused':
         this.#counters.add(refusalCell(event.reason), 1)
         return log.warn('client refused', {
           ...named(event.clientId),
           username: event.username,
-          ...arrivalOf(event.connection),
+          ...connectionFields(event.connection),
           reason: reasonHex(event.reason),
           why: event.cause ?? event.text,
         })
@@ -128,7 +128,7 @@ function refusalCell(reason: ReasonCode): CounterCell {
 }
 
 /** Returns listener, address and version. */
-function arrivalOf({ listener, peerAddress, version }: Connection): LogFields {
+function connectionFields({ listener, peerAddress, version }: Connection): LogFields {
   const { gateway } = listener
   const protocol = gateway === undefined ? `MQTT ${versionNames[version]}` : `${gateway.name} ${gateway.version}`
   return { listener: listener.name, address: peerAddress, protocol }

@@ -1,5 +1,5 @@
-// The last dropped messages with reasons, to find lost messages. A ring in which the oldest is replaced. The core
-// reports only part of a flood (`message-dropped`); counters by reason are complete.
+// Remembers the last dropped messages with their reasons, to find lost messages. When the limit is reached, the oldest are removed. If very many
+// messages are dropped, the core reports only some of them (`message-dropped`); the counters by reason are complete.
 
 import { type BrokerEvent, type DropReason, namespaceTopics } from '../../core/index.ts'
 import { levelsMatch } from '../../protocol/index.ts'
@@ -9,13 +9,13 @@ type Dropped = Extract<BrokerEvent, { event: 'message-dropped' }>
 
 export const recentDropsLimits = {
   messages: 4_096,
-  /** Of topics and client IDs together, which may be long. */
+  /** Maximum characters of topics and client IDs together, which may be long. */
   characters: 1_048_576,
 } as const
 
 export class RecentDrops {
   readonly #limits: { readonly messages: number; readonly characters: number }
-  /** From `#first` on, in order. */
+  /** The messages from `#first` on are valid, in the order of their drops. */
   #messages: DroppedMessage[] = []
   #first = 0
   #characters = 0
@@ -50,7 +50,7 @@ export class RecentDrops {
       if (query.sinceMs !== undefined && message.atMs < query.sinceMs) break
       if (!message.topic.startsWith(prefix)) continue
       if (byReason !== undefined) byReason[message.reason] = (byReason[message.reason] ?? 0) + 1
-      if (!isLookedFor(message, query)) continue
+      if (!matchesQuery(message, query)) continue
       if (levels !== undefined && message.topic !== query.topic && !levelsMatch(levels, message.topic)) continue
       count++
       if (newest.length < limit) newest.push(message)
@@ -59,7 +59,7 @@ export class RecentDrops {
   }
 }
 
-function isLookedFor(message: DroppedMessage, { reason, clientId }: DroppedQuery): boolean {
+function matchesQuery(message: DroppedMessage, { reason, clientId }: DroppedQuery): boolean {
   if (reason !== undefined && message.reason !== reason) return false
   return clientId === undefined || message.subscriber === clientId || message.publisher === clientId
 }

@@ -11,11 +11,11 @@ const notAllowed = /[/+#\0]|%(?=2F|2B|23|00|25|-)/g
 
 const escapes: Readonly<Record<string, string>> = { '/': '%2F', '+': '%2B', '#': '%23', '\0': '%00', '%': '%25' }
 
-/** Precedes the hexadecimal digest. */
+/** Separates a truncated client ID from its hexadecimal digest. */
 const cutMark = '%-'
 const cutMarkBytes = cutMark.length + 64
 
-/** `maxBytes`: maximum size of the result in UTF-8, larger than a digest. */
+/** Returns the topic level. `maxBytes`: maximum size in UTF-8, which must be larger than a digest. */
 export function topicLevelOf(clientId: string, maxBytes: number): string {
   const level = clientId.replace(notAllowed, (found) => escapes[found] ?? found)
   if (Buffer.byteLength(level) <= maxBytes) return level

@@ -1,5 +1,5 @@
-// Records packets and events of selected clients. Payloads and passwords are not recorded. Without traces there is no
-// tracer, and a turn checks that once.
+// Records packets and events of selected clients. Payloads and passwords are not recorded. If there are no traces, there is no
+// tracer, and a turn checks that only once.
 
 import {
   type BrokerEvent,
@@ -16,7 +16,7 @@ import {
 import { matchesFilter, type Packet } from '../../protocol/index.ts'
 import type { TraceLine, TraceTarget } from '../messages/messages.ts'
 
-/** Maximum lines of one trace per second; further ones are dropped, and their number is recorded. */
+/** Maximum number of lines of one trace per second. Further lines are dropped, and their number is recorded. */
 const maxLinesPerSecond = 1_000
 const secondMs = 1_000
 
@@ -26,7 +26,7 @@ export type PostTrace = (name: string, line: TraceLine) => void
 interface RunningTrace {
   readonly target: TraceTarget
   secondEndsAtMs: number
-  /** Lines in that second, including dropped ones. */
+  /** Number of lines in that second, including dropped lines. */
   lines: number
 }
 
@@ -34,13 +34,13 @@ export class Tracer {
   readonly #traces: readonly RunningTrace[]
   readonly #post: PostTrace
 
-  /** `targets`: at least one. */
+  /** `targets`: the clients to trace, at least one. */
   constructor(targets: readonly TraceTarget[], post: PostTrace) {
     this.#traces = targets.map((target) => ({ target, secondEndsAtMs: 0, lines: 0 }))
     this.#post = post
   }
 
-  /** A packet has arrived and was not handled yet. */
+  /** Records a received packet. Called before the packet is handled. */
   notePacket(connection: Connection, packet: Packet, nowMs: number): void {
     const clientId = packet.type === 'connect' ? packet.clientId : clientIdOf(connection)
     const topic = packet.type === 'publish' ? packet.topic?.name : undefined
@@ -50,7 +50,7 @@ export class Tracer {
     this.#write({ ...line, qos, retain, bytes: frameEnd - payloadStart }, nowMs)
   }
 
-  /** These packets are being sent. */
+  /** Records packets that are being sent. */
   noteSends(sends: SendList, nowMs: number): void {
     for (let index = 0; index < sends.length; index++) {
       const connection = sends.connectionAt(index)
@@ -112,7 +112,7 @@ function matchesTarget({ type, value, namespace }: TraceTarget, line: TraceLine)
   return typeof topic === 'string' && (topic === value || matchesFilter(value, topic))
 }
 
-/** A received packet has the client's topic; later events have the topic inside the broker. */
+/** Returns the topic as the clients of the namespace know it. A received packet has this topic; later events have the topic inside the broker. */
 function topicIn({ topic }: TraceLine, namespace: string | undefined): TraceLine[string] {
   const prefix = namespaceTopics(namespace)
   return typeof topic === 'string' && topic.startsWith(prefix) ? topic.slice(prefix.length) : topic

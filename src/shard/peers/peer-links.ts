@@ -1,8 +1,8 @@
 // The links of this shard to the others. Their messages become inputs of the core, within the limits of a turn; messages of the core
 // are sent at the end of the turn. Not used if a node has one shard.
 //
-//   peer-joined --> messages, relays ... --> peer-left          a broken link is followed by a new one after the other
-//                                                                shard has restarted
+//   peer-joined --> messages, relays ... --> peer-left          when the other shard has restarted, a new link is
+//                                                                added
 
 import type { BrokerCore, Input, Message, PeerMessage, PeerNumber, PeerSendList } from '../../core/index.ts'
 import { Link, type LinkDependencies, type LinkPort, type RelayedStream, type RelayOrigin } from '../../links/index.ts'
@@ -12,22 +12,22 @@ import type { ShardListener } from '../messages/messages.ts'
 import type { ShardDependencies } from '../runtime/shard-dependencies.ts'
 import { isClockDue } from '../runtime/turn-limits.ts'
 
-/** Messages of another shard between two reads of the clock. */
+/** Number of messages of a peer that are handled between two reads of the clock. */
 const inputsBetweenLooks = 256
 
 export interface PeerLinksDependencies {
   readonly core: BrokerCore
   readonly topics: TopicTable
-  /** The time of this turn. */
+  /** Returns the time of this turn. */
   turnMs(): number
-  /** The turn has used its time. */
+  /** Returns whether the turn has used its time. */
   isOverdue(): boolean
-  /** There are so many outputs that they must be carried out before the next input. */
+  /** Returns whether there are so many outputs that they must be carried out before the next input. */
   isFull(): boolean
   carryOut(): void
   planTurnEnd(): void
   readonly dependencies: Pick<ShardDependencies, 'listenerOf' | 'isTaken'>
-  /** A client whose socket belongs to another shard. */
+  /** Accepts a client whose socket belongs to another shard. */
   acceptRelayed(stream: ByteStream, listener: ShardListener): void
 }
 
@@ -35,19 +35,19 @@ export class PeerLinks implements LinkDependencies {
   readonly topics: TopicTable
   readonly #shard: PeerLinksDependencies
   readonly #links = new Map<PeerNumber, Link>()
-  /** Links of shards that restarted before the end of their old link was reported. */
+  /** New links of shards that restarted before the end of their old link was reported. */
   readonly #nextLinks = new Map<PeerNumber, LinkPort>()
   #dirty: Link[] = []
   /** Links with more messages than one turn handles. */
   #backlog = new Set<Link>()
   readonly #finalNotices = new Set<Link>()
-  /** Relayed clients that arrived before this shard accepts clients; undefined: it does. */
+  /** Relayed clients that arrived before this shard accepted clients; undefined: it accepts clients now. */
   #pendingRelays: { stream: RelayedStream; origin: RelayOrigin }[] | undefined = []
   #isClosed = false
-  /** One object for all inputs of this kind, because there are millions. */
+  /** One object for all inputs of this kind: millions of objects would have to be collected. */
   readonly #messageInput: { kind: 'peer-message'; peer: PeerNumber; message: PeerMessage }
   readonly #passesInput: { kind: 'peer-passes'; peer: PeerNumber; message: Message }
-  readonly #lineTo = (peer: PeerNumber): Link | undefined => this.#links.get(peer)
+  readonly #linkTo = (peer: PeerNumber): Link | undefined => this.#links.get(peer)
 
   constructor(shard: PeerLinksDependencies) {
     this.#shard = shard
@@ -56,14 +56,14 @@ export class PeerLinks implements LinkDependencies {
     this.#passesInput = { kind: 'peer-passes', peer: 0, message: undefined as never }
   }
 
-  /** Number of sockets of this shard whose sessions belong to others. */
+  /** Number of sockets of this shard whose sessions belong to other shards. */
   get relayedSockets(): number {
     let relayedSockets = 0
     for (const link of this.#links.values()) relayedSockets += link.relayedSockets
     return relayedSockets
   }
 
-  /** All running shards have reported that they will send nothing more. */
+  /** True if all running shards have reported that they will send nothing more. */
   get isQuiet(): boolean {
     for (const link of this.#links.values()) if (!this.#finalNotices.has(link)) return false
     return true
@@ -78,7 +78,7 @@ export class PeerLinks implements LinkDependencies {
     old.close()
   }
 
-  /** From now on clients with sessions on this shard are accepted. */
+  /** Accepts clients with sessions on this shard from now on. */
   acceptClients(): void {
     const pendingRelays = this.#pendingRelays ?? []
     this.#pendingRelays = undefined
@@ -88,16 +88,16 @@ export class PeerLinks implements LinkDependencies {
     }
   }
 
-  /** Returns false if that shard is not running. */
+  /** Relays a connection to the shard of its session. Returns false if that shard is not running. */
   relay(peer: PeerNumber, stream: ByteStream, listener: number, begun: Buffer): boolean {
     const link = this.#links.get(peer)
     link?.relay(stream, listener, [begun])
     return link !== undefined
   }
 
-  /** Messages for a failed shard are dropped: the core sends the important ones again. */
+  /** Sends messages of the core. Messages for a failed shard are dropped: those in its outbox are sent again. */
   send(sends: PeerSendList): void {
-    sends.drainTo(this.#lineTo)
+    sends.drainTo(this.#linkTo)
     for (const link of this.#dirty) link.settle()
   }
 
@@ -112,19 +112,19 @@ export class PeerLinks implements LinkDependencies {
     }
   }
 
-  /** Called last. */
+  /** Transfers the link buffers. Called last in a turn. */
   flush(): void {
     const dirty = this.#dirty
     this.#dirty = []
     for (const link of dirty) link.flush()
   }
 
-  /** This shard will send nothing more. */
+  /** Reports to all peers that this shard will send nothing more. */
   sendFinalNotice(): void {
     for (const link of this.#links.values()) link.sendFinalNotice()
   }
 
-  /** After the last messages: others may wait for confirmations. */
+  /** Closes the links. Called after the last messages were sent, because other shards may wait for confirmations. */
   close(): void {
     this.#isClosed = true
     this.flush()
@@ -194,7 +194,7 @@ export class PeerLinks implements LinkDependencies {
     this.#shard.carryOut()
   }
 
-  /** Until there is nothing more or the turn is over. */
+  /** Reads messages of a link until there are no more, or the turn has used its time. */
   #read(link: Link): void {
     let taken = 0
     let { costlySteps } = this.#shard.core

@@ -5,35 +5,35 @@ import type { AccessControl } from '../../access/index.ts'
 import { bareFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { ExplainQuery, Explanation } from '../messages/query-types.ts'
 
-/** State of a shard that it needs. */
+/** The parts of a shard that an explanation needs. */
 export interface ExplainDependencies {
   readonly core: BrokerCore
   readonly access: Pick<AccessControl, 'explain'>
 }
 
-export function explain({ core, access }: ExplainDependencies, asked: ExplainQuery, nowMs: number): Explanation {
-  const { clientId, action, topic } = asked
-  const standing = core.view.clientStatus(clientId, nowMs)
-  const who = identityFor(asked, standing?.identity)
-  // As the core checks it: without prefixes of subscriptions.
+export function explain({ core, access }: ExplainDependencies, query: ExplainQuery, nowMs: number): Explanation {
+  const { clientId, action, topic } = query
+  const status = core.view.clientStatus(clientId, nowMs)
+  const identity = identityFor(query, status?.identity)
+  // The core checks filters without `$share/group/` and `$exclusive/`.
   const bare = action === 'subscribe' ? bareFilter(topic as TopicFilter) : topic
   return {
     client: {
-      hasSession: standing !== undefined,
-      isConnected: standing?.isConnected === true,
-      username: who.username,
-      address: who.peerAddress === '' ? undefined : who.peerAddress,
-      authenticatedBy: who.authenticatedBy,
-      isSuperuser: who.isSuperuser,
+      hasSession: status !== undefined,
+      isConnected: status?.isConnected === true,
+      username: identity.username,
+      address: identity.peerAddress === '' ? undefined : identity.peerAddress,
+      authenticatedBy: identity.authenticatedBy,
+      isSuperuser: identity.isSuperuser,
     },
-    decision: access.explain(who, action, bare),
+    decision: access.explain(identity, action, bare),
     obstacle: core.view.obstacle(action, topic),
-    topicHere: `${standing?.mountpoint ?? namespaceTopics(who.namespace)}${topic}`,
-    quotas: standing?.quotas ?? [],
+    topicHere: `${status?.mountpoint ?? namespaceTopics(identity.namespace)}${topic}`,
+    quotas: status?.quotas ?? [],
   }
 }
 
-/** The identity of a connected client; for others the identity of the query. */
+/** Returns the identity of the session, unless the query has another user name or an address. */
 function identityFor({ clientId, username, address }: ExplainQuery, known: Identity | undefined): Identity {
   if (known !== undefined && (username === undefined || username === known.username) && address === undefined)
     return known

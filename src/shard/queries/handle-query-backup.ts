@@ -18,7 +18,7 @@ export function importRetainedFor(
   return commands.run({ name: 'keep-retained', messages: whole })
 }
 
-/** A structured clone turns a Buffer into a Uint8Array. */
+/** Restores the correlation data, because a structured clone converts a Buffer to a Uint8Array. */
 function propertiesOf(properties: QueryOf<'keep-retained'>['messages'][number]['properties']) {
   if (properties?.correlationData === undefined) return properties as StoredMessage['properties']
   const { buffer, byteOffset, byteLength } = properties.correlationData

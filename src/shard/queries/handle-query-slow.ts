@@ -1,35 +1,35 @@
-// Finds the clients that are behind, in slices between turns, so that no client waits.
+// Finds clients that receive too slowly. It visits sessions in slices between turns, so that no client waits.
 
 import { isOfNamespace, type SlowSession } from '../../core/index.ts'
 import type { QueryOf } from '../messages/query-types.ts'
 import type { QueriedShard } from './queried-shard.ts'
 
-/** Sessions between two reads of the clock. */
+/** Number of sessions that are visited between two reads of the clock. */
 const sessionsBetweenLooks = 64
 const sliceMs = 4
 /** The list is sorted and truncated when it has this multiple of the requested length. */
 const slack = 4
 
-/** Returns the slowest, those with the oldest messages first. */
+/** Returns the slowest clients, those with the oldest messages first. */
 export async function slowFor(
   shard: QueriedShard,
-  asked: QueryOf<'slow'>,
+  query: QueryOf<'slow'>,
   nowMs: number,
 ): Promise<readonly SlowSession[]> {
   let found: SlowSession[] = []
-  let looked = 0
+  let visited = 0
   let sliceEndsAtMs = performance.now() + sliceMs
   for (const slow of shard.core.view.slowSessions(nowMs)) {
-    if (slow !== undefined && slow.ageMs >= asked.atLeastMs && isAskedFor(slow, asked)) found.push(slow)
-    if (found.length >= asked.maxRows * slack) found = slowest(found, asked.maxRows)
-    if (++looked % sessionsBetweenLooks !== 0 || performance.now() < sliceEndsAtMs) continue
+    if (slow !== undefined && slow.ageMs >= query.atLeastMs && isOfQuery(slow, query)) found.push(slow)
+    if (found.length >= query.maxRows * slack) found = slowest(found, query.maxRows)
+    if (++visited % sessionsBetweenLooks !== 0 || performance.now() < sliceEndsAtMs) continue
     await new Promise((resolve) => setImmediate(resolve))
     sliceEndsAtMs = performance.now() + sliceMs
   }
-  return slowest(found, asked.maxRows)
+  return slowest(found, query.maxRows)
 }
 
-function isAskedFor({ clientId }: SlowSession, { namespace }: QueryOf<'slow'>): boolean {
+function isOfQuery({ clientId }: SlowSession, { namespace }: QueryOf<'slow'>): boolean {
   return namespace === undefined || isOfNamespace(clientId, namespace)
 }
 

@@ -1,4 +1,5 @@
-// A rule of a namespace sees its namespace only, with the topics that its clients see, and publishes there.
+// A rule of a namespace receives messages and events of its namespace only, with the topics that its clients know. It publishes within the
+// namespace.
 //
 //   FROM "a/#"  ──►  $ns/plant/a/# in the match plan     message $ns/plant/a/1  ──►  column topic: a/1
 //   republish to b  ──►  $ns/plant/b
@@ -20,7 +21,7 @@ import type { EventFields, HostFunctions, RuleValue } from '../../rules/index.ts
 const sourceFilter = /^(\$bridges\/[^/]+)(.*)$/s
 const delay = /^\$delayed\/\d+\//
 
-/** Returns the filter in the match plan. Undefined: it would be too long, so that no topic matches it. */
+/** Returns the filter in the match plan. Undefined: the filter would be too long, so that no topic matches it. */
 export function filterWithin(namespace: string, filter: TopicFilter): TopicFilter | undefined {
   const [, source, rest = ''] = sourceFilter.exec(filter) ?? []
   const within = source === undefined ? namespaceTopics(namespace) + filter : scopedName(namespace, source) + rest
@@ -47,7 +48,7 @@ export function namespaceOf(topic: string): string | undefined {
   return from === undefined ? undefined : splitScopedName(from.source).namespace
 }
 
-/** The columns of an event as the rules of a namespace see them. */
+/** The columns of an event for the rules of a namespace. */
 export class ColumnsWithin implements EventFields {
   readonly event: EventFields['event']
   readonly #columns: EventFields
@@ -71,7 +72,7 @@ export class ColumnsWithin implements EventFields {
     return name === 'event' && value.endsWith(end) ? value.slice(0, -end.length) : value
   }
 
-  /** A topic, or a filter with `$share/group/` in front. */
+  /** Removes the namespace from a topic, or from a filter that may begin with `$share/group/`. */
   #topic(text: string): string {
     const bare = bareFilter(text as TopicFilter)
     const prefix = namespaceTopics(this.#namespace)
@@ -80,7 +81,7 @@ export class ColumnsWithin implements EventFields {
   }
 }
 
-/** Values that rules store are those of the namespace, and the environment of the process is not theirs. */
+/** Returns the functions of the host for rules of a namespace: stored values are separate, and there are no environment variables. */
 export function hostWithin(host: HostFunctions, namespace: string): HostFunctions {
   const scoped = (key: string): string => scopedName(namespace, key)
   // Limits of the host may change, so they are not copied.

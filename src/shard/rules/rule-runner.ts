@@ -49,35 +49,35 @@ const maxRuleDepth = 16
 /** Maximum characters of an output that the action `console` writes. */
 const maxConsoleLength = 10_000
 
-/** Properties that a publication inherits from the message unless the action sets them. */
+/** QoS and flag RETAIN that a publication of a rule inherits from the message, unless the action sets them. */
 export type Original = Pick<Message, 'qos' | 'retain'>
 
-/** What rules run with, beside the event. */
+/** What a rule needs to run, in addition to the event. */
 interface Run {
   readonly original: Original
   readonly actions: RuleActions
 }
 
-interface ActionOccasion extends Run {
-  /** What the rule ran for. */
+interface ActionRun extends Run {
+  /** The event for which the rule ran. */
   readonly event: RuleEvent
 }
 
-type RunAction = (output: RuleMap, occasion: ActionOccasion) => ActionOutcome
+type RunAction = (output: RuleMap, actionRun: ActionRun) => ActionOutcome
 
-interface PlacedAction {
+interface NumberedAction {
   /** Index of its counters. */
   readonly place: number
   readonly run: RunAction
 }
 
-interface CompiledAction extends PlacedAction {
-  readonly fallbacks: readonly PlacedAction[]
+interface CompiledAction extends NumberedAction {
+  readonly fallbacks: readonly NumberedAction[]
 }
 
 /**
- * Maximum time of rules for triggers at once, and the number of triggers between two reads of the clock. Clients are
- * served in between.
+ * Maximum time in which rules run for triggers without a break, and the number of triggers between two reads of the clock. In the break, the shard serves
+ * clients.
  */
 const maxTriggerTurnMs = 2
 const triggersBetweenLooks = 16
@@ -85,7 +85,7 @@ const triggersBetweenLooks = 16
 const noOriginal: Original = { qos: 0, retain: false }
 
 interface RunningRule extends MatchedRule {
-  /** Undefined: it belongs to none. */
+  /** Undefined: the rule belongs to no namespace. */
   readonly namespace: string | undefined
   readonly host: HostFunctions
   readonly compiled: CompiledRule
@@ -101,7 +101,7 @@ export interface ActionEntry {
   readonly rule: string
   readonly output: RuleMap
   readonly actions: RuleActions
-  /** What the rule ran for. */
+  /** The event for which the rule ran. */
   readonly event: RuleEvent
   readonly original: Original
 }
@@ -112,7 +112,7 @@ export interface RuleSinks {
   spoolOf(action: string): string | undefined
   /** Stores one result. Returns undefined if it succeeded. */
   store(action: string, entry: ActionEntry): RuleActionFailure | 'no-action' | undefined
-  /** A second has passed; called while there are rules. */
+  /** Called once per second while there are rules. */
   noteSecond(): void
 }
 
@@ -123,9 +123,9 @@ export interface RuleRunnerDependencies {
   publisher(clientId: string): PublisherFacts | undefined
   /** Returns the source of a decision, by the names of the column `authz_source`. */
   authorizationSource(trigger: AuthorizationTrigger): string
-  /** Measures the time of rules. */
+  /** Returns the time by which the duration of rules is measured. */
   monotonicMs(): number
-  /** Address of the service of a source. */
+  /** Returns the address of the service of a source. */
   serverOf(source: string): string | undefined
   readonly sinks: RuleSinks
   /** Passes rules to the core. */
@@ -198,8 +198,8 @@ export class RuleRunner implements RuleHook {
       }
       this.#eventMessages.publish(trigger, new RuleEvent(columns), actions)
       done++
-      const isTimeToLook = done % triggersBetweenLooks === 0
-      if (isTimeToLook && this.#dependencies.monotonicMs() - startMs >= maxTriggerTurnMs) break
+      const isClockCheckDue = done % triggersBetweenLooks === 0
+      if (isClockCheckDue && this.#dependencies.monotonicMs() - startMs >= maxTriggerTurnMs) break
     }
     return done
   }
@@ -209,7 +209,7 @@ export class RuleRunner implements RuleHook {
       for (const { statistics } of this.#rulesByTrigger.get(kind) ?? []) {
         statistics.counters.matched += count
         statistics.counters.exceptions += count
-        statistics.noteError(`${count} events ${eventOfTrigger[kind]} came faster than rules ran, and were left out`)
+        statistics.noteError(`${count} events ${eventOfTrigger[kind]} occurred faster than rules ran, and were skipped`)
       }
     }
   }
@@ -239,7 +239,7 @@ export class RuleRunner implements RuleHook {
     this.#depth--
   }
 
-  /** A result of the rule was delivered to its service, or will not be. */
+  /** Counts a result of the rule that was delivered to its service, or will never be. */
   noteDelivered(ruleId: string, isDone: boolean, why: string): void {
     const statistics = this.#rules.get(ruleId)?.statistics
     if (statistics === undefined) return
@@ -251,7 +251,7 @@ export class RuleRunner implements RuleHook {
     this.#rules.get(ruleId)?.statistics.noteError(why)
   }
 
-  /** Runs `work`, in which the rule does not run: it has caused it. */
+  /** Runs `work`, which a result of the rule has caused. The rule does not run for messages and events of `work`. */
   without(ruleId: string, work: () => void): void {
     const rule = this.#rules.get(ruleId)
     if (rule === undefined || rule.isRunning) return work()
@@ -299,7 +299,7 @@ export class RuleRunner implements RuleHook {
     }
   }
 
-  /** Fallbacks have their places behind all actions. */
+  /** Compiles actions and fallbacks. The counters of fallbacks follow those of all actions. */
   #compileActions(rule: string, actions: readonly RuleActionConfig[]): readonly CompiledAction[] {
     let nextPlace = actions.length
     return actions.map((action, place) => ({
@@ -362,22 +362,22 @@ export class RuleRunner implements RuleHook {
       return
     }
     counters.passed++
-    const occasion = { ...how, event }
+    const actionRun = { ...how, event }
     for (const output of result.outputs) {
       for (const action of rule.actions) {
-        if (this.#runAction(rule, action, output, occasion)) continue
-        for (const fallback of action.fallbacks) this.#runAction(rule, fallback, output, occasion)
-        // The results of one message have one order.
+        if (this.#runAction(rule, action, output, actionRun)) continue
+        for (const fallback of action.fallbacks) this.#runAction(rule, fallback, output, actionRun)
+        // Results of one message are in order, so later results are not passed on either.
         if (rule.stopsAtFailure) return
       }
     }
   }
 
-  /** Returns false if the action failed. What a service refuses later does not count. */
-  #runAction(rule: RunningRule, { place, run }: PlacedAction, output: RuleMap, occasion: ActionOccasion): boolean {
+  /** Returns false if the action failed. A service may still refuse the result later, which does not count here. */
+  #runAction(rule: RunningRule, { place, run }: NumberedAction, output: RuleMap, actionRun: ActionRun): boolean {
     const { statistics } = rule
     statistics.counters.actionsTotal++
-    const outcome = runAction(run, output, occasion)
+    const outcome = runAction(run, output, actionRun)
     statistics.noteFunction(place, outcome)
     this.#noteOutcome(rule, outcome)
     return outcome === 'success' || outcome === 'spooled'
@@ -388,7 +388,7 @@ export class RuleRunner implements RuleHook {
     if (outcome === 'success') counters.actionsSuccess++
     else if (outcome === 'discarded') {
       counters.actionsDiscarded++
-      statistics.noteError('the spool of the action is full')
+      statistics.noteError('the queue of the action is full')
     } else if (outcome !== 'spooled') this.#noteFailedAction(id, statistics, outcome.failure)
   }
 
@@ -402,7 +402,7 @@ export class RuleRunner implements RuleHook {
     for (const { statistics } of matched) {
       statistics.counters.matched++
       statistics.counters.exceptions++
-      statistics.noteError(`rules republish to each other more than ${maxRuleDepth} times for one message`)
+      statistics.noteError(`rules trigger each other by republish more than ${maxRuleDepth} times for one message`)
     }
   }
 
@@ -432,10 +432,10 @@ function rulesByTrigger(
   return found
 }
 
-/** A template that fails ends only this action. */
-function runAction(action: RunAction, output: RuleMap, occasion: ActionOccasion): ActionOutcome {
+/** Runs an action. An error in a template fails only this action. */
+function runAction(action: RunAction, output: RuleMap, actionRun: ActionRun): ActionOutcome {
   try {
-    return action(output, occasion)
+    return action(output, actionRun)
   } catch (error) {
     if (error instanceof RuleError || error instanceof TypeError) return { failure: error.message }
     throw error
@@ -443,14 +443,14 @@ function runAction(action: RunAction, output: RuleMap, occasion: ActionOccasion)
 }
 
 const failureTexts: Readonly<Record<RuleActionFailure | 'no-action', string>> = {
-  'invalid-topic': 'the topic is not a topic name that messages can have',
+  'invalid-topic': 'the topic is not a valid topic name',
   'too-large': 'the message is larger than mqtt.max_packet_size',
   'not-available': 'retained messages are not available: see mqtt.retain_available',
   'storage-failing': 'the disk fails',
-  'receiver-full': 'a persistent session that matches holds as many messages as it may',
-  'shard-behind': 'another shard takes no more messages at the moment',
-  'spool-full': 'the spool of the action is full',
-  'no-spool': 'the spool of the action is not open',
+  'receiver-full': 'the queue of a matching persistent session is full',
+  'shard-behind': 'another shard is too slow or is restarting',
+  'spool-full': 'the queue of the action is full',
+  'no-spool': 'the queue of the action is not open',
   'no-action': 'there is no such action',
 }
 

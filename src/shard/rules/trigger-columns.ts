@@ -1,4 +1,4 @@
-// Triggers of the core as rules read them: the columns of each event, computed when they are read.
+// Converts triggers of the core to the columns of events that rules read. A column is computed when it is read.
 
 import {
   namespaceTopics,
@@ -83,7 +83,7 @@ class TriggerColumns<T extends RuleTrigger> implements EventFields {
   readonly #trigger: T
   readonly #columns: Columns<T>
   readonly #context: TriggerColumnsContext
-  /** For columns that the event shares with its message. */
+  /** Columns of the message, for an event about a message. */
   readonly #message: MessageColumns | undefined
 
   constructor(trigger: T, columns: Columns<T>, context: TriggerColumnsContext, message?: MessageColumns) {
@@ -121,12 +121,12 @@ function listenerAddress({ listener }: Connection): string {
   return address(host, listener.port)
 }
 
-/** As in lists of clients, except for 3.1, whose name on the wire is used. */
+/** Returns the protocol name as in lists of clients, except for MQTT 3.1, which has the name of its CONNECT packet. */
 export function protocolNameOf({ listener, version }: Connection): string {
   return listener.gateway?.name ?? (version === 3 ? 'MQIsdp' : 'MQTT')
 }
 
-/** Version of MQTT, or of the gateway's protocol. */
+/** Returns the version of MQTT, or of the gateway's protocol. */
 export function protocolVersionOf({ listener, gatewayClient, version }: Connection): number {
   return gatewayClient?.protocolVersion ?? listener.gateway?.version ?? version
 }

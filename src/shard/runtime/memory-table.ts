@@ -9,12 +9,12 @@ import { memoryUses, type MemoryUse } from '../../core/index.ts'
 const cacheLineBytes = 64
 const rowBytes = Math.ceil((memoryUses.length * Float64Array.BYTES_PER_ELEMENT) / cacheLineBytes) * cacheLineBytes
 
-/** Shared memory for the rows of `shards` shards, all zero. */
+/** Creates shared memory for the rows of `shards` shards. All values are zero. */
 export function createMemoryTable(shards: number): SharedArrayBuffer {
   return new SharedArrayBuffer(shards * rowBytes)
 }
 
-/** `table` was created by `createMemoryTable` for more than `shardNumber` shards. */
+/** Returns the row of a shard in a table of `createMemoryTable`. */
 export function memoryRow(table: SharedArrayBuffer, shardNumber: number): Float64Array {
   return new Float64Array(table, shardNumber * rowBytes, memoryUses.length)
 }

@@ -17,14 +17,14 @@ export interface ShardDependencies {
   readonly ruleHook: RuleHook
   /** Returns a listener of any shard by its number; undefined: it is closed. */
   listenerOf(number: number): ShardListener | undefined
-  /** Handles a stream of another shard that is not a client's. Returns true if it is one. `number`: of its listener. */
+  /** Handles a stream of another shard that does not belong to a client, and returns true if it is one. `number`: number of its listener. */
   isTaken(stream: ByteStream, number: number): boolean
   /** Random text, so that assigned client IDs cannot be guessed. */
   readonly identity: string
   /** Called at the end of the turn with the first message, from a client or from another shard. */
   noteFirstMessage(): void
   alarm(name: AlarmName, message: string): void
-  /** Ends the alarm of that name. */
+  /** Ends an alarm. */
   alarmOver(name: AlarmName, message: string): void
   /** Reports an internal error: the thread ends and is restarted. */
   fail(error: unknown): void

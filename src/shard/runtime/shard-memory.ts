@@ -1,4 +1,4 @@
-// Memory of this shard: its row of the table, and its cached topics, whose number depends on the memory of the node.
+// Counts the memory of this shard in its row of the shared table, and creates its topic table, whose size depends on the memory of the node.
 
 import { MemoryAccount, type BrokerView, type MemoryLevel } from '../../core/index.ts'
 import { TopicTable } from '../../protocol/index.ts'
@@ -6,10 +6,10 @@ import { memoryRow } from './memory-table.ts'
 import type { ShardStart } from '../messages/messages.ts'
 
 const maxTopics = 262_144
-const leastTopics = 8_192
-/** A topic with its name and match plan takes about 500 bytes: topics use at most an eighth of the memory. */
+const minTopics = 8_192
+/** One topic is cached for this much memory. A topic with its name and match plan uses about 500 bytes, so topics use at most an eighth of the memory. */
 const bytesPerTopic = 4_096
-/** A topic without its name, which is stored as text and as bytes. */
+/** Memory of a topic without its name. The name is stored twice: as text and as bytes. */
 const topicBytes = 256
 const copiesOfName = 2
 
@@ -22,8 +22,8 @@ export class ShardMemory {
     // Removes the values from before the restart of the shard.
     row?.fill(0)
     this.account = new MemoryAccount(row)
-    const room = Math.floor(memoryPartBytes / bytesPerTopic)
-    this.topics = new TopicTable(Math.max(leastTopics, Math.min(maxTopics, room)))
+    const affordable = Math.floor(memoryPartBytes / bytesPerTopic)
+    this.topics = new TopicTable(Math.max(minTopics, Math.min(maxTopics, affordable)))
   }
 
   get level(): MemoryLevel {

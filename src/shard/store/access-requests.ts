@@ -5,9 +5,9 @@ import type { AccessControl, AuthenticateRequest, ConnectRequest, AuthorizationR
 import { type AuthenticationResult, type Input, plainIdentity } from '../../core/index.ts'
 
 export interface AccessRequestsCallbacks {
-  /** Within the current turn. */
+  /** Passes a response to the core within the current turn. */
   answer(input: Input): void
-  /** In a turn of its own. */
+  /** Passes a response to the core in a turn of its own. */
   answerLater(input: Input): void
   fail(error: unknown): void
 }

@@ -8,11 +8,11 @@ import type { Batch } from '../../core/index.ts'
 
 const firstPauseMs = 100
 const maxPauseMs = 5_000
-const servesAgain = 'the disk serves again'
+const worksAgain = 'the disk works again'
 
 export interface CommitPipelineCallbacks {
   noteCommitted(batch: Batch): void
-  /** Called when it changes. */
+  /** Called when the disk fails or works again. */
   noteHealth(isHealthy: boolean, why: string): void
   /** Reports an internal error, or a store that broke its contract: the shard cannot continue. */
   fail(error: unknown): void
@@ -23,9 +23,9 @@ export class CommitPipeline {
   readonly #callbacks: CommitPipelineCallbacks
   #isBusy = false
   #isHealthy = true
-  /** Its own last commit has not failed. */
+  /** The last commit of this shard succeeded. */
   #isWriting = true
-  /** The failure that the store owner has reported. */
+  /** The failure of the disk that the store owner reported. */
   #trouble: string | undefined = undefined
   #idle: (() => void)[] = []
 
@@ -42,13 +42,13 @@ export class CommitPipeline {
     return this.#isHealthy
   }
 
-  /** Sets the failure that another shard's commits have shown; undefined: the disk works. */
+  /** Sets the failure that another shard found; undefined: the disk works. */
   noteTrouble(trouble: string | undefined): void {
     this.#trouble = trouble
-    this.#tellHealth(trouble ?? servesAgain)
+    this.#tellHealth(trouble ?? worksAgain)
   }
 
-  /** Only while no write is in progress. */
+  /** Starts to write a batch. Must not be called while a write is in progress. */
   start(batch: Batch): void {
     this.#isBusy = true
     this.#write(batch).then(
@@ -71,7 +71,7 @@ export class CommitPipeline {
       try {
         await this.#store.commit(batch.changes)
         this.#isWriting = true
-        this.#tellHealth(servesAgain)
+        this.#tellHealth(worksAgain)
         return
       } catch (error) {
         if (!(error instanceof StorageFailure)) throw error
@@ -87,7 +87,7 @@ export class CommitPipeline {
     try {
       await this.#store.reopen()
     } catch (error) {
-      // It still fails: the next commit reports it again, after a longer pause.
+      // The disk still fails: the next commit reports it again, after a longer pause.
       if (!(error instanceof StorageFailure)) throw error
     }
   }

@@ -18,13 +18,13 @@ type QueueLoaded = Extract<Input, { kind: 'queue-loaded' }>
 
 export interface QueueReadsCallbacks {
   /**
-   * Hands a response to the core. The callback must handle it within `marked(() => ...)`: if that throws, the crash marker stays,
-   * and names the session.
+   * Passes a response to the core. The callback must handle it within `marked(() => ...)`: if that throws, the crash marker keeps the
+   * name of the session.
    */
   answer(response: QueueLoaded, marked: (work: () => void) => void): void
-  /** A read failed; it is tried again. */
+  /** Called when a read failed. The read is retried. */
   noteFailure(text: string): void
-  /** All reads that had failed have succeeded since. */
+  /** Called when all reads that had failed have succeeded. */
   noteRecovery(): void
   /** Reports an internal error, or a store that broke its contract: the shard cannot continue. */
   fail(error: unknown): void
@@ -50,7 +50,7 @@ export class QueueReads {
     this.#callbacks = callbacks
   }
 
-  /** Starts no further reads; resolves when none is in progress and no snapshot is held. */
+  /** Starts no further reads. Resolves when no read is in progress and no snapshot is open. */
   async end(): Promise<void> {
     this.#isEnding = true
     if (this.#activeReads > 0) await new Promise<void>((resolve) => (this.#whenIdle = resolve))
@@ -96,7 +96,7 @@ export class QueueReads {
     )
   }
 
-  /** If handling the response fails, the shard ends, and the crash marker stays. */
+  /** Passes a response to the core. If that fails, the shard ends, and the crash marker keeps the name of the session. */
   #respond({ requestId, clientId }: LoadQueue, part: QueuePart): void {
     const response = { kind: 'queue-loaded', requestId, ...part } as const
     this.#callbacks.answer(response, (work) =>

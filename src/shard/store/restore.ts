@@ -18,13 +18,13 @@ const restoredKinds: readonly RecordKind[] = [
   'handoff',
 ]
 
-/** `mark` says what is being read, in case it makes the shard fail. */
+/** Restores the state of the core. `mark` has the record that is being restored, in case it makes the shard fail. */
 export async function restoreBroker(
   store: Store,
   core: BrokerCore,
   { nowMs, mark }: { readonly nowMs: number; readonly mark: CrashMarker | undefined },
 ): Promise<void> {
-  // Client IDs may be long: they are read once, not for each kind.
+  // Client IDs may be long, so all records of a session share one copy.
   const release = store.shareClientIds()
   for (const kind of restoredKinds) {
     for await (const record of store.read({ kind })) {
@@ -42,13 +42,13 @@ export async function restoreBroker(
   release()
 }
 
-/** If it throws, the mark stays. */
+/** Runs `work` with a crash marker. If `work` throws, the crash marker keeps the suspect. */
 function marked(mark: CrashMarker | undefined, suspect: CrashCandidate | undefined, work: () => void): void {
   if (mark === undefined || suspect === undefined) work()
   else mark.during(suspect, work)
 }
 
-/** Returns what would have to be removed if it cannot be restored; undefined if the broker needs it. */
+/** Returns the session or retained message that is quarantined if the record makes the shard fail; undefined: the broker needs the record. */
 function suspectOf(record: StoredRecord): CrashCandidate | undefined {
   if (record.kind === 'retained') return { kind: 'retained', topic: record.message.topic }
   return 'clientId' in record && record.clientId !== undefined
@@ -56,7 +56,7 @@ function suspectOf(record: StoredRecord): CrashCandidate | undefined {
     : undefined
 }
 
-/** Access records are restored before clients are accepted. */
+/** Restores the access records. Called before clients are accepted. */
 export async function restoreAccess(store: Store, access: Pick<AccessControl, 'applyRecords'>): Promise<void> {
   for (const kind of accessKinds) {
     const put: AccessRecord[] = []

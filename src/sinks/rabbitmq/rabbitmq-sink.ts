@@ -1,5 +1,5 @@
-// Messages for an exchange of RabbitMQ, with publisher confirms. One batch is under way at a time: a message for which the server
-// closes the channel is found by halves.
+// Sends messages to an exchange of RabbitMQ, with publisher confirms. One batch is in progress at a time. If the server closes the channel
+// because of a message, the batch is divided into halves repeatedly until that message is found.
 
 import { randomUUID } from 'node:crypto'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
@@ -33,7 +33,7 @@ const defaultPort = 5_672
 const defaultTlsPort = 5_671
 const keyAttribute = 'routing_key'
 const idAttribute = 'id'
-/** Of a routing key, by AMQP 0-9-1. */
+/** Maximum bytes of a routing key in AMQP 0-9-1. */
 const maxKeyBytes = 255
 const maxMessagesPerWrite = 1_000
 
@@ -71,13 +71,13 @@ function routingKey(key: string): string {
   return key
 }
 
-/** Address with port; `port` is where EMQX has it. */
+/** Returns the address with its port. EMQX has the port in the setting `port`. */
 export function serverOf({ server, port, ssl }: RabbitmqConnector): string | undefined {
   if (server === undefined || /:\d+$/.test(server)) return server
   return `${server}:${port ?? (ssl.enable ? defaultTlsPort : defaultPort)}`
 }
 
-/** How the connector is reached. */
+/** Returns the settings of the connection to the server. */
 export function settingsOf(
   connector: RabbitmqConnector,
   { requestTimeoutMs }: Pick<SinkContext, 'requestTimeoutMs'>,
@@ -135,10 +135,10 @@ class RabbitmqSink implements Sink {
 }
 
 function messageOfEntry({ payload, attributes }: SpoolEntry): RabbitmqMessage {
-  const said = new Map(attributes)
+  const attributesByName = new Map(attributes)
   return {
-    routingKey: said.get(keyAttribute) ?? '',
-    id: said.get(idAttribute) ?? '',
+    routingKey: attributesByName.get(keyAttribute) ?? '',
+    id: attributesByName.get(idAttribute) ?? '',
     payload,
     options: optionsOf(attributes),
   }
