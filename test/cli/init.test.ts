@@ -1,7 +1,7 @@
 // A configuration file of the user's own, and the variables that name places.
 
 import assert from 'node:assert/strict'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { runProgram } from '../../src/cli/program.ts'
@@ -66,4 +66,23 @@ test('the configuration is --config, else of the data directory, else of the mac
   const { 'data/godwit.conf': _, ...withoutOwn } = all
   assert.deepEqual(await read(t, withoutOwn), { file: 'system/godwit.conf', maximum: 3 })
   assert.deepEqual(await read(t, { 'etc/godwit.conf': 4 }), { file: 'etc/godwit.conf', maximum: 4 })
+})
+
+test('the file of the machine that cannot be read is an error, unless the data directory has the file that counts', async (t) => {
+  const root = await temporaryFolder(t)
+  const [systemConfig, dataDirectory] = [join(root, 'system.conf'), join(root, 'data')]
+  await mkdir(join(root, 'etc'))
+  await writeFile(join(root, 'etc/godwit.conf'), '')
+  // As with a directory of root, the system does not say whether the file exists.
+  await symlink(systemConfig, systemConfig)
+  const installation = { root, isCheckout: false, systemConfig }
+  const request = { file: undefined, dataDirectory, overrides: [], environment: {}, installation }
+  const refused = readConfiguration(request)
+  assert.ok('problem' in refused)
+  assert.match(refused.problem, /^configuration \S+system\.conf: .*; name another with --config FILE$/)
+  await mkdir(dataDirectory)
+  await writeFile(join(dataDirectory, 'godwit.conf'), 'mqtt.receive_maximum = 6\n')
+  const found = readConfiguration(request)
+  assert.ok('config' in found)
+  assert.equal(found.config.core.receiveMaximum, 6)
 })

@@ -60,7 +60,7 @@ const ownFileName = 'godwit.conf'
 /** Reads all layers. Returns only errors, if there are any. */
 export function readConfiguration(request: ConfigurationRequest): ConfigurationReading {
   const shipped = request.file ?? systemFile(request.installation) ?? shippedFile(request.installation)
-  const first = readFileIf(shipped, request, noPaths())
+  const first = hasOwnFile(request) ? { document: undefined } : readFileIf(shipped, request, noPaths())
   if (!('document' in first)) return first
   const found = dataDirectoryOf(request, first.document)
   if ('faults' in found) return found
@@ -126,9 +126,24 @@ function dataDirectoryOf(
   return { directory: resolve(loaded.config.node.dataDir ?? defaultDataDirectory(installation, account)) }
 }
 
+/** The data directory is known and has the file that counts, so the one of the machine need not be readable. */
+function hasOwnFile({ file, dataDirectory }: ConfigurationRequest): boolean {
+  return file === undefined && dataDirectory !== undefined && existsSync(join(resolve(dataDirectory), ownFileName))
+}
+
 /** It survives an upgrade, which replaces files of the package. */
 function systemFile({ systemConfig }: Installation): string | undefined {
-  return systemConfig !== undefined && existsSync(systemConfig) ? systemConfig : undefined
+  return systemConfig !== undefined && isThere(systemConfig) ? systemConfig : undefined
+}
+
+/** Also true for a file in a directory that this account may not enter: the defaults must not replace it silently. */
+function isThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    // Reading it reports the error.
+    return true
+  }
 }
 
 /** Returns the file of the installation, if it exists. */
@@ -140,7 +155,17 @@ function shippedFile(installation: Installation): string | undefined {
 /** A shipped file that is edited after the API has written its own has no effect, which is unexpected. */
 function warnOfNewer(shipped: string | undefined, file: string | undefined): readonly Warning[] {
   if (shipped === undefined || file === undefined || shipped === file) return []
-  if (statSync(shipped).mtimeMs <= statSync(file).mtimeMs) return []
+  if (!isNewer(shipped, file)) return []
   const message = `${shipped} is newer, but this file counts: the API has written it`
   return [configErrorAt({ file, line: 0, column: 0 }, '', message, 'name the other with --config, or remove this one')]
+}
+
+/** False if this account cannot read the one or the other. */
+function isNewer(one: string, other: string): boolean {
+  try {
+    return statSync(one).mtimeMs > statSync(other).mtimeMs
+  } catch {
+    // The files are read elsewhere, with errors.
+    return false
+  }
 }
