@@ -20,7 +20,7 @@ export function handleCommitted(
   for (const { link } of state.peerTable?.peers ?? []) link?.acks.committed(number)
 }
 
-/** Barriers that also wait for peers now wait for these only. */
+/** Completes this commit in all barriers. A barrier that also waits for peers continues to wait for them. */
 function markCommitted({ barriersByBatch }: StorageState, number: number): void {
   for (let next = barriersByBatch.peek(); next !== undefined && next.batch <= number; next = barriersByBatch.peek()) {
     barriersByBatch.shift()
@@ -57,8 +57,8 @@ export function recordAck(state: Parts<'nowMs' | 'outputs' | 'settings'>, connec
 }
 
 /**
- * resolutions: 3.x clients have no Receive Maximum, and clients behind a bridge may not have one. Reading pauses while
- * too many of their messages wait for the disk.
+ * Counts a PUBLISH that is not acknowledged yet, and pauses reading if there are too many. 3.x clients have no Receive Maximum, and
+ * clients behind a bridge may not have one, so the pause limits how many of their messages wait for the disk.
  */
 export function countUnacknowledged(state: Parts<'outputs' | 'settings'>, connection: Connection): void {
   connection.unacknowledgedPublishes++
