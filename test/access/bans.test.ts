@@ -123,7 +123,10 @@ describe('a client that reconnects often', () => {
     const bans = new Bans(settings)
     const attacker = { username: 'mallory', peerAddress: '10.0.0.66' }
     for (let time = 0; time < 3; time++) comeAndGo(bans, 'c', time, undefined, attacker)
-    assert.ok(bans.find({ ...client, clientId: 'c', ...attacker }, 10))
+    assert.equal(
+      bans.find({ ...client, clientId: 'c', ...attacker }, 10)?.reason,
+      'it connected and disconnected too often as user "mallory" from 10.0.0.66',
+    )
     assert.equal(bans.find({ ...client, clientId: 'c' }, 10), undefined)
     assert.equal(bans.find({ ...client, clientId: 'c', username: 'mallory' }, 10), undefined, 'from another address')
     // An administrator who lifts the ban of a client ID lifts it for all of them.

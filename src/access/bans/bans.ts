@@ -93,13 +93,15 @@ export class Bans {
     const key = flapperKey(subject)
     const untilMs = this.#detector.recordDisconnect(key, nowMs)
     if (untilMs === undefined) return undefined
-    const { namespace, clientId, peerAddress } = subject
+    const { namespace, clientId, username, peerAddress } = subject
+    // Other users and addresses with this client ID are not banned, and lists show the client ID only.
+    const user = username === undefined ? 'without a user name' : `as user ${JSON.stringify(username)}`
     const ban: BanRecord = {
       kind: 'ban',
       namespace,
       as: 'clientid',
       who: clientId,
-      reason: `it connected and disconnected too often from ${peerAddress}`,
+      reason: `it connected and disconnected too often ${user} from ${peerAddress}`,
       by: 'flapping detector',
       atMs: nowMs,
       untilMs,
