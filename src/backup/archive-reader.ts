@@ -171,7 +171,7 @@ const gzipProblems: Readonly<Record<string, string>> = {
   Z_DATA_ERROR: 'it is no gzip file, or it is damaged',
 }
 
-/** What zlib complains of is a fault of the archive. Anything else is a failure of the disk, or ours. */
+/** Converts errors of zlib to `InvalidArchive`: the archive is damaged. Other errors are failures of the disk or internal errors. */
 async function* toInvalidArchive(unpacked: AsyncIterable<Buffer>, packed: CountedPieces): AsyncGenerator<Buffer> {
   try {
     yield* unpacked

@@ -19,7 +19,7 @@ export interface CheckedArchive {
   readonly configuration: string | undefined
   /** The namespace whose configuration it is, by the name of the member. */
   readonly configurationNamespace: string | undefined
-  /** What stood in the data directory, by the name that the configuration calls it by. */
+  /** Contents of files of the data directory, by their names in the configuration. */
   readonly files: ReadonlyMap<string, Buffer>
   /** Records by table that the archive has. */
   readonly counts: ReadonlyMap<TableName, number>
@@ -29,9 +29,9 @@ export interface CheckedArchive {
 }
 
 export interface CheckOptions {
-  /** What its first level has to be, by the name of the file. */
+  /** The first level that all names in the archive must have. It follows from the name of the file. */
   readonly folder: string
-  /** Of one line of a table. */
+  /** Maximum bytes of one line of a table. */
   readonly maxLineBytes: number
   /** Called with each record of each table, in order. */
   readonly onRecord?: (table: TableName, record: TableRecord) => void

@@ -5,7 +5,7 @@
 
 import { InvalidArchive, quoteText } from './invalid-archive.ts'
 
-/** Of one such header: names of the system end at a few thousand bytes. */
+/** Maximum bytes of one extended header. File names of the system have at most a few thousand bytes. */
 export const maxExtendedBytes = 16_384
 
 const harmless =

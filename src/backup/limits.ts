@@ -4,9 +4,9 @@
 export const archiveLimits = {
   /** Files and folders in one archive. */
   members: 2_000,
-  /** Of everything in it, unpacked. */
+  /** Maximum bytes of all members together, decompressed. */
   bytes: 64 * 1024 ** 3,
-  /** Of the file itself. */
+  /** Maximum bytes of the compressed file. */
   packedBytes: 16 * 1024 ** 3,
   /** META.hocon */
   metaBytes: 1_048_576,
@@ -14,7 +14,7 @@ export const archiveLimits = {
   configurationBytes: 1_048_576,
   /** A certificate, a key, a file of rules. */
   fileBytes: 1_048_576,
-  /** Of those together. */
+  /** Maximum bytes of these files together. */
   filesBytes: 33_554_432,
   files: 1_000,
   /** Zeros behind the last member: tar fills up its last record. */

@@ -24,7 +24,7 @@ export interface ArchiveMeta {
   readonly namespace: string | undefined
   /** Records by table. */
   readonly counts: Readonly<Record<string, number>>
-  /** Of all members but this one. */
+  /** Digests of all members except this one. */
   readonly members: readonly MemberDigest[]
 }
 
@@ -64,7 +64,7 @@ export function readMeta(text: string): ArchiveMeta {
   }
 }
 
-/** What an archive without one is taken for. */
+/** The values that apply to an archive without this member. */
 export const noMeta: ArchiveMeta = {
   product: undefined,
   format: undefined,

@@ -115,7 +115,7 @@ const passwordHash: Field<StoredPassword> = object<StoredPassword>({
 /** Left out: of the whole broker. What it may be called is looked at with the whole record. */
 const namespace: Field<string | undefined> = optional(text({ minBytes: 1, maxBytes: 128 }))
 
-/** What the API takes of names and descriptions: 256 and 1,024 characters. */
+/** Maximum bytes of names. The API accepts 256 characters for names and 1,024 for descriptions. */
 const maxNameBytes = 1_024
 const maxDescriptionBytes = 4_096
 
@@ -362,7 +362,7 @@ function problemOfPbkdf2({ salt, hash: digest }: CredentialRecord | GatewayUserR
 const minKeyBytes = 8
 const hashBytes = { 'SCRAM-SHA-256': 32, 'SCRAM-SHA-512': 64, sha256: 32 } as const
 
-/** What OpenSSL would not work with. */
+/** Returns why OpenSSL cannot check the password. */
 function problemOfPassword({ algorithm, memory, passes, lanes, salt, hash: kept }: StoredPassword): string | undefined {
   if (algorithm === 'sha256') {
     return kept.length === hashBytes.sha256 ? undefined : 'password is none that sha256 would give'
@@ -374,7 +374,7 @@ function problemOfPassword({ algorithm, memory, passes, lanes, salt, hash: kept 
   return isGood ? undefined : `password has costs that ${algorithm} does not know`
 }
 
-/** What makes it one record of its table and not another, for people to read. */
+/** Returns a readable name of the record, which is unique in its table. */
 export function nameOfRecord(record: TableRecord): string {
   const whose = 'namespace' in record && record.namespace !== undefined ? `${record.namespace}: ` : ''
   return `${whose}${ownNameOf(record)}`

@@ -35,7 +35,7 @@ const idStep = maxLocalId + 1
 const allIds = 65_536
 const firstError = 0x80
 
-/** What the remote broker must send next for a part. */
+/** The packet that the remote broker must send next for a part. */
 const owes = { nothing: 0, puback: 1, pubrec: 2, release: 3, pubcomp: 4 } as const
 
 /** Limits that the remote broker has sent. */

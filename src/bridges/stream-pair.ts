@@ -25,7 +25,7 @@ function passEnd(this: PairedStream): void {
 export interface StreamPeer {
   readonly address: string
   readonly port: number
-  /** Of a gateway client. */
+  /** Properties of a gateway client; undefined: the client uses no gateway. */
   readonly gatewayClient?: GatewayClientTraits | undefined
   readonly credentials?: StreamCredentials | undefined
 }

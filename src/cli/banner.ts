@@ -8,7 +8,7 @@ export interface BannerFacts {
   readonly profile: string
   /** Undefined: the defaults that are built in. */
   readonly configFile: string | undefined
-  /** Of the node. */
+  /** Name of the node. */
   readonly name: string
   readonly dataDirectory: string
   readonly listeners: readonly ListenerAddress[]
@@ -33,7 +33,7 @@ export function banner(facts: BannerFacts): string {
   return `${lines.join('\n')}\n`
 }
 
-/** Of the package, or built in: an upgrade replaces them. */
+/** Returns whether the configuration is that of the package or built in: an upgrade replaces it. */
 function isDefaults(configFile: string | undefined): boolean {
   return configFile === undefined || configFile.endsWith(' (defaults of the package)')
 }

@@ -27,7 +27,7 @@ export interface ImportArguments {
   readonly data?: string | undefined
 }
 
-/** Of each file: it is read whole. */
+/** Maximum bytes of each file, because it is read into memory. */
 const maxBytes = 536_870_912
 
 /** Gives the exit code. */

@@ -3,7 +3,7 @@
 
 import { spawn } from 'node:child_process'
 
-/** What a service manager wants to know, by the names of sd_notify(3). */
+/** The notifications for a service manager, with the names of sd_notify(3). */
 export interface ServiceManager {
   /** READY=1; from then on WATCHDOG=1 twice in each period that systemd allows. */
   noteServing(): void

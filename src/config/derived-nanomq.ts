@@ -135,7 +135,7 @@ function repubOf(rule: Fields, index: number): Unplaced {
   }
 }
 
-/** Of a URL. What an action cannot use stays as it is, and is refused as an address. */
+/** Returns the server of a URL. A text that an action cannot use stays unchanged, and is refused later as an address. */
 export function serverOf(text: string): { readonly server: string; readonly ssl: boolean } {
   const parsed = text.includes('://') ? parseServerUrl(text) : undefined
   if (parsed === undefined || 'problem' in parsed) return { server: text, ssl: false }

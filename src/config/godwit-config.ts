@@ -151,7 +151,7 @@ export interface NamespacesConfig {
     readonly messagesPerSecond: number | undefined
   }
   readonly maxRules: number
-  /** Of connectors and sources as well. */
+  /** Maximum number of actions, and also of connectors and of sources. */
   readonly maxActions: number
 }
 
@@ -172,14 +172,14 @@ export interface HttpServerConfig {
   readonly maxRequests: number
   readonly maxBodyBytes: number
   readonly maxUploadBytes: number
-  /** Of the first administrator. */
+  /** User name of the first administrator. */
   readonly username: string
   readonly password: string | undefined
   /** The dashboard; undefined: not served. */
   readonly dashboard:
     | {
         readonly allowedOrigins: readonly string[]
-        /** Of a listener of its own for page and API; undefined: there is none. */
+        /** Address of a separate listener for the dashboard and the API; undefined: there is none. */
         readonly bind: Bind | undefined
         /** For MQTT clients of the page. */
         readonly listener: WebSocketListenerConfig
@@ -295,11 +295,11 @@ const msPerSecond = 1_000
 
 /** Contents of files that settings name, read by `loadConfig`. */
 export interface NamedFiles {
-  /** Of `auth.acl.file`. */
+  /** Rules of `auth.acl.file`. */
   readonly aclRules: readonly AclRule[]
-  /** Of `auth.jwt.public_key_file` or `auth.jwt.jwks_file`; undefined: not set, or unreadable. */
+  /** Content of `auth.jwt.public_key_file` or `auth.jwt.jwks_file`; undefined: not set, or unreadable. */
   readonly tokenKeys: string | undefined
-  /** Of `http_server.jwt.public.keyfile`, likewise. */
+  /** Content of `http_server.jwt.public.keyfile`; undefined: not set, or unreadable. */
   readonly apiTokenKey: string | undefined
 }
 

@@ -21,14 +21,14 @@ interface CommonListenerConfig {
   /** Messages per second that one client may publish: the lower limit of listener and node. Undefined: no limit. */
   readonly messagesPerSecond: number | undefined
   readonly bytesPerSecond: number | undefined
-  /** What one client is sent, and subscribes to, in a second; undefined: no limit. */
+  /** Maximum number of messages to one client, and of its subscriptions, per second; undefined: no limit. */
   readonly deliveriesPerSecond: number | undefined
   readonly subscriptionsPerSecond: number | undefined
   /** Prefix of every topic of its clients; may be empty. */
   readonly mountpoint: string
   /** Namespace of its clients; undefined: not set by the listener. */
   readonly namespace: string | undefined
-  /** Of a listener that another one passes its connections to: whether only this machine reaches that. Undefined: its host says it. */
+  /** For a listener that gets its connections from another listener: whether only this machine can reach that one. Undefined: the host of this listener decides. */
   readonly isOnlyReachedLocally?: boolean
 }
 

@@ -12,7 +12,7 @@ export interface Failure {
   readonly message: string
   /** Symbol of the refusal in version 5 of the API. */
   readonly reason?: string
-  /** Of a login that needs a one-time code. */
+  /** Details of a login that needs a one-time code. */
   readonly mfa?: Readonly<Record<string, string>>
 }
 

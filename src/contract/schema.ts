@@ -5,7 +5,7 @@ import { Compile, type Validator } from 'typebox/compile'
 
 export { Type, type Static, type TObject, type TSchema }
 
-/** What is wrong with a value: its path (`/data/qos`, empty for the whole) and a text. */
+/** An error in a value: its path (`/data/qos`; empty for the whole value) and a text. */
 export interface ShapeError {
   readonly path: string
   readonly message: string

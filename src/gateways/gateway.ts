@@ -155,7 +155,7 @@ export interface GatewayDependencies {
   openMqtt(peer: PeerAddress, callbacks: MqttConnectionCallbacks, client?: GatewayClient): MqttConnection
   /** `tick` must be called at this time, which replaces the earlier one. Infinity: never. */
   wakeAt(timeMs: number): void
-  /** Of all sockets of the listener. Not for streams. */
+  /** Limits per address, for all sockets of the listener together. Not used for streams. */
   readonly addresses: AddressLimits
   /** This shard, and the number of shards. */
   readonly place: ShardPlace

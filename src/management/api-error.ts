@@ -6,7 +6,7 @@ export interface ApiErrorFields {
   readonly code: number
   /** HTTP status. */
   readonly status: number
-  /** What is wrong, with which value, and what to do. */
+  /** The error, the wrong value, and what to do. */
   readonly message: string
   /** The reason of version 5. */
   readonly reason: ReasonName
@@ -14,7 +14,7 @@ export interface ApiErrorFields {
   readonly parts?: Readonly<Record<string, string>> | undefined
   /** The account whose password was wrong in an authenticated request: the response is delayed like a failed login. */
   readonly guessedAccount?: string | undefined
-  /** What a login with a second factor has to know. */
+  /** Details for a login that needs a second factor. */
   readonly mfa?: Readonly<Record<string, string>> | undefined
 }
 

@@ -5,7 +5,7 @@ import { tokenize, type Token } from './sql/tokens.ts'
 
 export interface ConvertedSql {
   readonly sql: string
-  /** What was changed, and what must be checked. Empty if nothing was changed. */
+  /** Sentences about what was changed and what must be checked. Empty if nothing was changed. */
   readonly notes: readonly string[]
 }
 

@@ -30,14 +30,14 @@ export function limitError(subject: string, limit: string, maximum: number): Rul
 export interface EvaluationClock {
   /** Time that the processor has worked for this thread, in milliseconds. It stands still while the thread waits. */
   threadMs(): number
-  /** Of one evaluation. */
+  /** Maximum time of one evaluation. */
   readonly maxEvaluationMs: number
 }
 
 /** Steps between two looks at the clock: some tens of microseconds of work. */
 const stepsBetweenLooks = 2_048
 
-/** Of a part of an evaluation. */
+/** Time limit of a part of an evaluation. */
 interface PartLimit {
   /** Undefined: the clock was not looked at yet. */
   startMs: number | undefined
@@ -46,7 +46,7 @@ interface PartLimit {
   readonly outer: PartLimit | undefined
 }
 
-/** What one evaluation may still do. */
+/** The remaining steps, bytes and time of one evaluation. */
 export class Budget {
   #steps = maxSteps
   #bytes = maxCreatedBytes

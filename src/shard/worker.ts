@@ -255,9 +255,9 @@ function autoSubscriberOf({ core, commands }: Shard): AutoSubscriber {
   return new AutoSubscriber(start.autoSubscriptions, { log, client, run: (command) => commands.run(command) })
 }
 
-/** What all listeners of the shard share. */
+/** Limits that all listeners of the shard share. */
 interface ListenerLimits extends Pick<ListenerDependencies, 'budget' | 'rate'> {
-  /** Of all connections; `budget` is of those that take a file each, and they count here as well. */
+  /** Limit of all connections. `budget` limits those that need a file descriptor; they count here as well. */
   readonly connections: ConnectionLimit
 }
 

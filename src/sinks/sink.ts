@@ -4,12 +4,12 @@
 
 import type { UserProperties } from '../protocol/index.ts'
 
-/** What is stored for one result of a rule. It is complete: later changes of the rule do not change it. */
+/** The stored form of one result of a rule. It is complete: later changes of the rule do not affect it. */
 export interface SpoolEntry {
   readonly payload: Buffer
-  /** What the payload does not say: a path, a key. */
+  /** Values that are not in the payload, such as a path or a key. */
   readonly attributes: UserProperties
-  /** What the fallbacks of the action need; absent or undefined: it has none, or this is the entry of a fallback. */
+  /** The result for the fallbacks of the action; absent or undefined: the action has no fallbacks, or this is the entry of a fallback. */
   readonly result?: Buffer | undefined
 }
 
@@ -30,7 +30,7 @@ export type CompileTemplate = (text: string) => Template
 
 export type Render = (data: RuleData) => SpoolEntry
 
-/** What became of one entry. */
+/** The outcome of one entry. */
 export type WriteOutcome =
   | { readonly outcome: 'done' }
   /** The service can not be reached, or is not able to take it now. */
@@ -43,11 +43,11 @@ export interface Sink {
   write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]>
   /** Why the service is not there; undefined: it is. Never rejects. */
   check(): Promise<string | undefined>
-  /** What is under way fails. */
+  /** Closes the connection. Writes in progress fail. */
   close(): void
 }
 
-/** What sinks know of the action and of where they run. */
+/** Facts about the action and the node that sinks use. */
 export interface SinkContext {
   readonly requestTimeoutMs: number
   /** `type:name` */
@@ -69,13 +69,13 @@ export type KeptOrder = 'calls' | 'batch' | 'nothing'
 
 /** One kind of service. `Action` and `Connector`: their settings. */
 export interface SinkType<Action, Connector> {
-  /** What keeps the settings from working, beginning with the name of a setting; undefined: nothing. */
+  /** Returns why the settings are invalid; the text begins with the name of a setting. Undefined: they are valid. */
   problemOfConnector(connector: Connector): string | undefined
   problemOfAction(action: Action, compile: CompileTemplate): string | undefined
   renderer(action: Action, compile: CompileTemplate, allColumns: (data: RuleData) => string): Render
-  /** What takes the place of batch_size and batch_time; absent or undefined: nothing does. */
+  /** Returns values that replace batch_size and batch_time; absent or undefined: the settings apply. */
   batching?(action: Action): Batching | undefined
-  /** What takes the place of max_retries; absent or undefined: nothing does. */
+  /** Returns a value that replaces max_retries; absent or undefined: the setting applies. */
   maxRetries?(action: Action): number | undefined
   /**
    * What keeps its order at the service. `calls`: `write` calls take effect in their order, also after a failure. `batch`: the

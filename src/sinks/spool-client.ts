@@ -20,7 +20,7 @@ import { hasResult, splitResult } from './stored-result.ts'
 
 /** An entry and how it is acknowledged. */
 export interface SpooledEntry extends SpoolEntry {
-  /** Of this connection. */
+  /** Packet identifier on this connection. */
   readonly packetId: PacketId
   readonly connection: number
 }
@@ -119,7 +119,7 @@ export class SpoolClient {
     })
   }
 
-  /** What is not acknowledged stays in the session. */
+  /** Stops reading the session. Unacknowledged entries stay in it. */
   stop(): void {
     this.#isStopped = true
     this.#reopen?.cancel()

@@ -22,7 +22,7 @@ const namedRanges: Readonly<Record<string, readonly string[]>> = {
 
 let denied = new BlockList()
 
-/** What was asked lately: services are asked for each request. */
+/** Cached decisions, because an address is checked for each request to a service. */
 const known = new Map<string, boolean>()
 const maxKnown = 1_000
 

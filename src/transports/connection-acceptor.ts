@@ -122,7 +122,7 @@ export function isSocketPath(host: string): boolean {
   return host.startsWith('/')
 }
 
-/** What an earlier thread left at the path is taken away: one process has the data directory. */
+/** Returns the address to listen on. A socket file of an earlier thread is deleted first, because only one process uses the data directory. */
 function placeOf(host: string, port: number) {
   if (!isSocketPath(host)) return { host, port }
   rmSync(host, { force: true })

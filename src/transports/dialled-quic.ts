@@ -13,7 +13,7 @@ import type { ClientAddress } from './byte-stream.ts'
 import { PacketReassembler, packetBytesAt } from './packet-reassembly.ts'
 import { QuicConnectionEnd } from './quic-shutdown.ts'
 
-/** What is used of the library. */
+/** The part of a session of the library that is used. */
 export interface DialedSession {
   openStream(): Duplex
   close(): Promise<void>

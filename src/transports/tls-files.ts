@@ -17,7 +17,7 @@ export interface TlsProblem {
   readonly setting: TlsFileSetting
   /** `name` of the certificate for a host name; undefined: the listener's own. */
   readonly certificateName: string | undefined
-  /** What is wrong with which file, and what to do. */
+  /** The error, its file, and what to do. */
   readonly message: string
 }
 

@@ -80,7 +80,7 @@ export class Search {
   /** A topic name; for subscribe, a filter. */
   readonly topic: string
   readonly levels: readonly string[]
-  /** Of the deciding rule so far; Infinity: none. */
+  /** Order of the deciding rule so far; Infinity: there is none. */
   order = Infinity
   decision: Decision | undefined = undefined
 

@@ -25,7 +25,7 @@ export interface FilterPattern {
 export interface LiteralPattern {
   readonly kind: 'literal'
   readonly text: string
-  /** What it matches as a filter; undefined if its wildcards are not valid for a filter. */
+  /** The pattern as a topic filter; undefined if its wildcards are not valid in a filter. */
   readonly asFilter: FilterPattern | undefined
 }
 

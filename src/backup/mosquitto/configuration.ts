@@ -21,7 +21,7 @@ interface MosquittoListener {
   readonly options: Map<string, string>
 }
 
-/** Of one listener; others are of the whole broker. */
+/** Options of one listener. Other options apply to the whole broker. */
 const listenerOptions: Readonly<Record<string, string>> = {
   certfile: 'certfile',
   keyfile: 'keyfile',

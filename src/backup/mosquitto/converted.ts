@@ -1,6 +1,6 @@
-/** What was made of a file of mosquitto. */
+/** The result of the conversion of a file of mosquitto. */
 export interface Converted<Value> {
   readonly value: Value
-  /** What is not taken over, a sentence each. */
+  /** Sentences about what was not converted. */
   readonly skipped: readonly string[]
 }

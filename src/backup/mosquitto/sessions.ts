@@ -44,7 +44,7 @@ export interface ImportedSession {
   readonly incoming: readonly IncomingRecord[]
 }
 
-/** What the configuration says about sessions. */
+/** The part of the configuration that concerns sessions. */
 export interface SessionSource {
   /** By port of the listener. */
   readonly mountpoints: ReadonlyMap<number, string>
@@ -54,9 +54,9 @@ export interface SessionSource {
   readonly isBridge: (clientId: string) => boolean
 }
 
-/** Of all queues: a message that is in several of them is written for each. */
+/** Maximum bytes of all queues together. A message that is in several queues is written for each. */
 const maxQueuedBytes = 4_294_967_296
-/** Of messages that were not published yet with subscriptions. */
+/** Maximum number of comparisons of unpublished messages with subscriptions. */
 const maxComparisons = 50_000_000
 /** [MQTT5-3.8.2.1.2] */
 const maxIdentifier = 268_435_455

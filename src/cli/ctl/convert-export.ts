@@ -17,7 +17,7 @@ import {
 import type { Outcome } from './ctl-command.ts'
 import { fileErrorText } from '../../telemetry/index.ts'
 
-/** Of the file: it is read whole. */
+/** Maximum bytes of the file, because it is read into memory. */
 const maxBytes = 268_435_456
 
 export async function convertExport(file: string, folder: string): Promise<Outcome> {

@@ -16,7 +16,7 @@ export interface Statement {
   readonly text: string
 }
 
-/** What is wrong with the text, and where. */
+/** An error in the text, with its position. */
 export class TermError extends Error {
   readonly at: Position
 

@@ -38,7 +38,7 @@ export interface Checked<Node> {
 
 /** Names of listeners, bridges and so on: short, and without characters that need quotes in a key. */
 const nameForm = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/
-/** Of a thing of a namespace: `hook@plant`. */
+/** Form of the name of something in a namespace, such as `hook@plant`. */
 const nameOfNamespaceForm = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}@[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
 /** Checks `value` against the schema below `root`. */

@@ -114,7 +114,7 @@ function readPlainAction(plain: PlainValue | undefined, value: ConfigValue): Rea
   return isObject(args) ? readRepublish(args) : { problem: 'republish needs args {topic = ...}' }
 }
 
-/** Of `type:name`. */
+/** Reads an action in the form `type:name`. */
 export function readId(id: string): ReadValue<PlainRuleAction> {
   if (/^[a-z_0-9]+:[^:]+$/.test(id)) return { value: { kind: 'action', id } }
   return { problem: `${JSON.stringify(id)} is not an action: write "type:name", for example "http:events"` }
@@ -122,7 +122,7 @@ export function readId(id: string): ReadValue<PlainRuleAction> {
 
 const argumentNames = ['topic', 'qos', 'retain', 'payload', 'mqtt_properties', 'user_properties', 'direct_dispatch']
 
-/** Of the arguments of `republish`. */
+/** Reads the arguments of `republish`. */
 export function readRepublish(args: Readonly<Record<string, PlainValue>>): ReadValue<PlainRuleAction> {
   const unknown = Object.keys(args).find((key) => !argumentNames.includes(key))
   if (unknown !== undefined) return { problem: `republish has no argument ${JSON.stringify(unknown)}` }

@@ -36,13 +36,13 @@ interface ListOptions<Item extends TSchema, Query extends TObject> {
   readonly key: string
   readonly item: Item
   readonly query: Query
-  /** Of POST: one entry. */
+  /** Body of POST: one entry. */
   readonly entry: TObject
-  /** Of PUT. */
+  /** Body of PUT. */
   readonly change: TObject
   /** For sentences: `a user name with its password`. */
   readonly what: string
-  /** Of several entries: `user names`. */
+  /** Name of several entries, such as `user names`. */
   readonly items: string
   /** Absent: there is one list for all namespaces. */
   readonly isForNamespaces?: true

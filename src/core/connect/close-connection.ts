@@ -30,7 +30,7 @@ export interface Ending {
   readonly publishWill: boolean
   /** For rules. */
   readonly cause?: DisconnectTrigger['cause']
-  /** Of the client's DISCONNECT. */
+  /** Properties of the client's DISCONNECT. */
   readonly properties?: DisconnectProperties | undefined
 }
 

@@ -20,7 +20,7 @@ export interface ListenerTraits {
   /** Maximum number of messages per second and client; undefined: no limit. */
   readonly messagesPerSecond?: number | undefined
   readonly bytesPerSecond?: number | undefined
-  /** What one client is sent, and subscribes to, in a second; undefined: no limit. */
+  /** Maximum number of messages to one client, and of its subscriptions, per second; undefined: no limit. */
   readonly deliveriesPerSecond?: number | undefined
   readonly subscriptionsPerSecond?: number | undefined
   /** Bridges of this broker, which have no listener. Limits for unauthenticated clients do not apply to them. */
@@ -48,7 +48,7 @@ export interface GatewayProtocolName {
   readonly version: number
 }
 
-/** What the transport knows of a client before CONNECT. */
+/** Properties of a client that the transport knows before CONNECT. */
 export interface ConnectionOrigin {
   readonly port: number
   /** From the certificate, if the listener is configured so. It replaces the client ID of CONNECT. */

@@ -28,7 +28,7 @@ export type PeerNumber = number
 export interface Interest {
   /** `$share/group/filter` is a filter of its own. */
   readonly filter: TopicFilter
-  /** Of a shared filter: members with a connected client. If this and `storedMembers` are 0, there is no member. */
+  /** For a shared filter: number of members with a connected client. If this and `storedMembers` are 0, there is no member. */
   readonly members: number
   /**
    * Members that are persistent sessions. Their messages with QoS 1 or 2 are acknowledged when they are durable there.

@@ -27,7 +27,7 @@ export interface NamespaceSettings {
   readonly isRequired: boolean
 }
 
-/** What is known of a connecting client. */
+/** Facts about a connecting client that may determine its namespace. */
 export interface NamespaceEvidence {
   readonly listener: Pick<ListenerTraits, 'namespace' | 'isBridge'>
   readonly arrival: ConnectionOrigin | undefined

@@ -16,7 +16,7 @@ const timeUnit = 2 ** 30
 const flagValues = 16
 const flags = { qos: 0x03, isByOwnRight: 0x04, retain: 0x08 } as const
 
-/** What is needed to list a retained message, to expire it, and to decide which client may receive it. */
+/** The properties that are needed to list a retained message, to expire it, and to decide which client may receive it. */
 class RetainedMetadata {
   readonly topicName: TopicName
   readonly publisher: string

@@ -93,10 +93,10 @@ export interface SubscriptionTrigger extends ClientTrigger {
 export interface DeliveryTrigger extends ClientTrigger {
   readonly kind: 'message-delivered' | 'message-acked' | 'delivery-dropped'
   readonly message: Message
-  /** Of the delivery. */
+  /** QoS of the delivery. */
   readonly qos: QoS
   readonly retain: boolean
-  /** Of an acknowledgement. */
+  /** Properties of the acknowledgement. */
   readonly properties: AckProperties | undefined
   /** Undefined if it was not dropped. */
   readonly reason: DropReason | 'no-local' | 'not-connected' | undefined

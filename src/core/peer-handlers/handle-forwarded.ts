@@ -76,7 +76,7 @@ export function handlePlainPublish(state: EnqueueParts & Parts<'router'>, link: 
 
 type RefuseMessage = (why: ReasonCode) => void
 
-/** What happened to a message for shared subscriptions. */
+/** The result of the delivery of a message for shared subscriptions. */
 interface SharedOutcome {
   /** The creator has not arrived yet; undefined if nothing must be waited for. */
   barrier: CommitBarrier | undefined

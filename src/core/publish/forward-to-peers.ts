@@ -46,7 +46,7 @@ export interface ForwardOrigin {
   readonly onceKey?: PeerPublish['exactlyOnce']
 }
 
-/** What one peer receives of a message. */
+/** The reasons for which one peer receives a message. */
 interface PeerDelivery {
   readonly peer: Peer
   isForSubscribers: boolean

@@ -69,7 +69,7 @@ export interface NamespaceState {
   readonly quotas: NamespaceQuotas | undefined
 }
 
-/** What the core does for bridges only. */
+/** State that only bridges use. */
 export interface BridgeState {
   /** The name with which bridges of this broker mark messages; undefined: it is not announced. */
   readonly brokerName: string | undefined

@@ -65,7 +65,7 @@ export interface Open {
   readonly asksForExpiry: boolean
 }
 
-/** What a packet waits for, and all requests made for it: see `authorization-wait.ts`. */
+/** A packet that waits for authorization, and all requests for it: see `authorization-wait.ts`. */
 export interface AuthorizationWait {
   readonly packet: Packet
   readonly requestIds: Set<RequestId>

@@ -27,7 +27,7 @@ export const maxWaitingTriggerBytes = 16_777_216
 export class RuleTriggers {
   /** Read on the message path: a plain object with one field for each kind. */
   readonly wanted: Record<RuleTriggerKind, boolean> = noneWanted()
-  /** What rules ask for. More is wanted where messages of topics are counted. */
+  /** Kinds of triggers that rules use. If messages of topics are counted, further kinds are needed. */
   #kinds: ReadonlySet<RuleTriggerKind> = new Set()
   /** By topic; undefined: none is counted. */
   #counted: ReadonlyMap<string, CountedTopic> | undefined

@@ -32,7 +32,7 @@ import { type ClientView, viewOf } from './client-view.ts'
 import { listSubscriptions, type SubscriptionFilter, type SubscriptionView } from './subscription-list.ts'
 import type { Slice, SliceWanted } from './walk.ts'
 
-/** What views read. */
+/** The parts of the state that views read. */
 type ViewParts = Readonly<
   Parts<
     | 'access'

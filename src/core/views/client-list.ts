@@ -22,7 +22,7 @@ export interface ClientFilter {
   /** `MQTT`, or the protocol of a gateway. */
   readonly protocolName?: string | undefined
   readonly address?: string | undefined
-  /** Of LwM2M. */
+  /** Endpoint name of an LwM2M client. */
   readonly endpointName?: string | undefined
   readonly endpointNamePart?: string | undefined
   readonly lifetimeSeconds?: Bounds | undefined

@@ -112,7 +112,7 @@ export class Exchanges {
     if (queue?.sending?.confirmable.message.token.equals(token) === true) this.#settle(queue, 'acknowledged')
   }
 
-  /** What is on its way with this token is not sent again, and what waits is not sent. */
+  /** Withdraws messages with this token: sent messages are not sent again, and waiting ones are not sent. */
   withdraw(token: Buffer, peer: PeerAddress): void {
     const queue = this.#queues.get(peerKey(peer))
     const at = queue?.waiting.findIndex(({ message }) => message.token.equals(token)) ?? -1

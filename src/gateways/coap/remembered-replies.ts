@@ -20,7 +20,7 @@ type StoredReply = string | number | undefined
 interface KnownPeer {
   readonly key: string
   readonly number: number
-  /** Of its requests. */
+  /** Number of remembered replies to its requests. */
   replies: number
 }
 

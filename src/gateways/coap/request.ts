@@ -6,7 +6,7 @@ import { code, coapTypes, type CoapMessage, methods, options, textsOf, uintOptio
 export interface CoapRequest {
   /** Undefined: not found. */
   readonly resource: 'connection' | 'topic' | 'core' | undefined
-  /** Of the topic. */
+  /** Path segments of the topic. */
   readonly segments: readonly string[]
   readonly query: ReadonlyMap<string, string>
   readonly message: CoapMessage

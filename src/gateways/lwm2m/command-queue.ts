@@ -62,7 +62,7 @@ export class CommandQueue {
     return this.#waiting.some(({ done }) => done === undefined)
   }
 
-  /** Of those that the broker does not keep. */
+  /** Returns the waiting commands that the broker does not store, so that the gateway can store them. */
   kept(): readonly KeptCommand[] {
     const all = this.current === undefined ? this.#waiting : [this.current, ...this.#waiting]
     return all

@@ -91,7 +91,7 @@ function recordsOf(pack: unknown, path: ObjectPath): readonly ResourceValue[] | 
   return values
 }
 
-/** Of LwM2M 1.0: `{bn, e: [{n, v, sv, bv, ov}]}`. */
+/** Returns the entries of the JSON of LwM2M 1.0: `{bn, e: [{n, v, sv, bv, ov}]}`. */
 function entriesOf(whole: unknown, path: ObjectPath): readonly ResourceValue[] | undefined {
   if (!isFields(whole) || !Array.isArray(whole['e'])) return undefined
   const base = typeof whole['bn'] === 'string' ? whole['bn'] : `/${path.join('/')}/`

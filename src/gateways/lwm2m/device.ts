@@ -55,7 +55,7 @@ interface Observation {
 
 export class Device implements MqttConnectionCallbacks, GatewayClient {
   readonly #gateway: DeviceDependencies
-  /** Of its registration: `/rd/<location>`. */
+  /** Location of the registration: `/rd/<location>`. */
   readonly location: string
   peer: PeerAddress
   /** Its first address, for which it is counted. */

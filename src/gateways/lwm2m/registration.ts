@@ -18,7 +18,7 @@ export interface Registration {
   readonly objects: readonly string[]
 }
 
-/** What is kept of a device across restarts. */
+/** The state of a device that is stored across restarts. */
 export interface KeptDevice {
   readonly registration: Registration
   readonly lostAtMs: number

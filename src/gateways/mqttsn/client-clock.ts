@@ -7,7 +7,7 @@ const msPerSecond = 1_000
 export class ClientClock {
   lostAtMs = Infinity
   nextPingAtMs = Infinity
-  /** Of the connection to the broker, independent of the duration of a sleep. */
+  /** Keep alive of the connection to the broker, independent of the duration of a sleep. */
   keepAliveSeconds = 0
   readonly #version: 1 | 2
 

@@ -32,7 +32,7 @@ const defaultOptions = { noLocal: false, retainAsPublished: false, retainHandlin
 /** The client uses the predefined ID. */
 const aliasExists = { returnCode: returnCodes.accepted, reasonCode: sn2ReasonCodes.topicAliasExists }
 
-/** Of its client. They change. */
+/** The properties of the client that requests need. They may change. */
 export interface RequestingClient {
   readonly topicIds: TopicIds
   /** Undefined: not connected. */

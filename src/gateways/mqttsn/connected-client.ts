@@ -18,7 +18,7 @@ export interface Peer extends PeerAddress {
   readonly node: WirelessNode | undefined
 }
 
-/** Of the gateway; all clients share it. */
+/** Dependencies that all clients of the gateway share. */
 export interface ConnectedClientDependencies {
   readonly settings: MqttSnSettings
   readonly topics: TopicTable

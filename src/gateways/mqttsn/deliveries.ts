@@ -59,7 +59,7 @@ export interface OwnPublications {
   isUnacknowledged(messageId: number): boolean
 }
 
-/** Of its client. They change. */
+/** The properties of the client that deliveries need. They may change. */
 export interface DeliveryClient {
   readonly topicIds: TopicIds
   /** Undefined: none yet. */

@@ -51,7 +51,7 @@ export interface SnFlags {
   readonly topicKind: TopicKind
 }
 
-/** Of SUBSCRIBE in 2.0. */
+/** Options of SUBSCRIBE in version 2.0. */
 export interface SubscriptionOptions {
   readonly noLocal: boolean
   readonly retainAsPublished: boolean
@@ -64,7 +64,7 @@ export interface SubscriptionOptions {
  */
 export type WirelessNode = string & { readonly brand: 'wireless-node' }
 
-/** What CONNECT of 2.0 says beyond that of 1.2. */
+/** Fields of CONNECT that version 2.0 has in addition to 1.2. */
 export interface ConnectOptions {
   readonly messageId: number
   readonly startsClean: boolean

@@ -5,7 +5,7 @@ import { hash } from 'node:crypto'
 
 export interface Publication {
   readonly topicId: number
-  /** Of the payload, where its QoS is 2. */
+  /** Digest of the payload, if the QoS is 2. */
   readonly fingerprint: string
 }
 

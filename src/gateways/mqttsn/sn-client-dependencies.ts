@@ -15,7 +15,7 @@ export type ConnectRequest = SnRequest & { type: 'connect' }
 
 export interface SnClientDependencies {
   readonly settings: MqttSnSettings
-  /** Of its version. */
+  /** Codec of the version of the client. */
   readonly codec: SnCodec
   readonly counters: GatewayCounters
   /** Topics of all clients. */

@@ -4,14 +4,14 @@ export type StompVersion = '1.0' | '1.1' | '1.2'
 
 export interface StompFrame {
   readonly command: string
-  /** Of a repeated header the first value counts. */
+  /** The headers. If a header is repeated, its first value counts. */
   readonly headers: ReadonlyMap<string, string>
   readonly body: Buffer
 }
 
 export interface StompLimits {
   readonly maxHeaders: number
-  /** Of one line. */
+  /** Maximum bytes of one header line. */
   readonly maxHeaderBytes: number
   readonly maxBodyBytes: number
 }

@@ -22,7 +22,7 @@ interface Subscription {
   readonly id: string | undefined
   readonly filter: TopicFilter
   readonly ackMode: AckMode
-  /** Of the broker. */
+  /** Subscription identifier at the broker. */
   readonly identifier: number
 }
 

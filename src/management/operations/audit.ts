@@ -18,7 +18,7 @@ export interface AuditEntry {
   readonly operation: string
   readonly method: string
   readonly path: string
-  /** What was sent, shortened, without secrets. */
+  /** The request, shortened and without secrets. */
   readonly request: unknown
   /** HTTP status; 0: there was none. */
   readonly status: number

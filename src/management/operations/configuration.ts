@@ -40,7 +40,7 @@ export interface ConfigurationOperations {
   /** Drops stored changes, so that the file or the default applies again; removes named entries. */
   unset(keys: readonly string[], how: { readonly by: Caller; readonly isDry: boolean }): Promise<ConfigurationOutcome>
   reload(by: Caller): Promise<ConfigurationOutcome>
-  /** Of TLS listeners, as their files are now. */
+  /** Returns the certificates of TLS listeners from their current files. */
   certificates(): readonly CertificateInForce[]
   /** Oldest first. */
   versions(): readonly ConfigurationVersion[]

@@ -8,7 +8,7 @@ export interface StoredCredential {
   /** User name, client ID or identity of the key. */
   readonly id: string
   readonly createdAtMs: number
-  /** Of SCRAM users. */
+  /** Algorithm of a SCRAM user; undefined for other credentials. */
   readonly algorithm: ScramName | undefined
 }
 

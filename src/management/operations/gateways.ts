@@ -3,7 +3,7 @@ import type { NotStored, PageFound, PageWanted } from './credentials.ts'
 import type { RuleProblem } from './rules.ts'
 import type { ShardUnavailable } from './lists.ts'
 
-/** What a gateway or a listener has of its own. */
+/** The authentication that is configured for a gateway or a listener. */
 export interface GatewayAuthentication {
   /** As plain values; secrets are masked. */
   readonly settings: Readonly<Record<string, unknown>>
@@ -30,7 +30,7 @@ export interface Gateway {
   readonly name: string
   readonly protocolName: string
   readonly status: 'running' | 'stopped' | 'unloaded'
-  /** Of this run of the broker. */
+  /** Times since the broker started; undefined: not in this run. */
   readonly createdAtMs: number | undefined
   readonly startedAtMs: number | undefined
   readonly stoppedAtMs: number | undefined
@@ -94,13 +94,13 @@ export interface GatewayUserQuery {
   readonly page: PageWanted
 }
 
-/** What is not said stays as it was. */
+/** Changes of a user. Undefined values stay unchanged. */
 export interface GatewayUserChange {
   readonly password?: string | undefined
   readonly isSuperuser?: boolean | undefined
 }
 
-/** What holds when these resolve is on disk, and counts for every client that comes from then on. */
+/** Operations on the users of gateways. When they resolve, the change is on disk and applies to all clients that connect from then on. */
 export interface GatewayUserOperations {
   /** The newest first. */
   list(of: GatewayOrListener, query: GatewayUserQuery): Promise<PageFound<GatewayUser>>
@@ -111,7 +111,7 @@ export interface GatewayUserOperations {
   ): Promise<'created' | 'existed' | NotStored>
   update(of: GatewayOrListener, id: string, change: GatewayUserChange): Promise<GatewayUser | 'missing' | NotStored>
   delete(of: GatewayOrListener, id: string): Promise<'deleted' | 'missing' | NotStored>
-  /** Of a gateway: those of its listeners stay. */
+  /** Deletes all users of a gateway or a listener. Users of the listeners of a gateway stay. */
   deleteAll(of: GatewayOrListener): Promise<'deleted' | NotStored>
 }
 

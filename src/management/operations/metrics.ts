@@ -43,7 +43,7 @@ export interface NodeReading {
   readonly uptimeMs: number
   /** Sums over all shards. */
   readonly counters: Readonly<Record<CounterName, number>>
-  /** Of the whole process. */
+  /** Memory of the whole process. */
   readonly memoryBytes: number
   /** node.memory_limit */
   readonly memoryLimitBytes: number
@@ -51,7 +51,7 @@ export interface NodeReading {
   readonly memoryLevel: MemoryLevel
   /** Memory for clients, in bytes by use: an estimate. */
   readonly memoryHeld: Readonly<Record<MemoryUse, number>>
-  /** Of all processors of the machine. */
+  /** Use of all processors of the machine together. */
   readonly cpuPercent: number
   /** Recorded maximums. */
   readonly highest: Readonly<Record<HighestName, number>>

@@ -19,7 +19,7 @@ export interface Namespace {
   readonly retainedMessages: number
 }
 
-/** What was deleted with a namespace. */
+/** Counts of what was deleted with a namespace. */
 export interface RemovedNamespace {
   readonly sessions: number
   readonly retainedMessages: number

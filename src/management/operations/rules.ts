@@ -11,7 +11,7 @@ export interface Rule {
   /** Whether a result for which an action fails is passed to further actions. */
   readonly onActionFailed: 'continue' | 'stop'
   readonly description: string
-  /** What compiles and cannot work as it is written. */
+  /** Warnings about SQL that compiles but cannot work. */
   readonly warnings: readonly string[]
   /** undefined: it is in a file. */
   readonly createdAtMs: number | undefined
@@ -31,7 +31,7 @@ export interface RuleMetrics {
   readonly actionsSuccess: number
   readonly actionsFailed: number
   readonly actionsDiscarded: number
-  /** Of actions that are functions, by their index in the list of actions. */
+  /** Counters of those actions that are functions, by their index in the list of actions. */
   readonly functions: readonly FunctionMetrics[]
   readonly lastError: string
 }
@@ -46,7 +46,7 @@ export interface ActionMetrics {
   readonly status: 'connected' | 'connecting' | 'disconnected' | 'inconsistent'
   readonly statusReason: string
   readonly matched: number
-  /** Of `matched`, per second: now, maximum, and average of five minutes. */
+  /** Matched messages per second: in the last second, maximum, and average of five minutes. */
   readonly rate: number
   readonly rateMax: number
   readonly rateLast5m: number
@@ -131,9 +131,9 @@ export interface RuleOperations {
   /** Creates or replaces it; `settings` undefined: deletes it. Undefined: success. */
   putRule(id: string, settings: RuleSettings | undefined, by: Caller): Promise<RuleProblem | undefined>
   ruleMetrics(id: string): Promise<RuleMetrics>
-  /** Of all rules, by ID. */
+  /** Returns the metrics of all rules, by ID. */
   metricsOfRules(): Promise<ReadonlyMap<string, RuleMetrics>>
-  /** Of rules and actions. Shards that do not respond within a second are omitted. */
+  /** Returns the metrics of rules and actions. Shards that do not respond within a second are omitted. */
   scrape(): Promise<RuleScrape>
   resetRule(id: string): Promise<void>
   test(sql: string, context: Readonly<Record<string, unknown>>): SqlTestOutcome

@@ -9,7 +9,7 @@ export interface Schema {
   readonly description: string
 }
 
-/** What the management asks of the node about schemas. */
+/** Operations of the node on schemas. */
 export interface SchemaOperations {
   schemas(): readonly Schema[]
   /** Adds or replaces it; `settings` undefined: deletes it. Undefined: done. */

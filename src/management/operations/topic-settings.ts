@@ -27,14 +27,14 @@ export interface TopicNumbers {
 
 export type TopicNumberName = `qos${0 | 1 | 2}.${'in' | 'out'}` | 'dropped'
 
-/** What the management asks of the node about `topic_metrics`. */
+/** Operations of the node on `topic_metrics`. */
 export interface TopicMetricsOperations {
   topics(): readonly string[]
   /** Changes wait for each other: `update` is given the topics as they are then. */
   change(update: (topics: readonly string[]) => readonly string[], by: Caller): Promise<RuleProblem | undefined>
   /** Undefined: a shard did not answer. */
   numbers(): Promise<readonly TopicNumbers[] | undefined>
-  /** Of the shards that answer within a second. */
+  /** Returns the metrics of all topics. Shards that do not respond within a second are omitted. */
   scrape(): Promise<readonly TopicNumbers[]>
   /** Undefined: of all topics. */
   reset(topic: string | undefined): Promise<void>

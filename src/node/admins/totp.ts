@@ -44,7 +44,7 @@ export function writeBase32(bytes: Uint8Array): string {
   return bits === 0 ? text : text + base32.charAt((held << (base32Bits - bits)) & 31)
 }
 
-/** What authenticator programs read from a QR code. */
+/** Returns the URI that authenticator programs read from a QR code. */
 export function otpauthUri(secret: Uint8Array, name: string, issuer: string): string {
   const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(name)}`
   return `otpauth://totp/${label}?secret=${writeBase32(secret)}&issuer=${encodeURIComponent(issuer)}`

@@ -72,7 +72,7 @@ export interface RuleFacts {
   readonly bridges: Pick<BridgeConfig, 'reports'>
 }
 
-/** Of the whole node: names of namespaces are as in the configuration. */
+/** Operations on the rules of the whole node. Names end in their namespace, as in the configuration. */
 export interface NodeRules extends RuleOperations {
   /** Tests of SQL for a namespace, which have values of their own and no environment. */
   sqlWithin(namespace: string): Pick<RuleOperations, 'test' | 'explain'>

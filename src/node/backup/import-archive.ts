@@ -216,7 +216,7 @@ export function problemOfConfiguration(
 }
 
 interface Prepared {
-  /** Of the account of `http_server` after the import. */
+  /** Name of the account of `http_server` after the import. */
   readonly ownName: string
   readonly settings: ConfigObject | undefined
   readonly placed: ReadonlyMap<string, Buffer>
@@ -271,7 +271,7 @@ function ownText(text: string, { meta: { namespace } }: Pick<CheckedArchive, 'me
 
 interface ReadConfiguration extends Pick<Prepared, 'placed' | 'warnings'> {
   readonly settings: ConfigObject
-  /** Of `placed`. */
+  /** Contents of the files in `placed`. */
   readonly texts: ReadonlyMap<string, string>
 }
 

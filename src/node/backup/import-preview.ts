@@ -13,7 +13,7 @@ export class ImportPreview {
   readonly accounts: AccountRecord[] = []
   readonly #records: AccessRecords
   readonly #changes = new Map<TableName, ReturnType<typeof nothingCounted>>()
-  /** Of retained messages: digest of the content, by digest of the topic. */
+  /** Digests of the contents of retained messages, by the digest of the topic. */
   readonly #retained = new Map<number, number>()
 
   constructor(records: AccessRecords) {

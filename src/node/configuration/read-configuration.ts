@@ -25,11 +25,11 @@ import { layersOver } from './layers-over.ts'
 import { overruledSettings } from './overruled-settings.ts'
 
 export interface ConfigurationRequest {
-  /** Of `--config`. */
+  /** Value of the option `--config`. */
   readonly file: string | undefined
-  /** Of `--data`. */
+  /** Value of the option `--data`. */
   readonly dataDirectory: string | undefined
-  /** Of `--set`. */
+  /** Values of the option `--set`. */
   readonly overrides: readonly string[]
   readonly environment: Environment
   readonly installation: Installation

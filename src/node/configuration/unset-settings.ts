@@ -27,7 +27,7 @@ type Path = readonly string[]
 
 export interface UnsetLayers {
   readonly layers: ConfigLayers
-  /** Of settings that only the file can change. */
+  /** Warnings about settings that only the file can change. */
   readonly warnings: readonly Warning[]
 }
 

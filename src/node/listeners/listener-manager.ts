@@ -237,7 +237,7 @@ export class ListenerManager {
   }
 }
 
-/** Of the open ones. */
+/** Returns the numbers of the open listeners. */
 function openNumbersOf(held: readonly HeldListener[]): number[] {
   return held.filter(({ isStopped }) => !isStopped).map(({ dealt }) => dealt.number)
 }

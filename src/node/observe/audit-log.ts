@@ -98,7 +98,7 @@ class AuditWriter {
 }
 
 class AuditFile {
-  /** Of each of the two files. */
+  /** Maximum bytes of each of the two files. */
   maxBytes: number
   readonly #folder: string
   readonly #path: string

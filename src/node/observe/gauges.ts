@@ -41,7 +41,7 @@ export interface GaugeReading {
   readonly highest: Readonly<Record<HighestName, number>>
   readonly rates: { readonly received: number; readonly sent: number; readonly dropped: number }
   readonly loopDelay: LoopDelay
-  /** Of the main thread. */
+  /** Memory of the main thread. */
   readonly memory: ThreadMemory
 }
 

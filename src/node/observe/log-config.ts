@@ -55,7 +55,7 @@ async function tryFile(path: string): Promise<void> {
   }
 }
 
-/** Of `log`. A file is opened again only if one of its settings has changed. */
+/** Returns the consumer of the section `log`. The log file is opened again only if one of its settings has changed. */
 export function logConsumer(log: Logger, dataDirectory: string, atStart: GodwitConfig): ConfigConsumer {
   let taken = JSON.stringify(logTargetsOf(atStart.log, dataDirectory))
   return {

@@ -30,7 +30,7 @@ export interface ShardSupervisorOptions {
   readonly storeOwner: StoreOwner
   readonly log: Logger
   readonly restarts: RestartPolicy
-  /** Of each thread's heap, in MiB. */
+  /** Maximum heap of each thread, in MiB. */
   readonly maxHeapMb: number
   /** A shard failed too often: the node cannot continue. */
   onGivenUp(message: string): void

@@ -20,7 +20,7 @@ export interface ConformanceResult {
   readonly clause: string
   readonly says: string
   readonly isKept: boolean
-  /** What was seen, where it is not kept. */
+  /** The behavior of the broker, if it violates the statement. */
   readonly seen: string | undefined
 }
 

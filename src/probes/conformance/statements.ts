@@ -15,7 +15,7 @@ import {
 } from '../wire.ts'
 import { type CheckedClient, Violation } from './checked-client.ts'
 
-/** What a check works with. Each name is new, so that checks do not disturb each other. */
+/** The functions that a check uses. Each returned name is unique, so that checks do not affect each other. */
 export interface CheckContext {
   readonly name: string
   /** Has not sent anything. */
@@ -453,7 +453,7 @@ export const statements: readonly CheckedStatement[] = [
 
 const pair = (key: string, value: string): Buffer => Buffer.concat([Buffer.from([0x26]), text(key), text(value)])
 
-/** Of 5.0 a session is kept for its expiry interval only. */
+/** Returns the CONNECT of a persistent session. In 5.0 it needs a session expiry interval. */
 export function persistent({ version }: CheckedClient, clientId: string) {
   const properties = version === 5 ? [Buffer.from([0x11, 0, 0, 0, 60])] : []
   return { clientId, cleanStart: false, properties }

@@ -12,7 +12,7 @@ export interface RuleWarning {
   readonly message: string
   readonly line: number
   readonly column: number
-  /** What to do. May be empty. */
+  /** Hint about the remedy; may be empty. */
   readonly hint: string
 }
 

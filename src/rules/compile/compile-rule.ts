@@ -17,7 +17,7 @@ import { compileForeach } from './compile-foreach.ts'
 import { Frame, type Evaluate } from './frame.ts'
 import { Scope } from './scope.ts'
 
-/** What a rule makes of one message or event. */
+/** The result of a rule for one message or event. */
 export type RuleResult =
   /** SELECT has one output, FOREACH one for each item. */
   | { readonly outcome: 'passed'; readonly outputs: readonly RuleMap[] }

@@ -31,7 +31,7 @@ export type EventName =
 export interface EventDefinition {
   /** Value of the column `event`. */
   readonly name: EventName
-  /** What stands after FROM. For messages an example. */
+  /** The name after FROM; for messages an example. */
   readonly topic: string
   /** Other spellings that FROM accepts. */
   readonly otherTopics: readonly string[]

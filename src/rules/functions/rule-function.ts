@@ -25,7 +25,7 @@ export interface Signature {
   readonly isVariadic: boolean
 }
 
-/** What a function can use besides its arguments. */
+/** The values that a function can use in addition to its arguments. */
 export interface Call {
   readonly event: RuleEvent
   readonly host: HostFunctions

@@ -74,7 +74,7 @@ function sorted(items: RuleArray, budget: Budget): RuleArray {
   return items.toSorted((one, other) => orderOf(one, other, budget))
 }
 
-/** Of pairs `[key, value]`, in the order of their keys. */
+/** Groups pairs `[key, value]`, in the order of their keys. */
 function grouped(pairs: RuleArray, budget: Budget): RuleArray {
   const groups: { key: RuleValue; items: RuleValue[] }[] = []
   for (const pair of sortedPairs(pairs, budget)) {

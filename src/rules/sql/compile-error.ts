@@ -14,9 +14,9 @@ export class RuleCompileError extends Error {
   override readonly name = 'RuleCompileError'
   readonly line: number
   readonly column: number
-  /** What is wrong, in one line and without the place. */
+  /** The error in one line, without its position. */
   readonly summary: string
-  /** What to do. Empty if there is nothing to suggest. */
+  /** Hint about the remedy. Empty if there is nothing to suggest. */
   readonly hint: string
 
   constructor(sql: string, at: number, summary: string, hint = '') {

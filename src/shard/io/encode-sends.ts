@@ -65,7 +65,7 @@ export function encodePacket(
   output.unreadResponseBytes += bytes
 }
 
-/** What a PUBLISH has for one subscriber only. */
+/** The fields of a PUBLISH that differ for each subscriber. */
 interface PublishHead {
   /** QoS, flags and packet identifier, see `headBits`. */
   readonly head: number

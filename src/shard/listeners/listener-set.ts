@@ -50,7 +50,7 @@ export class ListenerSet {
     this.#work = Promise.resolve()
   }
 
-  /** Of any shard. Undefined: it is closed, and its connection comes too late. */
+  /** Returns a listener of any shard. Undefined: the listener was closed before the relayed connection arrived. */
   byNumber(number: number): ShardListener | undefined {
     return this.#known.get(number)
   }

@@ -60,7 +60,7 @@ export interface ShardQueries {
     parameters: { readonly type: GatewayType; readonly clientId: string; readonly request: GatewayRequest }
     result: { readonly response: GatewayResponse | undefined }
   }
-  /** Of topics whose messages are counted. */
+  /** Metrics of topics whose messages are counted. */
   'topic-metrics': { parameters: object; result: readonly TopicMetricsReport[] }
   /** Undefined: of all. */
   'reset-topic-metrics': { parameters: { readonly topic: string | undefined }; result: object }
@@ -295,7 +295,7 @@ export interface TimelineEntry {
     | 'session-ended'
   /** The reason as text; for dropped messages its name. */
   readonly text: string
-  /** Of MQTT 5.0, if there is one. */
+  /** Reason code of MQTT 5.0; undefined: there is none. */
   readonly reasonCode: number | undefined
   /** Address of the client, if it matters. */
   readonly address: string | undefined

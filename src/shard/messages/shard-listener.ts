@@ -36,7 +36,7 @@ export interface ShardListener extends ListenerTraits {
   readonly proxyProtocol?: ProxyProtocolConfig | undefined
   /** For ssl, wss, quic. File names are absolute. */
   readonly tls?: TlsSettings
-  /** Of this listener, the same on all shards: the keys of session tickets are derived from it. 32 random bytes. */
+  /** 32 random bytes from which the keys of session tickets are derived. All shards have the same for this listener. */
   readonly ticketSecret?: Uint8Array
   /** For ws, wss. */
   readonly webSocket?: WebSocketConfig

@@ -3,7 +3,7 @@
 import { RateMeter } from './rate-meter.ts'
 
 export interface ActionCounters {
-  /** Of `matched`. */
+  /** Rate of `matched`. */
   readonly meter: RateMeter
   matched: number
   droppedQueueFull: number

@@ -25,7 +25,7 @@ export function ruleOf({ attributes }: SpoolEntry): string | undefined {
   return attributes.find(([name]) => name === ruleAttribute)?.[1]
 }
 
-/** What is stored. */
+/** Returns the publication that stores the entry. */
 export function publicationOf(entry: SpoolEntry): RulePublication {
   const { payload, attributes } = entry.result === undefined ? entry : joinResult(entry)
   return { topic: spoolTopic, payload, qos: 1, retain: false, properties: { userProperties: attributes } }
@@ -44,7 +44,7 @@ export class EntryAttributes {
     this.#order = order
   }
 
-  /** What is stored for a result of the rule. */
+  /** Returns the publication that stores a result of the rule. */
   publicationOf(
     { event, rule }: { readonly event: Pick<RuleEvent, 'column'>; readonly rule: string },
     { payload, attributes }: SpoolEntry,

@@ -67,7 +67,7 @@ export class ActionFallbacks {
   readonly #fallbacks: readonly PreparedFallback[]
   readonly #namespace: string | undefined
   readonly #dependencies: ActionFallbacksDependencies
-  /** Of entries some of whose fallbacks have run. */
+  /** Progress of entries for which some of the fallbacks have run. */
   readonly #progress = new WeakMap<SpoolEntry, { done: number; readonly failures: string[] }>()
 
   constructor(action: string, fallbacks: readonly FallbackAction[], dependencies: ActionFallbacksDependencies) {
@@ -80,7 +80,7 @@ export class ActionFallbacks {
     )
   }
 
-  /** What is stored with the entry of a result. Undefined: there are no fallbacks, or the result has no JSON form. */
+  /** Returns the result in the form that is stored with its entry. Undefined: there are no fallbacks, or the result has no JSON form. */
   resultOf({ output, original, event }: ActionEntry): Buffer | undefined {
     if (this.#fallbacks.length === 0) return undefined
     const { qos, retain } = original
@@ -181,7 +181,7 @@ function spool({ clientId, render, order }: FallbackTarget, result: StoredResult
   return { name: 'spool', clientId, publication: publicationOf(entry) }
 }
 
-/** Of `resultOf`. */
+/** Reads a result that `resultOf` has written. */
 function readResult(result: Buffer): StoredResult | { readonly failure: string } {
   let stored: RuleValue
   try {

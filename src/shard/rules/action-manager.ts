@@ -104,7 +104,7 @@ export class ActionManager implements RuleSinks {
   #ready = Promise.withResolvers<void>()
   #tidier: NodeJS.Timeout | undefined
   #isClosed = false
-  /** What is stored now comes from a fallback, and gets none. */
+  /** True while a fallback stores its entry: that entry has no fallbacks. */
   #isFallback = false
 
   constructor(dependencies: ActionManagerDependencies) {

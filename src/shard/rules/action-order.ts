@@ -27,7 +27,7 @@ export class ActionOrder {
     return typeof value === 'string' ? value : ''
   }
 
-  /** What is stored with an entry. */
+  /** Returns the attributes that are stored with an entry. */
   attributesOf(event: Pick<RuleEvent, 'column'>): SpoolEntry['attributes'] {
     return orderAttributes(this.valueOf(event))
   }
@@ -39,7 +39,7 @@ export class ActionOrder {
   }
 }
 
-/** What is stored with an entry for a value of `ActionOrder`. */
+/** Returns the attributes of an entry for a value of `ActionOrder`. */
 export function orderAttributes(value: string): SpoolEntry['attributes'] {
   return value === '' ? noAttributes : [[orderAttribute, value]]
 }

@@ -12,7 +12,7 @@ import type { RuleMap } from '../../rules/index.ts'
 
 const none: RuleMap = {}
 
-/** Of CONNECT. Without authentication data, which is secret. */
+/** Returns the properties of CONNECT for rules, without authentication data, which is secret. */
 export function connectProperties(properties: ConnectProperties | undefined): RuleMap {
   if (properties === undefined) return none
   return {
@@ -29,7 +29,7 @@ export function connectProperties(properties: ConnectProperties | undefined): Ru
 
 type OtherProperties = Partial<AckProperties & DisconnectProperties & SubscribeProperties & UnsubscribeProperties>
 
-/** Of DISCONNECT, SUBSCRIBE, UNSUBSCRIBE, PUBACK and PUBREC. */
+/** Returns the properties of DISCONNECT, SUBSCRIBE, UNSUBSCRIBE, PUBACK and PUBREC for rules. */
 export function otherProperties(properties: OtherProperties | undefined): RuleMap {
   if (properties === undefined) return none
   return {

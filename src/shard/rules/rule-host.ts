@@ -23,7 +23,7 @@ export type StoredValues = Pick<Map<string, RuleValue>, 'get' | 'set' | 'delete'
 const maxStoredValues = 100_000
 const maxKeyLength = 4_096
 
-/** What functions of rules know of the configuration. Members may change. */
+/** The settings that functions of rules use. Members may change. */
 export interface RuleHostSettings extends Pick<HostFunctions, 'maxEvaluationMs' | 'jqTimeoutMs'> {
   readonly schemas: Pick<SchemaRegistry, 'find'>
 }

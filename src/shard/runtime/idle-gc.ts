@@ -172,7 +172,7 @@ export function trafficIn(counter: (name: CounterName) => number): number {
   return counter('messagesReceived') + counter('messagesSent') + Math.floor(bytes / 1_024)
 }
 
-/** Of `gc()`, see V8's src/extensions/gc-extension. */
+/** The function `gc()`, see V8's src/extensions/gc-extension. */
 type Collect = (
   options: { type: 'major'; execution: 'sync'; flavor: 'regular' | 'last-resort' } | { type: 'minor' },
 ) => void
@@ -216,7 +216,7 @@ export function startIdleGc(within: Pick<GcDependencies, 'traffic' | 'forget'>):
   }
 }
 
-/** Of this thread's own heap. */
+/** Returns functions that read and collect the heap of this thread. */
 export function ownHeap(): Omit<GcDependencies, 'traffic' | 'forget'> & {
   /** Collects the young generation only. */
   collectYoung(): void

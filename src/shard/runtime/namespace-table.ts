@@ -16,7 +16,7 @@ export interface NamespaceLimits {
   /** Connected at the same time; undefined: no limit. */
   readonly clients: number | undefined
   readonly retainedMessages: number | undefined
-  /** Of all clients together. */
+  /** Maximum messages per second of all clients together. */
   readonly messagesPerSecond: number | undefined
 }
 

@@ -5,7 +5,7 @@
 
 import { Buffer } from 'node:buffer'
 
-/** What is moved to quarantine if it makes its shard fail. A session is moved with all its records. */
+/** A session or retained message that is quarantined if it makes its shard fail. A session is quarantined with all its records. */
 export type CrashCandidate =
   | { readonly kind: 'session'; readonly clientId: string }
   | { readonly kind: 'retained'; readonly topic: string }

@@ -56,7 +56,7 @@ export class HttpConnection {
     void this.#client.destroy()
   }
 
-  /** What is sent within one turn of the event loop goes to the system together. */
+  /** Collects the writes of one iteration of the event loop, so that they are one system call. */
   #collectWrites(): void {
     const socket = this.#socket
     if (this.#settings.pipelining === 1 || this.#isCollecting || this.#isConnecting || socket === undefined) return

@@ -17,7 +17,7 @@ const stopped = 'the action is being stopped'
 
 export class HttpRequests {
   readonly #settings: HttpRequestsSettings
-  /** Of the URL. A header of the request wins. */
+  /** Credentials of the URL. A header of the request has priority. */
   readonly #authorization: string | undefined
   /** Loaded by the first request: it is large. */
   #library: HttpLibrary | undefined

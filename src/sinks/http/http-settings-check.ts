@@ -17,7 +17,7 @@ export function problemOfHeaders(headers: ReadonlyMap<string, string>, setting: 
   return undefined
 }
 
-/** Of connectors with a `url`. Begins with the name of the setting. */
+/** Returns why the URL of a connector is invalid. The text begins with the name of the setting. */
 export function problemOfBase({ url: text, ssl }: { readonly url: string | undefined; readonly ssl: TlsSettings }) {
   if (text === undefined) return 'url: an HTTP connector needs a url'
   const url = URL.parse(text)

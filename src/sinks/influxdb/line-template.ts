@@ -185,7 +185,7 @@ function textOf(template: Template, data: RuleData, subject: string): string {
   return text
 }
 
-/** Of names, keys and tags. The protocol has no way to write a line break there, nor a backslash at the end. */
+/** Escapes names, keys and tags. The protocol cannot express a line break in them, nor a backslash at their end. */
 function escaped(text: string, special: RegExp): string {
   if (text === '') throw new TypeError('influxdb: a name or key is empty')
   if (/[\r\n]/.test(text)) throw new TypeError('influxdb: a name, key or tag has a line break')

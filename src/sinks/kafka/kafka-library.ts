@@ -44,7 +44,7 @@ export interface KafkaProducer {
   send(topic: string, records: readonly KafkaRecord[]): Promise<void>
   /** Rejects where the topic takes no records. Undefined: where no broker answers. */
   check(topic: string | undefined): Promise<void>
-  /** What is under way fails. */
+  /** Closes the connection. Writes in progress fail. */
   close(): void
 }
 
@@ -127,7 +127,7 @@ export interface ConsumerCallbacks {
 }
 
 export interface KafkaConsumer {
-  /** What was not taken comes again, to the next member of the group that reads. */
+  /** Closes the connection. Messages that were not processed are received again by the next member of the group. */
   close(): Promise<void>
 }
 

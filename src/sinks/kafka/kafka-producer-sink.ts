@@ -31,7 +31,7 @@ export type KafkaConnector = NamedValue<ConnectorsConfig['kafka_producer']>
 export type KafkaAction = NamedValue<ActionsConfig['kafka_producer']>
 
 const keyAttribute = 'key'
-/** Of topics that are templates. */
+/** Attribute with the topic, if the topic is a template. */
 const topicAttribute = 'topic'
 const headerAttribute = 'header '
 const defaultPort = 9_092
@@ -45,12 +45,12 @@ const refusals = [
   'INVALID_TIMESTAMP',
 ]
 
-/** Of a topic that a result names: it does not keep the results for other topics waiting. */
+/** Errors of a topic that a result names. They do not delay results for other topics. */
 const topicRefusals = ['UNKNOWN_TOPIC_OR_PARTITION', 'INVALID_TOPIC_EXCEPTION', 'TOPIC_AUTHORIZATION_FAILED']
 
 const maxTopicLength = 249
 
-/** What a record takes beside its key, value and headers, at most. */
+/** Maximum bytes of a record in addition to its key, value and headers. */
 const recordOverhead = 128
 
 const done: WriteOutcome = { outcome: 'done' }

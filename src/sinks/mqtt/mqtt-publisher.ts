@@ -169,7 +169,7 @@ export class MqttPublisher {
     return pending.promise
   }
 
-  /** What is under way fails with `why`. */
+  /** Closes the connection. Publications in progress fail with `why`. */
   close(why = 'the connection is being closed'): void {
     if (this.#state === 'open') {
       this.#send({ type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties: undefined })
@@ -330,7 +330,7 @@ export class MqttPublisher {
     this.#write(bytes)
   }
 
-  /** What is written until the end of this turn goes together. */
+  /** Collects the writes of one iteration of the event loop, so that they are one system call. */
   #write(bytes: Buffer): void {
     this.#gathered.push(bytes)
     this.#hasSent = true

@@ -136,7 +136,7 @@ function valueOf(attributes: UserProperties, name: string): string {
   return attributes.find(([known]) => known === name)?.[1] ?? ''
 }
 
-/** What a sink needs of a connection. */
+/** The part of a connection that a sink needs. */
 export type MqttConnection = Pick<MqttPublisher, 'isOpen' | 'publish' | 'ping' | 'close'>
 
 /** Exported for tests. */

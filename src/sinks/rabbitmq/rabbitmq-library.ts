@@ -36,7 +36,7 @@ export interface RabbitmqPublisher {
   publish(messages: readonly RabbitmqMessage[]): Promise<WriteOutcome | readonly WriteOutcome[]>
   /** Rejects where the exchange does not exist. */
   check(): Promise<void>
-  /** What is under way fails. */
+  /** Closes the connection. Writes in progress fail. */
   close(): void
 }
 
@@ -87,7 +87,7 @@ async function connectTo(settings: RabbitmqSettings): Promise<ChannelModel> {
   }
 }
 
-/** What RabbitMQ says of a message. */
+/** A message of a queue, as RabbitMQ delivers it. */
 export interface QueueMessage {
   readonly payload: Buffer
   readonly fields: { readonly exchange: string; readonly routingKey: string; readonly redelivered: boolean }

@@ -8,7 +8,7 @@ type Parameters = NamedValue<ActionsConfig['rabbitmq']>['parameters']
 
 const headerAttribute = 'header '
 const propertyAttribute = 'property '
-/** Of a property and of the name of a header, by AMQP 0-9-1. */
+/** Maximum bytes of a property and of the name of a header in AMQP 0-9-1. */
 const maxShortBytes = 255
 const maxPriority = 255
 
@@ -86,7 +86,7 @@ function shortText(text: string, subject: string): string {
   return text
 }
 
-/** What the library sends with the message. */
+/** Returns the options with which the library sends the message. */
 export function optionsOf(attributes: SpoolEntry['attributes']): RabbitmqOptions {
   const options: RabbitmqOptions = {}
   const headers: Record<string, string> = Object.create(null) as Record<string, string>

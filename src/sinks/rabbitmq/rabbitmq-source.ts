@@ -10,9 +10,9 @@ import { rabbitmqSinkType, serverOf, settingsOf } from './rabbitmq-sink.ts'
 type RabbitmqSource = NamedValue<SourcesConfig['rabbitmq']>
 type RabbitmqConnector = NamedValue<ConnectorsConfig['rabbitmq']>
 
-/** Of opening a channel and asking for a queue. */
+/** Timeout for opening a channel and for declaring a queue. */
 const requestTimeoutMs = 10_000
-/** Of a queue name, by AMQP 0-9-1. */
+/** Maximum bytes of a queue name in AMQP 0-9-1. */
 const maxNameBytes = 255
 const topic = 'message'
 

@@ -7,7 +7,7 @@ export interface ReceivedMessage {
   /** Last part of the topic under which rules of this broker get it. */
   readonly topic: string
   readonly payload: Buffer
-  /** What the service says beyond the payload: columns of rules. */
+  /** Values of the service in addition to the payload, which are columns in rules. */
   readonly properties: UserProperties
   /** For error messages, such as `the record 7 of partition 0`. */
   readonly name: string
@@ -27,13 +27,13 @@ export interface SourceCallbacks {
 }
 
 export interface SourceConnection {
-  /** What was not taken comes again, where the service stores it. */
+  /** Closes the connection. Messages that were not processed are received again, if the service stores them. */
   close(): Promise<void>
 }
 
 /** One kind of service that sources receive from. `Source` and `Connector`: their settings. */
 export interface SourceType<Source, Connector> {
-  /** What keeps the settings from working, beginning with the name of a setting; undefined: nothing. */
+  /** Returns why the settings are invalid; the text begins with the name of a setting. Undefined: they are valid. */
   problemOfConnector(connector: Connector): string | undefined
   problemOfSource(source: Source): string | undefined
   /** For the column `server`. */

@@ -45,7 +45,7 @@ export class StatementReader {
   }
 }
 
-/** What the entries of one statement begin with. */
+/** Returns the common beginning of the entries of one statement. */
 function headOf(texts: readonly string[]): string {
   return `{"texts":${JSON.stringify(texts)},"values":`
 }

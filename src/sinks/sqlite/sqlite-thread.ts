@@ -66,7 +66,7 @@ export class SqliteThread {
     return promise
   }
 
-  /** What was asked before is still done. */
+  /** Closes the file after all earlier requests are done. */
   close(): void {
     this.#worker?.postMessage({ kind: 'close' } satisfies SqliteRequest)
   }

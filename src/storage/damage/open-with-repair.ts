@@ -59,7 +59,7 @@ interface MissingBatches {
  */
 const maxAlwaysCheckedBytes = 64 * 1_024 * 1_024
 
-/** What is wrong with a database. */
+/** The damage of a database. */
 interface Damage {
   readonly reason: string
 }

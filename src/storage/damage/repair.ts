@@ -27,7 +27,7 @@ import { recoverTable } from './table-recovery.ts'
 
 export interface RepairOptions {
   readonly directory: string
-  /** What is wrong, as part of a sentence. */
+  /** Description of the damage, as part of a sentence. */
   readonly reason: string
   /** See `LostSessionOptions`. */
   readonly recoveredExpirySeconds: number | undefined

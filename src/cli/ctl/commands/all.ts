@@ -55,7 +55,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...anyCommands,
 ]
 
-/** What the first words of commands with two are about. */
+/** Descriptions of the first words of commands that have two words. */
 export const ctlGroups: Readonly<Record<string, string>> = {
   clients: 'clients that are connected or have a session',
   subscriptions: 'what clients subscribe to',

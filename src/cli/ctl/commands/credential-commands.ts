@@ -8,7 +8,7 @@ import { type CtlCall, type CtlCommand, doneAs, type Outcome, type Row, shown } 
 interface CredentialList {
   /** First word of its commands. */
   readonly group: string
-  /** What an entry is, for descriptions. */
+  /** Name of an entry in descriptions. */
   readonly what: string
   readonly secret: string
   list(call: CtlCall): Promise<Result<{ readonly data: readonly Row[] }>>

@@ -144,7 +144,7 @@ function explain({
 
 type Explanation = Extract<Awaited<ReturnType<ApiClient['explain']>>, { reply: unknown }>['reply']['data']
 
-/** What decides, and who would hear it; the rest is in the document. */
+/** Returns the decision and the receivers as one row. The JSON document has the details. */
 function inShort({ decision, client, obstacle, subscriptions, truncated }: Explanation): Row {
   const heard = subscriptions.map(({ clientid, topic, outcome }) => `${clientid} by ${topic}: ${outcome}`)
   return {

@@ -14,7 +14,7 @@ export interface ForwardedPacketId {
   spread: CommitBarrier | undefined
   /** A shard refused the message, and the client disconnected before it was told: the response to its duplicate. */
   readonly refusal: ReasonCode | undefined
-  /** What PUBREC, or PUBCOMP during the release, waits for; undefined: nothing. */
+  /** The barrier for which PUBREC, or PUBCOMP during the release, waits; undefined: it waits for nothing. */
   barrier: CommitBarrier | undefined
   /**
    * It was stored before the broker started, and what the peers have of it is unknown. A duplicate is sent to them

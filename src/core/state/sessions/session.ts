@@ -47,7 +47,7 @@ export interface QueueReads {
    * and by then there would be more. Undefined: they are on disk only.
    */
   tailInMemory: SessionDelivery[] | undefined
-  /** Of a bridge: the pending request for its oldest messages, of which some are dropped. */
+  /** For a bridge: the pending request for its oldest messages, some of which are then dropped. */
   oldestRequest: RequestId | undefined
   /** All messages with lower sequence numbers are in memory or in flight. */
   trimmedTo: number
@@ -82,7 +82,7 @@ export interface PersistentQueue {
   payloadsOnDisk: Map<number, number> | undefined
   /** Packet identifiers of a bridge with PUBREC, whose records stay until PUBCOMP. */
   receivedIds: Map<number, PacketId> | undefined
-  /** Of a bridge: deliveries with PUBCOMP before their record was read. The read may be in progress. */
+  /** For a bridge: sequence numbers of deliveries whose PUBCOMP arrived before their record was read. The read may be in progress. */
   completed: Set<number> | undefined
 }
 
@@ -113,7 +113,7 @@ export interface MessageCounts {
   dropped: number
 }
 
-/** What only sessions of bridges have. */
+/** State that only sessions of bridges have. */
 export interface BridgeSession {
   /**
    * From its first connection on: its own limit instead of `maxStoredMessages`, and its policy. Its QoS 2 messages are

@@ -14,7 +14,7 @@ export function parseAvro(source: string): AvroType {
 
 interface Place {
   readonly path: string
-  /** Of the named type around it. */
+  /** Namespace of the enclosing named type. */
   readonly namespace: string
   readonly depth: number
 }

@@ -16,7 +16,7 @@ import {
   type JsonTypeName,
 } from './json-check.ts'
 
-/** What a keyword is compiled in. */
+/** The schema and the position in which a keyword is compiled. */
 export interface KeywordPlace {
   /** All keywords beside it. */
   readonly schema: RuleMap

@@ -267,7 +267,7 @@ function signed64(value: Integer): Integer {
   return typeof value === 'number' ? value : makeInteger(BigInt.asIntN(64, value))
 }
 
-/** What is no finite number has a name. */
+/** Returns the value of a float. Values that are not finite are texts. */
 function floatValue(value: number): RuleValue {
   if (Number.isFinite(value)) return makeFloat(value)
   return Number.isNaN(value) ? 'nan' : value > 0 ? 'infinity' : '-infinity'

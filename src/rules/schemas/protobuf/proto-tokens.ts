@@ -4,7 +4,7 @@ import { checkLength, SchemaError } from '../schema.ts'
 
 export interface ProtoToken {
   readonly kind: 'name' | 'number' | 'text' | 'symbol' | 'end'
-  /** Of a text: without the quotes. */
+  /** The token. A string token has no quotes here. */
   readonly text: string
   readonly at: number
 }

@@ -30,7 +30,7 @@ export interface ProtoField {
   /** `implicit`: of proto3, without presence: a value that is not sent is the default. */
   readonly label: 'required' | 'optional' | 'repeated' | 'implicit' | 'map'
   readonly type: ProtoType
-  /** Of a map: the type of its keys. `type` is that of its values. */
+  /** For a map: the type of its keys. `type` is the type of its values. */
   readonly keyType: ScalarName | undefined
   readonly isPacked: boolean
   readonly oneof: string | undefined
