@@ -21,7 +21,7 @@ import {
 import { readPayloadId, readGeneration, readRecord } from './record-values.ts'
 import { ReferenceCounts } from './reference-counts.ts'
 import type { Generation } from './record-keys.ts'
-import type { PayloadReferences, QueueEntry, RecordRange, StorageAlarm } from './store.ts'
+import type { PayloadReferences, QueueEntry, QueueRange, RecordRange, StorageAlarm } from './store.ts'
 
 export interface LevelReadingOptions {
   readonly database: LevelDatabase
@@ -161,7 +161,8 @@ export class LevelReading {
     }
     for await (const slice of this.#slices(entries)) {
       const records = this.#readValid(slice, ([key, value]) => readRecord(key, value, range.clientId))
-      if (isQueue && range.withPayloads === true) yield* this.#resolveInGroups(records)
+      if (isQueue) noteOmitted(range, slice, records)
+      if (isQueue && range.withPayloads === true) yield* this.#resolveInGroups(records, range)
       else yield records
     }
   }
@@ -173,11 +174,13 @@ export class LevelReading {
   }
 
   /** A few queued records may refer to large payloads, so these are read in groups of about a megabyte. */
-  async *#resolveInGroups(records: readonly StoredRecord[]): AsyncIterable<StoredRecord[]> {
+  async *#resolveInGroups(records: readonly StoredRecord[], range: QueueRange): AsyncIterable<StoredRecord[]> {
     let size = firstGroup
     let start = 0
     while (start < records.length) {
-      const group = await this.#resolvePayloads(records.slice(start, start + size))
+      const found = records.slice(start, start + size)
+      const group = await this.#resolvePayloads(found)
+      noteOmitted(range, found, group)
       yield group
       start += size
       size = payloadBytesOf(group) < groupBytes ? size * 2 : Math.max(1, Math.floor(size / 2))
@@ -248,6 +251,10 @@ export class LevelReading {
     }
     return readValid
   }
+}
+
+function noteOmitted({ onOmitted }: QueueRange, found: readonly unknown[], returned: readonly unknown[]): void {
+  if (returned.length < found.length) onOmitted?.(found.length - returned.length)
 }
 
 function payloadBytesOf(records: readonly StoredRecord[]): number {

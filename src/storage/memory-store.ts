@@ -164,7 +164,9 @@ class MemoryStore implements Store {
       const record = payload === undefined ? undefined : readRecord(payload.key, payload.value, '')
       if (record?.kind === 'payload') payloads.set(id, record.message)
     }
-    return resolvePayloads(records, payloads, this.#onAlarm)
+    const resolved = resolvePayloads(records, payloads, this.#onAlarm)
+    if (resolved.length < records.length) range.onOmitted?.(records.length - resolved.length)
+    return resolved
   }
 }
 

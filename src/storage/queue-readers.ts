@@ -123,6 +123,8 @@ class Reading {
   #at = 0
   /** Position after the last returned record. */
   #position = 0
+  /** Records that the store found since the read was opened, including damaged ones. */
+  #found = 0
   /** The snapshot was taken for the current part, so a missing record does not exist. */
   #isCurrent = false
   #timer: NodeJS.Timeout | undefined
@@ -196,18 +198,29 @@ class Reading {
         records.push(record)
         if (record.kind === 'queued') this.#position = record.sequence + 1
       } else if (!(await this.#nextSlice())) {
-        if (this.#isCurrent) return { records, isEnd: true }
+        if (this.#isCurrent && this.#found < maxSnapshotRecords) return { records, isEnd: true }
+        // So many damaged records at the position that others may follow: each new read would begin with them.
+        if (this.#isCurrent) return await this.#readBeyond(records, limit)
         await this.#open(this.#position, limit)
       }
     }
     return { records, isEnd: false }
   }
 
+  async #readBeyond(records: StoredRecord[], limit: number): Promise<QueuePart> {
+    const rest = await readQueue(this.#store, this.clientId, this.#position, limit - records.length)
+    return { records: [...records, ...rest.records], isEnd: rest.isEnd }
+  }
+
   async #open(fromSequence: number, first: number): Promise<void> {
     await this.close()
+    this.#found = 0
     const slices = { first: Math.min(first, maxSliceRecords), most: maxSliceRecords }
     const queue = { kind: 'queued', clientId: this.clientId, fromSequence, limit: maxSnapshotRecords } as const
-    this.#slices = this.#store.readQueue({ ...queue, slices, withPayloads: true })[Symbol.asyncIterator]()
+    const onOmitted = (count: number): void => {
+      this.#found += count
+    }
+    this.#slices = this.#store.readQueue({ ...queue, slices, withPayloads: true, onOmitted })[Symbol.asyncIterator]()
     this.#position = fromSequence
     this.#isCurrent = true
   }
@@ -217,6 +230,7 @@ class Reading {
     const next = await this.#slices?.next()
     if (next === undefined || next.done === true) return false
     this.#slice = next.value
+    this.#found += next.value.length
     this.#at = 0
     return true
   }

@@ -42,18 +42,25 @@ export async function readQueue(
 }
 
 async function readPart(store: Store, clientId: string, fromSequence: number, limit: number): Promise<QueuePart> {
-  const records: StoredRecord[] = []
-  let bytes = 0
   // One more than requested shows whether more follow.
-  const range = { kind: 'queued', clientId, fromSequence, limit: limit + 1, withPayloads: true } as const
-  for await (const slice of store.readQueue(range)) {
-    for (const record of slice) {
-      if (records.length === limit || bytes >= maxPartBytes) return { records, isEnd: false }
-      bytes += payloadBytes(record)
-      records.push(record)
+  for (let most = limit + 1; ; most *= 2) {
+    const records: StoredRecord[] = []
+    let bytes = 0
+    let omitted = 0
+    const onOmitted = (count: number): void => {
+      omitted += count
     }
+    const range = { kind: 'queued', clientId, fromSequence, limit: most, withPayloads: true, onOmitted } as const
+    for await (const slice of store.readQueue(range)) {
+      for (const record of slice) {
+        if (records.length === limit || bytes >= maxPartBytes) return { records, isEnd: false }
+        bytes += payloadBytes(record)
+        records.push(record)
+      }
+    }
+    // Damaged records count for the limit of the store. If it was reached, others may follow.
+    if (records.length + omitted < most) return { records, isEnd: true }
   }
-  return { records, isEnd: true }
 }
 
 export function payloadBytes(record: StoredRecord): number {

@@ -39,6 +39,8 @@ export interface QueueRange {
    * with an alarm.
    */
   readonly withPayloads?: boolean
+  /** Called with the number of records that count for `limit` but are omitted, because they or their payloads are damaged. */
+  readonly onOmitted?: (count: number) => void
 }
 
 /** Maximum sizes of slices: `first` for the first, twice as many for each further one, up to `most`. */

@@ -128,6 +128,19 @@ describe('a queue that is read in parts', () => {
     assert.deepEqual([queue.opened, queue.closed], [3, 3])
   })
 
+  test('goes on behind records whose payloads are gone, however many they are', async () => {
+    for (const gone of [50, recordsOfMoment - 1, recordsOfMoment, recordsOfMoment + 50]) {
+      const queue = await queueOf(5)
+      await queue.store.commit(put(...numbers(6, gone).map((sequence) => queued('client', sequence, 9))))
+      await append(queue.store, 6 + gone, 40)
+      for (const limit of [4, 5, 32]) {
+        const parts = await readParts(new QueueReaders(queue.store), limit)
+        assert.deepEqual(parts.flat(), [...numbers(1, 5), ...numbers(6 + gone, 40)], `${gone} gone, ${limit} at a time`)
+      }
+      assert.equal(queue.closed, queue.opened)
+    }
+  })
+
   test('has what was written since the reading began, also in the part in which that ends', async () => {
     const queue = await queueOf(15)
     const readers = new QueueReaders(queue.store)

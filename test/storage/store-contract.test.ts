@@ -200,6 +200,19 @@ for (const [name, open] of Object.entries(stores)) {
       assert.deepEqual(await readQueue(store, 'nobody', 0, 2), { records: [], isEnd: true })
     })
 
+    test('does not take records whose payloads are gone for the end of a queue', async (context) => {
+      const store = await open(context, [])
+      const gone = Array.from({ length: 40 }, (_, at) => queued('client', at + 1, 9))
+      await store.commit(put(...gone, queued('client', 41), queued('client', 42)))
+      const [first, last] = [queued('client', 41), queued('client', 42)]
+      assert.deepEqual(await readQueue(store, 'client', 0, 1), { records: [first], isEnd: false })
+      assert.deepEqual(await readQueue(store, 'client', 39, 1), { records: [first], isEnd: false })
+      assert.deepEqual(await readQueue(store, 'client', 0, 2), { records: [first, last], isEnd: true })
+      await store.commit(put(...gone.map(({ sequence }) => queued('client', sequence + 42, 9))))
+      assert.deepEqual(await readQueue(store, 'client', 0, 2), { records: [first, last], isEnd: true })
+      assert.deepEqual(await readQueue(store, 'client', 43, 1), { records: [], isEnd: true })
+    })
+
     test('leaves out a queued record whose body is gone, and says so', async (context) => {
       const alarms: StorageAlarm[] = []
       const store = await open(context, alarms)
