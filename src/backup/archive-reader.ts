@@ -46,7 +46,7 @@ export async function* archiveMembers(packed: AsyncIterable<Buffer>, folder: str
 class CountedPieces {
   readonly #pieces: AsyncIterable<Buffer>
   bytes: number
-  /** It begins like JSON. */
+  /** True if the content begins like JSON. */
   isJson: boolean
 
   constructor(pieces: AsyncIterable<Buffer>) {
@@ -103,7 +103,7 @@ async function extendedEntry(unpacked: ByteSource, { bytes }: TarEntry): Promise
   return { ...entry, name: nameInExtendedHeader(content.subarray(0, bytes)) ?? entry.name }
 }
 
-/** Where a member stands in the folder of the archive; '': it is that folder. */
+/** Returns the name of a member relative to the folder of the archive; '' for the folder itself. */
 function nameBelow(folder: string, name: string): string {
   const plain = name.replace(/\/$/, '')
   const parts = plain.split('/')

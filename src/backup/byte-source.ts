@@ -41,7 +41,7 @@ export class ByteSource {
     return Buffer.concat(parts, bytes)
   }
 
-  /** Nothing more is wanted. */
+  /** Called when no more bytes are needed. */
   async end(): Promise<void> {
     await this.#pieces.return?.()
   }

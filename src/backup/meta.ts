@@ -33,7 +33,7 @@ export const ownProduct = 'godwit'
 /** Grows when an archive is made that an older program would read wrongly. */
 export const ownFormat = 1
 
-/** As HOCON that is JSON as well. */
+/** Writes HOCON that is also valid JSON. */
 export function writeMeta(meta: ArchiveMeta): Buffer {
   const { profile, createdAtMs, members, ...rest } = meta
   const written = { ...rest, security_profile: profile, created_at_ms: createdAtMs, members }

@@ -62,7 +62,7 @@ export const boolean: Field<boolean> = {
   },
 }
 
-/** As base64. */
+/** Bytes, written as base64. */
 export function bytes(maxBytes: number): Field<Buffer> {
   return {
     write: (value) => Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64'),

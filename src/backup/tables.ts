@@ -75,7 +75,7 @@ export const tableSets: Readonly<Record<string, readonly TableName[]>> = {
   psk: ['pre-shared-keys'],
 }
 
-/** Those about people and programs that may use the API. */
+/** Tables of people and programs that may use the API. */
 export const accountTables: readonly TableName[] = ['accounts', 'api-keys']
 
 export const kindOfTable = {

@@ -65,7 +65,7 @@ export class ConnectHandshake {
    */
   readonly #clears: boolean
   readonly #cleanStart: boolean
-  /** It has accepted the bridge, which waits for its name. */
+  /** CONNACK with which the remote broker accepted the bridge. The bridge now waits for the name of the broker. */
   connack: ConnackPacket | undefined
 
   constructor(dependencies: HandshakeDependencies) {

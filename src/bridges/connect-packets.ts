@@ -105,7 +105,7 @@ export function limitsOf(
   }
 }
 
-/** It does not know the bit that declares a bridge. */
+/** True if the other broker refuses the version. It may do so only because of the bit that declares a bridge. */
 export function isUnknownVersion({ reasonCode }: ConnackPacket, version: ProtocolVersion): boolean {
   return version !== 5 && reasonCode === returnCodes.unacceptableProtocolVersion
 }

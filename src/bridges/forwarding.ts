@@ -49,7 +49,7 @@ export interface RemoteLimits {
 export interface ForwardingCallbacks {
   /** Messages cannot continue: the bridge reconnects after a pause, and they are sent again. */
   startOver(why: string): void
-  /** It has sent an acknowledgement that nothing requires. */
+  /** Called when the other side has sent an acknowledgement without a packet to acknowledge. */
   noteUnasked(what: string): void
 }
 

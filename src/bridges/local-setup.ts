@@ -10,7 +10,7 @@ import type { BridgeSettings } from './settings.ts'
 export interface LocalSetupDependencies {
   /** Opens a connection to the own broker for this owner. */
   linkTo(owner: LinkCallbacks): PacketLink
-  /** Everything was acknowledged. */
+  /** Called when the local broker has acknowledged all packets. */
   done(): void
   fail(why: string): void
   /** Undefined: no warning. */

@@ -27,7 +27,7 @@ const minBufferBytes = 256
 /** Larger buffers are not reused. */
 const maxReusedBytes = 262_144
 const ackBytes = 4
-/** As many links as read within one another. */
+/** Spare decoders for links that read while another link is reading. */
 const maxSpareDecoders = 8
 
 export interface LinkCallbacks {

@@ -9,15 +9,15 @@ import type { ProtocolVersion } from '../protocol/index.ts'
  */
 export type BridgeState = 'off' | 'preparing' | 'connecting' | 'connected' | 'draining' | 'waiting'
 
-/** Why a message was not forwarded. */
+/** Reason why a message was not forwarded. */
 export type BridgeDrop =
   /** No rule matches its topic any more. */
   | 'no-rule'
   /** The rule's result is not a valid topic. */
   | 'unmappable'
-  /** It exceeds the maximum packet size of the other side, or of this broker. */
+  /** The message exceeds the maximum packet size of the other side, or of this broker. */
   | 'too-large'
-  /** It has been at this broker before, or passed too many bridges. */
+  /** The message has passed this broker before, or has passed too many bridges. */
   | 'loop'
   /** The remote broker rejected it permanently. */
   | 'refused-there'

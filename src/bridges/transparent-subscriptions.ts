@@ -84,7 +84,7 @@ export class TransparentSubscriptions {
     return { passedOn: this.#clients.size - refused, notPassedOn: refused + this.#waiting.size + this.#unreported }
   }
 
-  /** There are more filters than the maximum. */
+  /** True if there are more filters than the maximum. */
   get isFull(): boolean {
     return this.#waiting.size > 0 || this.#unreported > 0
   }
@@ -142,7 +142,7 @@ export class TransparentSubscriptions {
     this.#settleSoon(0)
   }
 
-  /** It is disconnected. */
+  /** Called when the other side is disconnected. */
   disconnect(): void {
     for (const { removed, requests } of this.#asked.values()) {
       for (const filter of removed) this.#uncertain.add(filter)

@@ -58,7 +58,7 @@ export class VersionNegotiation {
     }
   }
 
-  /** It is a Godwit broker. Returns true if it must be tried with 5.0. */
+  /** Records that the broker is Godwit. Returns true if the bridge must try 5.0. */
   recordGodwit(server: string): boolean {
     const servers = this.#of(server)
     if (servers.failedTries >= maxFailedTries) return false
@@ -66,7 +66,7 @@ export class VersionNegotiation {
     return true
   }
 
-  /** It has accepted 5.0 instead of the configured version, and is Godwit. */
+  /** Records that the broker is Godwit and has accepted 5.0 instead of the configured version. */
   recordUpgrade(server: string): void {
     const servers = this.#of(server)
     servers.language = '5.0'
@@ -81,7 +81,7 @@ export class VersionNegotiation {
     return true
   }
 
-  /** It has accepted the configured version. Returns true if it must be tried again with the bit. */
+  /** Records that the broker accepts the configured version. Returns true if the bridge must try again with the bit. */
   recordAccepted(server: string): boolean {
     const servers = this.#of(server)
     if (servers.bit === 'said again') servers.bit = 'said'

@@ -1,7 +1,7 @@
 // Completion scripts for shells, made from the same commands and options as `--help`.
 
 export interface CompletedCommand {
-  /** Behind `godwit`: `ctl clients list`; empty for `godwit` itself. */
+  /** Words after `godwit`: `ctl clients list`; empty for `godwit` itself. */
   readonly path: string
   /** Subcommands and options, each with what it does. */
   readonly words: readonly { readonly word: string; readonly description: string }[]

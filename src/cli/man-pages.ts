@@ -1,7 +1,7 @@
 // Manual pages in troff, made from the same commands and options as `--help`.
 
 export interface DescribedCommand {
-  /** Behind `godwit`; empty for `godwit` itself. */
+  /** Words after `godwit`; empty for `godwit` itself. */
   readonly path: readonly string[]
   readonly usage: string
   readonly description: string

@@ -81,7 +81,7 @@ function totalTraffic({ counters }: RunningNode): number {
   return trafficIn((name) => sums[name])
 }
 
-/** How a life of the node has ended. */
+/** Result of one run of the node. */
 type NodeResult =
   | { readonly end: 'stopped' }
   | { readonly end: 'restart' }

@@ -70,7 +70,7 @@ export interface AuthConfig {
   readonly failedLogins: FailedLoginConfig
   /** Undefined: it depends on the profile and on the address of the client. */
   readonly allowAnonymous: boolean | undefined
-  /** As written; undefined: not written. Its entries may be disabled. */
+  /** The chain as written, including disabled entries; undefined: it is not written. */
   readonly chain: readonly AuthenticatorValue[] | undefined
   readonly credentials: readonly ConfiguredCredential[]
   readonly passwordHash: 'sha256' | 'sha512' | 'sha' | 'md5' | 'plain'
@@ -294,7 +294,7 @@ function checkHttp({ http_auth: http }: AuthValues, complain: ReportError): void
   }
 }
 
-/** As in HTTP: a token, and text without line breaks [RFC9110-5]. */
+/** True for a valid HTTP header: the name is a token, the value has no line breaks [RFC9110-5]. */
 function isHeader(name: string, value: string): boolean {
   return /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
 }

@@ -119,7 +119,7 @@ export interface LogConfig {
 export interface AclConfig {
   /** Rules of the configuration, followed by those of the file. */
   readonly rules: readonly AclRule[]
-  /** As written. */
+  /** Path, as written in the configuration. */
   readonly file: string | undefined
   readonly noMatch: 'allow' | 'deny'
   readonly denyAction: 'ignore' | 'disconnect'
@@ -189,7 +189,7 @@ export interface HttpServerConfig {
     | undefined
   readonly authType: 'basic' | 'jwt' | 'no_auth'
   readonly jwt: {
-    /** As written. */
+    /** Path, as written in the configuration. */
     readonly keyFile: string | undefined
     /** Content of the file. */
     readonly keyText: string | undefined
@@ -204,7 +204,7 @@ export interface SysTopicsConfig {
   readonly clientEvents: boolean
 }
 
-/** As in the settings: their names, durations in milliseconds. */
+/** The values have the names of the settings. Durations are milliseconds. */
 export type RuleEngineConfig = SettingValues['rule_engine']
 export type EventMessageConfig = SettingValues['event_message']
 

@@ -2,7 +2,7 @@
 
 export interface PeerVerification {
   readonly verify_peer: boolean
-  /** As EMQX writes it. Undefined: `verify_peer` says it. */
+  /** The setting in the form of EMQX; undefined: `verify_peer` applies. */
   readonly verify: 'verify_peer' | 'verify_none' | undefined
 }
 

@@ -102,7 +102,7 @@ type BodyOf<E extends Endpoint> = E['bodyCheckedBy'] extends 'handler'
 
 /** A file that is being uploaded. */
 export interface Upload {
-  /** As sent; any text. */
+  /** File name as sent. It can be any text. */
   readonly filename: string
   /** Ends with an error if the sender stops. */
   readonly content: Readable

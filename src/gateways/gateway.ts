@@ -22,7 +22,7 @@ import type { ShardPlace } from './shard-place.ts'
 
 /** Source of a datagram, and destination of answers. */
 export interface PeerAddress {
-  /** As text, without brackets. */
+  /** Address as text, without brackets. */
   readonly address: string
   readonly port: number
   /** Over DTLS. */

@@ -12,7 +12,7 @@ export interface AuditedRequest {
   readonly caller: Caller
   readonly namespace: string | undefined
   readonly url: string
-  /** As received. */
+  /** The body as received. */
   readonly body: unknown
   readonly atMs: number
 }

@@ -22,7 +22,7 @@ export class OpenConnections {
     this.#open.set(socket, 0)
   }
 
-  /** Another limit applies to it from now on. */
+  /** Removes the socket, because another limit applies to it from now on. */
   remove(socket: Socket): void {
     this.#open.delete(socket)
   }

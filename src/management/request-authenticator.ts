@@ -90,7 +90,7 @@ export interface Authenticator {
 }
 
 export interface ShownBeside {
-  /** As in `RequestFacts`. */
+  /** See `RequestFacts`. */
   readonly gone?: AbortSignal | undefined
   /** A one-time code. */
   readonly code?: string | undefined

@@ -89,7 +89,7 @@ export class PacketDecoder implements PublishContext {
     return this.partial === undefined ? 0 : this.partial.bytes.length
   }
 
-  /** Nothing more is read: from now on `next` throws this. */
+  /** Stops reading: from now on `next` throws `fault`. */
   stop(fault: ProtocolError): void {
     this.fault ??= fault
     this.forgetBytes()

@@ -75,7 +75,7 @@ function readPublishProperties(context: PublishContext, packet: PublishPacket, a
 
 /** A property section and what it says. */
 interface KnownProperties {
-  /** Its length included. */
+  /** The bytes, with their length prefix. */
   readonly bytes: Buffer
   readonly properties: PublishProperties
 }

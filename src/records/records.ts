@@ -157,7 +157,7 @@ export interface ForwardedRecord {
   /** Name of the publisher's session on its shard; for a message without a session, a name of this message alone. */
   publisher: string
   packetId: PacketId
-  /** As in `IncomingRecord`. */
+  /** See `IncomingRecord`. */
   assignments: readonly ShardAssignment[] | undefined
 }
 

@@ -13,7 +13,7 @@ import type { RuleMap, RuleValue } from './values/value.ts'
 
 /** One part of the WHERE condition. */
 export interface ExplainedPart extends SqlPosition {
-  /** As written in the SQL. */
+  /** The part as written in the SQL. */
   readonly text: string
   /** Depth in the condition: 0 is the whole condition. */
   readonly depth: number

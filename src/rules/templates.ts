@@ -9,7 +9,7 @@ import { RuleFloat, type RuleMap, type RuleText, type RuleValue } from './values
 
 /** One inserted value. Without steps it is everything. */
 export interface Placeholder {
-  /** As written, with `${` and `}`. */
+  /** The placeholder as written, with `${` and `}`. */
   readonly text: string
   readonly steps: readonly Step[]
 }

@@ -138,7 +138,7 @@ export class ActionDelivery {
     this.#checkHealth()
   }
 
-  /** Another sink, or none: what is under way with the one before is sent again. */
+  /** Replaces the sink. Messages on their way with the former sink are sent again. `undefined`: there is no sink. */
   changeSink(sink: Sink | undefined, why: string): void {
     const before = this.#sink
     this.#sink = sink
@@ -354,7 +354,7 @@ export class ActionDelivery {
     }, this.#rethrow)
   }
 
-  /** Nothing is under way or has failed: what waits is a batch that is not complete. */
+  /** True if no batch is on its way or has failed. Waiting messages then belong to an incomplete batch. */
   #isIdle(): boolean {
     const isCollecting = this.#batchTimer !== undefined && this.#backoff.failures === 0
     return this.#inflight === 0 && (this.#waiting.size === 0 || isCollecting)

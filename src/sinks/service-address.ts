@@ -29,7 +29,7 @@ export function hostAndPort(server: string, defaultPort: number): { readonly hos
   return { host: six ?? host, port: port === undefined ? defaultPort : Number(port) }
 }
 
-/** As Node takes it. */
+/** TLS options in the form of Node.js. */
 export type ServiceTls = {
   readonly rejectUnauthorized: boolean
   readonly ca?: string

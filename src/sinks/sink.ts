@@ -41,7 +41,7 @@ export type WriteOutcome =
 export interface Sink {
   /** One outcome for each entry. Never rejects. */
   write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]>
-  /** Why the service is not there; undefined: it is. Never rejects. */
+  /** Returns why the service is not available; undefined: it is available. Never rejects. */
   check(): Promise<string | undefined>
   /** Closes the connection. Writes in progress fail. */
   close(): void

@@ -32,7 +32,7 @@ export interface SpoolClientOptions {
   /** Limits of the session, as the broker reads them. */
   readonly userProperties: UserProperties
   open(): ByteStream
-  /** Behind what is done now. */
+  /** Runs `work` after the current work. */
   later(work: () => void): void
   /** After that time. */
   after(delayMs: number, work: () => void): { cancel(): void }

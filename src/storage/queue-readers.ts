@@ -15,7 +15,7 @@ import type { StoredRecord } from '../records/index.ts'
 import { maxPartBytes, payloadBytes, type QueuePart, readQueue } from './queue-reading.ts'
 import { ReadingInterrupted, StorageFailure, type Store } from './store.ts'
 
-/** As in the core's request `load-queue`. */
+/** The fields are those of the core's request `load-queue`. */
 export interface PartRequest {
   readonly clientId: string
   /** Inclusive. */

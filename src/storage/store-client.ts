@@ -51,7 +51,7 @@ export class StoreClient {
   onRecall: () => void
   /** Called when `trouble` has changed. */
   onTrouble: () => void
-  /** Why the disk fails, as reported by another shard; undefined if it does not. */
+  /** Failure of the disk that another shard reported; undefined: there is none. */
   trouble: string | undefined
   readonly #post: (request: StoreRequest) => void
   #pending: PendingRequest | undefined

@@ -52,7 +52,7 @@ interface ConnectedClient {
   /** `in`: it may have a handle. */
   state: 'out' | 'waiting' | 'in'
   readonly notify: (notice: StoreNotice) => void
-  /** It waits for the response to `renew`. */
+  /** True if the shard waits for the response to `renew`. */
   wantsReopen: boolean
 }
 
@@ -70,7 +70,7 @@ export class StoreOwner {
    * Undefined before the first opening. Later ones do not change it, because sessions of shards may not be on disk yet.
    */
   #sharedPayloadsUpTo: number | undefined
-  /** Why the disk fails; all shards were told. */
+  /** Failure of the disk, of which all shards were notified. */
   #trouble: string | undefined
   #probeTimer: NodeJS.Timeout | undefined
   /** The current task; `close` waits for it. */

@@ -21,7 +21,7 @@ export async function makeDirectory(path: string, mode = ownerOnly): Promise<voi
   }
 }
 
-/** As `makeDirectory`, for threads that only wait for the disk. */
+/** Like `makeDirectory`, for threads that do nothing but wait for the disk. */
 export function makeDirectorySync(path: string): void {
   if (isDirectorySync(path)) return
   const parent = dirname(path)

@@ -45,9 +45,9 @@ export interface ByteStream {
 
 /** Receives from a stream, see `receiveFrom`. */
 export interface StreamReceiver {
-  /** As `onData`. */
+  /** See `onData`. */
   handleChunk(chunk: Buffer): void
-  /** As `onClose`. */
+  /** See `onClose`. */
   handleEnd(error: Error | undefined): void
 }
 

@@ -34,7 +34,7 @@ export function parseProxyHeader(bytes: Buffer): ProxyHeader {
   return malformed('it does not begin with a PROXY header')
 }
 
-/** Also true if all available bytes match. */
+/** True also if there are fewer bytes than `beginning`, and all of them match. */
 function beginsWith(bytes: Buffer, beginning: Buffer): boolean {
   const common = Math.min(bytes.length, beginning.length)
   return bytes.subarray(0, common).equals(beginning.subarray(0, common))

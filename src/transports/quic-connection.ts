@@ -59,7 +59,7 @@ export class QuicConnection extends QuicConnectionEnd {
   /** Data of data streams before CONNECT. */
   #earlyBytes: Buffer[] = []
   #hasControl = false
-  /** It got its CONNACK. */
+  /** True if a CONNACK was sent to the client. */
   #isAuthenticated = false
 
   /** `heldTotal`: shared by all connections of a listener. */

@@ -137,7 +137,7 @@ export class TlsUpgrade {
     this.#server.setSecureContext(loading.material.options)
   }
 
-  /** Another upgrade replaces it: handshakes in progress or in the queue are completed here. */
+  /** Called when another upgrade replaces this one. Handshakes in progress or in the queue are completed here. */
   retire(): void {
     this.#isClosed = true
     clearInterval(this.#filesTimer)

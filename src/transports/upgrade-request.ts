@@ -21,9 +21,9 @@ export interface UpgradeRules {
 }
 
 export interface UpgradeRequest {
-  /** As in the request line. */
+  /** The URL as in the request line. */
   readonly url: string
-  /** As in the request line: `1.1`. */
+  /** The version as in the request line: `1.1`. */
   readonly httpVersion: string
   readonly headers: IncomingHttpHeaders
 }

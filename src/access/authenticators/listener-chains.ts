@@ -17,7 +17,7 @@ import { readTokenKeys } from '../tokens/token-keys.ts'
 import { AuthenticationChain, type ChainLink } from './chain.ts'
 import { type CredentialSource, PasswordAuthenticator } from './password.ts'
 
-/** As plain data. `chain`: the gateway or listener that it is of, `coap` or `coap:udp:default`; its users have it as well. */
+/** Plain data. `chain`: the gateway or listener of the chain and of its users, `coap` or `coap:udp:default`. */
 export type ListenerAuthentication = { readonly chain: string } & (
   | { readonly kind: 'users'; readonly by: CredentialKind; readonly hashParameters: HashParameters }
   | { readonly kind: 'http'; readonly http: HttpAuthorizerSettings }

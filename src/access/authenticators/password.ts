@@ -7,7 +7,7 @@ import type { CredentialKind } from '../credentials/credential-table.ts'
 import { type HashedPassword, isPassword, simulateHashing } from '../credentials/password-hash.ts'
 import { unknownClient, type Attempt, type Authenticator, type AuthenticatorResult } from './authenticator.ts'
 
-/** Where passwords are found: `CredentialTable`, or the users of a gateway. */
+/** Source of passwords: `CredentialTable`, or the users of a gateway. */
 export interface CredentialSource {
   isEmpty(kind: CredentialKind): boolean
   find(

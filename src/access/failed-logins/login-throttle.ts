@@ -57,7 +57,7 @@ interface NameFailures {
   dueAtMs: number
 }
 
-/** Beyond these numbers the oldest entry is dropped. */
+/** Maximum numbers of entries. Beyond them the oldest entry is dropped. */
 const maxAddresses = 8_192
 const maxNames = 8_192
 const maxKnownLogins = 16_384
@@ -172,7 +172,7 @@ function nameKey({ address, namespace = '', name = '' }: Login): string {
   return `${networkOf(address)} ${hash('sha256', `${namespace}\0${name}`, 'base64')}`
 }
 
-/** As the newest entry of the map; beyond the maximum the oldest is dropped. */
+/** Stores the value as the newest entry of the map. Beyond the maximum, the oldest entry is dropped. */
 function remember<T>(map: Map<string, T>, key: string, value: T, most: number): void {
   map.delete(key)
   map.set(key, value)

@@ -84,7 +84,7 @@ const nothingDenies: Decision = { allows: false, because: 'no-match', rule: unde
 
 export class AccessRules implements Permissions {
   epoch = 0
-  /** There are no rules, services or tokens, and no_match allows. */
+  /** True if there are no rules, services or tokens, and no_match allows. */
   allowsEverything: boolean
   readonly #dependencies: RuleDependencies
   readonly #stored = new StoredRules()

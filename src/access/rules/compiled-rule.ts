@@ -21,13 +21,13 @@ export interface Decision {
     | 'configured-rule'
     /** The client ID or user name must not be inserted into the rule. */
     | 'unusable-placeholder'
-    /** It is a bridge of this broker, which no rule names. */
+    /** The client is a bridge of this broker, to which no rule refers. */
     | 'bridge'
     | 'service'
     | 'no-match'
   /** The rule as it is written; undefined if no rule decided. */
   readonly rule: string | undefined
-  /** Its position: `acl.conf:12`; undefined for rules that are in no file. */
+  /** Position of the rule: `acl.conf:12`; undefined for rules that are not in a file. */
   readonly place: string | undefined
 }
 

@@ -47,7 +47,7 @@ export class ChunkReader {
     return this.bytes(4).readUInt32BE(0)
   }
 
-  /** As it was in the memory of mosquitto: little-endian. */
+  /** Reads an identifier, which mosquitto writes in little-endian order. */
   identifier(): bigint {
     return this.bytes(8).readBigUInt64LE(0)
   }

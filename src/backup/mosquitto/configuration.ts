@@ -6,7 +6,7 @@ import type { SessionSource } from './sessions.ts'
 export interface ConvertedConfiguration {
   /** A configuration file. */
   readonly text: string
-  /** As they are named there; undefined: none is. */
+  /** Paths as in the configuration of mosquitto; undefined: not configured. */
   readonly passwordFile: string | undefined
   readonly aclFile: string | undefined
   /** Undefined: nothing is persistent. */
@@ -39,7 +39,7 @@ const brokerNumbers: Readonly<Record<string, string>> = {
   max_packet_size: 'mqtt.max_packet_size',
 }
 
-/** Nothing is lost where these are left out. */
+/** Options that are left out without a warning. */
 const needless: ReadonlySet<string> = new Set([
   'user',
   'pid_file',

@@ -36,7 +36,7 @@ export interface CtlCall {
   readonly archives: ArchiveLocation
 }
 
-/** Where the commands for archives look for files. */
+/** Directory in which the commands for archives look for files. */
 export interface ArchiveLocation {
   /** Absolute path of the installation. */
   readonly installationRoot: string

@@ -8,7 +8,7 @@ export interface AclRule {
   readonly who: AclSubject
   /** Undefined: every topic. Never empty. */
   readonly topics: readonly AclTopic[] | undefined
-  /** As it is written, for explanations. */
+  /** The rule as written in the file, for explanations. */
   readonly text: string
   /** File with the rule; line 0: in no file. */
   readonly file: string

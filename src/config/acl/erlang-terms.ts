@@ -12,7 +12,7 @@ export type Term =
 
 export interface Statement {
   readonly term: Term
-  /** As it is written. */
+  /** The term as written in the file. */
   readonly text: string
 }
 

@@ -46,9 +46,9 @@ export interface Section<E extends Entries = Entries, N extends SchemaNode | und
   readonly isOfNamespaces?: boolean | undefined
   /** The word `none` stands for the section without its entries. */
   readonly canBeNone?: boolean | undefined
-  /** Its contents are stored unchecked for a feature that does not exist yet. */
+  /** True if the contents are stored unchecked, for a feature that does not exist yet. */
   readonly isOpen: boolean
-  /** As for settings, for everything in the section. */
+  /** Why the whole section has no effect; undefined: it has an effect. */
   readonly ignored: string | undefined
 }
 
@@ -62,7 +62,7 @@ export type ValueOf<Node> =
       ? { readonly [Key in keyof E]: ValueOf<E[Key]> } & {
           /** The section is written, possibly empty. */
           readonly isSet: boolean
-          /** Its own entries are written, not only named ones. */
+          /** True if entries of the section itself are written, not only named ones. */
           readonly isSetItself: boolean
           /** Named entries, in the order of writing. */
           readonly named: ReadonlyMap<string, ValueOf<N>>

@@ -11,7 +11,7 @@ import { typeText } from './setting-text.ts'
 export interface DescribedSetting {
   readonly key: string
   readonly path: readonly string[]
-  /** As text: `a whole number from 1 to 65535`. */
+  /** Description of the type: `a whole number from 1 to 65535`. */
   readonly type: string
   /** Words of a choice. */
   readonly values: readonly string[] | undefined
@@ -19,7 +19,7 @@ export interface DescribedSetting {
   readonly max: number | undefined
   /** Whether a value may have several lines. */
   readonly hasLines: boolean
-  /** As in a file, or as text. */
+  /** The default as written in a file, or a description. */
   readonly default: string
   readonly description: string
   readonly appliesOn: AppliesOn
@@ -30,9 +30,9 @@ export interface DescribedSetting {
   /** Only the configuration file and `--set` may change it. */
   readonly isLocal: boolean
   readonly isDefault: boolean
-  /** As in a file; secrets are masked. */
+  /** The value as written in a file; secrets are masked. */
   readonly value: string
-  /** Its position; undefined: not written. */
+  /** Position of the setting in a file; undefined: it is not written. */
   readonly place: Position | undefined
 }
 

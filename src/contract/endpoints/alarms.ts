@@ -23,7 +23,7 @@ const alarm = Type.Object({
     description: 'Number of times that the alarm was raised while it was active.',
   }),
 })
-/** As in the documentation of EMQX 4. */
+/** Fields of an active alarm, as in the documentation of EMQX 4. */
 const present = { id: Type.String({ description: 'Name of the alarm.' }), desc: Type.String() }
 const past = {
   ...present,

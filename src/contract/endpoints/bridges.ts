@@ -191,7 +191,7 @@ const node = Type.Object({
   status: Type.Optional(orNull(status)),
 })
 
-/** As in PUT: the fields of the connector are next to the others. */
+/** A node in the form of PUT: the fields of the connector are next to the other fields. */
 const flattenedNode = Type.Object({ ...Type.Omit(node, ['connector']).properties, ...connector })
 
 const listing = answer(

@@ -61,7 +61,7 @@ function recordAll(
   }
 }
 
-/** Also when no namespace exists any more: retained messages of former namespaces remain private. */
+/** True also if no namespace exists any more: retained messages of former namespaces remain private. */
 function targetsNamespaces({ subscriptions }: SubscribePacket): boolean {
   return subscriptions.some(
     ({ filter }) => filter.includes(namespacesRoot) && bareFilter(filter).startsWith(namespacesRoot),

@@ -39,7 +39,7 @@ export class Batches {
   openBatch: Batch = newBatch(1)
   /** Number of the last committed batch. */
   committed = 0
-  /** How long the disk takes for a batch, of late. */
+  /** Average commit time of the latest batches. */
   commitMs = 0
   readonly #dependencies: BatchDependencies
   /** Taken and not committed yet, in order. */

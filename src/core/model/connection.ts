@@ -42,7 +42,7 @@ export interface GatewayClient {
   readonly lifetimeSeconds?: number | undefined
 }
 
-/** As in lists of clients, for example `MQTT-SN` and 1. */
+/** Name and version in lists of clients, for example `MQTT-SN` and 1. */
 export interface GatewayProtocolName {
   readonly name: 'MQTT-SN' | 'CoAP' | 'LwM2M' | 'STOMP'
   readonly version: number

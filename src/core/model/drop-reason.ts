@@ -1,4 +1,4 @@
-/** Why a message was not delivered to a client. */
+/** Reason why a message was not delivered to a client. */
 export type DropReason =
   | 'queue-full'
   /** The node is short of memory: see `MemoryLevel`. */

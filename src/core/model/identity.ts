@@ -8,9 +8,9 @@ import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
 export interface Identity {
   /** Undefined if it has none. */
   readonly namespace?: string | undefined
-  /** As the client sent it; the name of its session adds the namespace. */
+  /** Client ID as the client sent it. The name of the session adds the namespace. */
   readonly clientId: string
-  /** As used for access rules: from CONNECT, from a certificate or from a token. */
+  /** User name for access rules: from CONNECT, from a certificate or from a token. */
   readonly username: string | undefined
   /**
    * The authenticated name, for `Session.identity`: `user:<name>`, `clientid` (the client proved its client ID), or

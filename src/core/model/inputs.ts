@@ -140,7 +140,7 @@ export type Command =
       readonly furtherTopics?: readonly string[] | undefined
       /** The result contains delivery counts. */
       readonly wantsDeliveries?: boolean | undefined
-      /** It is of an action of a rule, which publishes to no topic of the broker. */
+      /** The message is of an action of a rule. Such actions cannot publish to topics of the broker. */
       readonly isOfRule?: boolean | undefined
     }
   /** Stores the message in the session of that client, whatever it subscribes to. */

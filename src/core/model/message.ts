@@ -34,9 +34,9 @@ export type FrameShape = 0 | 4 | 5
  */
 export class Message {
   readonly topic: Topic
-  /** As published. */
+  /** The value in the packet of the publisher. */
   readonly qos: QoS
-  /** As published. */
+  /** The value in the packet of the publisher. */
   readonly retain: boolean
   readonly properties: MessageProperties | undefined
   /** Client ID of the publisher, '' if it is not a client. */

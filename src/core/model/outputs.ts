@@ -63,7 +63,7 @@ export type CoreRequest =
       readonly kind: 'authenticate'
       readonly requestId: RequestId
       readonly connection: Connection
-      /** Name of its session, with the client's namespace. */
+      /** Name of the session, with the namespace of the client. */
       readonly clientId: string
       readonly username: string | undefined
       readonly password: Buffer | undefined
@@ -77,7 +77,7 @@ export type CoreRequest =
       readonly kind: 'continue-authentication'
       readonly requestId: RequestId
       readonly connection: Connection
-      /** As above. */
+      /** Name of the session, with the namespace of the client. */
       readonly clientId: string
       readonly method: string
       readonly data: Buffer | undefined

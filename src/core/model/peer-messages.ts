@@ -55,7 +55,7 @@ export interface PeerPublish {
   readonly tried?: readonly PeerNumber[] | undefined
   /** The sender waits for `committed`. */
   readonly isAwaited: boolean
-  /** It was sent on a link that failed: the receiver may have passed it on before the failure. */
+  /** The message was sent on a link that failed. The receiver may have processed it before the failure. */
   readonly isRepeat?: boolean | undefined
   /**
    * A QoS 2 message that must not be delivered twice after any failure: the publisher with its packet identifier, or a

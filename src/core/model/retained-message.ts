@@ -68,7 +68,7 @@ class RetainedMetadata {
   }
 }
 
-/** Its payload and its properties are on disk only. */
+/** Retained message whose payload and properties are on disk only. */
 export class StoredRetained extends RetainedMetadata {
   readonly payloadBytes: number
   /** Size of the whole message, as limits count it. */

@@ -21,7 +21,7 @@ export interface RulePublication {
   readonly properties: MessageProperties | undefined
 }
 
-/** Why an action of a rule failed. */
+/** Reason why an action of a rule failed. */
 export type RuleActionFailure =
   | 'invalid-topic'
   | 'too-large'
@@ -31,7 +31,7 @@ export type RuleActionFailure =
   | 'shard-behind'
   /** The action queue is full. */
   | 'spool-full'
-  /** There is no such session. */
+  /** The session does not exist. */
   | 'no-spool'
 
 /** Effects of rule actions in the core, within the turn of the message that triggered the rule. */

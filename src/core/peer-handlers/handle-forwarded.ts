@@ -84,7 +84,7 @@ interface SharedOutcome {
   assignments: SharedAssignments | undefined
   /** The message is new for at least one of its shared subscriptions. */
   isNew: boolean
-  /** It goes on to another shard after this choice is durable. */
+  /** True if the message is sent on to another shard after this choice is durable. */
   isDecidedNow: boolean
 }
 

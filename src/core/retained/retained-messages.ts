@@ -24,7 +24,7 @@ import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 const retainedObjectBytes = 1_300
 const smallRetainedObjectBytes = 350
 
-/** Why a message is not retained. It is still delivered to subscribers. */
+/** Reason why a message is not retained. It is still delivered to subscribers. */
 export type RetainRefusal = 'no-room' | 'too-large'
 
 /** [MQTT-3.3.1-5, -10] Stores the message in place of the last one; an empty payload deletes the last one. */

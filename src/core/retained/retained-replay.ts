@@ -209,7 +209,7 @@ function isOfBridge({ clientId, connection }: Session): boolean {
   return isBridgeClient(clientId) || connection?.hasNoLocal === true
 }
 
-/** It was published after the subscription, which delivered it. As a retained message it would be a duplicate. */
+/** True if the message was published after the subscription and delivered by it. A replay would be a duplicate. */
 function wasDeliveredLive(
   peerTable: PeerTable | undefined,
   session: Session,

@@ -38,7 +38,7 @@ function isSame(one: Identity, other: Identity): boolean {
   )
 }
 
-/** Its permissions may have changed in either direction. */
+/** Removes match plans with filters of the session, because its permissions may have changed. */
 function forgetItsPlans(router: BrokerRouter, session: Session): void {
   const { subscriptions } = session
   if (subscriptions === undefined) return

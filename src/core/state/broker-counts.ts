@@ -7,7 +7,7 @@ import type { BrokerEvent } from '../model/outputs.ts'
 import type { RuleTriggers } from './rule-triggers.ts'
 import { newBridgeSession, type Session } from './sessions/session.ts'
 
-/** There may be millions of drops: at most this number per interval become events; counters count all. */
+/** Maximum number of drops per interval that become events. There may be millions of drops; counters include all. */
 const defaultDropEvents = 64
 const dropEventWindowMs = 100
 
@@ -22,7 +22,7 @@ export interface BrokerCounts {
   dropped: Record<DropReason, number>
 }
 
-/** Where drops are reported. */
+/** Receivers of reports about drops. */
 export interface DropReports {
   readonly events: BrokerEvent[]
   readonly triggers: RuleTriggers

@@ -67,7 +67,7 @@ export class RuleTriggers {
     this.add({ kind, clientId, username: identity.username, connection, ...of, properties, reason })
   }
 
-  /** As above. */
+  /** Not for messages that rules and the broker publish, for the same reason. */
   addMessageDropped(message: Message, reason: MessageDroppedTrigger['reason'], atMs: number): void {
     const counted = this.#counted?.get(message.topic.name)
     if (counted !== undefined) counted.dropped++

@@ -13,7 +13,7 @@ const filterOverheadBytes = 400
 /** Subscriptions of all sessions, counted when they are added and removed. */
 export interface SubscriptionCounts {
   subscriptions: number
-  /** Those that begin with `$share/`. */
+  /** Subscriptions whose filter begins with `$share/`. */
   shared: number
   /** Sessions with at least one subscription. */
   subscribers: number
@@ -22,9 +22,9 @@ export interface SubscriptionCounts {
 /** An ended session whose subscriptions are still being removed from the router. */
 export interface EndingSession {
   readonly session: Session
-  /** The remaining ones. */
+  /** Subscriptions that are still to be removed. */
   readonly rest: Iterator<[TopicFilter, SubscriptionOptions]>
-  /** How it counted for the peers. */
+  /** State of the session that the peers know. */
   readonly standing: SessionPresence
 }
 

@@ -174,7 +174,7 @@ function endOfLevel(topic: string, start: number): number {
 
 export interface RetainedSlice<M> {
   readonly messages: M[]
-  /** There are no more; a further call returns an empty slice. */
+  /** True if there are no more messages. A further call then returns an empty slice. */
   readonly isEnd: boolean
 }
 

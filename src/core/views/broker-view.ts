@@ -84,7 +84,7 @@ export class BrokerView {
     return this.#state.peerTable?.isReady !== false
   }
 
-  /** There is something to write, or a batch whose writes were all cancelled. */
+  /** True if there are writes, or a batch whose writes were all cancelled. */
   get hasBatch(): boolean {
     return this.#state.batches.isAny
   }

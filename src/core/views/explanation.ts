@@ -87,7 +87,7 @@ function quotasOf(settings: CoreSettings, session: Session, nowMs: number): Quot
 /** One subscription that matches a topic. */
 export interface MatchingSubscription {
   readonly clientId: string
-  /** As subscribed, with `$share/group/`. */
+  /** Filter as subscribed, with `$share/group/`. */
   readonly filter: string
   readonly grantedQoS: QoS
   /** The QoS of the delivery. */
@@ -102,7 +102,7 @@ export interface MatchingSubscription {
 
 export interface MatchingFound {
   readonly subscriptions: readonly MatchingSubscription[]
-  /** There are more than requested. */
+  /** True if there are more entries than requested. */
   readonly isCut: boolean
 }
 

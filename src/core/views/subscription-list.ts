@@ -28,7 +28,7 @@ export interface SubscriptionFilter {
   readonly namespace?: string | undefined
   /** The name of the session. */
   readonly clientId?: string | undefined
-  /** As subscribed; with `group`, also the part of a shared subscription after the group. */
+  /** Filter as subscribed; with `group`, also the part of a shared subscription after the group. */
   readonly filter?: string | undefined
   /** Without `$share/group/` and `$exclusive/`. */
   readonly bareFilter?: string | undefined

@@ -61,18 +61,18 @@ export interface CoapClientDependencies {
   readonly dependencies: GatewayDependencies
   notify(client: CoapClient, observation: Observation, packet: PublishPacket, settled: () => void): void
   noteEnded(client: CoapClient): void
-  /** Its `dueAtMs` has changed. */
+  /** Called when `dueAtMs` of the client has changed. */
   schedule(client: CoapClient): void
 }
 
 /** Most clients are idle, and there are many: what only a busy one needs is created when it is needed. */
 export class CoapClient implements MqttConnectionCallbacks {
   readonly credentials: CoapCredentials
-  /** Token of its connection; undefined: it sends requests without one. */
+  /** Token of the connection; undefined: the client sends requests without a token. */
   readonly token: string | undefined
-  /** Its last address. */
+  /** Latest address of the client. */
   peer: PeerAddress
-  /** Its first address, for which it is counted. */
+  /** First address of the client, under which it is counted. */
   readonly firstAddress: string
   readonly #gateway: CoapClientDependencies
   readonly #mqtt: MqttConnection
@@ -126,7 +126,7 @@ export class CoapClient implements MqttConnectionCallbacks {
     return this.#observations?.withToken(token)
   }
 
-  /** It has received a packet, so its address is not forged. */
+  /** Called when the client has received a packet, so its address is not forged. */
   noteVerified(): void {
     this.#verifiedPeer = this.peer
   }

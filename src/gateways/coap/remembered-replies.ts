@@ -95,7 +95,7 @@ export class RememberedReplies {
     this.#count--
   }
 
-  /** There are never more peers than replies. */
+  /** Returns the entry of a peer. There are never more peers than replies. */
   #peerOf(key: string): KnownPeer {
     const known = this.#peers.get(key)
     if (known !== undefined) return known

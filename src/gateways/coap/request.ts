@@ -18,7 +18,7 @@ export function targetOf({ message }: CoapRequest): string {
   return `${path.join('/')}?${queries.join('&')}`
 }
 
-/** Why a request is refused. `isDropped`: without a response. */
+/** Reason why a request is refused. `isDropped`: no response is sent. */
 export interface RefusedRequest {
   readonly code: number
   readonly isDropped?: boolean

@@ -43,7 +43,7 @@ export interface DeviceDependencies {
   readonly requests: DeviceRequests
   /** Topics of all devices. */
   readonly topics: TopicTable
-  /** Its `dueAtMs` has changed. */
+  /** Called when `dueAtMs` of the device has changed. */
   schedule(device: Device): void
   noteEnded(device: Device): void
 }
@@ -58,13 +58,13 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   /** Location of the registration: `/rd/<location>`. */
   readonly location: string
   peer: PeerAddress
-  /** Its first address, for which it is counted. */
+  /** First address of the device, under which it is counted. */
   readonly firstAddress: string
   #registration: Registration
   #state: 'connecting' | 'open' | 'ended' = 'connecting'
   readonly #mqtt: MqttConnection
   #whenConnected: ((reasonCode: number) => void) | undefined
-  /** It was registered before the restart, so its registration is not published again. */
+  /** True if the device was registered before the restart. Its registration is then not published again. */
   readonly #isRestored: boolean
   readonly #commands: CommandQueue
   /** Some of them are in what is kept of it. */
@@ -76,7 +76,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   #pingIntervalMs: number
   #nextPingMs: number
   #nextPacketId = 0
-  /** Its end does not end its registration: stored state remains. */
+  /** True if stored state remains after the end of this object, because the registration continues. */
   #isKept = false
 
   /** `data` of the last response to each command, by path and type. */
@@ -121,7 +121,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     return this.#registration
   }
 
-  /** As the broker knows it. */
+  /** Client ID for the broker. */
   get clientId(): string {
     const { clientId } = this.#gateway.settings.override
     return clientId === undefined ? this.#registration.clientId : fillTemplate(clientId, this.#registration.clientId)
@@ -195,7 +195,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     return this.#commands.kept()
   }
 
-  /** They wait before all that come. */
+  /** Queues commands of the former registration, before those that arrive later. */
   takeCommands(kept: readonly KeptCommand[]): void {
     this.#pushKept(kept)
     this.#keepCommands()

@@ -9,9 +9,9 @@ export interface Registration {
   readonly username: string
   readonly password: string | undefined
   readonly lifetimeSeconds: number
-  /** As given: `1`, `1.0`, `1.1`. */
+  /** Version as the device sent it: `1`, `1.0`, `1.1`. */
   readonly version: string
-  /** As given: `UQ`. */
+  /** Binding as the device sent it: `UQ`. */
   readonly binding: string | undefined
   readonly isQueueMode: boolean
   readonly alternatePath: string

@@ -24,7 +24,7 @@ export const goodbye = {
   properties: undefined,
 } as const
 
-/** Also a clean session outlives its connection for a moment: a new connection continues it. */
+/** Keeps a clean session for 60 seconds, so that a new connection can continue it. */
 export const interruption = { ...goodbye, properties: { sessionExpiryIntervalSeconds: 60 } } as const
 
 export function connectPacketOf(
@@ -36,7 +36,7 @@ export function connectPacketOf(
   }: {
     readonly override: ClientInfoOverride
     readonly will: Will | undefined
-    /** Also of a clean session, if only its will changes. */
+    /** True also for a clean session if only the will changes. */
     readonly continuesSession: boolean
   },
 ): ConnectPacket {

@@ -95,7 +95,7 @@ export class Deliveries {
     this.#client = client
   }
 
-  /** Nothing is waiting or unacknowledged. */
+  /** True if no message is waiting or unacknowledged. */
   get isEmpty(): boolean {
     return this.#waiting.length === 0 && this.#inFlight === undefined && this.#releases.size === 0
   }

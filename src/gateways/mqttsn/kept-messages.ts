@@ -33,14 +33,14 @@ export class KeptMessages {
     this.#store(this.#next++, { topic, retain, payload: payload.toString('base64') })
   }
 
-  /** It was stored before the restart. */
+  /** Called for a message that was stored before the restart. */
   noteRestored(number: number, waiting: Waiting): void {
     this.#numbers ??= new Map()
     this.#numbers.set(waiting, number)
     this.#next = Math.max(this.#next, number + 1)
   }
 
-  /** It was sent or dropped. */
+  /** Called when the message was sent or dropped. */
   forget(waiting: Waiting): void {
     const number = this.#numbers?.get(waiting)
     if (number === undefined) return

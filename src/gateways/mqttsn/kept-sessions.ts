@@ -28,7 +28,7 @@ export interface KeptSleep {
   readonly lostAtMs: number | null
   readonly will: KeptWill | undefined
   readonly peer: PeerAddress
-  /** Behind a forwarder: hexadecimal. */
+  /** Node ID of a client behind a forwarder, in hexadecimal. */
   readonly node: string | undefined
 }
 

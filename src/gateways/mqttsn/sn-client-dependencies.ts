@@ -23,20 +23,20 @@ export interface SnClientDependencies {
   nowMs(): number
   send(bytes: Buffer): void
   openMqtt(client: MqttConnectionCallbacks & GatewayClient): MqttConnection
-  /** Its `dueAtMs` has changed. */
+  /** Called when `dueAtMs` of the client has changed. */
   schedule(): void
   /** Stores the sleep across restarts; undefined: it does not sleep. */
   keepSleep(sleep: Pick<KeptSleep, 'connect' | 'lostAtMs' | 'will'> | undefined): void
   whenKept(done: () => void): void
   /** Stores messages of QoS 0 that wait while it sleeps. */
   readonly messages: KeptMessages
-  /** Its session or its connection has ended. */
+  /** Called when the session or the connection of the client has ended. */
   forgetMessages(): void
-  /** The broker has accepted it with this client ID. */
+  /** Called when the broker has accepted the client. */
   noteConnected(): void
-  /** The session of these has ended. */
+  /** Called when the session with these topic IDs has ended. */
   forgetTopicIds(topicIds: TopicIds): void
-  /** It has ended. */
+  /** Called when the client has ended. */
   noteEnded(): void
 }
 

@@ -42,15 +42,15 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
   /** The response after the broker has accepted a connection that replaces an earlier one. */
   #replacing: 'willtopicresp' | 'willmsgresp' | 'restored' | undefined
   readonly #clock: ClientClock
-  /** It has sent a packet since it was accepted. */
+  /** True if the client has sent a packet since it was accepted. */
   #hasSpoken = false
   #requests: ClientRequests | undefined
   #isAwaitingQueueEnd = false
   #isSessionPresent = false
   #asleepNotice: AsleepNotice | undefined
-  /** Its sleep is stored. */
+  /** True if the sleep is stored. */
   #sleepIsKept = false
-  /** Its end does not end its session: stored state remains. */
+  /** True if stored state remains after the end of the client, because its session continues. */
   #isKept = false
 
   constructor(connect: ConnectRequest, dependencies: SnClientDependencies) {
@@ -357,7 +357,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     if (this.#mqtt !== undefined) this.#endClosed()
   }
 
-  /** Another client has taken over the client ID, or an administrator has disconnected it. */
+  /** Called when another client has taken over the client ID, or an administrator has disconnected the client. */
   #endClosed(reasonCode?: number): void {
     this.#mqtt = undefined
     if (this.#state === 'connecting') return this.#refuse({ returnCode: returnCodes.notSupported })

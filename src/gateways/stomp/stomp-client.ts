@@ -41,7 +41,7 @@ export interface StompClientDependencies {
   readonly counters: GatewayCounters
   nowMs(): number
   openMqtt(callbacks: MqttConnectionCallbacks): MqttConnection
-  /** Its `dueAtMs` has changed. */
+  /** Called when `dueAtMs` of the client has changed. */
   schedule(): void
   noteEnded(): void
 }

@@ -3,7 +3,7 @@ import type { Handlers } from '../handler.ts'
 import { JsonText } from '../json-text.ts'
 import type { BrokerOperations } from '../operations/brokers.ts'
 
-/** It does not contain the version, because it needs no authentication. */
+/** The page does not contain the version, because it needs no authentication. */
 const frontPage = `<!doctype html>
 <html lang="en">
 <title>Godwit</title>

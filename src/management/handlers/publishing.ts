@@ -152,7 +152,7 @@ function subscribedEntry(
   return { clientid: textOf(entry, 'clientid') ?? '', topic: topicIn(entry), ...outcome(result) }
 }
 
-/** As sent. */
+/** Returns the topic as the client sent it. */
 function topicIn(entry: unknown): string {
   return textOf(entry, 'topics') ?? textOf(entry, 'topic') ?? ''
 }

@@ -34,7 +34,7 @@ export interface NewApp extends Omit<App, 'createdAtMs'> {
   readonly secret: string | undefined
 }
 
-/** Why the request is refused. */
+/** Reason why the request is refused. */
 export type AccountRefusal =
   | 'not-found'
   | 'exists'
@@ -45,9 +45,9 @@ export type AccountRefusal =
   /** The password is in the configuration. */
   | 'is-configured'
   | 'wrong-password'
-  /** It signs in by OpenID Connect. */
+  /** The account signs in by OpenID Connect. */
   | 'is-of-provider'
-  /** It has a second factor. */
+  /** The account has a second factor. */
   | 'has-mfa'
 
 /** Accounts of the API. Changes are durable when the promise resolves; undefined: success. */

@@ -66,7 +66,7 @@ export interface Explanation {
     readonly isConnected: boolean
     readonly outcome: 'sent' | 'queued' | 'missed' | 'denied' | 'own' | 'group'
   }[]
-  /** There are more. */
+  /** True if there are more entries than returned. */
   readonly isCut: boolean
 }
 

@@ -5,7 +5,7 @@ import type { ShardUnavailable } from './lists.ts'
 
 /** The authentication that is configured for a gateway or a listener. */
 export interface GatewayAuthentication {
-  /** As plain values; secrets are masked. */
+  /** Settings as plain values; secrets are masked. */
   readonly settings: Readonly<Record<string, unknown>>
   /** Whether its users are stored here. */
   readonly hasUsers: boolean
@@ -19,7 +19,7 @@ export interface GatewayListener {
   readonly isOpen: boolean
   readonly maxClients: number
   readonly clients: number
-  /** As plain values; secrets are masked. */
+  /** Settings as plain values; secrets are masked. */
   readonly settings: Readonly<Record<string, unknown>>
   /** Undefined: it has none. */
   readonly authentication: GatewayAuthentication | undefined
@@ -35,7 +35,7 @@ export interface Gateway {
   readonly startedAtMs: number | undefined
   readonly stoppedAtMs: number | undefined
   readonly listeners: readonly GatewayListener[]
-  /** As plain values; secrets are masked. */
+  /** Settings as plain values; secrets are masked. */
   readonly settings: Readonly<Record<string, unknown>>
   /** Undefined: it has none. */
   readonly authentication: GatewayAuthentication | undefined

@@ -9,7 +9,7 @@ export interface ListenerDescription {
   readonly acceptors: number
   readonly maxConnections: number
   readonly connections: number
-  /** It accepts connections, because it was not stopped. */
+  /** True if the listener accepts connections, because it was not stopped. */
   readonly isRunning: boolean
   /** Connections refused since it was opened. */
   readonly refused: number

@@ -79,7 +79,7 @@ export interface NodeReading {
 
 /** A certificate that the broker uses. */
 export interface CertificateReading {
-  /** Its user: `listener ssl default`, `bridge north`. */
+  /** User of the certificate: `listener ssl default`, `bridge north`. */
   readonly of: string
   readonly file: string
   /** Wall clock. */

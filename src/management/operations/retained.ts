@@ -14,7 +14,7 @@ export interface RetainedOperations {
 
 export interface RetainedList {
   readonly rows: readonly RetainedRow[]
-  /** Where the next message is; undefined: there is none. */
+  /** Position of the next message; undefined: there is none. */
   readonly next: ListPosition | undefined
 }
 

@@ -94,7 +94,7 @@ export interface NodeDeadLetter {
   readonly payload: Uint8Array
 }
 
-/** Why a change fails: the request is invalid, or the write failed. */
+/** Reason why a change failed: the request is invalid, or the write failed. */
 export interface RuleProblem {
   readonly problem: string
   readonly isAbout: 'settings' | 'disk' | 'in-use'

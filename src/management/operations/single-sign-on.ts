@@ -16,12 +16,12 @@ export interface SsoFailure {
 }
 
 export interface SsoBegun {
-  /** Where the browser goes. */
+  /** URL to which the browser is redirected. */
   readonly url: string
   readonly state: string
   /** For the browser that asked: it shows it at the end. */
   readonly secret: string
-  /** Where the provider sends the browser back to. */
+  /** URL to which the provider redirects the browser. */
   readonly redirectUri: string
 }
 

@@ -4,7 +4,7 @@ export interface TraceOperations {
   list(): readonly TraceRecord[]
   /** Resolves when every shard writes to it, or with the reason why it was not created. */
   create(trace: NewTrace): Promise<'taken' | 'too-many' | undefined>
-  /** Its file stays. False: there is none of that name. */
+  /** Stops the trace; its file remains. Returns false if there is no trace of that name. */
   stop(name: string): Promise<boolean>
   /** False: there is none of that name. */
   remove(name: string): Promise<boolean>

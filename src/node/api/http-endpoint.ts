@@ -19,7 +19,7 @@ export interface HttpPlace {
   readonly hosts: readonly string[]
   /** 0: any free port. */
   readonly port: number
-  /** It is configured. Otherwise a failure is only logged. */
+  /** True if the address is configured. If it is not, a failure at the start is only logged. */
   readonly isNamed: boolean
 }
 

@@ -190,7 +190,7 @@ function isInUse({ accessRecords: records, configuration }: NamespaceDependencie
   return named.some(({ namespace }) => namespace === name) || hasRules(configuration.config, name)
 }
 
-/** Everything stored of it, except the namespace itself: deleted together or not at all. */
+/** Keys of all records of the namespace, except its own record. */
 function keysOf(records: AccessRecords, namespace: string): (AccessRecordKey | AdminRecordKey)[] {
   const keys: (AccessRecordKey | AdminRecordKey)[] = []
   for (const by of ['username', 'clientid'] as const)

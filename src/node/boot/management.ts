@@ -38,7 +38,7 @@ import { passwordRisk, generateAdminPassword, type NewPassword, configuredAccoun
 import { type HttpAddress, type HttpPlace, HttpEndpoint } from '../api/http-endpoint.ts'
 
 export interface RunningManagement {
-  /** Its HTTP address; undefined: not served. */
+  /** HTTP address of the API; undefined: the API is not served. */
   readonly address: HttpAddress | undefined
   /** The address of `dashboard.bind`, if the page has one. */
   readonly pageAddress?: HttpAddress | undefined

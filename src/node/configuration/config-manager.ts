@@ -347,7 +347,7 @@ export class ConfigManager {
     return faults.length === 0 ? loaded : { faults }
   }
 
-  /** Everything that is written, except `--set`. */
+  /** All written settings, except those of `--set`. */
   #written(): ConfigObject {
     const { document, changes, untilRestart } = this.#layers
     return mergeObjects(mergeObjects(document?.values ?? nothingChanged, changes), untilRestart)

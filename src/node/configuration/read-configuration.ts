@@ -131,7 +131,7 @@ function hasOwnFile({ file, dataDirectory }: ConfigurationRequest): boolean {
   return file === undefined && dataDirectory !== undefined && existsSync(join(resolve(dataDirectory), ownFileName))
 }
 
-/** It survives an upgrade, which replaces files of the package. */
+/** Path of the configuration of the system. Upgrades replace files of the package, but not this file. */
 function systemFile({ systemConfig }: Installation): string | undefined {
   return systemConfig !== undefined && isThere(systemConfig) ? systemConfig : undefined
 }

@@ -42,7 +42,7 @@ export interface SecurityProblem {
   readonly message: string
 }
 
-/** As `problemOfSecurity`, with all files that cannot be read. */
+/** Like `problemOfSecurity`, but reports all files that cannot be read. */
 export function problemsOfSecurity(socket: GatewaySocket): readonly SecurityProblem[] {
   const first = problemOfSecurity(socket)
   if (first === undefined) return []

@@ -22,7 +22,7 @@ export interface ListenerState extends ListenerCounts {
   /** Shards that accept its connections. */
   readonly shards: number
   readonly connections: number
-  /** It accepts connections. */
+  /** True if the listener accepts connections. */
   readonly isRunning: boolean
 }
 
@@ -73,7 +73,7 @@ export class ListenerManager {
     })
   }
 
-  /** Those with a network address. */
+  /** Addresses of listeners that have a network address. */
   get addresses(): readonly ListenerAddress[] {
     return this.#held.map(({ address }) => address).filter(({ host }) => !isSocketPath(host))
   }
@@ -253,7 +253,7 @@ function usesUdp({ kind }: Named): boolean {
   return kind === 'quic'
 }
 
-/** Its address is equal, and all differences can be applied in place. */
+/** True if the address is the same and all differences can be applied to the open listener. */
 function mayStay(old: HeldListener, configured: ListenerConfig, config: GodwitConfig): boolean {
   const hasItsPlace =
     old.configured.port === configured.port && isDeepStrictEqual(old.hosts, hostsFor(configured, config))

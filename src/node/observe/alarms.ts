@@ -15,7 +15,7 @@ export interface Alarm {
   readonly activatedAtMs: number
   /** Undefined: it is active. */
   readonly deactivatedAtMs: number | undefined
-  /** How often it was raised meanwhile. */
+  /** Number of times that the alarm was raised since it became active. */
   readonly occurrences: number
 }
 

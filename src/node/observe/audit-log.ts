@@ -20,7 +20,7 @@ export interface AuditLog extends AuditOperations {
   close(): Promise<void>
 }
 
-/** Its file is opened at the first entry. `maxBytes`: of both files together. */
+/** Opens the file only at the first entry. `maxBytes`: the maximum of both files together. */
 export function openAuditLog(dataDirectory: string, log: Log, maxBytes: number): AuditLog {
   const file = new AuditFile(join(dataDirectory, 'audit'), maxBytes / 2)
   const writer = new AuditWriter(file, log)

@@ -128,7 +128,7 @@ function countOpen(): number | undefined {
   }
 }
 
-/** It may change while the broker runs. */
+/** Reads the limit again each time, because it may change while the broker runs. */
 function readLimit(): number | undefined {
   try {
     const limit = openFileLimitIn(readFileSync('/proc/self/limits', 'utf8'))

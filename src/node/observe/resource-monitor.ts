@@ -47,7 +47,7 @@ export class ResourceMonitor {
     return this.#diskFreeBytes
   }
 
-  /** Those that were readable. */
+  /** Certificates that could be read. */
   get certificates(): readonly CertificateReading[] {
     return this.#certificates
   }

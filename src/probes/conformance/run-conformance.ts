@@ -16,7 +16,7 @@ export interface ConformanceOptions {
 
 export interface ConformanceResult {
   readonly version: ProbeVersion
-  /** As the standard of that version has it: `MQTT-3.1.0-2`. */
+  /** Name of the clause in the standard of that version: `MQTT-3.1.0-2`. */
   readonly clause: string
   readonly says: string
   readonly isKept: boolean

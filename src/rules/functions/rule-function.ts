@@ -18,7 +18,7 @@ export interface Parameter {
 }
 
 export interface Signature {
-  /** As written in the definition: `text: text, start: integer`. */
+  /** The parameters as written in the definition: `text: text, start: integer`. */
   readonly text: string
   readonly parameters: readonly Parameter[]
   /** Whether the last parameter, written `...name: kind`, stands for any number of arguments. */

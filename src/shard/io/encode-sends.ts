@@ -97,7 +97,7 @@ function copyFrame(output: ClientOutput, message: Message, head: number): void {
   target[idAt + 1] = (head >> 8) & 0xff
 }
 
-/** Another version or layout, or properties that differ for each subscriber: the packet is written field by field. */
+/** Writes the packet field by field: for another version or layout, or properties that differ for each subscriber. */
 function encodeFields(
   output: ClientOutput,
   connection: Connection,

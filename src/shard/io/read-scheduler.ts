@@ -37,7 +37,7 @@ export class ReadScheduler {
     if (output.inputBytes >= maxInputBytesPerTurn && !output.isBacklogged) this.postpone(output)
   }
 
-  /** There is more input than this turn handles: reading pauses, and the rest waits behind other connections. */
+  /** Pauses reading, because there is more input than one turn handles. Other connections are read before the rest. */
   postpone(output: ClientOutput): void {
     output.isBacklogged = true
     this.#backlog.push(output)

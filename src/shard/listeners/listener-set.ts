@@ -229,7 +229,7 @@ function alarmOf({ kind, name }: ShardListener): AlarmName {
   return `listener-closed:${kind}:${name}`
 }
 
-/** Also two that overlap, as one interface and all interfaces do. UDP has ports of its own. */
+/** True also if only one listener is on all interfaces. Ports of UDP are separate from those of TCP. */
 function canShareAddress(one: ShardListener, other: ShardListener): boolean {
   return one.port === other.port && (one.kind === 'quic') === (other.kind === 'quic')
 }

@@ -130,7 +130,7 @@ export interface ShardStart extends ShardSettings {
   readonly connectionSlots?: SharedArrayBuffer | undefined
   /** Maximum connections of the node that take a file each: all but those of gateways over UDP and DTLS. Undefined: no limit. */
   readonly maxFileConnections?: number
-  /** As `connectionSlots`, for `maxFileConnections`. */
+  /** Like `connectionSlots`, but for `maxFileConnections`. */
   readonly fileConnectionSlots?: SharedArrayBuffer | undefined
   /** File descriptors that connections of all shards may still use: see `ConnectionLimit`. */
   readonly freeDescriptors?: SharedArrayBuffer | undefined
@@ -155,7 +155,7 @@ export interface ShardStart extends ShardSettings {
 export type ShardToNode =
   /** Every listener accepts connections, or after a restart those that can be opened. */
   | { readonly kind: 'ready'; readonly listeners: readonly { name: string; host: string; port: number }[] }
-  /** It cannot start; `message` is an error text for administrators. The thread has ended. */
+  /** The shard cannot start, and its thread has ended. `message` is an error text for administrators. */
   | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'log'; readonly level: LogLevel; readonly event: string; readonly fields: LogFields | undefined }
   | { readonly kind: 'trace'; readonly name: string; readonly line: TraceLine }

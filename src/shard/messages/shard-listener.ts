@@ -13,7 +13,7 @@ export interface ShardListener extends ListenerTraits {
   /** Unique and never reused: shards use it in messages to each other. */
   readonly number: number
   readonly kind: 'tcp' | 'ssl' | 'ws' | 'wss' | 'quic' | 'udp' | 'dtls'
-  /** As in the configuration: `default` for `listeners.tcp.default`. */
+  /** Name in the configuration: `default` for `listeners.tcp.default`. */
   readonly name: string
   readonly host: string
   /** Never 0: the main thread has chosen a port. */

@@ -15,7 +15,7 @@ export class DropLog {
   #lastClientId = ''
   #lastTopic = ''
   #lastReason: DropReason = 'expired'
-  /** Nothing is logged until it fires. */
+  /** While this timer runs, nothing is logged. */
   #pause: NodeJS.Timeout | undefined = undefined
 
   /** `droppedSoFar`: the counter of all drops. */

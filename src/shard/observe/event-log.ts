@@ -136,7 +136,7 @@ function connectionFields({ listener, peerAddress, version }: Connection): LogFi
 
 const versionNames: Readonly<Record<ProtocolVersion, string>> = { 3: '3.1', 4: '3.1.1', 5: '5.0' }
 
-/** As the standard writes reason codes: 0x86. */
+/** Returns a reason code in the form of the standard: 0x86. */
 const reasonHex = (reason: ReasonCode): string => `0x${reason.toString(16).padStart(2, '0')}`
 
 /** Returns client ID and namespace of a session. */

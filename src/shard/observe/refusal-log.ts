@@ -16,7 +16,7 @@ export class RefusalLog {
   readonly #log: Log
   #suppressed = 0
   #last: Refusal | undefined = undefined
-  /** Nothing is logged until it fires. */
+  /** While this timer runs, nothing is logged. */
   #pause: NodeJS.Timeout | undefined = undefined
 
   constructor(log: Log) {

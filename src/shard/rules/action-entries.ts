@@ -95,7 +95,7 @@ export const compileSinkTemplate: CompileTemplate = (text) => {
   }
 }
 
-/** Why an action does not send; '': it does. */
+/** Returns why an action does not send; '': it sends. */
 export function reasonForNoSink({ action, connector }: ActionAssignment): string {
   if (!action.enable) return 'the action is disabled'
   return connector === undefined ? 'the connector is missing or disabled' : ''

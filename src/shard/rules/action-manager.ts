@@ -98,7 +98,7 @@ const readyTimeoutMs = 10_000
 export class ActionManager implements RuleSinks {
   readonly #dependencies: ActionManagerDependencies
   readonly #actions = new Map<string, RunningAction>()
-  /** They outlive changes of an action. */
+  /** Counters by action. A change of an action does not reset them. */
   readonly #counters = new Map<string, ActionCounters>()
   readonly #waiting = new Set<string>()
   #ready = Promise.withResolvers<void>()

@@ -82,7 +82,7 @@ export class ServiceSource {
     }
   }
 
-  /** Those of a connection that was replaced have no effect. */
+  /** Callbacks of a connection. They have no effect after the connection was replaced. */
   #callbacks(isPresent: () => boolean): SourceCallbacks {
     return {
       take: async (message) => {

@@ -45,7 +45,7 @@ export class TopicMetrics implements RuleHook {
     this.#setRules = setRules
   }
 
-  /** Those of the configuration. */
+  /** Sets the configured rules. */
   setRules(rules: Rules, triggers: ReadonlySet<RuleTriggerKind>): void {
     this.#rules = rules
     this.#triggers = triggers

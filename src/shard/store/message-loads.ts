@@ -19,7 +19,7 @@ export interface MessageLoadsCallbacks {
   /** `marked` runs the handling of the response; the mark stays if that throws. */
   answer(answer: MessageLoaded, marked: (work: () => void) => void): void
   noteFailure(text: string): void
-  /** Everything that could not be read was read since. */
+  /** Called when all data that could not be read has been read since. */
   noteRecovery(): void
   /** Reports an internal error: the shard cannot continue. */
   fail(error: unknown): void

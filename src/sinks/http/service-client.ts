@@ -7,7 +7,7 @@ import { type HttpResult, maxAnswerShown } from './http-exchange.ts'
 import { HttpRequests } from './http-requests.ts'
 
 export interface ServiceSettings {
-  /** Where paths begin; it has no `/` at its end. */
+  /** Base URL of all paths, without `/` at its end. */
   readonly base: URL
   readonly headers: Readonly<Record<string, string>>
   readonly ssl: TlsSettings
@@ -20,7 +20,7 @@ export interface ServiceSettings {
 
 export interface ServiceRequest {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'HEAD'
-  /** Behind the base, with `/` and a query. */
+  /** Path after the base URL. It begins with `/` and includes the query. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Buffer
@@ -81,7 +81,7 @@ export function outcomeOf(result: HttpResult): WriteOutcome {
   return { outcome: isPassing ? 'retry' : 'refused', why: answerText(result) }
 }
 
-/** Why a service is not there or not usable; undefined: it is. */
+/** Returns why a service is not available or not usable; undefined: it is usable. */
 export function problemOfAnswer(result: HttpResult): string | undefined {
   if ('failure' in result) return result.failure
   return result.status >= 200 && result.status < 300 ? undefined : answerText(result)

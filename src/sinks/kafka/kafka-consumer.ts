@@ -79,7 +79,7 @@ function recordProperties({ key, partition, offset, timestamp, headers }: Consum
   ]
 }
 
-/** As text, if it is valid in MQTT. */
+/** The key as a user property: as text, if the text is valid in MQTT. */
 function keyProperty(key: Buffer): readonly [string, string] {
   const text = key.toString()
   const isText = Buffer.from(text).equals(key) && !control.test(text)

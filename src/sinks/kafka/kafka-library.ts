@@ -122,7 +122,7 @@ export interface ConsumerCallbacks {
   take(records: readonly ConsumedRecord[]): Promise<void>
   /** The group has given this member its partitions. */
   noteJoined(): void
-  /** It reads no more. */
+  /** Called when the consumer has failed and reads no more. */
   noteFailed(error: unknown): void
 }
 

@@ -59,7 +59,7 @@ const duplicateKey = 11_000
 /** In the message of a server. */
 const idIndexForm = /\bindex: _id_\b/
 const maxDocumentBytes = 16_777_216
-/** As `mongo_date` of rules makes it. */
+/** The text that the rule function `mongo_date` returns. */
 const dateForm = /^ISODate\("?(?<time>[^")]+)"?\)$/
 
 export async function openMongodb(settings: MongodbSettings): Promise<MongodbDatabase> {

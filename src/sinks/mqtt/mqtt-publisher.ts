@@ -45,7 +45,7 @@ export type PublishResult =
   /** QoS 0: written. Else the remote broker has acknowledged it. */
   { readonly result: 'taken' } | { readonly result: 'rejected'; readonly reasonCode: number; readonly why: string }
 
-/** Why messages on their way have no result. */
+/** Reason why messages on their way have no result. */
 export class ConnectionEnded extends Error {
   override readonly name = 'ConnectionEnded'
   /** `for-packet`: the remote broker ended it and says that a packet is the reason. */

@@ -9,11 +9,11 @@ const maxRows = 1_024
 
 /** An INSERT with one row: `INSERT INTO t (a, b) VALUES` + `(` + values + `)` + `ON CONFLICT DO NOTHING`. */
 interface SingleRowInsert {
-  /** Everything before the row. */
+  /** Text before the row. */
   readonly head: string
   /** The row with its parentheses: one text more than there are values. */
   readonly row: readonly string[]
-  /** Everything behind the row. */
+  /** Text after the row. */
   readonly tail: string
 }
 

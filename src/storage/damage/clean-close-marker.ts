@@ -5,7 +5,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { databaseFiles } from './database-files.ts'
 
-/** How the database was left by its last user. */
+/** State in which the last user left the database. */
 export type CloseMarker =
   /** Closed cleanly, with these files and sizes in bytes. */
   | { readonly state: 'closed'; readonly files: Readonly<Record<string, number>> }

@@ -168,7 +168,7 @@ class LostSessionRecovery {
     this.#tellRecovered(recovered, messages)
   }
 
-  /** They are read again, because most databases have none of them, and all client IDs together may be very long. */
+  /** Reads the client IDs again. Most databases have no lost sessions, and all client IDs would take much memory. */
   async #clientIdsOf(generations: readonly Generation[]): Promise<ReadonlyMap<Generation, string>> {
     const wanted = new Set(generations)
     const found = new Map<Generation, string>()

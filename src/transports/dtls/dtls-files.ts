@@ -9,11 +9,11 @@ import { ClientTrust } from './client-trust.ts'
 import type { DtlsCertificate, DtlsCredentials } from './dtls-credentials.ts'
 
 export interface DtlsSettings {
-  /** Its ciphers are ignored. */
+  /** TLS settings; the ciphers are ignored. */
   readonly files: TlsSettings
   /** Names of cipher suites separated by colons; undefined: all. */
   readonly suites: string | undefined
-  /** As the lines of a key file: `identity:hex`. */
+  /** Keys in the form of the lines of a key file: `identity:hex`. */
   readonly keys: readonly string[]
   readonly usesConnectionIds: boolean
 }
@@ -69,7 +69,7 @@ export function problemOfDtls(settings: DtlsSettings): DtlsProblem | undefined {
   return 'problem' in loading ? loading.problem : undefined
 }
 
-/** It was read and validated before. */
+/** Returns the certificate of material that was read and validated before. */
 function certificateIn({ options: { cert, key, passphrase } }: TlsMaterial): DtlsCertificate | undefined {
   if (cert === undefined || !Buffer.isBuffer(key)) return undefined
   const blocks = String(cert).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []

@@ -50,7 +50,7 @@ export function parseFragments(plaintext: Buffer): HandshakeFragment[] {
   return fragments
 }
 
-/** As one fragment, which is also the form for the handshake hash. */
+/** Writes the message as one fragment. The handshake hash uses the same form. */
 export function writeWholeMessage({ type, messageSequence, body }: HandshakeMessage): Buffer {
   const fragment = { type, length: body.length, messageSequence, offset: 0, body }
   return writeFragment(fragment)

@@ -47,7 +47,7 @@ export interface ClientHello {
   readonly hasRenegotiationInfo: boolean
   /** Connection ID for records to the client; undefined: not supported. */
   readonly connectionId: Buffer | undefined
-  /** Everything except the cookie, which depends on it. */
+  /** All parts of the message except the cookie, which is computed from them. */
   readonly withoutCookie: readonly Buffer[]
 }
 
@@ -125,7 +125,7 @@ function uint16List(bytes: Buffer): readonly number[] {
   return list
 }
 
-/** Its version is always 1.0 [RFC6347-4.2.1]. */
+/** The version of this message is always 1.0 [RFC6347-4.2.1]. */
 export function writeHelloVerifyRequest(cookie: Buffer): Buffer {
   return Buffer.concat([uint16Of(dtls10), vectorOf(1, cookie)])
 }

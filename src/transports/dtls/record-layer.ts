@@ -9,7 +9,7 @@ export type Epoch = 0 | 1
 export interface OpenedRecord {
   readonly type: number
   readonly plaintext: Buffer
-  /** It has the highest sequence number so far, so its address is the newest. */
+  /** True if the record has the highest sequence number so far. Its address is then the newest. */
   readonly isLatest: boolean
 }
 

@@ -36,7 +36,7 @@ export function signWith(id: number, key: KeyObject, content: Buffer): Buffer {
   return sign(algorithm.hash, content, keyInput(algorithm, key))
 }
 
-/** Also false if the algorithm does not fit the key. */
+/** Checks a signature. Returns false also if the algorithm does not fit the key. */
 export function isSignedBy(key: KeyObject, id: number, content: Buffer, signature: Buffer): boolean {
   const algorithm = algorithms.find((known) => known.id === id)
   if (algorithm === undefined || algorithm.key !== key.asymmetricKeyType) return false

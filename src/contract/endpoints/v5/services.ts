@@ -2,7 +2,7 @@
 
 import { Type } from '../../schema.ts'
 
-/** How one is, as a whole and in the node. `states`: the words that `status` can have. */
+/** Status of a service, in total and for the node. `states`: values that `status` can have. */
 export function stateful(states: string) {
   const status = Type.String({ description: states })
   const status_reason = Type.String({ description: 'Reason for the status; empty: none.' })

@@ -11,7 +11,7 @@ import type { TopicFilter } from '../../../protocol/index.ts'
 interface Holder {
   readonly shard: PeerNumber
   readonly clientId: string
-  /** Its shard has failed and has not announced the filter again. */
+  /** The shard of the holder has failed and has not announced the filter again. */
   readonly isSuspect: boolean
 }
 

@@ -9,7 +9,7 @@ import type { QoS, TopicFilter } from '../../../protocol/index.ts'
 import type { Interest } from '../../model/peer-messages.ts'
 import { LargeMap, type LargeMapWalk } from '../../topics/index.ts'
 
-/** How one session counts for a filter. */
+/** Part of one session in the interest in a filter. */
 export interface InterestPart {
   readonly qos: QoS
   readonly isStored: boolean
@@ -19,7 +19,7 @@ export interface InterestPart {
   readonly isFull: boolean
 }
 
-/** How a session counts for all its filters. */
+/** The fields that are equal for all filters of a session. */
 export type SessionPresence = Omit<InterestPart, 'qos'>
 
 export class InterestCount {

@@ -15,7 +15,7 @@ export interface UnconfirmedMessage {
   readonly barrier: CommitBarrier | undefined
   /** Number on the current link; 0: not sent on it yet. */
   number: number
-  /** It was sent on an earlier link. */
+  /** True if the message was sent on an earlier link. */
   wasSent: boolean
 }
 

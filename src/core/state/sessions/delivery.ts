@@ -35,7 +35,7 @@ export class Delivery<Group extends object> {
   /** The batch that stores it and its index there, so that the write can be cancelled while the batch is open. */
   putBatch: number
   putIndex: number
-  /** Its counted memory, 0 if it is not counted: see `../../outgoing/held-bytes.ts`. */
+  /** Memory of the delivery in the memory account, 0 if it is not counted: see `../../outgoing/held-bytes.ts`. */
   heldBytes: number
   /** The shared group that chose this session, if any. */
   readonly group: Group | undefined
@@ -66,7 +66,7 @@ export class Delivery<Group extends object> {
     return (this.bits & retainBit) !== 0
   }
 
-  /** It may have been sent before: the next PUBLISH has DUP. */
+  /** True if the message may have been sent before. The next PUBLISH has DUP. */
   get wasSent(): boolean {
     return (this.bits & sentBit) !== 0
   }

@@ -21,7 +21,7 @@ export interface ForwardedPacketId {
    * again; they know whether they had it.
    */
   readonly isOfEarlierLife: boolean
-  /** It was released, but not all peers have confirmed that: it is not free yet. */
+  /** True if the identifier was released and not all peers have confirmed that. It cannot be used again yet. */
   readonly isBeingReleased: boolean
 }
 

@@ -8,7 +8,7 @@ export class IncomingMessages {
   packetIds: PacketIdSet | undefined
   /** No packet identifier expires before this time. */
   nextExpiryAtMs: number
-  /** Those that peers know; undefined: none. */
+  /** Packet identifiers that peers know; undefined: there are none. */
   forwarded: ForwardedPacketIds | undefined
   /** The name of a clean session for peers; undefined until it is needed. */
   peerName: string | undefined

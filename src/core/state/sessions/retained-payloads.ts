@@ -41,7 +41,7 @@ export class RetainedPayloads<Reader extends object> {
     this.#memory = memory
   }
 
-  /** Its record is in this batch. */
+  /** Keeps the message in memory until the batch with its record is durable. */
   addUnwritten(of: StoredRetained, message: Message, batch: number): void {
     this.#unwritten.set(of, message)
     this.#byBatch.push({ batch, of })

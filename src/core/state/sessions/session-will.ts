@@ -18,7 +18,7 @@ export class SessionWill {
   dueAtMs: number
   /** Undefined: on disk only. */
   message: Message | undefined
-  /** Its memory in the memory account. */
+  /** Memory of the will in the memory account. */
   heldBytes: number
 
   constructor(from: { name: string; delaySeconds: number; createdAtMs: number; message: Message | undefined }) {

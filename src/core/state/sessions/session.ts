@@ -26,7 +26,7 @@ export const neverExpires = 0xffffffff
 
 export type SessionDelivery = Delivery<SharedGroup<Session>>
 
-/** How far a queue is read from disk. */
+/** Progress of the reads of a queue from disk. */
 export interface QueueReads {
   /** The pending request for messages from disk. */
   request: RequestId | undefined
@@ -98,9 +98,9 @@ export interface LastConnect {
 
 /** A session that was read from disk at the start of the broker. */
 export interface RestoredSession {
-  /** Its identity is without address and grants, because its client has not connected since. */
+  /** The identity has no address and no grants, because the client has not connected since the start. */
   identityIsFromDisk: boolean
-  /** Its record was damaged, so it was created from its queue; its client has not connected since. */
+  /** The record of the session was damaged, so it was created from its queue. No client has connected since. */
   isRecovered: boolean
 }
 
@@ -120,7 +120,7 @@ export interface BridgeSession {
    * complete until PUBCOMP, because the remote broker may lose what it accepted.
    */
   spool: SpoolLimits | undefined
-  /** How fast its messages are acknowledged; undefined: messages are written at once. */
+  /** Time until messages are acknowledged; undefined: messages are written at once. */
   ackLatency: AckLatency | undefined
   /** Undefined: there are none. */
   drops: Map<DropReason, number> | undefined

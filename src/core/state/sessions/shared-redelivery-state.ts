@@ -52,10 +52,10 @@ export interface SharedHandoff {
 export interface EndedSessionQueue {
   /** Replaces its client ID. */
   readonly name: string
-  /** There are no records with lower sequence numbers. */
+  /** Lowest sequence number of records that may exist. */
   from: number
   partsRead: number
-  /** It must not be read before this batch is durable, and not before this time. */
+  /** The queue is not read before this batch is durable, and not before `notBeforeMs`. */
   afterBatch: number
   notBeforeMs: number
   /** Since when members have too many queued messages to accept more; undefined: they have not. */

@@ -130,7 +130,7 @@ export class Sn2Codec implements SnCodec {
   }
 }
 
-/** Also for a client that is not known. */
+/** Writes DISCONNECT, also for a client that is not known. */
 export function writeSn2Disconnect(reasonCode: number): Buffer {
   return packet(types.disconnect, Buffer.of(reasonFlag, reasonCode))
 }

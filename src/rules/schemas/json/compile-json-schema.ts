@@ -52,7 +52,7 @@ class JsonSchemaCompiler {
   readonly #nodes = new NodeCounter()
   /** Targets of references by their paths. A target may refer to itself. */
   readonly #targets = new Map<string, ReferenceTarget>()
-  /** Those that are still to be compiled: a chain of references must not become a deep recursion. */
+  /** References that are still to be compiled. The list avoids a deep recursion for chains of references. */
   readonly #pending: ReferenceTarget[] = []
   /** Paths of schemas that have a name. */
   #names: ReadonlyMap<string, string> | undefined

@@ -11,7 +11,7 @@ export interface WrittenField {
   readonly label: 'required' | 'optional' | 'repeated' | 'implicit' | 'map'
   readonly type: ProtoToken
   readonly keyType: ProtoToken | undefined
-  /** As an option says. */
+  /** Value of the option `packed`; undefined: the option is not written. */
   readonly isPacked: boolean | undefined
   readonly oneof: string | undefined
 }
