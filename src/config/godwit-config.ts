@@ -138,7 +138,7 @@ export interface FlappingConfig {
   readonly banMs: number
 }
 
-/** How the namespace of a client is determined. */
+/** Settings that determine the namespace of a client. */
 export interface NamespacesConfig {
   readonly sources: readonly ('listener' | 'username' | 'certificate')[]
   readonly usernamePattern: NamespacePattern | undefined

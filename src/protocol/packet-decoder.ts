@@ -193,8 +193,8 @@ export class PacketDecoder implements PublishContext {
   }
 
   /**
-   * How many bytes the packet at `start` takes, 0 where its fixed header is not whole yet. Everything that a header
-   * can tell is refused here, before its body is waited for.
+   * Returns the size of the packet at `start` in bytes, or 0 if the fixed header is incomplete. Errors in the header are
+   * found here, before the body has arrived.
    */
   private measureFrame(bytes: Buffer, start: number, end: number): number {
     const firstByte = bytes[start]

@@ -50,7 +50,7 @@ interface PartLimit {
 export class Budget {
   #steps = maxSteps
   #bytes = maxCreatedBytes
-  /** With fewer steps than that, the clock is looked at, or there are none left. */
+  /** When fewer steps than this remain, the clock is read, or no steps are left. */
   #lookBelow: number
   readonly #clock: EvaluationClock | undefined
   #startMs: number | undefined

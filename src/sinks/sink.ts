@@ -78,8 +78,9 @@ export interface SinkType<Action, Connector> {
   /** Returns a value that replaces max_retries; absent or undefined: the setting applies. */
   maxRetries?(action: Action): number | undefined
   /**
-   * What keeps its order at the service. `calls`: `write` calls take effect in their order, also after a failure. `batch`: the
-   * entries of one call do, and two calls at a time may not. `nothing`: the entries of one call may be sent at the same time.
+   * The order that the service keeps. `calls`: `write` calls take effect in their order, also after a failure. `batch`:
+   * the entries of one call do, and two calls at a time may not. `nothing`: the entries of one call may be sent at the
+   * same time.
    */
   keepsOrderOf(action: Action): KeptOrder
   open(connector: Connector, action: Action, context: SinkContext): Sink

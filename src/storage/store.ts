@@ -6,7 +6,7 @@ import type { RecordKind, StoredChange, StoredRecord } from '../records/index.ts
 export type SessionRecordKind = Extract<StoredRecord, { clientId: string }>['kind']
 
 /**
- * What to read. Records come in key order: queued by sequence number, outgoing and incoming by packet identifier,
+ * The records to read. They come in key order: queued by sequence number, outgoing and incoming by packet identifier,
  * payloads by ID; sessions and topics in no meaningful order.
  */
 export type RecordRange =

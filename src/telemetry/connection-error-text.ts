@@ -43,8 +43,8 @@ export function connectionErrorText(error: Error, trust: string): string {
 const systemMessage = /\b(?:connect|getaddrinfo|read|write) (E[A-Z]+[A-Z_]*)(?: ([\w.:[\]-]+))?/
 
 /**
- * As `connectionErrorText`, with the address, for errors of libraries: they may have the message of the system in
- * theirs, and a service may have several servers.
+ * Like `connectionErrorText`, with the address, for errors of libraries: their message may contain the message of the
+ * system, and a service may have several servers.
  */
 export function serviceErrorText(error: Error, trust: string): string {
   const inner: NodeJS.ErrnoException & { readonly address?: string; readonly port?: number } = innermostError(error)

@@ -46,7 +46,7 @@ export class ForwardingLog implements Log {
     this.#posted = counters.get(counterCells.logLinesTaken)
   }
 
-  /** From now on so grave. */
+  /** Changes the level from which events are logged. */
   changeThreshold(threshold: LogLevel): void {
     this.#threshold = threshold
   }

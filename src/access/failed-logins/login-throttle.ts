@@ -136,7 +136,7 @@ export class LoginThrottle {
     return hash('sha256', Buffer.concat([this.#salt, Buffer.from(who), secret]), 'base64')
   }
 
-  /** With the recovery since the last failure. */
+  /** Returns the failures of an address, reduced by the recovery since the last failure. */
   #addressOf(network: string, nowMs: number): AddressFailures | undefined {
     const address = this.#addresses.get(network)
     if (address === undefined) return undefined

@@ -9,7 +9,7 @@ export const appliesOnText: Readonly<Record<AppliesOn, string>> = {
   'at-restart': 'after a restart',
 }
 
-/** How changes reach a running broker. */
+/** Sentences about how changes reach a running broker. */
 export const reloadText =
   'A running broker reads the file again on SIGHUP or `godwit ctl reload`, and the API can change settings. Each setting states when a change applies.'
 

@@ -65,7 +65,7 @@ function slotWriter(slot: Slot): (path: readonly Step[], value: RuleValue, frame
 /** Longest name of a field that has neither alias nor path. */
 const maxFieldNameLength = 64
 
-/** Where a field without alias goes: a path stays, a text names itself, everything else is named as it is written. */
+/** Returns the path of a field without alias: the path itself, the text itself, or for others the SQL of the field. */
 function targetOf(expression: Expression, sql: string): Path {
   if (expression.kind === 'path') return expression
   if (expression.kind === 'slice') return expression.path

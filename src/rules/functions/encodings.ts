@@ -41,7 +41,7 @@ function hashFunction(algorithm: string, description: string): FunctionDefinitio
   }
 }
 
-/** How much more than reading it takes. */
+/** Work of base62 for each byte, relative to reading it. */
 const base62Work = 64
 
 const base64Text = /^[A-Za-z\d+/]*={0,2}$/
@@ -69,7 +69,7 @@ function hexOfBits({ bytes, length }: RuleBits): string {
   return padded.replaceAll(/.{4}/g, (digit) => Number.parseInt(digit, 2).toString(16)).toUpperCase()
 }
 
-/** With an odd number of digits, the first one is a byte of its own. */
+/** Decodes hexadecimal text. If the number of digits is odd, the first digit is a separate byte. */
 function bytesOfHex([text, prefix]: readonly RuleValue[]): RuleText {
   const digits = withoutPrefix(text as string, prefix)
   if (!/^[\dA-Fa-f]*$/.test(digits)) throw new RuleError('hexstr2bin: the text is not hexadecimal')

@@ -17,7 +17,7 @@ export class SchemaRegistry {
     this.take(definitions)
   }
 
-  /** From here on the schemas are these. */
+  /** Replaces all schemas. */
   take(definitions: readonly SchemaDefinition[]): void {
     this.#schemas = new Map(
       definitions.map((definition) => {

@@ -28,7 +28,7 @@ export interface CompiledSchema {
   decode(data: Uint8Array, messageType: string | undefined, budget: Budget): RuleValue
 }
 
-/** Where the fault in the source of a schema is: an offset in the text, or a path of keys in JSON. */
+/** Position of an error in the source of a schema: an offset in the text, or a path of keys in JSON. */
 export type SchemaPlace = { readonly source: string; readonly at: number } | { readonly path: string }
 
 /** A text that is not a schema. `message` has the place: line and column, or the path in the JSON. */

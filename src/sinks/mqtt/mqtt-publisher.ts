@@ -71,7 +71,7 @@ const topicsRemembered = 256
 const maxPacketId = 65_535
 /** Messages that are on their way, if the remote broker allows so many. */
 const maxInflight = 1_024
-/** Before 5.0 no broker says how many it takes; mosquitto forgets those of QoS 2 beyond so many. */
+/** In-flight limit before 5.0, because brokers do not send one. Mosquitto loses QoS 2 messages beyond this number. */
 const inflightBefore5 = 20
 const taken: PublishResult = { result: 'taken' }
 const reasonsOfPackets: ReadonlySet<number> = new Set([

@@ -17,8 +17,8 @@ export interface ForwardedPacketId {
   /** The barrier for which PUBREC, or PUBCOMP during the release, waits; undefined: it waits for nothing. */
   barrier: CommitBarrier | undefined
   /**
-   * It was stored before the broker started, and what the peers have of it is unknown. A duplicate is sent to them
-   * again; they know whether they had it.
+   * True if the identifier was stored before the broker started. It is then unknown which peers have the message. A
+   * duplicate is sent to them again, and they detect whether they had it.
    */
   readonly isOfEarlierLife: boolean
   /** True if the identifier was released and not all peers have confirmed that. It cannot be used again yet. */

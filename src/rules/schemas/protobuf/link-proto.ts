@@ -73,7 +73,7 @@ class ProtoLinker {
     this.#types.set(name, { kind, name, numbers, names })
   }
 
-  /** Where the last of several types of one name is defined. */
+  /** Returns the position of the last definition of a type name. */
   #placeOf(name: string): number {
     return Math.max(0, this.#written.source.lastIndexOf(name.slice(name.lastIndexOf('.') + 1)))
   }

@@ -36,7 +36,7 @@ export interface ProtoField {
   readonly oneof: string | undefined
 }
 
-/** How a value is written. */
+/** Numbers of the encodings of values. */
 export const wireTypes = { varint: 0, fixed64: 1, length: 2, startGroup: 3, endGroup: 4, fixed32: 5 } as const
 
 /** Returns the wire type of a single value. */
