@@ -11,7 +11,7 @@ import { choice, integer, optional } from '../schema/setting-type.ts'
 const dayMs = 86_400_000
 
 export const noMatch = setting(optional(choice(['allow', 'deny']), 'unset'), undefined, {
-  description: 'Decision if no access rule matches.',
+  description: 'Decision about a publication or subscription that no access rule matches.',
   appliesOn: 'at-once',
   defaultWords:
     'hardened: deny if auth.acl.rules, auth.acl.file or auth.http_auth.acl_req is set, otherwise allow; legacy: allow',
@@ -22,7 +22,7 @@ export const denyAction = setting(choice(['ignore', 'disconnect']), 'ignore', {
   appliesOn: 'at-once',
 })
 
-export const acl = section('Access rules for topics.', {
+export const acl = section('Access rules: which clients may publish and subscribe to which topics.', {
   rules: setting(listOf(aclRule, maxAclRules), [], {
     description:
       'Each rule has permit (allow or deny), action (publish, subscribe or pubsub), topics, and the clients that it applies to: username, clientid, ' +
@@ -44,7 +44,7 @@ export const authorizationCache = section('Cache of the responses to auth.http_a
     appliesOn: 'at-once',
   }),
   ttl: setting(duration({ minMs: 0, maxMs: 30 * dayMs }), 60_000, {
-    description: 'How long a response is cached, if auth.http_auth.cache_ttl is 0.',
+    description: 'Time for which a response is cached. It applies only if auth.http_auth.cache_ttl is 0.',
     appliesOn: 'at-once',
   }),
 })

@@ -10,7 +10,8 @@ import { acl, denyAction, noMatch, authorizationCache } from './acl.ts'
 
 export const auth = section('Authentication and authorization of clients.', {
   allow_anonymous: setting(optional(boolean, 'unset'), undefined, {
-    description: 'Whether anonymous clients are accepted.',
+    description:
+      'Whether clients that no authenticator of auth.chain knows are accepted (anonymous clients). Set it to false when all clients have credentials.',
     appliesOn: 'on-next-connect',
     defaultWords: 'hardened: yes on loopback, otherwise no; legacy: yes',
   }),
@@ -30,56 +31,65 @@ export const auth = section('Authentication and authorization of clients.', {
 /** After the response to the change was sent. */
 const atOnce = { appliesOn: 'at-once' } as const
 
-export const httpServer = section('The management API over HTTP.', {
-  enable: setting(boolean, true, { ...atOnce, description: 'Whether the API is served over HTTP.' }),
-  port: setting(integer({ min: 0, max: 65_535 }), 8_081, { ...atOnce, description: 'Port of the API.' }),
+export const httpServer = section('The HTTP server of the management API, which `godwit ctl` and the dashboard use.', {
+  enable: setting(boolean, true, { ...atOnce, description: 'Whether the node serves the management API over HTTP.' }),
+  port: setting(integer({ min: 0, max: 65_535 }), 8_081, {
+    ...atOnce,
+    description: 'TCP port of the management API. 0: a free port.',
+  }),
   ip_addr: setting(optional(text(), 'none'), undefined, {
     ...atOnce,
-    description: 'Address of the API.',
+    description: 'IP address that the management API listens on. 0.0.0.0 makes it reachable from the network.',
     defaultWords: 'as for listeners with only a port',
   }),
   limit_conn: setting(integer({ min: 1, max: 65_535 }), 32, {
     ...atOnce,
-    description: 'Maximum number of concurrent requests.',
+    description:
+      'Maximum number of API requests in progress at the same time. Further requests wait; while 1024 wait, a further one is refused with status 503.',
   }),
   parallel: setting(optional(integer({ min: 1, max: 65_535 }), 'unset'), undefined, {
     ...atOnce,
-    description: 'Older name of limit_conn.',
+    description: 'Older name of http_server.limit_conn. If both are set, parallel applies.',
   }),
   max_body: setting(size({ minBytes: 1_024, maxBytes: 1_073_741_824 }), 1_048_576, {
     ...atOnce,
-    description: 'Maximum size of the body of a request.',
+    description:
+      'Maximum size of the body of an API request, except uploaded archives (http_server.max_upload). A larger request is refused.',
   }),
   max_upload: setting(size({ minBytes: 1_024, maxBytes: 17_179_869_184 }), 8_589_934_592, {
     ...atOnce,
-    description: 'Maximum size of an uploaded archive.',
+    description: 'Maximum size of a backup archive that is uploaded over the API. A larger one is refused.',
   }),
-  username: setting(text(), 'admin', { ...atOnce, description: 'Name of the first administrator.' }),
+  username: setting(text(), 'admin', {
+    ...atOnce,
+    description: 'User name of the first administrator, an account of the management API that always exists.',
+  }),
   password: setting(optional(text(), 'none'), undefined, {
     ...atOnce,
-    description: 'Password of the first administrator.',
+    description: 'Password of the first administrator. It applies in place of a stored one.',
     isSecret: true,
-    defaultWords: 'hardened: a random one, shown once at the first start; legacy: public',
+    defaultWords: 'the stored one; without one, hardened: a random one, shown once at the first start; legacy: public',
   }),
   auth_type: setting(choice(['basic', 'jwt', 'no_auth']), 'basic', {
     ...atOnce,
     description:
-      'How requests authenticate. basic: user name and password. jwt: a signed token. no_auth: not at all (on loopback only).',
+      'How API requests authenticate. basic: by user name and password. jwt: by a token that http_server.jwt can verify; the first administrator cannot use a password then. no_auth: not at all, which is possible on loopback only.',
   }),
-  jwt: section('Signed tokens.', {
-    public: section('The key that verifies tokens.', {
+  jwt: section('JSON Web Tokens of API requests, if auth_type is jwt.', {
+    public: section('The public key that the signatures of tokens are checked with.', {
       keyfile: setting(optional(path('configuration-folder'), 'none'), undefined, {
         ...atOnce,
-        description: 'File of the public key, PEM.',
+        description: 'PEM file of the public key. auth_type = jwt requires it.',
       }),
     }),
     issuer: setting(optional(text(), 'none'), undefined, {
       ...atOnce,
-      description: 'Required issuer (claim iss) of a token.',
+      description: 'Issuer (claim iss) that a token must have. If it is not set, every issuer is accepted.',
     }),
     leeway: setting(duration({ minMs: 0, maxMs: 600_000 }), 5_000, {
       ...atOnce,
-      description: 'Maximum difference between the clocks of issuer and broker.',
+      description:
+        'Time for which a token is still accepted after its expiry (exp), and already before its start (nbf), because clocks differ.',
     }),
   }),
 })

@@ -25,11 +25,14 @@ const chain = setting(optional(listOf(choice(authenticatorValues), authenticator
   ...onNextConnect,
 })
 
-const passwords = namedSection('User names with their passwords, mostly in a file of their own by include.', {
-  entries: {},
-  placeholder: 'username',
-  named: setting(text(), '', { description: 'The password of this user.', isSecret: true, ...onNextConnect }),
-})
+const passwords = namedSection(
+  'Passwords of clients by user name: the key is the user name. `include` can keep them in a separate file.',
+  {
+    entries: {},
+    placeholder: 'username',
+    named: setting(text(), '', { description: 'The password of this user.', isSecret: true, ...onNextConnect }),
+  },
+)
 
 const configuredPassword = setting(nothing, undefined, {
   description: 'Password of this client ID.',
@@ -42,7 +45,7 @@ const configuredSuperuser = setting(boolean, false, {
 })
 
 const users = namedSection(
-  'Users, each under a name or number of its own; a stored user of the same name counts instead.',
+  'Users with a user name and a password. `<name>` is a label of the entry and has no effect. A stored user with the same user name replaces the entry.',
   {
     entries: {},
     placeholder: 'name',
@@ -57,17 +60,23 @@ const users = namedSection(
   },
 )
 
-const clients = namedSection('Clients with a password of their own, as users are, but known by client id.', {
-  entries: {},
-  placeholder: 'name',
-  named: section('One client.', {
-    clientid: setting(nothing, undefined, { description: 'Client ID that the password belongs to.', ...onNextConnect }),
-    password: configuredPassword,
-    is_superuser: configuredSuperuser,
-  }),
-})
+const clients = namedSection(
+  'Clients that authenticate by client ID and password. `<name>` is a label of the entry and has no effect.',
+  {
+    entries: {},
+    placeholder: 'name',
+    named: section('A client with a client ID and a password.', {
+      clientid: setting(nothing, undefined, {
+        description: 'Client ID that the password belongs to.',
+        ...onNextConnect,
+      }),
+      password: configuredPassword,
+      is_superuser: configuredSuperuser,
+    }),
+  },
+)
 
-const certificate = section('Clients that came with a certificate which the listener has verified.', {
+const certificate = section('Authentication by the client certificate, which the TLS listener has verified.', {
   enable: setting(boolean, false, {
     description: 'Whether a client with a verified certificate is accepted without a password.',
     ...onNextConnect,
@@ -78,7 +87,7 @@ const certificate = section('Clients that came with a certificate which the list
   }),
 })
 
-const psk = section('Clients that came by TLS with a key that both sides know.', {
+const psk = section('Authentication by the pre-shared key (PSK) of the TLS connection.', {
   enable: setting(boolean, false, {
     description:
       'Whether a client with a pre-shared key is accepted without a password. The identity of the key is its user name.',
@@ -86,86 +95,96 @@ const psk = section('Clients that came by TLS with a key that both sides know.',
   }),
 })
 
-const jwt = section('Clients that show a signed token. It must say when it ends (exp), and is checked locally.', {
-  enable: setting(boolean, true, {
-    description: 'Whether JSON Web Tokens are accepted. A key to check them is required.',
-    ...onNextConnect,
-  }),
-  from: setting(choice(['password', 'username']), 'password', {
-    description: 'Whether the token is in the user name or in the password of CONNECT.',
-    ...onNextConnect,
-  }),
-  secret: setting(nothing, undefined, {
-    description: 'Secret of tokens that are signed with HMAC (HS256, HS384, HS512), at least 32 bytes.',
-    isSecret: true,
-    ...onNextConnect,
-  }),
-  secret_encoding: setting(choice(['text', 'base64']), 'text', {
-    description: 'Encoding of secret in the configuration.',
-    ...onNextConnect,
-  }),
-  public_key_file: setting(noFile, undefined, {
-    description:
-      'PEM file of a public key. The kind of key determines the signature algorithm: RS256 for RSA, ES256 for P-256, EdDSA for Ed25519.',
-    ...onNextConnect,
-  }),
-  jwks_file: setting(noFile, undefined, {
-    description: 'File with several public keys as a JSON Web Key Set. Keys that a token links to are never used.',
-    ...onNextConnect,
-  }),
-  leeway: setting(duration({ minMs: 0, maxMs: 600_000 }), 5_000, {
-    description: 'Maximum difference between the clocks of issuer and broker.',
-    ...onNextConnect,
-  }),
-  verify_claims: setting(textMap, new Map(), {
-    description:
-      'Claims that a token must have, each with its value. In a value, %c or ${clientid} is replaced by the client ID, and %u or ${username} by the user name.',
-    ...onNextConnect,
-  }),
-  username_claim: setting(nothing, undefined, {
-    description: 'Name of the claim that contains the user name of the client.',
-    defaultWords: 'none: the user name is that of CONNECT',
-    ...onNextConnect,
-  }),
-  acl_claim: setting(text(), 'acl', {
-    description:
-      'Name of the claim that contains the access rules of the client: lists of topic filters under pub, sub and all.',
-    ...onNextConnect,
-  }),
-  disconnect_when_expired: setting(boolean, true, {
-    description: 'Whether a client is disconnected when its token expires.',
-    ...onNextConnect,
-  }),
-})
-
-const scram = section('Clients of MQTT 5.0 that show that they know a password without sending it (SCRAM).', {
-  enable: setting(boolean, true, {
-    description:
-      'Whether clients may authenticate with SCRAM-SHA-256 and SCRAM-SHA-512 (enhanced authentication of MQTT 5.0). Users for SCRAM are required.',
-    ...onNextConnect,
-  }),
-  iterations: setting(integer({ min: 4_096, max: 1_000_000 }), 10_000, {
-    description:
-      'Number of iterations of PBKDF2 for new SCRAM passwords. More iterations make guessing, and each login, slower.',
-    ...onNextConnect,
-  }),
-  user: namedSection('Users, each under a name or number of its own; a stored one of the same name counts instead.', {
-    entries: {},
-    placeholder: 'name',
-    named: section('One user.', {
-      username: setting(nothing, undefined, {
-        description: 'User name that the password belongs to.',
-        ...onNextConnect,
-      }),
-      password: configuredPassword,
-      algorithm: setting(choice(scramAlgorithmValues), 'SCRAM-SHA-256', {
-        description: 'SCRAM method of this user.',
-        ...onNextConnect,
-      }),
-      is_superuser: configuredSuperuser,
+const jwt = section(
+  'Authentication by a JSON Web Token. The broker checks it without a request to its issuer; it must have an expiry time (claim exp).',
+  {
+    enable: setting(boolean, true, {
+      description: 'Whether JSON Web Tokens are accepted. A key to check them is required.',
+      ...onNextConnect,
     }),
-  }),
-})
+    from: setting(choice(['password', 'username']), 'password', {
+      description: 'Whether the token is in the user name or in the password of CONNECT.',
+      ...onNextConnect,
+    }),
+    secret: setting(nothing, undefined, {
+      description: 'Secret of tokens that are signed with HMAC (HS256, HS384, HS512), at least 32 bytes.',
+      isSecret: true,
+      ...onNextConnect,
+    }),
+    secret_encoding: setting(choice(['text', 'base64']), 'text', {
+      description: 'Encoding of secret in the configuration.',
+      ...onNextConnect,
+    }),
+    public_key_file: setting(noFile, undefined, {
+      description:
+        'PEM file of a public key. The kind of key determines the signature algorithm: RS256 for RSA, ES256 for P-256, EdDSA for Ed25519.',
+      ...onNextConnect,
+    }),
+    jwks_file: setting(noFile, undefined, {
+      description: 'File with several public keys as a JSON Web Key Set. Keys that a token links to are never used.',
+      ...onNextConnect,
+    }),
+    leeway: setting(duration({ minMs: 0, maxMs: 600_000 }), 5_000, {
+      description:
+        'Time for which a token is still accepted after its expiry (exp), and already before its start (nbf), because clocks differ.',
+      ...onNextConnect,
+    }),
+    verify_claims: setting(textMap, new Map(), {
+      description:
+        'Claims that a token must have, each with its value. In a value, %c or ${clientid} is replaced by the client ID, and %u or ${username} by the user name.',
+      ...onNextConnect,
+    }),
+    username_claim: setting(nothing, undefined, {
+      description: 'Name of the claim that contains the user name of the client.',
+      defaultWords: 'none: the user name is that of CONNECT',
+      ...onNextConnect,
+    }),
+    acl_claim: setting(text(), 'acl', {
+      description:
+        'Name of the claim that contains the access rules of the client: lists of topic filters under pub, sub and all.',
+      ...onNextConnect,
+    }),
+    disconnect_when_expired: setting(boolean, true, {
+      description: 'Whether a client is disconnected when its token expires.',
+      ...onNextConnect,
+    }),
+  },
+)
+
+const scram = section(
+  'Authentication of MQTT 5.0 clients by SCRAM: they prove that they know a password without sending it.',
+  {
+    enable: setting(boolean, true, {
+      description:
+        'Whether clients may authenticate with SCRAM-SHA-256 and SCRAM-SHA-512 (enhanced authentication of MQTT 5.0). Users for SCRAM are required.',
+      ...onNextConnect,
+    }),
+    iterations: setting(integer({ min: 4_096, max: 1_000_000 }), 10_000, {
+      description:
+        'Number of iterations of PBKDF2 for new SCRAM passwords. More iterations make guessing, and each login, slower.',
+      ...onNextConnect,
+    }),
+    user: namedSection(
+      'Users for SCRAM. `<name>` is a label of the entry and has no effect. A stored SCRAM user with the same user name replaces the entry.',
+      {
+        entries: {},
+        placeholder: 'name',
+        named: section('One user.', {
+          username: setting(nothing, undefined, {
+            description: 'User name that the password belongs to.',
+            ...onNextConnect,
+          }),
+          password: configuredPassword,
+          algorithm: setting(choice(scramAlgorithmValues), 'SCRAM-SHA-256', {
+            description: 'SCRAM method of this user.',
+            ...onNextConnect,
+          }),
+          is_superuser: configuredSuperuser,
+        }),
+      },
+    ),
+  },
+)
 
 const placeholders =
   '%c is the client id, %u the user name, %P the password, %a the address of the client, %r the protocol, %p the port of ' +
@@ -190,34 +209,42 @@ function requestSection(description: string) {
   })
 }
 
-const httpAuth = section('A service of yours that is asked about clients over HTTP; 200 means yes, 4xx means no.', {
-  enable: setting(boolean, true, { description: 'Whether the service is asked. It requires url.', ...onNextConnect }),
-  auth_req: requestSection('Asked when a client connects.'),
-  super_req: requestSection('Asked, when a client is let in, whether it may do everything.'),
-  acl_req: requestSection('Asked when a client publishes or subscribes.'),
-  timeout: setting(duration({ minMs: 100, maxMs: 600_000 }), 5_000, {
-    description:
-      'Maximum time until the service has responded, including the time that the request waits for a free connection.',
-    ...onNextConnect,
-  }),
-  connect_timeout: setting(duration({ minMs: 100, maxMs: 600_000 }), 5_000, {
-    description: 'Maximum time until a connection to the service is open.',
-    ...onNextConnect,
-  }),
-  pool_size: setting(integer({ min: 1, max: 65_535 }), 32, {
-    description: 'Maximum number of connections of each shard to the service. Further requests wait for a free one.',
-    ...onNextConnect,
-  }),
-  max_waiting: setting(integer({ min: 0, max: 1_000_000 }), 10_000, {
-    description:
-      'Maximum number of requests of each shard that wait for a free connection. A further request fails as if the service had not responded.',
-    ...onNextConnect,
-  }),
-  cache_ttl: setting(duration({ minMs: 0, maxMs: 30 * dayMs }), 0, {
-    description: 'How long a response to auth_req and super_req is cached for the same client with the same password.',
-    ...onNextConnect,
-  }),
-})
+const httpAuth = section(
+  'Authentication and authorization by an HTTP service: status 200 accepts or allows, 4xx refuses or denies.',
+  {
+    enable: setting(boolean, true, { description: 'Whether the service is asked. It requires url.', ...onNextConnect }),
+    auth_req: requestSection('The request that decides whether a client that connects is accepted.'),
+    super_req: requestSection(
+      'The request that decides whether an accepted client is a superuser: access rules do not apply to superusers.',
+    ),
+    acl_req: requestSection(
+      'The request that decides whether a client may publish to a topic or subscribe to a topic filter.',
+    ),
+    timeout: setting(duration({ minMs: 100, maxMs: 600_000 }), 5_000, {
+      description:
+        'Maximum time until the service has responded, including the time that the request waits for a free connection.',
+      ...onNextConnect,
+    }),
+    connect_timeout: setting(duration({ minMs: 100, maxMs: 600_000 }), 5_000, {
+      description: 'Maximum time until a connection to the service is open.',
+      ...onNextConnect,
+    }),
+    pool_size: setting(integer({ min: 1, max: 65_535 }), 32, {
+      description: 'Maximum number of connections of each shard to the service. Further requests wait for a free one.',
+      ...onNextConnect,
+    }),
+    max_waiting: setting(integer({ min: 0, max: 1_000_000 }), 10_000, {
+      description:
+        'Maximum number of requests of each shard that wait for a free connection. A further request fails as if the service had not responded.',
+      ...onNextConnect,
+    }),
+    cache_ttl: setting(duration({ minMs: 0, maxMs: 30 * dayMs }), 0, {
+      description:
+        'Time for which a response to auth_req and super_req is cached for the same client with the same password. 0: it is not cached.',
+      ...onNextConnect,
+    }),
+  },
+)
 
 /** Entries of `auth`, in the order of the reference. */
 export const authenticators = {
@@ -226,7 +253,7 @@ export const authenticators = {
   user: users,
   client: clients,
   password_hash: setting(choice(['sha256', 'sha512', 'sha', 'md5', 'plain']), 'sha256', {
-    description: 'Hash algorithm of new passwords of clients.',
+    description: 'Hash algorithm of client passwords that are stored from now on. Stored passwords keep theirs.',
     ...onNextConnect,
   }),
   salt_position: setting(choice(['prefix', 'suffix']), 'prefix', {

@@ -10,7 +10,7 @@ const when = text({
   },
 })
 
-export const backup = section('Archives that the broker makes by itself, in the backup directory.', {
+export const backup = section('Backups by a schedule. The archives are stored in the backup directory of the node.', {
   schedule: setting(optional(when, 'none'), undefined, {
     description:
       'Time at which an archive is made: each day (03:30) or each week (sun 03:30), in the time zone of this machine.',

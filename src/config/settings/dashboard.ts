@@ -18,7 +18,7 @@ const address = text({
 const claim = text({ maxBytes: 256 })
 
 const oidc = section(
-  'Sign-in at a provider of OpenID Connect (authorization code with PKCE), beside user name and password. It is on with `issuer`.',
+  'Login to the dashboard with an OpenID Connect provider (authorization code with PKCE), in addition to user name and password. Setting `issuer` enables it.',
   {
     issuer: setting(optional(address, 'none'), undefined, {
       ...atOnce,
@@ -65,22 +65,25 @@ const oidc = section(
     }),
     default_role: setting(choice(['none', 'viewer', 'administrator']), 'none', {
       ...atOnce,
-      description: 'Role of users whose claim has none of these values. none: they are refused.',
+      description: 'Role of users whose claim matches no entry of dashboard.oidc.roles. none: they are refused.',
     }),
   },
 )
 
-export const dashboard = section('The web page of the broker, served under /dashboard by the listener of the API.', {
-  enable: setting(boolean, true, { description: 'Whether the dashboard is served.', appliesOn: 'at-once' }),
-  bind: setting(optional(bind, 'none'), undefined, {
-    description:
-      'Address and port of an additional HTTP listener for dashboard and API, such as 127.0.0.1:18083. It requires `http_server.enable`.',
-    appliesOn: 'at-once',
-  }),
-  allow_origins: setting(listOf(origin, 64), [], {
-    description:
-      'Origins of reverse proxies that change the Host header, such as https://broker.example. Pages of these origins may use the API.',
-    appliesOn: 'at-once',
-  }),
-  oidc,
-})
+export const dashboard = section(
+  'The dashboard: the web interface of the broker, which the HTTP server of the API serves at /dashboard.',
+  {
+    enable: setting(boolean, true, { description: 'Whether the dashboard is served.', appliesOn: 'at-once' }),
+    bind: setting(optional(bind, 'none'), undefined, {
+      description:
+        'Address and port of an additional HTTP listener for dashboard and API, such as 127.0.0.1:18083. It requires `http_server.enable`.',
+      appliesOn: 'at-once',
+    }),
+    allow_origins: setting(listOf(origin, 64), [], {
+      description:
+        'Origins of reverse proxies that change the Host header, such as https://broker.example. Pages of these origins may use the API.',
+      appliesOn: 'at-once',
+    }),
+    oidc,
+  },
+)

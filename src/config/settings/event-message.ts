@@ -9,7 +9,7 @@ const eventSetting = (what: string, topic: string) =>
   })
 
 export const eventMessage = appliedAtOnce(
-  section('Messages about events of clients and deliveries. Rules can do the same and more: see RULES.', {
+  section('Messages about events of clients and deliveries. Rules can use the same events: see RULES.md.', {
     client_connected: eventSetting('each client that connects', 'client_connected'),
     client_disconnected: eventSetting('each client that disconnects', 'client_disconnected'),
     client_subscribed: eventSetting('each new subscription', 'client_subscribed'),

@@ -8,7 +8,7 @@ const maxDelayMs = 60_000
 const nextConnect = { appliesOn: 'on-next-connect' } as const
 
 export const failedLogins = section(
-  'Password guesses are slowed. Each shard counts by itself. A client that logged in from the same address with the same password ' +
+  'Delays of logins after failed ones, against guessing of passwords. Each shard counts separately. A client that logged in from the same address with the same password ' +
     'within a day is never delayed.',
   {
     enable: setting(boolean, true, { ...nextConnect, description: 'Whether logins are delayed after failed logins.' }),
@@ -23,7 +23,8 @@ export const failedLogins = section(
     }),
     max_delay: setting(duration({ minMs: 1, maxMs: maxDelayMs }), 5_000, {
       ...nextConnect,
-      description: 'Maximum delay. A login that would wait longer is refused. Keep it below mqtt.idle_timeout.',
+      description:
+        'Maximum delay of one login. A login that would have to wait longer is refused. Keep the value below mqtt.idle_timeout.',
     }),
     address_rate: setting(integer({ min: 1, max: 1_000_000 }), 20, {
       ...nextConnect,

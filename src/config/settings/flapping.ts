@@ -20,7 +20,7 @@ export const flappingDetect = section('Ban of clients that reconnect too often.'
     appliesOn: 'at-once',
   }),
   ban_time: setting(duration({ minMs: 1_000, maxMs: 365 * dayMs }), 300_000, {
-    description: 'Duration of the ban.',
+    description: 'Time for which the client is banned.',
     appliesOn: 'at-once',
   }),
 })

@@ -7,7 +7,7 @@ import { boolean, choice, integer, optional, text } from '../schema/setting-type
 
 const maybeText = optional(text(), 'none')
 
-const hashAlgorithm = section('built_in_database: how new passwords are kept.', {
+const hashAlgorithm = section('built_in_database: how new passwords are hashed.', {
   name: setting(choice(['sha256', 'sha512', 'sha', 'md5', 'plain']), 'sha256', {
     description: 'Hash algorithm of stored passwords.',
   }),
@@ -19,9 +19,9 @@ const hashAlgorithm = section('built_in_database: how new passwords are kept.', 
 
 /** `scope`: what asks its clients by it, and `otherwise`: what asks them where it is not there. */
 export function authenticationOf(scope: string, otherwise: string) {
-  return section(`How clients of ${scope} are authenticated. Without it ${otherwise} counts.`, {
+  return section(`Authentication of the clients of ${scope}. If it is not set, ${otherwise} applies.`, {
     enable: setting(boolean, true, {
-      description: `Whether this authentication is used. If false, ${otherwise} is used.`,
+      description: `Whether this authentication is used. If false, ${otherwise} applies.`,
     }),
     mechanism: setting(optional(choice(['password_based', 'jwt']), 'none'), undefined, {
       description: 'password_based: user name or client ID with a password. jwt: a signed token.',
@@ -69,7 +69,7 @@ export function authenticationOf(scope: string, otherwise: string) {
       description: 'jwt: secret that tokens are signed with, at least 32 bytes.',
       isSecret: true,
     }),
-    secret_base64_encoded: setting(boolean, false, { description: 'jwt: whether the secret is written in base64.' }),
+    secret_base64_encoded: setting(boolean, false, { description: 'jwt: whether secret is written in base64.' }),
     public_key: setting(maybeText, undefined, {
       description: 'jwt: public key that signatures are checked with, as PEM text.',
     }),

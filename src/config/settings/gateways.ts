@@ -18,21 +18,21 @@ const maxPredefinedTopics = 10_000
 
 function socketsOf<More extends object>(what: string, port: number, more: More = {} as More) {
   const defaultBind: Bind = { host: undefined, port }
-  return namedSection(`${what} sockets, by their names.`, {
+  return namedSection(`${what} listeners of the gateway. The key is the name of the listener.`, {
     entries: {},
     placeholder: 'name',
-    named: section(`One ${what} socket.`, {
+    named: section(`A ${what} listener.`, {
       enable: setting(boolean, true, { description: 'Whether this listener of the gateway is opened.' }),
       bind: setting(bind, defaultBind, {
         description:
-          'Address and port. With a port only, node.default_listener_address and node.security_profile say who can reach it.',
+          'Address and port that the listener is bound to. With a port only, node.default_listener_address and node.security_profile determine the address.',
       }),
       max_connections: setting(integer({ min: 1, max: 1_000_000 }), 1_024, {
-        description: 'Maximum number of clients of this listener at the same time.',
+        description: 'Maximum number of clients of this listener at the same time. A further client is refused.',
       }),
       access_rules: setting(listOf(accessRule), [], {
         description:
-          'Addresses whose packets are accepted: "allow 10.0.0.0/8", "deny all". The first rule that matches decides.',
+          'Addresses from which clients may send packets: "allow 10.0.0.0/8", "deny all". The first rule that matches decides. If none matches, the opposite of the last rule applies.',
       }),
       max_conn_rate: setting(
         text({ form: { pattern: /^[1-9]\d{0,5}\/s$/, name: 'a rate such as 1000/s' } }),
@@ -43,7 +43,7 @@ function socketsOf<More extends object>(what: string, port: number, more: More =
       ),
       mountpoint: setting(optional(anyText, 'none'), undefined, {
         description: 'Prefix of every topic of the clients of this listener.',
-        defaultWords: 'as of the gateway',
+        defaultWords: 'the mountpoint of the gateway',
       }),
       recbuf: setting(optional(size({ minBytes: 1_024, maxBytes: 1_073_741_824 }), 'none'), undefined, {
         description: 'Size of the receive buffer of the socket (SO_RCVBUF).',
@@ -51,12 +51,12 @@ function socketsOf<More extends object>(what: string, port: number, more: More =
       }),
       sndbuf: setting(optional(size({ minBytes: 1_024, maxBytes: 1_073_741_824 }), 'none'), undefined, {
         description: 'Size of the send buffer of the socket (SO_SNDBUF).',
-        defaultWords: 'as of the system',
+        defaultWords: 'the default of the operating system',
       }),
       namespace: setting(optional(namespaceName, 'none'), undefined, {
         description: 'Namespace that the clients of this listener belong to.',
       }),
-      authentication: authenticationOf('this socket', 'the authentication of the gateway'),
+      authentication: authenticationOf('this listener', 'the authentication of the gateway'),
       ...more,
     }),
   })
@@ -67,7 +67,7 @@ const certificateIdentity = {
   peer_cert_as_clientid: tlsSettings.peer_cert_as_clientid,
 }
 
-const dtlsOptions = section('DTLS 1.2 of this socket.', {
+const dtlsOptions = section('Certificates, keys and options of DTLS 1.2 for this listener.', {
   certfile: tlsSettings.certfile,
   keyfile: setting(tlsSettings.keyfile.type, undefined, {
     description: 'PEM file of the private key: P-256, or RSA with 2048 bits or more.',
@@ -106,7 +106,7 @@ const dtlsOptions = section('DTLS 1.2 of this socket.', {
 })
 
 function udpListeners(port: number, dtlsPort: number) {
-  return section('Where datagrams come in.', {
+  return section('UDP and DTLS listeners of the gateway.', {
     udp: socketsOf('UDP', port),
     dtls: socketsOf('DTLS', dtlsPort, { dtls_options: dtlsOptions, ...certificateIdentity }),
   })
@@ -116,7 +116,8 @@ const commonSettings = {
   authentication: authenticationOf('the gateway', 'the chain of the broker (auth)'),
   enable: setting(boolean, true, { description: 'Whether the gateway runs. It needs at least one listener.' }),
   idle_timeout: setting(duration({ minMs: 1_000, maxMs: dayMs }), 30_000, {
-    description: 'Maximum time from the first packet of a client until it is connected.',
+    description:
+      'MQTT-SN and STOMP: maximum time that a client may take to connect. CoAP: time after its last request after which a client without a connection is removed. LwM2M does not use it.',
   }),
   mountpoint: setting(anyText, '', {
     description:
@@ -124,19 +125,22 @@ const commonSettings = {
   }),
 }
 
-const override = section('What clients are known by in place of what their protocol says.', {
-  username: setting(maybeText, undefined, {
-    description:
-      'User name of the clients, for authentication and access rules. ${ConnInfo.clientid} is the client ID.',
-  }),
-  password: setting(maybeText, undefined, {
-    description: 'Password of the clients, for authentication.',
-    isSecret: true,
-  }),
-  clientid: setting(maybeText, undefined, {
-    description: 'Client ID of the MQTT session. ${ConnInfo.clientid} is the client ID of the packet.',
-  }),
-})
+const override = section(
+  'User name, password and client ID that the gateway uses in place of those that clients send.',
+  {
+    username: setting(maybeText, undefined, {
+      description:
+        'User name of the clients, for authentication and access rules. ${ConnInfo.clientid} is the client ID.',
+    }),
+    password: setting(maybeText, undefined, {
+      description: 'Password of the clients, for authentication.',
+      isSecret: true,
+    }),
+    clientid: setting(maybeText, undefined, {
+      description: 'Client ID of the MQTT session. ${ConnInfo.clientid} is the client ID of the packet.',
+    }),
+  },
+)
 
 const predefinedTopic = record(
   'a predefined topic such as {id = 1, topic = "a/b"}',
@@ -144,12 +148,16 @@ const predefinedTopic = record(
   ['id', 'topic'],
 )
 
-const mqttsn = section('MQTT-SN 1.2: MQTT for sensors, over UDP.', {
+const mqttsn = section('The MQTT-SN 1.2 gateway: MQTT for sensor networks, over UDP.', {
   ...commonSettings,
-  gateway_id: setting(integer({ min: 1, max: 255 }), 1, { description: 'Gateway ID in GWINFO and ADVERTISE.' }),
-  broadcast: setting(boolean, false, { description: 'Whether ADVERTISE is broadcast.' }),
+  gateway_id: setting(integer({ min: 1, max: 255 }), 1, {
+    description: 'Gateway ID that GWINFO and ADVERTISE packets contain. Gateways in one network need different IDs.',
+  }),
+  broadcast: setting(boolean, false, {
+    description: 'Whether the gateway broadcasts ADVERTISE packets, so that clients find it.',
+  }),
   advertise_interval: setting(duration({ minMs: 1_000, maxMs: dayMs }), 900_000, {
-    description: 'Interval of the broadcast ADVERTISE packets.',
+    description: 'Interval at which ADVERTISE is broadcast, if broadcast is true.',
   }),
   multicast: setting(
     optional(
@@ -174,23 +182,24 @@ const mqttsn = section('MQTT-SN 1.2: MQTT for sensors, over UDP.', {
       'Whether the gateway registers all topic IDs again as soon as a client resumes its session. If false, it registers a topic ID before the next message of that topic.',
   }),
   predefined: setting(listOf(predefinedTopic, maxPredefinedTopics), [], {
-    description: 'Topics with an ID that all clients know: [{id = 1, topic = "a/b"}].',
+    description: 'Topics with IDs that clients may use without registering them: [{id = 1, topic = "a/b"}].',
   }),
   retry_interval: setting(duration({ minMs: 100, maxMs: 3_600_000 }), 10_000, {
-    description: 'Time without an acknowledgement after which a packet is sent again.',
+    description: 'Time after which the gateway sends a packet again that the client has not acknowledged.',
   }),
   max_retries: setting(integer({ min: 0, max: 100 }), 3, {
-    description: 'Number of retransmissions of a packet. After these the client counts as lost.',
+    description:
+      'Maximum number of times that a packet is sent again. If the last one is not acknowledged either, the client is disconnected.',
   }),
   clientinfo_override: override,
   listeners: udpListeners(1_884, 1_885),
 })
 
-const coap = section('CoAP (RFC 7252): publish and subscribe with requests, over UDP.', {
+const coap = section('The CoAP gateway (RFC 7252): clients publish and subscribe with CoAP requests, over UDP.', {
   ...commonSettings,
   heartbeat: setting(duration({ minMs: 1_000, maxMs: dayMs }), 30_000, {
     description:
-      'Heartbeat interval of clients with a connection. A client that sends nothing for 1.5 times this interval counts as lost.',
+      'Heartbeat interval of clients with a connection. A client that sends nothing for 1.5 times this interval is disconnected.',
   }),
   connection_required: setting(boolean, false, {
     description: 'Whether requests without a connection (client ID and token) are refused.',
@@ -219,51 +228,57 @@ const qos = integer({ min: 0, max: 2 })
 
 function translator(what: string, topic: string) {
   return section(what, {
-    topic: setting(text(), topic, { description: 'Topic below the mount point.' }),
-    qos: setting(qos, 0, { description: 'QoS of the subscription or of the messages.' }),
+    topic: setting(text(), topic, { description: 'Topic, without the mount point.' }),
+    qos: setting(qos, 0, {
+      description: 'QoS of these messages. For commands, it is the QoS of the subscription of the device.',
+    }),
   })
 }
 
-const lwm2m = section('LwM2M 1.0 and 1.1: devices register, and are read and written by JSON messages.', {
-  ...commonSettings,
-  mountpoint: setting(anyText, 'lwm2m/${endpoint_name}/', {
-    description: 'Prefix of the topics of a device. ${endpoint_name} is the endpoint name of the device.',
-  }),
-  xml_dir: setting(optional(path('working-directory', { isEmptyAllowed: true }), 'none'), undefined, {
-    description:
-      'Directory with object definitions (.xml) of the OMA registry, in addition to the built-in objects 0 to 7. It is read when settings of the gateway change.',
-  }),
-  lifetime_min: setting(duration({ minMs: 1_000, maxMs: dayMs * 365 }), 15_000, {
-    description: 'Minimum lifetime of a registration. A shorter one is raised to this value.',
-  }),
-  lifetime_max: setting(duration({ minMs: 1_000, maxMs: dayMs * 365 }), dayMs, {
-    description: 'Maximum lifetime of a registration. A longer one is reduced to this value.',
-  }),
-  qmode_time_window: setting(duration({ minMs: 1_000, maxMs: dayMs }), 22_000, {
-    description:
-      'Time after the last packet of a device in queue mode during which commands are sent to it. Later commands wait until the device sends a packet again.',
-  }),
-  auto_observe: setting(boolean, false, {
-    description: 'Whether all objects of a device are observed when it registers.',
-  }),
-  update_msg_publish_condition: setting(choice(['contains_object_list', 'always']), 'contains_object_list', {
-    description: 'Which registration updates are published to MQTT.',
-  }),
-  translators: section('Topics and QoS of what devices are told and what they say.', {
-    command: translator(
-      'Commands for a device. They wait for it, also over a restart; for that they are subscribed to with QoS 1 at least.',
-      'dn/#',
-    ),
-    response: translator('Answers to commands.', 'up/resp'),
-    notify: translator('Values that are observed.', 'up/notify'),
-    register: translator('Registrations.', 'up/resp'),
-    update: translator('Updates of registrations.', 'up/update'),
-  }),
-  clientinfo_override: override,
-  listeners: udpListeners(5_783, 5_784),
-})
+const lwm2m = section(
+  'The LwM2M 1.0 and 1.1 gateway: devices register, and MQTT messages in JSON read and write their resources.',
+  {
+    ...commonSettings,
+    mountpoint: setting(anyText, 'lwm2m/${endpoint_name}/', {
+      description: 'Prefix of the topics of a device. ${endpoint_name} is the endpoint name of the device.',
+    }),
+    xml_dir: setting(optional(path('working-directory', { isEmptyAllowed: true }), 'none'), undefined, {
+      description:
+        'Directory with object definitions (.xml) of the OMA registry, in addition to the built-in objects 0 to 7. It is read when settings of the gateway change.',
+    }),
+    lifetime_min: setting(duration({ minMs: 1_000, maxMs: dayMs * 365 }), 15_000, {
+      description: 'Minimum lifetime of a registration. A shorter one is raised to this value.',
+    }),
+    lifetime_max: setting(duration({ minMs: 1_000, maxMs: dayMs * 365 }), dayMs, {
+      description: 'Maximum lifetime of a registration. A longer one is reduced to this value.',
+    }),
+    qmode_time_window: setting(duration({ minMs: 1_000, maxMs: dayMs }), 22_000, {
+      description:
+        'Time after the last packet of a device in queue mode during which commands are sent to it. Later commands wait until the device sends a packet again.',
+    }),
+    auto_observe: setting(boolean, false, {
+      description: 'Whether all objects of a device are observed when it registers.',
+    }),
+    update_msg_publish_condition: setting(choice(['contains_object_list', 'always']), 'contains_object_list', {
+      description:
+        'Which registration updates are published to MQTT. contains_object_list: only those with a list of objects. always: all.',
+    }),
+    translators: section('Topics and QoS of the messages to and from devices.', {
+      command: translator(
+        'Commands for a device. They wait until the device can receive them, also over a restart of the broker; so the QoS of the subscription is at least 1.',
+        'dn/#',
+      ),
+      response: translator('Responses of devices to commands.', 'up/resp'),
+      notify: translator('Notifications: values of observed resources.', 'up/notify'),
+      register: translator('Registrations of devices.', 'up/resp'),
+      update: translator('Updates of registrations of devices.', 'up/update'),
+    }),
+    clientinfo_override: override,
+    listeners: udpListeners(5_783, 5_784),
+  },
+)
 
-const stomp = section('STOMP 1.0, 1.1 and 1.2: text frames over TCP.', {
+const stomp = section('The STOMP 1.0, 1.1 and 1.2 gateway: text frames over TCP.', {
   ...commonSettings,
   frame: section('Limits of one frame. A client that exceeds them gets ERROR and is disconnected.', {
     max_headers: setting(integer({ min: 2, max: 1_000 }), 10, { description: 'Maximum number of headers of a frame.' }),
@@ -275,32 +290,35 @@ const stomp = section('STOMP 1.0, 1.1 and 1.2: text frames over TCP.', {
       description: 'Maximum length of the body of a frame.',
     }),
   }),
-  clientinfo_override: section('What clients are known by in place of what their protocol says.', {
-    username: setting(maybeText, undefined, {
-      description: 'User name of the clients. ${Packet.headers.login} is the header login of CONNECT.',
-    }),
-    password: setting(maybeText, undefined, {
-      description: 'Password of the clients. ${Packet.headers.passcode} is the header passcode of CONNECT.',
-      isSecret: true,
-    }),
-    clientid: setting(maybeText, undefined, {
-      description:
-        'Client ID of the MQTT session. ${ConnInfo.clientid} is the header client-id of CONNECT, or a random client ID.',
-    }),
-  }),
-  listeners: section('Where connections come in.', {
+  clientinfo_override: section(
+    'User name, password and client ID that the gateway uses in place of those that clients send.',
+    {
+      username: setting(maybeText, undefined, {
+        description: 'User name of the clients. ${Packet.headers.login} is the header login of CONNECT.',
+      }),
+      password: setting(maybeText, undefined, {
+        description: 'Password of the clients. ${Packet.headers.passcode} is the header passcode of CONNECT.',
+        isSecret: true,
+      }),
+      clientid: setting(maybeText, undefined, {
+        description:
+          'Client ID of the MQTT session. ${ConnInfo.clientid} is the header client-id of CONNECT, or a random client ID.',
+      }),
+    },
+  ),
+  listeners: section('TCP and TLS listeners of the gateway.', {
     tcp: socketsOf('TCP', 61_613),
     ssl: socketsOf('TLS', 61_614, tlsSettings),
   }),
 })
 
 export const gateway = appliedAtOnce(
-  section('Gateways to other protocols. Each runs where it has a listener.', {
+  section('Gateways: listeners for clients of other protocols. A gateway runs if it has a listener.', {
     mqttsn,
     coap,
     lwm2m,
     stomp,
-    mqtt: openSection('The MQTT gateway of NanoMQ.'),
-    zmq: openSection('The ZeroMQ gateway of NanoMQ.'),
+    mqtt: openSection('Settings of the MQTT gateway of NanoMQ.'),
+    zmq: openSection('Settings of the ZeroMQ gateway of NanoMQ.'),
   }),
 )

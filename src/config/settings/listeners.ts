@@ -27,7 +27,7 @@ function listenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B
     }),
     bind: setting(bindType, defaultBind, {
       description:
-        'Address and port. With a port only, node.default_listener_address and node.security_profile say who can reach it. When it changes, clients of the old address are disconnected.',
+        'Address and port that the listener is bound to. With a port only, node.default_listener_address and node.security_profile determine the address. When it changes, clients of the old address are disconnected.',
       appliesOn: 'at-once',
     }),
     max_connections: setting(count, undefined, {
@@ -59,7 +59,7 @@ function listenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B
         'Whether each connection begins with a PROXY header, version 1 or 2, that contains the address of the client. A connection without the header is closed.',
     }),
     proxy_protocol_timeout: setting(duration({ minMs: 100, maxMs: 300_000 }), 3_000, {
-      description: 'Maximum time until the PROXY header is received.',
+      description: 'Maximum time until the PROXY header of a connection is received. Then the connection is closed.',
     }),
     proxy_protocol_trusted: setting(listOf(addressRange), [], {
       description:
@@ -119,12 +119,12 @@ export const tlsSettings = {
   }),
   fail_if_no_peer_cert: setting(boolean, false, { description: 'Whether a client without a certificate is refused.' }),
   tls_versions: setting(listOf(choice(['tlsv1.2', 'tlsv1.3']), 2), ['tlsv1.2', 'tlsv1.3'], {
-    description: 'Versions of TLS that clients may use.',
+    description: 'Versions of TLS that clients may use. Others are refused in the handshake.',
   }),
   ciphers: setting(optional(text(), 'none'), undefined, {
     description:
       'Ciphers of TLS 1.2 and suites of TLS 1.3 by their OpenSSL names, in order of preference, separated by colons.',
-    defaultWords: 'those that Node.js finds safe',
+    defaultWords: 'the default of Node.js',
   }),
   psk: setting(boolean, false, {
     description:
@@ -145,11 +145,11 @@ export const tlsSettings = {
     description: 'Part of the client certificate that is the client ID, instead of that of CONNECT.',
   }),
   sni: namedSection(
-    'Additional certificates, for clients that request another host name (SNI). Each has a name in the configuration.',
+    'Additional certificates, for clients that request another host name (SNI). The key is a label without effect.',
     {
       entries: {},
       placeholder: 'name',
-      named: section('One more certificate.', {
+      named: section('A certificate for one host name.', {
         server_name: setting(optional(serverName, 'none'), undefined, {
           description: 'Host name that the client requests. In *.example.org, the asterisk stands for one level.',
         }),
@@ -163,7 +163,7 @@ export const tlsSettings = {
 const webSocketSettings = {
   allow_origins: setting(listOf(text({ maxBytes: 300 })), [], {
     description:
-      'Origins of web pages that may connect, such as "https://app.example.org"; "*" allows all. With an empty list all origins are allowed, except at a listener on loopback, where only pages of this machine are. Clients other than browsers send no origin and are not restricted.',
+      'Origins of web pages that may connect, such as "https://app.example.org"; "*" allows all. If the list is empty, all origins are allowed, except at a listener on loopback, which allows only pages of this machine. Clients other than browsers send no origin and are not restricted.',
   }),
   fail_if_no_subprotocol: setting(boolean, true, {
     description: 'Whether a client that does not offer the WebSocket subprotocol mqtt is refused.',
@@ -175,7 +175,7 @@ const webSocketSettings = {
   max_frame_size: setting(optional(size({ minBytes: 1_024, maxBytes: 268_435_456 }), 'unset'), undefined, {
     description:
       'Maximum size of one WebSocket message, which may consist of several frames. A larger one ends the connection.',
-    defaultWords: 'mqtt.max_packet_size and 64KB more, at least 1MB',
+    defaultWords: 'mqtt.max_packet_size plus 64KB, at least 1MB',
   }),
   upgrade_timeout: setting(duration({ minMs: 100, maxMs: 300_000 }), 15_000, {
     description: 'Maximum time until a client has sent the HTTP request for its WebSocket.',
@@ -216,12 +216,12 @@ function listenersOf<B extends Bind | BindWithPath, More extends object>(
   more: More,
 ) {
   const entries = { ...listenerSettings(bindType, defaultBind), ...more }
-  const named = section('A listener under a name of its own.', entries)
+  const named = section('A further listener of this kind. The key is its name.', entries)
   return namedSection(description, { entries, placeholder: 'name', named })
 }
 
 export const listeners = section(
-  'Where clients come in. Without any listener here there is one: tcp on port 1883. Once one is described, those described are all there are.',
+  'Listeners: the addresses and ports on which clients connect. Without a listener in the configuration, the broker opens tcp on port 1883; otherwise it opens the configured listeners only.',
   {
     tcp: listenersOf('MQTT over TCP.', bind, { host: undefined, port: 1_883 }, {}),
     ssl: listenersOf('MQTT over TLS.', bind, { host: undefined, port: 8_883 }, tlsSettings),
@@ -232,13 +232,13 @@ export const listeners = section(
       webSocketSettings,
     ),
     wss: listenersOf(
-      'MQTT over WebSocket and TLS. A listener without a certificate has that of listeners.ssl, and is as strict as that one: it asks for client certificates where that one does, and takes the same versions and ciphers.',
+      'MQTT over WebSocket and TLS. A listener without a certificate uses the certificate of listeners.ssl, and also its requirements: client certificates, TLS versions and ciphers.',
       bindWithPath,
       { host: undefined, port: 8_084, path: '/mqtt' },
       { ...tlsSettings, ...webSocketSettings },
     ),
     quic: listenersOf(
-      'MQTT over QUIC, on a UDP port. It needs the package @currentspace/http3; without it the broker starts and says so. A new certificate takes a restart of the listener; a new list of revoked ones does not. Any change of its settings is one: its clients are disconnected.',
+      'MQTT over QUIC, on a UDP port. It needs the package @currentspace/http3; without it, the broker logs a warning and starts without this listener. Each changed setting, and a renewed certificate, reopens the listener and so disconnects its clients; a renewed revocation list does not.',
       bind,
       { host: undefined, port: 14_567 },
       quicSettings,

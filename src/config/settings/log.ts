@@ -27,13 +27,13 @@ const targetsWithWarning: SettingType<readonly LogTarget[]> = {
   },
 }
 
-export const log = section('The log of the broker.', {
+export const log = section('The log of the broker: where its lines are written, and which ones.', {
   to: setting(targetsWithWarning, ['console'], {
     description: 'Targets of the log lines: console, file, or both. syslog and uds are accepted without effect.',
     appliesOn: 'at-once',
   }),
   level: setting(optional(choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal']), 'auto'), undefined, {
-    description: 'Lowest level of the lines that are written.',
+    description: 'Lowest level of the lines that are written; trace is the lowest, fatal the highest.',
     defaultWords: 'info if the console is a terminal, so that connections are shown; otherwise warn',
     appliesOn: 'at-once',
   }),
@@ -54,6 +54,6 @@ export const log = section('The log of the broker.', {
     }),
   }),
   uds_addr: setting(optional(path('working-directory', { isWritten: true }), 'none'), undefined, {
-    description: 'Unix socket for the target uds.',
+    description: 'Path of the Unix socket for the target uds.',
   }),
 })

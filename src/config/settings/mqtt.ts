@@ -33,28 +33,30 @@ export const mqtt = section('MQTT: limits of clients, and the features that the 
     appliesOn: 'on-next-connect',
   }),
   client_max_packet_size: setting(optional(size({ minBytes: 64, maxBytes: 260 * megabyte }), 'unset'), undefined, {
-    description: 'The same limit under another name. The smaller of the two applies.',
+    description:
+      'A second limit of the size of a packet from a client, for files of NanoMQ. The smaller of this value and mqtt.max_packet_size applies.',
     appliesOn: 'on-next-connect',
     defaultWords: 'the same as mqtt.max_packet_size',
   }),
   property_size: setting(integer({ min: 1, max: 262_144 }), 32, {
     description:
-      'The largest properties section of one packet. A larger one closes the connection with reason code 0x95 (packet too large), although the packet itself may be smaller than mqtt.max_packet_size; the log names this setting.',
+      'Maximum size of the MQTT 5.0 properties of one packet. A client that sends more is disconnected with reason code 0x95 (packet too large), even if the whole packet is smaller than mqtt.max_packet_size; the log names this setting.',
     unit: 'KiB',
     appliesOn: 'on-next-connect',
   }),
   max_mqueue_len: setting(integer({ min: 1, max: 10_000_000 }), 1_024, {
     description:
-      'Maximum number of messages in the queue of one session in memory. Further messages of a persistent session wait on disk.',
+      'Maximum number of queued messages of one session in memory. Further messages of a persistent session wait on disk; for a clean session, mqtt.mqueue_full_policy applies.',
     appliesOn: 'on-next-connect',
   }),
   max_mqueue_bytes: setting(size({ minBytes: 1_024, maxBytes: 1_024 * gigabyte }), 64 * megabyte, {
     description:
-      'Maximum memory of these messages for one session. A single message may be larger. The node lowers this limit while memory is short: see node.memory_limit.',
+      'Maximum size of the queued messages of one session in memory. Further messages are handled as for mqtt.max_mqueue_len. A single message may be larger. The node lowers this limit while memory is short: see node.memory_limit.',
     appliesOn: 'on-next-connect',
   }),
   mqueue_full_policy: setting(choice(['drop-newest', 'drop-oldest']), 'drop-newest', {
-    description: 'Which message is dropped if the queue of a clean session is full.',
+    description:
+      'Which message is dropped if the queue of a clean session is full (mqtt.max_mqueue_len, mqtt.max_mqueue_bytes). drop-newest: the message that arrives. drop-oldest: the message that has waited longest.',
     appliesOn: 'on-next-connect',
   }),
   max_stored_messages: setting(integer({ min: 1, max: maxCount }), 1_000_000, {
@@ -93,17 +95,20 @@ export const mqtt = section('MQTT: limits of clients, and the features that the 
     appliesOn: 'on-next-connect',
   }),
   keepalive_multiplier: setting(decimal({ moreThan: 0.5, max: 100 }), 1.5, {
-    description: 'Factor of the keep alive: a client that sends nothing for longer than this is disconnected.',
+    description:
+      'A client that sends no packet for longer than its keep alive multiplied by this factor is disconnected. MQTT requires 1.5.',
     appliesOn: 'on-next-connect',
   }),
   server_keepalive: setting(optional(integer({ min: 1, max: max16Bits }), 'none'), undefined, {
-    description: 'Keep alive of all clients, in place of the one in CONNECT. CONNACK reports it to MQTT 5.0 clients.',
+    description:
+      'Keep alive that applies to all clients in place of the one in their CONNECT. CONNACK reports it to MQTT 5.0 clients; other clients must be set to it, or they may be disconnected.',
     unit: 'seconds',
     appliesOn: 'on-next-connect',
     defaultWords: 'none: the keep alive of each CONNECT',
   }),
   idle_timeout: setting(duration({ minMs: 10, maxMs: dayMs }), 15_000, {
-    description: 'Maximum time between the opening of a connection and its CONNECT.',
+    description:
+      'Maximum time from the opening of a connection until its CONNECT is received. Then the connection is closed.',
     appliesOn: 'on-next-connect',
   }),
   max_qos_allowed: setting(choice(['2', '1', '0']), '2', {
@@ -143,7 +148,8 @@ export const mqtt = section('MQTT: limits of clients, and the features that the 
     appliesOn: 'on-next-connect',
   }),
   max_clientid_len: setting(integer({ min: 23, max: max16Bits }), 65_535, {
-    description: 'Maximum length of a client ID, in bytes. Every MQTT broker must allow at least 23.',
+    description:
+      'Maximum length of a client ID, in bytes. A client with a longer one is refused. MQTT requires that 23 bytes are allowed.',
     appliesOn: 'on-next-connect',
   }),
   strict_clientid_31: setting(boolean, false, {
@@ -192,7 +198,7 @@ export const mqtt = section('MQTT: limits of clients, and the features that the 
   }),
   max_overlapping_subscriptions: setting(integer({ min: 1, max: 1_000_000 }), 64, {
     description:
-      'Maximum number of subscriptions of one session that one topic can match: different places of wildcards, counted for each shared group. It limits the work that the filters of one client cause for the publications of others. A further subscription is rejected with reason code 0x97.',
+      'Maximum number of subscriptions of one session that can match the same topic. Filters with wildcards at the same levels count once; each shared group counts separately. The limit protects the publications of other clients from the cost of these filters. A further subscription is rejected with reason code 0x97.',
     appliesOn: 'on-next-connect',
   }),
   max_will_size_in_memory: setting(size({ minBytes: 0, maxBytes: megabyte }), 1_024, {
@@ -202,28 +208,30 @@ export const mqtt = section('MQTT: limits of clients, and the features that the 
   }),
   max_parked_packets: setting(integer({ min: 1, max: max16Bits }), 128, {
     description:
-      'Maximum number of packets of one connection that wait until its CONNECT is accepted. Then reading from the connection pauses.',
+      'Maximum number of packets that the broker holds for one connection while it authenticates the client. At the maximum, it stops reading from the connection until the client is accepted or refused.',
     appliesOn: 'on-next-connect',
   }),
   max_unconfirmed_messages: setting(integer({ min: 1, max: maxCount }), 100_000, {
     description:
-      'Maximum number of messages for another shard that it has not stored yet. At the maximum, publishers wait; while that shard restarts, their messages are rejected.',
+      'Maximum number of messages that one shard has sent or has to send to another shard and that are not confirmed yet. At the maximum, the broker stops reading from publishers of further QoS 1 and 2 messages for that shard. If that shard is restarting, MQTT 5.0 publishers get reason code 0x97 instead.',
     appliesOn: 'at-once',
   }),
   max_unconfirmed_bytes: setting(size({ minBytes: megabyte, maxBytes: 1_024 * gigabyte }), 64 * megabyte, {
-    description: 'Maximum size of the payloads of these messages.',
+    description:
+      'Maximum size of the messages that mqtt.max_unconfirmed_messages counts. The same happens at this limit.',
     appliesOn: 'at-once',
   }),
   max_unsent_bytes: setting(size({ minBytes: 1_024, maxBytes: gigabyte }), megabyte, {
     description:
-      'Maximum number of bytes that wait until one client reads them. Beyond it, QoS 0 messages are dropped and counted, and QoS 1 and 2 messages wait in the session.',
+      'Maximum number of bytes that the broker has for one client and that its connection has not accepted yet, because the client reads slowly. Beyond it, further QoS 0 messages are dropped and counted, and QoS 1 and 2 messages wait in the queue of the session.',
     appliesOn: 'on-next-connect',
   }),
   max_unsent_bytes_total: setting(
     optional(size({ minBytes: megabyte, maxBytes: 1_024 * gigabyte }), 'auto'),
     undefined,
     {
-      description: 'Maximum number of bytes that wait until clients read them, of all clients together.',
+      description:
+        'Maximum of these bytes for all clients together; it is divided among the shards. Above it, each client that reads slowly is handled as if it had reached mqtt.max_unsent_bytes.',
       defaultWords: 'one eighth of node.memory_limit',
     },
   ),
@@ -238,7 +246,7 @@ export const mqtt = section('MQTT: limits of clients, and the features that the 
   ),
 })
 
-export const retainer = section('Retained messages.', {
+export const retainer = section('Retained messages: how many are kept, how large they may be, and when they expire.', {
   max_retained_messages: setting(optional(integer({ min: 0, max: maxCount }), 'unlimited'), undefined, {
     description: 'Maximum number of retained messages; 0: no limit. A further one is delivered but not retained.',
     appliesOn: 'at-once',
@@ -254,7 +262,7 @@ export const retainer = section('Retained messages.', {
     appliesOn: 'at-once',
   }),
   msg_expiry_interval: setting(duration({ minMs: 0, maxMs: maxExpiryMs }), 0, {
-    description: 'Expiry of retained messages that have no message expiry interval. 0: they do not expire.',
+    description: 'Time after which a retained message without a message expiry interval is deleted. 0: never.',
     appliesOn: 'at-once',
   }),
 })

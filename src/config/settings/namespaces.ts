@@ -9,7 +9,7 @@ const limit = optional(integer({ min: 1, max: 2_147_483_647 }), 'none')
 const atOnce = { appliesOn: 'at-once', defaultWords: 'any number' } as const
 
 export const namespaces = section(
-  'Clients can belong to namespaces. Each has topics, client ids, credentials, rules and bans of its own.',
+  'Namespaces: separate sets of clients on one broker. Each has its own topics, client IDs, credentials, rules and bans.',
   {
     enable: setting(boolean, false, {
       description:

@@ -63,7 +63,7 @@ export const node = section('The node: its name, its data directory, its memory 
   }),
 })
 
-export const storage = section('How the store writes to the disk.', {
+export const storage = section('How the store of the node writes to the disk, and when it syncs.', {
   sync: setting(choice(['commit', 'interval', 'never']), 'commit', {
     description:
       'commit: messages are acknowledged after they are written and synced. interval: the disk is synced at intervals; a power cut loses the ' +
@@ -74,8 +74,8 @@ export const storage = section('How the store writes to the disk.', {
   }),
   recovered_session_expiry: setting(duration({ minMs: 60_000, maxMs: 31_536_000_000, stepMs: 1_000 }), 604_800_000, {
     description:
-      'How long queued messages wait for their client after damage to the store that destroyed the record of its session. See the ' +
-      'alarm sessions-recovered.',
+      'Session expiry of sessions that the node restores after damage to the store: their queued messages are intact, their own records are lost. ' +
+      'The messages wait for this time until the client connects. See the alarm sessions-recovered.',
   }),
 })
 
@@ -99,7 +99,8 @@ export const limits = section('Limits of the whole node. Each listener has the s
     appliesOn: 'on-next-connect',
   }),
   bytes_rate: setting(perSecond, undefined, {
-    description: 'Maximum number of bytes per second that the broker reads from one client, as for messages_rate.',
+    description:
+      'Maximum number of bytes per second that the broker reads from one client. A burst of the bytes of one second is allowed.',
     appliesOn: 'on-next-connect',
   }),
   deliveries_rate: setting(perSecond, undefined, {
@@ -114,9 +115,9 @@ export const limits = section('Limits of the whole node. Each listener has the s
   }),
 })
 
-export const sysTopics = section('Messages below $SYS, in which the broker reports its state.', {
+export const sysTopics = section('Messages to topics below $SYS, in which the broker reports its state.', {
   interval: setting(duration({ minMs: 0, maxMs: 86_400_000 }), 60_000, {
-    description: 'Interval of the $SYS messages, at least 1s. 0: no $SYS messages.',
+    description: 'Interval at which the broker publishes the $SYS messages, at least 1s. 0: it publishes none.',
     appliesOn: 'at-once',
   }),
   client_events: setting(boolean, true, {
@@ -128,7 +129,7 @@ export const sysTopics = section('Messages below $SYS, in which the broker repor
 const threads = integer({ min: 0, max: 1_024 })
 
 /** Internal settings of NanoMQ. They are accepted so that such a file can be used unchanged. */
-export const system = section('Processes and threads of NanoMQ.', {
+export const system = section('Settings of the processes and threads of NanoMQ.', {
   num_taskq_thread: setting(threads, 0, { description: 'Number of task threads of NanoMQ; 0: NanoMQ decides.' }),
   max_taskq_thread: setting(threads, 0, {
     description: 'Maximum number of task threads of NanoMQ; 0: NanoMQ decides.',
@@ -140,6 +141,10 @@ export const system = section('Processes and threads of NanoMQ.', {
     description: 'Whether NanoMQ runs in the background. Godwit runs in the foreground.',
   }),
   enable_ipc_internal: setting(boolean, true, { description: 'Whether NanoMQ uses IPC between its parts.' }),
-  hook_ipc_url: setting(optional(text(), 'none'), undefined, { description: 'IPC address of hooks.' }),
-  cmd_ipc_url: setting(optional(text(), 'none'), undefined, { description: 'IPC address of commands.' }),
+  hook_ipc_url: setting(optional(text(), 'none'), undefined, {
+    description: 'Address at which NanoMQ receives calls of hooks.',
+  }),
+  cmd_ipc_url: setting(optional(text(), 'none'), undefined, {
+    description: 'Address at which NanoMQ receives commands.',
+  }),
 })

@@ -8,9 +8,9 @@ import { boolean, choice, integer } from '../schema/setting-type.ts'
 const maxSqlBytes = 262_144
 const template = linesOfText(maxSqlBytes)
 
-const rule = section('One rule.', {
+const rule = section('A rule: an SQL statement and the actions that its results are given to.', {
   sql: setting(template, '', {
-    description: 'The SQL statement, which selects messages or events and computes the result (see RULES).',
+    description: 'The SQL statement, which selects messages or events and computes the result (see RULES.md).',
   }),
   actions: setting(ruleActions, [], {
     description:
@@ -22,14 +22,14 @@ const rule = section('One rule.', {
   }),
   enable: setting(boolean, true, { description: 'Whether the rule runs.' }),
   description: setting(template, '', { description: 'Description of the rule for administrators. It has no effect.' }),
-  name: setting(template, '', { description: 'Name of the rule in EMQX.' }),
-  metadata: openSection('Settings of EMQX.'),
+  name: setting(template, '', { description: 'Name that EMQX gives the rule.' }),
+  metadata: openSection('Times at which EMQX created and changed the rule.'),
   created_at: setting(integer({ min: 0, max: Number.MAX_SAFE_INTEGER }), 0, {
-    description: 'When the rule was created; the API sets it.',
+    description: 'Time at which the rule was created. The API sets it.',
     unit: 'milliseconds since 1970',
   }),
   last_modified_at: setting(integer({ min: 0, max: Number.MAX_SAFE_INTEGER }), 0, {
-    description: 'When the rule was changed last; the API sets it.',
+    description: 'Time at which the rule was last changed. The API sets it.',
     unit: 'milliseconds since 1970',
   }),
 })
@@ -48,7 +48,7 @@ export const ruleEngine = appliedAtOnce(
       description:
         'Maximum processor time of the function jq if the rule passes no time limit. max_evaluation_time limits it in any case.',
     }),
-    rules: namedSection('The rules, by their IDs.', {
+    rules: namedSection('The rules. The key is the ID of the rule.', {
       entries: {},
       placeholder: 'id',
       named: rule,

@@ -18,11 +18,11 @@ const tableRules = setting(listOf(tableRule), [], {
 })
 
 function databaseSection(product: string) {
-  return namedSection(`Rules whose results go to ${product}.`, {
+  return namedSection(`Rules of NanoMQ that write rows to ${product}. The key is a label without effect.`, {
     entries: {},
     placeholder: 'name',
-    named: section('One database.', {
-      conn: section('How it is reached.', {
+    named: section('A database and the rules that write to it.', {
+      conn: section('The connection to the database server.', {
         host: setting(maybeText, undefined, { description: 'Host name or address of the server.' }),
         port: setting(optional(integer({ min: 1, max: 65_535 }), 'auto'), undefined, {
           description: 'Port of the server.',
@@ -53,34 +53,37 @@ const republishRule = record(
 )
 
 export const rules = appliedAtOnce(
-  section('Rules of NanoMQ: SQL over messages, and where the results go. Each becomes a rule with an action.', {
-    sqlite: section('Rules whose results go to an SQLite file.', {
-      path: setting(optional(path('working-directory', { isWritten: true }), 'none'), undefined, {
-        description: 'The database file. Tables that do not exist are created.',
-        defaultWords: 'rule_engine.db in the data directory',
+  section(
+    'Rules in the form of NanoMQ: an SQL statement over messages, and the database or broker that gets its results. Each becomes a rule with an action.',
+    {
+      sqlite: section('Rules of NanoMQ that write rows to an SQLite file.', {
+        path: setting(optional(path('working-directory', { isWritten: true }), 'none'), undefined, {
+          description: 'Path of the SQLite file. Tables that do not exist are created.',
+          defaultWords: 'rule_engine.db in the data directory',
+        }),
+        rules: tableRules,
       }),
-      rules: tableRules,
-    }),
-    mysql: databaseSection('MySQL'),
-    postgresql: databaseSection('PostgreSQL'),
-    timescaledb: databaseSection('TimescaleDB'),
-    repub: section('Rules whose results are published at another broker, as JSON with QoS 1.', {
-      rules: setting(listOf(republishRule), [], {
-        description:
-          'Rules of NanoMQ that publish to another broker. Each has sql, server and topic, and the options of the connection: proto_ver, clientid (a prefix of the client IDs), keepalive, username, password. clean_start has no effect: each connection is a clean one.',
-        isSecret: true,
+      mysql: databaseSection('MySQL'),
+      postgresql: databaseSection('PostgreSQL'),
+      timescaledb: databaseSection('TimescaleDB'),
+      repub: section('Rules of NanoMQ that publish their results to another broker, as JSON with QoS 1.', {
+        rules: setting(listOf(republishRule), [], {
+          description:
+            'Rules of NanoMQ that publish to another broker. Each has sql, server and topic, and the options of the connection: proto_ver, clientid (a prefix of the client IDs), keepalive, username, password. clean_start has no effect: each connection starts a new session.',
+          isSecret: true,
+        }),
       }),
-    }),
-  }),
+    },
+  ),
 )
 
 const presetTopic = record('a subscription', { remote_topic: text(), qos: choice(['0', '1', '2']) }, ['remote_topic'])
 
-export const preset = section('Sessions of NanoMQ that exist before clients connect.', {
-  session: namedSection('Sessions that are created at the start, under any names.', {
+export const preset = section('Sessions that NanoMQ creates before clients connect.', {
+  session: namedSection('Sessions that NanoMQ creates when it starts. The key is a label without effect.', {
     entries: {},
     placeholder: 'name',
-    named: section('One session.', {
+    named: section('A session with its subscriptions.', {
       clientid: setting(maybeText, undefined, { description: 'Client ID of the session.' }),
       topic: setting(listOf(presetTopic), [], {
         description: 'Subscriptions of the session: remote_topic is the topic filter, qos the maximum QoS.',
@@ -91,12 +94,12 @@ export const preset = section('Sessions of NanoMQ that exist before clients conn
 
 export const plugin = section('Native plugins of NanoMQ.', {
   libs: setting(listOf(record('a plugin', { path: path('working-directory') }, ['path'])), [], {
-    description: 'Plugins. Each has path, the path of its file.',
+    description: 'Plugins that NanoMQ loads. Each has path, the path of its file.',
   }),
 })
 
-export const dds = openSection('The DDS gateway.')
-export const forwardRules = openSection('What the DDS gateway forwards.')
-export const vsomeip = openSection('The SOME/IP gateway.')
-export const exchangeClient = openSection('Message queues of NanoMQ.')
-export const parquet = openSection('Files of NanoMQ with messages.')
+export const dds = openSection('Settings of the DDS gateway of NanoMQ.')
+export const forwardRules = openSection('Topics that the DDS gateway of NanoMQ forwards.')
+export const vsomeip = openSection('Settings of the SOME/IP gateway of NanoMQ.')
+export const exchangeClient = openSection('Message exchanges of NanoMQ, which keep messages in ring buffers.')
+export const parquet = openSection('Parquet files to which NanoMQ writes messages.')

@@ -7,9 +7,9 @@ import { appliedAtOnce, namedSection, section, setting } from '../schema/setting
 const maxSourceBytes = 262_144
 const text = linesOfText(maxSourceBytes)
 
-const schema = section('One schema.', {
+const schema = section('A schema that rules name in schema_encode, schema_decode and schema_check.', {
   type: setting(optional(choice(['json', 'avro', 'protobuf']), 'unset'), undefined, {
-    description: 'Kind of the schema. It is required.',
+    description: 'Language of the schema: JSON Schema, Avro or Protocol Buffers. It is required.',
   }),
   source: setting(text, '', {
     description: 'Text of the schema: JSON Schema, the JSON of an Avro schema, or a .proto file without imports.',
@@ -19,7 +19,11 @@ const schema = section('One schema.', {
 
 /** Schemas that rules name in `schema_encode`, `schema_decode` and `schema_check`. */
 export const schemaRegistry = appliedAtOnce(
-  section('Schemas for functions of rules: see SCHEMAS.', {
-    schemas: namedSection('The schemas, by their names.', { entries: {}, placeholder: 'name', named: schema }),
+  section('Schemas by which functions of rules encode, decode and check data: see SCHEMAS.md.', {
+    schemas: namedSection('The schemas. The key is the name of the schema.', {
+      entries: {},
+      placeholder: 'name',
+      named: schema,
+    }),
   }),
 )

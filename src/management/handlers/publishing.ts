@@ -93,25 +93,40 @@ async function withFilters(
 export function refuseFailure({ why }: OperationFailure): ApiError {
   switch (why) {
     case 'no-such-client':
-      return refuse('clientOffline', 'no client of this id is connected')
+      return refuse('clientOffline', 'no client with this client ID is connected, and no session exists for it')
     case 'invalid-topic':
-      return refuse('invalidTopic', 'a topic is empty, too long, too deep or has wildcards in it')
+      return refuse(
+        'invalidTopic',
+        'invalid topic: it is empty, has wildcards where none are allowed, or exceeds mqtt.max_topic_length or mqtt.max_topic_levels',
+      )
     case 'too-large':
-      return refuse('invalidParameter', 'the message is larger than mqtt.max_packet_size allows')
+      return refuse('invalidParameter', 'the message is too large: the maximum is mqtt.max_packet_size')
     case 'not-available':
-      return refuse('invalidParameter', 'the configuration of this broker does not allow this')
+      return refuse(
+        'invalidParameter',
+        'the configuration disables the feature that this request needs; see the section mqtt of the settings',
+      )
     case 'quota-exceeded':
-      return refuse('invalidParameter', 'the client has as many subscriptions as it may, or another one has it alone')
+      return refuse(
+        'invalidParameter',
+        'the client has reached a limit of its subscriptions (mqtt.max_subscriptions and the following), or another client has this exclusive subscription',
+      )
     case 'not-allowed':
-      return refuse('invalidParameter', 'this is not allowed')
+      return refuse('invalidParameter', 'the broker denies this request')
     case 'storage-failing':
-      return refuse('unknownError', 'the disk fails: the message may not be stored; try again when the alarm has ended')
+      return refuse(
+        'unknownError',
+        'writing to the disk fails: the message may not be stored; try again when the alarm storage has ended',
+      )
     case 'receiver-full':
-      return refuse('unknownError', 'a session that is to have it holds as many messages as it may')
+      return refuse(
+        'unknownError',
+        'the queue of a subscribed session is full, or there are delayed.max_delayed_messages delayed messages; try again later',
+      )
     case 'shard-behind':
-      return refuse('unknownError', 'a shard that needs the message is overloaded; try again later')
+      return refuse('unknownError', 'a shard with subscribers of this topic is overloaded; try again later')
     case 'no-answer':
-      return refuse('rpcError', 'a shard did not answer in time')
+      return refuse('rpcError', 'a shard did not respond in time; try again')
     default:
       return why satisfies never
   }

@@ -18,7 +18,7 @@ import { s3Actions, s3Connectors } from './s3-settings.ts'
 import { sqliteActions, sqliteConnectors } from './sqlite-settings.ts'
 
 export const connectors = appliedAtOnce(
-  section('Services that actions send to.', {
+  section('Connectors: connections to the services that actions send to and sources receive from.', {
     http: httpConnectors,
     ...databaseConnectors,
     kafka_producer: kafkaConnectors,
@@ -39,27 +39,30 @@ export const connectors = appliedAtOnce(
 )
 
 export const actions = appliedAtOnce(
-  section('What rules send to services. Each action stores messages until the service has confirmed them.', {
-    http: httpActions,
-    mqtt: mqttActions,
-    ...databaseActions,
-    kafka_producer: kafkaActions,
-    mongodb: mongodbActions,
-    nats: natsActions,
-    rabbitmq: rabbitmqActions,
-    redis: redisActions,
-    disk_log: diskLogActions,
-    influxdb: influxdbActions,
-    s3: s3Actions,
-    sqlite: sqliteActions,
-    elasticsearch: elasticsearchActions,
-    clickhouse: clickhouseActions,
-    prometheus_remote_write: prometheusActions,
-  }),
+  section(
+    'Actions: they send the results of rules to services. Each action stores results until the service has confirmed them.',
+    {
+      http: httpActions,
+      mqtt: mqttActions,
+      ...databaseActions,
+      kafka_producer: kafkaActions,
+      mongodb: mongodbActions,
+      nats: natsActions,
+      rabbitmq: rabbitmqActions,
+      redis: redisActions,
+      disk_log: diskLogActions,
+      influxdb: influxdbActions,
+      s3: s3Actions,
+      sqlite: sqliteActions,
+      elasticsearch: elasticsearchActions,
+      clickhouse: clickhouseActions,
+      prometheus_remote_write: prometheusActions,
+    },
+  ),
 )
 
 export const sources = appliedAtOnce(
-  section('What rules receive from services, with FROM "$bridges/type:name".', {
+  section('Sources: they receive messages from services. A rule reads a source with FROM "$bridges/type:name".', {
     mqtt: mqttSources,
     kafka_consumer: kafkaSources,
     nats: natsSources,

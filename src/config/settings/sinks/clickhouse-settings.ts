@@ -14,7 +14,7 @@ import {
   template,
 } from './sink-parts.ts'
 
-const clickhouseConnector = section('One ClickHouse.', {
+const clickhouseConnector = section('A connection to a ClickHouse server.', {
   ...connectorSettings,
   url: setting(maybeText, undefined, {
     description: 'URL of the HTTP interface of ClickHouse, such as http://127.0.0.1:8123.',
@@ -28,9 +28,9 @@ const clickhouseConnector = section('One ClickHouse.', {
   ssl: clientCertificates,
 })
 
-const clickhouseAction = section('One kind of row.', {
+const clickhouseAction = section('An action that inserts rows into a ClickHouse table.', {
   ...actionSettings,
-  parameters: section('The statement.', {
+  parameters: section('The INSERT statement.', {
     sql: setting(template, '', {
       description:
         'The INSERT statement, with ${...} for values: INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value}). Values are written as literals and never become SQL.',
@@ -42,5 +42,5 @@ const clickhouseAction = section('One kind of row.', {
   resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),
 })
 
-export const clickhouseConnectors = namedSinks('ClickHouse.', clickhouseConnector)
-export const clickhouseActions = namedSinks('Rows for ClickHouse.', clickhouseAction)
+export const clickhouseConnectors = namedSinks('Connections to ClickHouse servers.', clickhouseConnector)
+export const clickhouseActions = namedSinks('Actions that insert rows into ClickHouse.', clickhouseAction)

@@ -13,7 +13,7 @@ import {
 } from './sink-parts.ts'
 
 /** Also of what the section rules of NanoMQ makes. */
-export const sqlConnector = section('One database.', {
+export const sqlConnector = section('A connection to a database server.', {
   ...serverSettings,
   database: setting(maybeText, undefined, { description: 'Name of the database.' }),
   pool_size: poolSize,
@@ -22,9 +22,9 @@ export const sqlConnector = section('One database.', {
 })
 
 /** Also of what the section rules of NanoMQ makes. */
-export const sqlAction = section('One kind of row.', {
+export const sqlAction = section('An action that executes an SQL statement for each result.', {
   ...actionSettings,
-  parameters: section('The statement.', {
+  parameters: section('The SQL statement.', {
     sql: setting(template, '', {
       description:
         'The SQL statement for each message, with ${...} for values: INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value}). Values are bound and never become SQL.',
@@ -35,11 +35,11 @@ export const sqlAction = section('One kind of row.', {
   resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),
 })
 
-const databases = <Named extends typeof sqlConnector | typeof sqlAction>(named: Named) => ({
-  pgsql: namedSinks('PostgreSQL.', named),
-  timescale: namedSinks('TimescaleDB.', named),
-  mysql: namedSinks('MySQL and MariaDB.', named),
+const databases = <Named extends typeof sqlConnector | typeof sqlAction>(what: string, named: Named) => ({
+  pgsql: namedSinks(`${what} PostgreSQL.`, named),
+  timescale: namedSinks(`${what} TimescaleDB.`, named),
+  mysql: namedSinks(`${what} MySQL and MariaDB.`, named),
 })
 
-export const databaseConnectors = databases(sqlConnector)
-export const databaseActions = databases(sqlAction)
+export const databaseConnectors = databases('Connections to servers with', sqlConnector)
+export const databaseActions = databases('Actions that write rows to', sqlAction)

@@ -10,7 +10,7 @@ const kilobyte = 1_024
 const megabyte = 1_048_576
 const terabyte = 1_099_511_627_776
 
-const diskLogConnector = section('One file, and the older ones beside it.', {
+const diskLogConnector = section('A file that actions append lines to, and the older files that it replaced.', {
   ...connectorSettings,
   filepath: setting(optional(path('data-directory', { isWritten: true }), 'none'), undefined, {
     description:
@@ -26,9 +26,9 @@ const diskLogConnector = section('One file, and the older ones beside it.', {
   }),
 })
 
-const diskLogAction = section('One kind of line.', {
+const diskLogAction = section('An action that appends a line to the file for each result.', {
   ...actionSettings,
-  parameters: section('The line.', {
+  parameters: section('The format of the line.', {
     format: setting(choice(['lines', 'csv']), 'lines', {
       description:
         'lines: each line is the text of the template. csv: the values that the template inserts are quoted where CSV needs it.',
@@ -47,5 +47,5 @@ const diskLogAction = section('One kind of line.', {
   resource_opts: resourceOptions,
 })
 
-export const diskLogConnectors = namedSinks('Files.', diskLogConnector)
-export const diskLogActions = namedSinks('Lines in files.', diskLogAction)
+export const diskLogConnectors = namedSinks('Files that actions append lines to.', diskLogConnector)
+export const diskLogActions = namedSinks('Actions that append lines to files.', diskLogAction)

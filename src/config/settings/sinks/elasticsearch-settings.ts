@@ -17,13 +17,13 @@ import {
   template,
 } from './sink-parts.ts'
 
-const elasticsearchConnector = section('One Elasticsearch or OpenSearch.', {
+const elasticsearchConnector = section('A connection to an Elasticsearch or OpenSearch server.', {
   ...connectorSettings,
   server: setting(maybeText, undefined, {
     description: 'Address of the Elasticsearch or OpenSearch server, such as 127.0.0.1:9200.',
     isRequired: true,
   }),
-  authentication: section('Credentials.', {
+  authentication: section('Credentials of the server: user name and password, or an API key.', {
     username: setting(maybeText, undefined, { description: 'User name for the server.' }),
     password: setting(maybeText, undefined, { description: 'Password for the server.', isSecret: true }),
     api_key: setting(maybeText, undefined, {
@@ -38,9 +38,9 @@ const elasticsearchConnector = section('One Elasticsearch or OpenSearch.', {
   ssl: clientCertificates,
 })
 
-const elasticsearchAction = section('One kind of document.', {
+const elasticsearchAction = section('An action that writes a document for each result.', {
   ...actionSettings,
-  parameters: section('The document. Texts are templates with ${...}.', {
+  parameters: section('The document, and the operation. Texts are templates with ${...}.', {
     action: setting(choice(['create', 'update', 'delete']), 'create', {
       description: 'Operation for each document: it is created, updated or deleted.',
     }),
@@ -50,7 +50,7 @@ const elasticsearchAction = section('One kind of document.', {
     }),
     id: setting(maybeText, undefined, {
       description: 'ID of the document. With an ID, a document that is sent twice is one document.',
-      defaultWords: 'given by the service',
+      defaultWords: 'the service creates one',
     }),
     doc: setting(optional(template, 'none'), undefined, {
       description: 'Template of the document, which must be a JSON object.',
@@ -73,5 +73,11 @@ const elasticsearchAction = section('One kind of document.', {
   resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),
 })
 
-export const elasticsearchConnectors = namedSinks('Elasticsearch and OpenSearch.', elasticsearchConnector)
-export const elasticsearchActions = namedSinks('Documents for Elasticsearch and OpenSearch.', elasticsearchAction)
+export const elasticsearchConnectors = namedSinks(
+  'Connections to Elasticsearch and OpenSearch servers.',
+  elasticsearchConnector,
+)
+export const elasticsearchActions = namedSinks(
+  'Actions that write documents to Elasticsearch and OpenSearch.',
+  elasticsearchAction,
+)

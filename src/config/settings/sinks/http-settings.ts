@@ -18,7 +18,7 @@ import {
   template,
 } from './sink-parts.ts'
 
-export const httpConnector = section('One HTTP service.', {
+export const httpConnector = section('A connection to an HTTP service.', {
   ...connectorSettings,
   url: setting(maybeText, undefined, {
     description: 'URL of the service, such as http://127.0.0.1:8080/base. The path of an action is appended to it.',
@@ -33,9 +33,9 @@ export const httpConnector = section('One HTTP service.', {
   ssl: clientCertificates,
 })
 
-export const httpAction = section('One kind of request.', {
+export const httpAction = section('An action that sends an HTTP request for each result.', {
   ...actionSettings,
-  parameters: section('The request. Texts are templates with ${...}.', {
+  parameters: section('The HTTP request. Texts are templates with ${...}.', {
     method: setting(choice(['post', 'put', 'get', 'delete']), 'post', { description: 'HTTP method of the requests.' }),
     path: setting(anyText, '', { description: 'Path that is appended to the URL of the connector. It is a template.' }),
     headers: setting(textMap, new Map(), {
@@ -47,12 +47,13 @@ export const httpAction = section('One kind of request.', {
       defaultWords: 'all columns as JSON',
     }),
     max_retries: setting(optional(integer({ min: 0, max: 100 }), 'none'), undefined, {
-      description: 'The same as resource_opts.max_retries, where EMQX has it. It wins where both are written.',
+      description:
+        'The same as resource_opts.max_retries, at the place where EMQX has it. If both are set, parameters.max_retries applies.',
       defaultWords: 'resource_opts.max_retries',
     }),
   }),
   resource_opts: resourceOptions,
 })
 
-export const httpConnectors = namedSinks('HTTP services.', httpConnector)
-export const httpActions = namedSinks('HTTP requests.', httpAction)
+export const httpConnectors = namedSinks('Connections to HTTP services.', httpConnector)
+export const httpActions = namedSinks('Actions that send HTTP requests.', httpAction)

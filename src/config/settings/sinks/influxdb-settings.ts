@@ -14,13 +14,13 @@ import {
   template,
 } from './sink-parts.ts'
 
-const influxdbConnector = section('One InfluxDB.', {
+const influxdbConnector = section('A connection to an InfluxDB server.', {
   ...connectorSettings,
   server: setting(maybeText, undefined, {
     description: 'Address of the InfluxDB server, such as 127.0.0.1:8086.',
     isRequired: true,
   }),
-  parameters: section('Database, and credentials.', {
+  parameters: section('API version, database or bucket, and credentials.', {
     influxdb_type: setting(choice(['influxdb_api_v1', 'influxdb_api_v2']), 'influxdb_api_v2', {
       description: 'Version of the write API that the server has: version 1 names a database, version 2 a bucket.',
     }),
@@ -36,9 +36,9 @@ const influxdbConnector = section('One InfluxDB.', {
   ssl: clientCertificates,
 })
 
-const influxdbAction = section('One kind of point.', {
+const influxdbAction = section('An action that writes points for each result.', {
   ...actionSettings,
-  parameters: section('The point.', {
+  parameters: section('The points in the line protocol of InfluxDB.', {
     write_syntax: setting(template, '', {
       description:
         'Lines of the line protocol with ${...} for values: readings,client=${clientid} value=${payload.value},count=${payload.count}i ${timestamp}.',
@@ -51,5 +51,5 @@ const influxdbAction = section('One kind of point.', {
   resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),
 })
 
-export const influxdbConnectors = namedSinks('InfluxDB.', influxdbConnector)
-export const influxdbActions = namedSinks('Points for InfluxDB.', influxdbAction)
+export const influxdbConnectors = namedSinks('Connections to InfluxDB servers.', influxdbConnector)
+export const influxdbActions = namedSinks('Actions that write points to InfluxDB.', influxdbAction)

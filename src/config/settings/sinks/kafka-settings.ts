@@ -22,26 +22,29 @@ import {
 const kibibyte = 1_024
 const mebibyte = kibibyte * kibibyte
 
-const kafkaConnector = section('One Kafka cluster.', {
+const kafkaConnector = section('A connection to a Kafka cluster.', {
   ...connectorSettings,
   bootstrap_hosts: setting(maybeText, undefined, {
     description:
       'Addresses of brokers of the Kafka cluster, from which the client learns the others; separated by commas, such as 10.0.0.1:9092,10.0.0.2:9092.',
     isRequired: true,
   }),
-  authentication: sectionOrNone('SASL. The word none: without it.', {
-    mechanism: setting(choice(['none', 'plain', 'scram_sha_256', 'scram_sha_512']), 'none', {
-      description: 'SASL mechanism. Use plain with TLS only, because it sends the password unencrypted.',
-    }),
-    username: setting(maybeText, undefined, { description: 'User name for SASL.' }),
-    password: setting(maybeText, undefined, { description: 'Password for SASL.', isSecret: true }),
-  }),
+  authentication: sectionOrNone(
+    'SASL authentication at the Kafka brokers. The value none instead of a section: no authentication.',
+    {
+      mechanism: setting(choice(['none', 'plain', 'scram_sha_256', 'scram_sha_512']), 'none', {
+        description: 'SASL mechanism. Use plain with TLS only, because it sends the password unencrypted.',
+      }),
+      username: setting(maybeText, undefined, { description: 'User name for SASL.' }),
+      password: setting(maybeText, undefined, { description: 'Password for SASL.', isSecret: true }),
+    },
+  ),
   connect_timeout: connectTimeout,
   min_metadata_refresh_interval: ofEmqx,
   metadata_request_timeout: ofEmqx,
   health_check_topic: ofEmqx,
   allow_auto_topic_creation: ofEmqx,
-  socket_opts: openSection('Settings of EMQX.'),
+  socket_opts: openSection('Settings of EMQX, which are accepted so that its files can be used unchanged.'),
   ssl: clientCertificates,
 })
 
@@ -51,14 +54,14 @@ const extendedHeader = record('a header', { kafka_ext_header_key: anyText, kafka
   'kafka_ext_header_value',
 ])
 
-const kafkaAction = section('Records for one topic.', {
+const kafkaAction = section('An action that sends a record to a Kafka topic for each result.', {
   ...actionSettings,
-  parameters: section('The record. Texts of `message` are templates with ${...}.', {
+  parameters: section('Topic, content and batches of the records. Texts of `message` are templates with ${...}.', {
     topic: setting(anyText, '', {
       description: 'Kafka topic that records are sent to, a template such as readings-${clientid}.',
       isRequired: true,
     }),
-    message: section('One record.', {
+    message: section('Key, value and headers of a record.', {
       key: setting(template, '${clientid}', {
         description:
           'Template of the record key. Records with the same key go to the same partition and keep their order. Empty: no key.',
@@ -67,7 +70,7 @@ const kafkaAction = section('Records for one topic.', {
         description: 'Template of the record value.',
         defaultWords: 'all columns as JSON',
       }),
-      headers: setting(textMap, new Map(), { description: 'Record headers.' }),
+      headers: setting(textMap, new Map(), { description: 'Headers of the record. Values are templates.' }),
       timestamp: ofEmqx,
     }),
     kafka_headers: setting(optional(template, 'none'), undefined, {
@@ -99,34 +102,38 @@ const kafkaAction = section('Records for one topic.', {
     kafka_header_value_encode_mode: ofEmqx,
     query_mode: ofEmqx,
     sync_query_timeout: ofEmqx,
-    buffer: openSection('Settings of EMQX.'),
+    buffer: openSection('Settings of EMQX, which are accepted so that its files can be used unchanged.'),
   }),
   resource_opts: resourceOptionsWith({ batchSize: 1_000, inflightWindow: 1_000 }),
 })
 
-const kafkaSource = section('Records of one topic. Rules name the source $bridges/kafka_consumer:NAME.', {
-  ...sourceSettings,
-  parameters: section('What is read.', {
-    topic: setting(maybeText, undefined, { description: 'Kafka topic that is read.', isRequired: true }),
-    group_id: setting(maybeText, undefined, {
-      description:
-        'Consumer group. Kafka stores its offsets, so that after a restart the source continues after the last record that the rules have handled.',
-      defaultWords: 'godwit- and the name of the source',
+const kafkaSource = section(
+  'A source that reads the records of one Kafka topic. Rules name it $bridges/kafka_consumer:NAME.',
+  {
+    ...sourceSettings,
+    parameters: section('The topic that is read, and the consumer group.', {
+      topic: setting(maybeText, undefined, { description: 'Kafka topic that is read.', isRequired: true }),
+      group_id: setting(maybeText, undefined, {
+        description:
+          'Consumer group. Kafka stores its offsets, so that after a restart the source continues after the last record that the rules have handled.',
+        defaultWords: 'godwit- and the name of the source',
+      }),
+      offset_reset_policy: setting(choice(['latest', 'earliest']), 'latest', {
+        description:
+          'Where a consumer group without stored offsets begins. latest: with records that are sent from then on. earliest: with the oldest record.',
+      }),
+      max_batch_bytes: setting(size({ minBytes: kibibyte, maxBytes: 256 * mebibyte }), 896 * kibibyte, {
+        description: 'Maximum size of one fetch from a partition.',
+      }),
+      session_timeout: setting(integer({ min: 1_000, max: 3_600_000 }), 30_000, {
+        description:
+          'Time after which Kafka removes a group member that sends no heartbeats, and assigns its partitions to others.',
+        unit: 'milliseconds',
+      }),
     }),
-    offset_reset_policy: setting(choice(['latest', 'earliest']), 'latest', {
-      description: 'Where a consumer group without stored offsets begins.',
-    }),
-    max_batch_bytes: setting(size({ minBytes: kibibyte, maxBytes: 256 * mebibyte }), 896 * kibibyte, {
-      description: 'Maximum size of one fetch from a partition.',
-    }),
-    session_timeout: setting(integer({ min: 1_000, max: 3_600_000 }), 30_000, {
-      description:
-        'Time after which Kafka removes a group member that sends no heartbeats, and assigns its partitions to others.',
-      unit: 'milliseconds',
-    }),
-  }),
-})
+  },
+)
 
-export const kafkaConnectors = namedSinks('Kafka.', kafkaConnector)
-export const kafkaActions = namedSinks('Kafka.', kafkaAction)
-export const kafkaSources = namedSinks('Kafka.', kafkaSource)
+export const kafkaConnectors = namedSinks('Connections to Kafka clusters.', kafkaConnector)
+export const kafkaActions = namedSinks('Actions that send records to Kafka.', kafkaAction)
+export const kafkaSources = namedSinks('Sources that read records from Kafka.', kafkaSource)

@@ -16,18 +16,21 @@ import {
   template,
 } from './sink-parts.ts'
 
-const mongodbConnector = section('One database of MongoDB.', {
+const mongodbConnector = section('A connection to a MongoDB database.', {
   ...connectorSettings,
-  parameters: section('Where it is.', {
+  parameters: section('Kind of the MongoDB deployment, and addresses of its servers.', {
     mongo_type: setting(choice(['single', 'rs', 'sharded']), 'single', {
       description:
         'Kind of deployment. single: one server. rs: a replica set. sharded: a cluster behind mongos routers.',
     }),
-    server: setting(maybeText, undefined, { description: 'Address of the server, such as 127.0.0.1:27017.' }),
-    servers: setting(maybeText, undefined, {
-      description: 'Addresses of a replica set or of routers, separated by commas.',
+    server: setting(maybeText, undefined, {
+      description: 'Address of the server, such as 127.0.0.1:27017.',
     }),
-    replica_set_name: setting(maybeText, undefined, { description: 'Name of the replica set.' }),
+    servers: setting(maybeText, undefined, {
+      description:
+        'Addresses of the members of the replica set or of the routers, separated by commas. They are used in addition to server.',
+    }),
+    replica_set_name: setting(maybeText, undefined, { description: 'Name of the replica set if mongo_type is rs.' }),
     w_mode: ofEmqx,
     r_mode: ofEmqx,
   }),
@@ -38,14 +41,14 @@ const mongodbConnector = section('One database of MongoDB.', {
   pool_size: poolSize,
   srv_record: ofEmqx,
   use_legacy_protocol: ofEmqx,
-  topology: openSection('Settings of EMQX.'),
+  topology: openSection('Settings of EMQX, which are accepted so that its files can be used unchanged.'),
   connect_timeout: connectTimeout,
   ssl: clientCertificates,
 })
 
-const mongodbAction = section('One kind of document.', {
+const mongodbAction = section('An action that inserts a document for each result.', {
   ...actionSettings,
-  parameters: section('The document.', {
+  parameters: section('The document and its collection.', {
     collection: setting(template, '', {
       description: 'Name of the collection that documents are inserted into, such as readings. It is a template.',
       isRequired: true,
@@ -58,5 +61,5 @@ const mongodbAction = section('One kind of document.', {
   resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 100 }),
 })
 
-export const mongodbConnectors = namedSinks('MongoDB.', mongodbConnector)
-export const mongodbActions = namedSinks('MongoDB.', mongodbAction)
+export const mongodbConnectors = namedSinks('Connections to MongoDB databases.', mongodbConnector)
+export const mongodbActions = namedSinks('Actions that insert documents into MongoDB.', mongodbAction)

@@ -18,7 +18,7 @@ import {
 const maxKeepAliveMs = 65_535_000
 
 /** Also of what `rules.repub` of NanoMQ makes. */
-export const mqttConnector = section('One MQTT broker.', {
+export const mqttConnector = section('A connection to a remote MQTT broker.', {
   ...serverSettings,
   server: setting(maybeText, undefined, {
     description: 'Address of the remote broker, such as 127.0.0.1:1883.',
@@ -33,7 +33,7 @@ export const mqttConnector = section('One MQTT broker.', {
     defaultWords: 'godwit',
   }),
   keepalive: setting(duration({ minMs: 0, maxMs: maxKeepAliveMs }), 60_000, {
-    description: 'Keep Alive of the connections.',
+    description: 'Keep Alive in CONNECT of the connections.',
   }),
   pool_size: ofEmqx,
   clean_start: ofEmqx,
@@ -44,9 +44,9 @@ export const mqttConnector = section('One MQTT broker.', {
 })
 
 /** Also of what `rules.repub` of NanoMQ makes. */
-export const mqttAction = section('One kind of message.', {
+export const mqttAction = section('An action that publishes a message to a remote broker for each result.', {
   ...actionSettings,
-  parameters: section('The message. All texts are templates with ${...}.', {
+  parameters: section('The MQTT message. All texts are templates with ${...}.', {
     topic: setting(template, '${topic}', { description: 'Topic at the remote broker, such as plant/${topic}.' }),
     qos: setting(template, '1', {
       description:
@@ -61,9 +61,9 @@ export const mqttAction = section('One kind of message.', {
   resource_opts: resourceOptions,
 })
 
-const mqttSource = section('A subscription at a remote broker. Rules name it $bridges/mqtt:NAME.', {
+const mqttSource = section('A source that subscribes at a remote broker. Rules name it $bridges/mqtt:NAME.', {
   ...sourceSettings,
-  parameters: section('The subscription.', {
+  parameters: section('The subscription at the remote broker.', {
     topic: setting(maybeText, undefined, {
       description: 'Topic filter that the source subscribes to at the remote broker, such as plant/#.',
       isRequired: true,
@@ -73,6 +73,6 @@ const mqttSource = section('A subscription at a remote broker. Rules name it $br
   }),
 })
 
-export const mqttConnectors = namedSinks('MQTT brokers.', mqttConnector)
-export const mqttActions = namedSinks('MQTT brokers.', mqttAction)
-export const mqttSources = namedSinks('MQTT.', mqttSource)
+export const mqttConnectors = namedSinks('Connections to remote MQTT brokers.', mqttConnector)
+export const mqttActions = namedSinks('Actions that publish messages to remote MQTT brokers.', mqttAction)
+export const mqttSources = namedSinks('Sources that subscribe at remote MQTT brokers.', mqttSource)

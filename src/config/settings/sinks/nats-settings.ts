@@ -12,7 +12,7 @@ import {
   template,
 } from './sink-parts.ts'
 
-const natsConnector = section('One server or cluster of NATS.', {
+const natsConnector = section('A connection to a NATS server or cluster.', {
   ...serverSettings,
   server: setting(maybeText, undefined, {
     description: 'Address of the server, such as 127.0.0.1:4222. Several of a cluster are separated by commas.',
@@ -21,9 +21,9 @@ const natsConnector = section('One server or cluster of NATS.', {
   token: setting(maybeText, undefined, { description: 'Token, in place of user name and password.', isSecret: true }),
 })
 
-const natsAction = section('One kind of message.', {
+const natsAction = section('An action that publishes a NATS message for each result.', {
   ...actionSettings,
-  parameters: section('The message.', {
+  parameters: section('The NATS message.', {
     subject: setting(template, '', {
       description: 'Subject of the messages, a template such as readings.${clientid}.',
       isRequired: true,
@@ -40,39 +40,43 @@ const natsAction = section('One kind of message.', {
   resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 200 }),
 })
 
-const natsSource = section('Messages of one subject. Rules name the source $bridges/nats:NAME.', {
-  ...sourceSettings,
-  parameters: section('What is read.', {
-    subject: setting(maybeText, undefined, {
-      description:
-        'Subject that the source subscribes to, such as readings.>. With JetStream it may be empty: then all subjects of the stream are received.',
+const natsSource = section(
+  'A source that receives the messages of one NATS subject. Rules name it $bridges/nats:NAME.',
+  {
+    ...sourceSettings,
+    parameters: section('The subject or stream that is read.', {
+      subject: setting(maybeText, undefined, {
+        description:
+          'Subject that the source subscribes to, such as readings.>. With JetStream it may be empty: then all subjects of the stream are received.',
+      }),
+      jetstream: setting(boolean, false, {
+        description:
+          'Whether messages are read from a JetStream stream, which sends each one again until the rules have handled it. If false, messages that are published while the source is not connected are lost.',
+      }),
+      stream: setting(maybeText, undefined, {
+        description: 'Name of the JetStream stream.',
+        defaultWords: 'the stream that has the subject',
+      }),
+      consumer: setting(maybeText, undefined, {
+        description:
+          'Name of the durable JetStream consumer, for which NATS stores the position in the stream. It is created if it does not exist.',
+        defaultWords: 'godwit- and the name of the source',
+      }),
+      deliver_policy: setting(choice(['new', 'all']), 'new', {
+        description:
+          'Where in the stream a newly created consumer begins. new: with messages that are published from then on. all: with the oldest message.',
+      }),
+      queue_group: setting(maybeText, undefined, {
+        description: 'Queue group, only without JetStream: each message is received by one member of the group.',
+      }),
+      max_pending: setting(integer({ min: 1, max: 1_000 }), 100, {
+        description:
+          'Maximum number of received messages that wait for the rules. JetStream sends no more than this; without JetStream, further messages are dropped and counted.',
+      }),
     }),
-    jetstream: setting(boolean, false, {
-      description:
-        'Whether messages are read from a JetStream stream, which sends each one again until the rules have handled it. If false, messages that are published while the source is not connected are lost.',
-    }),
-    stream: setting(maybeText, undefined, {
-      description: 'Name of the JetStream stream.',
-      defaultWords: 'the stream that has the subject',
-    }),
-    consumer: setting(maybeText, undefined, {
-      description:
-        'Name of the durable JetStream consumer, for which NATS stores the position in the stream. It is created if it does not exist.',
-      defaultWords: 'godwit- and the name of the source',
-    }),
-    deliver_policy: setting(choice(['new', 'all']), 'new', {
-      description: 'Where in the stream a newly created consumer begins.',
-    }),
-    queue_group: setting(maybeText, undefined, {
-      description: 'Queue group, only without JetStream: each message is received by one member of the group.',
-    }),
-    max_pending: setting(integer({ min: 1, max: 1_000 }), 100, {
-      description:
-        'Maximum number of received messages that wait for the rules. JetStream sends no more than this; without JetStream, further messages are dropped and counted.',
-    }),
-  }),
-})
+  },
+)
 
-export const natsConnectors = namedSinks('NATS.', natsConnector)
-export const natsActions = namedSinks('NATS.', natsAction)
-export const natsSources = namedSinks('NATS.', natsSource)
+export const natsConnectors = namedSinks('Connections to NATS servers.', natsConnector)
+export const natsActions = namedSinks('Actions that publish messages to NATS.', natsAction)
+export const natsSources = namedSinks('Sources that receive messages from NATS.', natsSource)

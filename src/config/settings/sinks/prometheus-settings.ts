@@ -14,7 +14,7 @@ import {
   resourceOptions,
 } from './sink-parts.ts'
 
-const prometheusConnector = section('One Prometheus, or another receiver of remote write.', {
+const prometheusConnector = section('A connection to Prometheus, or to another receiver of remote write.', {
   ...connectorSettings,
   url: setting(maybeText, undefined, {
     description: 'URL of the remote-write endpoint, such as http://127.0.0.1:9090/api/v1/write.',
@@ -26,9 +26,9 @@ const prometheusConnector = section('One Prometheus, or another receiver of remo
   ssl: clientCertificates,
 })
 
-const prometheusAction = section('One kind of sample.', {
+const prometheusAction = section('An action that sends a sample for each result.', {
   ...actionSettings,
-  parameters: section('The sample. Texts are templates with ${...}.', {
+  parameters: section('Metric, labels, value and time of the sample. Texts are templates with ${...}.', {
     metric: setting(anyText, '', { description: 'Name of the metric, such as temperature_celsius.', isRequired: true }),
     labels: setting(textMap, new Map(), {
       description: 'Labels of the sample, such as {client = "${clientid}"}. Labels with an empty value are left out.',
@@ -45,5 +45,5 @@ const prometheusAction = section('One kind of sample.', {
   resource_opts: resourceOptions,
 })
 
-export const prometheusConnectors = namedSinks('Prometheus.', prometheusConnector)
-export const prometheusActions = namedSinks('Samples for Prometheus.', prometheusAction)
+export const prometheusConnectors = namedSinks('Connections to Prometheus servers.', prometheusConnector)
+export const prometheusActions = namedSinks('Actions that send samples to Prometheus.', prometheusAction)

@@ -20,7 +20,7 @@ const maxPairs = 64
 const pair = record('a pair', { key: template, value: template }, ['key', 'value'])
 const maxHeartbeatMs = 3_600_000
 
-const rabbitmqConnector = section('One RabbitMQ server.', {
+const rabbitmqConnector = section('A connection to a RabbitMQ server.', {
   ...serverSettings,
   server: setting(maybeText, undefined, {
     description: 'Address of the server, such as 127.0.0.1 or 127.0.0.1:5672.',
@@ -46,9 +46,9 @@ const rabbitmqConnector = section('One RabbitMQ server.', {
   auto_reconnect: ofEmqx,
 })
 
-const rabbitmqAction = section('One kind of message.', {
+const rabbitmqAction = section('An action that publishes a message to RabbitMQ for each result.', {
   ...actionSettings,
-  parameters: section('The message.', {
+  parameters: section('The RabbitMQ message.', {
     exchange: setting(anyText, '', {
       description:
         'Exchange that messages are published to. Empty: the default exchange, where the routing key is the name of a queue.',
@@ -57,7 +57,8 @@ const rabbitmqAction = section('One kind of message.', {
       description: 'Routing key of the messages, a template such as readings.${clientid}.',
     }),
     delivery_mode: setting(choice(['persistent', 'non_persistent']), 'persistent', {
-      description: 'Whether durable queues keep the message on disk.',
+      description:
+        'persistent: RabbitMQ stores the message on disk if the queue is durable. non_persistent: it does not.',
     }),
     payload_template: setting(optional(template, 'none'), undefined, {
       description: 'Template of the payload.',
@@ -76,21 +77,24 @@ const rabbitmqAction = section('One kind of message.', {
   resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 200 }),
 })
 
-const rabbitmqSource = section('Messages of one queue. Rules name the source $bridges/rabbitmq:NAME.', {
-  ...sourceSettings,
-  parameters: section('What is read.', {
-    queue: setting(maybeText, undefined, {
-      description: 'Queue that messages are received from. It must exist.',
-      isRequired: true,
+const rabbitmqSource = section(
+  'A source that receives the messages of one RabbitMQ queue. Rules name it $bridges/rabbitmq:NAME.',
+  {
+    ...sourceSettings,
+    parameters: section('The queue that is read.', {
+      queue: setting(maybeText, undefined, {
+        description: 'Queue that messages are received from. It must exist.',
+        isRequired: true,
+      }),
+      prefetch: setting(integer({ min: 1, max: 1_000 }), 100, {
+        description: 'Maximum number of messages that RabbitMQ sends before the first of them is acknowledged.',
+      }),
+      no_ack: ofEmqx,
+      wait_for_publish_confirmations: ofEmqx,
     }),
-    prefetch: setting(integer({ min: 1, max: 1_000 }), 100, {
-      description: 'Maximum number of messages that RabbitMQ sends before the first of them is acknowledged.',
-    }),
-    no_ack: ofEmqx,
-    wait_for_publish_confirmations: ofEmqx,
-  }),
-})
+  },
+)
 
-export const rabbitmqConnectors = namedSinks('RabbitMQ.', rabbitmqConnector)
-export const rabbitmqActions = namedSinks('RabbitMQ.', rabbitmqAction)
-export const rabbitmqSources = namedSinks('RabbitMQ.', rabbitmqSource)
+export const rabbitmqConnectors = namedSinks('Connections to RabbitMQ servers.', rabbitmqConnector)
+export const rabbitmqActions = namedSinks('Actions that publish messages to RabbitMQ.', rabbitmqAction)
+export const rabbitmqSources = namedSinks('Sources that receive messages from RabbitMQ.', rabbitmqSource)

@@ -22,7 +22,7 @@ const dayMs = 86_400_000
 const maxRecords = 60_000
 const column = text({ form: { pattern: /^[^${},"\s]+$/, name: 'a path such as payload.value' } })
 
-const s3Connector = section('One S3, or a service like it.', {
+const s3Connector = section('A connection to S3, or to a service with the S3 API.', {
   ...connectorSettings,
   host: setting(maybeText, undefined, {
     description: 'Host name of the S3 service, such as s3.eu-central-1.amazonaws.com.',
@@ -42,13 +42,13 @@ const s3Connector = section('One S3, or a service like it.', {
   pool_size: poolSize,
   access_method: ofEmqx,
   url_expire_time: ofEmqx,
-  transport_options: openSection('Settings of EMQX.'),
+  transport_options: openSection('Settings of EMQX, which are accepted so that its files can be used unchanged.'),
   ssl: clientCertificates,
 })
 
-const s3Action = section('One kind of object.', {
+const s3Action = section('An action that uploads objects.', {
   ...actionSettings,
-  parameters: section('The object.', {
+  parameters: section('Bucket, key and content of the objects.', {
     mode: setting(choice(['direct', 'aggregated']), 'direct', {
       description:
         'direct: each result becomes an object. aggregated: many results become one object, with one result on each line.',
@@ -82,7 +82,7 @@ const s3Action = section('One kind of object.', {
       {
         description:
           'Canned ACL of the objects, which says who else may read or replace them. It is sent as x-amz-acl.',
-        defaultWords: 'as the bucket says',
+        defaultWords: 'the ACL of the bucket applies',
       },
     ),
     headers: setting(textMap, new Map(), {
@@ -91,7 +91,7 @@ const s3Action = section('One kind of object.', {
     }),
     min_part_size: ofEmqx,
     max_part_size: ofEmqx,
-    container: section('Of mode aggregated: what an object looks like.', {
+    container: section('Mode aggregated: the format of an object.', {
       type: setting(choice(['json_lines', 'csv']), 'json_lines', {
         description:
           'Format of an aggregated object. json_lines: each line has all columns of a result as JSON. csv: a header line and one row for each result.',
@@ -100,7 +100,7 @@ const s3Action = section('One kind of object.', {
         description: 'Columns of a CSV object in their order, such as [timestamp, payload.value].',
       }),
     }),
-    aggregation: section('Of mode aggregated: when an object is complete.', {
+    aggregation: section('Mode aggregated: when an object is complete and uploaded.', {
       time_interval: setting(duration({ minMs: 100, maxMs: dayMs, bareUnitMs: 1 }), 300_000, {
         description: 'Maximum time from the first result of an object to its upload.',
       }),
@@ -113,5 +113,5 @@ const s3Action = section('One kind of object.', {
   resource_opts: resourceOptions,
 })
 
-export const s3Connectors = namedSinks('S3.', s3Connector)
-export const s3Actions = namedSinks('Objects for S3.', s3Action)
+export const s3Connectors = namedSinks('Connections to S3 and services with the S3 API.', s3Connector)
+export const s3Actions = namedSinks('Actions that upload objects to S3.', s3Action)

@@ -55,7 +55,7 @@ export const connectorSettings = {
   tags: ignoredTags,
   created_at: ofEmqx,
   last_modified_at: ofEmqx,
-  resource_opts: section('Settings of EMQX.', {
+  resource_opts: section('Settings of EMQX, which are accepted so that its files can be used unchanged.', {
     health_check_interval: ofEmqx,
     ...ignoredResourceOptions,
   }),
@@ -119,7 +119,7 @@ export const sourceSettings = {
   tags: ignoredTags,
   created_at: ofEmqx,
   last_modified_at: ofEmqx,
-  resource_opts: section('Settings of EMQX.', {
+  resource_opts: section('Settings of EMQX, which are accepted so that its files can be used unchanged.', {
     health_check_interval: ofEmqx,
     ...ignoredResourceOptions,
   }),
@@ -140,7 +140,7 @@ const resourceOptionEntries = {
     description: 'Maximum time that an incomplete batch waits for more messages.',
   }),
   inflight_window: setting(integer({ min: 1, max: 2_000 }), 100, {
-    description: 'Maximum number of messages that are sent before the service has confirmed the first of them.',
+    description: 'Maximum number of messages that are sent to the service and not confirmed yet.',
   }),
   order: setting(choice(['publisher', 'topic', 'action', 'none']), 'publisher', {
     description:
@@ -164,16 +164,19 @@ const resourceOptionEntries = {
     description: 'Maximum time until the service has responded to a request. After that, the request is repeated.',
   }),
   health_check_interval: setting(duration({ minMs: 100, maxMs: dayMs, bareUnitMs: 1 }), 15_000, {
-    description: 'Interval of the health checks of the service while there is nothing to send.',
+    description: 'Interval at which the action checks that the service can be reached, while it has nothing to send.',
   }),
 }
 
-export const resourceOptions = section('How messages are stored and sent.', resourceOptionEntries)
+export const resourceOptions = section(
+  'How the action stores messages, sends them and repeats failed requests.',
+  resourceOptionEntries,
+)
 
 /** For services that accept many messages in one request. */
 export function resourceOptionsWith(defaults: { readonly batchSize: number; readonly inflightWindow: number }) {
   const { batch_size, inflight_window } = resourceOptionEntries
-  return section('How messages are stored and sent.', {
+  return section('How the action stores messages, sends them and repeats failed requests.', {
     ...resourceOptionEntries,
     batch_size: { ...batch_size, default: defaults.batchSize },
     inflight_window: { ...inflight_window, default: defaults.inflightWindow },

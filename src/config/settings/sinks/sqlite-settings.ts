@@ -6,18 +6,18 @@ import { optional } from '../../schema/setting-type.ts'
 import { actionSettings, connectorSettings, namedSinks, resourceOptionsWith, template } from './sink-parts.ts'
 
 /** Also of what `rules.sqlite` of NanoMQ makes. */
-export const sqliteConnector = section('One SQLite file.', {
+export const sqliteConnector = section('An SQLite file.', {
   ...connectorSettings,
   path: setting(optional(path('data-directory', { isWritten: true }), 'none'), undefined, {
-    description: 'The database file, such as exports/readings.db. All shards write to it.',
+    description: 'Path of the SQLite file, such as exports/readings.db. All shards write to it.',
     isRequired: true,
   }),
 })
 
 /** Also of what `rules.sqlite` of NanoMQ makes. */
-export const sqliteAction = section('One kind of row.', {
+export const sqliteAction = section('An action that executes an SQL statement for each result.', {
   ...actionSettings,
-  parameters: section('The statement.', {
+  parameters: section('The SQL statement, and the table that it needs.', {
     sql: setting(template, '', {
       description:
         'The SQL statement for each message, with ${...} for values: INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value}). Values are bound and never become SQL.',
@@ -30,5 +30,5 @@ export const sqliteAction = section('One kind of row.', {
   resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 200 }),
 })
 
-export const sqliteConnectors = namedSinks('SQLite.', sqliteConnector)
-export const sqliteActions = namedSinks('SQLite.', sqliteAction)
+export const sqliteConnectors = namedSinks('SQLite files.', sqliteConnector)
+export const sqliteActions = namedSinks('Actions that write rows to SQLite files.', sqliteAction)

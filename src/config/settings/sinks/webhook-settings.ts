@@ -40,30 +40,29 @@ const events: SettingType<readonly Fields[]> = {
 }
 
 export const webhook = appliedAtOnce(
-  section(
-    'Messages and events of clients that are sent to a service over HTTP, as NanoMQ has it: see docs/sinks/webhook.md.',
-    {
-      enable: setting(boolean, true, { description: 'Whether events are sent to the webhook.' }),
-      url: setting(maybeText, undefined, {
-        description: 'URL of the service, such as http://127.0.0.1:8888/hook.',
+  section('The webhook of NanoMQ: messages and client events are sent to an HTTP service. See docs/sinks/webhook.md.', {
+    enable: setting(boolean, true, { description: 'Whether events are sent to the webhook.' }),
+    url: setting(maybeText, undefined, {
+      description: 'URL of the service, such as http://127.0.0.1:8888/hook.',
+    }),
+    headers: setting(textMap, new Map(), { description: 'HTTP headers of each request.', isSecret: true }),
+    body: section('Content of the request body.', {
+      encoding: setting(choice(['plain', 'base64', 'base62']), 'plain', {
+        description:
+          'Encoding of payloads in the request body. A payload of more than 16 KiB is never written as base62, but as base64.',
       }),
-      headers: setting(textMap, new Map(), { description: 'HTTP headers of each request.', isSecret: true }),
-      body: section('The body of each request.', {
-        encoding: setting(choice(['plain', 'base64', 'base62']), 'plain', {
-          description:
-            'Encoding of payloads in the request body. A payload of more than 16 KiB is never written as base62, but as base64.',
-        }),
-      }),
-      pool_size: setting(integer({ min: 1, max: 65_535 }), 32, {
-        description: 'Connections of each shard to the service, up to 1024.',
-      }),
-      cancel_timeout: setting(duration({ minMs: 0, maxMs: dayMs, bareUnitMs: 1 }), 5_000, {
-        description: 'Maximum time until the service has responded to a request, from 10 ms to one hour.',
-      }),
-      events: setting(events, [], {
-        description: `The events that are sent. Each item has event (${webhookEvents.join(', ')}), and for messages also topic, which is a topic filter.`,
-      }),
-      ssl: clientCertificates,
-    },
-  ),
+    }),
+    pool_size: setting(integer({ min: 1, max: 65_535 }), 32, {
+      description:
+        'Maximum number of connections that each shard opens to the service. Values above 1024 count as 1024.',
+    }),
+    cancel_timeout: setting(duration({ minMs: 0, maxMs: dayMs, bareUnitMs: 1 }), 5_000, {
+      description:
+        'Maximum time until the service has responded to a request. A number without a unit is in milliseconds. Values below 10ms or above 1h count as these limits.',
+    }),
+    events: setting(events, [], {
+      description: `The events that are sent. Each item has event (${webhookEvents.join(', ')}), and for messages also topic, which is a topic filter.`,
+    }),
+    ssl: clientCertificates,
+  }),
 )
