@@ -99,7 +99,7 @@ async function extendedEntry(unpacked: ByteSource, { bytes }: TarEntry): Promise
   const entry = block && readHeader(block)
   if (content === undefined || entry === undefined)
     throw new InvalidArchive('it is truncated behind an extended header')
-  if (entry.kind === 'extended') throw new InvalidArchive('an extended header is about another one')
+  if (entry.kind === 'extended') throw new InvalidArchive('an extended header follows another extended header')
   return { ...entry, name: nameInExtendedHeader(content.subarray(0, bytes)) ?? entry.name }
 }
 

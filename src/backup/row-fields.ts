@@ -57,7 +57,7 @@ export const timestamp: Field<number> = number({ min: 0, max: 8.64e15, isWhole: 
 export const boolean: Field<boolean> = {
   write: (value) => value,
   read: (written) => {
-    if (typeof written !== 'boolean') throw new InvalidArchive('is neither true nor false')
+    if (typeof written !== 'boolean') throw new InvalidArchive('is not a boolean')
     return written
   },
 }
@@ -67,11 +67,11 @@ export function bytes(maxBytes: number): Field<Buffer> {
   return {
     write: (value) => Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64'),
     read: (written) => {
-      if (typeof written !== 'string') throw new InvalidArchive('is no base64')
+      if (typeof written !== 'string') throw new InvalidArchive('is not valid base64')
       const read = Buffer.from(written, 'base64')
-      // Node passes over what is no base64. Length and end say whether it has.
+      // Node ignores characters that are not base64. The length and the end of the text show whether it did.
       const isWhole = Math.ceil(read.length / 3) * 4 === written.length
-      if (!isWhole || !/^[A-Za-z0-9+/]*={0,2}$/.test(written.slice(-4))) throw new InvalidArchive('is no base64')
+      if (!isWhole || !/^[A-Za-z0-9+/]*={0,2}$/.test(written.slice(-4))) throw new InvalidArchive('is not valid base64')
       if (read.length > maxBytes) throw new InvalidArchive(`is longer than ${maxBytes} bytes`)
       return read
     },

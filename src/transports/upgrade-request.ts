@@ -46,7 +46,7 @@ const subprotocols = ['mqtt', 'mqttv3.1']
 export function checkUpgrade({ url, httpVersion, headers }: UpgradeRequest, rules: UpgradeRules): UpgradeDecision {
   // RFC 6455 4.2.1. A body that one reader sees as a body and another as frames is an attack.
   if (httpVersion !== '1.1' || hasBody(headers)) return refuse(400, 'an upgrade is a GET of HTTP/1.1 without a body')
-  if (pathOf(url) !== rules.path) return refuse(404, `nothing is here; MQTT is served under ${rules.path}`)
+  if (pathOf(url) !== rules.path) return refuse(404, `not found; MQTT is served under ${rules.path}`)
   if (!isOriginAllowed(headers.origin, rules)) {
     return refuse(403, 'pages of this origin may not connect; listeners.ws and listeners.wss: allow_origins')
   }

@@ -170,7 +170,7 @@ export class WebSocketAcceptor {
   #answerRequest(request: IncomingMessage, response: ServerResponse): void {
     const isHere = pathOf(request.url ?? '') === this.#options.path
     const status = isHere ? 426 : 404
-    const why = isHere ? 'MQTT is served here, over WebSocket' : 'nothing is here'
+    const why = isHere ? 'MQTT is served here, over WebSocket' : 'not found'
     if (isHere) response.setHeader('Upgrade', 'websocket')
     response.writeHead(status, { 'Content-Type': 'text/plain', Connection: 'close' })
     response.end(`${why}\n`)

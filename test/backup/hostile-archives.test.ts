@@ -76,7 +76,7 @@ test('an extended header gives a name and nothing else', async () => {
     await refused(packed(pax(record), file), /alters what follows/)
   for (const content of ['99 path=x\n', '9 path=x', 'path=x\n', '0 path=x\n', '-8 path=x\n'])
     await refused(packed({ name: 'x', kind: 'x', content }, file), /extended header is broken/)
-  await refused(packed(pax('mtime=1'), pax('mtime=1'), file), /about another one/)
+  await refused(packed(pax('mtime=1'), pax('mtime=1'), file), /follows another extended header/)
   await refused(packed(pax('mtime=1')), /truncated behind an extended header/)
   await refused(packed(pax(`path=${folder}/a`), file, pax(`path=${folder}/a`), file), /is in it twice/)
 })
@@ -150,7 +150,7 @@ test('each record is checked, and the error has its line but not its content', a
     ['rules', rule.replace('{', '{"extra":1,'), /"extra", which is not known/],
     ['retained-messages', '{"topic":"a/+"}\n', /payload is missing/],
     ['bans', '{"as":"peerhost","who":"nowhere","reason":"","by":"","atMs":1}\n', /no address/],
-    ['pre-shared-keys', '{"identity":"a","key":"!!"}\n', /key is no base64/],
+    ['pre-shared-keys', '{"identity":"a","key":"!!"}\n', /key is not valid base64/],
     ['accounts', accountWith({ memory: 2_000_000 }), /memory is no whole number/],
     ['accounts', accountWith({ passes: 0 }), /costs that argon2id does not know/],
     ['accounts', accountWith({ algorithm: 'sha256' }), /none that sha256 would give/],

@@ -69,7 +69,7 @@ export function acceptAfterWait(state: BrokerState, connection: Connection, isAn
  */
 function refuseUnwanted(access: AccessState, { identity }: GrantedAccess): Refusal | undefined {
   if (access.permissions.canStay(identity)) return undefined
-  return { reason: reasonCodes.banned, text: 'the client may not stay any longer' }
+  return { reason: reasonCodes.banned, text: 'the client is banned or no longer allowed to be connected' }
 }
 
 export function refuseConnection(

@@ -48,7 +48,7 @@ export function continueAccessChecks(state: BrokerState): void {
     const { connection, identity } = next.value
     if (connection === undefined || state.access.permissions.canStay(identity)) continue
     // [MQTT5-3.14.2.1] 0x8A (banned) is allowed in CONNACK only.
-    const text = 'the client may not stay any longer'
+    const text = 'the client is banned or no longer allowed to be connected'
     endConnection(state, connection, { reason: reasonCodes.notAuthorized, text, publishWill: true })
   }
 }
