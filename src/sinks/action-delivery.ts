@@ -80,7 +80,7 @@ export class ActionDelivery {
   readonly #delayed = new Set<Attempted>()
   #inflight = 0
   /** When the service answered last, or was sent something while it owed no answer. */
-  #answeredAtMs = 0
+  #lastResponseAtMs = 0
   #silenceTimer: { cancel(): void } | undefined
   #sequence = 0
   /** Entries of an earlier connection to the spool come again. */
@@ -183,7 +183,7 @@ export class ActionDelivery {
     while (this.#canSend()) {
       const { batchSize, onePerKey } = this.#settings
       const batch = this.#waiting.take(Math.min(batchSize, this.#room()), onePerKey)
-      if (this.#inflight === 0) this.#answeredAtMs = this.#dependencies.nowMs()
+      if (this.#inflight === 0) this.#lastResponseAtMs = this.#dependencies.nowMs()
       this.#inflight += batch.length
       this.#silenceTimer ??= this.#dependencies.after(maxSilenceMs, () => this.#noteSilence())
       this.#send(batch)
@@ -236,7 +236,7 @@ export class ActionDelivery {
       if (epoch !== this.#epoch || this.#isClosed) return
       this.#inflight -= batch.length
       this.#waiting.release(batch)
-      this.#answeredAtMs = this.#dependencies.nowMs()
+      this.#lastResponseAtMs = this.#dependencies.nowMs()
       // A sink that was exchanged has failed what was under way: that says nothing about the service.
       this.#note(batch, outcomes, sink === this.#sink)
       this.#pump()
@@ -310,7 +310,7 @@ export class ActionDelivery {
   #noteSilence(): void {
     this.#silenceTimer = undefined
     if (this.#inflight === 0) return
-    const silentMs = this.#dependencies.nowMs() - this.#answeredAtMs
+    const silentMs = this.#dependencies.nowMs() - this.#lastResponseAtMs
     if (silentMs >= maxSilenceMs && this.#state === 'connected')
       this.#setState('connecting', `the service has not answered for ${maxSilenceMs / 1_000} s`)
     const nextMs = silentMs >= maxSilenceMs ? maxSilenceMs : maxSilenceMs - silentMs

@@ -23,7 +23,7 @@ export {
 } from './sources/source-types.ts'
 export { checkMqtt } from './mqtt/mqtt-sink.ts'
 export { problemOfServer } from './service-address.ts'
-export { messageOf } from './service-answers.ts'
+export { messageOf } from './service-responses.ts'
 export { joinResult } from './stored-result.ts'
 export { type DeadLetter, deadLetterOf, DeadLetters } from './dead-letters.ts'
 export { sinkTypes, type ActionSettings, type ConnectorSettings, type SinkTypeName } from './sink-types.ts'

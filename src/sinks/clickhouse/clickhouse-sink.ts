@@ -3,7 +3,13 @@
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { problemOfBase } from '../http/http-settings-check.ts'
 import type { HttpResult } from '../http/http-exchange.ts'
-import { answerText, basicAuthorization, outcomeOf, problemOfAnswer, ServiceClient } from '../http/service-client.ts'
+import {
+  responseText,
+  basicAuthorization,
+  outcomeOf,
+  problemOfResponse,
+  ServiceClient,
+} from '../http/service-client.ts'
 import type { NamedValue, Sink, SinkContext, SinkType, SpoolEntry, WriteOutcome } from '../sink.ts'
 import { sqlRenderer, type SqlStatement, StatementReader } from '../sql/sql-entry.ts'
 import { writeByHalves } from '../write-by-halves.ts'
@@ -68,7 +74,7 @@ class ClickhouseSink implements Sink {
   }
 
   async check(): Promise<string | undefined> {
-    return problemOfAnswer(await this.#client.send({ path: this.#query, body: Buffer.from('SELECT 1') }))
+    return problemOfResponse(await this.#client.send({ path: this.#query, body: Buffer.from('SELECT 1') }))
   }
 
   close(): void {
@@ -82,7 +88,7 @@ function outcomeOfClickhouse(result: HttpResult): WriteOutcome {
   if (outcome.outcome === 'done' || 'failure' in result) return outcome
   const code = /Code: (\d+)[.,]/.exec(result.text)?.[1]
   if (code === undefined) return outcome
-  return { outcome: refusingCodes.has(Number(code)) ? 'refused' : 'retry', why: answerText(result) }
+  return { outcome: refusingCodes.has(Number(code)) ? 'refused' : 'retry', why: responseText(result) }
 }
 
 const beforeRows = /^\s*insert\s+into\s[^']*?\svalues\s*(?=\()/i

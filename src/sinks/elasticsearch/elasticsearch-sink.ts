@@ -2,7 +2,7 @@
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import type { HttpResult } from '../http/http-exchange.ts'
-import { baseUrl, basicAuthorization, outcomeOf, problemOfAnswer, ServiceClient } from '../http/service-client.ts'
+import { baseUrl, basicAuthorization, outcomeOf, problemOfResponse, ServiceClient } from '../http/service-client.ts'
 import { hostAndPort, problemOfServer } from '../service-address.ts'
 import {
   type NamedValue,
@@ -24,7 +24,7 @@ const done: WriteOutcome = { outcome: 'done' }
 const lineBreak = Buffer.from('\n')
 /** What is needed of the answer. */
 const bulkPath = '/_bulk?filter_path=errors,items.*.status,items.*.error.type,items.*.error.reason'
-const maxAnswerLength = 16_777_216
+const maxResponseLength = 16_777_216
 const maxIdBytes = 512
 
 export const elasticsearchSinkType: SinkType<ElasticAction, ElasticConnector> = {
@@ -107,13 +107,13 @@ class ElasticSink implements Sink {
   write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
     return writeByHalves(batch, async (entries) => {
       const body = Buffer.concat(entries.flatMap(linesOf))
-      const result = await this.#client.send({ path: bulkPath, body, maxAnswerLength })
+      const result = await this.#client.send({ path: bulkPath, body, maxResponseLength })
       return outcomesOf(result, entries)
     })
   }
 
   async check(): Promise<string | undefined> {
-    return problemOfAnswer(await this.#client.send({ method: 'GET', path: '/' }))
+    return problemOfResponse(await this.#client.send({ method: 'GET', path: '/' }))
   }
 
   close(): void {
@@ -139,14 +139,14 @@ function outcomesOf(result: HttpResult, entries: readonly SpoolEntry[]): WriteOu
   const outcome = outcomeOf(result)
   if (outcome.outcome !== 'done' || !('text' in result)) return outcome
   const unreadable: WriteOutcome = { outcome: 'retry', why: 'the answer is not that of the bulk API' }
-  let answer: unknown
+  let response: unknown
   try {
-    answer = JSON.parse(result.text)
+    response = JSON.parse(result.text)
   } catch (error) {
     if (error instanceof SyntaxError) return unreadable
     throw error
   }
-  const { errors, items } = answer as { readonly errors?: unknown; readonly items?: unknown }
+  const { errors, items } = response as { readonly errors?: unknown; readonly items?: unknown }
   if (errors === false) return done
   if (!Array.isArray(items) || items.length !== entries.length) return unreadable
   return entries.map((entry, at) => {

@@ -1,8 +1,8 @@
 // One request and its answer, as the HTTP library hands it over in parts.
 
 import { StringDecoder } from 'node:string_decoder'
-import { messageOf } from '../service-answers.ts'
-import type { AnswerHandler, AnswerHeaders, RequestController } from './http-library.ts'
+import { messageOf } from '../service-responses.ts'
+import type { ResponseHandler, ResponseHeaders, RequestController } from './http-library.ts'
 
 export interface HttpRequest {
   /** Path and query. */
@@ -11,11 +11,11 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer | undefined
   /** Characters of the answer that are read; by default as many as messages show. */
-  readonly maxAnswerLength?: number
+  readonly maxResponseLength?: number
 }
 
 /** The beginning of what the service said, for messages. */
-export const maxAnswerShown = 256
+export const maxResponseShown = 256
 
 export type HttpResult =
   | { readonly status: number; readonly text: string; readonly retryAfterMs: number | undefined }
@@ -28,7 +28,7 @@ export interface HttpExchangeCallbacks {
   release(exchange: HttpExchange): void
 }
 
-export class HttpExchange implements AnswerHandler {
+export class HttpExchange implements ResponseHandler {
   readonly request: HttpRequest
   readonly deadlineMs: number
   readonly #callbacks: HttpExchangeCallbacks
@@ -57,15 +57,15 @@ export class HttpExchange implements AnswerHandler {
     else this.#controller = controller
   }
 
-  onResponseStart(_: unknown, status: number, headers: AnswerHeaders): void {
+  onResponseStart(_: unknown, status: number, headers: ResponseHeaders): void {
     this.#status = status
     const seconds = Number(headers['retry-after'])
     this.#retryAfterMs = Number.isFinite(seconds) && seconds > 0 ? seconds * 1_000 : undefined
   }
 
   onResponseData(_: unknown, chunk: Buffer): void {
-    const { maxAnswerLength = maxAnswerShown } = this.request
-    const missing = maxAnswerLength - this.#text.length
+    const { maxResponseLength = maxResponseShown } = this.request
+    const missing = maxResponseLength - this.#text.length
     if (missing <= 0) return
     this.#decoder ??= new StringDecoder('utf8')
     this.#text += this.#decoder.write(chunk).slice(0, missing)

@@ -14,12 +14,12 @@ export type HttpClient = Client
 export type SocketOpener = buildConnector.connector
 
 /** Takes the parts of an answer. */
-export type AnswerHandler = Dispatcher.DispatchHandler
+export type ResponseHandler = Dispatcher.DispatchHandler
 
 /** Ends a request and its connection. */
 export type RequestController = Dispatcher.DispatchController
 
-export type AnswerHeaders = Parameters<NonNullable<AnswerHandler['onResponseStart']>>[2]
+export type ResponseHeaders = Parameters<NonNullable<ResponseHandler['onResponseStart']>>[2]
 
 export function loadHttpLibrary(): Promise<HttpLibrary> {
   return import('undici')

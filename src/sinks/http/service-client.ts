@@ -3,7 +3,7 @@
 
 import type { WriteOutcome } from '../sink.ts'
 import { type hostAndPort, type TlsSettings, tlsOf } from '../service-address.ts'
-import { type HttpResult, maxAnswerShown } from './http-exchange.ts'
+import { type HttpResult, maxResponseShown } from './http-exchange.ts'
 import { HttpRequests } from './http-requests.ts'
 
 export interface ServiceSettings {
@@ -24,7 +24,7 @@ export interface ServiceRequest {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Buffer
-  readonly maxAnswerLength?: number
+  readonly maxResponseLength?: number
 }
 
 /** Statuses that tell of the service or of its settings, and not of what is sent: it may be otherwise later. */
@@ -41,7 +41,7 @@ export class ServiceClient {
   }
 
   /** Never rejects. */
-  send({ method = 'POST', path, headers, body, maxAnswerLength }: ServiceRequest): Promise<HttpResult> {
+  send({ method = 'POST', path, headers, body, maxResponseLength }: ServiceRequest): Promise<HttpResult> {
     const { base, headers: own } = this.#settings
     const url = new URL(base.href.replace(/\/$/, '') + path)
     return this.#requests.send({
@@ -49,7 +49,7 @@ export class ServiceClient {
       method,
       headers: { ...own, ...headers },
       body,
-      maxAnswerLength: maxAnswerLength ?? maxAnswerShown,
+      maxResponseLength: maxResponseLength ?? maxResponseShown,
     })
   }
 
@@ -78,16 +78,16 @@ export function outcomeOf(result: HttpResult): WriteOutcome {
   const { status } = result
   if (status >= 200 && status < 300) return { outcome: 'done' }
   const isPassing = status < 400 || status >= 500 || passingStatuses.has(status)
-  return { outcome: isPassing ? 'retry' : 'refused', why: answerText(result) }
+  return { outcome: isPassing ? 'retry' : 'refused', why: responseText(result) }
 }
 
 /** Returns why a service is not available or not usable; undefined: it is usable. */
-export function problemOfAnswer(result: HttpResult): string | undefined {
+export function problemOfResponse(result: HttpResult): string | undefined {
   if ('failure' in result) return result.failure
-  return result.status >= 200 && result.status < 300 ? undefined : answerText(result)
+  return result.status >= 200 && result.status < 300 ? undefined : responseText(result)
 }
 
-export function answerText({ status, text }: { readonly status: number; readonly text: string }): string {
-  const shown = text.trim().slice(0, maxAnswerShown)
+export function responseText({ status, text }: { readonly status: number; readonly text: string }): string {
+  const shown = text.trim().slice(0, maxResponseShown)
   return `HTTP status ${status}${shown === '' ? '' : `: ${shown}`}`
 }

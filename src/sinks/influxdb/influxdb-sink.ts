@@ -1,7 +1,7 @@
 // The sink for InfluxDB. It sends points in the line protocol, one request per batch.
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
-import { baseUrl, basicAuthorization, outcomeOf, problemOfAnswer, ServiceClient } from '../http/service-client.ts'
+import { baseUrl, basicAuthorization, outcomeOf, problemOfResponse, ServiceClient } from '../http/service-client.ts'
 import { hostAndPort, problemOfServer } from '../service-address.ts'
 import type { NamedValue, Sink, SinkContext, SinkType, SpoolEntry, WriteOutcome } from '../sink.ts'
 import { writeByHalves } from '../write-by-halves.ts'
@@ -83,7 +83,7 @@ class InfluxSink implements Sink {
     const result = await this.#client.send({ path: this.#path, body: Buffer.alloc(0) })
     // 400 rejects the missing points: the service has accepted the credentials.
     if ('status' in result && result.status === 400) return undefined
-    return problemOfAnswer(result)
+    return problemOfResponse(result)
   }
 
   close(): void {

@@ -4,7 +4,7 @@
 import type { ConnectorsConfig, SourcesConfig } from '../../config/index.ts'
 import type { UserProperties } from '../../protocol/index.ts'
 import type { NamedValue } from '../sink.ts'
-import { messageOf, withTimeout } from '../service-answers.ts'
+import { messageOf, withTimeout } from '../service-responses.ts'
 import {
   cleanText,
   nameAtService,

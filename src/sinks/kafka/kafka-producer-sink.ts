@@ -4,7 +4,7 @@ import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { isForbiddenAddress } from '../../transports/index.ts'
 import { LazyConnection } from '../lazy-connection.ts'
 import { hostAndPort, tlsOf } from '../service-address.ts'
-import { messageOf, withTimeout } from '../service-answers.ts'
+import { messageOf, withTimeout } from '../service-responses.ts'
 import {
   bytesOfText,
   type CompileTemplate,

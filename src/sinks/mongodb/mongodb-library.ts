@@ -4,7 +4,7 @@ import type * as MongodbLibrary from 'mongodb'
 import type { MongoClient, MongoClientOptions } from 'mongodb'
 import { safeLookup } from '../../transports/index.ts'
 import { loadLibrary } from '../optional-library.ts'
-import { messageOf, withTimeout } from '../service-answers.ts'
+import { messageOf, withTimeout } from '../service-responses.ts'
 
 export interface MongodbSettings {
   /** `host:port`, separated by commas. */

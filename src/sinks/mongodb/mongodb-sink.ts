@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { LazyConnection } from '../lazy-connection.ts'
 import { problemOfServer, tlsOf } from '../service-address.ts'
-import { messageOf } from '../service-answers.ts'
+import { messageOf } from '../service-responses.ts'
 import {
   type NamedValue,
   type Sink,

@@ -15,7 +15,7 @@ import {
 import type { DialSettings } from '../../transports/index.ts'
 import { LazyConnection } from '../lazy-connection.ts'
 import { hostAndPort, problemOfServer } from '../service-address.ts'
-import { messageOf } from '../service-answers.ts'
+import { messageOf } from '../service-responses.ts'
 import {
   bytesOfText,
   type CompileTemplate,

@@ -6,7 +6,7 @@ import type { JetStreamClient, JetStreamManager, JsMsg } from '@nats-io/jetstrea
 import type { ConnectionOptions, Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
 import { isForbiddenAddress } from '../../transports/index.ts'
 import { loadLibrary } from '../optional-library.ts'
-import { messageOf, withTimeout } from '../service-answers.ts'
+import { messageOf, withTimeout } from '../service-responses.ts'
 import type { WriteOutcome } from '../sink.ts'
 
 export interface NatsSettings {
@@ -103,7 +103,7 @@ export interface NatsConsumer {
 
 /** The connection is closed after two unanswered pings. */
 const pingIntervalMs = 10_000
-const maxPingsWithoutAnswer = 2
+const maxPingsWithoutResponse = 2
 /** The server sends something at least every half of this time. */
 const pullExpiresMs = 10_000
 /** JetStream redelivers a message that is not acknowledged within this time. */
@@ -292,7 +292,7 @@ function optionsOf(settings: NatsSettings): ConnectionOptions {
     ignoreClusterUpdates: true,
     timeout: connectTimeoutMs,
     pingInterval: pingIntervalMs,
-    maxPingOut: maxPingsWithoutAnswer,
+    maxPingOut: maxPingsWithoutResponse,
     ...(username === undefined ? {} : { user: username }),
     ...(password === undefined ? {} : { pass: password }),
     ...(token === undefined ? {} : { token }),

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { LazyConnection } from '../lazy-connection.ts'
 import { hostAndPort, problemOfServer, tlsOf } from '../service-address.ts'
-import { messageOf } from '../service-answers.ts'
+import { messageOf } from '../service-responses.ts'
 import {
   bytesOfText,
   type NamedValue,

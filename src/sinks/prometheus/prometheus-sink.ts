@@ -2,7 +2,7 @@
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { problemOfBase, problemOfHeaders } from '../http/http-settings-check.ts'
-import { outcomeOf, problemOfAnswer, ServiceClient } from '../http/service-client.ts'
+import { outcomeOf, problemOfResponse, ServiceClient } from '../http/service-client.ts'
 import { MergedWrites } from '../merged-writes.ts'
 import type { NamedValue, RuleData, Sink, SinkContext, SinkType, SpoolEntry, Template, WriteOutcome } from '../sink.ts'
 import { writeByHalves } from '../write-by-halves.ts'
@@ -115,7 +115,7 @@ class PrometheusSink implements Sink {
 
   /** Sends a request without samples, to check that the service takes them. */
   async check(): Promise<string | undefined> {
-    return problemOfAnswer(await this.#send([]))
+    return problemOfResponse(await this.#send([]))
   }
 
   close(): void {

@@ -4,7 +4,7 @@
 import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage, Options } from 'amqplib'
 import { isForbiddenAddress, safeLookup } from '../../transports/index.ts'
 import { loadLibrary } from '../optional-library.ts'
-import { messageOf, withTimeout } from '../service-answers.ts'
+import { messageOf, withTimeout } from '../service-responses.ts'
 import type { WriteOutcome } from '../sink.ts'
 
 export interface RabbitmqSettings {

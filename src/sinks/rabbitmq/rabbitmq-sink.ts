@@ -6,7 +6,7 @@ import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { LazyConnection } from '../lazy-connection.ts'
 import { MergedWrites } from '../merged-writes.ts'
 import { hostAndPort, problemOfServer, tlsOf } from '../service-address.ts'
-import { messageOf } from '../service-answers.ts'
+import { messageOf } from '../service-responses.ts'
 import {
   bytesOfText,
   type NamedValue,

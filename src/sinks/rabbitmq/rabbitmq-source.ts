@@ -2,7 +2,7 @@
 
 import type { ConnectorsConfig, SourcesConfig } from '../../config/index.ts'
 import type { NamedValue } from '../sink.ts'
-import { messageOf } from '../service-answers.ts'
+import { messageOf } from '../service-responses.ts'
 import { propertiesOf, type SourceType } from '../sources/source-type.ts'
 import { checkQueue, consumeQueue, type QueueMessage } from './rabbitmq-library.ts'
 import { rabbitmqSinkType, serverOf, settingsOf } from './rabbitmq-sink.ts'

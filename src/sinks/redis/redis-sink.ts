@@ -4,7 +4,7 @@ import type { RedisClientType } from 'redis'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { LazyConnection } from '../lazy-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
-import { messageOf, withTimeout } from '../service-answers.ts'
+import { messageOf, withTimeout } from '../service-responses.ts'
 import { hostAndPort, problemOfServer, tlsOf } from '../service-address.ts'
 import { bytesOfText, type NamedValue, type Sink, type SinkType, type SpoolEntry, type WriteOutcome } from '../sink.ts'
 
@@ -93,9 +93,9 @@ class RedisSink implements Sink {
     } catch (error) {
       const why = messageOf(error)
       // An error reply of the server begins with a word in capitals: `WRONGTYPE Operation against ...`.
-      const isAnswer = error instanceof Error && /^[A-Z][A-Z0-9]* /.test(error.message)
+      const isResponse = error instanceof Error && /^[A-Z][A-Z0-9]* /.test(error.message)
       const isTemporary = temporaryErrors.some((word) => why.startsWith(word))
-      return { outcome: isAnswer && !isTemporary ? 'refused' : 'retry', why }
+      return { outcome: isResponse && !isTemporary ? 'refused' : 'retry', why }
     }
   }
 

@@ -6,7 +6,7 @@
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { csvRenderer } from '../csv.ts'
 import { problemOfHeaders } from '../http/http-settings-check.ts'
-import { outcomeOf, problemOfAnswer, ServiceClient, baseUrl } from '../http/service-client.ts'
+import { outcomeOf, problemOfResponse, ServiceClient, baseUrl } from '../http/service-client.ts'
 import type { HttpResult } from '../http/http-exchange.ts'
 import {
   bytesOfText,
@@ -182,7 +182,7 @@ class S3Sink implements Sink {
     const result = await this.#send('GET', { path, query, body: emptyBody, headers: {} })
     if ('status' in result && result.status === 403 && result.text.includes('<Code>AccessDenied</Code>'))
       return undefined
-    return problemOfAnswer(result)
+    return problemOfResponse(result)
   }
 
   close(): void {

@@ -2,7 +2,7 @@
 
 import { LazyConnection } from '../lazy-connection.ts'
 import { problemOfServer } from '../service-address.ts'
-import { messageOf } from '../service-answers.ts'
+import { messageOf } from '../service-responses.ts'
 import type { Sink, SinkType, SpoolEntry, WriteOutcome } from '../sink.ts'
 import { RowCombiner } from './combine-rows.ts'
 import { sqlRenderer, StatementReader } from './sql-entry.ts'

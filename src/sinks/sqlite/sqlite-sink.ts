@@ -2,7 +2,7 @@
 
 import { isAbsolute, join } from 'node:path'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
-import { messageOf } from '../service-answers.ts'
+import { messageOf } from '../service-responses.ts'
 import type { NamedValue, Sink, SinkContext, SinkType, SpoolEntry, WriteOutcome } from '../sink.ts'
 import { sqlRenderer, StatementReader } from '../sql/sql-entry.ts'
 import { releaseThread, type SqliteThread, takeThread } from './sqlite-thread.ts'

@@ -9,7 +9,7 @@ type Wanted = Extract<SqliteRequest, { id: number }>
 export type SqliteWork = Wanted extends infer Request ? (Request extends Wanted ? Omit<Request, 'id'> : never) : never
 
 interface Waiting {
-  resolve(answer: SqliteResponse): void
+  resolve(response: SqliteResponse): void
   reject(error: Error): void
 }
 
@@ -80,9 +80,9 @@ export class SqliteThread {
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
     })
     let why = 'the thread of the file has ended'
-    worker.on('message', (answer: SqliteResponse) => {
-      this.#waiting.get(answer.id)?.resolve(answer)
-      this.#waiting.delete(answer.id)
+    worker.on('message', (response: SqliteResponse) => {
+      this.#waiting.get(response.id)?.resolve(response)
+      this.#waiting.delete(response.id)
     })
     worker.on('error', (error) => (why = error instanceof Error ? error.message : String(error)))
     worker.on('exit', () => {
