@@ -16,7 +16,7 @@ const someone: Identity = {
 
 function learnt(decisions: ServiceDecisions, topics: readonly string[]): void {
   for (const [index, topic] of topics.entries())
-    decisions.recordResponse(someone, { action: 'publish', topic, answer: 'allow' }, index * 2_000)
+    decisions.recordResponse(someone, { action: 'publish', topic, response: 'allow' }, index * 2_000)
 }
 
 test('if there are too many decisions, the least recently used one is deleted, and one that is set again is new', () => {

@@ -106,8 +106,8 @@ export class HttpAuthorizer implements Authenticator {
   }
 
   async #ask(ask: HttpRequest, connection: Connection): Promise<HttpDecision> {
-    const answer = await this.#client.ask(ask, () => connection.now.state !== 'closed')
-    return 'failure' in answer ? failed(`the service ${answer.failure}`) : decisionOf(answer)
+    const response = await this.#client.ask(ask, () => connection.now.state !== 'closed')
+    return 'failure' in response ? failed(`the service ${response.failure}`) : decisionOf(response)
   }
 }
 

@@ -41,7 +41,7 @@ const maxResponseBytes = 65_536
 
 interface PendingRequest {
   readonly parameters: HttpRequest
-  readonly settle: (answer: HttpResponse | HttpFailure) => void
+  readonly settle: (result: HttpResponse | HttpFailure) => void
   readonly isWanted: () => boolean
   readonly timer: NodeJS.Timeout
   request: ClientRequest | undefined
@@ -140,20 +140,20 @@ export class HttpClient {
     })
   }
 
-  #settle(job: PendingRequest, answer: HttpResponse | HttpFailure): void {
+  #settle(job: PendingRequest, result: HttpResponse | HttpFailure): void {
     if (job.isSettled) return
-    this.#finish(job, answer)
+    this.#finish(job, result)
     this.#startNext()
   }
 
-  #finish(job: PendingRequest, answer: HttpResponse | HttpFailure): void {
+  #finish(job: PendingRequest, result: HttpResponse | HttpFailure): void {
     job.isSettled = true
     clearTimeout(job.timer)
     this.#waiting.delete(job)
     this.#activeCount.delete(job)
     // An answered connection returns to the pool by itself.
-    if ('failure' in answer) job.request?.destroy()
-    job.settle(answer)
+    if ('failure' in result) job.request?.destroy()
+    job.settle(result)
   }
 
   #startNext(): void {

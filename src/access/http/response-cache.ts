@@ -3,7 +3,7 @@
 //   key -> response, expiry      in the order of insertion, which is that of expiry
 
 export class ResponseCache<T> {
-  readonly #entries = new Map<string, { readonly answer: T; readonly endsAtMs: number }>()
+  readonly #entries = new Map<string, { readonly response: T; readonly endsAtMs: number }>()
   readonly #limit: number
   readonly #ttlMs: number
 
@@ -15,12 +15,12 @@ export class ResponseCache<T> {
   find(key: string, nowMs: number): T | undefined {
     const entry = this.#entries.get(key)
     if (entry === undefined || entry.endsAtMs <= nowMs) return undefined
-    return entry.answer
+    return entry.response
   }
 
-  put(key: string, answer: T, nowMs: number): void {
+  put(key: string, response: T, nowMs: number): void {
     this.#entries.delete(key)
-    this.#entries.set(key, { answer, endsAtMs: nowMs + this.#ttlMs })
+    this.#entries.set(key, { response, endsAtMs: nowMs + this.#ttlMs })
     for (const [oldest, { endsAtMs }] of this.#entries) {
       if (this.#entries.size <= this.#limit && endsAtMs > nowMs) return
       this.#entries.delete(oldest)

@@ -176,8 +176,8 @@ export class AccessRules implements Permissions {
   }
 
   /** Caches the response of the service. */
-  recordResponse(who: Identity, action: 'publish' | 'subscribe', topic: string, answer: ServiceResponse): void {
-    this.#serviceDecisions.recordResponse(who, { action, topic, answer }, this.#dependencies.nowMs())
+  recordResponse(who: Identity, action: 'publish' | 'subscribe', topic: string, response: ServiceResponse): void {
+    this.#serviceDecisions.recordResponse(who, { action, topic, response }, this.#dependencies.nowMs())
   }
 
   /** Decisions may change. */
@@ -233,10 +233,10 @@ export class AccessRules implements Permissions {
     const { asksService, failingDenies, noMatch } = this.#settings
     if (asksService) {
       if (action === 'receive') return undefined
-      const answer = this.#serviceDecisions.find(who, action, topic, this.#dependencies.nowMs())
-      if (answer === undefined) return undefined
-      if (answer === 'allow') return serviceAllows
-      if (answer === 'deny' || (answer === 'failed' && failingDenies)) return serviceDenies
+      const response = this.#serviceDecisions.find(who, action, topic, this.#dependencies.nowMs())
+      if (response === undefined) return undefined
+      if (response === 'allow') return serviceAllows
+      if (response === 'deny' || (response === 'failed' && failingDenies)) return serviceDenies
     }
     return noMatch === 'allow' ? nothingAllows : nothingDenies
   }

@@ -47,10 +47,10 @@ export class ServiceDecisions {
 
   recordResponse(
     who: Identity,
-    what: { readonly action: 'publish' | 'subscribe'; readonly topic: string; readonly answer: ServiceResponse },
+    what: { readonly action: 'publish' | 'subscribe'; readonly topic: string; readonly response: ServiceResponse },
     nowMs: number,
   ): void {
-    const { answer: response } = what
+    const { response } = what
     const own = this.#decisions.get(who) ?? new Map<string, CachedDecision>()
     this.#decisions.set(who, own)
     const key = keyOf(what.action, what.topic)
