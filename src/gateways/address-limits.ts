@@ -9,7 +9,7 @@
 const perAddressPerSecond = 10
 const totalPerSecond = 1_000
 const msPerSecond = 1_000
-const answerCells = 4_096
+const responseCells = 4_096
 const clientCells = 8_192
 const bytesPerCell = 4
 /** Maximum clients of one address, except for loopback. */
@@ -17,12 +17,12 @@ export const maxClientsPerAddress = 1_024
 
 /** For the sockets of one listener on all shards. */
 export function createAddressTable(shards: number): SharedArrayBuffer {
-  return new SharedArrayBuffer((1 + answerCells + shards * clientCells) * bytesPerCell)
+  return new SharedArrayBuffer((1 + responseCells + shards * clientCells) * bytesPerCell)
 }
 
 /** The thread of the shard has ended, and its clients with it. */
 export function freeAddressTable(table: SharedArrayBuffer, shard: number): void {
-  const start = 1 + answerCells + shard * clientCells
+  const start = 1 + responseCells + shard * clientCells
   new Int32Array(table).fill(0, start, start + clientCells)
 }
 
@@ -34,12 +34,12 @@ export class AddressLimits {
   constructor(table = createAddressTable(1), own = 0) {
     this.#cells = new Int32Array(table)
     this.#own = own
-    this.#shards = (this.#cells.length - 1 - answerCells) / clientCells
+    this.#shards = (this.#cells.length - 1 - responseCells) / clientCells
   }
 
   /** Counts one answer for this address. Returns false if it must not be sent. */
-  takeAnswer(address: string, nowMs: number): boolean {
-    const isFree = takeToken(this.#cells, 1 + (hashOf(address) % answerCells), perAddressPerSecond, nowMs)
+  takeResponse(address: string, nowMs: number): boolean {
+    const isFree = takeToken(this.#cells, 1 + (hashOf(address) % responseCells), perAddressPerSecond, nowMs)
     return isFree && takeToken(this.#cells, 0, totalPerSecond, nowMs)
   }
 
@@ -48,7 +48,7 @@ export class AddressLimits {
     const cell = hashOf(address) % clientCells
     let clients = 0
     for (let shard = 0; shard < this.#shards; shard++)
-      clients += Atomics.load(this.#cells, 1 + answerCells + shard * clientCells + cell)
+      clients += Atomics.load(this.#cells, 1 + responseCells + shard * clientCells + cell)
     if (clients >= maxClientsPerAddress && !isLoopback(address)) return false
     Atomics.add(this.#cells, this.#clientCell(cell), 1)
     return true
@@ -59,7 +59,7 @@ export class AddressLimits {
   }
 
   #clientCell(cell: number): number {
-    return 1 + answerCells + this.#own * clientCells + cell
+    return 1 + responseCells + this.#own * clientCells + cell
   }
 }
 

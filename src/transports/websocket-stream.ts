@@ -61,7 +61,7 @@ class WebSocketStream implements ByteStream {
   #isPaused: boolean
   /** The WebSocket is closed, and `onClose` is to be called after reading resumes. */
   #isCloseDeferred: boolean
-  #isAnsweringPing: boolean
+  #isSendingPong: boolean
   /** Content of the latest ping, to be answered when the pong for an earlier one has been sent. */
   #nextPong: Buffer | undefined
   #bareFrames: number
@@ -83,7 +83,7 @@ class WebSocketStream implements ByteStream {
     this.#isEnding = false
     this.#isPaused = false
     this.#isCloseDeferred = false
-    this.#isAnsweringPing = false
+    this.#isSendingPong = false
     this.#nextPong = undefined
     this.#bareFrames = 0
     this.#bareFramesAtMs = 0
@@ -145,8 +145,8 @@ class WebSocketStream implements ByteStream {
   notePing(payload: Buffer): void {
     this.noteBareFrame()
     if (this.#isEnding) return
-    if (this.#isAnsweringPing) this.#nextPong = Buffer.from(payload)
-    else this.#answerPing(Buffer.from(payload))
+    if (this.#isSendingPong) this.#nextPong = Buffer.from(payload)
+    else this.#sendPong(Buffer.from(payload))
   }
 
   /** Counts a frame without MQTT bytes, and closes the connection if there are too many. */
@@ -201,14 +201,14 @@ class WebSocketStream implements ByteStream {
     if (this.#meter !== undefined && this.#meter.heldBytes > maxBytesAfterClose) this.#webSocket.terminate()
   }
 
-  #answerPing(payload: Buffer): void {
-    this.#isAnsweringPing = true
+  #sendPong(payload: Buffer): void {
+    this.#isSendingPong = true
     // RFC 6455 5.1: clients mask frames and servers do not; if undefined, the library knows its role.
     this.#webSocket.pong(payload, undefined, () => {
-      this.#isAnsweringPing = false
+      this.#isSendingPong = false
       const next = this.#nextPong
       this.#nextPong = undefined
-      if (next !== undefined && !this.#isEnding) this.#answerPing(next)
+      if (next !== undefined && !this.#isEnding) this.#sendPong(next)
     })
   }
 

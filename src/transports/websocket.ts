@@ -124,7 +124,7 @@ export class WebSocketAcceptor {
     const { accessRules = [], addressHeader } = options
     this.#rules = addressHeader === undefined || accessRules.length === 0 ? undefined : new AddressRules(accessRules)
     this.#http = createServer({ maxHeaderSize: maxHeaderBytes, keepAlive: false })
-    this.#http.on('request', (request, response) => this.#answerRequest(request, response))
+    this.#http.on('request', (request, response) => this.#respondToRequest(request, response))
     this.#http.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
     this.#http.on('clientError', (error, socket) =>
       this.#refuse(socket, statusOf(error), `no request: ${error.message}`),
@@ -167,7 +167,7 @@ export class WebSocketAcceptor {
   }
 
   /** A request without an upgrade, usually of a browser. */
-  #answerRequest(request: IncomingMessage, response: ServerResponse): void {
+  #respondToRequest(request: IncomingMessage, response: ServerResponse): void {
     const isHere = pathOf(request.url ?? '') === this.#options.path
     const status = isHere ? 426 : 404
     const why = isHere ? 'MQTT is served here, over WebSocket' : 'not found'

@@ -59,7 +59,7 @@ const dayMs = 86_400_000
  * [F8].
  */
 const maxAmplification = 3
-const minAnswerBytes = 64
+const minResponseBytes = 64
 const maxCachedTopics = 1_024
 const responseHeadBytes = 24
 const noOptions: readonly CoapOption[] = []
@@ -107,7 +107,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     const read = readMessage(bytes)
     if (read === undefined || !('message' in read)) {
       counters.dropped.malformed++
-      if (read?.type === coapTypes.con && this.#mayAnswerUnauthenticated(peer))
+      if (read?.type === coapTypes.con && this.#mayRespondToUnauthenticated(peer))
         this.#exchanges.reset(read.messageId, peer)
       return
     }
@@ -117,7 +117,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     if (message.type === coapTypes.ack || message.type === coapTypes.rst) this.#exchanges.handleAnswer(message, peer)
     else if (message.code === 0) {
       // A ping [4.3].
-      if (message.type === coapTypes.con && this.#mayAnswerUnauthenticated(peer))
+      if (message.type === coapTypes.con && this.#mayRespondToUnauthenticated(peer))
         this.#exchanges.reset(message.messageId, peer)
     } else if (message.code >> 5 === 0) this.#handleRequest({ request: message, peer, bytes: bytes.length })
     else this.#handleResponse(message, peer)
@@ -205,7 +205,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     const isExpected = this.#requests.handleResponse(message, peer)
     if (message.type !== coapTypes.con) return
     if (isExpected) this.#exchanges.acknowledge(message.messageId, peer)
-    else if (this.#mayAnswerUnauthenticated(peer)) this.#exchanges.reset(message.messageId, peer)
+    else if (this.#mayRespondToUnauthenticated(peer)) this.#exchanges.reset(message.messageId, peer)
   }
 
   // Requests
@@ -215,7 +215,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     if (this.#exchanges.isRepeated(request, peer)) return
     const read = readRequest(request)
     if ('code' in read) {
-      if (read.isDropped === true || !this.#mayAnswerUnauthenticated(peer)) return
+      if (read.isDropped === true || !this.#mayRespondToUnauthenticated(peer)) return
       return this.#respond(exchange, { code: read.code })
     }
     const later = this.#laterBlock(exchange, read)
@@ -310,7 +310,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     const known = this.#clients.get(clientId)
     if (known?.token !== undefined || this.settings.requiresConnection || token !== undefined) {
       if (known === undefined || !known.hasToken(token)) {
-        if (this.#mayAnswerUnauthenticated(peer)) this.#respond(exchange, { code: code(4, 1) })
+        if (this.#mayRespondToUnauthenticated(peer)) this.#respond(exchange, { code: code(4, 1) })
         return undefined
       }
       known.noteHeard(peer)
@@ -436,7 +436,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     if (peer.secure !== undefined || isLoopback(peer.address)) return Infinity
     const client = this.#clients.get(clientIdOf(asked, peer))
     if (client?.isVerified === true && isSamePeer(client.peer, peer)) return Infinity
-    return Math.max(minAnswerBytes, bytes * maxAmplification) - responseHeadBytes
+    return Math.max(minResponseBytes, bytes * maxAmplification) - responseHeadBytes
   }
 
   /** Sends a message of an observation. */
@@ -454,7 +454,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
       peer: peerKey(peer),
       target,
       // An unverified address gets only small messages, and none after a missing confirmation.
-      maxBytes: isVerified ? this.settings.maxBlockBytes : minAnswerBytes / 2,
+      maxBytes: isVerified ? this.settings.maxBlockBytes : minResponseBytes / 2,
       nowMs,
     })
     const message = {
@@ -493,7 +493,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     this.#exchanges.reply(request, { code: answer, options: list, payload }, peer)
   }
 
-  #mayAnswerUnauthenticated(peer: PeerAddress): boolean {
-    return this.dependencies.addresses.takeAnswer(peer.address, this.dependencies.nowMs())
+  #mayRespondToUnauthenticated(peer: PeerAddress): boolean {
+    return this.dependencies.addresses.takeResponse(peer.address, this.dependencies.nowMs())
   }
 }

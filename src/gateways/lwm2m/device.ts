@@ -370,7 +370,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     return this.#answers.get(`${type} ${path}`)
   }
 
-  #rememberAnswer({ type, pathText }: Command, data: Readonly<Record<string, unknown>>): void {
+  #rememberResponse({ type, pathText }: Command, data: Readonly<Record<string, unknown>>): void {
     const key = `${type} ${pathText}`
     this.#answers.delete(key)
     const [oldest] = this.#answers.keys()
@@ -440,7 +440,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
           this.noteHeard(this.peer)
           this.#noteObserving(command, answer.response, observed)
           const told = jsonOfResponse(command, answer, this.#gateway.settings.objects)
-          this.#rememberAnswer(command, told['data'] as Readonly<Record<string, unknown>>)
+          this.#rememberResponse(command, told['data'] as Readonly<Record<string, unknown>>)
           this.#publish(translator, told)
           next.done?.()
         } else if (answer.outcome === 'timeout' && this.#registration.isQueueMode) {

@@ -89,7 +89,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     const read = readMessage(bytes)
     if (read === undefined || !('message' in read)) {
       counters.dropped.malformed++
-      if (read?.type === coapTypes.con && this.#mayAnswerUnauthenticated(peer))
+      if (read?.type === coapTypes.con && this.#mayRespondToUnauthenticated(peer))
         this.#exchanges.reset(read.messageId, peer)
       return
     }
@@ -98,7 +98,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     if (owner !== place.own) return this.dependencies.forward(owner, bytes, peer)
     if (message.type === coapTypes.ack || message.type === coapTypes.rst) this.#exchanges.handleAnswer(message, peer)
     else if (message.code === 0) {
-      if (message.type === coapTypes.con && this.#mayAnswerUnauthenticated(peer))
+      if (message.type === coapTypes.con && this.#mayRespondToUnauthenticated(peer))
         this.#exchanges.reset(message.messageId, peer)
     } else if (message.code >> 5 === 0) this.#handleRequest({ request: message, peer })
     else this.#handleResponse(message, peer)
@@ -184,7 +184,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
       this.requests.handleResponse(message, peer) ||
       this.#byPeer.get(peerKey(peer))?.handleNotification(message) === true
     if (!isWanted) {
-      if (this.#mayAnswerUnauthenticated(peer)) this.#exchanges.reset(message.messageId, peer)
+      if (this.#mayRespondToUnauthenticated(peer)) this.#exchanges.reset(message.messageId, peer)
       return
     }
     const device = this.#byPeer.get(peerKey(peer))
@@ -332,7 +332,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
   }
 
   #refuse(exchange: Exchange, answer: number): void {
-    if (this.#byPeer.has(peerKey(exchange.peer)) || this.#mayAnswerUnauthenticated(exchange.peer))
+    if (this.#byPeer.has(peerKey(exchange.peer)) || this.#mayRespondToUnauthenticated(exchange.peer))
       this.#respond(exchange, { code: answer })
   }
 
@@ -341,8 +341,8 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     this.#exchanges.reply(request, { code: value, options: list, payload }, peer)
   }
 
-  #mayAnswerUnauthenticated(peer: PeerAddress): boolean {
-    return this.dependencies.addresses.takeAnswer(peer.address, this.dependencies.nowMs())
+  #mayRespondToUnauthenticated(peer: PeerAddress): boolean {
+    return this.dependencies.addresses.takeResponse(peer.address, this.dependencies.nowMs())
   }
 }
 

@@ -104,7 +104,7 @@ export class MqttSnGateway implements DatagramGateway {
     const { request, version } = received
     const owner = isForwarded ? this.#dependencies.place.own : this.#ownerOf(request, peer)
     if (owner !== this.#dependencies.place.own) return this.#dependencies.forward(owner, bytes, from)
-    if (request.type === 'searchgw') return this.#answerSearch(peer, version)
+    if (request.type === 'searchgw') return this.#respondToSearch(peer, version)
     if (request.type === 'publish' && request.flags.qos === -1)
       return this.#publishConnectionless(request, peer, version)
     const known = this.#byPeer.get(peer.key)
@@ -174,8 +174,8 @@ export class MqttSnGateway implements DatagramGateway {
     this.#connectionless = undefined
   }
 
-  #answerSearch(peer: Peer, version: 1 | 2): void {
-    if (!this.#mayAnswer(peer)) return this.#countDropped('limit')
+  #respondToSearch(peer: Peer, version: 1 | 2): void {
+    if (!this.#mayRespond(peer)) return this.#countDropped('limit')
     const { gatewayId } = this.#settings
     this.#send(version === 2 ? writeSn2Gwinfo(gatewayId) : writeGwinfo(gatewayId), peer)
   }
@@ -194,7 +194,7 @@ export class MqttSnGateway implements DatagramGateway {
     if (!(isAsked && version === 1) && !this.#isUnauthenticatedDue(peer)) return
     const { noVirtualConnection } = sn2ReasonCodes
     const answer = version === 2 ? writeSn2Disconnect(noVirtualConnection) : writeBare('disconnect')
-    if (this.#mayAnswer(peer)) this.#send(answer, peer)
+    if (this.#mayRespond(peer)) this.#send(answer, peer)
   }
 
   #isUnauthenticatedDue({ address }: Peer): boolean {
@@ -215,7 +215,7 @@ export class MqttSnGateway implements DatagramGateway {
       const { congestion } = sn2ReasonCodes
       const answer =
         options === undefined ? writeConnack(returnCodes.congestion) : writeSn2Connack(options.messageId, congestion)
-      if (this.#mayAnswer(peer)) this.#send(answer, peer)
+      if (this.#mayRespond(peer)) this.#send(answer, peer)
       return
     }
     const isAssigned = request.options !== undefined && request.clientId === ''
@@ -287,7 +287,7 @@ export class MqttSnGateway implements DatagramGateway {
     const refuse = (returnCode: number): void => {
       this.#countDropped('unconnected')
       // [2.0: 3.6.1] There is no answer to PUBWOS.
-      if (version === 1 && this.#mayAnswer(peer))
+      if (version === 1 && this.#mayRespond(peer))
         this.#send(writeTopicAck('puback', topicId, messageId, returnCode), peer)
     }
     if (!this.#settings.allowsQosMinusOne) return refuse(returnCodes.notSupported)
@@ -310,8 +310,8 @@ export class MqttSnGateway implements DatagramGateway {
     this.#dependencies.send(peer.node === undefined ? bytes : wrapForwarded(peer.node, bytes), peer)
   }
 
-  #mayAnswer({ address }: Peer): boolean {
-    return this.#dependencies.addresses.takeAnswer(address, this.#dependencies.nowMs())
+  #mayRespond({ address }: Peer): boolean {
+    return this.#dependencies.addresses.takeResponse(address, this.#dependencies.nowMs())
   }
 
   #countDropped(reason: 'limit' | 'unconnected' | 'queue-full'): void {

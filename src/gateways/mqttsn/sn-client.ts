@@ -405,7 +405,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     const maySleep = this.#state === 'active' || this.isSleeping
     if (forgetsTopicIds && maySleep) this.#topicIds?.setAllUnknown()
     if (durationSeconds > 0 && maySleep) return this.#fallAsleep(durationSeconds)
-    this.#send(this.#dependencies.codec.disconnectAnswer())
+    this.#send(this.#dependencies.codec.disconnectResponse())
     if (hasFailed) return this.lose()
     const expirySeconds = this.isCleanSession ? 0 : sessionExpirySeconds
     const properties = expirySeconds === undefined ? undefined : { sessionExpiryIntervalSeconds: expirySeconds }
@@ -418,7 +418,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     this.#deliveries?.pause()
     this.#expectWithin(durationSeconds)
     this.#keepSleep()
-    const answer = (): void => this.#send(this.#dependencies.codec.sleepAnswer())
+    const answer = (): void => this.#send(this.#dependencies.codec.sleepResponse())
     if (this.isCleanSession) answer()
     else this.#dependencies.whenKept(answer)
     this.#dependencies.schedule()

@@ -43,9 +43,9 @@ export interface SnCodec {
   publish(fields: SnPublishFields): Buffer | undefined
   pingresp(): Buffer
   /** The client may sleep. */
-  sleepAnswer(): Buffer
+  sleepResponse(): Buffer
   /** Answers DISCONNECT of the client. Undefined: nothing follows it. */
-  disconnectAnswer(): Buffer | undefined
+  disconnectResponse(): Buffer | undefined
   disconnect(reasonCode?: number): Buffer
 }
 
@@ -63,8 +63,8 @@ export function sn1Codec(read: SnCodec['read']): SnCodec {
     suback: (qos, topicId, messageId, { returnCode }) => writeSuback(qos, topicId, messageId, returnCode),
     publish: writePublish,
     pingresp: () => writeBare('pingresp'),
-    sleepAnswer: () => writeBare('disconnect'),
-    disconnectAnswer: () => writeBare('disconnect'),
+    sleepResponse: () => writeBare('disconnect'),
+    disconnectResponse: () => writeBare('disconnect'),
     disconnect: () => writeBare('disconnect'),
   }
 }

@@ -63,7 +63,7 @@ export async function openDtls(options: DtlsSocketOptions): Promise<DtlsSocket> 
     random: randomBytes,
     send: (bytes, { address, port }) => socket?.send(bytes, address, port),
     wakeAt: (timeMs) => timer.setFor(timeMs, nowMs),
-    mayAnswer: (address) => options.addresses.takeAnswer(address, nowMs()),
+    mayRespond: (address) => options.addresses.takeResponse(address, nowMs()),
     isUnlimited: isLoopback,
     onOpen: (session) => {
       const secure = securePeerOf(session.credentials)

@@ -38,7 +38,7 @@ export interface DtlsServerDependencies {
   /** `tick` must be called at this time, which replaces the earlier one. Infinity: never. */
   readonly wakeAt: (timeMs: number) => void
   /** Returns false if an unverified address must not be answered now. */
-  readonly mayAnswer: (address: string) => boolean
+  readonly mayRespond: (address: string) => boolean
   /** Returns true for addresses with an unlimited number of associations. */
   readonly isUnlimited: (address: string) => boolean
   readonly onOpen: (session: DtlsSession) => void
@@ -151,9 +151,9 @@ export class DtlsServer {
   #handleHello({ hello, message }: ReceivedHello, record: DtlsRecord, peer: DtlsPeer): void {
     const nowMs = this.#dependencies.nowMs()
     const key = keyOf(peer)
-    const { mayAnswer, send } = this.#dependencies
+    const { mayRespond, send } = this.#dependencies
     if (!this.#cookies.isGood(hello, key, nowMs)) {
-      if (!mayAnswer(peer.address)) return
+      if (!mayRespond(peer.address)) return
       return send(verifyRequest(this.#cookies.make(hello, key, nowMs), message, record), peer)
     }
     const entry = this.#entries.get(key)

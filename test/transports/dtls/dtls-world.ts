@@ -33,7 +33,7 @@ export class DtlsWorld {
       random: (bytes) => this.#random(bytes),
       send: (datagram, { address, port }) => this.sent.push({ datagram, address, port }),
       wakeAt: (timeMs) => (this.wakesAtMs = timeMs),
-      mayAnswer: () => this.answersLeft-- > 0,
+      mayRespond: () => this.answersLeft-- > 0,
       isUnlimited: () => false,
       onOpen: (session) => this.opened.push(session),
       onMessage: (session, bytes) => {

@@ -116,11 +116,11 @@ export class Sn2Codec implements SnCodec {
     return packet(types.pingresp, uint16(this.#pingId))
   }
 
-  sleepAnswer(): Buffer {
+  sleepResponse(): Buffer {
     return packet(types.sleepresp, Buffer.of(0, ...uint16(this.#sleepId), 0))
   }
 
-  disconnectAnswer(): undefined {
+  disconnectResponse(): undefined {
     // [3.13.7-4] Nothing is sent after DISCONNECT.
     return undefined
   }
