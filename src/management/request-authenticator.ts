@@ -7,7 +7,7 @@ import { FailedLogins } from './failed-logins.ts'
 import { maxAuthorizationBytes } from './limits.ts'
 import { type ApiError, refuse, refuseFor, ApiError as RefusalValue } from './api-error.ts'
 import { LoginBackoff } from './login-backoff.ts'
-import type { SingleSignOn, SsoAnswer, SsoBegun, SsoFailure } from './operations/single-sign-on.ts'
+import type { SingleSignOn, SsoResponse, SsoBegun, SsoFailure } from './operations/single-sign-on.ts'
 
 export type SignedIn = Omit<Caller, 'address'>
 
@@ -85,7 +85,7 @@ export interface Authenticator {
     isOn(): boolean
     begin(address: string): Promise<SsoBegun | ApiError>
     /** Resolves with a refusal after its delay. */
-    finish(answer: SsoAnswer, address: string, gone?: AbortSignal): Promise<Caller | ApiError>
+    finish(response: SsoResponse, address: string, gone?: AbortSignal): Promise<Caller | ApiError>
   }
 }
 
@@ -203,8 +203,8 @@ function singleSignOnOf(ways: SingleSignOn, authQueue: AuthQueue): Authenticator
       const begun = await ways.begin(address)
       return 'kind' in begun ? refuseSso(begun) : begun
     },
-    finish: async (answer, address, gone) => {
-      const found = await ways.finish(answer, address)
+    finish: async (response, address, gone) => {
+      const found = await ways.finish(response, address)
       if (!('kind' in found)) return { ...found, address }
       const { kind, message: reason } = found
       // All failures of an address count as those of one name.

@@ -252,15 +252,15 @@ function addDashboard({ server, options, current }: ServerContext): void {
     const { dashboard, authenticator } = current()
     const { name: asset } = request.params as { readonly name?: string }
     const encodings = request.headers['accept-encoding']
-    const answer = await replyWithPage(dashboard === undefined ? undefined : options.dashboardFiles, {
+    const response = await replyWithPage(dashboard === undefined ? undefined : options.dashboardFiles, {
       url: request.url,
       asset,
       acceptEncoding: typeof encodings === 'string' ? encodings : '',
       isOpen: authenticator.isDisabled,
     })
-    if ('refusal' in answer) return replyWithError(reply, answer.refusal)
-    if ('redirect' in answer) return reply.redirect(answer.redirect, 302)
-    return reply.headers(answer.headers).send(answer.body)
+    if ('refusal' in response) return replyWithError(reply, response.refusal)
+    if ('redirect' in response) return reply.redirect(response.redirect, 302)
+    return reply.headers(response.headers).send(response.body)
   }
   const config = { access: 'open' } as const
   server.route({ method: 'GET', url: '/dashboard', config, handler })
@@ -355,7 +355,7 @@ function addRoutes({ server, options, current }: ServerContext, states: WeakMap<
   for (const [name, endpoint] of Object.entries<Endpoint>(endpoints)) {
     const shapes = shapesOf(endpoint)
     const handle = (namespace: string | undefined): Handler<Endpoint> | undefined => handlers.of(namespace)[name]
-    const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
       const state = states.get(request)
       if (state === undefined)
         return replyWithError(reply, refuse('emptyCredentials', 'the request is not authenticated'))
@@ -379,7 +379,7 @@ function addRoutes({ server, options, current }: ServerContext, states: WeakMap<
     }
     const { method, access, body } = endpoint
     for (const url of urlsOf(endpoint)) {
-      server.route({ method, url, config: { access, body }, handler: answer })
+      server.route({ method, url, config: { access, body }, handler })
     }
   }
 }

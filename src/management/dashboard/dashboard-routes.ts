@@ -21,7 +21,7 @@ export interface PageRequest {
 }
 
 /** The response. `redirect`: relative, because a proxy may have added a prefix. */
-export type PageAnswer =
+export type PageResponse =
   | { readonly headers: Readonly<Record<string, string>>; readonly body: Buffer }
   | { readonly redirect: string }
   | { readonly refusal: ApiError }
@@ -44,22 +44,22 @@ const signInNeeded = 'data-sign-in="needed"'
 const signInNotNeeded = 'data-sign-in="none"'
 
 /** Returns the response to a request for the page or a file. `files` undefined: this server has no dashboard. */
-export async function replyWithPage(files: DashboardFiles | undefined, request: PageRequest): Promise<PageAnswer> {
+export async function replyWithPage(files: DashboardFiles | undefined, request: PageRequest): Promise<PageResponse> {
   const { url, asset, acceptEncoding, isOpen } = request
   const absent = { refusal: refuseUnknownPath('GET', url) }
   if (files === undefined) return absent
   if (asset !== undefined) {
     const file = await files.asset(asset)
-    return file === undefined ? absent : fileAnswer(file, acceptEncoding, assetCaching)
+    return file === undefined ? absent : fileResponse(file, acceptEncoding, assetCaching)
   }
   const [path = '', query] = url.split('?')
   // The page refers to its files relative to the folder, so the path must end in a slash.
   if (!path.endsWith('/')) return { redirect: query === undefined ? 'dashboard/' : `dashboard/?${query}` }
   const page = await files.page()
   if (page === undefined) return { refusal: notBuilt }
-  if (!isOpen) return fileAnswer(page, acceptEncoding, 'no-cache')
+  if (!isOpen) return fileResponse(page, acceptEncoding, 'no-cache')
   const plain = Buffer.from(page.plain.toString().replace(signInNeeded, signInNotNeeded))
-  return fileAnswer({ type: page.type, plain, gzip: undefined, brotli: undefined }, acceptEncoding, 'no-cache')
+  return fileResponse({ type: page.type, plain, gzip: undefined, brotli: undefined }, acceptEncoding, 'no-cache')
 }
 
 const notBuilt = refuse('unknownError', 'the dashboard has not been built; run npm run build:dashboard', 404)
@@ -69,9 +69,9 @@ export function wantsStartPage(method: string, url: string, accept = ''): boolea
   return method === 'GET' && url.split('?')[0] === '/' && accept.includes('text/html')
 }
 
-function fileAnswer({ type, plain, gzip, brotli }: DashboardFile, accepted: string, caching: string): PageAnswer {
+function fileResponse({ type, plain, gzip, brotli }: DashboardFile, accepted: string, caching: string): PageResponse {
   const headers = { ...pageHeaders, 'content-type': type, 'cache-control': caching }
-  const encoded = (encoding: string, body: Buffer): PageAnswer => ({
+  const encoded = (encoding: string, body: Buffer): PageResponse => ({
     headers: { ...headers, 'content-encoding': encoding },
     body,
   })

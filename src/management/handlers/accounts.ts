@@ -39,23 +39,23 @@ function userHandlers(accounts: AccountOperations): Handlers<Pick<Known, UserEnd
       const refused = refusalOfPassword(accounts, username, password)
       if (refused !== undefined) return refused
       const user = { name: username, role, namespace: undefined, description: '' }
-      return answerOf(await accounts.createUser({ ...user, password }, caller), username)
+      return responseOf(await accounts.createUser({ ...user, password }, caller), username)
     },
     update_user: async ({ params: { username }, body, caller }) => {
       const role = requestedRole(body)
       if (role instanceof RefusalValue) return role
       if (role === undefined) return refuse('missingParameter', 'tags in the body is missing')
-      return answerOf(await accounts.updateUser(username, { role }, caller), username)
+      return responseOf(await accounts.updateUser(username, { role }, caller), username)
     },
     delete_user: async ({ params: { username }, caller }) =>
-      answerOf(await accounts.deleteUser(username, caller), username),
+      responseOf(await accounts.deleteUser(username, caller), username),
     change_password: async ({ params: { username }, body: { old_pwd: old, new_pwd: password }, caller }) => {
       const refused = refusalOfPassword(accounts, username, password)
       if (refused !== undefined) return refused
       // A user of the control socket may do everything: a lost password is reset there.
       if (old === undefined && caller.by !== 'socket')
         return refuse('missingParameter', 'old_pwd in the body is missing')
-      return answerOf(await accounts.changePassword({ name: username, old, new: password }, caller), username)
+      return responseOf(await accounts.changePassword({ name: username, old, new: password }, caller), username)
     },
   }
 }
@@ -86,9 +86,9 @@ function appHandlers(accounts: AccountOperations): Handlers<Pick<Known, AppEndpo
     },
     update_app: async ({ params: { app_id: id }, body, caller }) => {
       const change = changeIn(body)
-      return change instanceof RefusalValue ? change : answerOf(await accounts.updateApp(id, change, caller), id)
+      return change instanceof RefusalValue ? change : responseOf(await accounts.updateApp(id, change, caller), id)
     },
-    delete_app: async ({ params: { app_id: id }, caller }) => answerOf(await accounts.deleteApp(id, caller), id),
+    delete_app: async ({ params: { app_id: id }, caller }) => responseOf(await accounts.deleteApp(id, caller), id),
   }
 }
 
@@ -129,6 +129,6 @@ export function refusalOfPassword(accounts: AccountOperations, name: string, pas
   return refuse('invalidParameter', 'this is a well-known password: choose another one')
 }
 
-function answerOf(refused: AccountRefusal | undefined, name: string): { code: 0 } | ApiError {
+function responseOf(refused: AccountRefusal | undefined, name: string): { code: 0 } | ApiError {
   return refused === undefined ? { code: 0 } : refuseAccount(refused, name)
 }

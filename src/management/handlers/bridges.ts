@@ -26,11 +26,11 @@ export function bridgeHandlers(bridges: BridgeOperations): Handlers<typeof bridg
     },
     put_mqtt_bridge: async (asked) => {
       const outcome = await putBridge(bridges, asked)
-      return outcome instanceof ApiError ? outcome : flattenedAnswer(bridges, asked.params.bridge_name)
+      return outcome instanceof ApiError ? outcome : flattenedResponse(bridges, asked.params.bridge_name)
     },
     post_mqtt_bridge: async ({ body, caller }) => {
       const outcome = await createBridge(bridges, body, caller)
-      return outcome instanceof ApiError ? outcome : flattenedAnswer(bridges, body.name)
+      return outcome instanceof ApiError ? outcome : flattenedResponse(bridges, body.name)
     },
     delete_mqtt_bridge: async ({ params: { bridge_name: name }, caller }) => {
       if (!bridges.list().has(name)) return noSuchBridge(bridges, name)
@@ -129,7 +129,7 @@ function maskedKeyIn(node: Sent): string | undefined {
 }
 
 /** Returns a bridge in the form of PUT, by its name. */
-async function flattenedAnswer(bridges: BridgeOperations, name: string): Promise<Flattened | ApiError> {
+async function flattenedResponse(bridges: BridgeOperations, name: string): Promise<Flattened | ApiError> {
   const bridge = bridges.list().get(name)
   if (bridge === undefined) return noSuchBridge(bridges, name)
   const { connector, ...node } = await shownNode(bridges, name, bridge)

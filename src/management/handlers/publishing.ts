@@ -43,9 +43,9 @@ export function publishingHandlers(operations: PublishingOperations): Handlers<t
       code: 0,
       data: await forEach(body, async (entry) => {
         const published = faultOf(messageShape, entry) ?? (await publish(entry as PublishMessage))
-        const answer = { topic: topicIn(entry), ...outcome(published) }
+        const response = { topic: topicIn(entry), ...outcome(published) }
         const receipt = published instanceof ApiError ? undefined : published.receipt
-        return receipt === undefined ? answer : { ...answer, receipt }
+        return receipt === undefined ? response : { ...response, receipt }
       }),
     }),
     mqtt_subscribe: async ({ body }) => (await subscribe(body)) ?? { code: 0 },
@@ -133,15 +133,15 @@ export function refuseFailure({ why }: OperationFailure): ApiError {
 }
 
 /** In order, a limited number at a time. */
-async function forEach<Answer>(
+async function forEach<Result>(
   entries: readonly unknown[],
-  one: (entry: unknown) => Promise<Answer>,
-): Promise<Answer[]> {
-  const answers: Answer[] = []
+  one: (entry: unknown) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = []
   for (let at = 0; at < entries.length; at += maxEntriesAtOnce) {
-    answers.push(...(await Promise.all(entries.slice(at, at + maxEntriesAtOnce).map(one))))
+    results.push(...(await Promise.all(entries.slice(at, at + maxEntriesAtOnce).map(one))))
   }
-  return answers
+  return results
 }
 
 function faultOf({ shape, schema }: EntryShape, entry: unknown): ApiError | undefined {

@@ -1,7 +1,7 @@
 import type { Caller } from '../../contract/index.ts'
 
 /** What a browser brings back from the provider, and the secret that it was given before. */
-export interface SsoAnswer {
+export interface SsoResponse {
   readonly code: string
   readonly state: string
   readonly secret: string
@@ -30,5 +30,5 @@ export interface SingleSignOn {
   isOn(): boolean
   /** `address`: of the client, each of which can begin a limited number. */
   begin(address: string): Promise<SsoBegun | SsoFailure>
-  finish(answer: SsoAnswer, address: string): Promise<Omit<Caller, 'address'> | SsoFailure>
+  finish(response: SsoResponse, address: string): Promise<Omit<Caller, 'address'> | SsoFailure>
 }

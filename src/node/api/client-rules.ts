@@ -73,11 +73,11 @@ async function flappingOnShards(
   namespace: string | undefined,
 ): Promise<readonly BanRecord[]> {
   const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     shards.map((shard) => queryShard(supervisor, shard, { kind: 'flapping', namespace })),
   )
-  return answers
-    .flatMap((answer) => ('silentShard' in answer ? [] : answer))
+  return responses
+    .flatMap((response) => ('silentShard' in response ? [] : response))
     .toSorted((one, other) => one.atMs - other.atMs)
 }
 

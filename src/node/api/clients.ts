@@ -31,8 +31,8 @@ export function clientOperations(supervisor: QueryableShards, nodeName: string):
     changeKeepAlive: (clientId, seconds) => change({ name: 'keep-alive', clientId, seconds }),
     clearAuthorizationCache: (clientId) => change({ name: 'clear-authorization-cache', clientId }),
     cachedAuthorizations: async (clientId) => {
-      const answer = await queryShard(supervisor, ownerOf(clientId), { kind: 'decisions', clientId })
-      return 'silentShard' in answer ? answer : (answer.found ?? false)
+      const response = await queryShard(supervisor, ownerOf(clientId), { kind: 'decisions', clientId })
+      return 'silentShard' in response ? response : (response.found ?? false)
     },
   }
 }

@@ -19,7 +19,7 @@ import { queryShard, type QueryableShards } from './query-shard.ts'
 import { SettingWriter } from './setting-writer.ts'
 
 /** Additional time for a shard to report that a client has not answered. */
-const answerTimeMs = 2_000
+const responseTimeMs = 2_000
 
 export interface GatewayFacts {
   readonly configuration: ConfigManager
@@ -72,12 +72,12 @@ export function gatewayOperations({
       const type = gatewayTypes.find((one) => one === name)
       if (type === undefined) return undefined
       const query = { kind: 'gateway-request', type, clientId, request } as const
-      const timeoutMs = request.kind === 'coap-request' ? request.timeoutMs + answerTimeMs : undefined
+      const timeoutMs = request.kind === 'coap-request' ? request.timeoutMs + responseTimeMs : undefined
       const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
-      const answers = await Promise.all(shards.map((shard) => queryShard(supervisor, shard, query, timeoutMs)))
-      const found = answers.find((answer) => 'response' in answer && answer.response !== undefined)
+      const results = await Promise.all(shards.map((shard) => queryShard(supervisor, shard, query, timeoutMs)))
+      const found = results.find((result) => 'response' in result && result.response !== undefined)
       if (found !== undefined && 'response' in found) return found.response
-      return answers.find((answer) => 'silentShard' in answer)
+      return results.find((result) => 'silentShard' in result)
     },
     enable: (name, isEnabled, by) => {
       const stored = valueAt(configuration.written.values, ['gateway', name])
@@ -166,11 +166,11 @@ function bindText({ host, port }: { readonly host: string | undefined; readonly 
 
 async function reportsOf(supervisor: QueryableShards): Promise<readonly GatewayReport[] | ShardUnavailable> {
   const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
-  const answers = await Promise.all(shards.map((shard) => queryShard(supervisor, shard, { kind: 'gateways' })))
+  const results = await Promise.all(shards.map((shard) => queryShard(supervisor, shard, { kind: 'gateways' })))
   const reports: GatewayReport[] = []
-  for (const answer of answers) {
-    if ('silentShard' in answer) return answer
-    reports.push(...answer)
+  for (const result of results) {
+    if ('silentShard' in result) return result
+    reports.push(...result)
   }
   return reports
 }

@@ -73,11 +73,11 @@ async function largestOf(
   shards: readonly number[],
   held: Readonly<Record<MemoryUse, number>>,
 ): Promise<string> {
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     shards.map((shard) => supervisor.query(shard, { kind: 'memory-users', maxRows: maxNamed })),
   )
   const users = largestUsers(
-    answers.flatMap((found) => found ?? []),
+    responses.flatMap((found) => found ?? []),
     maxNamed,
   )
   const uses = memoryUses.filter((use) => held[use] >= bytesPerMib).toSorted((a, b) => held[b] - held[a])

@@ -78,13 +78,13 @@ async function estimateOnShards(
 ): Promise<PublishReceipt['elsewhere']> {
   const sum = { matched: 0, sent: 0, queued: 0 }
   const others = Array.from({ length: supervisor.size }, (_, shard) => shard).filter((shard) => shard !== own)
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     others.map((shard) => withTimeout(supervisor.query(shard, { kind: 'foresee', topics, qos }))),
   )
-  for (const answer of answers) {
-    sum.matched += answer?.matched ?? 0
-    sum.sent += answer?.sent ?? 0
-    sum.queued += answer?.queued ?? 0
+  for (const response of responses) {
+    sum.matched += response?.matched ?? 0
+    sum.sent += response?.sent ?? 0
+    sum.queued += response?.queued ?? 0
   }
   return sum
 }
@@ -100,13 +100,13 @@ function failureOf(result: CommandResult | undefined): OperationFailure | undefi
 }
 
 /** undefined after the timeout. */
-async function withTimeout<Answer>(answer: Promise<Answer | undefined>): Promise<Answer | undefined> {
+async function withTimeout<Result>(result: Promise<Result | undefined>): Promise<Result | undefined> {
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<undefined>((resolve) => {
     timer = setTimeout(() => resolve(undefined), responseTimeoutMs)
   })
   try {
-    return await Promise.race([answer, timeout])
+    return await Promise.race([result, timeout])
   } finally {
     clearTimeout(timer)
   }

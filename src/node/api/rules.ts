@@ -337,11 +337,11 @@ class AllShards {
     const shards = Array.from({ length: this.#supervisor.size }, (_, shard) =>
       queryShard<Name>(this.#supervisor, shard, query, timeoutMs),
     )
-    const answers = await Promise.all(shards)
-    return answers.map((answer) =>
-      typeof answer === 'object' && answer !== null && 'silentShard' in answer
+    const responses = await Promise.all(shards)
+    return responses.map((response) =>
+      typeof response === 'object' && response !== null && 'silentShard' in response
         ? undefined
-        : (answer as QueryResult<Name>),
+        : (response as QueryResult<Name>),
     )
   }
 
@@ -370,12 +370,12 @@ class AllShards {
     const [, shard, id] = /^(\d{1,3})-(\d{1,15})$/.exec(letter ?? '') ?? []
     if (letter === undefined) {
       const counts = await this.#query({ kind, action, letter: undefined } as QueryOf<'delete-dead-letters'>)
-      return counts.reduce((sum, answer) => sum + (answer?.count ?? 0), 0)
+      return counts.reduce((sum, response) => sum + (response?.count ?? 0), 0)
     }
     if (shard === undefined || Number(shard) >= this.#supervisor.size) return 0
     const query = { kind, action, letter: Number(id) } as QueryOf<'delete-dead-letters'>
-    const answer = await queryShard(this.#supervisor, Number(shard), query)
-    return 'count' in answer ? answer.count : 0
+    const response = await queryShard(this.#supervisor, Number(shard), query)
+    return 'count' in response ? response.count : 0
   }
 }
 

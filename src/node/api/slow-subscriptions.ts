@@ -6,10 +6,10 @@ export function slowSubscriptionOperations(nodeName: string, supervisor: ShardSu
     nodeName,
     listSlow: async ({ atLeastMs, maxRows, namespace }) => {
       const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         shards.map((shard) => supervisor.query(shard, { kind: 'slow', atLeastMs, maxRows, namespace })),
       )
-      return answers
+      return responses
         .flatMap((found) => found ?? [])
         .toSorted((a, b) => b.ageMs - a.ageMs)
         .slice(0, maxRows)

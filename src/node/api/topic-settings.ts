@@ -67,8 +67,8 @@ export function topicMetricsOperations({
       const shards = Array.from({ length: supervisor.size }, (_, shard) =>
         queryShard<'topic-metrics'>(supervisor, shard, { kind: 'topic-metrics' }, scrapeTimeoutMs),
       )
-      const answers = await Promise.all(shards)
-      return byTopic(answers.flatMap((answer) => ('silentShard' in answer ? [] : answer)))
+      const responses = await Promise.all(shards)
+      return byTopic(responses.flatMap((response) => ('silentShard' in response ? [] : response)))
     },
     reset: async (topic) => {
       for (let shard = 0; shard < supervisor.size; shard++)

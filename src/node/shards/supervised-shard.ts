@@ -93,7 +93,7 @@ export class SupervisedShard {
   /** Callbacks that wait until the shard has applied a change, by the number of the change. */
   readonly #changes: Map<number, (problem: string | undefined) => void>
   /** Callbacks that wait for a response, by the number of the query. */
-  readonly #pendingQueries: Map<number, (answer: unknown) => void>
+  readonly #pendingQueries: Map<number, (response: unknown) => void>
   #failuresInARow: number
   #restarts: number
   #startedAtMs: number

@@ -84,7 +84,7 @@ export function gatewayClientHandlers(
       if (request instanceof RefusalValue) return request
       const response = await ask('coap', clientid, request)
       if (response instanceof RefusalValue) return response
-      if (response.kind !== 'coap-response') return refuseUnanswered(clientid)
+      if (response.kind !== 'coap-response') return refuseWithoutResponse(clientid)
       const { messageId, code, payload } = response
       return { id: messageId, token, method: code, payload: textOfPayload(payload, body.content_type) }
     },
@@ -108,7 +108,7 @@ function lwm2mClientHandlers(ask: AskClient): Pick<Handlers<Known>, Lwm2mNames> 
       const response = await ask('lwm2m', clientid, { kind: 'lwm2m-lookup', path, action })
       if (response instanceof RefusalValue) return response
       const answer = response.kind === 'lwm2m-answer' ? response.answer : undefined
-      return { code: 0, data: { clientid, path, action, ...answerFields(answer) } }
+      return { code: 0, data: { clientid, path, action, ...responseFields(answer) } }
     },
     observe_lwm2m: async ({ params: { clientid }, query: { path, enable } }) =>
       path === undefined || enable === undefined
@@ -131,7 +131,7 @@ async function askClient(
   const response = await gateways.request(name, clientId, request)
   if (response === undefined) return refuseAbsent(name, clientId)
   if ('silentShard' in response) return shardUnavailableError(response)
-  if (response.kind === 'unanswered') return refuseUnanswered(clientId)
+  if (response.kind === 'unanswered') return refuseWithoutResponse(clientId)
   return response.kind === 'refused' ? refuseFor('BAD_REQUEST', response.problem) : response
 }
 
@@ -139,7 +139,7 @@ function refuseAbsent(name: string, clientId: string): ApiError {
   return refuseFor('CLIENT_NOT_FOUND', `the gateway ${name} has no client ${shortened(clientId)}`)
 }
 
-function refuseUnanswered(clientId: string): ApiError {
+function refuseWithoutResponse(clientId: string): ApiError {
   return refuseFor('CLIENT_NOT_RESPONSE', `the client ${shortened(clientId)} did not answer in time`)
 }
 
@@ -147,7 +147,7 @@ function refuseMissing(what: string): ApiError {
   return refuseFor('BAD_REQUEST', `the query needs ${what}`)
 }
 
-function answerFields(answer: Readonly<Record<string, unknown>> | undefined): {
+function responseFields(answer: Readonly<Record<string, unknown>> | undefined): {
   code: string
   codeMsg: string
   content: unknown[]

@@ -16,12 +16,12 @@ export function namespaceHandlers(namespaces: NamespaceOperations): Handlers<Kno
     add_namespace: async ({ body: { namespace: name }, caller }) => {
       const made = await namespaces.create(name, caller)
       if (made === 'exists') return refuseFor('BAD_REQUEST', `there is a namespace ${name} already`)
-      return made === 'too-many' ? tooMany() : answerWith(made)
+      return made === 'too-many' ? tooMany() : responseWith(made)
     },
     change_namespace: async ({ params: { namespace: name }, body, caller }) => {
       const changed = await namespaces.changeLimits(name, limitsIn(body), caller)
       if (changed === 'missing') return absent(name)
-      return changed === 'too-many' ? tooMany() : answerWith(changed)
+      return changed === 'too-many' ? tooMany() : responseWith(changed)
     },
     remove_namespace: async ({ params: { namespace: name }, caller }) => {
       const outcome = await namespaces.remove(name, caller)
@@ -41,7 +41,7 @@ export function namespaceHandlers(namespaces: NamespaceOperations): Handlers<Kno
   }
 }
 
-function answerWith(made: Namespace | { readonly notStored: string }): ReplyOf<Known['add_namespace']> | ApiError {
+function responseWith(made: Namespace | { readonly notStored: string }): ReplyOf<Known['add_namespace']> | ApiError {
   return 'notStored' in made ? refuseFor('INTERNAL_ERROR', made.notStored) : { code: 0, ...written(made) }
 }
 

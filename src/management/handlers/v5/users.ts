@@ -10,7 +10,7 @@ type Known = typeof userEndpoints
 
 export function userV5Handlers(accounts: AccountOperations): Handlers<Known> {
   const find = (name: string): User | undefined => accounts.users().find((user) => user.name === name)
-  const answerWith = (name: string): ReplyOf<Known['add_user']> | ApiError => {
+  const responseWith = (name: string): ReplyOf<Known['add_user']> | ApiError => {
     const user = find(name)
     return user === undefined ? refuseAccountFor('not-found', name) : { code: 0, ...written(user) }
   }
@@ -23,7 +23,7 @@ export function userV5Handlers(accounts: AccountOperations): Handlers<Known> {
       const weak = refusalOfPassword(accounts, name, password)
       if (weak !== undefined) return weak
       const refused = await accounts.createUser({ name, ...report, description, password }, caller)
-      return refused === undefined ? answerWith(name) : refuseAccountFor(refused, name)
+      return refused === undefined ? responseWith(name) : refuseAccountFor(refused, name)
     },
     change_user: async ({ params: { username: name }, body, caller }) => {
       const before = find(name)
@@ -33,22 +33,22 @@ export function userV5Handlers(accounts: AccountOperations): Handlers<Known> {
       const { role, namespace } = report
       const { description = before.description } = body
       const refused = await accounts.updateUser(name, { role, namespace, description }, caller)
-      return refused === undefined ? answerWith(name) : refuseAccountFor(refused, name)
+      return refused === undefined ? responseWith(name) : refuseAccountFor(refused, name)
     },
     remove_user: async ({ params: { username: name }, caller }) => {
       if (caller.by === 'account' && caller.name === name) {
         return refuseFor('NOT_ALLOWED', 'you cannot delete the account that you are signed in with')
       }
-      return answerOf(await accounts.deleteUser(name, caller), name)
+      return responseOf(await accounts.deleteUser(name, caller), name)
     },
     change_mfa: async ({ params: { username: name }, caller }) =>
-      answerOf(await accounts.requireMfa(name, caller), name),
+      responseOf(await accounts.requireMfa(name, caller), name),
     remove_mfa: async ({ params: { username: name }, caller }) =>
-      answerOf(await accounts.removeMfa(name, caller), name),
+      responseOf(await accounts.removeMfa(name, caller), name),
     change_pwd: async ({ params: { username: name }, body: { old_pwd: old, new_pwd: password }, caller }) => {
       const weak = refusalOfPassword(accounts, name, password)
       if (weak !== undefined) return weak
-      return answerOf(await accounts.changePassword({ name, old, new: password }, caller), name)
+      return responseOf(await accounts.changePassword({ name, old, new: password }, caller), name)
     },
   }
 }
@@ -60,6 +60,6 @@ function written(user: User): ReplyOf<Known['get_users']>['data'][number] {
   return { username: name, role: writtenRole(user), description, backend, mfa, scopes: null, namespace }
 }
 
-function answerOf(refused: AccountRefusal | undefined, name: string): { code: 0 } | ApiError {
+function responseOf(refused: AccountRefusal | undefined, name: string): { code: 0 } | ApiError {
   return refused === undefined ? { code: 0 } : refuseAccountFor(refused, name)
 }

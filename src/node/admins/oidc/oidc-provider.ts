@@ -130,9 +130,9 @@ export class OidcProvider {
     if (clientSecret !== undefined && takesBasic) headers['authorization'] = basic(clientId, clientSecret)
     else form.set('client_id', clientId)
     if (clientSecret !== undefined && !takesBasic) form.set('client_secret', clientSecret)
-    const answer = await this.#ask(tokenEndpoint, { method: 'POST', headers, body: form.toString() })
-    if ('failure' in answer) return answer
-    const { id_token: idToken, access_token: accessToken } = answer.json
+    const response = await this.#ask(tokenEndpoint, { method: 'POST', headers, body: form.toString() })
+    if ('failure' in response) return response
+    const { id_token: idToken, access_token: accessToken } = response.json
     if (typeof idToken !== 'string') return { failure: 'answered without an ID token' }
     return { idToken, accessToken: typeof accessToken === 'string' ? accessToken : undefined }
   }
@@ -183,8 +183,8 @@ export class OidcProvider {
       if (found.length > 0 || ageMs < keysMs) return found
     }
     if (kept !== undefined && 'failure' in kept.value && ageMs < failureMs) return kept.value
-    const answer = await this.#getJson(jwksUri)
-    const value = 'failure' in answer ? answer : keysIn(answer.json)
+    const response = await this.#getJson(jwksUri)
+    const value = 'failure' in response ? response : keysIn(response.json)
     this.#keys = { value, atMs: nowMs() }
     return 'failure' in value ? value : fitting(value)
   }
@@ -198,14 +198,14 @@ export class OidcProvider {
     const { usernameClaim, roleClaim } = this.config
     const isComplete = [usernameClaim, roleClaim].every((name) => claimAt(claims, name) !== undefined)
     if (isComplete || userinfoEndpoint === undefined || accessToken === undefined) return claims
-    const answer = await this.#getJson(userinfoEndpoint, { authorization: `Bearer ${accessToken}` })
-    if ('failure' in answer) return answer
+    const response = await this.#getJson(userinfoEndpoint, { authorization: `Bearer ${accessToken}` })
+    if ('failure' in response) return response
     // [OIDC-Core-5.3.2]
-    if (answer.json['sub'] !== claims['sub']) return { failure: 'returned another user at its userinfo endpoint' }
-    return { ...answer.json, ...claims }
+    if (response.json['sub'] !== claims['sub']) return { failure: 'returned another user at its userinfo endpoint' }
+    return { ...response.json, ...claims }
   }
 
-  #getJson(url: string, headers: Readonly<Record<string, string>> = {}): Promise<JsonAnswer | ProviderFailure> {
+  #getJson(url: string, headers: Readonly<Record<string, string>> = {}): Promise<JsonResponse | ProviderFailure> {
     return this.#ask(url, { method: 'GET', headers, body: undefined })
   }
 
@@ -216,15 +216,15 @@ export class OidcProvider {
       readonly headers: Readonly<Record<string, string>>
       readonly body: string | undefined
     },
-  ): Promise<JsonAnswer | ProviderFailure> {
+  ): Promise<JsonResponse | ProviderFailure> {
     const headers = { accept: 'application/json', ...request.headers }
-    const answer = await this.#dependencies.http.ask({ url: new URL(url), ...request, headers }, () => true)
-    if ('failure' in answer) return answer
-    const json = objectIn(answer.body)
-    if (answer.status !== 200) {
+    const response = await this.#dependencies.http.ask({ url: new URL(url), ...request, headers }, () => true)
+    if ('failure' in response) return response
+    const json = objectIn(response.body)
+    if (response.status !== 200) {
       const { error } = json ?? {}
       const said = typeof error === 'string' && /^[\w.-]{1,64}$/.test(error) ? ` (${error})` : ''
-      return { failure: `answered with the status ${answer.status}${said}` }
+      return { failure: `answered with the status ${response.status}${said}` }
     }
     return json === undefined ? { failure: 'answered with no JSON object' } : { json }
   }
@@ -234,7 +234,7 @@ function wrongClaim(claim: string): ProviderFailure {
   return { failure: `sent an ID token with a wrong claim ${claim}` }
 }
 
-interface JsonAnswer {
+interface JsonResponse {
   readonly json: Readonly<Record<string, unknown>>
 }
 

@@ -7,7 +7,7 @@
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { OidcConfig } from '../../../config/index.ts'
-import type { SignedIn, SingleSignOn, SsoAnswer, SsoFailure } from '../../../management/index.ts'
+import type { SignedIn, SingleSignOn, SsoResponse, SsoFailure } from '../../../management/index.ts'
 import { claimAt, type OidcProvider, type ProviderClaims } from './oidc-provider.ts'
 
 interface PendingSignIn {
@@ -60,14 +60,14 @@ export function oidcSignIn({ provider: current, admit, nowMs }: OidcSignInDepend
       pending.delete(state)
       return { kind: 'provider', message: `the provider ${url.failure}` }
     },
-    finish: async (answer, address) => {
-      const known = pending.get(answer.state)
-      const isOwn = known !== undefined && timingSafeEqual(known.secretDigest, digestOf(answer.secret))
+    finish: async (response, address) => {
+      const known = pending.get(response.state)
+      const isOwn = known !== undefined && timingSafeEqual(known.secretDigest, digestOf(response.secret))
       // A sign-in stays valid if another browser shows its state.
-      if (isOwn) pending.delete(answer.state)
+      if (isOwn) pending.delete(response.state)
       const isInTime = known !== undefined && nowMs() - known.atMs < pendingMs
       if (!isOwn || !isInTime || known.provider !== current()) return unknownSignIn
-      return finishWith(known, answer, { admit, address })
+      return finishWith(known, response, { admit, address })
     },
   }
 }
@@ -84,7 +84,7 @@ interface FinishDependencies extends Pick<OidcSignInDependencies, 'admit'> {
 
 async function finishWith(
   { provider, nonce, verifier }: PendingSignIn,
-  { code, issuer }: SsoAnswer,
+  { code, issuer }: SsoResponse,
   { admit, address }: FinishDependencies,
 ): Promise<SignedIn | SsoFailure> {
   const claims = await provider.claimsFor({ code, issuer, nonce, verifier })
