@@ -193,6 +193,28 @@ test('config check finds a missing or unusable key of API tokens, in the line of
   assert.match(unusable.errors, /^godwit: FOLDER\/a\.conf:3:\d+: http_server\.jwt\.public\.keyfile: tokens [^\n]*\n$/)
 })
 
+test('config check finds a gateway with the address of an MQTT listener or of another gateway, which start refuses', async (t) => {
+  const { errors } = await check(t, {
+    'a.conf': [
+      'listeners.tcp.bind = "127.0.0.1:21996"',
+      'gateway.stomp.listeners.tcp.a.bind = 21996',
+      'gateway.stomp.listeners.tcp.b.bind = "127.0.0.1:21997"',
+      'gateway.stomp.listeners.tcp.c.bind = "127.0.0.1:21997"',
+      'gateway.coap.listeners.udp.d.bind = "127.0.0.1:21996"',
+    ].join('\n'),
+  })
+  assert.deepEqual(
+    errors
+      .replaceAll(/:\d+: g/g, ': g')
+      .trimEnd()
+      .split('\n'),
+    [
+      'godwit: FOLDER/a.conf:2: gateway.stomp.listeners.tcp.a.bind: 127.0.0.1:21996 is that of listeners.tcp.default; choose another one',
+      'godwit: FOLDER/a.conf:4: gateway.stomp.listeners.tcp.c.bind: 127.0.0.1:21997 is that of gateway.stomp.listeners.tcp.b; choose another one',
+    ],
+  )
+})
+
 test('config check --ports finds ports that are in use', async (t) => {
   const other = createServer().listen(0, '127.0.0.1')
   t.after(() => other.close())

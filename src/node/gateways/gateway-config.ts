@@ -9,7 +9,7 @@ import { createAddressTable, type ObjectDefinition } from '../../gateways/index.
 import type { GatewayAssignment, GatewayPlan, GatewayType } from '../../shard/index.ts'
 import { listenErrorText } from '../../transports/index.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
-import { hostsOfPort, isLoopbackAddress } from '../listeners/listener-addresses.ts'
+import { hostsFor, hostsOfPort, isLoopbackAddress } from '../listeners/listener-addresses.ts'
 import { type Place, reserveTcpPort, reserveUdpPort } from '../listeners/reserve-port.ts'
 import { createConnectionSlots } from '../shards/connection-slots.ts'
 import { listenerAuthenticationOf } from './gateway-authentication.ts'
@@ -74,11 +74,11 @@ export class GatewayPlanner {
       const { kind } = source.socket
       const key = keyOf(source)
       if ('problem' in place) return { problem: `${key}.bind: ${place.problem}` }
-      const other = plan.find(({ listener }) => isSameSocket(listener, { kind, ...place }))
-      if (other !== undefined)
-        return {
-          problem: `${key}.bind: ${place.host}:${place.port} is that of ${settingOf(other)}; choose another one`,
-        }
+      const socket = { kind, ...place }
+      const other = plan.find(({ listener }) => isSameSocket(listener, socket))
+      const ofListener = known === undefined ? listenerAt(config, socket) : undefined
+      const takenBy = other === undefined ? ofListener : settingOf(other)
+      if (takenBy !== undefined) return { problem: problemOfTaken(key, socket, takenBy) }
       const insecure = known === undefined ? problemOfSecurity(source.socket) : undefined
       if (insecure !== undefined) return { problem: `${key}.${insecure.setting}: ${insecure.message}` }
       const assignment = known ?? this.#assign(source, place, authentication.own)
@@ -137,6 +137,7 @@ export async function problemsOfGateways(
   { checksPorts }: { readonly checksPorts: boolean },
 ): Promise<string[]> {
   const loaded = await loadObjects(config.gateways.lwm2m.xml_dir)
+  const sockets: (Socket & { readonly key: string })[] = []
   const problems = 'problem' in loaded ? [`gateway.lwm2m.xml_dir: ${loaded.problem}`] : []
   for (const source of sourcesIn(config, 'problem' in loaded ? [] : loaded.objects)) {
     const key = keyOf(source)
@@ -145,6 +146,11 @@ export async function problemsOfGateways(
     for (const { setting, message } of problemsOfSecurity(source.socket)) problems.push(`${key}.${setting}: ${message}`)
     const place = checksPorts ? await placeOf(source, []) : undefined
     if (place !== undefined && 'problem' in place) problems.push(`${key}.bind: ${place.problem}`)
+    const { kind, listener } = source.socket
+    const socket = { kind, host: source.hosts[0] ?? '', port: listener.bind.port }
+    const takenBy = sockets.find((other) => isSameSocket(other, socket))?.key ?? listenerAt(config, socket)
+    if (socket.port !== 0 && takenBy !== undefined) problems.push(problemOfTaken(key, socket, takenBy))
+    sockets.push({ key, ...socket })
   }
   // Listeners with the same authentication have the same problem.
   return [...new Set(problems)]
@@ -214,6 +220,23 @@ function isSameSocket(one: Socket, other: Socket): boolean {
   const isAnywhere = ({ host }: Socket): boolean => host === '0.0.0.0' || host === '::'
   const overlaps = one.host === other.host || isAnywhere(one) || isAnywhere(other)
   return one.port === other.port && isDatagram(one) === isDatagram(other) && overlaps
+}
+
+/**
+ * Returns the setting of the MQTT listener with this address. The system would accept both, because shards share ports,
+ * and give each connection to one of them.
+ */
+function listenerAt(config: GodwitConfig, socket: Socket): string | undefined {
+  const found = config.listeners.find((listener) =>
+    hostsFor(listener, config).some((host) =>
+      isSameSocket({ kind: listener.kind === 'quic' ? 'udp' : 'tcp', host, port: listener.port }, socket),
+    ),
+  )
+  return found === undefined ? undefined : `listeners.${found.kind}.${found.name}`
+}
+
+function problemOfTaken(key: string, { host, port }: Place, takenBy: string): string {
+  return `${key}.bind: ${host}:${port} is that of ${takenBy}; choose another one`
 }
 
 function settingOf({ type, listener: { kind, name } }: GatewayAssignment): string {
