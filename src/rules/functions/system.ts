@@ -86,7 +86,7 @@ export const systemFunctions: FunctionDefinitions = {
     signatures: ['program: text, input: any', 'program: text, input: any, timeout_ms: integer'],
     returns: 'array',
     description:
-      'Results of a jq program. A text is JSON input. A time limit in milliseconds ends the program, and the limits of the rule do.',
+      'Results of a jq program. A text is JSON input. The program is stopped after `timeout_ms`, or when it reaches a limit of the rule.',
     run: jq,
   },
   uuid_v4: { signatures: [''], returns: 'text', description: 'A random UUID.', run: (_args, { host }) => host.uuid() },
