@@ -340,6 +340,7 @@ describe('a fault', () => {
     ['log.rotation.sise = 1MB', 'did you mean log.rotation.size?'],
     ['allow_anonymous = true', 'did you mean auth.allow_anonymous?'],
     ['bridges.mqtt.a.servr = x', 'did you mean bridges.mqtt.a.server?'],
+    ['storage.server = x', 'known here: sync, sync_interval, recovered_session_expiry'],
     ['storage.zzz = 1', 'known here: sync, sync_interval, recovered_session_expiry'],
   ]
   for (const [text, hint] of meant) {

@@ -185,13 +185,13 @@ class SettingsChecker {
     if (this.faults.length < hoconLimits.faults) this.faults.push(configErrorAt(at, key, message, hint))
   }
 
-  /** Returns a known key that ends in the same word, or is similar to the whole key. */
+  /** Returns the only known key that ends in the same word, or one that is similar to the whole key. */
   #findInOtherSections(name: string, key: string): string | undefined {
     // With many unknown keys, typing errors are unlikely, and comparing each with all known ones takes time.
     if (this.faults.length >= maxSuggestions) return undefined
     this.#knownKeys ??= [...walkSchema(this.#root)].map((place) => place.key).filter((known) => known !== '')
     const ending = this.#knownKeys.filter((known) => known.endsWith(`.${name}`))
-    return ending.length > 0 ? (nearestOf(key, ending) ?? ending[0]) : nearestOf(key, this.#knownKeys)
+    return ending.length === 1 ? ending[0] : nearestOf(key, ending.length > 0 ? ending : this.#knownKeys)
   }
 
   /** The contents of an open group are compared and never shown, because they may be anything. */
