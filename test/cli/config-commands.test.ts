@@ -215,6 +215,18 @@ test('config check finds a gateway with the address of an MQTT listener or of an
   )
 })
 
+test('config check finds a port of the API or the dashboard that is that of a listener', async (t) => {
+  const { errors } = await check(t, {
+    'a.conf': [
+      'listeners.tcp.bind = "0.0.0.0:21996"',
+      'http_server.port = 21996',
+      'dashboard.bind = "127.0.0.1:21996"',
+    ].join('\n'),
+  })
+  assert.match(errors, /http_server\.port: 127\.0\.0\.1:21996 is that of listeners\.tcp\.default; choose another one/)
+  assert.match(errors, /dashboard\.bind: 127\.0\.0\.1:21996 is that of listeners\.tcp\.default; choose another one/)
+})
+
 test('config check --ports finds ports that are in use', async (t) => {
   const other = createServer().listen(0, '127.0.0.1')
   t.after(() => other.close())

@@ -7,7 +7,7 @@ import { planBridges } from '../bridges/bridge-config.ts'
 import { apiTokens } from '../admins/api-tokens.ts'
 import type { Problem } from '../configuration/config-consumers.ts'
 import { directoryErrorText, tryDirectory } from '../data-dir/data-directory.ts'
-import { problemsOfGateways } from '../gateways/gateway-config.ts'
+import { listenerAt, problemOfTaken, problemsOfGateways } from '../gateways/gateway-config.ts'
 import { hostsOfPort, problemsOfListenerFiles, resolveListeners } from '../listeners/listener-addresses.ts'
 import { reserveTcpPort } from '../listeners/reserve-port.ts'
 import { accessSettingsOf } from '../records/access-settings.ts'
@@ -44,7 +44,11 @@ export async function startProblems(config: GodwitConfig, { checksPorts }: Start
   problems.push(...(await problemsOfGateways(config, { checksPorts })))
   note(apiTokens(config))
   note(await problemOfExposure(config, { warn: () => {} }))
-  if (checksPorts) for (const server of apiServersOf(config)) note(await problemOfPort(server))
+  for (const server of apiServersOf(config)) {
+    const takenBy = listenerAt(config, { kind: 'tcp', ...server })
+    if (takenBy !== undefined && server.port !== 0) problems.push(problemOfTaken(server.key, server, takenBy))
+    else if (checksPorts) note(await problemOfPort(server))
+  }
   return problems
 }
 

@@ -78,7 +78,7 @@ export class GatewayPlanner {
       const other = plan.find(({ listener }) => isSameSocket(listener, socket))
       const ofListener = known === undefined ? listenerAt(config, socket) : undefined
       const takenBy = other === undefined ? ofListener : settingOf(other)
-      if (takenBy !== undefined) return { problem: problemOfTaken(key, socket, takenBy) }
+      if (takenBy !== undefined) return { problem: problemOfTaken(`${key}.bind`, socket, takenBy) }
       const insecure = known === undefined ? problemOfSecurity(source.socket) : undefined
       if (insecure !== undefined) return { problem: `${key}.${insecure.setting}: ${insecure.message}` }
       const assignment = known ?? this.#assign(source, place, authentication.own)
@@ -149,7 +149,7 @@ export async function problemsOfGateways(
     const { kind, listener } = source.socket
     const socket = { kind, host: source.hosts[0] ?? '', port: listener.bind.port }
     const takenBy = sockets.find((other) => isSameSocket(other, socket))?.key ?? listenerAt(config, socket)
-    if (socket.port !== 0 && takenBy !== undefined) problems.push(problemOfTaken(key, socket, takenBy))
+    if (socket.port !== 0 && takenBy !== undefined) problems.push(problemOfTaken(`${key}.bind`, socket, takenBy))
     sockets.push({ key, ...socket })
   }
   // Listeners with the same authentication have the same problem.
@@ -226,7 +226,7 @@ function isSameSocket(one: Socket, other: Socket): boolean {
  * Returns the setting of the MQTT listener with this address. The system would accept both, because shards share ports,
  * and give each connection to one of them.
  */
-function listenerAt(config: GodwitConfig, socket: Socket): string | undefined {
+export function listenerAt(config: GodwitConfig, socket: Socket): string | undefined {
   const found = config.listeners.find((listener) =>
     hostsFor(listener, config).some((host) =>
       isSameSocket({ kind: listener.kind === 'quic' ? 'udp' : 'tcp', host, port: listener.port }, socket),
@@ -235,8 +235,9 @@ function listenerAt(config: GodwitConfig, socket: Socket): string | undefined {
   return found === undefined ? undefined : `listeners.${found.kind}.${found.name}`
 }
 
-function problemOfTaken(key: string, { host, port }: Place, takenBy: string): string {
-  return `${key}.bind: ${host}:${port} is that of ${takenBy}; choose another one`
+/** `key`: the setting of the address. */
+export function problemOfTaken(key: string, { host, port }: Place, takenBy: string): string {
+  return `${key}: ${host}:${port} is that of ${takenBy}; choose another one`
 }
 
 function settingOf({ type, listener: { kind, name } }: GatewayAssignment): string {
