@@ -68,11 +68,11 @@ const limitDescriptions: Readonly<Record<keyof typeof ruleLimits, string>> = {
   maxDecimals: 'decimals of `float` and `float2str`',
   maxRegexInstructions: 'instructions of a compiled regular expression',
   maxRenderedBytes: 'bytes of a rendered template',
-  maxJqDepth: 'filters of a `jq` program within each other, while they run',
+  maxJqDepth: 'nested filters of a running `jq` program',
   maxJqLength: 'characters of a `jq` program',
   maxSchemaLength: 'characters of the source of a schema',
   maxSchemaNodes: 'types, fields and keywords of one schema',
-  maxSchemaDepth: 'types or schemas within each other in the source of a schema',
+  maxSchemaDepth: 'nested types or schemas in the source of a schema',
 }
 
 function limitTable(): string {
