@@ -27,7 +27,7 @@ test('the topic explorer shows messages as a tree, by arrows, and publishes', as
   await messages.getByText('"degrees": 20').waitFor()
   await client.publishAsync('plant/hall/<b>1', '{"degrees": 21}', { qos: 1 })
   await messages.getByText('"degrees": 21').waitFor()
-  await messages.getByLabel('Compare with the message before').check()
+  await messages.getByLabel('Compare with the previous message').check()
   const changes = messages.getByRole('region', { name: /^Changes since/ })
   await changes.getByText('- "degrees": 20', { exact: false }).waitFor()
   await changes.getByText('+ "degrees": 21', { exact: false }).waitFor()
@@ -88,7 +88,7 @@ test('the explorer keeps 20,000 levels and 100 messages, says what it left out, 
   const body = `${topics.map(lineOf).join('')}${JSON.stringify({ left_out: 7 })}\n`
   await page.route('**/api/v5/live?**', (route) => route.fulfill({ contentType: 'application/x-ndjson', body }))
   await page.getByRole('button', { name: 'Start', exact: true }).click()
-  await page.getByText('20,005 messages, 20,000 levels, 12 left out', { exact: true }).waitFor()
+  await page.getByText('20,005 messages, 20,000 levels, 12 not shown', { exact: true }).waitFor()
   const tree = page.getByRole('tree', { name: 'Topics', exact: true })
   assert.equal(await tree.getByRole('treeitem').count(), 300)
   // A letter of two bytes is not torn apart where the value is cut.

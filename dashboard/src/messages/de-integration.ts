@@ -1,4 +1,4 @@
-// Words of the pages for sources, schemas, delayed messages and topic metrics in German.
+// Texts of the pages for sources, schemas, delayed messages and topic metrics in German.
 
 export const deIntegration = {
   addListener: 'Listener hinzufügen',
@@ -25,14 +25,15 @@ export const deIntegration = {
   outPerSecond: 'Ausgang je Sekunde',
   remaining: 'Verbleibend',
   reset: 'Zurücksetzen',
-  restartServiceText: 'Die Verbindung zum Dienst wird geschlossen und neu geöffnet. Was auf ihn wartet, bleibt.',
+  restartServiceText:
+    'Die Verbindung zum Dienst wird geschlossen und neu geöffnet. Nachrichten, die auf den Dienst warten, bleiben.',
   schemas: 'Schemas',
-  seeMarkedFields: 'Siehe die markierten Felder.',
+  seeMarkedFields: 'Korrigieren Sie die markierten Felder.',
   serviceAnswers: 'Der Dienst antwortet.',
   share: 'Anteil',
   source: 'Quelltext',
   sources: 'Quellen',
   topicMetrics: 'Topic-Zähler',
   withInternal: 'Interne Sitzungen zeigen',
-  withoutWildcards: 'Ohne Platzhalter.',
+  withoutWildcards: 'Ein Topic ohne Platzhalter.',
 }

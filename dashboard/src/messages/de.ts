@@ -1,4 +1,4 @@
-// The words of the page in German.
+// The texts of the dashboard in German.
 
 import type { Messages } from '../state/messages.ts'
 
@@ -47,7 +47,7 @@ export const de: Messages = {
   asForm: 'Als Formular',
   asJson: 'Als JSON',
   auditLog: 'Änderungsprotokoll',
-  authenticatedBy: 'Angemeldet durch',
+  authenticatedBy: 'Authentifiziert durch',
   awaitingCompletion: 'Wartet auf PUBCOMP',
   awaitingRelease: 'Warten auf PUBREL',
   backup: 'Sichern und Wiederherstellen',
@@ -76,7 +76,7 @@ export const de: Messages = {
   clearRetained: 'Gespeicherte löschen',
   clearRetainedTitle: 'Gespeicherte {topic} löschen',
   clientId: 'Client-ID',
-  clientIdHint: 'Leer: der Broker vergibt einen',
+  clientIdHint: 'Leer: der Broker vergibt eine',
   clientIdentifier: 'Client-Kennung',
   clientIdentifiers: 'Client-Kennungen',
   clientTabs: 'Client',
@@ -86,11 +86,11 @@ export const de: Messages = {
   closed: 'Geschlossen',
   compare: 'Vergleichen',
   compareTitle: 'Änderungen seit Version {number}',
-  compareWithPrevious: 'Mit der Nachricht davor vergleichen',
+  compareWithPrevious: 'Mit der vorherigen Nachricht vergleichen',
   configuration: 'Konfiguration',
   configurationHistory: 'Verlauf der Konfiguration',
   configurationTextHint:
-    'Die Einstellungen, die von der Vorgabe abweichen. Geheimnisse erscheinen als ****** und bleiben, wie sie sind.',
+    'Die Einstellungen, die von der Vorgabe abweichen. Geheimnisse erscheinen als ******; wo ****** stehen bleibt, ändert sich das Geheimnis nicht.',
   connect: 'Verbinden',
   connected: 'Verbunden',
   connectedAt: 'Verbunden seit',
@@ -162,7 +162,7 @@ export const de: Messages = {
   fileSize: 'Dateigröße',
   firstPage: 'Erste Seite',
   firstRunText:
-    'Beim ersten Start gibt der Broker Benutzername und zufälliges Passwort einmal aus. Ist es verloren, setzen Sie auf dem Rechner des Brokers ein neues: godwit ctl users',
+    'Beim ersten Start gibt der Broker Benutzername und zufälliges Passwort einmal aus. Ist es verloren, erzeugen Sie auf dem Rechner des Brokers ein neues: godwit ctl admins reset NAME',
   firstRunTitle: 'Noch kein Konto?',
   forEver: 'Endet nie',
   format: 'Format',
@@ -194,7 +194,7 @@ export const de: Messages = {
   limitsTitle: 'Grenzen von {name}',
   list: 'Liste',
   listeners: 'Listener',
-  liveCounts: '{received} Nachrichten, {topics} Ebenen, {left} ausgelassen',
+  liveCounts: '{received} Nachrichten, {topics} Ebenen, {left} nicht gezeigt',
   loading: 'Wird geladen',
   localSetting: 'Nur die Konfigurationsdatei und die Befehlszeile dürfen das ändern.',
   logTrace: 'Aufzeichnungen',
@@ -251,7 +251,7 @@ export const de: Messages = {
   noNamespaces: 'Keine Namensräume.',
   noNodes: 'Keine Knoten.',
   noPastAlarms: 'Keine beendeten Alarme.',
-  noPrevious: 'Keine Nachricht davor zu diesem Topic.',
+  noPrevious: 'Keine vorherige Nachricht zu diesem Topic.',
   noQueue: 'Keine Nachrichten warten auf diesen Client.',
   noReceivers: 'Kein Abonnement passt.',
   noRetained: 'Keine gespeicherten Nachrichten.',
@@ -478,7 +478,7 @@ export const de: Messages = {
   withoutListener: 'Ohne Listener',
   withoutSignIn: 'Ohne Anmeldung',
   working: 'In Arbeit',
-  writtenAt: 'Steht in {place}.',
+  writtenAt: 'Gesetzt in {place}.',
   wrongCredentials: 'Falscher Benutzername oder falsches Passwort',
   yes: 'Ja',
 }

@@ -1,4 +1,4 @@
-// Words of the pages for sources, schemas, delayed messages and topic metrics in English.
+// Texts of the pages for sources, schemas, delayed messages and topic metrics in English.
 
 export const enIntegration = {
   addListener: 'Add listener',
@@ -14,7 +14,7 @@ export const enIntegration = {
   deleteSourceText: 'Rules no longer receive messages from this source.',
   deleteTopicMetricsText: 'Messages of this topic are no longer counted.',
   dueAt: 'Due at',
-  inPerSecond: 'In per second',
+  inPerSecond: 'Messages in per second',
   isRequired: 'Required.',
   lastDay: 'Last 24 hours',
   moreSettings: 'More settings',
@@ -22,7 +22,7 @@ export const enIntegration = {
   noSchemas: 'No schemas.',
   noSources: 'No sources.',
   noTopicMetrics: 'No topics whose messages are counted.',
-  outPerSecond: 'Out per second',
+  outPerSecond: 'Messages out per second',
   remaining: 'Remaining',
   reset: 'Reset',
   restartServiceText:
