@@ -33,7 +33,7 @@ export async function conformanceCommand(words: ConformanceArguments, terminal: 
     terminal.say(
       json === true
         ? `${JSON.stringify(results)}\n`
-        : `${results.length - broken} of ${results.length} statements are kept\n`,
+        : `the broker conforms to ${results.length - broken} of ${results.length} statements\n`,
     )
     return broken === 0 ? exitCodes.done : exitCodes.failed
   } catch (error) {

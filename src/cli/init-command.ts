@@ -25,8 +25,8 @@ export async function initCommand(
     await writeFile(file, writeExampleFile(true), { flag: 'wx', mode: 0o600 })
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') return terminal.fail(`${file} is there already and has not been changed`)
-    return terminal.fail(`${file}: ${message}; name another place with --config FILE or --data DIR`)
+    if (code === 'EEXIST') return terminal.fail(`${file} exists already and was not changed`)
+    return terminal.fail(`${file}: ${message}; select another place with --config FILE or --data DIR`)
   }
   const isFound = options.config === undefined
   const start = isFound

@@ -5,9 +5,9 @@ interface WithOptions {
 }
 
 export const benchScenarios = [
-  { name: 'publish', description: 'clients publish; latency until the acknowledgement (QoS 1 and 2)' },
-  { name: 'subscribe', description: 'one client publishes to all subscribers; latency until the delivery' },
-  { name: 'connect', description: 'connections are opened and the oldest closed; latency until CONNACK' },
+  { name: 'publish', description: 'measure publishing clients; latency until the acknowledgement (QoS 1 and 2)' },
+  { name: 'subscribe', description: 'measure one publisher with many subscribers; latency until the delivery' },
+  { name: 'connect', description: 'measure new connections, while the oldest are closed; latency until CONNACK' },
 ] as const
 
 export function addProbeOptions<Options extends WithOptions>(command: Options): Options {

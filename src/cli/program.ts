@@ -61,13 +61,9 @@ function addStart(
     .description('run the broker in the foreground; SIGTERM and SIGINT stop it, SIGHUP reads the configuration again')
     .option(
       '--config <file>',
-      'configuration file (default: $GODWIT_CONFIG, then godwit.conf in the data directory, /etc/godwit/godwit.conf, the defaults)',
+      'configuration file (default: $GODWIT_CONFIG, then godwit.conf in the data directory, then /etc/godwit/godwit.conf, then the defaults)',
     )
-    .option(
-      '--data <directory>',
-      'data directory, which holds all that must survive a restart (default: $GODWIT_DATA)',
-      named,
-    )
+    .option('--data <directory>', 'data directory, which contains all stored data (default: $GODWIT_DATA)', named)
     .option('--set <key=value>', 'override a setting by its dotted key; may be repeated', gather, [])
     .action((options: { config?: string; data?: string; set: string[] }) =>
       start({ ...placesOf(options, environment), set: options.set }),
@@ -94,7 +90,7 @@ function addInit(godwit: Command, { installation, environment = {} }: Program, t
     .description('write a new configuration file, with every setting and its default as comments')
     .option(
       '--config <file>',
-      'the file (default: $GODWIT_CONFIG, then /etc/godwit/godwit.conf for root, else in the data directory)',
+      'the new file (default: $GODWIT_CONFIG, then /etc/godwit/godwit.conf for root, otherwise godwit.conf in the data directory)',
     )
     .option('--data <directory>', 'data directory, in which the file is written (default: $GODWIT_DATA)', named)
     .action((options: { config?: string; data?: string }) =>
@@ -109,7 +105,7 @@ const configCommands = () => import('./config-commands.ts')
 function addConfig(godwit: Command, terminal: Terminal, run: Run): void {
   const config = godwit
     .command('config')
-    .description('check a configuration file, or print an example or the reference of settings')
+    .description('check a configuration file, or print an example, the reference or the schema of settings')
   config
     .command('check')
     .description('report every error of a configuration file that start would refuse, with its line')
@@ -158,7 +154,7 @@ function addImport(godwit: Command, { environment = {} }: Program, terminal: Ter
     .option('--output <directory>', 'directory for godwit.conf, acl.conf and the archive', './from-mosquitto')
     .option(
       '--data <directory>',
-      'data directory of a broker that does not run, which gets the sessions (default: $GODWIT_DATA; without: none)',
+      'data directory to which the sessions are written; its broker must not run (default: $GODWIT_DATA; without it, sessions are not imported)',
       named,
     )
     .action((words: ImportArguments) =>
@@ -205,7 +201,7 @@ function addProbes(godwit: Command, terminal: Terminal, run: Run): void {
 function addCompletion(godwit: Command, terminal: Terminal, run: Run): void {
   godwit
     .command('completion')
-    .description('print the completion script of a shell: source <(godwit completion bash)')
+    .description('print the completion script of a shell; to use it: source <(godwit completion bash)')
     .addArgument(new Argument('<shell>').choices(completedShells))
     .action((shell: CompletedShell) =>
       run(() => {
@@ -218,7 +214,7 @@ function addCompletion(godwit: Command, terminal: Terminal, run: Run): void {
 function addMan(godwit: Command, { version }: Program, terminal: Terminal, run: Run): void {
   godwit
     .command('man')
-    .description('write the manual pages, or print one: godwit man ctl | man -l -')
+    .description('write the manual pages, or print one; to read it: godwit man ctl | man -l -')
     .argument('[command]', 'command whose page is printed (default: godwit)')
     .option('--output <directory>', 'write all pages into this directory', named)
     .action((command: string | undefined, { output }: { output?: string }) =>
@@ -300,7 +296,7 @@ function definedOnly({ config, data }: Places): { config?: string; data?: string
 
 /** `--data "$UNSET"` means no directory, and not the current one. */
 function named(value: string): string {
-  if (value.trim() === '') throw new InvalidArgumentError('It names nothing.')
+  if (value.trim() === '') throw new InvalidArgumentError('The value is empty.')
   return value
 }
 
@@ -311,7 +307,7 @@ function quiet(command: Command, terminal: Terminal, help: () => string): Comman
   return command.exitOverride().configureOutput({
     writeOut: (text) => terminal.output.write(text),
     writeErr: (text) => terminal.errors.write(text),
-    outputError: (text, write) => write(`godwit: ${oneLine(text)}; "${help()}" lists what there is\n`),
+    outputError: (text, write) => write(`godwit: ${oneLine(text)}; "${help()}" lists the commands and options\n`),
   })
 }
 

@@ -68,7 +68,7 @@ export async function startCommand(options: StartOptions, program: Program, term
     life = await runNode(next, surroundings)
     if (life.end === 'problem' && next !== former) {
       // A broker with the previous configuration is better than none.
-      terminal.fail(`${life.problem}; going on with the configuration from before`)
+      terminal.fail(`${life.problem}; the previous configuration stays in use`)
       life = await runNode(former, surroundings)
     } else former = next
   }
@@ -153,7 +153,7 @@ async function runUntilStopped(node: RunningNode, { signals, terminal, service }
   }))
   const life = await Promise.race([stopped, broken, shutdownRequested])
   if (life.end === 'stopped') service.noteStopping()
-  if (life.end !== 'problem') terminal.say('stopping: clients are told, the store is closed\n')
+  if (life.end !== 'problem') terminal.say('stopping: disconnecting clients and closing the store\n')
   node.log.info('node stopping', { why: life.end === 'problem' ? life.problem : life.end })
   await node.stop()
   return life

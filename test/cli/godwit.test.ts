@@ -99,7 +99,7 @@ test('an unknown option suggests the nearest one', async () => {
 
 test('an option without its value, a word too many, and a --set that is none are wrong usage', async () => {
   assert.match(await refusalHere(2, ['start', '--data']), /--data/)
-  assert.match(await refusalHere(2, ['start', '--data', '']), /--data.*names nothing/)
+  assert.match(await refusalHere(2, ['start', '--data', '']), /--data.*value is empty/)
   assert.match(await refusalHere(2, ['start', 'now']), /too many arguments/)
   assert.match(await refusalHere(2, ['start', '--set', 'node.shards']), /KEY=VALUE/)
 })

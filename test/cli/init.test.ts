@@ -36,7 +36,7 @@ for (const [name, placeIn] of places) {
     await writeFile(join(root, file), 'mqtt.receive_maximum = 5\n')
     const again = await run(['init', ...words], root, environment)
     assert.equal(again.code, 1)
-    assert.match(again.errors, /is there already and has not been changed/)
+    assert.match(again.errors, /exists already and was not changed/)
     assert.equal(await readFile(join(root, file), 'utf8'), 'mqtt.receive_maximum = 5\n')
   })
 }

@@ -34,8 +34,10 @@ export class InputSecrets implements Secrets {
 
   async next(prompt: string): ReturnType<Secrets['next']> {
     const secret = this.#input.isTTY === true ? await this.#askPeople(prompt) : await this.#nextLine()
-    if (secret === undefined || secret === '') return { usage: `${prompt}: none was given on stdin` }
-    return secret.length > maxSecretLength ? { usage: `${prompt}: it is too long` } : { secret }
+    if (secret === undefined || secret === '') return { usage: `${prompt}: stdin is empty` }
+    return secret.length > maxSecretLength
+      ? { usage: `${prompt}: too long; maximum ${maxSecretLength} characters` }
+      : { secret }
   }
 
   async confirm(prompt: string): Promise<boolean | undefined> {

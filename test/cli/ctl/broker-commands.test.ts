@@ -46,7 +46,7 @@ test('status of a broker in trouble says what is wrong, since when, and what is 
   const status = JSON.parse(await ctlDone(broker, ['status', '--json']))
   assert.equal(status.alarms[0].name, 'bridge:north')
   assert.equal(status.bridges[0].name, 'north')
-  assert.equal(await ctlDone(broker, ['alarms', '--end', 'bridge:north']), 'bridge:north is over\n')
+  assert.equal(await ctlDone(broker, ['alarms', '--end', 'bridge:north']), 'bridge:north is ended\n')
   assert.match(await ctlRefused(broker, 1, ['alarms', '--end', 'bridge:south']), /no alarm 'bridge:south' holds/)
 })
 
@@ -193,7 +193,7 @@ test('an archive is made, listed, looked at, compared and carried out by name an
   const [, whole = ''] = /exported to (\S+)\.$/m.exec(await here('export', '--table-sets', 'banned')) ?? []
   assert.equal(dirname(whole), join(broker.dataDirectory, 'backup'), 'a user of this machine is told where it is')
   const dry = await here('import', path, '--dry-run')
-  assert.match(dry, /credentials: 1 new, 0 replaced, 0 as they were/)
+  assert.match(dry, /credentials: 1 new, 0 replaced, 0 unchanged/)
   assert.match(dry, /Nothing has been changed\./)
   const imported = await here('import', path)
   assert.match(imported, /^Importing data from/m)

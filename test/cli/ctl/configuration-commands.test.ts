@@ -198,7 +198,7 @@ test('a lost password is reset over the local socket, and nowhere else', async (
   const reset = ['admins', 'reset', 'admin', '--data', broker.dataDirectory]
   const { code, output, errors } = await runCtl(t, reset)
   assert.equal(code, 0, errors)
-  const [, password = ''] = /^admin logs in with (\S+)$/m.exec(output) ?? []
+  const [, password = ''] = /^new password of admin: (\S+)$/m.exec(output) ?? []
   const [, url = ''] = await broker.process.until(/management API +(http:\/\/127\.0\.0\.1:\d+)\/api\/v4/)
   const askAs = (secret: string, path: string, init: RequestInit = {}) =>
     fetch(`${url}${path}`, { ...init, headers: { authorization: `Basic ${btoa(`admin:${secret}`)}` } })

@@ -3,12 +3,12 @@
 import { randomBytes } from 'node:crypto'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
 
-const viewerOption = { flags: '--viewer', description: 'the account can read and change nothing' }
+const viewerOption = { flags: '--viewer', description: 'the account can only read' }
 
 export const accountCommands: readonly CtlCommand[] = [
   {
     name: 'admins list',
-    description: 'accounts of the management API',
+    description: 'list the accounts of the management API',
     run: ({ client }) => shown(client.get_users(), ({ data }) => accountTable(data)),
   },
   {
@@ -27,7 +27,7 @@ export const accountCommands: readonly CtlCommand[] = [
   {
     name: 'admins reset',
     description:
-      'give an administrator a new password, which is printed once; the old one is not needed (local socket only)',
+      'set a new random password of an account and print it; the old one is not needed (only on the machine of the broker)',
     arguments: ['<name>'],
     run: resetPassword,
   },
@@ -36,7 +36,7 @@ export const accountCommands: readonly CtlCommand[] = [
     description: 'remove the second factor of an account, if the device with its codes is lost',
     arguments: ['<name>'],
     run: ({ client, operands: [username = ''] }) =>
-      doneAs(client.remove_mfa({ params: { username } }), `${username} needs no one-time code`),
+      doneAs(client.remove_mfa({ params: { username } }), `the second factor of ${username} is removed`),
   },
   {
     name: 'admins del',
@@ -47,7 +47,7 @@ export const accountCommands: readonly CtlCommand[] = [
   },
   {
     name: 'api-key list',
-    description: 'API keys: programs that may use the management API',
+    description: 'list the API keys of programs that can use the management API',
     run: ({ client }) => shown(client.list_apps(), ({ data }) => ({ rows: data })),
   },
   {
@@ -102,7 +102,7 @@ async function addAdmin({ client, operands: [username = ''], options, secrets }:
   const given = await secrets.next(`password of ${username}`)
   if ('usage' in given) return given
   const body = { username, password: given.secret, tags: roleOf(options) }
-  return doneAs(client.create_user({ body }), `${username} may come in`)
+  return doneAs(client.create_user({ body }), `${username} is created`)
 }
 
 const generatedPasswordBytes = 15
@@ -111,7 +111,7 @@ async function resetPassword({ client, operands: [username = ''], archives }: Ct
   if (!archives.isLocal) return { usage: 'a password can be reset on the machine of the broker only: omit --url' }
   const password = randomBytes(generatedPasswordBytes).toString('base64url')
   const call = client.change_password({ params: { username }, body: { new_pwd: password } })
-  return shown(call, () => ({ text: `${username} logs in with ${password}`, document: { username, password } }))
+  return shown(call, () => ({ text: `new password of ${username}: ${password}`, document: { username, password } }))
 }
 
 async function changePassword({ client, operands: [username = ''], secrets }: CtlCall): Promise<Outcome> {
@@ -120,5 +120,5 @@ async function changePassword({ client, operands: [username = ''], secrets }: Ct
   const fresh = await secrets.next(`new password of ${username}`)
   if ('usage' in fresh) return fresh
   const body = { old_pwd: old.secret, new_pwd: fresh.secret }
-  return doneAs(client.change_password({ params: { username }, body }), `${username} has another password`)
+  return doneAs(client.change_password({ params: { username }, body }), `the password of ${username} is changed`)
 }

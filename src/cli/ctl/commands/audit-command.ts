@@ -8,12 +8,15 @@ const usualLimit = 50
 export const auditCommands: readonly CtlCommand[] = [
   {
     name: 'audit',
-    description: 'changes by administrators: account, operation, time and address, newest first',
+    description: 'list changes by administrators: account, operation, time and address, newest first',
     options: [
-      { flags: '--who <name>', description: 'entries of this account or API key; `local`: of ctl' },
+      {
+        flags: '--who <name>',
+        description: 'entries of this account or API key; local: entries of ctl on the machine of the broker',
+      },
       { flags: '--operation <name>', description: 'entries of this operation, named as in `ctl api list`' },
       { flags: '--outcome <outcome>', description: 'entries with this outcome: done, refused or failed' },
-      { flags: '--via <way>', description: 'entries of requests over v4, v5, ctl or signal' },
+      { flags: '--via <way>', description: 'entries with this origin: v4 or v5 (HTTP API), ctl or signal' },
       { flags: '--since <time>', description: 'entries from this time on, in RFC 3339, such as 2026-11-21T17:00:00Z' },
       { flags: '--until <time>', description: 'entries until this time, in RFC 3339' },
       { flags: '--page <number>', description: 'page number, from 1' },

@@ -6,7 +6,7 @@ import { settingsOption, withJson } from './rule-engine-commands.ts'
 export const bridgeCommands: readonly CtlCommand[] = [
   {
     name: 'bridges list',
-    description: 'bridges to other brokers and their status; lag: age of the oldest message that waits, in seconds',
+    description: 'list the bridges with their status; lag is the age of the oldest queued message in seconds',
     run: ({ client }) =>
       shown(client.get_mqtt_bridges(), ({ data }) => ({
         rows: data.bridge.nodes.map(({ status, ...node }) => ({
@@ -38,7 +38,7 @@ export const bridgeCommands: readonly CtlCommand[] = [
   },
   {
     name: 'bridges show',
-    description: 'all settings of a bridge; secrets are masked',
+    description: 'show all settings of a bridge; secrets are masked',
     arguments: ['<name>'],
     run: ({ client, operands: [bridge = ''] }) =>
       shown(client.get_mqtt_bridge({ params: { bridge_name: bridge } }), ({ data }): Outcome => {

@@ -9,7 +9,7 @@ const columns = ['clientid', 'username', 'conn_state', 'ip_address', 'proto_ver'
 export const clientCommands: readonly CtlCommand[] = [
   {
     name: 'clients list',
-    description: 'connected clients and sessions; filters as KEY=VALUE: username=a conn_state=connected',
+    description: 'list connected clients and sessions; filters as KEY=VALUE: username=a conn_state=connected',
     arguments: ['[filters...]'],
     run: ({ client, operands }) => {
       const filters = queryFrom('list_clients', operands)
@@ -35,13 +35,13 @@ export const clientCommands: readonly CtlCommand[] = [
     ],
     run: ({ client, operands: [clientid = ''], options }) => {
       const session = options.session === true
-      const text = session ? `${clientid} has no session any more` : `${clientid} is disconnected`
+      const text = session ? `the session of ${clientid} is ended` : `${clientid} is disconnected`
       return doneAs(client.kickout_client({ params: { clientid }, query: session ? { session } : {} }), text)
     },
   },
   {
     name: 'subscriptions list',
-    description: 'subscriptions of clients; filters as KEY=VALUE: clientid=a topic=b qos=1 share=group',
+    description: 'list subscriptions of clients; filters as KEY=VALUE: clientid=a topic=b qos=1 share=group',
     arguments: ['[filters...]'],
     run: ({ client, operands }) => {
       const filters = queryFrom('list_subscriptions', operands)
@@ -50,10 +50,10 @@ export const clientCommands: readonly CtlCommand[] = [
       return shown(client.list_subscriptions(filters), ({ data }) => ({ rows: data, columns: shows }))
     },
   },
-  { name: 'topics tree', description: 'subscriptions as a tree of topic levels', run: showTree },
+  { name: 'topics tree', description: 'show subscriptions as a tree of topic levels', run: showTree },
   {
     name: 'topics list',
-    description: 'topic filters with subscriptions',
+    description: 'list the topic filters with subscriptions',
     run: ({ client }) => shown(client.list_routes(), ({ data }) => ({ rows: data, columns: ['topic', 'node'] })),
   },
 ]

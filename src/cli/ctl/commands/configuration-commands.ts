@@ -16,7 +16,7 @@ export const configurationCommands: readonly CtlCommand[] = [
   },
   {
     name: 'config show',
-    description: 'the current configuration, or a section of it; secrets are masked',
+    description: 'show the current configuration, or a section of it; secrets are masked',
     arguments: ['[section]'],
     run: ({ client, operands: [section] }) => {
       const asked =
@@ -28,7 +28,7 @@ export const configurationCommands: readonly CtlCommand[] = [
   },
   {
     name: 'config get',
-    description: 'the value of a setting, or of a group of them; secrets are masked',
+    description: 'show the value of a setting, or of a group of settings; secrets are masked',
     arguments: ['<key>'],
     run: getSetting,
   },
@@ -81,7 +81,7 @@ export const configurationCommands: readonly CtlCommand[] = [
   },
   {
     name: 'config diff',
-    description: 'differences between a version of the history and another version, or the newest',
+    description: 'show the differences between a version of the history and another version (default: the newest)',
     arguments: ['<number>', '[other]'],
     run: ({ client, operands: [number = '', other] }) => {
       if (other !== undefined && !/^\d{1,9}$/.test(other)) return { usage: `${other}: give a number of the history` }
@@ -116,7 +116,7 @@ async function updateConfiguration(
     for (const line of linesOf(preview.reply)) progress.write(`${line}\n`)
     const isWanted = await secrets.confirm('Apply these changes?')
     if (isWanted === undefined)
-      return { usage: 'nothing has been changed: add --yes, or --dry-run to see the difference' }
+      return { usage: 'nothing was changed: add --yes to change it, or --dry-run to see the changes' }
     if (!isWanted) return { problem: 'nothing has been changed' }
   }
   const result = placed(await client.update_config({ body: text, query: { merge } }), file)
@@ -183,7 +183,7 @@ function showReload(reply: Reloaded): Outcome {
 function certificateRow({ state: code, ...certificate }: Reloaded['data']['certificates'][number]): ChangeRow {
   const { listener: key, file: old, ends, problem } = certificate
   const state = code === 'in-force' ? 'certificate in force' : 'certificate not used'
-  const text = problem === undefined ? `until ${ends}` : `${problem}; the certificate from before stays in force`
+  const text = problem === undefined ? `until ${ends}` : `${problem}; the previous certificate stays in use`
   return { shown: { state, key, old, new: text }, document: { state, ...certificate } }
 }
 

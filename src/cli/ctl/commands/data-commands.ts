@@ -53,7 +53,7 @@ export const dataCommands: readonly CtlCommand[] = [
   },
   {
     name: 'data diff',
-    description: 'differences between two archives, or between an archive and the current state of the broker',
+    description: 'show the differences between two archives, or between an archive and the current state of the broker',
     arguments: ['<first>', '[second]'],
     run: compareData,
   },
@@ -125,7 +125,7 @@ async function importData({ client, operands: [file = ''], options, progress, ar
   const summary = [
     ...tables.map(
       ({ table, inserts, updates, unchanged, conflicts }) =>
-        `${table}: ${inserts} new, ${updates} replaced${conflicts === '' ? '' : ` (${conflicts})`}, ${unchanged} as they were`,
+        `${table}: ${inserts} new, ${updates} replaced${conflicts === '' ? '' : ` (${conflicts})`}, ${unchanged} unchanged`,
     ),
     ...data.configuration.map(({ key, old, new: now, needs_restart: waits }) => {
       return `${key}: ${old ?? 'default'} -> ${now ?? 'default'}${waits ? ' (from the next start on)' : ''}`

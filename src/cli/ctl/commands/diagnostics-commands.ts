@@ -19,7 +19,7 @@ export const diagnosticsCommands: readonly CtlCommand[] = [
   },
   {
     name: 'dropped',
-    description: 'recently dropped messages; filters as KEY=VALUE: reason=queue-full clientid=a topic=b/#',
+    description: 'list recently dropped messages; filters as KEY=VALUE: reason=queue-full clientid=a topic=b/#',
     arguments: ['[filters...]'],
     options: [
       { flags: '--limit <rows>', description: 'maximum number of rows, newest first (default: 1000)' },
@@ -32,7 +32,7 @@ export const diagnosticsCommands: readonly CtlCommand[] = [
   },
   {
     name: 'slow',
-    description: 'clients that receive slowly, slowest first, with their oldest message',
+    description: 'list clients that receive slowly, slowest first, with the delay of their oldest message',
     options: [{ flags: '--threshold <milliseconds>', description: 'minimum delay in ms (default: 500)' }],
     run: ({ client, options: { threshold } }) => {
       if (threshold !== undefined && !/^\d{1,8}$/.test(String(threshold)))
@@ -46,7 +46,7 @@ export const diagnosticsCommands: readonly CtlCommand[] = [
   },
   {
     name: 'clients queue',
-    description: 'messages that a client has not acknowledged',
+    description: 'list the queued and unacknowledged messages of a client',
     arguments: ['<client>'],
     run: ({ client, operands: [clientid = ''] }) =>
       shown(client.client_queue({ params: { clientid }, query: { limit: maxQueuedRows } }), ({ data }) => ({
@@ -60,7 +60,7 @@ export const diagnosticsCommands: readonly CtlCommand[] = [
   },
   {
     name: 'clients timeline',
-    description: 'recent events of a client',
+    description: 'list the recent events of a client',
     arguments: ['<client>'],
     run: ({ client, operands: [clientid = ''] }) =>
       shown(client.client_timeline({ params: { clientid } }), ({ data }) => {
@@ -129,8 +129,8 @@ function explain({
   operands: [clientid = '', action = '', topic = ''],
   options: { qos, user, address },
 }: CtlCall): Promise<Outcome> | Outcome {
-  if (action !== 'publish' && action !== 'subscribe') return { usage: `${action}: there are publish and subscribe` }
-  if (qos !== undefined && !/^[012]$/.test(String(qos))) return { usage: '--qos: there are 0, 1 and 2' }
+  if (action !== 'publish' && action !== 'subscribe') return { usage: `${action}: use publish or subscribe` }
+  if (qos !== undefined && !/^[012]$/.test(String(qos))) return { usage: '--qos: give 0, 1 or 2' }
   const assumed = {
     ...(qos === undefined ? {} : { qos: Number(qos) }),
     ...(typeof user === 'string' ? { username: user } : {}),

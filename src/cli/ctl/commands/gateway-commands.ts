@@ -39,7 +39,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
   },
   {
     name: 'gateways show',
-    description: 'a gateway with its configuration',
+    description: 'show a gateway with its configuration',
     arguments: ['<name>'],
     run: ({ client, operands: [name = ''] }) =>
       shown(client.get_gateway({ params: { name } }), ({ configuration, metrics, listeners, ...gateway }) => ({
@@ -49,7 +49,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
   },
   {
     name: 'gateways listeners',
-    description: 'listeners of a gateway',
+    description: 'list the listeners of a gateway',
     arguments: ['<name>'],
     run: ({ client, operands: [name = ''] }) =>
       shown(client.get_gateway_listeners({ params: { name } }), (rows) => ({
@@ -82,7 +82,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
   },
   {
     name: 'gateways clients',
-    description: 'clients of a gateway; filters as KEY=VALUE: like_clientid=a conn_state=connected',
+    description: 'list the clients of a gateway; filters as KEY=VALUE: like_clientid=a conn_state=connected',
     arguments: ['<name>', '[filters...]'],
     run: ({ client, operands: [name = '', ...operands] }) => {
       const filters = queryFrom('get_gateway_clients', operands)
@@ -113,7 +113,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
   },
   {
     name: 'gateways read',
-    description: 'read a path of an LwM2M device; `gateways lookup` shows the answer',
+    description: 'read a path of an LwM2M device; `gateways lookup` shows the response',
     arguments: ['<client>', '<path>'],
     run: ({ client, operands: [clientid = '', path = ''] }) =>
       doneAs(client.read_lwm2m({ params: { clientid }, query: { path } }), `${path} will be read`),

@@ -10,15 +10,15 @@ const example = '{"mechanism": "password_based", "backend": "built_in_database"}
 export const gatewayUserCommands: readonly CtlCommand[] = [
   {
     name: 'gateways authentication',
-    description: 'how clients of a gateway (coap) or of a listener (coap:udp:default) are authenticated',
-    arguments: ['<of>'],
+    description: 'show how clients of a gateway (coap) or of one of its listeners (coap:udp:default) are authenticated',
+    arguments: ['<gateway>'],
     run: ({ client, operands: [of = ''] }) =>
       shown(authenticationOf(client, of).get(), (settings) => ({ thing: settings as Settings })),
   },
   {
     name: 'gateways set-authentication',
-    description: 'set or change the authentication of a gateway or of a listener',
-    arguments: ['<of>'],
+    description: 'set or change the authentication of a gateway (coap) or of one of its listeners (coap:udp:default)',
+    arguments: ['<gateway>'],
     options: [{ flags: '--settings <json>', description: `settings of the authentication as JSON: ${example}` }],
     run: async ({ client, operands: [of = ''], options: { settings } }): Promise<Outcome> => {
       const body = settingsIn(settings)
@@ -27,20 +27,20 @@ export const gatewayUserCommands: readonly CtlCommand[] = [
       const before = await asked.get()
       if ('failure' in before) return shown(Promise.resolve(before), () => ({ rows: [] }))
       const isThere = 'mechanism' in (before.reply as object)
-      return doneAs(isThere ? asked.change(body) : asked.add(body), `${of} has an authentication of its own`)
+      return doneAs(isThere ? asked.change(body) : asked.add(body), `the authentication of ${of} is set`)
     },
   },
   {
     name: 'gateways remove-authentication',
     description: 'remove the authentication of a gateway or of a listener with its users',
-    arguments: ['<of>'],
+    arguments: ['<gateway>'],
     run: ({ client, operands: [of = ''] }) =>
-      doneAs(authenticationOf(client, of).remove(), `${of} has no authentication of its own`),
+      doneAs(authenticationOf(client, of).remove(), `the authentication of ${of} is removed`),
   },
   {
     name: 'gateways users',
     description: 'list the users of a gateway or of a listener with its own authentication',
-    arguments: ['<of>'],
+    arguments: ['<gateway>'],
     run: ({ client, operands: [of = ''] }) =>
       shown(
         allPages((query) => authenticationOf(client, of).users(query)),
@@ -50,7 +50,7 @@ export const gatewayUserCommands: readonly CtlCommand[] = [
   {
     name: 'gateways add-user',
     description: 'store a user of a gateway or of a listener; the password is read from the terminal or from stdin',
-    arguments: ['<of>', '<user>'],
+    arguments: ['<gateway>', '<user>'],
     options: [{ flags: '--superuser', description: 'access rules do not apply to this user' }],
     run: async ({ client, secrets, operands: [of = '', user = ''], options }): Promise<Outcome> => {
       const given = await secrets.next(`password of ${user}`)
@@ -62,7 +62,7 @@ export const gatewayUserCommands: readonly CtlCommand[] = [
   {
     name: 'gateways update-user',
     description: 'change the password of a user of a gateway or of a listener',
-    arguments: ['<of>', '<user>'],
+    arguments: ['<gateway>', '<user>'],
     run: async ({ client, secrets, operands: [of = '', user = ''] }): Promise<Outcome> => {
       const given = await secrets.next(`password of ${user}`)
       if ('usage' in given) return given
@@ -72,7 +72,7 @@ export const gatewayUserCommands: readonly CtlCommand[] = [
   {
     name: 'gateways remove-user',
     description: 'remove a user of a gateway or of a listener',
-    arguments: ['<of>', '<user>'],
+    arguments: ['<gateway>', '<user>'],
     run: ({ client, operands: [of = '', user = ''] }) =>
       doneAs(authenticationOf(client, of).removeUser(user), `${user} is removed`),
   },

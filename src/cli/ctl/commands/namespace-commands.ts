@@ -55,7 +55,7 @@ export const namespaceCommands: readonly CtlCommand[] = [
     description: 'create a namespace',
     arguments: ['<name>'],
     run: ({ client, operands: [namespace = ''] }) =>
-      doneAs(client.add_namespace({ body: { namespace } }), `${namespace} is made`),
+      doneAs(client.add_namespace({ body: { namespace } }), `${namespace} is created`),
   },
   {
     name: 'namespaces del',

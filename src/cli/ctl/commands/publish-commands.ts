@@ -27,7 +27,7 @@ export const publishCommands: readonly CtlCommand[] = [
     run: ({ client, operands: [clientid = '', topic = ''], options }) => {
       const qos = qosOf(options['qos'])
       if (qos === undefined) return { usage: badQos }
-      return doneAs(client.mqtt_subscribe({ body: { clientid, topic, qos } }), `${clientid} has ${topic}`)
+      return doneAs(client.mqtt_subscribe({ body: { clientid, topic, qos } }), `${clientid} is subscribed to ${topic}`)
     },
   },
   {
@@ -35,11 +35,11 @@ export const publishCommands: readonly CtlCommand[] = [
     description: 'remove a subscription of a connected client',
     arguments: ['<client>', '<filter>'],
     run: ({ client, operands: [clientid = '', topic = ''] }) =>
-      doneAs(client.mqtt_unsubscribe({ body: { clientid, topic } }), `${clientid} has ${topic} no more`),
+      doneAs(client.mqtt_unsubscribe({ body: { clientid, topic } }), `${clientid} is no longer subscribed to ${topic}`),
   },
   {
     name: 'retained list',
-    description: 'retained messages whose topics match a filter, at most 10,000',
+    description: 'list retained messages whose topics match a filter, at most 10,000',
     arguments: ['[filter]'],
     run: ({ client, operands: [topic = '#'] }) =>
       shown(client.list_retained({ query: { topic, limit: maxRetainedRows } }), ({ data }) => ({ rows: data })),

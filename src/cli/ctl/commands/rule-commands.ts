@@ -41,7 +41,7 @@ export const ruleCommands: readonly CtlCommand[] = [
   {
     name: 'ban add',
     description: 'ban a clientid, a username or a peerhost (IP address); connected clients are disconnected',
-    arguments: ['<as>', '<who>'],
+    arguments: ['<kind>', '<value>'],
     options: [
       { flags: '--seconds <number>', description: 'duration in seconds (default: 300)' },
       { flags: '--for-ever', description: 'the ban does not end until it is deleted' },
@@ -52,9 +52,9 @@ export const ruleCommands: readonly CtlCommand[] = [
   {
     name: 'ban del',
     description: 'delete a ban',
-    arguments: ['<as>', '<who>'],
-    run: ({ client, operands: [as = '', who = ''] }) =>
-      doneAs(client.delete_banned({ params: { as, who } }), `${who} may come in`),
+    arguments: ['<kind>', '<value>'],
+    run: ({ client, operands: [as = '', value = ''] }) =>
+      doneAs(client.delete_banned({ params: { as, who: value } }), `the ban of ${value} is deleted`),
   },
 ]
 
@@ -96,9 +96,9 @@ function addRule({
   operands: [access = '', action = '', topic = ''],
   options,
 }: CtlCall): Promise<Outcome> | Outcome {
-  if (access !== 'allow' && access !== 'deny') return { usage: `${access}: there are allow and deny` }
+  if (access !== 'allow' && access !== 'deny') return { usage: `${access}: use allow or deny` }
   const act = actions.get(action)
-  if (act === undefined) return { usage: `${action}: there are pub, sub and pubsub` }
+  if (act === undefined) return { usage: `${action}: use pub, sub or pubsub` }
   return doneAs(
     client.create_acl({ body: { ...whoseOf(options), topic, action: act, access } }),
     `${access} ${action} ${topic}`,
@@ -115,13 +115,13 @@ function removeRule({ client, operands: [topic = ''], options }: CtlCall): Promi
 
 const defaultBanSeconds = 300
 
-function addBan({ client, operands: [as = '', who = ''], options }: CtlCall): Promise<Outcome> | Outcome {
+function addBan({ client, operands: [as = '', value = ''], options }: CtlCall): Promise<Outcome> | Outcome {
   if (as !== 'clientid' && as !== 'username' && as !== 'peerhost') {
-    return { usage: `${as}: there are clientid, username and peerhost` }
+    return { usage: `${as}: use clientid, username or peerhost` }
   }
   const { seconds = String(defaultBanSeconds), forEver, reason } = options
   if (typeof seconds !== 'string' || !/^[1-9]\d{0,9}$/.test(seconds)) return { usage: '--seconds: give a number' }
   const until = forEver === true ? null : Math.floor(Date.now() / 1_000) + Number(seconds)
-  const body = { as, who, until, by: 'ctl', ...(typeof reason === 'string' ? { reason } : {}) } as const
-  return doneAs(client.create_banned({ body }), `${who} is kept out`)
+  const body = { as, who: value, until, by: 'ctl', ...(typeof reason === 'string' ? { reason } : {}) } as const
+  return doneAs(client.create_banned({ body }), `${value} is banned`)
 }

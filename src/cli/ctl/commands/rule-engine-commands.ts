@@ -5,7 +5,7 @@ import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../c
 
 export const settingsOption = {
   flags: '--settings <json>',
-  description: 'settings as JSON, or @FILE for a file that has them',
+  description: 'settings as JSON, or @FILE for a file with this JSON',
 }
 const contextOption = {
   flags: '--context <json>',
@@ -213,7 +213,7 @@ function actionCommands(): CtlCommand[] {
     })),
     {
       name: 'actions metrics',
-      description: 'counters of an action',
+      description: 'show the counters of an action',
       arguments: ['<id>'],
       run: ({ client, operands: [id = ''] }) =>
         shown(client.get_action_metrics({ params: { id } }), ({ metrics }) => ({ thing: metrics })),

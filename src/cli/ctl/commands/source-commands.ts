@@ -6,7 +6,7 @@ import { settingsOption, withJson } from './rule-engine-commands.ts'
 export const sourceCommands: readonly CtlCommand[] = [
   {
     name: 'sources list',
-    description: 'sources of rules and their status',
+    description: 'list sources with their status',
     run: ({ client }) =>
       shown(client.get_sources(), (all) => ({
         rows: all.map((each) => ({ ...each, id: `${each.type}:${each.name}` })),
@@ -15,7 +15,7 @@ export const sourceCommands: readonly CtlCommand[] = [
   },
   {
     name: 'sources show',
-    description: 'settings of a source; secrets are masked',
+    description: 'show the settings of a source; secrets are masked',
     arguments: ['<id>'],
     run: ({ client, operands: [id = ''] }) => shown(client.get_source({ params: { id } }), (thing) => ({ thing })),
   },
@@ -32,7 +32,7 @@ export const sourceCommands: readonly CtlCommand[] = [
   },
   {
     name: 'sources probe',
-    description: 'check that the service of a source can be reached; nothing is received',
+    description: 'check whether the service of a source can be reached; no message is received',
     arguments: ['<type>'],
     options: [settingsOption],
     run: ({ client, operands: [type = ''], options }) =>
@@ -48,7 +48,7 @@ export const sourceCommands: readonly CtlCommand[] = [
   },
   {
     name: 'sources metrics',
-    description: 'counters of a source',
+    description: 'show the counters of a source',
     arguments: ['<id>'],
     run: ({ client, operands: [id = ''] }) =>
       shown(client.get_source_metrics({ params: { id } }), ({ metrics }) => ({ thing: metrics })),

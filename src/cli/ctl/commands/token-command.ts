@@ -11,7 +11,7 @@ const secondsPer: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d:
 export const tokenCommands: readonly CtlCommand[] = [
   {
     name: 'token',
-    description: 'make a JSON Web Token for the management API, for tests',
+    description: 'create a JSON Web Token for the management API, for tests',
     isLocal: true,
     options: [
       { flags: '--key <file>', description: 'private key in PEM: RSA, P-256 or Ed25519' },

@@ -33,7 +33,7 @@ export const topicSettingCommands: readonly CtlCommand[] = [
   },
   {
     name: 'topic-metrics show',
-    description: 'counters and rates of a counted topic',
+    description: 'show the counters and rates of a counted topic',
     arguments: ['<topic>'],
     run: ({ client, operands: [topic = ''] }) =>
       shown(client.get_metrics_of_topic({ params: { topic } }), (document) => {
@@ -55,7 +55,7 @@ export const topicSettingCommands: readonly CtlCommand[] = [
     run: ({ client, operands: [topic] }) =>
       doneAs(
         client.reset_topic_metrics({ body: { action: 'reset', ...(topic !== undefined && { topic }) } }),
-        topic === undefined ? 'all topics count from 0 again' : `${topic} counts from 0 again`,
+        topic === undefined ? 'the counters of all topics are reset' : `the counters of ${topic} are reset`,
       ),
   },
   {

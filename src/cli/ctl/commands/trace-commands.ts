@@ -19,7 +19,7 @@ export const traceCommands: readonly CtlCommand[] = [
     name: 'trace stop',
     description: 'stop a trace; its file stays',
     arguments: ['<name>'],
-    run: ({ client, operands: [name = ''] }) => doneAs(client.stop_trace({ params: { name } }), `${name} has ended`),
+    run: ({ client, operands: [name = ''] }) => doneAs(client.stop_trace({ params: { name } }), `${name} is stopped`),
   },
   {
     name: 'trace show',
@@ -42,11 +42,11 @@ function startTrace({
   options,
 }: CtlCall): Promise<Outcome> | Outcome {
   if (type !== 'clientid' && type !== 'topic' && type !== 'ip_address') {
-    return { usage: `${type}: there are clientid, topic and ip_address` }
+    return { usage: `${type}: use clientid, topic or ip_address` }
   }
   const { seconds = '600' } = options
   if (typeof seconds !== 'string' || !/^[1-9]\d{0,9}$/.test(seconds)) return { usage: '--seconds: give a number' }
   const about = { clientid: undefined, topic: undefined, ip_address: undefined, [type]: value }
   const body = { name, type, duration: Number(seconds), ...about } as const
-  return doneAs(client.create_trace({ body }), `${name} is written`)
+  return doneAs(client.create_trace({ body }), `${name} is started`)
 }
