@@ -119,7 +119,7 @@ test('a restart whose new listener is taken goes on with the configuration from 
   assert.deepEqual(await (await post(`${first.api}/ctrl/restart`)).json(), { code: 0 })
   const second = await lifeOf(godwit, 2)
   await (await connectAsync(second.mqtt)).endAsync()
-  await godwit.until(/listeners\.ws\.bind.*in use.*going on with the configuration from before/)
+  await godwit.until(/listeners\.ws\.bind.*in use.*the previous configuration stays in use/)
   assert.equal(await readFile(file, 'utf8'), `listeners.ws.bind = "127.0.0.1:${port}/mqtt"\n`)
   assert.equal(await godwit.stop(), 0)
 })

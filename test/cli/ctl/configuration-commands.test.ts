@@ -82,7 +82,7 @@ test('config update and replace show the difference, ask, and change nothing wit
     await ctlDone(broker, ['config', 'update', file, '--dry-run']),
     /^would change\tmqtt\.max_topic_levels\t128\t9$/m,
   )
-  assert.match(await ctlRefused(broker, 2, ['config', 'update', file]), /nothing has been changed: add --yes/)
+  assert.match(await ctlRefused(broker, 2, ['config', 'update', file]), /nothing was changed: add --yes/)
   assert.equal(await levels(), '128\n')
   await ctlDone(broker, ['config', 'update', file, '--yes'])
   assert.equal(await levels(), '9\n')
