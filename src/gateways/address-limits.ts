@@ -1,9 +1,9 @@
-// Limits for the answers of a gateway to unverified addresses [F8 of the gateway contract]: 10 answers per second and address, 1,000 for
+// Limits for the responses of a gateway to unverified addresses [F8 of the gateway contract]: 10 responses per second and address, 1,000 for
 // all together; and for the clients of an address. All shards count in one table:
 //
-//   all answers | answers by address, hashed | shard 0: clients by address, hashed | shard 1: ...
+//   all responses | responses by address, hashed | shard 0: clients by address, hashed | shard 1: ...
 //
-// An answer cell is a token bucket as one number: the time in ms at which the bucket is full again. Addresses that share a cell share its
+// A response cell is a token bucket as one number: the time in ms at which the bucket is full again. Addresses that share a cell share its
 // limit.
 
 const perAddressPerSecond = 10
@@ -37,7 +37,7 @@ export class AddressLimits {
     this.#shards = (this.#cells.length - 1 - responseCells) / clientCells
   }
 
-  /** Counts one answer for this address. Returns false if it must not be sent. */
+  /** Counts one response to this address. Returns false if it must not be sent. */
   takeResponse(address: string, nowMs: number): boolean {
     const isFree = takeToken(this.#cells, 1 + (hashOf(address) % responseCells), perAddressPerSecond, nowMs)
     return isFree && takeToken(this.#cells, 0, totalPerSecond, nowMs)

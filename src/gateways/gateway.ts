@@ -20,7 +20,7 @@ import type { GatewayClient } from '../core/index.ts'
 import type { AddressLimits } from './address-limits.ts'
 import type { ShardPlace } from './shard-place.ts'
 
-/** Source of a datagram, and destination of answers. */
+/** Source of a datagram, and destination of responses. */
 export interface PeerAddress {
   /** Address as text, without brackets. */
   readonly address: string
@@ -195,10 +195,10 @@ export type GatewayResponse =
       readonly payload: Uint8Array
     }
   /** `data` of the response; undefined: there is none. */
-  | { readonly kind: 'lwm2m-answer'; readonly answer: Readonly<Record<string, unknown>> | undefined }
+  | { readonly kind: 'lwm2m-response'; readonly response: Readonly<Record<string, unknown>> | undefined }
   | { readonly kind: 'accepted' }
   /** The client did not respond in time, or rejected the message. */
-  | { readonly kind: 'unanswered' }
+  | { readonly kind: 'no-response' }
   /** A sentence. */
   | { readonly kind: 'refused'; readonly problem: string }
 

@@ -39,7 +39,7 @@ export interface CoapCredentials {
 }
 
 /** Called with the response of the broker: a reason code of MQTT 5.0. */
-export type Answered = (reasonCode: number) => void
+export type ResponseCallback = (reasonCode: number) => void
 
 export interface SubscribeRequest {
   readonly filter: TopicFilter
@@ -77,13 +77,13 @@ export class CoapClient implements MqttConnectionCallbacks {
   readonly #gateway: CoapClientDependencies
   readonly #mqtt: MqttConnection
   #state: 'connecting' | 'open' | 'ended' = 'connecting'
-  #whenOpen: Answered[] | undefined
-  #pending: Map<number, Answered> | undefined
+  #whenOpen: ResponseCallback[] | undefined
+  #pending: Map<number, ResponseCallback> | undefined
   #observations: Observations | undefined
   #retainedReads: RetainedReads | undefined
   #nextPacketId = 1
   #sentPings = 0
-  #answeredPings = 0
+  #receivedPingresps = 0
   #verifiedPeer: PeerAddress | undefined
   #heardAtMs: number
   #nextPingAtMs: number
@@ -141,30 +141,30 @@ export class CoapClient implements MqttConnectionCallbacks {
   }
 
   /** Calls back when the broker has accepted or refused it. */
-  whenOpen(answered: Answered): void {
-    if (this.#state === 'open') answered(reasonCodes.success)
-    else if (this.#state === 'ended' || (this.#whenOpen?.length ?? 0) >= maxPending) answered(reasonCodes.serverBusy)
-    else (this.#whenOpen ??= []).push(answered)
+  whenOpen(onResponse: ResponseCallback): void {
+    if (this.#state === 'open') onResponse(reasonCodes.success)
+    else if (this.#state === 'ended' || (this.#whenOpen?.length ?? 0) >= maxPending) onResponse(reasonCodes.serverBusy)
+    else (this.#whenOpen ??= []).push(onResponse)
   }
 
   publish(
     message: { topic: TopicName; payload: Buffer; qos: QoS; retain: boolean; expirySeconds: number | undefined },
-    answered: Answered,
+    onResponse: ResponseCallback,
   ): void {
     const { topic, payload, qos, retain, expirySeconds } = message
     const packetId = qos === 0 ? 0 : this.#takePacketId()
-    if (packetId === undefined || this.#mqtt.unsentBytes > maxUnsentBytes) return answered(reasonCodes.serverBusy)
-    if (qos > 0) this.#expect(packetId, answered)
+    if (packetId === undefined || this.#mqtt.unsentBytes > maxUnsentBytes) return onResponse(reasonCodes.serverBusy)
+    if (qos > 0) this.#expect(packetId, onResponse)
     const named = this.#gateway.topics.named(topic)
     this.#mqtt.publish(publishFieldsOf({ topic: named, payload, qos, retain, packetId, expirySeconds }))
-    if (qos === 0) answered(reasonCodes.success)
+    if (qos === 0) onResponse(reasonCodes.success)
   }
 
   /** The same token replaces an observation. Undefined: the limit is reached. */
   observe(
     request: SubscribeRequest,
     token: Buffer,
-    answered: (reasonCode: number, found: Observation) => void,
+    onResponse: (reasonCode: number, found: Observation) => void,
   ): boolean {
     const { filter, qos, noLocal, retainHandling } = request
     const known = this.observationOf(token)
@@ -179,7 +179,7 @@ export class CoapClient implements MqttConnectionCallbacks {
     if (observation === undefined) return false
     this.#expect(packetId, (reasonCode) => {
       if (reasonCode >= reasonCodes.unspecifiedError) this.#observations?.delete(observation)
-      answered(reasonCode, observation)
+      onResponse(reasonCode, observation)
     })
     this.#mqtt.send({
       type: 'subscribe',
@@ -200,7 +200,7 @@ export class CoapClient implements MqttConnectionCallbacks {
   }
 
   /** Reads the retained message of a topic, through a subscription that ends at once. False: not possible now. */
-  readRetained(topic: TopicName, answered: RetainedReadDone): boolean {
+  readRetained(topic: TopicName, onResponse: RetainedReadDone): boolean {
     const packetId = this.#takePacketId()
     const reads = (this.#retainedReads ??= new RetainedReads())
     if (packetId === undefined || reads.has(topic)) return false
@@ -211,7 +211,7 @@ export class CoapClient implements MqttConnectionCallbacks {
         this.#expect(unsubscribeId, () => {})
         this.#mqtt.send({ type: 'unsubscribe', packetId: unsubscribeId, filters: [filter], properties: undefined })
       }
-      answered(packet, reasonCode)
+      onResponse(packet, reasonCode)
     })
     this.#expect(packetId, (reasonCode) => {
       if (reasonCode < reasonCodes.unspecifiedError) {
@@ -219,7 +219,7 @@ export class CoapClient implements MqttConnectionCallbacks {
         return reads.noteSubscribed(topic, this.#sentPings)
       }
       reads.delete(topic)
-      answered(undefined, reasonCode)
+      onResponse(undefined, reasonCode)
     })
     const request = { filter, qos: 0, noLocal: false, retainAsPublished: true, retainHandling: 0 } as const
     this.#mqtt.send({ type: 'subscribe', packetId, subscriptions: [request], properties: undefined })
@@ -281,20 +281,21 @@ export class CoapClient implements MqttConnectionCallbacks {
       case 'publish':
         return this.#handleDelivery(packet)
       case 'puback':
-        return this.#answer(packet.packetId, packet.reasonCode)
+        return this.#handleResponse(packet.packetId, packet.reasonCode)
       case 'pubrec':
-        if (packet.reasonCode >= reasonCodes.unspecifiedError) return this.#answer(packet.packetId, packet.reasonCode)
+        if (packet.reasonCode >= reasonCodes.unspecifiedError)
+          return this.#handleResponse(packet.packetId, packet.reasonCode)
         return this.#mqtt.acknowledge('pubrel', packet.packetId)
       case 'pubcomp':
-        return this.#answer(packet.packetId, reasonCodes.success)
+        return this.#handleResponse(packet.packetId, reasonCodes.success)
       case 'pubrel':
         return this.#mqtt.acknowledge('pubcomp', packet.packetId)
       case 'suback':
       case 'unsuback':
-        return this.#answer(packet.packetId, packet.reasonCodes[0] ?? reasonCodes.unspecifiedError)
+        return this.#handleResponse(packet.packetId, packet.reasonCodes[0] ?? reasonCodes.unspecifiedError)
       case 'pingresp':
-        this.#answeredPings++
-        return this.#retainedReads?.handlePingresp(this.#answeredPings)
+        this.#receivedPingresps++
+        return this.#retainedReads?.handlePingresp(this.#receivedPingresps)
       case 'disconnect':
         return this.#end(packet.reasonCode)
       default:
@@ -306,7 +307,7 @@ export class CoapClient implements MqttConnectionCallbacks {
     const seconds = properties?.serverKeepAliveSeconds
     if (seconds !== undefined) this.#pingIntervalMs = seconds === 0 ? Infinity : (seconds * msPerSecond) / 2
     if (reasonCode === reasonCodes.success) this.#state = 'open'
-    for (const answered of this.#takeWaiting()) answered(reasonCode)
+    for (const onResponse of this.#takeWaiting()) onResponse(reasonCode)
     if (reasonCode !== reasonCodes.success) this.#end(reasonCode)
   }
 
@@ -328,10 +329,10 @@ export class CoapClient implements MqttConnectionCallbacks {
     for (const observation of observations) this.#gateway.notify(this, observation, packet, done)
   }
 
-  #answer(packetId: number, reasonCode: number): void {
-    const answered = this.#pending?.get(packetId)
+  #handleResponse(packetId: number, reasonCode: number): void {
+    const onResponse = this.#pending?.get(packetId)
     this.#pending?.delete(packetId)
-    answered?.(reasonCode)
+    onResponse?.(reasonCode)
   }
 
   #takePacketId(): number | undefined {
@@ -341,12 +342,12 @@ export class CoapClient implements MqttConnectionCallbacks {
     return this.#nextPacketId
   }
 
-  #expect(packetId: number, answered: Answered): void {
+  #expect(packetId: number, onResponse: ResponseCallback): void {
     this.#pending ??= new Map()
-    this.#pending.set(packetId, answered)
+    this.#pending.set(packetId, onResponse)
   }
 
-  #takeWaiting(): readonly Answered[] {
+  #takeWaiting(): readonly ResponseCallback[] {
     const waiting = this.#whenOpen ?? []
     this.#whenOpen = undefined
     return waiting
@@ -355,7 +356,7 @@ export class CoapClient implements MqttConnectionCallbacks {
   #end(reasonCode: number): void {
     if (this.#state === 'ended') return
     this.#state = 'ended'
-    for (const answered of [...this.#takeWaiting(), ...(this.#pending?.values() ?? [])]) answered(reasonCode)
+    for (const onResponse of [...this.#takeWaiting(), ...(this.#pending?.values() ?? [])]) onResponse(reasonCode)
     this.#pending = undefined
     this.#retainedReads?.endAll(reasonCode)
     this.#observations = undefined

@@ -55,7 +55,7 @@ import type { CoapSettings } from './settings.ts'
 const tokenBytes = 8
 const dayMs = 86_400_000
 /**
- * Maximum size of an answer to an unverified address: this multiple of the request, and at least this number of bytes
+ * Maximum size of a response to an unverified address: this multiple of the request, and at least this number of bytes
  * [F8].
  */
 const maxAmplification = 3
@@ -114,7 +114,8 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     const { message } = read
     const owner = isForwarded || place.shards === 1 ? place.own : this.#ownerOf(message, peer)
     if (owner !== place.own) return this.dependencies.forward(owner, bytes, peer)
-    if (message.type === coapTypes.ack || message.type === coapTypes.rst) this.#exchanges.handleAnswer(message, peer)
+    if (message.type === coapTypes.ack || message.type === coapTypes.rst)
+      this.#exchanges.handleAckOrReset(message, peer)
     else if (message.code === 0) {
       // A ping [4.3].
       if (message.type === coapTypes.con && this.#mayRespondToUnauthenticated(peer))
@@ -170,7 +171,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     if (request.kind !== 'coap-request')
       return Promise.resolve({ kind: 'refused', problem: 'a client of CoAP takes requests only' })
     return new Promise((resolve) => {
-      this.#requests.ask({
+      this.#requests.request({
         peer: client.peer,
         token: Buffer.from(request.token),
         timeoutMs: request.timeoutMs,
@@ -180,13 +181,13 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
           payload: Buffer.from(request.payload),
         },
         acknowledged: () => {},
-        settled: (answer) => {
-          if (answer.outcome !== 'response') return resolve({ kind: 'unanswered' })
+        settled: (result) => {
+          if (result.outcome !== 'response') return resolve({ kind: 'no-response' })
           client.noteHeard(client.peer)
           client.noteVerified()
-          const { code: value, messageId } = answer.response
+          const { code: value, messageId } = result.response
           const text = `${value >> 5}.${String(value & 31).padStart(2, '0')}`
-          resolve({ kind: 'coap-response', messageId, code: text, payload: Buffer.from(answer.body) })
+          resolve({ kind: 'coap-response', messageId, code: text, payload: Buffer.from(result.body) })
         },
       })
       this.#plan()
@@ -301,7 +302,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     }
   }
 
-  /** Returns the client of a request; if there is none, the request was answered. */
+  /** Returns the client of a request; if there is none, a response was sent. */
   #clientOf(exchange: Exchange, asked: CoapRequest): CoapClient | undefined {
     const { peer } = exchange
     const { query } = asked
@@ -431,7 +432,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     return this.#blocks.begin(payload, { peer: peerKey(peer), target: targetOf(asked), maxBytes, nowMs })
   }
 
-  /** [F8] Of each block of an answer: an address that has not shown itself may be forged. */
+  /** [F8] Of each block of a response: an address that has not shown itself may be forged. */
   #maxPayloadBytes({ peer, bytes }: Exchange, asked: CoapRequest): number {
     if (peer.secure !== undefined || isLoopback(peer.address)) return Infinity
     const client = this.#clients.get(clientIdOf(asked, peer))
@@ -488,9 +489,9 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
 
   #respond(
     { request, peer }: Exchange,
-    { code: answer, options: list = noOptions, payload = noPayload }: Response,
+    { code: responseCode, options: list = noOptions, payload = noPayload }: Response,
   ): void {
-    this.#exchanges.reply(request, { code: answer, options: list, payload }, peer)
+    this.#exchanges.reply(request, { code: responseCode, options: list, payload }, peer)
   }
 
   #mayRespondToUnauthenticated(peer: PeerAddress): boolean {

@@ -10,13 +10,13 @@ import { ownName, type ShardPlace } from '../shard-place.ts'
 
 const tokenBytes = 8
 /** Timeout of a separate response: EXCHANGE_LIFETIME would block other commands for minutes. */
-const answerTimeoutMs = 60_000
+const responseTimeoutMs = 60_000
 const blockBytes = 1_024
 const maxBodyBytes = 1_048_576
 /** Maximum repetitions under another message ID. */
 const maxRenumbered = 3
 
-export interface Asked {
+export interface DeviceRequest {
   readonly peer: PeerAddress
   readonly message: Omit<CoapMessage, 'type' | 'messageId' | 'token'>
   /** Set if further responses follow the first one. */
@@ -25,15 +25,15 @@ export interface Asked {
   readonly timeoutMs?: number | undefined
   /** The device has the request and will respond later. */
   acknowledged(): void
-  settled(answer: DeviceAnswer): void
+  settled(result: DeviceResult): void
 }
 
-export type DeviceAnswer =
+export type DeviceResult =
   | { readonly outcome: 'response'; readonly response: CoapMessage; readonly body: Buffer }
   | { readonly outcome: 'timeout' | 'reset' }
 
 interface Pending {
-  readonly asked: Asked
+  readonly request: DeviceRequest
   readonly token: Buffer
   /** Received blocks of the body. */
   readonly blocks: Buffer[]
@@ -48,7 +48,7 @@ export class DeviceRequests {
   readonly #nowMs: () => number
   readonly #place: ShardPlace
   readonly #pending = new Map<string, Pending>()
-  readonly #deadlines = new Deadlines<'answer', Pending>()
+  readonly #deadlines = new Deadlines<'response', Pending>()
 
   constructor(exchanges: Exchanges, { nowMs, place }: Pick<GatewayDependencies, 'nowMs' | 'place'>) {
     this.#exchanges = exchanges
@@ -61,20 +61,20 @@ export class DeviceRequests {
   }
 
   /** Returns what withdraws it: nothing is sent or told of it any more. */
-  ask(asked: Asked): () => void {
-    const token = asked.token ?? this.#newToken()
-    const pending = { asked, token, blocks: [], bytes: 0, sent: 0, renumbered: 0 }
+  request(request: DeviceRequest): () => void {
+    const token = request.token ?? this.#newToken()
+    const pending = { request, token, blocks: [], bytes: 0, sent: 0, renumbered: 0 }
     const key = token.toString('hex')
     const before = this.#pending.get(key)
     if (before !== undefined) this.#settle(before, { outcome: 'timeout' })
     this.#pending.set(key, pending)
-    if (asked.timeoutMs !== undefined) this.#deadlines.set('answer', pending, this.#nowMs() + asked.timeoutMs)
+    if (request.timeoutMs !== undefined) this.#deadlines.set('response', pending, this.#nowMs() + request.timeoutMs)
     this.#send(pending)
     return () => {
       if (this.#pending.get(key) !== pending) return
       this.#pending.delete(key)
-      this.#deadlines.cancel('answer', pending)
-      this.#exchanges.withdraw(token, asked.peer)
+      this.#deadlines.cancel('response', pending)
+      this.#exchanges.withdraw(token, request.peer)
     }
   }
 
@@ -82,8 +82,8 @@ export class DeviceRequests {
   handleResponse(response: CoapMessage, peer: PeerAddress): boolean {
     const pending = this.#pending.get(response.token.toString('hex'))
     if (pending === undefined) return false
-    this.#deadlines.cancel('answer', pending)
-    this.#exchanges.noteAnswered(response.token, peer)
+    this.#deadlines.cancel('response', pending)
+    this.#exchanges.noteResponse(response.token, peer)
     this.#take(pending, response)
     return true
   }
@@ -103,8 +103,8 @@ export class DeviceRequests {
   }
 
   #send(pending: Pending, more?: Block): void {
-    const { asked, token } = pending
-    const { message, peer } = asked
+    const { request, token } = pending
+    const { message, peer } = request
     const isLarge = message.payload.length > blockBytes
     const rest = message.payload.length - pending.sent
     const sending: Block = { number: pending.sent / blockBytes, hasMore: rest > blockBytes, bytes: blockBytes }
@@ -123,10 +123,10 @@ export class DeviceRequests {
     this.#exchanges.sendConfirmable(
       {
         message: own,
-        settled: (outcome, answer) => {
+        settled: (outcome, response) => {
           if (outcome === 'timeout' || outcome === 'reset') return this.#settle(pending, { outcome })
-          if (answer === undefined || answer.code === 0) return this.#awaitAnswer(pending)
-          if (answer.token.equals(token)) this.#take(pending, answer)
+          if (response === undefined || response.code === 0) return this.#awaitResponse(pending)
+          if (response.token.equals(token)) this.#take(pending, response)
           else this.#sendRenumbered(pending, more)
         },
       },
@@ -135,7 +135,7 @@ export class DeviceRequests {
   }
 
   /**
-   * [RFC 7252 4.2, 5.3.2] The device has repeated its answer to an earlier request with the same message ID, which another life of
+   * [RFC 7252 4.2, 5.3.2] The device has repeated its response to an earlier request with the same message ID, which another life of
    * the broker has sent: it has not taken this request.
    */
   #sendRenumbered(pending: Pending, more: Block | undefined): void {
@@ -145,14 +145,15 @@ export class DeviceRequests {
     this.#send(pending, more)
   }
 
-  #awaitAnswer(pending: Pending): void {
+  #awaitResponse(pending: Pending): void {
     if (this.#pending.get(pending.token.toString('hex')) !== pending) return
-    if (pending.asked.timeoutMs === undefined) this.#deadlines.set('answer', pending, this.#nowMs() + answerTimeoutMs)
-    pending.asked.acknowledged()
+    if (pending.request.timeoutMs === undefined)
+      this.#deadlines.set('response', pending, this.#nowMs() + responseTimeoutMs)
+    pending.request.acknowledged()
   }
 
   #take(pending: Pending, response: CoapMessage): void {
-    const { message } = pending.asked
+    const { message } = pending.request
     if (response.code === code(2, 31) && pending.sent + blockBytes < message.payload.length) {
       pending.sent += blockBytes
       return this.#send(pending)
@@ -173,11 +174,11 @@ export class DeviceRequests {
     this.#settle(pending, { outcome: 'response', response, body })
   }
 
-  #settle(pending: Pending, answer: DeviceAnswer): void {
+  #settle(pending: Pending, result: DeviceResult): void {
     const key = pending.token.toString('hex')
     if (this.#pending.get(key) !== pending) return
     this.#pending.delete(key)
-    this.#deadlines.cancel('answer', pending)
-    pending.asked.settled(answer)
+    this.#deadlines.cancel('response', pending)
+    pending.request.settled(result)
   }
 }

@@ -24,10 +24,10 @@ export type Outcome = 'acknowledged' | 'reset' | 'timeout'
 export interface Confirmable {
   readonly message: Omit<CoapMessage, 'type' | 'messageId'>
   /**
-   * `reset`: the peer does not know the context. `timeout`: it does not answer. `answer`: the acknowledgement, which
+   * `reset`: the peer does not know the context. `timeout`: it does not respond. `response`: the acknowledgement, which
    * may contain the response to a request.
    */
-  settled(outcome: Outcome, answer?: CoapMessage): void
+  settled(outcome: Outcome, response?: CoapMessage): void
 }
 
 interface Sending {
@@ -107,7 +107,7 @@ export class Exchanges {
   }
 
   /** The response came before the acknowledgement [RFC 7252 5.2.2]: the request is not sent again. */
-  noteAnswered(token: Buffer, peer: PeerAddress): void {
+  noteResponse(token: Buffer, peer: PeerAddress): void {
     const queue = this.#queues.get(peerKey(peer))
     if (queue?.sending?.confirmable.message.token.equals(token) === true) this.#settle(queue, 'acknowledged')
   }
@@ -117,7 +117,7 @@ export class Exchanges {
     const queue = this.#queues.get(peerKey(peer))
     const at = queue?.waiting.findIndex(({ message }) => message.token.equals(token)) ?? -1
     if (at >= 0) queue?.waiting.splice(at, 1)
-    this.noteAnswered(token, peer)
+    this.noteResponse(token, peer)
   }
 
   sendConfirmable(confirmable: Confirmable, peer: PeerAddress): void {
@@ -145,12 +145,12 @@ export class Exchanges {
   }
 
   /** Handles an acknowledgement or a reset. Unexpected ones are ignored. */
-  handleAnswer(answer: CoapMessage, peer: PeerAddress): void {
-    const { type, messageId } = answer
+  handleAckOrReset(message: CoapMessage, peer: PeerAddress): void {
+    const { type, messageId } = message
     const key = peerKey(peer)
     const queue = this.#queues.get(key)
     if (queue?.sending?.messageId === messageId)
-      return this.#settle(queue, type === coapTypes.rst ? 'reset' : 'acknowledged', answer)
+      return this.#settle(queue, type === coapTypes.rst ? 'reset' : 'acknowledged', message)
     const onReset = this.#nonConfirmable.get(keyOf(peer, messageId))
     this.#nonConfirmable.delete(keyOf(peer, messageId))
     if (type === coapTypes.rst) onReset?.('reset')
@@ -182,14 +182,14 @@ export class Exchanges {
     this.#transmit(bytes, queue.peer)
   }
 
-  #settle(queue: PeerQueue, outcome: Outcome, answer?: CoapMessage): void {
+  #settle(queue: PeerQueue, outcome: Outcome, response?: CoapMessage): void {
     const { sending } = queue
     queue.sending = undefined
     this.#deadlines.cancel('sending', queue)
     const next = queue.waiting.shift()
     if (next === undefined) this.#queues.delete(peerKey(queue.peer))
     else this.#begin(queue, next)
-    sending?.confirmable.settled(outcome, answer)
+    sending?.confirmable.settled(outcome, response)
   }
 
   /** The ID in an acknowledgement determines the shard: see `shard-place.ts`. */

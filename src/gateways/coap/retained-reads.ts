@@ -1,5 +1,5 @@
-// Retained messages that a CoAP client reads: each through a subscription that ends with the message. The broker answers a
-// PINGREQ after the retained messages of earlier subscriptions: if it answers that first, there is no message.
+// Retained messages that a CoAP client reads: each through a subscription that ends with the message. The broker sends
+// PINGRESP after the retained messages of earlier subscriptions: if PINGRESP comes first, there is no message.
 
 import { type PublishPacket, reasonCodes } from '../../protocol/index.ts'
 
@@ -34,9 +34,9 @@ export class RetainedReads {
     if (read !== undefined) read.pingNumber = pingNumber
   }
 
-  handlePingresp(answered: number): void {
+  handlePingresp(receivedPingresps: number): void {
     for (const [topic, { pingNumber }] of this.#reads)
-      if (pingNumber <= answered) this.#end(topic, undefined, reasonCodes.success)
+      if (pingNumber <= receivedPingresps) this.#end(topic, undefined, reasonCodes.success)
   }
 
   endAll(reasonCode: number): void {

@@ -35,7 +35,7 @@ const maxKeepAliveSeconds = 65_535
 const receiveMaximum = 64
 const maxObservations = 256
 /** Maximum stored responses for the API. */
-const maxAnswers = 64
+const maxResponses = 64
 
 export interface DeviceDependencies {
   readonly settings: Lwm2mSettings
@@ -80,7 +80,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   #isKept = false
 
   /** `data` of the last response to each command, by path and type. */
-  readonly #answers = new Map<string, Readonly<Record<string, unknown>>>()
+  readonly #responses = new Map<string, Readonly<Record<string, unknown>>>()
 
   constructor(
     gateway: DeviceDependencies,
@@ -153,7 +153,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#gateway.schedule(this)
   }
 
-  /** A packet of the device was answered: waiting commands may be sent. */
+  /** A response to a packet of the device was sent: waiting commands may be sent. */
   sendWaiting(): void {
     this.#sendNext()
     if (!this.isEnded) this.#gateway.schedule(this)
@@ -366,16 +366,16 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   }
 
   /** Returns the last response to a command of this type for the path. */
-  answerFor(path: string, type: string): Readonly<Record<string, unknown>> | undefined {
-    return this.#answers.get(`${type} ${path}`)
+  responseFor(path: string, type: string): Readonly<Record<string, unknown>> | undefined {
+    return this.#responses.get(`${type} ${path}`)
   }
 
   #rememberResponse({ type, pathText }: Command, data: Readonly<Record<string, unknown>>): void {
     const key = `${type} ${pathText}`
-    this.#answers.delete(key)
-    const [oldest] = this.#answers.keys()
-    if (this.#answers.size >= maxAnswers && oldest !== undefined) this.#answers.delete(oldest)
-    this.#answers.set(key, data)
+    this.#responses.delete(key)
+    const [oldest] = this.#responses.keys()
+    if (this.#responses.size >= maxResponses && oldest !== undefined) this.#responses.delete(oldest)
+    this.#responses.set(key, data)
   }
 
   #handleCommand(packet: PublishPacket): void {
@@ -426,7 +426,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     const { command } = next
     const { response: translator } = this.#gateway.settings.translators
     const observed = this.#tokenFor(command)
-    this.#withdrawCurrent = this.#gateway.requests.ask({
+    this.#withdrawCurrent = this.#gateway.requests.request({
       peer: this.peer,
       token: observed,
       message: {
@@ -435,20 +435,20 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
         payload: command.request.payload,
       },
       acknowledged: () => this.#publish(translator, jsonOfNotice(command, 'ack')),
-      settled: (answer) => {
-        if (answer.outcome === 'response') {
+      settled: (result) => {
+        if (result.outcome === 'response') {
           this.noteHeard(this.peer)
-          this.#noteObserving(command, answer.response, observed)
-          const told = jsonOfResponse(command, answer, this.#gateway.settings.objects)
+          this.#noteObserving(command, result.response, observed)
+          const told = jsonOfResponse(command, result, this.#gateway.settings.objects)
           this.#rememberResponse(command, told['data'] as Readonly<Record<string, unknown>>)
           this.#publish(translator, told)
           next.done?.()
-        } else if (answer.outcome === 'timeout' && this.#registration.isQueueMode) {
+        } else if (result.outcome === 'timeout' && this.#registration.isQueueMode) {
           // It sleeps: the command waits in its place until the next packet of the device.
           this.#heardAtMs = -Infinity
           this.#commands.putBack()
         } else {
-          this.#publish(translator, jsonOfNotice(command, `coap_${answer.outcome}`))
+          this.#publish(translator, jsonOfNotice(command, `coap_${result.outcome}`))
           next.done?.()
         }
         this.#commands.current = undefined

@@ -51,7 +51,7 @@ interface Exchange {
   readonly peer: PeerAddress
 }
 
-interface Answer {
+interface Response {
   readonly code: number
   readonly options?: readonly CoapOption[]
   readonly payload?: Buffer
@@ -96,7 +96,8 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     const { message } = read
     const owner = isForwarded || place.shards === 1 ? place.own : this.#ownerOf(message)
     if (owner !== place.own) return this.dependencies.forward(owner, bytes, peer)
-    if (message.type === coapTypes.ack || message.type === coapTypes.rst) this.#exchanges.handleAnswer(message, peer)
+    if (message.type === coapTypes.ack || message.type === coapTypes.rst)
+      this.#exchanges.handleAckOrReset(message, peer)
     else if (message.code === 0) {
       if (message.type === coapTypes.con && this.#mayRespondToUnauthenticated(peer))
         this.#exchanges.reset(message.messageId, peer)
@@ -154,7 +155,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     const device = [...this.#devices.values()].find((one) => one.clientId === clientId)
     if (device === undefined) return undefined
     if (request.kind === 'lwm2m-lookup')
-      return Promise.resolve({ kind: 'lwm2m-answer', answer: device.answerFor(request.path, request.action) })
+      return Promise.resolve({ kind: 'lwm2m-response', response: device.responseFor(request.path, request.action) })
     if (request.kind !== 'lwm2m-command')
       return Promise.resolve({ kind: 'refused', problem: 'a device of LwM2M takes commands only' })
     const problem = device.command(request.command)
@@ -229,7 +230,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     if (!versions.has(version)) return this.#refuse(exchange, code(4, 12))
     const lifetimeSeconds = this.#lifetimeIn(query, defaultLifetimeSeconds)
     const objects = this.#objectsIn(exchange)
-    if (objects === 'answered') return
+    if (objects === 'responded') return
     const isBadName = endpointName === '' || Buffer.byteLength(endpointName) > maxEndpointNameBytes
     if (isBadName || /[#+\0]/.test(endpointName) || lifetimeSeconds === undefined || objects === undefined)
       return this.#refuse(exchange, code(4, 0))
@@ -282,7 +283,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     const lifetimeSeconds = this.#lifetimeIn(query, before)
     const hasObjects = request.payload.length > 0
     const objects = hasObjects ? this.#objectsIn(exchange) : { alternatePath, objects: listed }
-    if (objects === 'answered') return
+    if (objects === 'responded') return
     if (lifetimeSeconds === undefined || objects === undefined) return this.#refuse(exchange, code(4, 0))
     const binding = query.get('b')
     const key = peerKey(device.peer)
@@ -306,7 +307,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
   }
 
   /** Undefined: invalid. */
-  #objectsIn(exchange: Exchange): ObjectList | 'answered' | undefined {
+  #objectsIn(exchange: Exchange): ObjectList | 'responded' | undefined {
     const { request, peer } = exchange
     const received = this.#blocks.receive(request, this.dependencies.nowMs(), () => ({
       peer: peerKey(peer),
@@ -317,13 +318,13 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
         return parseObjectList(received.payload.toString('utf8'))
       case 'continue':
         this.#respond(exchange, { code: code(2, 31), options: [blockOption(options.block1, received.block)] })
-        return 'answered'
+        return 'responded'
       case 'too-large':
         this.#respond(exchange, { code: code(4, 13), options: [uintOption(options.size1, maxBodyBytes)] })
-        return 'answered'
+        return 'responded'
       case 'incomplete':
         this.#refuse(exchange, code(4, 8))
-        return 'answered'
+        return 'responded'
       case 'bad':
         return undefined
       default:
@@ -331,13 +332,13 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     }
   }
 
-  #refuse(exchange: Exchange, answer: number): void {
+  #refuse(exchange: Exchange, responseCode: number): void {
     if (this.#byPeer.has(peerKey(exchange.peer)) || this.#mayRespondToUnauthenticated(exchange.peer))
-      this.#respond(exchange, { code: answer })
+      this.#respond(exchange, { code: responseCode })
   }
 
-  #respond({ request, peer }: Exchange, answer: Answer): void {
-    const { code: value, options: list = [], payload = Buffer.alloc(0) } = answer
+  #respond({ request, peer }: Exchange, response: Response): void {
+    const { code: value, options: list = [], payload = Buffer.alloc(0) } = response
     this.#exchanges.reply(request, { code: value, options: list, payload }, peer)
   }
 
@@ -361,7 +362,7 @@ function queryOf(queries: readonly string[]): ReadonlyMap<string, string> {
   return query
 }
 
-function coreLinks(): Answer {
+function coreLinks(): Response {
   return {
     code: code(2, 5),
     options: [uintOption(options.contentFormat, formats.link)],

@@ -1,5 +1,5 @@
 // If a client that the gateway believes asleep sends a request, a late duplicate of its DISCONNECT arrived after its CONNECT. The
-// gateway answers DISCONNECT, so that the client connects again; its session is kept.
+// gateway responds with DISCONNECT, so that the client connects again; its session is kept.
 
 import type { SnRequest } from './packets.ts'
 
@@ -18,7 +18,7 @@ const requests: ReadonlySet<SnRequest['type']> = new Set([
 export class AsleepNotice {
   #sentAtMs = -Infinity
 
-  /** Returns whether to answer DISCONNECT to this packet of a sleeping client now; then further ones follow after an interval only. */
+  /** Returns whether to respond to this packet of a sleeping client with DISCONNECT. At most one is sent per interval. */
   takeDue({ type }: SnRequest, nowMs: number): boolean {
     if (!requests.has(type) || nowMs - this.#sentAtMs < minIntervalMs) return false
     this.#sentAtMs = nowMs

@@ -49,11 +49,11 @@ interface OpenPublication extends Publication {
 export class ClientRequests {
   readonly #gateway: Gateway
   readonly #client: RequestingClient
-  /** Unanswered publications, by message ID. Each of these is created when it is needed: many clients send QoS 0 only. */
+  /** Unacknowledged publications, by message ID. Each of these is created when it is needed: many clients send QoS 0 only. */
   #publications: Map<number, OpenPublication> | undefined
   #latestPublication = 0
   #released: ReleasedPublications | undefined
-  /** Topic IDs of unanswered subscriptions, by message ID. */
+  /** Topic IDs of pending subscriptions, by message ID. */
   #subscriptions: Map<number, number> | undefined
 
   constructor(gateway: Gateway, client: RequestingClient) {
@@ -96,7 +96,7 @@ export class ClientRequests {
     if (bytes !== undefined) this.#gateway.send(bytes)
   }
 
-  handleAnswer({ type, packetId, reasonCode }: AckPacket): void {
+  handleAck({ type, packetId, reasonCode }: AckPacket): void {
     const publication = this.#publications?.get(packetId)
     // PUBREL of a message that was taken by the connection before.
     if (type === 'pubcomp' && publication === undefined) return this.#send(this.#codec.ack('pubcomp', packetId))
@@ -161,7 +161,7 @@ export class ClientRequests {
     }
     if (qos > 0) {
       if (messageId === 0) return refuse(returnCodes.notSupported)
-      // The original is in progress: its response answers the duplicate as well.
+      // The original is in progress: its response is also the response to the duplicate.
       this.#publications ??= new Map()
       const isInProgress = this.#publications.has(messageId)
       if (isInProgress && qos === 1) return

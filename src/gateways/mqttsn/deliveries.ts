@@ -79,7 +79,7 @@ export class Deliveries {
   #waitingQos0 = 0
   #inFlight: InFlightDelivery | undefined
   readonly #releases = new Map<PacketId, Release>()
-  /** QoS 2 messages that were dropped here: the gateway answers PUBREL of the broker itself. */
+  /** QoS 2 messages that were dropped here: the gateway itself sends PUBCOMP for the PUBREL of the broker. */
   #dropped: Set<PacketId> | undefined
   /** Topics with a pending REGISTER. */
   readonly #registrations = new Map<string, Registration>()
@@ -190,7 +190,7 @@ export class Deliveries {
     return false
   }
 
-  /** Returns false if the packet answers none of the gateway. */
+  /** Returns false if the packet is no response to a packet of the gateway. */
   handle(request: SnRequest): boolean {
     if (request.type === 'regack') this.#handleRegack(request)
     else if (request.type === 'puback') this.#handlePuback(request)

@@ -1,7 +1,7 @@
 // One listener of the MQTT-SN gateway: finds the client of a datagram by its address or its contents.
 //
-// Unconnected clients are answered as little as possible: answers are limited per address and in total, and none is
-// longer than the datagram that it answers [F8 of the gateway contract].
+// Responses to unconnected clients are few: they are limited per address and in total, and none is
+// longer than the datagram to which it responds [F8 of the gateway contract].
 
 import { randomUUID } from 'node:crypto'
 import { Deadlines } from '../../core/index.ts'
@@ -189,12 +189,12 @@ export class MqttSnGateway implements DatagramGateway {
       return this.#move(asleep, peer, request)
     if (request.type === 'connect') return this.#connect(request, peer)
     this.#countDropped('unconnected')
-    // [F3] DISCONNECT, and PINGREQ of a client that does not sleep here, have an answer of their own.
+    // [F3] DISCONNECT, and PINGREQ of a client that does not sleep here, have responses of their own.
     const isAsked = request.type === 'disconnect' || (request.type === 'pingreq' && request.clientId !== undefined)
     if (!(isAsked && version === 1) && !this.#isUnauthenticatedDue(peer)) return
     const { noVirtualConnection } = sn2ReasonCodes
-    const answer = version === 2 ? writeSn2Disconnect(noVirtualConnection) : writeBare('disconnect')
-    if (this.#mayRespond(peer)) this.#send(answer, peer)
+    const response = version === 2 ? writeSn2Disconnect(noVirtualConnection) : writeBare('disconnect')
+    if (this.#mayRespond(peer)) this.#send(response, peer)
   }
 
   #isUnauthenticatedDue({ address }: Peer): boolean {
@@ -213,9 +213,9 @@ export class MqttSnGateway implements DatagramGateway {
       counters.dropped.limit++
       const { options } = request
       const { congestion } = sn2ReasonCodes
-      const answer =
+      const response =
         options === undefined ? writeConnack(returnCodes.congestion) : writeSn2Connack(options.messageId, congestion)
-      if (this.#mayRespond(peer)) this.#send(answer, peer)
+      if (this.#mayRespond(peer)) this.#send(response, peer)
       return
     }
     const isAssigned = request.options !== undefined && request.clientId === ''
@@ -286,7 +286,7 @@ export class MqttSnGateway implements DatagramGateway {
     const { flags, topicId, messageId, payload } = request
     const refuse = (returnCode: number): void => {
       this.#countDropped('unconnected')
-      // [2.0: 3.6.1] There is no answer to PUBWOS.
+      // [2.0: 3.6.1] There is no response to PUBWOS.
       if (version === 1 && this.#mayRespond(peer))
         this.#send(writeTopicAck('puback', topicId, messageId, returnCode), peer)
     }

@@ -155,9 +155,9 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
 
   tick(): void {
     const nowMs = this.#dependencies.nowMs()
-    const isAnswered = this.#deliveries?.tick() ?? true
-    if (nowMs >= this.#clock.lostAtMs || (!isAnswered && this.#state !== 'awake')) return this.lose()
-    if (!isAnswered) this.#sleepAgain()
+    const isResponding = this.#deliveries?.tick() ?? true
+    if (nowMs >= this.#clock.lostAtMs || (!isResponding && this.#state !== 'awake')) return this.lose()
+    if (!isResponding) this.#sleepAgain()
     if (nowMs >= this.#clock.nextPingAtMs) {
       this.#mqtt?.send({ type: 'pingreq' })
       this.#clock.planPing(nowMs)
@@ -312,8 +312,8 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
       case 'puback':
       case 'pubrec':
       case 'pubcomp':
-        this.#openRequests().handleAnswer(packet)
-        return this.#deliveries?.release() === true ? this.#afterAnswer() : undefined
+        this.#openRequests().handleAck(packet)
+        return this.#deliveries?.release() === true ? this.#endWakingAndSchedule() : undefined
       case 'pubrel':
         this.#openDeliveries().handlePubrel(packet.packetId)
         return this.#dependencies.schedule()
@@ -341,7 +341,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     if (this.#replacing !== undefined) {
       if (this.#replacing !== 'restored') this.#dependencies.send(writeResponse(this.#replacing, returnCodes.accepted))
       this.#replacing = undefined
-      return this.#afterAnswer()
+      return this.#endWakingAndSchedule()
     }
     this.#state = 'active'
     this.#hasSpoken = false
@@ -377,21 +377,21 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
 
   #handleWhileConnected(request: SnRequest): void {
     if (request.type === 'willtopicupd' || request.type === 'willmsgupd') return this.#changeWill(request)
-    if (!this.#openRequests().handle(request) && this.#openDeliveries().handle(request)) this.#afterAnswer()
+    if (!this.#openRequests().handle(request) && this.#openDeliveries().handle(request)) this.#endWakingAndSchedule()
   }
 
-  #afterAnswer(): void {
+  #endWakingAndSchedule(): void {
     this.#endWakingIfQuiet()
     this.#dependencies.schedule()
   }
 
   /** [6.4] The new will needs a new connection; the session stays. */
   #changeWill(request: WillUpdate): void {
-    const answer = request.type === 'willtopicupd' ? 'willtopicresp' : 'willmsgresp'
+    const response = request.type === 'willtopicupd' ? 'willtopicresp' : 'willmsgresp'
     if (!(this.#will ??= new SnWill()).change(request))
-      return this.#dependencies.send(writeResponse(answer, returnCodes.notSupported))
+      return this.#dependencies.send(writeResponse(response, returnCodes.notSupported))
     this.#mqtt?.end(this.isCleanSession ? interruption : goodbye)
-    this.#replacing = answer
+    this.#replacing = response
     this.#isAwaitingQueueEnd = false
     this.#deliveries = undefined
     this.#requests?.forget()
@@ -418,9 +418,9 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     this.#deliveries?.pause()
     this.#expectWithin(durationSeconds)
     this.#keepSleep()
-    const answer = (): void => this.#send(this.#dependencies.codec.sleepResponse())
-    if (this.isCleanSession) answer()
-    else this.#dependencies.whenKept(answer)
+    const respond = (): void => this.#send(this.#dependencies.codec.sleepResponse())
+    if (this.isCleanSession) respond()
+    else this.#dependencies.whenKept(respond)
     this.#dependencies.schedule()
   }
 
@@ -432,10 +432,10 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     this.#expectWithin(this.#connect.durationSeconds)
     this.#keepSleep() // It may have come from a new port.
     this.#deliveries?.resume()
-    this.#afterAnswer()
+    this.#endWakingAndSchedule()
   }
 
-  /** Messages in the session come before the answer to a ping of the gateway. */
+  /** Messages in the session come before the response to a ping of the gateway. */
   #endWakingIfQuiet(): void {
     if (this.#state !== 'awake' || !this.#isDelivered || this.#isAwaitingQueueEnd) return
     this.#isAwaitingQueueEnd = true
@@ -451,7 +451,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     this.#sleepAgain()
   }
 
-  /** Also without an answer: the cause may be a late copy of PINGREQ. Untaken messages wait for the next one. */
+  /** Also without a response: the cause may be a late copy of PINGREQ. Untaken messages wait for the next one. */
   #sleepAgain(): void {
     this.#state = 'asleep'
     this.#isAwaitingQueueEnd = false

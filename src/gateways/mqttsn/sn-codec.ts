@@ -35,7 +35,7 @@ export interface SnCodec {
   register(topicId: number, messageId: number, topic: string): Buffer
   regack(topicId: number, messageId: number, outcome: SnOutcome): Buffer
   puback(topicId: number, messageId: number): Buffer
-  /** Undefined: the version has no answer for it. */
+  /** Undefined: this version of MQTT-SN has no such response. */
   refusePublish(refused: RefusedPublication): Buffer | undefined
   ack(type: 'pubrec' | 'pubrel' | 'pubcomp' | 'unsuback', messageId: number): Buffer
   suback(qos: QoS, topicId: number, messageId: number, outcome: SnOutcome): Buffer
@@ -44,7 +44,7 @@ export interface SnCodec {
   pingresp(): Buffer
   /** The client may sleep. */
   sleepResponse(): Buffer
-  /** Answers DISCONNECT of the client. Undefined: nothing follows it. */
+  /** The response to DISCONNECT. Undefined: this version of MQTT-SN has none. */
   disconnectResponse(): Buffer | undefined
   disconnect(reasonCode?: number): Buffer
 }

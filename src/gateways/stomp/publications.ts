@@ -116,7 +116,7 @@ export class Publications {
     return typeof work === 'string' ? work : undefined
   }
 
-  handleAnswer({ type, packetId, reasonCode }: AckPacket): void {
+  handleAck({ type, packetId, reasonCode }: AckPacket): void {
     const known = this.#unacknowledged.get(packetId)
     if (known === undefined) return
     const isRefused = reasonCode >= reasonCodes.unspecifiedError

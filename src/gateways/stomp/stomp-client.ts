@@ -269,11 +269,11 @@ export class StompClient implements GatewayStreamCallbacks {
       case 'puback':
       case 'pubrec':
       case 'pubcomp':
-        this.#publications.handleAnswer(packet)
+        this.#publications.handleAck(packet)
         return this.#resumeWhereFree()
       case 'suback':
       case 'unsuback':
-        return this.#subscriptions.handleAnswer(packet.packetId, packet.reasonCodes[0] ?? reasonCodes.unspecifiedError)
+        return this.#subscriptions.handleAck(packet.packetId, packet.reasonCodes[0] ?? reasonCodes.unspecifiedError)
       case 'disconnect':
         return this.#fail(goodbyeText(packet.reasonCode))
       default:

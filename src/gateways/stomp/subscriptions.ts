@@ -96,7 +96,7 @@ export class Subscriptions {
     return undefined
   }
 
-  handleAnswer(packetId: PacketId, reasonCode: number): void {
+  handleAck(packetId: PacketId, reasonCode: number): void {
     const waiting = this.#waiting.get(packetId)
     if (waiting === undefined) return
     this.#waiting.delete(packetId)

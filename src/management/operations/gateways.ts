@@ -69,10 +69,10 @@ export type GatewayResponse =
       readonly payload: Uint8Array
     }
   /** `data` of the response; undefined: there is none. */
-  | { readonly kind: 'lwm2m-answer'; readonly answer: Readonly<Record<string, unknown>> | undefined }
+  | { readonly kind: 'lwm2m-response'; readonly response: Readonly<Record<string, unknown>> | undefined }
   | { readonly kind: 'accepted' }
   /** The client did not respond in time, or rejected the message. */
-  | { readonly kind: 'unanswered' }
+  | { readonly kind: 'no-response' }
   /** A sentence. */
   | { readonly kind: 'refused'; readonly problem: string }
 

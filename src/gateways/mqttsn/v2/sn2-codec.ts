@@ -1,4 +1,4 @@
-// Packets of MQTT-SN 2.0 to one client [Committee Specification Draft 01]. It remembers the packet identifiers that answers repeat,
+// Packets of MQTT-SN 2.0 to one client [Committee Specification Draft 01]. It remembers the packet identifiers that responses repeat,
 // and which topic aliases its last packets were about.
 
 import { reasonCodes } from '../../../protocol/index.ts'

@@ -107,8 +107,8 @@ function lwm2mClientHandlers(ask: AskClient): Pick<Handlers<Known>, Lwm2mNames> 
       if (path === undefined || action === undefined) return refuseMissing('path and action')
       const response = await ask('lwm2m', clientid, { kind: 'lwm2m-lookup', path, action })
       if (response instanceof RefusalValue) return response
-      const answer = response.kind === 'lwm2m-answer' ? response.answer : undefined
-      return { code: 0, data: { clientid, path, action, ...responseFields(answer) } }
+      const document = response.kind === 'lwm2m-response' ? response.response : undefined
+      return { code: 0, data: { clientid, path, action, ...responseFields(document) } }
     },
     observe_lwm2m: async ({ params: { clientid }, query: { path, enable } }) =>
       path === undefined || enable === undefined
@@ -131,7 +131,7 @@ async function askClient(
   const response = await gateways.request(name, clientId, request)
   if (response === undefined) return refuseAbsent(name, clientId)
   if ('silentShard' in response) return shardUnavailableError(response)
-  if (response.kind === 'unanswered') return refuseWithoutResponse(clientId)
+  if (response.kind === 'no-response') return refuseWithoutResponse(clientId)
   return response.kind === 'refused' ? refuseFor('BAD_REQUEST', response.problem) : response
 }
 
@@ -147,12 +147,12 @@ function refuseMissing(what: string): ApiError {
   return refuseFor('BAD_REQUEST', `the query needs ${what}`)
 }
 
-function responseFields(answer: Readonly<Record<string, unknown>> | undefined): {
+function responseFields(document: Readonly<Record<string, unknown>> | undefined): {
   code: string
   codeMsg: string
   content: unknown[]
 } {
-  const { code, codeMsg, content } = answer ?? {}
+  const { code, codeMsg, content } = document ?? {}
   if (typeof code !== 'string' || typeof codeMsg !== 'string')
     return { code: '6.01', codeMsg: 'reply_not_received', content: [] }
   return { code, codeMsg, content: Array.isArray(content) ? (content as unknown[]) : [] }
