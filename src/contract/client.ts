@@ -10,7 +10,7 @@ import { connectionErrorText } from '../telemetry/index.ts'
 import { urlsOf } from './documents/urls.ts'
 import { type Endpoint, type ReplyOf, namespaceKey } from './endpoint.ts'
 import { endpoints } from './endpoints/all.ts'
-import { type AnyCall, type Failure, pathOfCall, readAnswer, type Result, unreachable } from './exchange.ts'
+import { type AnyCall, type Failure, pathOfCall, parseResponse, type Result, unreachable } from './exchange.ts'
 import type { Static, TSchema } from './schema.ts'
 
 export interface ClientOptions {
@@ -86,14 +86,14 @@ async function callEndpoint(options: ClientOptions, endpoint: Endpoint, call: An
   if (typeof path !== 'string') return { failure: path }
   const { method, isLong = false } = endpoint
   const timeoutMs = options.timeoutMs ?? (isLong ? longTimeoutMs : defaultTimeoutMs)
-  const answered = await exchange({ ...options, timeoutMs }, { method, path, body: bodyOf(endpoint, call.body) })
-  if ('failure' in answered) return answered
-  const { statusCode: status = 0 } = answered
-  if (endpoint.reply === 'bytes' && status === successStatus) return { reply: answered }
+  const response = await exchange({ ...options, timeoutMs }, { method, path, body: bodyOf(endpoint, call.body) })
+  if ('failure' in response) return response
+  const { statusCode: status = 0 } = response
+  if (endpoint.reply === 'bytes' && status === successStatus) return { reply: response }
   try {
-    return readAnswer({ status, text: await gather(answered) }, endpoint.reply === 'text')
+    return parseResponse({ status, text: await gather(response) }, endpoint.reply === 'text')
   } catch (error) {
-    return { failure: unreachable(`the answer broke off: ${(error as Error).message}`) }
+    return { failure: unreachable(`the response was interrupted: ${(error as Error).message}`) }
   }
 }
 
@@ -150,7 +150,7 @@ function exchange(
   try {
     const request = open(at, common, resolve)
     request.on('error', fail)
-    request.on('timeout', () => request.destroy(new Error(`no answer within ${timeoutMs / 1_000} s`)))
+    request.on('timeout', () => request.destroy(new Error(`no response within ${timeoutMs / 1_000} s`)))
     if (body === undefined || 'bytes' in body) request.end(body?.bytes)
     // A response that arrives before the request is complete is valid; without one, `request` reports the error.
     else
@@ -166,12 +166,12 @@ function exchange(
 function open(
   at: ClientOptions['at'],
   common: RequestOptions,
-  takeAnswer: (response: IncomingMessage) => void,
+  onResponse: (response: IncomingMessage) => void,
 ): ReturnType<typeof httpRequest> {
-  if ('socketPath' in at) return httpRequest({ ...common, socketPath: at.socketPath, host: 'localhost' }, takeAnswer)
+  if ('socketPath' in at) return httpRequest({ ...common, socketPath: at.socketPath, host: 'localhost' }, onResponse)
   const { protocol, hostname, port } = new URL(at.url)
   const target = { ...common, protocol, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), port }
-  return protocol === 'https:' ? httpsRequest(target, takeAnswer) : httpRequest(target, takeAnswer)
+  return protocol === 'https:' ? httpsRequest(target, onResponse) : httpRequest(target, onResponse)
 }
 
 async function gather(response: IncomingMessage): Promise<string> {

@@ -137,7 +137,7 @@ export type Role = 'administrator' | 'viewer' | 'publisher'
 export const noContent = Type.Object({ code: Type.Literal(0) })
 
 /** `{code: 0, data}` */
-export function answer<Data extends TSchema>(
+export function responseWith<Data extends TSchema>(
   data: Data,
 ): ReturnType<typeof Type.Object<{ code: ReturnType<typeof Type.Literal<0>>; data: Data }>> {
   return Type.Object({ code: Type.Literal(0), data })

@@ -25,7 +25,7 @@ export interface AnyCall {
   readonly body?: unknown
 }
 
-export interface Answer {
+export interface CompleteResponse {
   readonly status: number
   readonly text: string
 }
@@ -52,7 +52,7 @@ function encoded(value: unknown): string {
 }
 
 /** Parses a complete response. */
-export function readAnswer({ status, text }: Answer, isText: boolean): Result<unknown> {
+export function parseResponse({ status, text }: CompleteResponse, isText: boolean): Result<unknown> {
   const isGood = status >= 200 && status < 300
   if (isGood && isText) return { reply: text }
   if (status === 204) return { reply: null }
@@ -63,7 +63,7 @@ export function readAnswer({ status, text }: Answer, isText: boolean): Result<un
     value = undefined
   }
   if (typeof value !== 'object' || value === null) {
-    const message = `what answered is not the API of Godwit: status ${status}`
+    const message = `not a response of the API of Godwit: status ${status}`
     return { failure: { kind: 'not-understood', code: 0, status, message } }
   }
   const { code = 0, message = '', reason, mfa } = value as Partial<Failure>

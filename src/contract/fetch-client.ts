@@ -4,7 +4,7 @@
 import type { CallOf } from './client.ts'
 import type { Access, Endpoint, Method, ReplyOf } from './endpoint.ts'
 import type { endpoints } from './endpoints/all.ts'
-import { type AnyCall, type Failure, pathOfCall, readAnswer, type Result, unreachable } from './exchange.ts'
+import { type AnyCall, type Failure, pathOfCall, parseResponse, type Result, unreachable } from './exchange.ts'
 
 export type { Failure, Result } from './exchange.ts'
 
@@ -63,14 +63,14 @@ export interface FetchClientOptions {
   /** Called with each failure. */
   onFailure(failure: Failure): void
   /** Called with each response of the API. */
-  onAnswer(): void
+  onResponse(): void
 }
 
 export function createFetchClient(options: FetchClientOptions): FetchClient {
   const calls = Object.entries(options.operations).map(([name, operation]) => {
     const call = async (given: AnyCall = {}, how: CallOptions = {}): Promise<Result<unknown>> => {
       const result = await callOperation(options, { operation, call: given, how })
-      if ('reply' in result) options.onAnswer()
+      if ('reply' in result) options.onResponse()
       else if (how.signal?.aborted !== true) options.onFailure(result.failure)
       return result
     }
@@ -105,7 +105,7 @@ async function callOperation(options: FetchClientOptions, { operation, call, how
       ...(how.signal === undefined ? {} : { signal: how.signal }),
     })
     if (operation.reply === 'bytes' && response.ok) return { reply: response }
-    return readAnswer({ status: response.status, text: await response.text() }, operation.reply === 'text')
+    return parseResponse({ status: response.status, text: await response.text() }, operation.reply === 'text')
   } catch (error) {
     return { failure: unreachable(error instanceof Error ? error.message : String(error)) }
   }

@@ -30,8 +30,8 @@ async function actionsWithCounters(options: CallOptions): Promise<Result<readonl
   )
   return {
     reply: found.reply.map((action, at) => {
-      const answer = metrics[at]
-      return { ...action, counters: answer !== undefined && 'reply' in answer ? answer.reply.metrics : undefined }
+      const response = metrics[at]
+      return { ...action, counters: response !== undefined && 'reply' in response ? response.reply.metrics : undefined }
     }),
   }
 }

@@ -29,8 +29,8 @@ async function sourcesWithCounters(options: CallOptions): Promise<Result<readonl
   )
   return {
     reply: found.reply.map((source, at) => {
-      const answer = metrics[at]
-      return { ...source, counters: answer !== undefined && 'reply' in answer ? answer.reply.metrics : undefined }
+      const response = metrics[at]
+      return { ...source, counters: response !== undefined && 'reply' in response ? response.reply.metrics : undefined }
     }),
   }
 }

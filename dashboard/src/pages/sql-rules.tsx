@@ -35,8 +35,8 @@ async function rulePage(page: number, limit: number, options: CallOptions): Prom
   const { data, meta } = found.reply
   const metrics = await Promise.all(data.map(({ id }) => api.get_rule_metrics({ params: { id } }, options)))
   const rows = data.map((rule, at) => {
-    const answer = metrics[at]
-    return { ...rule, counters: answer !== undefined && 'reply' in answer ? answer.reply.metrics : undefined }
+    const response = metrics[at]
+    return { ...rule, counters: response !== undefined && 'reply' in response ? response.reply.metrics : undefined }
   })
   return { reply: { rows, meta } }
 }

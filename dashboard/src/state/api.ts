@@ -35,7 +35,7 @@ export const api: FetchClient = createFetchClient({
   },
   namespace: () => session.value?.namespace ?? namespaceInRoute.value,
   onFailure: noteFailure,
-  onAnswer: () => {
+  onResponse: () => {
     isBrokerAway.value = false
   },
 })

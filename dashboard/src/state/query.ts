@@ -1,4 +1,4 @@
-// What a page asks the API for, and asks again. An answer that comes after a newer question is dropped; while a new one is on
+// What a page requests of the API, once and again. A response to an earlier request is dropped; while a new one is on
 // its way the old rows stay.
 
 import { useEffect, useRef, useState } from 'preact/hooks'

@@ -50,7 +50,7 @@ function usersOf(name: ResultCodeName, endpoints: Readonly<Record<string, Endpoi
 
 const head = `# Result codes of the management API
 
-Every answer in JSON carries a number in \`code\`. Where it is not 0, \`message\` says what is wrong, with what, and what to do:
+Every JSON response has a number in \`code\`. Where it is not 0, \`message\` says what is wrong, with what, and what to do:
 
 \`\`\`json
 { "code": 108, "message": "qos in the body must be <= 2" }

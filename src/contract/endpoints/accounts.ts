@@ -1,6 +1,6 @@
 // Accounts of this API: users with a name and a password, programs with an ID and a secret.
 
-import { answer, noContent, endpoint } from '../endpoint.ts'
+import { responseWith, noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const role = Type.Union([Type.Literal('administrator'), Type.Literal('viewer')], {
@@ -63,7 +63,7 @@ export const accountEndpoints = {
     method: 'GET',
     path: '/users',
     summary: 'Lists the accounts of this API.',
-    reply: answer(Type.Array(user)),
+    reply: responseWith(Type.Array(user)),
     access: 'accounts',
   }),
   create_user: endpoint({
@@ -119,7 +119,7 @@ export const accountEndpoints = {
     method: 'GET',
     path: '/apps',
     summary: 'Lists the API keys, without their secrets.',
-    reply: answer(Type.Array(app)),
+    reply: responseWith(Type.Array(app)),
     access: 'accounts',
   }),
   create_app: endpoint({
@@ -127,7 +127,7 @@ export const accountEndpoints = {
     path: '/apps',
     summary: 'Creates an API key. Only this response contains the secret.',
     body: Type.Object({ app_id: name, secret: Type.Optional(secret), ...appChange }),
-    reply: answer(Type.Object({ secret: Type.String() })),
+    reply: responseWith(Type.Object({ secret: Type.String() })),
     failures: ['userExists'],
     access: 'accounts',
   }),
@@ -136,7 +136,7 @@ export const accountEndpoints = {
     path: '/apps/:app_id',
     summary: 'Returns an API key, without its secret.',
     params: ofApp,
-    reply: answer(app),
+    reply: responseWith(app),
     failures: ['userNotFound'],
     access: 'accounts',
   }),

@@ -1,6 +1,6 @@
 // Alarms.
 
-import { answer, noContent, endpoint } from '../endpoint.ts'
+import { responseWith, noContent, endpoint } from '../endpoint.ts'
 import { type TSchema, Type } from '../schema.ts'
 
 const alarm = Type.Object({
@@ -34,10 +34,10 @@ const past = {
 const presentAlarms = Type.Array(Type.Object(present))
 const pastAlarms = Type.Array(Type.Object(past))
 const inNodes = <Alarms extends TSchema>(alarms: Alarms) =>
-  answer(Type.Array(Type.Object({ node: Type.String(), alarms })))
+  responseWith(Type.Array(Type.Object({ node: Type.String(), alarms })))
 
-const ofNodes = answer(Type.Array(Type.Object({ node: Type.String(), alarms: Type.Array(alarm) })))
-const ofNode = answer(Type.Array(alarm))
+const ofNodes = responseWith(Type.Array(Type.Object({ node: Type.String(), alarms: Type.Array(alarm) })))
+const ofNode = responseWith(Type.Array(alarm))
 const node = Type.Object({ node: Type.String({ minLength: 1, description: 'Name of the node.' }) })
 const common = { method: 'GET', access: 'read' } as const
 const unknownNode = { failures: ['invalidParameter'] } as const
@@ -97,7 +97,7 @@ export const alarmEndpoints = {
     path: '/alarms/present/:node',
     summary: 'Lists the active alarms of a node, with the member names of EMQX 4.',
     params: node,
-    reply: answer(presentAlarms),
+    reply: responseWith(presentAlarms),
   }),
   list_alarm_history: endpoint({
     ...common,
@@ -111,7 +111,7 @@ export const alarmEndpoints = {
     path: '/alarms/history/:node',
     summary: 'Lists the ended alarms of a node, with the member names of EMQX 4.',
     params: node,
-    reply: answer(pastAlarms),
+    reply: responseWith(pastAlarms),
   }),
   deactivate_alarm: endpoint({
     method: 'POST',

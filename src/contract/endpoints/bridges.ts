@@ -1,6 +1,6 @@
 // Configured bridges.
 
-import { answer, noContent, endpoint } from '../endpoint.ts'
+import { responseWith, noContent, endpoint } from '../endpoint.ts'
 import { type TSchema, Type } from '../schema.ts'
 
 const text = Type.String()
@@ -194,7 +194,7 @@ const node = Type.Object({
 /** A node in the form of PUT: the fields of the connector are next to the other fields. */
 const flattenedNode = Type.Object({ ...Type.Omit(node, ['connector']).properties, ...connector })
 
-const listing = answer(
+const listing = responseWith(
   Type.Object({
     bridge: Type.Object({
       nodes: Type.Array(node),
@@ -261,7 +261,7 @@ export const bridgeEndpoints = {
     summary: 'Replaces the settings of a bridge. Absent settings get their defaults; the bridge stays on or off.',
     params,
     body,
-    reply: answer(Type.Record(text, flattenedNode)),
+    reply: responseWith(Type.Record(text, flattenedNode)),
     failures,
     otherStatuses,
     access: 'change',
@@ -273,7 +273,7 @@ export const bridgeEndpoints = {
     body: Type.Object({
       name: Type.String({ minLength: 1, description: 'Name of the new bridge in the configuration.' }),
     }),
-    reply: answer(Type.Record(text, flattenedNode)),
+    reply: responseWith(Type.Record(text, flattenedNode)),
     failures,
     access: 'change',
   }),

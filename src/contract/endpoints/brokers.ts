@@ -1,6 +1,6 @@
 // The broker as a whole, and its nodes.
 
-import { answer, endpoint } from '../endpoint.ts'
+import { responseWith, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const broker = Type.Object({
@@ -36,7 +36,7 @@ export const brokerEndpoints = {
     method: 'GET',
     path: '/brokers',
     summary: 'Returns name, version and uptime of the broker.',
-    reply: answer(Type.Array(broker)),
+    reply: responseWith(Type.Array(broker)),
     access: 'read',
     isForNamespaces: true,
   }),
@@ -45,7 +45,7 @@ export const brokerEndpoints = {
     path: '/brokers/:node',
     summary: 'Returns name, version and uptime of a node.',
     params: ofNode,
-    reply: answer(broker),
+    reply: responseWith(broker),
     failures: ['invalidParameter'],
     access: 'read',
     isForNamespaces: true,
@@ -54,7 +54,7 @@ export const brokerEndpoints = {
     method: 'GET',
     path: '/nodes',
     summary: 'Lists the nodes of the broker with the number of their clients.',
-    reply: answer(Type.Array(node)),
+    reply: responseWith(Type.Array(node)),
     access: 'read',
   }),
   get_node: endpoint({
@@ -62,7 +62,7 @@ export const brokerEndpoints = {
     path: '/nodes/:node',
     summary: 'Returns a node of the broker with the number of its clients.',
     params: ofNode,
-    reply: answer(node),
+    reply: responseWith(node),
     failures: ['invalidParameter'],
     access: 'read',
   }),

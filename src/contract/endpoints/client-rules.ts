@@ -1,6 +1,6 @@
 // Stored access rules and bans. Both apply at once, also to connected clients.
 
-import { answer, noContent, endpoint } from '../endpoint.ts'
+import { responseWith, noContent, endpoint } from '../endpoint.ts'
 import { pageOf, pageQuery } from '../paging.ts'
 import { type TSchema, Type } from '../schema.ts'
 
@@ -104,7 +104,7 @@ export const clientRuleEndpoints = {
     path: '/acl/clientid/:clientid',
     summary: 'Lists the stored rules of a client ID.',
     params: Type.Object({ clientid: Type.String() }),
-    reply: answer(Type.Array(byClientId)),
+    reply: responseWith(Type.Array(byClientId)),
     access: 'read',
     isForNamespaces: true,
   }),
@@ -124,7 +124,7 @@ export const clientRuleEndpoints = {
     path: '/acl/username/:username',
     summary: 'Lists the stored rules of a user name.',
     params: Type.Object({ username: Type.String() }),
-    reply: answer(Type.Array(byUsername)),
+    reply: responseWith(Type.Array(byUsername)),
     access: 'read',
     isForNamespaces: true,
   }),
@@ -147,7 +147,7 @@ export const clientRuleEndpoints = {
       'Stores a rule, or the rules of an array in their order. An existing rule gets the new access and keeps its position.',
     body: Type.Union([newRule, Type.Array(newRule)]),
     bodyCheckedBy: 'handler',
-    reply: answer(Type.Union([ruleResult, Type.Array(ruleResult)])),
+    reply: responseWith(Type.Union([ruleResult, Type.Array(ruleResult)])),
     failures: ['missingParameter', 'invalidParameter', 'notJson', 'invalidTopic'],
     access: 'change',
     isForNamespaces: true,
@@ -167,7 +167,7 @@ export const clientRuleEndpoints = {
     path: '/banned',
     summary: 'Bans clients. Connected clients to which the ban applies are disconnected at once.',
     body: newBan,
-    reply: answer(ban),
+    reply: responseWith(ban),
     failures: ['missingParameter', 'invalidParameter', 'notJson'],
     access: 'change',
     isForNamespaces: true,

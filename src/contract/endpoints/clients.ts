@@ -1,6 +1,6 @@
 // Clients: connected ones, and those with a persistent session.
 
-import { answer, noContent, endpoint } from '../endpoint.ts'
+import { responseWith, noContent, endpoint } from '../endpoint.ts'
 import { listing, pagingQuery } from '../paging.ts'
 import { Type } from '../schema.ts'
 
@@ -185,7 +185,7 @@ export const clientEndpoints = {
     path: '/clients/:clientid/acl_cache',
     summary: 'Lists the cached decisions about topics to which a connected client published.',
     params: ofClient,
-    reply: answer(Type.Array(verdict)),
+    reply: responseWith(Type.Array(verdict)),
     failures: ['rpcError', 'clientOffline'],
     access: 'read',
     isForNamespaces: true,

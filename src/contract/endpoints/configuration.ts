@@ -1,6 +1,6 @@
 // Reads and changes the configuration of the running broker, and lists earlier versions.
 
-import { answer, endpoint } from '../endpoint.ts'
+import { responseWith, endpoint } from '../endpoint.ts'
 import { type Static, Type } from '../schema.ts'
 
 /** The settings of `/reload`. */
@@ -111,7 +111,7 @@ export const configurationEndpoints = {
     method: 'GET',
     path: '/reload',
     summary: 'Returns the settings that `POST /reload` can change.',
-    reply: answer(Type.Required(hotSettings)),
+    reply: responseWith(Type.Required(hotSettings)),
     access: 'read',
   }),
   post_reload: endpoint({
@@ -128,7 +128,7 @@ export const configurationEndpoints = {
         Type.Boolean({ description: 'true: the settings also hold after a restart. Default: false.' }),
       ),
     }),
-    reply: answer(outcome),
+    reply: responseWith(outcome),
     failures: changeFailures,
     access: 'change',
   }),
@@ -144,7 +144,7 @@ export const configurationEndpoints = {
       ),
     }),
     body: 'text',
-    reply: answer(outcome),
+    reply: responseWith(outcome),
     failures: [...changeFailures, 'notHocon'],
     access: 'change',
   }),
@@ -165,7 +165,7 @@ export const configurationEndpoints = {
         description: 'Dotted keys of settings, of groups of settings or of named entries.',
       }),
     }),
-    reply: answer(outcome),
+    reply: responseWith(outcome),
     failures: changeFailures,
     access: 'change',
   }),
@@ -173,7 +173,7 @@ export const configurationEndpoints = {
     method: 'POST',
     path: '/configuration_reload',
     summary: 'Reads the configuration file and the files that it names again, as SIGHUP does.',
-    reply: answer(reloadOutcome),
+    reply: responseWith(reloadOutcome),
     failures: [...changeFailures, 'notHocon'],
     access: 'change',
   }),
@@ -181,7 +181,7 @@ export const configurationEndpoints = {
     method: 'GET',
     path: '/configuration/',
     summary: 'Returns the complete current configuration; secrets are masked.',
-    reply: answer(section),
+    reply: responseWith(section),
     access: 'read',
   }),
   get_configuration_section: endpoint({
@@ -191,7 +191,7 @@ export const configurationEndpoints = {
     params: Type.Object({
       section: Type.String({ description: 'Name of the section, such as `mqtt`, `auth` or `listeners`.' }),
     }),
-    reply: answer(section),
+    reply: responseWith(section),
     failures: ['rpcError'],
     otherStatuses: [['rpcError', 404]],
     access: 'read',
@@ -201,7 +201,7 @@ export const configurationEndpoints = {
     path: '/configuration/',
     summary: 'Changes settings permanently: all given settings, or none if one is invalid.',
     body: Type.Object({ data: section }),
-    reply: answer(outcome),
+    reply: responseWith(outcome),
     failures: changeFailures,
     access: 'change',
   }),
@@ -213,7 +213,7 @@ export const configurationEndpoints = {
       section: Type.String({ description: 'Name of the section, such as `mqtt`, `auth` or `listeners`.' }),
     }),
     body: Type.Object({ data: section }),
-    reply: answer(outcome),
+    reply: responseWith(outcome),
     failures: [...changeFailures, 'rpcError'],
     otherStatuses: [['rpcError', 404]],
     access: 'change',
@@ -222,7 +222,7 @@ export const configurationEndpoints = {
     method: 'GET',
     path: '/configuration_history',
     summary: 'Lists the last 20 versions of the configuration, newest first, with time, account and changed keys.',
-    reply: answer(Type.Array(Type.Object(version))),
+    reply: responseWith(Type.Array(Type.Object(version))),
     access: 'read',
   }),
   get_configuration_version: endpoint({
@@ -230,7 +230,7 @@ export const configurationEndpoints = {
     path: '/configuration_history/:number',
     summary: 'Returns a version of the history: the settings that differed from their defaults. Secrets are masked.',
     params: numberOfVersion,
-    reply: answer(Type.Object({ ...version, text: Type.String() })),
+    reply: responseWith(Type.Object({ ...version, text: Type.String() })),
     failures: ['invalidParameter'],
     otherStatuses: [['invalidParameter', 404]],
     access: 'read',
@@ -244,7 +244,7 @@ export const configurationEndpoints = {
     query: Type.Object({
       to: Type.Optional(Type.Integer({ description: 'Number of the version to compare with. Default: the newest.' })),
     }),
-    reply: answer(Type.Object({ from: Type.Integer(), to: Type.Integer(), changes: Type.Array(change) })),
+    reply: responseWith(Type.Object({ from: Type.Integer(), to: Type.Integer(), changes: Type.Array(change) })),
     failures: ['invalidParameter'],
     otherStatuses: [['invalidParameter', 404]],
     access: 'read',
@@ -264,7 +264,7 @@ export const configurationEndpoints = {
       ),
     }),
     failures: ['invalidParameter'],
-    reply: answer(Type.Array(listedSetting)),
+    reply: responseWith(Type.Array(listedSetting)),
     access: 'read',
     isForNamespaces: true,
   }),
@@ -274,7 +274,7 @@ export const configurationEndpoints = {
     path: '/configuration_check',
     summary: 'Returns what would change if a text in HOCON replaced the configuration. Changes nothing.',
     body: 'text',
-    reply: answer(Type.Object({ changes: Type.Array(change) })),
+    reply: responseWith(Type.Object({ changes: Type.Array(change) })),
     access: 'change',
     audit: 'never',
   }),
@@ -283,7 +283,7 @@ export const configurationEndpoints = {
     path: '/configuration_history/:number/rollback',
     summary: 'Restores the configuration to a version of the history.',
     params: numberOfVersion,
-    reply: answer(outcome),
+    reply: responseWith(outcome),
     failures: changeFailures,
     otherStatuses: [['invalidParameter', 404]],
     access: 'change',

@@ -1,7 +1,7 @@
 // Stored credentials of clients: passwords by user name and by client ID, SCRAM users, pre-shared keys. Four
 // independent lists with the same five operations. Secrets are never returned.
 
-import { answer, noContent, endpoint } from '../endpoint.ts'
+import { responseWith, noContent, endpoint } from '../endpoint.ts'
 import { pageOf, pageQuery } from '../paging.ts'
 import { type TObject, type TSchema, Type } from '../schema.ts'
 
@@ -70,7 +70,7 @@ function operationsOf<Item extends TSchema, Query extends TObject>(options: List
       atRoot: 'also',
       summary: `Returns the stored entry with this ${key}.`,
       params,
-      reply: answer(item),
+      reply: responseWith(item),
       failures: ['userNotFound'],
       access: 'read',
       isForNamespaces,

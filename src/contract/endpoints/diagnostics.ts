@@ -1,6 +1,6 @@
 // Endpoints that explain what happens to clients and messages: access decisions, dropped messages, queues and events.
 
-import { answer, noContent, endpoint } from '../endpoint.ts'
+import { responseWith, noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 export const dropReasonNames = [
@@ -152,7 +152,7 @@ export const diagnosticsEndpoints = {
       ip_address: Type.Optional(Type.String({ description: 'Value to assume if the client is not connected.' })),
     }),
     unknownQuery: 'refuse',
-    reply: answer(explanation),
+    reply: responseWith(explanation),
     failures: ['missingParameter', 'invalidParameter', 'invalidTopic', 'rpcError'],
     access: 'read',
     isForNamespaces: true,
@@ -201,7 +201,7 @@ export const diagnosticsEndpoints = {
       'Lists the messages that a client has not acknowledged: messages in flight first, then the queue in order of delivery.',
     params: Type.Object({ clientid: Type.String() }),
     query: Type.Object({ _limit: queueLimit, limit: queueLimit }),
-    reply: answer(Type.Array(queuedMessage)),
+    reply: responseWith(Type.Array(queuedMessage)),
     failures: ['rpcError', 'clientOffline'],
     access: 'read',
     isForNamespaces: true,
@@ -211,7 +211,7 @@ export const diagnosticsEndpoints = {
     path: '/clients/:clientid/timeline',
     summary: 'Lists the recent events of a client in order; empty if none are stored.',
     params: Type.Object({ clientid: Type.String() }),
-    reply: answer(Type.Array(timelineEntry)),
+    reply: responseWith(Type.Array(timelineEntry)),
     failures: ['rpcError'],
     access: 'read',
     isForNamespaces: true,

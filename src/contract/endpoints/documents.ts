@@ -1,6 +1,6 @@
 // Documentation of the API. The pages of `/api/docs` need no authentication: they contain only what the program contains.
 
-import { answer, endpoint } from '../endpoint.ts'
+import { responseWith, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const listed = Type.Object({
@@ -15,7 +15,7 @@ export const documentEndpoints = {
     method: 'GET',
     path: '/',
     summary: 'Lists the operations of this API.',
-    reply: answer(Type.Array(listed)),
+    reply: responseWith(Type.Array(listed)),
     access: 'read',
     isForNamespaces: true,
   }),

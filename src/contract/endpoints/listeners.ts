@@ -1,6 +1,6 @@
 // Listeners.
 
-import { answer, noContent, endpoint } from '../endpoint.ts'
+import { responseWith, noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const listener = Type.Object({
@@ -27,7 +27,7 @@ export const listenerEndpoints = {
     method: 'GET',
     path: '/listeners',
     summary: 'Lists the listeners of all nodes with the number of their connections.',
-    reply: answer(Type.Array(ofNode)),
+    reply: responseWith(Type.Array(ofNode)),
     access: 'read',
   }),
   list_node_listeners: endpoint({
@@ -35,7 +35,7 @@ export const listenerEndpoints = {
     path: '/nodes/:node/listeners',
     summary: 'Lists the listeners of a node.',
     params: Type.Object({ node }),
-    reply: answer(Type.Array(listener)),
+    reply: responseWith(Type.Array(listener)),
     failures: ['invalidParameter'],
     access: 'read',
   }),

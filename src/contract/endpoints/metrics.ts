@@ -1,6 +1,6 @@
 // Metrics of the broker.
 
-import { answer, endpoint } from '../endpoint.ts'
+import { responseWith, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const numbers = Type.Record(Type.String(), Type.Number(), { description: 'Values by name.' })
@@ -33,7 +33,7 @@ export const metricEndpoints = {
     path: '/stats',
     summary:
       'Returns current and highest numbers of connections, sessions, subscriptions and other objects of all nodes.',
-    reply: answer(Type.Array(Type.Object({ node: Type.String(), stats: numbers }))),
+    reply: responseWith(Type.Array(Type.Object({ node: Type.String(), stats: numbers }))),
     access: 'read',
   }),
   get_node_stats: endpoint({
@@ -41,7 +41,7 @@ export const metricEndpoints = {
     path: '/nodes/:node/stats',
     summary: 'Returns current and highest numbers of connections, sessions, subscriptions and other objects of a node.',
     params: ofNode,
-    reply: answer(numbers),
+    reply: responseWith(numbers),
     failures: ['invalidParameter'],
     access: 'read',
   }),
@@ -50,7 +50,7 @@ export const metricEndpoints = {
     path: '/nodes/:node/metrics',
     summary: 'Returns the counts of bytes, packets and messages of a node since its start.',
     params: ofNode,
-    reply: answer(numbers),
+    reply: responseWith(numbers),
     failures: ['invalidParameter'],
     access: 'read',
   }),

@@ -1,6 +1,6 @@
 // Retained messages.
 
-import { answer, noContent, endpoint } from '../endpoint.ts'
+import { responseWith, noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const maxRows = 10_000
@@ -67,7 +67,7 @@ export const retainedEndpoints = {
     path: '/retained/:topic',
     summary: 'Returns the retained message of a topic with its payload.',
     params: ofTopic,
-    reply: answer(Type.Object({ ...retained.properties, payload_base64: Type.String() })),
+    reply: responseWith(Type.Object({ ...retained.properties, payload_base64: Type.String() })),
     failures: ['rpcError', 'invalidParameter', 'invalidTopic'],
     otherStatuses: notThere,
     access: 'read',

@@ -1,6 +1,6 @@
 // Slow clients.
 
-import { answer, endpoint } from '../endpoint.ts'
+import { responseWith, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const slow = Type.Object({
@@ -36,7 +36,7 @@ export const slowSubscriptionEndpoints = {
         }),
       ),
     }),
-    reply: answer(Type.Array(slow)),
+    reply: responseWith(Type.Array(slow)),
     failures: ['invalidParameter'],
     access: 'read',
     isForNamespaces: true,

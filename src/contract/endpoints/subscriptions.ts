@@ -1,6 +1,6 @@
 // Subscriptions as a list, as a tree, and as topics.
 
-import { answer, endpoint } from '../endpoint.ts'
+import { responseWith, endpoint } from '../endpoint.ts'
 import { listing, listOf, pagingQuery } from '../paging.ts'
 import { Type } from '../schema.ts'
 
@@ -73,7 +73,7 @@ export const subscriptionEndpoints = {
     method: 'GET',
     path: '/topic-tree',
     summary: 'Returns the subscriptions as a tree of topic levels.',
-    reply: answer(Type.Array(Type.Array(treeNode))),
+    reply: responseWith(Type.Array(Type.Array(treeNode))),
     failures: ['rpcError', 'unknownError'],
     access: 'read',
     isForNamespaces: true,

@@ -1,6 +1,6 @@
 // Records packets and events of selected clients in a file, for a limited time.
 
-import { answer, noContent, endpoint } from '../endpoint.ts'
+import { responseWith, noContent, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const name = Type.String({
@@ -32,7 +32,7 @@ export const traceEndpoints = {
     method: 'GET',
     path: '/trace',
     summary: 'Lists the running traces, and the ended traces whose files exist.',
-    reply: answer(Type.Array(trace)),
+    reply: responseWith(Type.Array(trace)),
     access: 'read',
     isForNamespaces: true,
   }),

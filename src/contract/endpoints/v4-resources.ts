@@ -1,6 +1,6 @@
 // Services of rules in the form of EMQX 4: a resource is a connector of `v5/actions.ts`.
 
-import { answer, endpoint, noContent } from '../endpoint.ts'
+import { responseWith, endpoint, noContent } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const object = Type.Record(Type.String(), Type.Unknown())
@@ -38,7 +38,7 @@ export const v4ResourceEndpoints = {
     method: 'GET',
     path: '/actions',
     summary: 'Lists kinds of actions that a rule of version 4 can have.',
-    reply: answer(
+    reply: responseWith(
       Type.Array(
         Type.Object({
           name: Type.String(),
@@ -59,7 +59,7 @@ export const v4ResourceEndpoints = {
     method: 'GET',
     path: '/resources',
     summary: 'Lists connectors as resources.',
-    reply: answer(Type.Array(Type.Object(resource))),
+    reply: responseWith(Type.Array(Type.Object(resource))),
     access: 'read',
     isForNamespaces: true,
   }),
@@ -73,7 +73,7 @@ export const v4ResourceEndpoints = {
       ),
       ...sent,
     }),
-    reply: answer(Type.Object(resource)),
+    reply: responseWith(Type.Object(resource)),
     failures: ['missingParameter', 'invalidParameter'],
     access: 'change',
     isForNamespaces: true,
@@ -83,7 +83,7 @@ export const v4ResourceEndpoints = {
     method: 'GET',
     path: '/resources/:id',
     summary: 'Returns a resource with its state. If no action uses the resource, the broker checks the service.',
-    reply: answer(Type.Object({ ...resource, status: Type.Array(status) })),
+    reply: responseWith(Type.Object({ ...resource, status: Type.Array(status) })),
     access: 'read',
     isForNamespaces: true,
   }),
@@ -93,7 +93,7 @@ export const v4ResourceEndpoints = {
     path: '/resources/:id',
     summary: 'Changes a resource. Absent members stay unchanged.',
     body: Type.Object({ ...sent, type: Type.Optional(sent.type) }),
-    reply: answer(Type.Object(resource)),
+    reply: responseWith(Type.Object(resource)),
     access: 'change',
     isForNamespaces: true,
   }),
@@ -120,7 +120,7 @@ export const v4ResourceEndpoints = {
     method: 'GET',
     path: '/resource_status/:id',
     summary: 'Returns the state of a resource. If no action uses the resource, the broker checks the service.',
-    reply: answer(status),
+    reply: responseWith(status),
     access: 'read',
     isForNamespaces: true,
   }),
@@ -128,7 +128,7 @@ export const v4ResourceEndpoints = {
     method: 'GET',
     path: '/resource_types',
     summary: 'Lists types of resources.',
-    reply: answer(Type.Array(kind)),
+    reply: responseWith(Type.Array(kind)),
     access: 'read',
     isForNamespaces: true,
   }),
@@ -137,7 +137,7 @@ export const v4ResourceEndpoints = {
     method: 'GET',
     path: '/resource_types/:id',
     summary: 'Returns a type of resources.',
-    reply: answer(kind),
+    reply: responseWith(kind),
     access: 'read',
     isForNamespaces: true,
   }),

@@ -1,6 +1,6 @@
 // Rules in the forms of EMQX 4 and NanoMQ. They are the rules of `v5/rules.ts`.
 
-import { answer, endpoint, noContent } from '../endpoint.ts'
+import { responseWith, endpoint, noContent } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const count = Type.Number({ minimum: 0 })
@@ -93,7 +93,7 @@ export const v4RuleEndpoints = {
     method: 'GET',
     path: '/rules',
     summary: 'Lists rules.',
-    reply: answer(Type.Array(rule)),
+    reply: responseWith(Type.Array(rule)),
     access: 'read',
     isForNamespaces: true,
   }),
@@ -111,7 +111,7 @@ export const v4RuleEndpoints = {
       ),
       ...changes,
     }),
-    reply: Type.Union([answer(rule), ofNanoMq, answer(Type.Union([object, Type.Array(object)]))]),
+    reply: Type.Union([responseWith(rule), ofNanoMq, responseWith(Type.Union([object, Type.Array(object)]))]),
     failures: ['missingParameter', 'invalidParameter', 'pluginClosed'],
     otherStatuses: [['invalidParameter', 404]],
     access: 'change',
@@ -122,7 +122,7 @@ export const v4RuleEndpoints = {
     method: 'GET',
     path: '/rules/:id',
     summary: 'Returns a rule with its counters.',
-    reply: answer(rule),
+    reply: responseWith(rule),
     access: 'read',
     isForNamespaces: true,
   }),
@@ -132,7 +132,7 @@ export const v4RuleEndpoints = {
     path: '/rules/:id',
     summary: 'Changes a rule. Absent members stay unchanged.',
     body: Type.Object({ rawsql: Type.Optional(rawsql), ...changes }),
-    reply: answer(rule),
+    reply: responseWith(rule),
     access: 'change',
     isForNamespaces: true,
   }),
@@ -161,7 +161,7 @@ export const v4RuleEndpoints = {
     path: '/rules/convert',
     summary: 'Converts SQL of version 3 of EMQX. SQL of later versions stays as it is.',
     body: Type.Object({ rawsql }),
-    reply: answer(Type.Object({ rawsql: Type.String(), warnings: Type.Array(Type.String()) })),
+    reply: responseWith(Type.Object({ rawsql: Type.String(), warnings: Type.Array(Type.String()) })),
     failures: ['invalidParameter'],
     access: 'read',
     isForNamespaces: true,
@@ -171,7 +171,7 @@ export const v4RuleEndpoints = {
     method: 'GET',
     path: '/rule_events',
     summary: 'Lists events with their columns.',
-    reply: answer(
+    reply: responseWith(
       Type.Array(
         Type.Object({
           event: Type.String(),

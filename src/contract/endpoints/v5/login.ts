@@ -1,6 +1,6 @@
 // Creates a token for an account, which later requests use.
 
-import { answer, noContent, endpoint } from '../../endpoint.ts'
+import { responseWith, noContent, endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
 import { namespaceOrNull, roleOfUser } from './roles.ts'
 
@@ -38,7 +38,7 @@ export const loginEndpoints = {
     method: 'GET',
     path: '/sso/running',
     summary: 'Lists the enabled kinds of single sign-on: `oidc`, or none.',
-    reply: answer(Type.Array(Type.Literal('oidc'))),
+    reply: responseWith(Type.Array(Type.Literal('oidc'))),
     access: 'open',
   }),
   begin_sso: endpoint({
@@ -46,7 +46,7 @@ export const loginEndpoints = {
     method: 'POST',
     path: '/sso/login/oidc',
     summary: 'Starts a sign-in with OpenID Connect. The browser then opens the returned address of the provider.',
-    reply: answer(
+    reply: responseWith(
       Type.Object({
         authorization_url: Type.String({ description: 'Address of the provider that the browser opens.' }),
         state: Type.String({
