@@ -15,7 +15,7 @@ export interface AckTimeout {
 export interface AckProgress {
   /** Unacknowledged messages. */
   readonly inFlight: number
-  readonly answers: number
+  readonly receivedAcks: number
   readonly unsentBytes: number
 }
 
@@ -24,7 +24,7 @@ export class AckMonitor {
   /** Earliest time of the next reconnect. */
   #notBeforeMs = -Infinity
   #sinceMs = 0
-  #answers = 0
+  #receivedAcks = 0
   /** Next check; Infinity: never. */
   dueAtMs = Infinity
 
@@ -32,7 +32,7 @@ export class AckMonitor {
   begin(timeout: AckTimeout | undefined, nowMs: number): void {
     this.#timeout = timeout
     this.#sinceMs = nowMs
-    this.#answers = 0
+    this.#receivedAcks = 0
     this.#scheduleNext(nowMs)
   }
 
@@ -41,11 +41,11 @@ export class AckMonitor {
   }
 
   /** Called when due. Returns true if the connection must be closed. */
-  isStalled({ inFlight, answers, unsentBytes }: AckProgress, nowMs: number): boolean {
+  isStalled({ inFlight, receivedAcks, unsentBytes }: AckProgress, nowMs: number): boolean {
     const timeout = this.#timeout
     if (timeout === undefined) return false
-    if (inFlight === 0 || answers !== this.#answers || unsentBytes > 0) this.#sinceMs = nowMs
-    this.#answers = answers
+    if (inFlight === 0 || receivedAcks !== this.#receivedAcks || unsentBytes > 0) this.#sinceMs = nowMs
+    this.#receivedAcks = receivedAcks
     this.#scheduleNext(nowMs)
     if (nowMs - this.#sinceMs < timeout.waitMs || nowMs < this.#notBeforeMs) return false
     this.#notBeforeMs = nowMs + timeout.intervalMs

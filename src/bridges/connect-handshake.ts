@@ -5,7 +5,7 @@
 //     | <---------- CONNACK  |
 //     | <-- PUBLISH, a name  |     from Godwit, before 5.0: the bridge reconnects with 5.0
 //     | PINGREQ -----------> |     before 5.0 only: a name after CONNACK would precede the response
-//     | <--------- PINGRESP  |     or no packet for `nameWaitMs`: other brokers may not answer a ping
+//     | <--------- PINGRESP  |     or no packet for `nameWaitMs`: other brokers may not respond to PINGREQ
 //
 // The result is a step that the bridge takes. If the connection only learned something, or made the remote broker delete the session,
 // the next one follows at once, to the same server.
@@ -25,7 +25,7 @@ import type { BridgeSettings } from './settings.ts'
 import type { BridgeEvent } from './status.ts'
 import type { LocalBroker } from './bridge-dependencies.ts'
 
-/** Godwit sends its name before it answers a ping: after this silence there is none. */
+/** Godwit sends its name before it responds to PINGREQ: after this silence there is none. */
 export const nameWaitMs = 2_000
 
 export type Step =
@@ -90,8 +90,8 @@ export class ConnectHandshake {
   /** The remote broker has closed the connection. */
   close(): Step | undefined {
     const { negotiated, versions, server } = this.#dependencies
-    const isAnswer = this.connack === undefined && negotiated.saysBridge
-    return isAnswer && versions.leaveBitOut(server, false) ? retryStep() : undefined
+    const isRefusal = this.connack === undefined && negotiated.saysBridge
+    return isRefusal && versions.leaveBitOut(server, false) ? retryStep() : undefined
   }
 
   #handleConnack(connack: ConnackPacket): Step {

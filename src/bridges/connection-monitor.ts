@@ -42,7 +42,7 @@ export class ConnectionMonitor {
   /** Undefined: no problem. */
   check(connection: ConnectionState, nowMs: number): MonitorResult | undefined {
     if (nowMs >= this.#acks.dueAtMs && this.#acks.isStalled(connection, nowMs))
-      return { ask: false, why: 'the remote broker answers no message' }
+      return { ask: false, why: 'the remote broker acknowledges no message' }
     const keepAlive = this.#keepAlive
     if (keepAlive === undefined || nowMs < keepAlive.dueAtMs) return undefined
     if (connection.isHeld) keepAlive.noteHeard(nowMs)

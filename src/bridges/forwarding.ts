@@ -50,7 +50,7 @@ export interface ForwardingCallbacks {
   /** Messages cannot continue: the bridge reconnects after a pause, and they are sent again. */
   startOver(why: string): void
   /** Called when the other side has sent an acknowledgement without a packet to acknowledge. */
-  noteUnasked(what: string): void
+  countUnexpected(what: string): void
 }
 
 export interface ForwardingDependencies {
@@ -92,8 +92,8 @@ export class Forwarding {
   /** The one in flight at that time. */
   #singleInFlight: PacketId = 0
   readonly #fields: PublishFields
-  /** Number of expected PUBACK, PUBREC and PUBCOMP packets. */
-  answers = 0
+  /** Number of received PUBACK, PUBREC and PUBCOMP packets that were expected. */
+  receivedAcks = 0
 
   constructor(dependencies: ForwardingDependencies, rules: TopicRules) {
     this.#dependencies = dependencies
@@ -158,8 +158,8 @@ export class Forwarding {
     if (type === 'puback' && owed === owes.puback) return this.#handleFirstAck(packet, owes.nothing)
     if (type === 'pubrec' && owed === owes.pubrec) return this.#handleFirstAck(packet, owes.release)
     if (type === 'pubcomp' && owed === owes.pubcomp) return this.#handleLastAck(packetId)
-    this.#dependencies.owner.noteUnasked(`${type} for packet id ${packetId}`)
-    // A repeated PUBREC is answered again, otherwise it would be repeated forever.
+    this.#dependencies.owner.countUnexpected(`${type} for packet id ${packetId}`)
+    // PUBREL is sent again for a repeated PUBREC, which would otherwise be repeated forever.
     if (type === 'pubrec' && owed === owes.pubcomp) this.#dependencies.remote.acknowledge('pubrel', packetId)
   }
 
@@ -223,7 +223,7 @@ export class Forwarding {
   }
 
   #handleFirstAck({ packetId, reasonCode }: AckPacket, next: number): void {
-    this.answers++
+    this.receivedAcks++
     const { counters, rejectedMessages } = this.#dependencies
     const isRefused = reasonCode >= firstError
     if (isRefused && isTemporary(reasonCode) && rejectedMessages.recordRejection(packetId % idStep)) {
@@ -245,7 +245,7 @@ export class Forwarding {
   #handleLastAck(packetId: PacketId): void {
     const { local } = this.#dependencies
     const of = packetId % idStep
-    this.answers++
+    this.receivedAcks++
     this.#owed[packetId] = owes.nothing
     this.#decrementInFlight()
     if (--this.#unreleased[of] === 0) this.#finish(local, 'pubcomp', of)

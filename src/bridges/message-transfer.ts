@@ -62,7 +62,7 @@ export class MessageTransfer {
     const where = whereOf(broker)
     const owner = {
       startOver: (why: string) => dependencies.reconnect(`the remote broker: ${why}`),
-      noteUnasked: (what: string) => this.#noteUnasked(what),
+      countUnexpected: (what: string) => this.#countUnexpected(what),
     }
     const limits = limitsOf(connack, settings)
     const forwarding = { ...shared, limits, rejectedMessages, owner, slots }
@@ -83,8 +83,8 @@ export class MessageTransfer {
   /** Progress for the monitor. */
   get progress(): ConnectionState {
     const { isReadingPaused, unsentBytes } = this.#dependencies.remote
-    const { inFlight, answers } = this.#forwarding
-    return { inFlight, answers, isHeld: isReadingPaused, unsentBytes }
+    const { inFlight, receivedAcks } = this.#forwarding
+    return { inFlight, receivedAcks, isHeld: isReadingPaused, unsentBytes }
   }
 
   /** No message is in flight. */
@@ -135,7 +135,7 @@ export class MessageTransfer {
       case 'pingresp':
       case 'suback':
       case 'unsuback':
-        return this.#countAnswer(packet.type)
+        return this.#countUnexpectedAck(packet.type)
       default:
         return this.#dependencies.handleProtocolError(`${packet.type} was not asked for`)
     }
@@ -156,7 +156,9 @@ export class MessageTransfer {
   pauseFasterSide(): void {
     const { remote, local } = this.#dependencies
     if (remote.unwrittenAcks > maxUnreadAcks)
-      return this.#dependencies.handleProtocolError('it asks for answers and reads none')
+      return this.#dependencies.handleProtocolError(
+        'it sends packets that need acknowledgements, and reads none of these',
+      )
     if (remote.unsentBytes > maxUnsentBytes) local.pauseReading()
     if (local.unsentBytes > maxUnsentBytes || !this.#canReceive) remote.pauseReading()
     else if (remote.isReadingPaused) this.resumeReading()
@@ -174,14 +176,14 @@ export class MessageTransfer {
   }
 
   /** More than a thousand acknowledgements between two pings are unexpected, whether required or not. */
-  #countAnswer(type: string): void {
+  #countUnexpectedAck(type: string): void {
     if (++this.#unexpected > maxUnexpectedPackets) this.#dependencies.handleProtocolError(`a flood of ${type}`)
   }
 
-  #noteUnasked(what: string): void {
+  #countUnexpected(what: string): void {
     this.#dependencies.counters.unexpected++
     if (++this.#unexpected > maxUnexpectedPackets)
-      this.#dependencies.handleProtocolError(`a flood of answers, such as ${what}`)
+      this.#dependencies.handleProtocolError(`a flood of acknowledgements, such as ${what}`)
   }
 }
 

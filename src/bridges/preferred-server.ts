@@ -1,4 +1,4 @@
-// Tries the preferred server while another one is used, and changes to it when it answers.
+// Tries the preferred server while another one is used, and changes to it when it responds.
 
 import type { ByteStream } from '../transports/index.ts'
 import type { ReconnectBackoff } from './reconnect-backoff.ts'

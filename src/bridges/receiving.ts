@@ -30,7 +30,7 @@ export interface ReceivingDependencies {
   readonly retainAvailable: boolean
   /** The remote broker violates the protocol. */
   noteBreach(text: string): void
-  noteUnasked(what: string): void
+  countUnexpected(what: string): void
 }
 
 export class Receiving {
@@ -104,7 +104,7 @@ export class Receiving {
       return this.#dependencies.noteBreach(`PUBREL for packet id ${packetId}, which it has no PUBREC for`)
     // It may release each message of an earlier connection once.
     const isAwaited = awaited === awaits.release || (isOld && awaited === awaits.nothing)
-    if (!isAwaited) this.#dependencies.noteUnasked(`PUBREL for packet id ${packetId}`)
+    if (!isAwaited) this.#dependencies.countUnexpected(`PUBREL for packet id ${packetId}`)
     if (awaited === awaits.nothing) this.#owed++
     this.#awaited[packetId] = awaits.pubcomp
     local.acknowledge('pubrel', packetId)

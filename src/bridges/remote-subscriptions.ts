@@ -41,7 +41,7 @@ type GrantedFilters = Map<TopicFilter, string>
 
 export class RemoteSubscriptions {
   readonly #granted: GrantedFilters
-  readonly #asked = new Map<number, SubscribePacket | UnsubscribePacket>()
+  readonly #pendingRequests = new Map<number, SubscribePacket | UnsubscribePacket>()
 
   /** `marks`: as they were stored. */
   constructor(marks: readonly TopicFilter[]) {
@@ -62,7 +62,7 @@ export class RemoteSubscriptions {
 
   /** Responses are pending. */
   get isWaiting(): boolean {
-    return this.#asked.size > 0
+    return this.#pendingRequests.size > 0
   }
 
   /** Undefined as a value: the state is uncertain. */
@@ -80,26 +80,26 @@ export class RemoteSubscriptions {
   }
 
   recordRequest(packet: SubscribePacket | UnsubscribePacket): void {
-    this.#asked.set(packet.packetId, packet)
+    this.#pendingRequests.set(packet.packetId, packet)
   }
 
-  isAsked({ packetId }: { readonly packetId: number }): boolean {
-    return this.#asked.has(packetId)
+  isPending({ packetId }: { readonly packetId: number }): boolean {
+    return this.#pendingRequests.has(packetId)
   }
 
   /** Returns true if all requests have responses, so that the marks must be stored. */
-  handleAck(answer: { readonly packetId: number; readonly reasonCodes: readonly number[] }): boolean {
-    const asked = this.#asked.get(answer.packetId)
-    if (asked === undefined) return false
-    this.#asked.delete(answer.packetId)
-    if (asked.type === 'unsubscribe') for (const filter of asked.filters) this.#granted.delete(filter)
+  handleAck(ack: { readonly packetId: number; readonly reasonCodes: readonly number[] }): boolean {
+    const request = this.#pendingRequests.get(ack.packetId)
+    if (request === undefined) return false
+    this.#pendingRequests.delete(ack.packetId)
+    if (request.type === 'unsubscribe') for (const filter of request.filters) this.#granted.delete(filter)
     else {
-      for (const [index, request] of asked.subscriptions.entries()) {
-        if ((answer.reasonCodes[index] ?? firstFailure) >= firstFailure) this.#granted.delete(request.filter)
-        else this.#granted.set(request.filter, textOf(request))
+      for (const [index, subscription] of request.subscriptions.entries()) {
+        if ((ack.reasonCodes[index] ?? firstFailure) >= firstFailure) this.#granted.delete(subscription.filter)
+        else this.#granted.set(subscription.filter, textOf(subscription))
       }
     }
-    return this.#asked.size === 0
+    return this.#pendingRequests.size === 0
   }
 
   get marks(): readonly TopicFilter[] {

@@ -4,7 +4,7 @@ import type { ProtocolVersion } from '../protocol/index.ts'
 
 /**
  * `off`: not enabled. `preparing`: the local session is being set up. `connecting`: the remote broker is dialed or has
- * not answered CONNECT. `connected`: messages are forwarded. `draining`: in-flight messages are completed before other
+ * not responded to CONNECT. `connected`: messages are forwarded. `draining`: in-flight messages are completed before other
  * settings apply. `waiting`: the bridge waits for its next attempt.
  */
 export type BridgeState = 'off' | 'preparing' | 'connecting' | 'connected' | 'draining' | 'waiting'

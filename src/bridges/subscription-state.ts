@@ -49,7 +49,7 @@ interface ActiveConnection {
 export class SubscriptionState {
   readonly #broker: LocalBroker
   readonly #ids = new SubscribeIds()
-  readonly #remoteIds = new SubscribeIds((packetId) => this.#granted.isAsked({ packetId }))
+  readonly #remoteIds = new SubscribeIds((packetId) => this.#granted.isPending({ packetId }))
   #granted = new RemoteSubscriptions([])
   #connection: ActiveConnection | undefined
   /** Packets to the remote broker that wait until a mark is stored here, by the packet identifier of the mark. */
@@ -176,21 +176,21 @@ export class SubscriptionState {
    * Handles SUBACK or UNSUBACK of the remote broker. When all have arrived, the granted subscriptions are stored.
    * Returns a refusal as a sentence; for filters of clients only once, because it could repeat endlessly.
    */
-  handleRemoteAck(answer: SubackPacket | UnsubackPacket): string | undefined {
-    if (!this.#granted.isAsked(answer)) return undefined
-    const isNews = this.transparent.handleRemoteAck(answer)
-    const isAll = this.#granted.handleAck(answer)
+  handleRemoteAck(ack: SubackPacket | UnsubackPacket): string | undefined {
+    if (!this.#granted.isPending(ack)) return undefined
+    const isNews = this.transparent.handleRemoteAck(ack)
+    const isAll = this.#granted.handleAck(ack)
     this.#sendTransparent()
     if (isAll && !this.#granted.isWaiting) this.#storeMarks()
-    return isNews ? remoteRefusal(answer) : undefined
+    return isNews ? remoteRefusal(ack) : undefined
   }
 
   /** Handles SUBACK or UNSUBACK of the own broker. Returns a refusal as a sentence. */
-  handleLocalAck(answer: SubackPacket | UnsubackPacket, nowMs: number): string | undefined {
-    const packets = this.#untilMarked.get(answer.packetId)
-    this.#untilMarked.delete(answer.packetId)
+  handleLocalAck(ack: SubackPacket | UnsubackPacket, nowMs: number): string | undefined {
+    const packets = this.#untilMarked.get(ack.packetId)
+    this.#untilMarked.delete(ack.packetId)
     for (const packet of packets ?? []) this.#connection?.remote.send(packet)
-    const refusal = localRefusal(answer)
+    const refusal = localRefusal(ack)
     if (refusal !== undefined) this.#localRetryAtMs = nowMs + localRetryMs
     return refusal
   }
@@ -232,7 +232,7 @@ export class SubscriptionState {
       const next = this.transparent.next(settings.version)
       if (next === undefined) return
       const packets = this.#packetsFor(next, settings)
-      for (const { packetId } of packets) this.transparent.noteAsked(packetId, next)
+      for (const { packetId } of packets) this.transparent.recordRequest(packetId, next)
       const mark = RemoteSubscriptions.uncertainMark(next)
       if (mark === undefined) for (const packet of packets) this.#connection.remote.send(packet)
       else {

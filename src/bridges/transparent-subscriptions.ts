@@ -1,7 +1,7 @@
 // Subscriptions of clients that are made at the remote broker as well (`transparent`), together with those of the rules.
 //
-//   clients ──take──┬──> wanted, as a tree ──settle──> target: the result ──next──> SUBSCRIBE, UNSUBSCRIBE
-//   rules ────use───┘
+//   clients ──addChanges──┬──> tree ──settle──> target: the result ──next──> SUBSCRIBE, UNSUBSCRIBE
+//   rules ──────use───────┘
 //
 // Filters covered by another one are not subscribed, because many brokers send a message once for each matching subscription. So `a/b` is
 // removed when `a/#` is added, and `a/#` has the highest QoS of both. Filters that the remote broker refuses cover nothing.
@@ -53,28 +53,30 @@ export class TransparentSubscriptions {
   /** Filters of clients, including recently removed ones. */
   readonly #clients = new Map<TopicFilter, QoS>()
   readonly #rules = new Map<TopicFilter, SubscriptionRequest>()
-  /** Filters of rules while this is disabled, because the rules are subscribed elsewhere. */
-  #others: ReadonlySet<TopicFilter> = new Set()
+  /** Filters of rules while this is disabled: `RemoteSubscriptions` subscribes to them. */
+  #filtersOfSeparateRules: ReadonlySet<TopicFilter> = new Set()
   /** Changes that are not handled yet. */
   readonly #changed = new Map<TopicFilter, QoS | undefined>()
-  #isAllThere = false
+  #isReportComplete = false
   /** All filters were reported and handled. */
   #isComplete = false
   #unreported = 0
   #nowMs = 0
   readonly #waiting = new Map<TopicFilter, QoS>()
   /** Filters without subscribers, with the time since when. */
-  readonly #leaving = new Map<TopicFilter, number>()
-  readonly #dirty = new Set<TopicFilter>()
+  readonly #unused = new Map<TopicFilter, number>()
+  /** Filters whose target must be determined again. */
+  readonly #unsettled = new Set<TopicFilter>()
   readonly #target = new Map<TopicFilter, QoS>()
   readonly #refused = new Set<TopicFilter>()
   /** Subscriptions sent on this connection; undefined: not connected. */
-  #said: Map<TopicFilter, QoS | typeof uncertain> | undefined
-  readonly #unsaid = new Set<TopicFilter>()
-  /** Granted before this connection and not removed: their clients may return. */
-  readonly #spared = new Map<TopicFilter, number>()
+  #sentSubscriptions: Map<TopicFilter, QoS | typeof uncertain> | undefined
+  /** Filters whose sent subscription differs from the target. */
+  readonly #unsentChanges = new Set<TopicFilter>()
+  /** Subscriptions of the session from before this connection: they stay for `lingerMs`, because their clients may return. */
+  readonly #fromEarlierSession = new Map<TopicFilter, number>()
   /** By packet identifier. */
-  readonly #asked = new Map<number, RemoteChanges>()
+  readonly #pendingRequests = new Map<number, RemoteChanges>()
   /** Requests whose connection ended before the response. */
   readonly #uncertain = new Set<TopicFilter>()
   #settlesAtMs = Infinity
@@ -92,23 +94,23 @@ export class TransparentSubscriptions {
   /** When `tick` must be called; Infinity: never. */
   get dueAtMs(): number {
     if (!this.#isComplete) return this.#settlesAtMs
-    const [first = Infinity] = this.#leaving.values()
-    const [spared = Infinity] = this.#spared.values()
-    return Math.min(this.#settlesAtMs, Math.min(first, spared) + lingerMs)
+    const [first = Infinity] = this.#unused.values()
+    const [fromSession = Infinity] = this.#fromEarlierSession.values()
+    return Math.min(this.#settlesAtMs, Math.min(first, fromSession) + lingerMs)
   }
 
-  /** Applies rules. While disabled, filters of clients are ignored, and rules are subscribed elsewhere. */
+  /** Applies rules. While disabled, filters of clients are ignored, and `RemoteSubscriptions` subscribes to those of rules. */
   use(isOn: boolean, rules: readonly SubscriptionRequest[], nowMs: number): void {
     this.#nowMs = nowMs
     const before = new Map(this.#rules)
     this.#rules.clear()
     for (const rule of rules) if (isOn) this.#rules.set(rule.filter, rule)
     for (const [filter, rule] of this.#rules) if (!isSame(before.get(filter), rule)) this.#resend(filter)
-    this.#others = new Set(isOn ? [] : rules.map(({ filter }) => filter))
+    this.#filtersOfSeparateRules = new Set(isOn ? [] : rules.map(({ filter }) => filter))
     for (const filter of [...before.keys(), ...this.#rules.keys()]) this.#updateFilter(filter)
     if (isOn) return
     this.#isComplete = false
-    for (const list of [this.#changed, this.#waiting, this.#leaving, this.#spared]) list.clear()
+    for (const list of [this.#changed, this.#waiting, this.#unused, this.#fromEarlierSession]) list.clear()
     const known = [...this.#clients.keys()]
     this.#clients.clear()
     for (const filter of known) this.#updateFilter(filter)
@@ -117,7 +119,7 @@ export class TransparentSubscriptions {
   addChanges({ changes, isComplete, unreported }: ClientFilters, nowMs: number): void {
     this.#nowMs = nowMs
     this.#unreported = unreported
-    this.#isAllThere = isComplete
+    this.#isReportComplete = isComplete
     for (const [filter, qos] of changes) this.#changed.set(filter, qos)
     this.#settleSoon(gatherMs)
   }
@@ -129,71 +131,72 @@ export class TransparentSubscriptions {
   connect(granted: ReadonlyMap<TopicFilter, QoS | undefined> | undefined, nowMs: number): void {
     this.#nowMs = nowMs
     const known = [...(granted ?? [])].map(([filter, qos]) => [filter, qos ?? uncertain] as const)
-    const said = (this.#said = new Map<TopicFilter, QoS | typeof uncertain>(known))
-    if (granted !== undefined) for (const filter of this.#uncertain) said.set(filter, uncertain)
+    const sentSubscriptions = (this.#sentSubscriptions = new Map<TopicFilter, QoS | typeof uncertain>(known))
+    if (granted !== undefined) for (const filter of this.#uncertain) sentSubscriptions.set(filter, uncertain)
     this.#uncertain.clear()
     for (const filter of this.#refused) this.#markRelated(filter)
     this.#refused.clear()
-    for (const filter of this.#target.keys()) this.#unsaid.add(filter)
-    for (const filter of said.keys()) {
-      this.#unsaid.add(filter)
-      this.#spared.set(filter, nowMs)
+    for (const filter of this.#target.keys()) this.#unsentChanges.add(filter)
+    for (const filter of sentSubscriptions.keys()) {
+      this.#unsentChanges.add(filter)
+      this.#fromEarlierSession.set(filter, nowMs)
     }
     this.#settleSoon(0)
   }
 
   /** Called when the other side is disconnected. */
   disconnect(): void {
-    for (const { removed, requests } of this.#asked.values()) {
+    for (const { removed, requests } of this.#pendingRequests.values()) {
       for (const filter of removed) this.#uncertain.add(filter)
       for (const { filter } of requests) this.#uncertain.add(filter)
     }
-    this.#said = undefined
-    this.#asked.clear()
-    this.#spared.clear()
+    this.#sentSubscriptions = undefined
+    this.#pendingRequests.clear()
+    this.#fromEarlierSession.clear()
   }
 
   tick(nowMs: number): void {
     this.#nowMs = nowMs
-    if (this.#isComplete) this.#expireUnwanted(nowMs - lingerMs)
+    if (this.#isComplete) this.#expireUnused(nowMs - lingerMs)
     if (nowMs >= this.#settlesAtMs) this.#settle()
   }
 
   /** Returns the next changes, which count as sent. */
   next(version: number): RemoteChanges | undefined {
-    const isSettled = this.#changed.size === 0 && this.#dirty.size === 0
-    if (this.#said === undefined || this.#asked.size >= maxPendingPackets || !isSettled) return undefined
+    const isSettled = this.#changed.size === 0 && this.#unsettled.size === 0
+    if (this.#sentSubscriptions === undefined || this.#pendingRequests.size >= maxPendingPackets || !isSettled)
+      return undefined
     const requests: SubscriptionRequest[] = []
     const removed: TopicFilter[] = []
-    for (const filter of this.#unsaid) {
+    for (const filter of this.#unsentChanges) {
       const qos = this.#target.get(filter)
-      if (qos === undefined && this.#others.has(filter)) this.#said.delete(filter)
-      if (this.#said.get(filter) === qos) this.#unsaid.delete(filter)
+      if (qos === undefined && this.#filtersOfSeparateRules.has(filter)) this.#sentSubscriptions.delete(filter)
+      if (this.#sentSubscriptions.get(filter) === qos) this.#unsentChanges.delete(filter)
       else if (qos !== undefined) requests.push({ ...(this.#rules.get(filter) ?? requestOf(filter, version)), qos })
-      else if (!this.#spared.has(filter)) removed.push(filter)
+      else if (!this.#fromEarlierSession.has(filter)) removed.push(filter)
       if (requests.length === maxFiltersPerPacket) break
     }
     if (requests.length > 0) return this.#addChanges({ removed: [], requests })
     // A filter to be removed may be covered by a subscription that is not acknowledged yet.
-    if (removed.length === 0 || this.#asked.size > 0) return undefined
+    if (removed.length === 0 || this.#pendingRequests.size > 0) return undefined
     return this.#addChanges({ removed: removed.slice(0, maxFiltersPerPacket), requests: [] })
   }
 
   /** The changes of `next` have this packet identifier. */
-  noteAsked(packetId: number, changes: RemoteChanges): void {
-    this.#asked.set(packetId, changes)
+  recordRequest(packetId: number, changes: RemoteChanges): void {
+    this.#pendingRequests.set(packetId, changes)
   }
 
   /** Handles SUBACK or UNSUBACK. Returns false if its refusals are not new. */
   handleRemoteAck({ packetId, reasonCodes }: { packetId: number; reasonCodes: readonly number[] }): boolean {
-    const asked = this.#asked.get(packetId)
-    if (asked === undefined) return true
+    const pending = this.#pendingRequests.get(packetId)
+    if (pending === undefined) return true
     let isNews = this.#refused.size === 0
-    this.#asked.delete(packetId)
-    for (const [index, { filter }] of asked.requests.entries()) {
+    this.#pendingRequests.delete(packetId)
+    for (const [index, { filter }] of pending.requests.entries()) {
       if ((reasonCodes[index] ?? firstFailure) < firstFailure) continue
       if (this.#rules.has(filter)) isNews = true
-      this.#said?.delete(filter)
+      this.#sentSubscriptions?.delete(filter)
       this.#refused.add(filter)
       this.#markRelated(filter)
     }
@@ -201,15 +204,15 @@ export class TransparentSubscriptions {
   }
 
   #addChanges(changes: RemoteChanges): RemoteChanges {
-    for (const { filter, qos } of changes.requests) this.#said?.set(filter, qos)
-    for (const filter of changes.removed) this.#said?.delete(filter)
-    for (const { filter } of changes.requests) this.#unsaid.delete(filter)
-    for (const filter of changes.removed) this.#unsaid.delete(filter)
+    for (const { filter, qos } of changes.requests) this.#sentSubscriptions?.set(filter, qos)
+    for (const filter of changes.removed) this.#sentSubscriptions?.delete(filter)
+    for (const { filter } of changes.requests) this.#unsentChanges.delete(filter)
+    for (const filter of changes.removed) this.#unsentChanges.delete(filter)
     return changes
   }
 
-  #want(filter: TopicFilter, qos: QoS): void {
-    this.#leaving.delete(filter)
+  #subscribe(filter: TopicFilter, qos: QoS): void {
+    this.#unused.delete(filter)
     if (!this.#clients.has(filter) && this.#clients.size >= maxTransparentFilters)
       return void this.#waiting.set(filter, qos)
     this.#waiting.delete(filter)
@@ -219,47 +222,47 @@ export class TransparentSubscriptions {
 
   #unsubscribe(filter: TopicFilter): void {
     this.#waiting.delete(filter)
-    if (this.#clients.has(filter) && !this.#leaving.has(filter)) this.#leaving.set(filter, this.#nowMs)
+    if (this.#clients.has(filter) && !this.#unused.has(filter)) this.#unused.set(filter, this.#nowMs)
   }
 
   /** Removes filters without subscribers since that time. */
-  #expireUnwanted(sinceMs: number): void {
-    for (const [filter, sparedAtMs] of this.#spared) {
-      if (sparedAtMs > sinceMs) break
-      this.#spared.delete(filter)
+  #expireUnused(sinceMs: number): void {
+    for (const [filter, sinceConnectMs] of this.#fromEarlierSession) {
+      if (sinceConnectMs > sinceMs) break
+      this.#fromEarlierSession.delete(filter)
     }
-    for (const [filter, leftAtMs] of this.#leaving) {
+    for (const [filter, leftAtMs] of this.#unused) {
       if (leftAtMs > sinceMs) break
-      this.#leaving.delete(filter)
+      this.#unused.delete(filter)
       this.#clients.delete(filter)
       this.#updateFilter(filter)
     }
     for (const [filter, qos] of this.#waiting) {
       if (this.#clients.size >= maxTransparentFilters) break
-      this.#want(filter, qos)
+      this.#subscribe(filter, qos)
     }
   }
 
   /** The sent options of the filter are not correct any more. */
   #resend(filter: TopicFilter): void {
-    if (this.#said === undefined) this.#uncertain.add(filter)
-    else if (this.#said.has(filter)) this.#said.set(filter, uncertain)
-    this.#unsaid.add(filter)
+    if (this.#sentSubscriptions === undefined) this.#uncertain.add(filter)
+    else if (this.#sentSubscriptions.has(filter)) this.#sentSubscriptions.set(filter, uncertain)
+    this.#unsentChanges.add(filter)
   }
 
-  /** The requirement or QoS of the filter may have changed. */
+  /** The subscribers or the QoS of the filter may have changed. */
   #updateFilter(filter: TopicFilter): void {
     const [client, rule] = [this.#clients.get(filter), this.#rules.get(filter)?.qos]
     const qos = client === undefined || (rule !== undefined && rule > client) ? rule : client
     if (qos === undefined) this.#refused.delete(filter)
     if (qos === this.tree.get(filter)) return
-    this.#spared.delete(filter)
+    this.#fromEarlierSession.delete(filter)
     if (qos === undefined) this.tree.delete(filter)
     else this.tree.set(filter, qos)
     this.#markRelated(filter)
   }
 
-  /** The results for these may have changed. */
+  /** The targets of the filter, and of those that cover it or are covered by it, may have changed. */
   #markRelated(filter: TopicFilter): void {
     this.#mark(filter)
     this.tree.eachCovering(filter, (other) => this.#mark(other))
@@ -267,7 +270,7 @@ export class TransparentSubscriptions {
   }
 
   #mark(filter: TopicFilter): void {
-    this.#dirty.add(filter)
+    this.#unsettled.add(filter)
     this.#settleSoon(gatherMs)
   }
 
@@ -282,29 +285,30 @@ export class TransparentSubscriptions {
       if (left-- === 0) return this.#settleSoon(0)
       this.#changed.delete(filter)
       if (qos === undefined) this.#unsubscribe(filter)
-      else this.#want(filter, qos)
+      else this.#subscribe(filter, qos)
     }
-    if (this.#isAllThere && !this.#isComplete) this.#complete()
+    if (this.#isReportComplete && !this.#isComplete) this.#complete()
     // Entries marked here are handled in the same pass, as far as time allows.
     this.#settlesAtMs = Infinity
-    for (const filter of this.#dirty) {
+    for (const filter of this.#unsettled) {
       if (left-- <= 0) return this.#settleSoon(0)
-      this.#dirty.delete(filter)
+      this.#unsettled.delete(filter)
       const qos = this.#qosFor(filter)
       if (qos === this.#target.get(filter)) continue
       if (qos === undefined) this.#target.delete(filter)
       else this.#target.set(filter, qos)
-      this.#unsaid.add(filter)
+      this.#unsentChanges.add(filter)
     }
   }
 
-  /** From now on unused filters are known. */
+  /** All shards have reported: filters without subscribers are known, and expire after `lingerMs`. */
   #complete(): void {
     this.#isComplete = true
-    for (const held of [this.#leaving, this.#spared]) for (const filter of held.keys()) held.set(filter, this.#nowMs)
+    for (const held of [this.#unused, this.#fromEarlierSession])
+      for (const filter of held.keys()) held.set(filter, this.#nowMs)
   }
 
-  /** Undefined: it must not be subscribed. */
+  /** Returns the QoS to subscribe with; undefined: the filter must not be subscribed to. */
   #qosFor(filter: TopicFilter): QoS | undefined {
     let highest = this.tree.get(filter)
     if (highest === undefined || this.#refused.has(filter)) return undefined
@@ -312,7 +316,7 @@ export class TransparentSubscriptions {
     this.tree.eachCovering(filter, (other) => {
       if (!this.#refused.has(other)) isCovered = true
     })
-    if (isCovered && !this.#isOfItsOwnKind(filter)) return undefined
+    if (isCovered && !this.#hasOtherOptions(filter)) return undefined
     this.tree.eachCovered(filter, (other) => {
       const qos = this.tree.get(other) ?? 0
       if (qos > (highest ?? 0)) highest = qos
@@ -320,8 +324,8 @@ export class TransparentSubscriptions {
     return highest
   }
 
-  /** A rule with other options than others. */
-  #isOfItsOwnKind(filter: TopicFilter): boolean {
+  /** The rule has options that a covering subscription does not have. */
+  #hasOtherOptions(filter: TopicFilter): boolean {
     const rule = this.#rules.get(filter)
     return rule !== undefined && rule.noLocal && (!rule.retainAsPublished || rule.retainHandling === 2)
   }

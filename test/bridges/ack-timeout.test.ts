@@ -1,4 +1,4 @@
-// `resend_wait` and `resend_interval`: a remote broker that is there and answers no message.
+// `resend_wait` and `resend_interval`: a remote broker that is connected and acknowledges no message.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -29,7 +29,7 @@ function remote(bridge: string, answer: (packet: Packet, send: (bytes: Buffer) =
   return { world, there, published }
 }
 
-describe('a remote broker that answers pings and nothing else', () => {
+describe('a remote broker that responds to PINGREQ only', () => {
   test('is reconnected when a message has waited for `ack_timeout`, and the message is sent again as a duplicate', () => {
     const { world, there, published } = remote('resend_wait = 3000, resend_interval = 20000')
     world.here.publish('out', 'one', { qos: 1 })
@@ -38,7 +38,7 @@ describe('a remote broker that answers pings and nothing else', () => {
     assert.equal(there.connections, 1)
     world.passSeconds(3)
     assert.equal(there.connections, 2)
-    assert.match(world.status.lastError ?? '', /answers no message/)
+    assert.match(world.status.lastError ?? '', /acknowledges no message/)
     world.passSeconds(60)
     // Once in twenty seconds at most.
     const connections: number = there.connections
@@ -106,7 +106,7 @@ test('a remote broker that answers one message a second is slow, and its connect
 /** Looks whenever it is due; when the watch says that nothing is answered. Undefined: it does not. */
 function stalledAt(watch: AckMonitor, endMs: number, unsentBytes: number): number | undefined {
   for (let nowMs = watch.dueAtMs; nowMs <= endMs; nowMs = watch.dueAtMs)
-    if (watch.isStalled({ inFlight: 5, answers: 0, unsentBytes }, nowMs)) return nowMs
+    if (watch.isStalled({ inFlight: 5, receivedAcks: 0, unsentBytes }, nowMs)) return nowMs
   return undefined
 }
 

@@ -36,10 +36,10 @@ const breaches: readonly (readonly [what: string, answer: Answer, error: RegExp]
   ['a packet larger than this broker takes', once(() => Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f])), /more than/],
   ['a topic alias that it may not use', once(() => aliased(1)), /topic alias 1/],
   ['a topic with wildcards', once(() => encodePublish({ topic: 'in/+', payload: 'x' }, 5)), /broke the protocol/],
-  ['endless PUBACK', once(() => repeated(ack('puback', 7), 2_000)), /a flood of answers/],
-  ['endless PUBREC', once(() => repeated(ack('pubrec', 7), 2_000)), /a flood of answers/],
-  ['endless PUBCOMP', once(() => repeated(ack('pubcomp', 7), 2_000)), /a flood of answers/],
-  ['endless PUBREL', once(() => repeated(ack('pubrel', 7), 2_000)), /a flood of answers, such as PUBREL/],
+  ['endless PUBACK', once(() => repeated(ack('puback', 7), 2_000)), /a flood of acknowledgements/],
+  ['endless PUBREC', once(() => repeated(ack('pubrec', 7), 2_000)), /a flood of acknowledgements/],
+  ['endless PUBCOMP', once(() => repeated(ack('pubcomp', 7), 2_000)), /a flood of acknowledgements/],
+  ['endless PUBREL', once(() => repeated(ack('pubrel', 7), 2_000)), /a flood of acknowledgements, such as PUBREL/],
   ['endless PINGRESP', once(() => repeated(pingresp, 2_000)), /a flood of pingresp/],
   [
     'PUBREL for what it has no PUBREC for',
@@ -129,7 +129,7 @@ describe('a remote broker that sends', () => {
         there.remote(stream)
       }
       const world = new Bridged({ bridge: bothWays, crafted: remote })
-      assert.match(world.status.lastError ?? '', /asks for answers and reads none/)
+      assert.match(world.status.lastError ?? '', /sends packets that need acknowledgements/)
     })
   }
 
@@ -140,7 +140,7 @@ describe('a remote broker that sends', () => {
     const world = new Bridged({ bridge: bothWays, crafted: crafted(answer).remote })
     world.here.publish('out/a', 'one', { qos: 2 })
     world.passSeconds(30)
-    assert.match(world.status.lastError ?? '', /a flood of answers, such as pubrec/)
+    assert.match(world.status.lastError ?? '', /a flood of acknowledgements, such as pubrec/)
   })
 })
 
