@@ -139,7 +139,7 @@ function handleRare(
     case 'queue-loaded':
     case 'message-loaded':
     case 'permission-ready':
-      return handleAnswer(state, input)
+      return handleResponse(state, input)
     case 'committed':
       return handleBatchCommitted(state, input.batch)
     case 'storage-health':
@@ -207,7 +207,7 @@ function changeStorageHealth(state: BrokerState, isHealthy: boolean): void {
   else failPendingCommands(state)
 }
 
-function handleAnswer(
+function handleResponse(
   state: BrokerState,
   input: Extract<Input, { kind: 'authentication-result' | 'queue-loaded' | 'message-loaded' | 'permission-ready' }>,
 ): void {
@@ -260,7 +260,7 @@ function handleFault(state: BrokerState, connection: Connection, error: Protocol
     const reason = isOfConnect ? reasonCodes.protocolError : error.reason
     return endConnection(state, connection, { reason, text: error.message, publishWill: true })
   }
-  // [MQTT-3.1.2-2] [MQTT5-3.1.2-2] For an unknown protocol version the broker answers in the format of 3.1.1, which
+  // [MQTT-3.1.2-2] [MQTT5-3.1.2-2] For an unknown protocol version the broker sends CONNACK in the format of 3.1.1, which
   // every client knows.
   if (error.reason === reasonCodes.unsupportedProtocolVersion) {
     const code = returnCodeFor(error.reason)

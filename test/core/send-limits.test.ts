@@ -25,7 +25,7 @@ describe('listeners.*.deliveries_rate', () => {
         assert.ok(afterOne >= 17 && afterOne <= 23, `${afterOne} came within a second`)
         world.passSeconds(5)
         assert.deepEqual(subscriber.payloads, sent)
-        assert.ok(world.view.counts.deliveriesPutOff > 0)
+        assert.ok(world.view.counts.deferredDeliveries > 0)
         assert.equal(world.view.counts.dropped['queue-full'] + world.view.counts.dropped['rate-limited'], 0)
       })
     }

@@ -42,7 +42,7 @@ export function combinedView(views: readonly CoreView[]): WorldView {
         publishesReceived: sum((view) => view.counts.publishesReceived),
         publishesSent: sum((view) => view.counts.publishesSent),
         publishesLeftWaiting: sum((view) => view.counts.publishesLeftWaiting),
-        deliveriesPutOff: sum((view) => view.counts.deliveriesPutOff),
+        deferredDeliveries: sum((view) => view.counts.deferredDeliveries),
         subscriptionsRefusedByRate: sum((view) => view.counts.subscriptionsRefusedByRate),
         dropped: Object.fromEntries(dropped) as Record<DropReason, number>,
       }

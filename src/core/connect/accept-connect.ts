@@ -51,14 +51,14 @@ export function acceptConnect(
 }
 
 /**
- * Continues a CONNECT that waited for the authorization of its will (`isAnswered`) or for the older connection of its
+ * Continues a CONNECT that waited for the authorization of its will (`isWillDecided`) or for the older connection of its
  * client. Returns true if the client was accepted.
  */
-export function acceptAfterWait(state: BrokerState, connection: Connection, isAnswered: boolean): boolean {
+export function acceptAfterWait(state: BrokerState, connection: Connection, isWillDecided: boolean): boolean {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-authentication' || now.granted === undefined) return false
   const refusal = refuseWhileNotServing(state) ?? refuseUnwanted(state.access, now.granted)
-  if (refusal === undefined) return openAccepted(state, connection, { ...now, isAnswered }, now.granted)
+  if (refusal === undefined) return openAccepted(state, connection, { ...now, isWillDecided }, now.granted)
   refuseConnection(state, connection, now.clientId, refusal)
   return false
 }
@@ -107,21 +107,21 @@ function withoutBridgeNotification<Awaiting extends AwaitingAuthentication>(awai
 function openAccepted(
   state: BrokerState,
   connection: Connection,
-  asked: AwaitingAuthentication & { readonly isAnswered?: boolean },
+  accepted: AwaitingAuthentication & { readonly isWillDecided?: boolean },
   granted: GrantedAccess,
 ): boolean {
-  const { clientId } = asked
+  const { clientId } = accepted
   const refusal =
-    refuseForeignNamespace(state.namespaces, connection, asked, granted) ??
-    mount(state.topics, connection, asked, granted) ??
+    refuseForeignNamespace(state.namespaces, connection, accepted, granted) ??
+    mount(state.topics, connection, accepted, granted) ??
     refuseOtherIdentity(state, connection, { clientId, identity: granted.identity })
   if (refusal !== undefined) {
     refuseConnection(state, connection, clientId, refusal)
     return false
   }
-  const awaiting = connection.mountpoint === '' ? withoutBridgeNotification(asked) : asked
+  const awaiting = connection.mountpoint === '' ? withoutBridgeNotification(accepted) : accepted
   const permission = authorizeWill(state, connection, awaiting.connect, granted)
-  if (permission === 'ask' && awaiting.isAnswered !== true) {
+  if (permission === 'ask' && awaiting.isWillDecided !== true) {
     requestWillAuthorization(state, connection, awaiting, granted)
     return false
   }

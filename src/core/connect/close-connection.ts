@@ -70,9 +70,9 @@ export function closeAfterAcks(
   reason: ReasonCode,
 ): void {
   moveTo(connection, { state: 'closing', reason })
-  const isAnswered = connection.deferredAcks === undefined
-  if (isAnswered) closeStream(state, connection)
-  if (!isAnswered || deferredUntil(state.batches, connection) > 0)
+  const isAcknowledged = connection.deferredAcks === undefined
+  if (isAcknowledged) closeStream(state, connection)
+  if (!isAcknowledged || deferredUntil(state.batches, connection) > 0)
     state.deadlines.set('close-drain', connection, state.nowMs + closeDrainMs)
 }
 

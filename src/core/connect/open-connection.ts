@@ -250,7 +250,7 @@ function applySpoolLimits(
   session.bridge ??= newBridgeSession()
   session.bridge.spool = spoolLimitsIn(properties?.userProperties)
   session.bridge.ackLatency ??= new AckLatency()
-  if (state.sessions.full.delete(session)) state.rules.hasActionRoom = true
+  if (state.sessions.full.delete(session)) state.rules.hasActionCapacity = true
   const { stored } = session
   if (stored?.isFullAnnounced === true)
     announceSpace(state.peerTable, session, stored, maxStoredOf(state.settings, session))

@@ -12,7 +12,7 @@ import type { Connection } from '../model/connection.ts'
 import type { MemoryLevel, MemoryAccount } from '../model/memory-account.ts'
 import type { Session, PersistentQueue } from '../state/sessions/session.ts'
 import { pauseReading, readPauseReasons, resumeReading } from '../outgoing/read-pause-reasons.ts'
-import { lightenDelivery, waitingBytes } from '../outgoing/held-bytes.ts'
+import { releaseInFlightMemory, waitingBytes } from '../outgoing/held-bytes.ts'
 import { dropOldestWaiting } from '../queues/enqueue-for-session.ts'
 import { noteGapsBelow } from '../queues/queue-gaps.ts'
 import { drainQueue } from '../sessions/drain-queue.ts'
@@ -21,17 +21,17 @@ import { maxAliasNameBytes } from '../outgoing/topic-aliases.ts'
 
 /** Maximum number of sessions that are visited in one tick. */
 const maxSessionsPerTick = 1_024
-/** At the level `hard`, reading pauses for a client that sent more than this since the last visit. */
-const greedyBytes = 1_048_576
+/** At the level `hard`, reading pauses for a client that sent more bytes than this since the last visit. */
+const maxReceivedBytes = 1_048_576
 
 /** A client whose oldest unacknowledged message is older than this is not expected to free memory. */
-const slowAnswerMs = 5_000
+const slowAckMs = 5_000
 
 /** If fewer bytes are in flight to a disconnected client, they stay in memory, because reading them again costs more. */
 const minReleasedBytes = 4_096
 
 /** Called for connections that hold more than their share. */
-export type EndGreedy = (state: BrokerState, connection: Connection) => void
+export type DisconnectClient = (state: BrokerState, connection: Connection) => void
 
 /** The level changed or was reported again: paused clients may continue, and the visit of all sessions starts. */
 export function startRelief(
@@ -45,18 +45,18 @@ export function startRelief(
 }
 
 /** Visits the next sessions. */
-export function continueRelief(state: BrokerState, endGreedy: EndGreedy): void {
+export function continueRelief(state: BrokerState, disconnect: DisconnectClient): void {
   const from = state.sessions.reliefFrom
   if (from === undefined) return
   const end = Math.min(from + maxSessionsPerTick, state.sessions.places)
   for (let place = from; place < end; place++) {
     const session = state.sessions.at(place)
-    if (session !== undefined) relieve(state, session, endGreedy)
+    if (session !== undefined) relieve(state, session, disconnect)
   }
   state.sessions.reliefFrom = end < state.sessions.places ? end : undefined
 }
 
-function relieve(state: BrokerState, session: Session, endGreedy: EndGreedy): void {
+function relieve(state: BrokerState, session: Session, disconnect: DisconnectClient): void {
   const maxWaitingBytes = state.settings.maxQueuedBytes * state.memory.queuesShare
   const isHard = state.memory.level === 'hard'
   if (waitingBytes(session) > maxWaitingBytes) {
@@ -66,14 +66,18 @@ function relieve(state: BrokerState, session: Session, endGreedy: EndGreedy): vo
   const { connection } = session
   if (connection === undefined && session.stored !== undefined) leaveOnDisk(state.memory, session, session.stored)
   if (connection === undefined || !isHard || connection.listener.isBridge === true) return
-  if (isGreedy(state, session, connection)) return endGreedy(state, connection)
+  if (exceedsShare(state, session, connection)) return disconnect(state, connection)
   const received = connection.receivedBytes - connection.receivedAtLookBytes
   connection.receivedAtLookBytes = connection.receivedBytes
-  if (state.memory.step > 0 && received > greedyBytes) waitForMemory(state, connection)
+  if (state.memory.step > 0 && received > maxReceivedBytes) waitForMemory(state, connection)
 }
 
 /** Returns whether a client holds more than its share and does not free any of it. */
-function isGreedy(state: Parts<'memory' | 'nowMs' | 'settings'>, session: Session, connection: Connection): boolean {
+function exceedsShare(
+  state: Parts<'memory' | 'nowMs' | 'settings'>,
+  session: Session,
+  connection: Connection,
+): boolean {
   if (connection.incomingAliasNameBytes > maxAliasNameBytes(state)) return true
   const { inflight } = session.outgoing
   if (inflight === undefined || inflight.bytes <= state.settings.maxInflightBytes * state.memory.queuesShare)
@@ -82,7 +86,7 @@ function isGreedy(state: Parts<'memory' | 'nowMs' | 'settings'>, session: Sessio
   inflight.forEach(({ heldBytes, sentAtMs }) => {
     if (heldBytes > 0 && sentAtMs > 0) oldestMs = Math.min(oldestMs, sentAtMs)
   })
-  return state.nowMs - oldestMs > slowAnswerMs
+  return state.nowMs - oldestMs > slowAckMs
 }
 
 function dropDownTo(state: Parts<'counts' | 'memory'>, session: Session, maxWaitingBytes: number): void {
@@ -105,7 +109,7 @@ function leaveOnDisk(memory: MemoryAccount, session: Session, stored: Persistent
   inflight.forEach((delivery) => {
     const { message, sequence, packetId, stage, group } = delivery
     if (message === undefined || sequence === 0 || stage !== 'sent' || group !== undefined) return
-    lightenDelivery(memory, session, delivery)
+    releaseInFlightMemory(memory, session, delivery)
     if (message.payloadId !== 0) {
       stored.payloadsOnDisk ??= new Map()
       stored.payloadsOnDisk.set(sequence, message.payloadId)

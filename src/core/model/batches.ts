@@ -117,8 +117,8 @@ export class Batches {
   get dueAtMs(): number {
     const waiting = this.#waiting
     const asideAtMs = waiting.length > 0 && this.#isWaiting(waiting[0]) ? this.#waitsUntilMs(waiting[0]) : Infinity
-    const isPutOff = this.#deferWrite.length > 0 && !this.#isDeferredWriteDue
-    return Math.min(asideAtMs, isPutOff ? this.#deferredSinceMs + deferredWriteMs : Infinity)
+    const isDeferred = this.#deferWrite.length > 0 && !this.#isDeferredWriteDue
+    return Math.min(asideAtMs, isDeferred ? this.#deferredSinceMs + deferredWriteMs : Infinity)
   }
 
   /** Returns the batch to write now, or a batch whose changes are all cancelled; undefined if there is none. */

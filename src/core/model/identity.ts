@@ -1,4 +1,4 @@
-// Who a client is and what it may do. The module `access` provides the object that answers permission checks from
+// Who a client is and what it may do. The module `access` provides the object that makes permission checks from
 // memory. If it must ask another service first, it returns `ask`, and the core waits in a named state.
 
 import type { QoS, Topic, TopicFilter } from '../../protocol/index.ts'

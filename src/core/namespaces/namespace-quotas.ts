@@ -9,7 +9,7 @@ export interface NamespaceQuotas {
   takeClient(namespace: string, isInPlaceOfAnother: boolean): boolean
   giveBackClient(namespace: string): void
   /** Returns whether another topic of the namespace may have a retained message. */
-  hasRoomForRetained(namespace: string): boolean
+  allowsRetained(namespace: string): boolean
   /** Counts a new (1) or deleted (-1) retained message. */
   countRetained(namespace: string, change: 1 | -1): void
   /** Counts one published message. Returns the time in milliseconds for which its publisher must wait; 0: none. */

@@ -14,17 +14,17 @@ export function countDelivery(
 ): void {
   const waitMs = connection.sendLimits?.deliveries?.take(0, state.nowMs) ?? 0
   if (waitMs === 0) return
-  if (!isPutOff(session)) state.counts.deliveriesPutOff++
+  if (!isDeferred(session)) state.counts.deferredDeliveries++
   session.outgoing.openWindow = 0
   state.deadlines.set('deliveries-rate', connection, state.nowMs + waitMs)
 }
 
-export function isPutOff(session: Session): boolean {
+export function isDeferred(session: Session): boolean {
   return session.outgoing.openWindow === 0
 }
 
 /** Opens the window again. Returns false if the session has another connection now. */
-export function endPutOff(session: Session, connection: Connection): boolean {
+export function endDeferral(session: Session, connection: Connection): boolean {
   if (session.connection !== connection) return false
   session.outgoing.openWindow = session.outgoing.windowLimit
   return true

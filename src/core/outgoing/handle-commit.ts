@@ -13,7 +13,7 @@ export function handleCommitted(
   number: number,
 ): void {
   const batch = state.batches.commit(number)
-  countAnswered(state, batch.sendsAfterCommit)
+  recordCommittedAcks(state, batch.sendsAfterCommit)
   markCommitted(state.storage, number)
   releaseWrittenWills(state, number)
   state.retained.payloads.releaseWritten(number)
@@ -29,15 +29,15 @@ function markCommitted({ barriersByBatch }: StorageState, number: number): void 
 }
 
 /** PUBACK ends a QoS 1 exchange. For 3.x clients and bridges, PUBREC ends what may pause reading. */
-function countAnswered(state: Parts<'nowMs' | 'outputs' | 'settings'>, sends: SendList): void {
+function recordCommittedAcks(state: Parts<'nowMs' | 'outputs' | 'settings'>, sends: SendList): void {
   for (let index = 0; index < sends.length; index++) {
     const connection = sends.connectionAt(index)
     if (connection.unacknowledgedPublishes === 0) continue
-    if (isAnswer(sends, index, connection)) recordAck(state, connection)
+    if (isFinalAck(sends, index, connection)) recordAck(state, connection)
   }
 }
 
-function isAnswer(sends: SendList, index: number, connection: Connection): boolean {
+function isFinalAck(sends: SendList, index: number, connection: Connection): boolean {
   const kind = headBits.kind(sends.head[index])
   const what = sends.what[index]
   const isPuback = kind === sendKinds.puback || (kind === sendKinds.packet && isPacketOf(what, 'puback'))
@@ -53,7 +53,7 @@ function isPacketOf(what: SendList['what'][number], type: string): boolean {
 export function recordAck(state: Parts<'nowMs' | 'outputs' | 'settings'>, connection: Connection): void {
   connection.unacknowledgedPublishes--
   const mayGoOn = connection.unacknowledgedPublishes * 2 <= state.settings.receiveMaximum
-  if (connection.isPaused && mayGoOn) resumeReading(state, connection, readPauseReasons.unanswered)
+  if (connection.isPaused && mayGoOn) resumeReading(state, connection, readPauseReasons.unacknowledged)
 }
 
 /**
@@ -63,5 +63,5 @@ export function recordAck(state: Parts<'nowMs' | 'outputs' | 'settings'>, connec
 export function countUnacknowledged(state: Parts<'outputs' | 'settings'>, connection: Connection): void {
   connection.unacknowledgedPublishes++
   if (connection.canRefuseMessages || connection.unacknowledgedPublishes <= state.settings.receiveMaximum) return
-  pauseReading(state.outputs, connection, readPauseReasons.unanswered)
+  pauseReading(state.outputs, connection, readPauseReasons.unacknowledged)
 }

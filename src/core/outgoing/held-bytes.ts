@@ -51,7 +51,7 @@ export function releaseDelivery(memory: MemoryAccount, session: Session, deliver
 }
 
 /** Does the same for a delivery that may be in flight and keeps its packet identifier. */
-export function lightenDelivery(memory: MemoryAccount, session: Session, delivery: SessionDelivery): void {
+export function releaseInFlightMemory(memory: MemoryAccount, session: Session, delivery: SessionDelivery): void {
   session.outgoing.inflight?.releaseMemory(delivery)
   releaseDelivery(memory, session, delivery)
 }

@@ -9,7 +9,7 @@ export const readPauseReasons = {
   /** The store fails, and a 3.x client cannot be told to retry. */
   storage: 1,
   /** Too many messages of a 3.x client wait for the disk; it has no Receive Maximum. */
-  unanswered: 2,
+  unacknowledged: 2,
   /** A packet waits for an authorization. */
   permission: 4,
   /** A peer receives more slowly than clients publish for it. */

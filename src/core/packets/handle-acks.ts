@@ -5,7 +5,7 @@ import type { BrokerState } from '../state/broker-state.ts'
 import type { Batches } from '../model/batches.ts'
 import type { AckParts, DrainParts, ExchangeParts, Parts, QueueParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
-import { lightenDelivery, releaseDelivery } from '../outgoing/held-bytes.ts'
+import { releaseInFlightMemory, releaseDelivery } from '../outgoing/held-bytes.ts'
 import { drainQueue } from '../sessions/drain-queue.ts'
 import { releaseOnPeers } from '../peers/qos2-forwarding.ts'
 import { ackWhenCommitted } from '../outgoing/deferred-acks.ts'
@@ -79,7 +79,7 @@ function handlePubrec(state: BrokerState, connection: Connection, session: Sessi
 /** [MQTT-4.3.3-1] After PUBREC, store only the packet identifier, except for a bridge. */
 function markReceived(state: QueueParts & Parts<'nowMs'>, session: Session, delivery: SessionDelivery): void {
   const staysWhole = session.bridge?.spool !== undefined
-  if (!staysWhole) lightenDelivery(state.memory, session, delivery)
+  if (!staysWhole) releaseInFlightMemory(state.memory, session, delivery)
   if (delivery.sequence !== 0) {
     if (!staysWhole) deleteDelivery(state, session, delivery)
     const { clientId } = session
@@ -151,11 +151,11 @@ function handlePubrel(state: ExchangeParts, connection: Connection, session: Ses
   const released = releaseOnPeers(state, session, packetId)
   const what = { type: 'pubcomp', packetId, waits: isStored } as const
   if (released === undefined) sendAck(state, connection, what)
-  else answerAfter(state, connection, what, released)
+  else acknowledgeAfter(state, connection, what, released)
 }
 
 /** [MQTT5-4.3.3] PUBCOMP frees the packet identifier, so it waits until no shard needs it. */
-function answerAfter(state: AckParts, connection: Connection, what: Ack, barrier: CommitBarrier): void {
+function acknowledgeAfter(state: AckParts, connection: Connection, what: Ack, barrier: CommitBarrier): void {
   const both = new CommitBarrier()
   both.expect()
   barrier.whenComplete(() => both.arrive())

@@ -59,7 +59,7 @@ export function recordPartialPacket(state: RefusalParts, connection: Connection,
   const now = stateOf(connection)
   if (now.state === 'awaiting-authentication') pauseReading(state.outputs, connection, readPauseReasons.decision)
   if (now.state !== 'awaiting-auth' || bytes <= maxAuthBytes) return
-  const text = 'a packet while CONNECT is not answered that is too large for AUTH'
+  const text = 'a packet before CONNACK that is too large for AUTH'
   refuseConnection(state, connection, now.clientId, { reason: reasonCodes.packetTooLarge, text })
 }
 
@@ -109,7 +109,7 @@ function handleBeforeConnack(
   if (packet.type === 'auth' && now.state === 'awaiting-auth') {
     return handleAuthBeforeConnack(state, connection, now, packet)
   }
-  const text = `${packet.type} while CONNECT is not answered`
+  const text = `${packet.type} before CONNACK`
   refuseConnection(state, connection, now.clientId, { reason: reasonCodes.protocolError, text })
 }
 
@@ -171,7 +171,7 @@ export function resumeWaitingForPeers(state: BrokerState): void {
 
 /** An action queue has space again. */
 export function resumeWaitingForActions(state: BrokerState): void {
-  state.rules.hasActionRoom = false
+  state.rules.hasActionCapacity = false
   resume(state, state.waiting.forActions, readPauseReasons.actions)
 }
 

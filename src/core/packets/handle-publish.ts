@@ -144,7 +144,7 @@ function canDelay(
 }
 
 /**
- * [MQTT5-3.3.2.3.2] [MQTT5-4.13.1-1] A QoS 0 PUBLISH can only be answered by closing the connection. Bridges are
+ * [MQTT5-3.3.2.3.2] [MQTT5-4.13.1-1] A QoS 0 PUBLISH can be refused only by closing the connection. Bridges are
  * exempt, because their messages come from other clients.
  */
 function hasValidPayloadFormat(state: BrokerState, connection: Connection, packet: PublishPacket): boolean {
@@ -212,7 +212,7 @@ function permissionFor(
  * peers, and its permission is not known.
  */
 function isDuplicate(session: Session, packetId: PacketId): boolean {
-  const mayGoOn = session.incoming.forwarded?.get(packetId)?.isOfEarlierLife === true
+  const mayGoOn = session.incoming.forwarded?.get(packetId)?.isFromEarlierGeneration === true
   return !mayGoOn && session.incoming.packetIds?.has(packetId) === true
 }
 
@@ -365,7 +365,7 @@ function permitOf(
   const forwarded = packet.qos === 2 ? session.incoming.forwarded?.get(packet.packetId) : undefined
   // A duplicate of this start of the shard only needs its acknowledgement. An identifier that is being released is not
   // reused before all peers have released it.
-  if (forwarded !== undefined && !forwarded.isOfEarlierLife) return forwarded.isBeingReleased ? 'wait' : 'go'
+  if (forwarded !== undefined && !forwarded.isFromEarlierGeneration) return forwarded.isBeingReleased ? 'wait' : 'go'
   return publishPermitFor(state, peerTable, { topic, qos: packet.qos, retain: packet.retain })
 }
 

@@ -145,13 +145,13 @@ function failureFor(connection: Connection, request: SubscriptionRequest, reason
 function canSendResponse(
   state: BrokerState,
   connection: Connection,
-  answer: { type: 'suback' | 'unsuback'; count: number },
+  ack: { type: 'suback' | 'unsuback'; count: number },
 ): boolean {
   if (connection.maximumPacketBytes === Infinity) return true
-  const codes: number[] = Array.from({ length: answer.count }, () => 0)
-  const packet = { type: answer.type, packetId: 1, reasonCodes: codes, properties: undefined }
+  const codes: number[] = Array.from({ length: ack.count }, () => 0)
+  const packet = { type: ack.type, packetId: 1, reasonCodes: codes, properties: undefined }
   if (measurePacket(packet, connection.version) <= connection.maximumPacketBytes) return true
-  const text = `the ${answer.type} for ${answer.count} filters is larger than the client takes`
+  const text = `the ${ack.type} for ${ack.count} filters is larger than the client takes`
   endConnection(state, connection, { reason: reasonCodes.packetTooLarge, text, publishWill: true })
   return false
 }

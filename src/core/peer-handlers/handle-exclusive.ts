@@ -26,7 +26,7 @@ export function handleExclusive(outputs: OutputLists, peerTable: PeerTable, peer
 }
 
 /** All peers have announced what they hold. */
-export function answerDeferredExclusive(outputs: OutputLists, peerTable: PeerTable): void {
+export function handleDeferredExclusive(outputs: OutputLists, peerTable: PeerTable): void {
   if (peerTable.exclusiveDeferred.length === 0 || !peerTable.isReady) return
   for (const { peer, message } of peerTable.exclusiveDeferred.splice(0)) {
     handleExclusive(outputs, peerTable, peerTable.peer(peer), message)

@@ -14,7 +14,7 @@ import type { PeerMessage, PeerNumber } from '../model/peer-messages.ts'
 import { handlePeerCommit } from './handle-peer-commit.ts'
 import {
   announceHeldFilters,
-  answerDeferredExclusive,
+  handleDeferredExclusive,
   dropExclusiveRequests,
   handleExclusive,
   handleExclusiveResponse,
@@ -98,10 +98,10 @@ function handleMessage(state: BrokerState, peerTable: PeerTable, peer: Peer, mes
     case 'interest':
       handleInterest(state, peerTable, { peer, link }, message)
       if (message.isComplete) peerTable.exclusive.removeSuspect(peer.number)
-      return answerDeferredExclusive(state.outputs, peerTable)
+      return handleDeferredExclusive(state.outputs, peerTable)
     case 'interest-seen':
       handleInterestSeen(peer, link, message)
-      return answerDeferredExclusive(state.outputs, peerTable)
+      return handleDeferredExclusive(state.outputs, peerTable)
     case 'committed':
       return handlePeerCommit(state, peer, message)
     case 'retained-wanted':

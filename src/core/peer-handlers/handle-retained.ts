@@ -13,7 +13,7 @@ import type { PeerRetainedResponse, PeerRetainedRequest } from '../model/peer-me
 
 /** Topics in one slice, and maximum bytes of one response after its first message. */
 const sliceTopics = 1_000
-const maxAnswerBytes = 256 * 1_024
+const maxResponseBytes = 256 * 1_024
 
 /** Numbers of a failed shard restart at 0. Messages that it sent before are awaited at most this long. */
 const maxWaitMs = 1_000
@@ -50,8 +50,8 @@ export function handleRetainedRequest(
   asked.wanted = limit
 }
 
-/** Returns whether a waiting request can be answered now. */
-export function canAnswer(nowMs: number, peerTable: PeerTable): boolean {
+/** Returns whether a response to a waiting request can be sent now. */
+export function hasReadyRequest(nowMs: number, peerTable: PeerTable): boolean {
   for (const asked of peerTable.receivedRetainedRequests.values()) {
     if (asked.wanted > 0 && !asked.isReading && isReady(nowMs, peerTable, asked)) return true
   }
@@ -64,7 +64,7 @@ function isReady(nowMs: number, peerTable: PeerTable, { after, giveUpAtMs }: Ret
 }
 
 /** Sends one slice for each request. */
-export function answerRetainedRequests(
+export function sendRetainedResponses(
   state: Parts<'deadlines' | 'nowMs' | 'outputs' | 'requests' | 'retained'>,
   peerTable: PeerTable,
 ): void {
@@ -102,7 +102,7 @@ function takeFound(state: Parts<'outputs' | 'requests' | 'retained'>, asked: Ret
   let looked = 0
   for (const found of asked.found) {
     if (messages.length >= asked.wanted) break
-    if (messages.length > 0 && bytes + found.payloadBytes > maxAnswerBytes) break
+    if (messages.length > 0 && bytes + found.payloadBytes > maxResponseBytes) break
     const message = payloadOf(state.retained, found)
     if (message === 'waits') {
       const isComing = readAhead(state, asked, asked.found, looked)
@@ -119,7 +119,7 @@ function takeFound(state: Parts<'outputs' | 'requests' | 'retained'>, asked: Ret
   return messages
 }
 
-/** Removes a request that was answered or canceled. */
+/** Removes a request that is complete or cancelled. */
 export function cancelRequest(retained: RetainedState, peerTable: PeerTable, key: string): void {
   const asked = peerTable.receivedRetainedRequests.get(key)
   if (asked === undefined) return
@@ -141,7 +141,7 @@ export function handleRetainedResponse(
   const asking = peerTable.retainedRequests.get(requestId)
   if (asking === undefined || 'cursor' in asking.scan.source) return // The client disconnected or unsubscribed.
   const { session, scan } = asking
-  asking.scan.source.isAsked = false
+  asking.scan.source.isRequested = false
   asking.scan.source.hasBegun = true
   scan.found = [...messages]
   scan.isAtEnd = isEnd

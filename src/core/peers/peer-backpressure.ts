@@ -55,8 +55,8 @@ function isConcerned(
 ): boolean {
   const plan = router.planFor(topic)
   return (
-    plan.peers.some((part) => part.peer === peer) ||
-    plan.spanning.some(({ onPeers }) => [...onPeers.members()].some(({ subscriber }) => subscriber === peer)) ||
+    plan.peerMatches.some((part) => part.peer === peer) ||
+    plan.crossShardGroups.some(({ onPeers }) => [...onPeers.members()].some(({ subscriber }) => subscriber === peer)) ||
     (retain && ownerOf(topic.name, shard.count) === peer.number)
   )
 }

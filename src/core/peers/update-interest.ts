@@ -16,12 +16,12 @@ import { sendPacket } from '../outgoing/send-to-client.ts'
 export function sendSubackWhenSeen(
   state: AckParts & Parts<'peerTable'>,
   connection: Connection,
-  answer: { session: Session; suback: SubackPacket; granted: readonly TopicFilter[] },
+  subscribed: { session: Session; suback: SubackPacket; granted: readonly TopicFilter[] },
 ): void {
-  const waits = answer.session.stored !== undefined
-  const barrier = state.peerTable === undefined ? undefined : barrierForFilters(state.peerTable, answer.granted)
-  if (barrier === undefined) return sendPacket(state, connection, answer.suback, waits)
-  ackWhenCommitted(state, connection, { ack: answer.suback, barrier, waitsForBatch: waits })
+  const waits = subscribed.session.stored !== undefined
+  const barrier = state.peerTable === undefined ? undefined : barrierForFilters(state.peerTable, subscribed.granted)
+  if (barrier === undefined) return sendPacket(state, connection, subscribed.suback, waits)
+  ackWhenCommitted(state, connection, { ack: subscribed.suback, barrier, waitsForBatch: waits })
   barrier.arrive()
 }
 
@@ -61,7 +61,7 @@ export function presenceOf({ connection, stored }: Session): SessionPresence {
 /** A subscription of a session was added, changed or removed; `undefined` on the side where there is none. */
 export function updateInterest(
   peerTable: PeerTable | undefined,
-  standing: SessionPresence,
+  presence: SessionPresence,
   filter: TopicFilter,
   change: { before: SubscriptionOptions | undefined; after: SubscriptionOptions | undefined },
 ): void {
@@ -70,8 +70,8 @@ export function updateInterest(
   const { before, after } = change
   // For peers an exclusive filter is an ordinary one. The registry handles the exclusion.
   const bare = splitExclusiveFilter(filter) ?? filter
-  if (after !== undefined) interest.change(bare, { ...standing, qos: after.qos }, 1)
-  if (before !== undefined) interest.change(bare, { ...standing, qos: before.qos }, -1)
+  if (after !== undefined) interest.change(bare, { ...presence, qos: after.qos }, 1)
+  if (before !== undefined) interest.change(bare, { ...presence, qos: before.qos }, -1)
 }
 
 /**

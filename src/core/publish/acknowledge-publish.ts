@@ -108,7 +108,7 @@ export function acknowledgeDuplicate(
     const barrier = new CommitBarrier()
     ackWhenCommitted(state, connection, { ack, barrier, waitsForBatch: true })
     markRefused(barrier, known.refusal, removeIncoming(state, session, packetId))
-  } else if (state.peerTable !== undefined && known?.isOfEarlierLife === true && !isRefused) {
+  } else if (state.peerTable !== undefined && known?.isFromEarlierGeneration === true && !isRefused) {
     const plan = state.router.planFor(message.topic)
     const isNewlyAssigned = known.assignments === undefined
     forwardToPeers(state, state.peerTable, { message, plan }, { publisher: session, packetId, isAgain: true })

@@ -46,7 +46,9 @@ export function needsStorage(state: Parts<'router' | 'settings'>, message: Messa
   if (plan.recipients.some((recipient) => isStoredFor(state.settings, recipient, message)) || plan.groups.length > 0)
     return true
   if (message.qos > 0 && plan.rules?.some(({ spools }) => spools.length > 0) === true) return true
-  return message.qos > 0 && (plan.peers.some(({ storedQoS }) => storedQoS > 0) || plan.spanning.length > 0)
+  return (
+    message.qos > 0 && (plan.peerMatches.some(({ storedQoS }) => storedQoS > 0) || plan.crossShardGroups.length > 0)
+  )
 }
 
 /** Returns whether the queue of a matching persistent session, or of all members of a shared group, is full. */
@@ -65,8 +67,8 @@ export function matchesFullSession(state: PermitParts, message: Message): boolea
 export function matchesFullPeerSession(state: Parts<'peerTable' | 'router' | 'settings'>, message: Message): boolean {
   const { peerTable } = state
   if (peerTable === undefined || peerTable.fullPeerFilters === 0 || message.qos === 0) return false
-  const { peers } = state.router.planFor(message.topic)
-  return peers.some(({ isFull, storedQoS }) => isFull && effectiveQoS(state.settings, message.qos, storedQoS) > 0)
+  const { peerMatches } = state.router.planFor(message.topic)
+  return peerMatches.some(({ isFull, storedQoS }) => isFull && effectiveQoS(state.settings, message.qos, storedQoS) > 0)
 }
 
 type IsTrue = (member: { subscriber: Session }) => boolean

@@ -1,8 +1,8 @@
 // A publication of this shard is sent to the peers that need it, once to each, for all reasons together.
 //
-//   plan.peers     ──┐
-//   plan.spanning  ──┼──► needed by shard 1: for subscribers and a group;  by shard 2: as retained message
-//   owner of topic ──┘
+//   plan.peerMatches      ──┐
+//   plan.crossShardGroups ──┼──► needed by shard 1: for subscribers and a group;  by shard 2: as retained message
+//   owner of topic        ──┘
 //
 // A message for a persistent session or a retained topic of a peer stays in the outbox of that peer until it is durable there;
 // the publisher's acknowledgement waits for it.
@@ -92,9 +92,9 @@ export function forwardToPeers(
   }
   const shared = earlier === undefined ? [] : repeatAssignments(peerTable, earlier)
   const parts = { wanted, shared }
-  let matched = plan.peers.length + shared.length
+  let matched = plan.peerMatches.length + shared.length
   if (earlier === undefined) {
-    for (const group of plan.spanning)
+    for (const group of plan.crossShardGroups)
       if (assignToMember(state, peerTable, message, { group, parts, origin })) matched++
   }
   for (const part of wanted) sendDelivery(state, peerTable, message, { part, origin })
@@ -141,16 +141,17 @@ function isStoredNowhere(
   { qos }: Message,
   { packetId }: ForwardOrigin,
 ): boolean {
-  if (packetId !== 0 || plan.spanning.length > 0) return false
+  if (packetId !== 0 || plan.crossShardGroups.length > 0) return false
   if (qos === 0) return true
-  for (const { storedQoS } of plan.peers) if (effectiveQoS(settings, qos, storedQoS) > 0) return false
+  for (const { storedQoS } of plan.peerMatches) if (effectiveQoS(settings, qos, storedQoS) > 0) return false
   return true
 }
 
 /** Sends the message unchanged. */
 function forwardUnstored(outputs: OutputLists, plan: DeliveryPlan<Session, Peer>, message: Message): number {
-  for (const { peer } of plan.peers) if (peer.link !== undefined) sendPlainNumbered(outputs, peer, peer.link, message)
-  return plan.peers.length
+  for (const { peer } of plan.peerMatches)
+    if (peer.link !== undefined) sendPlainNumbered(outputs, peer, peer.link, message)
+  return plan.peerMatches.length
 }
 
 function deliveriesFor(
@@ -160,8 +161,8 @@ function deliveriesFor(
   origin: ForwardOrigin,
 ): PeerDelivery[] {
   const wanted: PeerDelivery[] = []
-  const assignments = plan.peers.length === 0 ? undefined : assignmentsOf(origin)
-  for (const { peer, storedQoS } of plan.peers) {
+  const assignments = plan.peerMatches.length === 0 ? undefined : assignmentsOf(origin)
+  for (const { peer, storedQoS } of plan.peerMatches) {
     assignments?.toSubscribersOf.push(peer.number)
     const part = deliveryFor(wanted, peer)
     part.isForSubscribers = true

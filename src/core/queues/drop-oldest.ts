@@ -75,14 +75,14 @@ function firstUnsentSequence({ packetIds, receivedIds }: PersistentQueue): numbe
 export function handleOldestLoaded(
   state: QueueParts & Parts<'outputs' | 'requests' | 'topics'>,
   session: Session,
-  answer: { readonly requestId: RequestId; readonly records: readonly StoredRecord[] },
+  result: { readonly requestId: RequestId; readonly records: readonly StoredRecord[] },
 ): void {
   const { stored } = session
-  if (stored === undefined || stored.reads.oldestRequest !== answer.requestId) return
+  if (stored === undefined || stored.reads.oldestRequest !== result.requestId) return
   stored.reads.oldestRequest = undefined
   const limit = maxStoredOf(state.settings, session)
   let dropped = 0
-  for (const record of answer.records) {
+  for (const record of result.records) {
     if (stored.count <= limit) return
     // The message was read into memory meanwhile: it is dropped from there, or is in flight.
     if (record.kind !== 'queued' || record.sequence < stored.diskFrom) continue

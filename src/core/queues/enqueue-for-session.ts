@@ -24,7 +24,7 @@ import {
   sendsOf,
 } from '../outgoing/send-to-client.ts'
 import { holdDelivery, releaseDelivery, waitingBytes } from '../outgoing/held-bytes.ts'
-import { countDelivery, isPutOff } from '../outgoing/deliveries-rate.ts'
+import { countDelivery, isDeferred } from '../outgoing/deliveries-rate.ts'
 import { deleteDelivery, commitWithoutDelay, storeDelivery, maxStoredOf, putRecord } from './persistent-queue.ts'
 
 /** A connected bridge or action may have many more messages of at most this size in memory: max_mqueue_bytes limits them. */
@@ -71,7 +71,7 @@ function sendAtMostOnce(
   }
   if (connection.unsentBytes > state.settings.maxUnsentBytes)
     return state.counts.countDrop(session, message, 'not-reading')
-  if (!connection.isPlain && isPutOff(session)) return state.counts.countDrop(session, message, 'rate-limited')
+  if (!connection.isPlain && isDeferred(session)) return state.counts.countDrop(session, message, 'rate-limited')
   if (!fitsAtMostOnce(state, connection, message, how.subscriptionIdentifiers))
     return state.counts.countDrop(session, message, 'too-large')
   state.counts.publishesSent++

@@ -104,7 +104,7 @@ export function deleteDelivery(state: QueueParts, session: Session, delivery: Se
     stored.deletedSinceRecord++
   }
   stored.count--
-  if (state.sessions.full.delete(session)) state.rules.hasActionRoom = true
+  if (state.sessions.full.delete(session)) state.rules.hasActionCapacity = true
   if (stored.isFullAnnounced) announceSpace(state.peerTable, session, stored, maxStoredOf(state.settings, session))
   const payloadId = delivery.message?.payloadId ?? stored.payloadsOnDisk?.get(delivery.sequence) ?? 0
   stored.payloadsOnDisk?.delete(delivery.sequence)

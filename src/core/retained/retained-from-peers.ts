@@ -47,7 +47,7 @@ export function sourcesOf(
     owner,
     marks,
     requestId: 0,
-    isAsked: false,
+    isRequested: false,
     hasBegun: false,
   })
   const { waitingForRetained: waiting } = peerTable
@@ -94,8 +94,8 @@ export function askForMore(
   { scan, source }: { scan: RetainedReplay; source: RemoteSource },
 ): void {
   const { owner } = source
-  if (source.isAsked || peerTable.peer(owner).link === undefined) return
-  source.isAsked = true
+  if (source.isRequested || peerTable.peer(owner).link === undefined) return
+  source.isRequested = true
   const limit = maxAskedAtOnce
   if (source.hasBegun) {
     const more = { kind: 'retained-wanted', requestId: source.requestId, filter: undefined, after: [], limit } as const
@@ -159,7 +159,7 @@ export function repeatRetainedRequests(
       if ('cursor' in source || source.owner !== peer.number) continue
       peerTable.retainedRequests.delete(source.requestId)
       source.marks = startMarks(state, peerTable, session)
-      source.isAsked = false
+      source.isRequested = false
       source.hasBegun = false
     }
   }

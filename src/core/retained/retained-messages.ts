@@ -25,7 +25,7 @@ const retainedObjectBytes = 1_300
 const smallRetainedObjectBytes = 350
 
 /** Reason why a message is not retained. It is still delivered to subscribers. */
-export type RetainRefusal = 'no-room' | 'too-large'
+export type RetainRefusal = 'limit-reached' | 'too-large'
 
 /** [MQTT-3.3.1-5, -10] Stores the message in place of the last one; an empty payload deletes the last one. */
 export function setRetained(
@@ -45,9 +45,9 @@ export function setRetained(
     return 'too-large'
   }
   const isBrokers = isBrokerTopic(name)
-  if (!isBrokers && isFull(state) && state.retained.tree.get(name) === undefined) return 'no-room'
-  if (state.namespaces.quotas !== undefined && !hasRoomInNamespace(state.retained, state.namespaces.quotas, name))
-    return 'no-room'
+  if (!isBrokers && isFull(state) && state.retained.tree.get(name) === undefined) return 'limit-reached'
+  if (state.namespaces.quotas !== undefined && !isWithinNamespaceQuota(state.retained, state.namespaces.quotas, name))
+    return 'limit-reached'
   const kept = copyRetained(message, retainedExpiryMs === 0 || isBrokers ? never : state.nowMs + retainedExpiryMs)
   kept.retainedOrigin = arrival
   putRetained(state, kept, state.batches.openBatch.number)
@@ -74,9 +74,9 @@ function isFull({ settings, shard, retained }: Parts<'retained' | 'settings' | '
 }
 
 /** Shards that store messages of one namespace at the same moment may each exceed the limit by one. */
-function hasRoomInNamespace(retained: RetainedState, quotas: NamespaceQuotas, topic: TopicName): boolean {
+function isWithinNamespaceQuota(retained: RetainedState, quotas: NamespaceQuotas, topic: TopicName): boolean {
   const namespace = namespaceOfTopic(topic)
-  return namespace === undefined || quotas.hasRoomForRetained(namespace) || retained.tree.get(topic) !== undefined
+  return namespace === undefined || quotas.allowsRetained(namespace) || retained.tree.get(topic) !== undefined
 }
 
 /** Removes the message from memory; the caller deletes its record. Returns false if there was none. */

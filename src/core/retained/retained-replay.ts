@@ -15,7 +15,7 @@ import { StoredRetained, type RetainedMessage } from '../model/retained-message.
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { waitingBytes } from '../outgoing/held-bytes.ts'
 import { sendPingresp } from '../outgoing/send-to-client.ts'
-import { isPutOff } from '../outgoing/deliveries-rate.ts'
+import { isDeferred } from '../outgoing/deliveries-rate.ts'
 import { enqueueForSession, raisedDelivery } from '../queues/enqueue-for-session.ts'
 import { effectiveQoS } from '../queues/enqueue-for-session.ts'
 import {
@@ -92,7 +92,7 @@ function endReplays(state: Parts<'batches' | 'outputs' | 'peerTable' | 'retained
 /** Continues with one slice for each session that has space in its queue. */
 export function continueReplays(state: EnqueueParts & Parts<'access' | 'ids' | 'retained'>): void {
   for (const session of state.retained.replaying) {
-    if (!hasRoomForRetained(state, session)) {
+    if (!hasQueueCapacity(state, session)) {
       waitForSpace(state.retained, session)
       continue
     }
@@ -127,9 +127,9 @@ function continueReplay(
   if (scan.found.length === 0 && !scan.isAtEnd && !findMore(state, session, scan)) return
   let given = 0
   for (const message of scan.found) {
-    if (!hasRoomForRetained(state, session)) break
+    if (!hasQueueCapacity(state, session)) break
     const outcome = deliverRetained(state, session, scan, message)
-    if (outcome === 'no-room') waitForSpace(state.retained, session)
+    if (outcome === 'must-wait') waitForSpace(state.retained, session)
     if (outcome === 'is-read') {
       state.retained.replaying.delete(session)
       readAhead(state, session, scan.found, given)
@@ -163,17 +163,17 @@ function findMore(
   return true
 }
 
-/** `is-read`: the message is being read from disk. `no-room`: the client has too many unacknowledged messages. */
+/** `is-read`: the message is being read from disk. `must-wait`: the client has too many unacknowledged messages. */
 function deliverRetained(
   state: EnqueueParts & Parts<'access' | 'retained'>,
   session: Session,
   scan: RetainedReplay,
   found: RetainedMessage,
-): 'done' | 'is-read' | 'no-room' {
+): 'done' | 'is-read' | 'must-wait' {
   if (!isForSession(state, session, scan, found)) return 'done'
   const qos = effectiveQoS(state.settings, found.qos, scan.options.qos)
   const { raisesTo } = scan.options
-  if (found instanceof StoredRetained && !hasRoomForLarge(session, found, Math.max(qos, raisesTo))) return 'no-room'
+  if (found instanceof StoredRetained && !hasMemoryForLarge(session, found, Math.max(qos, raisesTo))) return 'must-wait'
   const message = payloadOf(state.retained, found)
   if (message === 'waits') return 'is-read'
   if (message === 'stale') return 'done'
@@ -232,17 +232,17 @@ function canDeliverRetained(state: Parts<'access' | 'topics'>, session: Session,
 }
 
 /** Retained messages use at most half of the queue, so that live messages still have space. */
-function hasRoomForRetained(state: Parts<'memory' | 'settings'>, session: Session): boolean {
+function hasQueueCapacity(state: Parts<'memory' | 'settings'>, session: Session): boolean {
   const connection = session.connection
   if (connection === undefined || connection.unsentBytes * 2 > state.settings.maxUnsentBytes) return false
-  if (!connection.isPlain && isPutOff(session)) return false
+  if (!connection.isPlain && isDeferred(session)) return false
   const { maxQueuedBytes, maxQueuedMessages } = state.settings
   if (session.onDiskCount > 0 || session.outgoing.pendingCount * 2 >= maxQueuedMessages) return false
   return session.outgoing.pendingCount === 0 || waitingBytes(session) * 2 < maxQueuedBytes * state.memory.queuesShare
 }
 
 /** Otherwise a client that reads and does not acknowledge would have all of them in memory. */
-function hasRoomForLarge(session: Session, { size }: StoredRetained, qos: number): boolean {
+function hasMemoryForLarge(session: Session, { size }: StoredRetained, qos: number): boolean {
   const unacknowledged = session.outgoing.inflightCount + session.outgoing.pendingCount
   return qos === 0 || unacknowledged * size <= maxUnacknowledgedBytes
 }

@@ -197,27 +197,27 @@ function readableUpTo(batches: Batches, stored: PersistentQueue, wanted: number)
 export function handleQueueLoaded(
   state: DrainParts,
   session: Session,
-  answer: { requestId: number; records: readonly StoredRecord[]; isEnd: boolean; upTo: number },
+  result: { requestId: number; records: readonly StoredRecord[]; isEnd: boolean; upTo: number },
 ): void {
   const stored = session.stored
   // The session ended or its client disconnected meanwhile. The messages are read again when they are needed.
-  if (stored === undefined || stored.reads.request !== answer.requestId) return
+  if (stored === undefined || stored.reads.request !== result.requestId) return
   stored.reads.request = undefined
   if (session.connection === undefined) return
-  if (mustReadAgain(state.outputs, session, stored, answer)) return drainQueue(state, session)
+  if (mustReadAgain(state.outputs, session, stored, result)) return drainQueue(state, session)
   const end = stored.reads.tailInMemory?.[0]?.sequence ?? Infinity
-  for (const record of answer.records) {
+  for (const record of result.records) {
     if (record.kind !== 'queued' || record.sequence < stored.diskFrom) continue
     if (record.sequence < end) restoreDelivery(state, session, stored, record)
     else stored.diskFrom = end
   }
-  if (answer.isEnd) stored.diskFrom = Math.max(stored.diskFrom, Math.min(answer.upTo, end))
+  if (result.isEnd) stored.diskFrom = Math.max(stored.diskFrom, Math.min(result.upTo, end))
   appendTail(session, stored)
   // The snapshot still contains messages that were dropped without being read.
   const { reads } = stored
-  const mayReadOn = !answer.isEnd && reads.trimmedTo <= stored.diskFrom
+  const mayReadOn = !result.isEnd && reads.trimmedTo <= stored.diskFrom
   reads.partNumber = mayReadOn ? reads.partNumber + 1 : 0
-  if (answer.isEnd) stored.completed = undefined
+  if (result.isEnd) stored.completed = undefined
   drainQueue(state, session)
 }
 

@@ -13,7 +13,7 @@ import {
 } from '../state/sessions/session.ts'
 import { storeForMembers } from '../shared/expired-session-redelivery.ts'
 import { releaseAllOnPeers } from '../peers/qos2-forwarding.ts'
-import { lightenDelivery } from '../outgoing/held-bytes.ts'
+import { releaseInFlightMemory } from '../outgoing/held-bytes.ts'
 import { removeSubscriptions } from './remove-subscriptions.ts'
 import { forgetBehind } from '../queues/enqueue-for-session.ts'
 import { updatePresence } from '../peers/update-interest.ts'
@@ -71,7 +71,7 @@ export function moveQueueToDisk(memory: MemoryAccount, session: Session): void {
   if (stored.diskFrom - first.sequence > pending.length) noteGapsBelow(stored, stored.diskFrom)
   stored.diskFrom = first.sequence
   for (const delivery of pending.takeAll()) {
-    lightenDelivery(memory, session, delivery)
+    releaseInFlightMemory(memory, session, delivery)
     if (delivery.packetId !== 0) delivery.message = undefined // Reserved: it is read again with its queued record.
     if (delivery.packetId !== 0) stored.packetIds?.set(delivery.sequence, delivery.packetId)
   }
@@ -85,7 +85,7 @@ export function endSession(state: BrokerState, session: Session): void {
   state.sessions.remove(session)
   session.absence = undefined
   for (const kind of sessionDeadlines) state.deadlines.cancel(kind, session.clientId)
-  if (state.sessions.full.delete(session)) state.rules.hasActionRoom = true
+  if (state.sessions.full.delete(session)) state.rules.hasActionCapacity = true
   const moving = sharedDeliveries(session)
   removeSubscriptions(state, session)
   for (const delivery of moving) if (!reassignToMember(state, session, delivery)) reassignToPeer(state, delivery, true)

@@ -23,7 +23,7 @@ export function removeSubscriptions(
   const { subscriptions } = session
   if (subscriptions === undefined) return
   // They are not deleted from the map one by one, because the map would be rebuilt several times.
-  const leaving = { session, rest: subscriptions.entries(), standing: presenceOf(session) }
+  const leaving = { session, rest: subscriptions.entries(), presence: presenceOf(session) }
   if (subscriptions.size > 0) state.subscriptions.counts.subscribers--
   session.subscriptions = undefined
   if (subscriptions.size <= maxAtOnce) return void takeOut(state, leaving, Infinity)
@@ -42,7 +42,7 @@ export function continueRemovingSubscriptions(
 
 function takeOut(
   state: Parts<'outputs' | 'peerTable' | 'router' | 'subscriptions'>,
-  { session, rest, standing }: EndingSession,
+  { session, rest, presence }: EndingSession,
   most: number,
 ): 'all' | 'some' {
   for (let left = most; left > 0; left--) {
@@ -52,7 +52,7 @@ function takeOut(
     state.subscriptions.countFilter(filter, -1)
     state.router.unsubscribe(filter, session)
     releaseExclusive(state, session, filter)
-    updateInterest(state.peerTable, standing, filter, { before, after: undefined })
+    updateInterest(state.peerTable, presence, filter, { before, after: undefined })
   }
   return 'some'
 }

@@ -25,11 +25,11 @@ const maxInPart = 128
 
 /**
  * Redelivery is as fast as the disk, and the queue of a member in memory is limited. New messages must not be dropped because of
- * redelivery. So it uses half of the queue of each member, and waits `crowdedPauseMs` for slow members, `maxCrowdedMs` in all. The queues of
+ * redelivery. So it uses half of the queue of each member, and waits `fullQueuePauseMs` for slow members, `maxFullQueueMs` in all. The queues of
  * members on other shards are unknown: after messages for them it waits `peerPauseMs`.
  */
-const crowdedPauseMs = 100
-const maxCrowdedMs = 60_000
+const fullQueuePauseMs = 100
+const maxFullQueueMs = 60_000
 const peerPauseMs = 20
 
 /** Returns false if the session has no messages for other members, so that all records may be deleted at once. */
@@ -63,7 +63,7 @@ function add(
   state: Parts<'deadlines' | 'nowMs' | 'shared'>,
   from: Pick<EndedSessionQueue, 'name' | 'from' | 'afterBatch'>,
 ): void {
-  const queue = { ...from, partsRead: 0, notBeforeMs: 0, crowdedSinceMs: undefined, isAsked: false }
+  const queue = { ...from, partsRead: 0, notBeforeMs: 0, fullQueuesSinceMs: undefined, isBeingRead: false }
   state.shared.endedQueues.set(queue.name, queue)
   pause(state, queue, 0)
 }
@@ -76,8 +76,8 @@ function pause(state: Parts<'deadlines' | 'nowMs'>, queue: EndedSessionQueue, ms
 /** Continues with the first queue, unless it is being read or waits for a time. */
 export function continueEndedQueues(state: Parts<'nowMs' | 'outputs' | 'requests' | 'settings' | 'shared'>): void {
   const [queue] = state.shared.endedQueues.values()
-  if (queue === undefined || queue.isAsked || queue.notBeforeMs > state.nowMs) return
-  queue.isAsked = true
+  if (queue === undefined || queue.isBeingRead || queue.notBeforeMs > state.nowMs) return
+  queue.isBeingRead = true
   state.outputs.requests.push({
     kind: 'load-queue',
     requestId: state.requests.add({ for: 'ended', queue }),
@@ -93,12 +93,12 @@ export function continueEndedQueues(state: Parts<'nowMs' | 'outputs' | 'requests
 export function handleEndedQueueRead(
   state: RedeliverParts,
   queue: EndedSessionQueue,
-  answer: { readonly records: readonly StoredRecord[]; readonly isEnd: boolean },
+  result: { readonly records: readonly StoredRecord[]; readonly isEnd: boolean },
 ): void {
-  if (isCrowded(state, queue, answer.records)) return waitForMembers(state, queue)
+  if (hasMemberWithLongQueue(state, queue, result.records)) return waitForMembers(state, queue)
   const committed = new CommitBarrier()
   let isOnPeer = false
-  for (const record of answer.records) {
+  for (const record of result.records) {
     if (record.kind !== 'queued') continue
     queue.from = record.sequence + 1
     const kept = reassignToOthers(state, queue, record)
@@ -108,21 +108,21 @@ export function handleEndedQueueRead(
     kept.whenComplete(() => committed.arrive())
   }
   queue.partsRead++
-  if (answer.isEnd) {
+  if (result.isEnd) {
     state.shared.endedQueues.delete(queue.name)
     state.batches.openBatch.changes.push({ change: 'delete-session', clientId: queue.name })
   }
   committed.whenComplete(() => {
-    queue.isAsked = false
+    queue.isBeingRead = false
     queue.afterBatch = state.batches.lastOpenNumber
-    if (isOnPeer && !answer.isEnd) pause(state, queue, peerPauseMs)
+    if (isOnPeer && !result.isEnd) pause(state, queue, peerPauseMs)
     continueEndedQueues(state)
   })
   committed.arrive()
 }
 
 /** Returns whether a member on this shard already has as many queued messages in memory as redelivery may use. */
-function isCrowded(
+function hasMemberWithLongQueue(
   state: Parts<'nowMs' | 'router' | 'settings'>,
   queue: EndedSessionQueue,
   records: readonly StoredRecord[],
@@ -134,11 +134,11 @@ function isCrowded(
     const group = filter === undefined ? undefined : groupOf(state.router, filter)
     for (const { subscriber } of group?.members() ?? []) {
       if (!hasLongQueue(subscriber)) continue
-      queue.crowdedSinceMs ??= state.nowMs
-      return state.nowMs - queue.crowdedSinceMs < maxCrowdedMs
+      queue.fullQueuesSinceMs ??= state.nowMs
+      return state.nowMs - queue.fullQueuesSinceMs < maxFullQueueMs
     }
   }
-  queue.crowdedSinceMs = undefined
+  queue.fullQueuesSinceMs = undefined
   return false
 }
 
@@ -147,11 +147,11 @@ function waitForMembers(
   state: Parts<'deadlines' | 'nowMs' | 'outputs' | 'requests' | 'settings' | 'shared'>,
   queue: EndedSessionQueue,
 ): void {
-  queue.isAsked = false
+  queue.isBeingRead = false
   queue.partsRead = 0
   state.shared.endedQueues.delete(queue.name)
   state.shared.endedQueues.set(queue.name, queue)
-  pause(state, queue, crowdedPauseMs)
+  pause(state, queue, fullQueuePauseMs)
   continueEndedQueues(state)
 }
 

@@ -17,7 +17,7 @@ export interface BrokerCounts {
   /** QoS 1 and 2 messages that were not sent at once: they wait for their client or for the in-flight window. */
   publishesLeftWaiting: number
   /** Times that deliveries to a client were put off: `deliveries_rate`. */
-  deliveriesPutOff: number
+  deferredDeliveries: number
   subscriptionsRefusedByRate: number
   dropped: Record<DropReason, number>
 }
@@ -34,7 +34,7 @@ export class BrokerCounters implements BrokerCounts {
   publishesReceived = 0
   publishesSent = 0
   publishesLeftWaiting = 0
-  deliveriesPutOff = 0
+  deferredDeliveries = 0
   subscriptionsRefusedByRate = 0
   readonly dropped = newDropCounts()
   readonly #clock: { readonly nowMs: number }

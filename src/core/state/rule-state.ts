@@ -12,7 +12,7 @@ export class RuleState {
   /** Rules of the message that is being routed; undefined: none. */
   matched: readonly MatchedRule[] | undefined = undefined
   /** A full queue has space again: connections that wait for actions are handled again. */
-  hasActionRoom = false
+  hasActionCapacity = false
 
   constructor(hook: RuleHook | undefined) {
     this.hook = hook
@@ -22,6 +22,6 @@ export class RuleState {
   setWanted(kinds: ReadonlySet<RuleTriggerKind>, countedTopics: ReadonlyMap<string, CountedTopic>): void {
     this.triggers.setWanted(kinds, countedTopics)
     // The rules that connections wait for may have been removed.
-    this.hasActionRoom = true
+    this.hasActionCapacity = true
   }
 }

@@ -25,7 +25,7 @@ export interface EndingSession {
   /** Subscriptions that are still to be removed. */
   readonly rest: Iterator<[TopicFilter, SubscriptionOptions]>
   /** State of the session that the peers know. */
-  readonly standing: SessionPresence
+  readonly presence: SessionPresence
 }
 
 export class SubscriptionState {

@@ -12,7 +12,7 @@ import { handleTakeoverWait } from '../packets/handle-connect.ts'
 import { handlePacket, resumeWaitingForActions } from '../packets/handle-packet.ts'
 import { continueAccessChecks } from '../packets/handle-permissions.ts'
 import { resumeAfterRateLimit } from '../connect/rate-limit.ts'
-import { endPutOff } from '../outgoing/deliveries-rate.ts'
+import { endDeferral } from '../outgoing/deliveries-rate.ts'
 import type { Deadline } from '../model/deadlines.ts'
 import { continueEndedQueues } from '../shared/expired-session-redelivery.ts'
 import { scheduleRetry } from '../queues/enqueue-for-session.ts'
@@ -21,7 +21,7 @@ import { expireRetained } from '../retained/retained-messages.ts'
 import { continueRemovingSubscriptions } from '../sessions/remove-subscriptions.ts'
 import { continueRelief } from '../memory/memory-relief.ts'
 import { continueReplays } from '../retained/retained-replay.ts'
-import { answerRetainedRequests } from '../peer-handlers/handle-retained.ts'
+import { sendRetainedResponses } from '../peer-handlers/handle-retained.ts'
 import { publishDelayed, publishDelayedWill, publishWill } from '../sessions/publish-will.ts'
 import { endSession, hasExpired } from '../sessions/end-session.ts'
 import { expireReceivedIds } from '../peer-handlers/expire-received-ids.ts'
@@ -46,15 +46,15 @@ export function handleTick(state: BrokerState): void {
   }
   continueReplays(state)
   continueRemovingSubscriptions(state)
-  continueRelief(state, endGreedy)
-  if (state.peerTable !== undefined) answerRetainedRequests(state, state.peerTable)
+  continueRelief(state, disconnectForMemory)
+  if (state.peerTable !== undefined) sendRetainedResponses(state, state.peerTable)
   continueAccessChecks(state)
-  if (state.rules.hasActionRoom && state.waiting.forActions.size > 0) resumeWaitingForActions(state)
+  if (state.rules.hasActionCapacity && state.waiting.forActions.size > 0) resumeWaitingForActions(state)
   if (state.bridges.clientFilters?.isComplete === false) state.bridges.clientFilters.walk(state.sessions)
 }
 
 /** Disconnects a client that uses more than its share while the node is short of memory. */
-function endGreedy(state: BrokerState, connection: Connection): void {
+function disconnectForMemory(state: BrokerState, connection: Connection): void {
   const text = 'the broker is short of memory, and this client uses much memory'
   endConnection(state, connection, { reason: reasonCodes.quotaExceeded, text, publishWill: true })
 }
@@ -62,7 +62,7 @@ function endGreedy(state: BrokerState, connection: Connection): void {
 /** Continues deliveries to a client when `deliveries_rate` allows more. */
 function resumeDeliveries(state: DrainParts, connection: Connection): void {
   const now = stateOf(connection)
-  if (now.state === 'open' && endPutOff(now.session, connection)) drainQueue(state, now.session)
+  if (now.state === 'open' && endDeferral(now.session, connection)) drainQueue(state, now.session)
 }
 
 function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {

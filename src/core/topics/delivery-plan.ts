@@ -105,21 +105,24 @@ export class DeliveryPlan<S extends object, P extends object = object> {
   readonly recipients: readonly MatchedSubscriber<S>[]
   /** Shared subscriptions with members on this shard only. */
   readonly groups: readonly SharedGroup<S>[]
-  readonly peers: readonly PeerMatch<P>[]
-  readonly spanning: readonly CrossShardGroup<S, P>[]
+  readonly peerMatches: readonly PeerMatch<P>[]
+  readonly crossShardGroups: readonly CrossShardGroup<S, P>[]
   /** Rules whose filters match; undefined: none. */
   readonly rules: readonly MatchedRule[] | undefined
 
   constructor(
     recipients: readonly MatchedSubscriber<S>[],
     groups: readonly SharedGroup<S>[],
-    onPeers: { peers: readonly PeerMatch<P>[]; spanning: readonly CrossShardGroup<S, P>[] } = noPeerMatches,
+    onPeers: {
+      peerMatches: readonly PeerMatch<P>[]
+      crossShardGroups: readonly CrossShardGroup<S, P>[]
+    } = noPeerMatches,
     rules?: readonly MatchedRule[],
   ) {
     this.recipients = recipients
     this.groups = groups
-    this.peers = onPeers.peers
-    this.spanning = onPeers.spanning
+    this.peerMatches = onPeers.peerMatches
+    this.crossShardGroups = onPeers.crossShardGroups
     this.rules = rules
   }
 
@@ -130,12 +133,12 @@ export class DeliveryPlan<S extends object, P extends object = object> {
 
   /** Returns whether peers have, or may have, receivers. */
   get hasPeers(): boolean {
-    return this.peers.length > 0 || this.spanning.length > 0
+    return this.peerMatches.length > 0 || this.crossShardGroups.length > 0
   }
 }
 
 const noSubscribers: readonly never[] = []
-const noPeerMatches = { peers: noSubscribers, spanning: noSubscribers } as const
+const noPeerMatches = { peerMatches: noSubscribers, crossShardGroups: noSubscribers } as const
 
 /**
  * Makes a plan from the subscribers of all matching filters, without those that `admits` excludes, and from the
@@ -169,12 +172,12 @@ export function makePlan<S extends object, P extends object>(
   }
   if (peerSubscribers.length === 0)
     return new DeliveryPlan<S, P>(trimmed(recipients), trimmed(groups), noPeerMatches, rules)
-  const spanning = crossShardGroupsOf(peerSubscribers, groups)
-  const groupsHere = groups.filter((group) => !spanning.some(({ local }) => local === group))
+  const crossShardGroups = crossShardGroupsOf(peerSubscribers, groups)
+  const groupsHere = groups.filter((group) => !crossShardGroups.some(({ local }) => local === group))
   return new DeliveryPlan(
     trimmed(recipients),
     trimmed(groupsHere),
-    { peers: peerMatchesOf(peerSubscribers), spanning },
+    { peerMatches: peerMatchesOf(peerSubscribers), crossShardGroups },
     rules,
   )
 }

@@ -1,9 +1,9 @@
 // The interest of sessions of other shards in messages of a topic: the part of a match plan that names peers.
 //
-//   'a/b' ──match──► a/b: shard 1 (stored QoS 1)   #: shard 1, shard 2   $share/w/a/#: here 5, 6; shard 2 has 3 members
-//                          └─────────────┬────────────────┘                            │
-//   peers:      shard 1: stored QoS 1    shard 2                                       │
-//   spanning:   $share/w/a/#: the group here, and its members on shard 2 ◄─────────────┘
+//   'a/b' ──────match─────► a/b: shard 1 (stored QoS 1)   #: shard 1, shard 2   $share/w/a/#: here 5, 6; shard 2 has 3 members
+//                                └─────────────┬────────────────┘                            │
+//   peerMatches:      shard 1: stored QoS 1    shard 2                                       │
+//   crossShardGroups: $share/w/a/#: the group here, and its members on shard 2 ◄─────────────┘
 
 import type { QoS, TopicFilter } from '../../protocol/index.ts'
 import type { Interest } from '../model/peer-messages.ts'

@@ -5,7 +5,7 @@ import type { Parts } from '../state/parts.ts'
 import type { BrokerCounts } from '../state/broker-counts.ts'
 import type { SubscriptionCounts } from '../state/subscription-state.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
-import { canAnswer } from '../peer-handlers/handle-retained.ts'
+import { hasReadyRequest } from '../peer-handlers/handle-retained.ts'
 import { hasUnsentState } from '../peers/sync-peers.ts'
 import type { MemoryAccount } from '../model/memory-account.ts'
 import type { RetainedMessage } from '../model/retained-message.ts'
@@ -68,7 +68,7 @@ export class BrokerView {
     if (retained.replaying.size > 0 || subscriptions.endingSessions.length > 0) return true
     if (access.checks !== undefined || sessions.reliefFrom !== undefined) return true
     if (this.#state.rules.triggers.hasWaiting) return true
-    if (this.#state.rules.hasActionRoom && this.#state.waiting.forActions.size > 0) return true
+    if (this.#state.rules.hasActionCapacity && this.#state.waiting.forActions.size > 0) return true
     return (
       (peerTable !== undefined && this.#hasMoreForPeers(peerTable)) ||
       this.#state.bridges.clientFilters?.isComplete === false
@@ -76,7 +76,7 @@ export class BrokerView {
   }
 
   #hasMoreForPeers(peerTable: PeerTable): boolean {
-    return hasUnsentState(peerTable) || (peerTable.isReady && canAnswer(this.#state.nowMs, peerTable))
+    return hasUnsentState(peerTable) || (peerTable.isReady && hasReadyRequest(this.#state.nowMs, peerTable))
   }
 
   /** Messages reach the subscribers on all shards, so listeners may open. */

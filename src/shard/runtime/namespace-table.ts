@@ -81,7 +81,7 @@ export class NamespaceTable implements NamespaceQuotas {
     this.#count(this.#slotOf(namespace), countedClients, -1)
   }
 
-  hasRoomForRetained(namespace: string): boolean {
+  allowsRetained(namespace: string): boolean {
     const slot = this.#slotOf(namespace)
     return Atomics.load(this.#cells, this.#countAt(slot, countedRetained)) < this.#limit(slot, retainedLimit)
   }

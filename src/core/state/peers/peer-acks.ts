@@ -83,9 +83,9 @@ export class PeerAcks {
     const upTo = this.#confirmed
     this.#told = upTo
     this.#hasReleased = false
-    const isAnswered = ({ number }: { number: number }): boolean => number <= upTo && !this.#withheld.has(number)
-    const refused = this.#refused.filter(isAnswered)
-    if (refused.length > 0) this.#refused = this.#refused.filter((one) => !isAnswered(one))
+    const isCovered = ({ number }: { number: number }): boolean => number <= upTo && !this.#withheld.has(number)
+    const refused = this.#refused.filter(isCovered)
+    if (refused.length > 0) this.#refused = this.#refused.filter((one) => !isCovered(one))
     return {
       kind: 'committed',
       upTo,

@@ -76,16 +76,16 @@ export class PeerOutbox {
 
   /** Removes confirmed messages; the caller completes their barriers. */
   takeConfirmed({ upTo, uncommitted }: Pick<PeerCommitted, 'upTo' | 'uncommitted'>): UnconfirmedMessage[] {
-    const answered = this.#withheld
+    const done = this.#withheld
     for (let next = this.#unconfirmed.peek(); next !== undefined; next = this.#unconfirmed.peek()) {
       if (next.number === 0 || next.number > upTo) break
       this.#unconfirmed.shift()
-      answered.push(next)
+      done.push(next)
     }
     // There may be thousands, when a member with many messages disconnects.
     const numbers = new Set(uncommitted)
-    this.#withheld = answered.filter(({ number }) => numbers.has(number))
-    const confirmed = uncommitted === undefined ? answered : answered.filter(({ number }) => !numbers.has(number))
+    this.#withheld = done.filter(({ number }) => numbers.has(number))
+    const confirmed = uncommitted === undefined ? done : done.filter(({ number }) => !numbers.has(number))
     for (const { message } of confirmed) this.#bytes -= bytesOf(message)
     assert(this.#bytes >= 0, 'more was confirmed than was sent')
     return confirmed

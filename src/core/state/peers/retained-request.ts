@@ -9,11 +9,11 @@ export interface RetainedRequest {
   readonly requestId: number
   readonly cursor: RetainedCursor<RetainedMessage>
   /**
-   * By shard: the request is answered only after this number of messages was received. Later ones reach the session
+   * By shard: the response is sent only after this number of messages was received. Later ones reach the session
    * live.
    */
   readonly after: readonly number[]
-  /** From this time on it is answered anyway: numbers restart if a shard fails. */
+  /** From this time on it is sent anyway: numbers restart if a shard fails. */
   readonly giveUpAtMs: number
   found: RetainedMessage[]
   isAtEnd: boolean

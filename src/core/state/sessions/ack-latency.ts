@@ -15,12 +15,12 @@ export class AckLatency {
   #sinceMs = -Infinity
 
   /** The client acknowledged a message after this time. */
-  note(answerMs: number, nowMs: number): void {
+  note(latencyMs: number, nowMs: number): void {
     if (nowMs - this.#sinceMs >= rememberedMs) {
       this.#quickestBeforeMs = this.#quickestMs
-      this.#quickestMs = answerMs
+      this.#quickestMs = latencyMs
       this.#sinceMs = nowMs
-    } else if (answerMs < this.#quickestMs) this.#quickestMs = answerMs
+    } else if (latencyMs < this.#quickestMs) this.#quickestMs = latencyMs
   }
 
   /** `commitMs` is the current commit time. Returns false if the client is slower, or if nothing is known. */

@@ -20,7 +20,7 @@ export interface ForwardedPacketId {
    * True if the identifier was stored before the broker started. It is then unknown which peers have the message. A
    * duplicate is sent to them again, and they detect whether they had it.
    */
-  readonly isOfEarlierLife: boolean
+  readonly isFromEarlierGeneration: boolean
   /** True if the identifier was released and not all peers have confirmed that. It cannot be used again yet. */
   readonly isBeingReleased: boolean
 }
@@ -42,7 +42,7 @@ export class ForwardedPacketIds {
       spread: undefined,
       refusal: undefined,
       barrier: undefined,
-      isOfEarlierLife: false,
+      isFromEarlierGeneration: false,
       isBeingReleased: false,
     }
     this.#ids.set(packetId, made)
@@ -55,7 +55,7 @@ export class ForwardedPacketIds {
       spread: undefined,
       refusal: undefined,
       barrier: undefined,
-      isOfEarlierLife: true,
+      isFromEarlierGeneration: true,
       isBeingReleased: false,
     }
     this.#ids.set(packetId, { peers: new Set(peers), assignments, ...how })
@@ -64,7 +64,8 @@ export class ForwardedPacketIds {
   /** The known state replaces the unknown one from before the restart. */
   confirm(packetId: PacketId, refusal: ReasonCode | undefined): void {
     const known = this.#ids.get(packetId)
-    if (known !== undefined) this.#ids.set(packetId, { ...known, refusal, barrier: undefined, isOfEarlierLife: false })
+    if (known !== undefined)
+      this.#ids.set(packetId, { ...known, refusal, barrier: undefined, isFromEarlierGeneration: false })
   }
 
   release(packetId: PacketId, barrier: CommitBarrier): void {
@@ -72,7 +73,7 @@ export class ForwardedPacketIds {
       assignments: undefined,
       spread: undefined,
       refusal: undefined,
-      isOfEarlierLife: false,
+      isFromEarlierGeneration: false,
       isBeingReleased: true,
     }
     this.#ids.set(packetId, { peers: new Set(), barrier, ...how })

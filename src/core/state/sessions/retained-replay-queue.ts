@@ -23,7 +23,7 @@ export type RetainedSource =
       readonly marks: RetainedMarks | undefined
       readonly begunAfter: number
     }
-  | { readonly owner: PeerNumber; marks: RetainedMarks; requestId: number; isAsked: boolean; hasBegun: boolean }
+  | { readonly owner: PeerNumber; marks: RetainedMarks; requestId: number; isRequested: boolean; hasBegun: boolean }
 
 /** A replay of retained messages for a new subscription. */
 export interface RetainedReplay {
@@ -46,7 +46,7 @@ export class RetainedReplayQueue {
   readonly #byFilter = new Map<TopicFilter, RetainedReplay[]>()
   /** By topics that the filters match. */
   readonly #byTopic = new SubscriptionTrie<RetainedReplay[], true>()
-  /** Number of PINGREQs that are answered when no replay is left. */
+  /** Number of PINGRESP packets to send when no replay is left. */
   pingsAtEnd = 0
 
   get isEmpty(): boolean {

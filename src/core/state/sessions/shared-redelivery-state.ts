@@ -59,6 +59,6 @@ export interface EndedSessionQueue {
   afterBatch: number
   notBeforeMs: number
   /** Since when members have too many queued messages to accept more; undefined: they have not. */
-  crowdedSinceMs: number | undefined
-  isAsked: boolean
+  fullQueuesSinceMs: number | undefined
+  isBeingRead: boolean
 }
