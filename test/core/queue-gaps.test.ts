@@ -25,20 +25,20 @@ class SkippingRecordStore extends MemoryRecordStore {
   }
 }
 
-function sleeperWithQueue(): { world: World; recordStore: SkippingRecordStore; sleeper: Client } {
+function sleeperWithQueue(count = messages): { world: World; recordStore: SkippingRecordStore; sleeper: Client } {
   const recordStore = new SkippingRecordStore()
   const world = new World({ seed: 1, recordStore, shards: 1 })
   const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 600 })
   sleeper.subscribe('news', { qos: 1 })
   sleeper.disconnect()
   const author = world.connect('author')
-  for (let number = 1; number <= messages; number++) author.publish('news', String(number), { qos: 1 })
+  for (let number = 1; number <= count; number++) author.publish('news', String(number), { qos: 1 })
   recordStore.asked.length = 0
   return { world, recordStore, sleeper }
 }
 
-const numbers = (except: readonly number[] = []): string[] =>
-  Array.from({ length: messages }, (_, index) => index + 1)
+const numbers = (except: readonly number[] = [], count = messages): string[] =>
+  Array.from({ length: count }, (_, index) => index + 1)
     .filter((number) => !except.includes(number))
     .map(String)
 
@@ -78,6 +78,15 @@ describe('a queue with gaps', () => {
     recordStore.skips = (sequence) => sequence === 5 || sequence === messages
     sleeper.connect()
     assert.deepEqual(sleeper.payloads, numbers([5, messages]))
+    assert.deepEqual(world.events('queue-records-skipped'), [])
+  })
+
+  test('of which a record is lost in a large part is not reported as read incompletely', () => {
+    const lost = 45
+    const { world, recordStore, sleeper } = sleeperWithQueue(60)
+    recordStore.skips = (sequence) => sequence === lost
+    sleeper.connect()
+    assert.deepEqual(sleeper.payloads, numbers([lost], 60))
     assert.deepEqual(world.events('queue-records-skipped'), [])
   })
 

@@ -27,8 +27,8 @@ export function mustReadAgain(
   const lacks = firstLacking(stored, part)
   const { reads } = stored
   if (!reads.isReadAgain) {
+    // The part number stays: a smaller part could end before the gap and would look as if nothing were missing.
     reads.isReadAgain = lacks !== undefined
-    if (reads.isReadAgain) reads.partNumber = 0
     return reads.isReadAgain
   }
   reads.isReadAgain = false
