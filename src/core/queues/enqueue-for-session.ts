@@ -25,7 +25,14 @@ import {
 } from '../outgoing/send-to-client.ts'
 import { holdDelivery, releaseDelivery, waitingBytes } from '../outgoing/held-bytes.ts'
 import { countDelivery, isDeferred } from '../outgoing/deliveries-rate.ts'
-import { deleteDelivery, commitWithoutDelay, storeDelivery, maxStoredOf, putRecord } from './persistent-queue.ts'
+import {
+  deleteDelivery,
+  deleteRecord,
+  commitWithoutDelay,
+  storeDelivery,
+  maxStoredOf,
+  putRecord,
+} from './persistent-queue.ts'
 
 /** A connected bridge or action may have many more messages of at most this size in memory: max_mqueue_bytes limits them. */
 const smallFrameBytes = 1_024
@@ -289,6 +296,14 @@ function abandonSent(batches: Batches, session: Session, delivery: SessionDelive
     sequence: abandonedSequence,
     stage: 'sent',
   })
+}
+
+/** The record of a message that had a packet identifier is lost: its place in the in-flight window is free, its identifier is not. */
+export function abandonLost(batches: Batches, session: Session, delivery: SessionDelivery): void {
+  if (delivery.qos === 2) abandonSent(batches, session, delivery)
+  else session.outgoing.window().remove(delivery)
+  if (session.stored?.packetIds?.delete(delivery.sequence) !== true) return
+  deleteRecord(batches, { kind: 'queued', clientId: session.clientId, sequence: delivery.sequence })
 }
 
 /** Writes the PUBLISH of a delivery that has its packet identifier; with DUP if it was sent before. */

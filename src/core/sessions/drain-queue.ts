@@ -14,6 +14,7 @@ import type { Session, PersistentQueue, SessionDelivery } from '../state/session
 import { matchesFilter, splitExclusiveFilter, splitSharedFilter, type PacketId } from '../../protocol/index.ts'
 import {
   abandon,
+  abandonLost,
   removeDelivery,
   hasQueueSpace,
   scheduleRetry,
@@ -206,12 +207,14 @@ export function handleQueueLoaded(
   if (session.connection === undefined) return
   if (mustReadAgain(state.outputs, session, stored, result)) return drainQueue(state, session)
   const end = stored.reads.tailInMemory?.[0]?.sequence ?? Infinity
+  const from = stored.diskFrom
   for (const record of result.records) {
     if (record.kind !== 'queued' || record.sequence < stored.diskFrom) continue
     if (record.sequence < end) restoreDelivery(state, session, stored, record)
     else stored.diskFrom = end
   }
   if (result.isEnd) stored.diskFrom = Math.max(stored.diskFrom, Math.min(result.upTo, end))
+  abandonMissing(state.batches, session, stored, { from, records: result.records })
   appendTail(session, stored)
   // The snapshot still contains messages that were dropped without being read.
   const { reads } = stored
@@ -219,6 +222,26 @@ export function handleQueueLoaded(
   reads.partNumber = mayReadOn ? reads.partNumber + 1 : 0
   if (result.isEnd) stored.completed = undefined
   drainQueue(state, session)
+}
+
+/**
+ * Frees the places in the in-flight window that wait for messages which the part should contain, but which are lost. A
+ * client with a small Receive Maximum would otherwise get no further message.
+ */
+function abandonMissing(
+  batches: Batches,
+  session: Session,
+  stored: PersistentQueue,
+  part: { readonly from: number; readonly records: readonly StoredRecord[] },
+): void {
+  const { packetIds } = stored
+  if (packetIds === undefined || packetIds.size === 0 || part.records.length === stored.diskFrom - part.from) return
+  const found = new Set(part.records.map((record) => (record.kind === 'queued' ? record.sequence : 0)))
+  for (const [sequence, packetId] of packetIds) {
+    if (sequence < part.from || sequence >= stored.diskFrom || found.has(sequence)) continue
+    const delivery = session.outgoing.inflight?.get(packetId)
+    if (delivery?.stage === 'waiting' && delivery.sequence === sequence) abandonLost(batches, session, delivery)
+  }
 }
 
 /** Messages kept in memory follow when all earlier ones are read. */

@@ -128,11 +128,13 @@ function restoreSession(state: Parts<'deadlines' | 'nowMs' | 'sessions'>, record
   session.disconnectedAtMs = record.disconnectedAtMs ?? state.nowMs
   session.restored = { identityIsFromDisk: true, isRecovered: record.queueHead === 0 }
   const head = Math.max(record.queueHead, 1)
+  // The last records of the queue may be lost. A new message with one of their sequence numbers would seem to be sent already.
+  const nextSequence = Math.max(head, record.sentBelow)
   session.stored = {
     ...newPersistentQueue(),
     head,
-    nextSequence: head,
-    diskFrom: head,
+    nextSequence,
+    diskFrom: nextSequence,
     sentBelow: record.sentBelow,
     wasConnectedInCrash: record.disconnectedAtMs === undefined,
   }
@@ -149,11 +151,13 @@ export function restoreQueue(
   const session = state.sessions.get(queue.clientId)
   if (session?.stored === undefined) return
   const { stored } = session
-  stored.head = queue.firstSequence
-  stored.diskFrom = queue.firstSequence
+  const { packetIds } = stored
+  // A message that has a packet identifier may be lost. The read then finds that, and frees its place in the in-flight window.
+  stored.diskFrom = packetIds === undefined ? queue.firstSequence : Math.min(stored.diskFrom, queue.firstSequence)
+  stored.head = stored.diskFrom
   stored.nextSequence = Math.max(stored.nextSequence, queue.lastSequence + 1)
   stored.count = queue.count
-  if (queue.count < queue.lastSequence - queue.firstSequence + 1) noteGapsBelow(stored, queue.lastSequence + 1)
+  if (queue.count < queue.lastSequence - stored.diskFrom + 1) noteGapsBelow(stored, queue.lastSequence + 1)
   if (stored.wasConnectedInCrash) stored.sentBelow = stored.nextSequence
   if (stored.count >= maxStoredOf(state.settings, session)) markFull(state, session)
 }
@@ -211,15 +215,17 @@ function restoreOutgoing(sessions: SessionTable, record: OutgoingRecord): void {
   })
   delivery.sequence = record.sequence
   delivery.wasSent = true
+  session.stored.nextSequence = Math.max(session.stored.nextSequence, record.sequence + 1)
   if (record.stage === 'received') {
     delivery.stage = 'received'
-    session.stored.nextSequence = Math.max(session.stored.nextSequence, record.sequence + 1)
-    if (session.stored.count === 0) session.stored.diskFrom = session.stored.nextSequence
+    if (session.stored.packetIds === undefined) session.stored.diskFrom = session.stored.nextSequence
     if (isBridgeClient(session.clientId)) {
       session.stored.receivedIds ??= new Map()
       session.stored.receivedIds.set(record.sequence, record.packetId)
     }
   } else {
+    const isFirst = session.stored.packetIds === undefined
+    session.stored.diskFrom = isFirst ? record.sequence : Math.min(session.stored.diskFrom, record.sequence)
     session.stored.packetIds ??= new Map()
     session.stored.packetIds.set(record.sequence, record.packetId)
   }
