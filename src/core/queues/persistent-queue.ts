@@ -81,6 +81,8 @@ export function markFull(state: Parts<'peerTable' | 'sessions'>, session: Sessio
 /** Stores the payload of a message for several persistent sessions once; each queued record refers to it. */
 export function storePayload(state: Parts<'batches' | 'payloads'>, message: Message): void {
   message.payloadId = state.payloads.nextId()
+  const reservation = state.payloads.reservation()
+  if (reservation !== undefined) putRecord(state.batches, reservation)
   putRecord(state.batches, { kind: 'payload', id: message.payloadId, message: toStored(message) })
 }
 

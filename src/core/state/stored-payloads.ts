@@ -3,6 +3,11 @@
 import { BufferPool } from '../model/buffer-pool.ts'
 import { PayloadRefcounts } from '../model/payload-refcounts.ts'
 import type { ShardPlace } from '../model/peer-messages.ts'
+import type { FactRecord } from '../../records/index.ts'
+
+const reservationPrefix = 'payload-ids-'
+/** So many payloads of a shard are stored between two writes of a reservation. */
+const reservedIds = 4_096
 
 export class StoredPayloads {
   /** Buffers for copies. */
@@ -10,6 +15,8 @@ export class StoredPayloads {
   readonly refcounts = new PayloadRefcounts()
   readonly #shard: ShardPlace
   #lastId: number
+  /** The highest ID that may be used before the next reservation. */
+  #reservedUpTo = 0
 
   constructor(shard: ShardPlace) {
     this.#shard = shard
@@ -20,6 +27,23 @@ export class StoredPayloads {
   nextId(): number {
     this.#lastId += this.#shard.count
     return this.#lastId
+  }
+
+  /**
+   * Returns the fact to store with the last ID, if it is the first of a new reservation. The highest payloads may be lost
+   * while queued records still refer to them, so stored payloads do not show which IDs were used.
+   */
+  reservation(): FactRecord | undefined {
+    const { own, count } = this.#shard
+    if (this.#lastId <= this.#reservedUpTo) return undefined
+    this.#reservedUpTo = this.#lastId + reservedIds * count
+    return { kind: 'fact', name: `${reservationPrefix}${own}`, value: String(this.#reservedUpTo) }
+  }
+
+  /** Restores a reservation of this or another shard. Other facts are ignored. */
+  restoreReservation({ name, value }: FactRecord): void {
+    const upTo = Number(value)
+    if (name.startsWith(reservationPrefix) && Number.isSafeInteger(upTo)) this.noteIdsUsedUpTo(upTo)
   }
 
   /** IDs up to `payloadId` are in use since before a restart. */

@@ -70,8 +70,9 @@ export function restore(
       return restoreHandoff(state, record)
     case 'payload':
       return state.payloads.noteIdsUsedUpTo(record.id)
-    case 'queued':
     case 'fact':
+      return state.payloads.restoreReservation(record)
+    case 'queued':
     case 'credential':
     case 'gateway-user':
     case 'scram':
@@ -81,7 +82,7 @@ export function restore(
     case 'account':
     case 'api-key':
     case 'namespace':
-      return // Queues are read when their client connects; the driver handles facts; other records belong to other modules.
+      return // Queues are read when their client connects; other records belong to other modules.
     default:
       record satisfies never
   }

@@ -6,8 +6,9 @@ import type { AccessRecord, RecordKind, StoredRecord } from '../../records/index
 import { accessKinds, readAllQueueBounds, type Store } from '../../storage/index.ts'
 import type { CrashMarker, CrashCandidate } from './crash-marker.ts'
 
-/** Sessions come first, because other records belong to one. */
+/** Sessions come before the records that belong to one. */
 const restoredKinds: readonly RecordKind[] = [
+  'fact',
   'session',
   'subscription',
   'incoming',
