@@ -15,6 +15,7 @@ function runsOf(seed: string): Record<string, readonly string[]> {
     simulate: ['simulate', '--seeds', '10000', '--from', seed],
     'simulate-shards': ['simulate', '--seeds', '5000', '--from', seed, '--shards', '3'],
     'simulate-readers': ['simulate', '--seeds', '2000', '--from', seed, '--scenario', 'readers'],
+    'simulate-damage': ['simulate', '--seeds', '2000', '--from', seed, '--scenario', 'damage'],
     'simulate-actions': ['simulate', '--seeds', '1000', '--from', seed, '--scenario', 'actions'],
     'simulate-gateways': ['simulate:gateways', '--seeds', '2000', '--from', seed],
     'simulate-level': ['simulate', '--seeds', '200', '--from', seed, '--store', 'level'],

@@ -2,6 +2,7 @@
 
 import type { Actor } from './scenario-clients.ts'
 import type { ClientSession } from './client-session.ts'
+import type { DamageKind, RecordDamage } from './record-damage.ts'
 import type { ScenarioProfile } from './profiles.ts'
 import type { ScenarioRules } from './scenario-rules.ts'
 import type { Client, Publication, ReceivedMessage, World } from './world.ts'
@@ -19,6 +20,7 @@ export interface Told {
   readonly profile: ScenarioProfile
   readonly rules: ScenarioRules
   readonly byAdministrators?: readonly Publication[]
+  readonly damage?: RecordDamage | undefined
 }
 
 export class History {
@@ -34,6 +36,7 @@ export class History {
   /** Without what its shard knew no more of when it was back. */
   private readonly droppedForGood: ReadonlySet<string>
   private readonly rules: ScenarioRules
+  private readonly damage: RecordDamage | undefined
   private readonly kept: ReadonlySet<ReceivedMessage>
 
   constructor(world: World, actors: readonly Actor[], from: Told) {
@@ -42,6 +45,7 @@ export class History {
     this.isCalm = from.profile.name === 'calm'
     this.hasCrashed = from.profile.restarts
     this.rules = from.rules
+    this.damage = from.damage
     this.publications = [...actors.flatMap(({ client }) => client.publications), ...(from.byAdministrators ?? [])]
     this.byPayload = new Map(this.publications.map((publication) => [publication.payload.toString(), publication]))
     this.numbers = new Map(this.publications.map((publication, number) => [publication, number]))
@@ -105,6 +109,11 @@ export class History {
     if (this.isTooLarge(client, publication)) return true
     const limit = client.session?.isStored === true ? 'storage-full' : 'queue-full'
     return this.dropped.has(`${limit} ${client.id} ${publication.payload.toString()}`)
+  }
+
+  /** Damage of the stored message of this client, which may therefore be missing. */
+  damageOf(client: Client, { payload }: Publication): DamageKind | undefined {
+    return this.damage?.kindOf(client.id, payload.toString())
   }
 
   /**

@@ -197,28 +197,37 @@ function checkOrder(history: History, client: Client, session: ClientSession): v
 
 /** A message that was acknowledged to its publisher reaches every client that was subscribed and still is. */
 function checkOwed(history: History, client: Client): void {
-  const { session } = client
-  if (session === undefined || session.mayBeGone) return
-  const received = new Set(history.messagesOf(client, session).map((message) => history.publicationOf(message)))
-  for (const publication of history.publications) {
-    if (received.has(publication) || publication.payload.length === 0) continue
-    const certain = certainFor(client, session, publication)
-    const granted = certain.reduce<QoS>((highest, held) => (held.grantedQoS > highest ? held.grantedQoS : highest), 0)
-    if (certain.length === 0 || history.isExcused(client, publication)) continue
-    if (!history.wasAllowed(client, publication) || session.hadLapsed(publication)) continue
-    const isOwed =
-      publication.qos > 0 && granted > 0
-        ? publication.isAcknowledged
-        : history.isCalm &&
-          publication.firstSentStep > client.connectedStep &&
-          publication.timesSent > 0 &&
-          !history.wasCutOff(publication) &&
-          !history.wasLostOnTheWay(publication)
-    if (isOwed)
-      history.fail(
-        `${client.id} never received "${numbered(publication)}" on ${publication.topic} (QoS ${publication.qos}), though the broker had it`,
-      )
+  for (const publication of missingMessages(history, client)) {
+    if (history.damageOf(client, publication) !== undefined) continue
+    history.fail(
+      `${client.id} never received "${numbered(publication)}" on ${publication.topic} (QoS ${publication.qos}), though the broker had it`,
+    )
   }
+}
+
+/** Returns the messages that had to reach the client and did not, including those whose records are damaged. */
+export function missingMessages(history: History, client: Client): Publication[] {
+  const { session } = client
+  if (session === undefined || session.mayBeGone) return []
+  const received = new Set(history.messagesOf(client, session).map((message) => history.publicationOf(message)))
+  return history.publications.filter(
+    (publication) =>
+      !received.has(publication) && publication.payload.length > 0 && isOwedTo(history, client, session, publication),
+  )
+}
+
+function isOwedTo(history: History, client: Client, session: ClientSession, publication: Publication): boolean {
+  const certain = certainFor(client, session, publication)
+  const granted = certain.reduce<QoS>((highest, held) => (held.grantedQoS > highest ? held.grantedQoS : highest), 0)
+  if (certain.length === 0 || history.isExcused(client, publication)) return false
+  if (!history.wasAllowed(client, publication) || session.hadLapsed(publication)) return false
+  return publication.qos > 0 && granted > 0
+    ? publication.isAcknowledged
+    : history.isCalm &&
+        publication.firstSentStep > client.connectedStep &&
+        publication.timesSent > 0 &&
+        !history.wasCutOff(publication) &&
+        !history.wasLostOnTheWay(publication)
 }
 
 /** A message that the broker reports as dropped for a slow client does not arrive after all. */
@@ -264,7 +273,7 @@ function checkGroups(history: History): void {
       if (publication.qos === 2 && exact > 1 + history.timesAnew(publication))
         history.fail(`group ${group} heard "${numbered(publication)}" ${exact} times at QoS 2`)
       if (heard.length > 0 || publication.qos === 0 || !publication.isAcknowledged) continue
-      if (isOwedTo(history, members, publication)) {
+      if (isOwedToGroup(history, members, publication)) {
         history.fail(
           `group ${group} never heard "${numbered(publication)}" on ${publication.topic}, though the broker had it`,
         )
@@ -278,7 +287,7 @@ function checkGroups(history: History): void {
  * whose session ended, goes to that member: at QoS 1, if it was stored. QoS 2 that was started with another member goes to no other
  * [MQTT5-4.8.2-5].
  */
-function isOwedTo(history: History, members: readonly Client[], publication: Publication): boolean {
+function isOwedToGroup(history: History, members: readonly Client[], publication: Publication): boolean {
   const stayed = members.filter(neverLeft)
   const mightHave = stayed.some(
     (member) =>

@@ -6,11 +6,12 @@
 // What the oracles ask: everything that was acknowledged reaches the next connections, in order, QoS 2 once, and without a restart.
 
 import type { Actor } from './scenario-clients.ts'
-import type { RecordStore } from './record-store.ts'
+import { damageKinds, type RecordDamage } from './record-damage.ts'
+import type { RealRecordStore } from './real-record-store.ts'
 import { History } from './history.ts'
-import { checkAccusation, checkDeliveries } from './oracles.ts'
+import { checkAccusation, checkDeliveries, missingMessages } from './oracles.ts'
 import { profileNamed } from './profiles.ts'
-import type { Random } from './random.ts'
+import { Random } from './random.ts'
 import { type ReadStep, SlowReads } from './slow-reads.ts'
 import { ScenarioRules } from './scenario-rules.ts'
 import type { QoS } from '../../src/protocol/index.ts'
@@ -18,7 +19,9 @@ import { World, type Client } from './world.ts'
 
 export interface ReaderScenarioOptions {
   readonly seed: number
-  readonly recordStore: RecordStore
+  readonly recordStore: RealRecordStore
+  /** Damages records of the store; undefined: no record is damaged. */
+  readonly damage?: RecordDamage | undefined
   readonly isRecorded?: boolean
   /** Opens the store again, in real time; if not said, readings only hear that it was. */
   readonly reopen?: (() => Promise<void>) | undefined
@@ -46,6 +49,18 @@ interface Traits {
   readonly failures: number
 }
 
+/** What happens in scenarios with damage besides the traits above. */
+interface DamageTraits {
+  /** Clients disconnect before the first message and return when all messages are published: queues are long. */
+  readonly isAway: boolean
+  /** Number of damages while the broker runs. */
+  readonly whileRunning: number
+  /** Number of damages while the broker is stopped; 0: it does not restart. */
+  readonly atRestart: number
+  /** Number of messages of each publisher after the restart. */
+  readonly messagesAfterRestart: number
+}
+
 export class ReaderScenario {
   readonly world: World
   readonly reads: SlowReads
@@ -55,9 +70,13 @@ export class ReaderScenario {
   private readonly subscribers: Client[]
   private readonly publishers: Client[]
   private readonly qosOf: Map<Client, QoS>
+  private readonly recordStore: RealRecordStore
+  private readonly damage: RecordDamage | undefined
+  private readonly damageTraits: DamageTraits
+  private isRestarting: boolean
   private isOver: boolean
 
-  constructor({ seed, recordStore, shards, isRecorded, reopen }: ReaderScenarioOptions) {
+  constructor({ seed, recordStore, damage, shards, isRecorded, reopen }: ReaderScenarioOptions) {
     this.world = new World({
       seed,
       recordStore,
@@ -75,6 +94,10 @@ export class ReaderScenario {
     this.subscribers = []
     this.publishers = []
     this.qosOf = new Map()
+    this.recordStore = recordStore
+    this.damage = damage
+    this.damageTraits = damage === undefined ? noDamage : drawDamage(new Random(seed + damageSeeds))
+    this.isRestarting = false
     this.isOver = false
     this.setUp()
   }
@@ -95,14 +118,15 @@ export class ReaderScenario {
     yield 500
     reads.whenStep = (step) => this.noteStep(step)
     reads.failures = traits.failures
+    if (this.damageTraits.isAway) for (const client of this.subscribers) client.disconnect()
     for (const publisher of this.publishers) this.publishOn(publisher, traits.messages)
+    for (let count = this.damageTraits.whileRunning; count > 0; count--)
+      world.stage.after(this.random.between(1, 1_500), () => this.damageRecords())
     for (let count = traits.interruptions; count > 0; count--) {
       world.stage.after(this.random.between(1, 1_500), this.reopen ?? (() => reads.interrupt()))
     }
-    while (
-      this.publishers.some(({ unfinished, publications }) => unfinished > 0 || publications.length < traits.messages)
-    )
-      yield 100
+    yield* this.waitForPublishers(traits.messages)
+    if (this.damageTraits.atRestart > 0) yield* this.restartDamaged()
     yield this.random.between(0, 2_000)
     this.isOver = true
     world.stage.tell('scenario', () => 'all trouble ends')
@@ -110,6 +134,36 @@ export class ReaderScenario {
     // Timers of the readers fire when the clock moves.
     for (let step = 0; step < 20; step++) yield SlowReads.endMs / 20
     this.check()
+  }
+
+  private *waitForPublishers(messages: number): Generator<number, void> {
+    const { publishers } = this
+    while (publishers.some(({ unfinished, publications }) => unfinished > 0 || publications.length < messages))
+      yield 100
+  }
+
+  /** The broker stops, records are damaged, the broker starts, and more messages are published. */
+  private *restartDamaged(): Generator<number, void> {
+    const { damageTraits, publishers, traits, world } = this
+    const { host, stage } = world
+    this.isRestarting = true
+    stage.after(0, () => host.die('kill'))
+    yield 10
+    for (let count = damageTraits.atRestart; count > 0; count--) stage.after(0, () => this.damageRecords())
+    yield 10
+    stage.after(0, () => host.start())
+    yield 100
+    this.isRestarting = false
+    const returning = damageTraits.isAway ? publishers : [...publishers, ...this.subscribers]
+    for (const client of returning) client.connect({ cleanStart: false })
+    for (const publisher of publishers) this.publishOn(publisher, damageTraits.messagesAfterRestart)
+    yield* this.waitForPublishers(traits.messages + damageTraits.messagesAfterRestart)
+  }
+
+  private async damageRecords(): Promise<void> {
+    const kind = this.random.pick(damageKinds)
+    const text = await this.damage?.damage(this.recordStore.store, kind)
+    this.world.stage.tell('store', () => String(text))
   }
 
   private setUp(): void {
@@ -142,12 +196,13 @@ export class ReaderScenario {
       if (++taken % traits.messagesPerConnection === 0) this.breakOff(client)
     }
     this.qosOf.set(client, qos)
-    client.whenEnded = () => checkAccusation(world, client)
+    client.whenEnded = () => (this.isRestarting ? undefined : checkAccusation(world, client))
     this.subscribe(client, qos)
   }
 
   private placePublisher(number: number): void {
-    const client = this.world.client(`publisher-${number}`, { network: this.network() })
+    const session = this.damage === undefined ? {} : ({ cleanStart: false, sessionExpirySeconds: 600 } as const)
+    const client = this.world.client(`publisher-${number}`, { network: this.network(), ...session })
     this.publishers.push(client)
     client.connect()
   }
@@ -176,7 +231,7 @@ export class ReaderScenario {
   /** The connection ends in one of the ways in which connections do, and the client comes again. */
   private breakOff(client: Client): void {
     const { random, world } = this
-    if (this.isOver || !client.isConnected) return
+    if (this.isOver || this.isRestarting || !client.isConnected) return
     const how = random.pick(['drop', 'drop', 'late drop', 'good-bye', 'takeover'] as const)
     if (how === 'drop') client.drop()
     else if (how === 'late drop') client.drop(random.between(0, 20))
@@ -185,7 +240,7 @@ export class ReaderScenario {
     const renews = random.chance(this.traits.renewals)
     const awayMs = random.pick([0, 0, 1, 3, 30, 1_500])
     world.stage.after(how === 'takeover' ? 0 : awayMs, () => {
-      if (this.isOver || (how !== 'takeover' && client.hasOpenConnection)) return
+      if (this.isOver || this.isRestarting || (how !== 'takeover' && client.hasOpenConnection)) return
       if (renews) this.renew(client)
       else client.connect({ cleanStart: false })
     })
@@ -240,8 +295,37 @@ export class ReaderScenario {
       group: undefined,
       act: () => undefined,
     }))
-    checkDeliveries(new History(world, actors, { profile: profileNamed('calm'), rules: new ScenarioRules(world) }))
+    const profile = profileNamed(this.damageTraits.atRestart > 0 ? 'crash' : 'calm')
+    const { damage } = this
+    const history = new History(world, actors, { profile, rules: new ScenarioRules(world), damage })
+    checkDeliveries(history)
+    if (damage !== undefined) for (const client of this.subscribers) checkReported(history, client, damage)
     reads.checkEnd(traits.failures > 0)
+  }
+}
+
+/** Each message that its client does not receive because its payload is missing is reported by an alarm. */
+function checkReported(history: History, client: Client, damage: RecordDamage): void {
+  const missing = missingMessages(history, client).filter(
+    (publication) => history.damageOf(client, publication) === 'payload-missing',
+  )
+  const reported = damage.reportedOf(client.id)
+  if (missing.length > reported)
+    history.fail(`${client.id} lacks ${missing.length} messages without payload, and alarms report ${reported}`)
+}
+
+/** Beyond all seeds that scenarios use, see `scenario-features.ts`. */
+const damageSeeds = 12 * 2 ** 32
+
+const noDamage: DamageTraits = { isAway: false, whileRunning: 0, atRestart: 0, messagesAfterRestart: 0 }
+
+function drawDamage(random: Random): DamageTraits {
+  const restarts = random.chance(0.5)
+  return {
+    isAway: random.chance(0.6),
+    whileRunning: restarts ? random.between(0, 2) : random.between(1, 3),
+    atRestart: restarts ? random.between(1, 2) : 0,
+    messagesAfterRestart: random.pick([0, 5, 40]),
   }
 }
 

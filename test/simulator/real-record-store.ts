@@ -11,6 +11,7 @@ import {
   type StorageAlarm,
   type Store,
 } from '../../src/storage/index.ts'
+import type { RecordDamage } from './record-damage.ts'
 import { inStartOrder, startKinds, type RecordStore, type QueueSlice, type StartRecords } from './record-store.ts'
 
 const failOnAlarm = (alarm: StorageAlarm): void => {
@@ -18,15 +19,20 @@ const failOnAlarm = (alarm: StorageAlarm): void => {
 }
 
 /** A store in memory outlives the broker: it is opened once and never closed. */
-export function realMemoryStore(): RealRecordStore {
-  const store = openMemoryStore(failOnAlarm)
+export function realMemoryStore(damage?: RecordDamage): RealRecordStore {
+  const memory = openMemoryStore(damage === undefined ? failOnAlarm : (alarm) => damage.noteAlarm(alarm))
+  const store = damage === undefined ? memory : damage.wrap(memory)
   return new RealRecordStore({ open: () => Promise.resolve(store), close: () => Promise.resolve() })
 }
 
-export function realLevelStore(directory: string): RealRecordStore {
+export function realLevelStore(directory: string, damage?: RecordDamage): RealRecordStore {
+  const onAlarm = damage === undefined ? failOnAlarm : (alarm: StorageAlarm): void => damage.noteAlarm(alarm)
   return new RealRecordStore({
     // A power loss of the real disk is not part of these scenarios: they are about what is written and read.
-    open: () => openLevelStore({ directory, sync: 'never', syncIntervalMs: 1_000, onAlarm: failOnAlarm }),
+    open: async () => {
+      const store = await openLevelStore({ directory, sync: 'never', syncIntervalMs: 1_000, onAlarm })
+      return damage === undefined ? store : damage.wrap(store)
+    },
     close: (store) => store.close(),
   })
 }

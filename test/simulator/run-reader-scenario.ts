@@ -5,30 +5,42 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { profileOf, type ScenarioProfile } from './profiles.ts'
+import { Random } from './random.ts'
 import { RandomScenario } from './random-scenario.ts'
 import { ReaderScenario } from './reader-scenario.ts'
-import { endOf, faultOf, type ScenarioEnd } from './run-scenario.ts'
+import { RecordDamage } from './record-damage.ts'
+import { endOf, type ScenarioEnd } from './run-scenario.ts'
 import { realLevelStore, realMemoryStore, type RealRecordStore } from './real-record-store.ts'
+import { faultOf } from './stage.ts'
+
+/** Beyond all seeds that scenarios use, see `scenario-features.ts`. */
+const damageSeeds = 13 * 2 ** 32
 
 interface Options {
   readonly isRecorded?: boolean
   readonly shards?: number
   readonly onLevel?: boolean
+  /** Records of the store are damaged. */
+  readonly damages?: boolean
 }
 
 export interface ReaderScenarioEnd extends ScenarioEnd {
   /** Parts of queues that were asked for. */
   readonly parts: number
+  /** Number of damaged records. */
+  readonly damaged: number
 }
 
 export async function runReaderScenario(
   seed: number,
-  { onLevel, ...options }: Options = {},
+  { onLevel, damages, ...options }: Options = {},
 ): Promise<ReaderScenarioEnd> {
-  return await withRecordStore(onLevel, async (recordStore) => {
+  const damage = damages === true ? new RecordDamage(new Random(seed + damageSeeds)) : undefined
+  return await withRecordStore({ onLevel, damage }, async (recordStore) => {
     const scenario = new ReaderScenario({
       seed,
       recordStore,
+      damage,
       reopen: onLevel === true ? () => recordStore.store.reopen() : undefined,
       ...options,
     })
@@ -39,11 +51,12 @@ export async function runReaderScenario(
     reads.end()
     return {
       seed,
-      profile: 'readers',
+      profile: damages === true ? 'damage' : 'readers',
       fault: reads.fault ?? fault,
       log: world.log,
       delivered: scenario.delivered,
       parts: reads.parts,
+      damaged: damage?.damaged ?? 0,
     }
   })
 }
@@ -51,9 +64,9 @@ export async function runReaderScenario(
 /** An ordinary scenario whose queues are read slowly. */
 export async function runScenarioReadingSlowly(
   seed: number,
-  { onLevel, ...options }: Options & { readonly profile?: ScenarioProfile | undefined } = {},
+  { onLevel, ...options }: Omit<Options, 'damages'> & { readonly profile?: ScenarioProfile | undefined } = {},
 ): Promise<ScenarioEnd> {
-  return await withRecordStore(onLevel, async (recordStore) => {
+  return await withRecordStore({ onLevel }, async (recordStore) => {
     const scenario = new RandomScenario({ seed, recordStore, readsSlowly: true, ...options })
     const { world } = scenario
     const fault = await faultIn(seed, async () => {
@@ -76,12 +89,12 @@ async function faultIn(seed: number, tell: () => Promise<void>): Promise<string 
 }
 
 async function withRecordStore<End>(
-  onLevel = false,
+  { onLevel = false, damage }: { readonly onLevel?: boolean | undefined; readonly damage?: RecordDamage | undefined },
   tell: (recordStore: RealRecordStore) => Promise<End>,
 ): Promise<End> {
-  if (!onLevel) return await tell(realMemoryStore())
+  if (!onLevel) return await tell(realMemoryStore(damage))
   const directory = await mkdtemp(join(tmpdir(), 'godwit-scenario-'))
-  const recordStore = realLevelStore(directory)
+  const recordStore = realLevelStore(directory, damage)
   const end = await tell(recordStore)
   await recordStore.close()
   await rm(directory, { recursive: true, force: true })

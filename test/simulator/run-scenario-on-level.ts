@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { profileOf, type ScenarioProfile } from './profiles.ts'
 import { RandomScenario } from './random-scenario.ts'
-import { endOf, faultOf, type ScenarioEnd } from './run-scenario.ts'
+import { endOf, type ScenarioEnd } from './run-scenario.ts'
 import { realLevelStore } from './real-record-store.ts'
+import { faultOf } from './stage.ts'
 
 export async function runScenarioOnLevel(
   seed: number,

@@ -2,7 +2,7 @@
 
 import { profileOf } from './profiles.ts'
 import { RandomScenario, type ScenarioOptions } from './random-scenario.ts'
-import { Violation } from './stage.ts'
+import { faultOf } from './stage.ts'
 
 export interface ScenarioEnd {
   readonly seed: number
@@ -33,10 +33,4 @@ export function endOf(
 ): ScenarioEnd {
   const delivered = scenario.actors.reduce((sum, { client }) => sum + client.messages.length, 0)
   return { ...known, log: scenario.world.log, delivered }
-}
-
-/** The broker's own assertions are faults like any other; a scenario that cannot be told is one as well. */
-export function faultOf(error: unknown, seed: number): string {
-  if (error instanceof Violation) return error.message
-  return `the broker or the world stopped: ${error instanceof Error ? (error.stack ?? error.message) : String(error)} [seed ${seed}]`
 }

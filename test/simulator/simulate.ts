@@ -2,6 +2,7 @@
 // npm run simulate -- --seed N [--profile NAME] [--shards COUNT]     tells one scenario, line by line
 //   --reads slowly    queues are read in steps, by the readers of real shards
 //   --scenario readers   scenarios about reconnections during such readings
+//   --scenario damage    the same with damaged records
 //   --scenario actions   scenarios about actions of rules and delayed messages
 
 import { parseArgs } from 'node:util'
@@ -31,7 +32,7 @@ if (values.help) {
     'npm run simulate -- --seeds COUNT [--from SEED] [--store memory|level] [--profile NAME] [--shards COUNT]',
   )
   console.log(
-    '  --reads slowly: queues are read in steps; --scenario readers: reconnections during such reads; --scenario actions: actions of rules and delayed messages',
+    '  --reads slowly: queues are read in steps; --scenario readers: reconnections during such reads; --scenario damage: the same with damaged records; --scenario actions: actions of rules and delayed messages',
   )
   console.log('npm run simulate -- --seed SEED [--store memory|level] [--profile NAME] [--shards COUNT]')
   console.log(`profiles: ${profiles.map(({ name }) => name).join(', ')}`)
@@ -41,11 +42,11 @@ else await runOne(Number(values.seed))
 async function run(seed: number, isRecorded: boolean): Promise<ScenarioEnd> {
   const onLevel = values.store === 'level'
   const ofShards = shards === undefined ? {} : { shards }
-  if (values.scenario === 'readers' || values.reads === 'slowly') {
+  if (['readers', 'damage'].includes(values.scenario) || values.reads === 'slowly') {
     const { runReaderScenario, runScenarioReadingSlowly } = await import('./run-reader-scenario.ts')
     const options = { isRecorded, onLevel, ...ofShards }
-    return values.scenario === 'readers'
-      ? await runReaderScenario(seed, options)
+    return values.scenario !== 'random'
+      ? await runReaderScenario(seed, { ...options, damages: values.scenario === 'damage' })
       : await runScenarioReadingSlowly(seed, { ...options, profile })
   }
   if (values.scenario === 'actions') {

@@ -13,7 +13,7 @@ import { type QueueRange, ReadingInterrupted, StorageFailure, type Store } from 
 import { withReadQueue } from '../storage/replace-queue-reads.ts'
 import type { QueueSlice } from './record-store.ts'
 import { Random } from './random.ts'
-import type { Stage } from './stage.ts'
+import { faultOf, type Stage } from './stage.ts'
 
 export type LoadQueue = Extract<CoreRequest, { kind: 'load-queue' }>
 type ReadQueue = Store['readQueue']
@@ -263,7 +263,12 @@ export class ShardReads {
     count(this.life.asked, clientId, -1)
     this.reads.noteUse(this.life, clientId)
     this.check(request, slice)
-    answer(slice)
+    try {
+      answer(slice)
+    } catch (error) {
+      // It would end the process as a rejected promise of the readers.
+      this.reads.fault ??= faultOf(error, this.reads.stage.seed)
+    }
     this.reads.whenStep({ clientId, at: 'answered' })
   }
 

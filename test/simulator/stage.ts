@@ -13,6 +13,12 @@ export class Violation extends Error {
   }
 }
 
+/** Returns the sentence for an error that ended a scenario: a violation, or an assertion of the broker. */
+export function faultOf(error: unknown, seed: number): string {
+  if (error instanceof Violation) return error.message
+  return `the broker or the world stopped: ${error instanceof Error ? (error.stack ?? error.message) : String(error)} [seed ${seed}]`
+}
+
 export interface PlannedEvent {
   readonly atMs: number
   readonly order: number
