@@ -1,5 +1,5 @@
-// Lists of very many clients through the API: how long does a slice hold a shard, how long does a page take, and what do
-// the others feel of it? See README.md.
+// Lists of many clients through the API: measures how long a slice occupies a shard, how long a page takes, and the delays of a healthy client. See
+// README.md.
 //
 //   node --expose-gc bench/api-lists/api-lists.ts [--sessions 200000] [--pages 300] [--limit 1000] [--messages 20000]
 
@@ -50,7 +50,7 @@ await measurePages()
 async function measureSlices(): Promise<void> {
   const core = new BrokerCore(defaultCoreSettings, { identity: 'bench', topics: new TopicTable(1_000) })
   for (const records of batches()) core.handle({ kind: 'restore', records }, 1)
-  // What filling has left behind is not what is measured.
+  // Garbage of the filling is not a part of the measurement.
   globalThis.gc?.()
   const collections: { fromMs: number; toMs: number }[] = []
   const observer = new PerformanceObserver((list) => {
@@ -87,7 +87,7 @@ async function measureSlices(): Promise<void> {
 interface TimedSlice {
   readonly fromMs: number
   readonly copiedMs: number
-  /** Processor time: on a machine that others use as well the clock tells of them. */
+  /** Processor time, because elapsed time depends on other work of the machine. */
   readonly lookingMs: number
   readonly heldMs: number
 }
@@ -225,7 +225,7 @@ async function readPages(url: string): Promise<Latencies> {
   return latencies
 }
 
-/** The body is taken as it comes and not kept: it may be larger than this process. */
+/** Reads the body without storing it, because it can be larger than the memory of this process. */
 async function readMany(url: string, times: number): Promise<Latencies> {
   const latencies = new Latencies()
   for (let count = 0; count < times; count++) {

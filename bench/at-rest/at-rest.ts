@@ -1,8 +1,8 @@
-// What does the broker take when nothing happens, and with retained messages?
+// Measures the memory of an idle broker, also with retained messages.
 //
 //   node bench/at-rest/at-rest.ts [--shards 1,2,3] [--retained 200000] [--wait 20]
 //
-// It measures what runs: the bundle, if no source is newer (`npm run build`). `--wait`: seconds before each look.
+// It measures the bundle if no source file is newer (`npm run build`), otherwise the sources. `--wait`: seconds before each measurement.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'

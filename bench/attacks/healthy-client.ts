@@ -1,5 +1,5 @@
-// A client that keeps to the rules while others do not, on a thread of its own: it publishes to itself at QoS 1, one message at a time. It ends
-// with the first message from its parent, and answers with a `HealthyReport`.
+// A healthy client on its own thread: it sends itself QoS 1 messages, one at a time. It ends with the first message from its parent thread, and
+// replies with a `HealthyReport`.
 
 import { Socket } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -20,7 +20,7 @@ const run = { isEnding: false, received: 0 }
 parentPort?.once('message', () => (run.isEnding = true))
 
 const healthy = await mqtt.connectAsync(url, { clientId: 'healthy' })
-// MQTT.js writes a packet in parts: the system would hold back the second one until the broker's system acknowledges the first, 40 ms later.
+// MQTT.js writes a packet in parts. Without this, the kernel delays the second part until the first is acknowledged, 40 ms later.
 if (healthy.stream instanceof Socket) healthy.stream.setNoDelay()
 healthy.on('message', () => run.received++)
 await healthy.subscribeAsync(topic, { qos: 1 })

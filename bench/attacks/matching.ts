@@ -1,9 +1,9 @@
-// Clients that make the matching of topics as expensive as they can, and what a healthy client notices of it:
+// Clients that make the matching of topics as expensive as possible; measures the delays of a healthy client:
 //
 //   node bench/attacks/matching.ts [--attackers 1] [--seconds 10] [--set KEY=VALUE]...
 //
 // Each attacker subscribes to every filter {a,+}^16/+ that it is granted and to shared groups of one topic, and publishes to new topics that
-// they match. The healthy client publishes at QoS 1, one message at a time; its slowest acknowledgement is printed. Asked: under 100 ms.
+// they match. The healthy client publishes at QoS 1, one message at a time; its slowest acknowledgement is printed. Required: less than 100 ms.
 
 import { once } from 'node:events'
 import { parseArgs } from 'node:util'

@@ -1,5 +1,5 @@
-// What clients that want the memory of the broker get of it, in a control group of 1 GiB. Each attack meets a broker of its
-// own; a healthy client sends itself messages meanwhile.
+// Measures how much memory hostile clients can use, in a control group of 1 GiB. Each attack has its own broker; meanwhile a healthy client sends
+// itself messages.
 //
 //   node bench/attacks/memory.ts [--only aliases,queues] [--limit 1024] [--settle 60]      as root, for the control group
 
@@ -68,7 +68,7 @@ async function unacknowledged(port: number, subscribers: number, expirySeconds: 
 }
 
 const attacks: Readonly<Record<string, Attack>> = {
-  /** What the healthy client alone makes of it. */
+  /** No attack: only the healthy client. */
   none: () => Promise.resolve([]),
   aliases: async (port) => {
     const all = many(9, port)
@@ -80,7 +80,7 @@ const attacks: Readonly<Record<string, Attack>> = {
   queues: (port) => unacknowledged(port, 1, 0),
   'many-queues': (port) => unacknowledged(port, 40, 0),
   'persistent-queues': (port) => unacknowledged(port, 40, 3_600),
-  /** 600 MB for a reader that goes away with its session. */
+  /** 600 MB for a subscriber that disconnects, and whose session ends with the connection. */
   left: async (port) => {
     const readers = await unacknowledged(port, 1, 0)
     for (const reader of readers) reader.drop()
@@ -152,7 +152,7 @@ class ControlGroup {
     this.#write('cgroup.procs', String(pid))
   }
 
-  /** What it had at most, as the system counts: with pages of files. */
+  /** Maximum memory of the control group, which includes pages of files. */
   get maxBytes(): number {
     return Number(readFileSync(join(this.#folder, this.#isFirst ? 'memory.max_usage_in_bytes' : 'memory.peak'), 'utf8'))
   }
@@ -170,7 +170,7 @@ function hasFile(path: string): boolean {
   try {
     return readFileSync(path).length > 0
   } catch {
-    // Another version of control groups, or none: making one says so.
+    // There is another version of control groups, or none: creating one then fails with the reason.
     return false
   }
 }
@@ -228,7 +228,7 @@ class HealthyClient {
     return new HealthyClient(thread)
   }
 
-  /** The 99th percentile and the longest of its acknowledgements, in ms, and what was acknowledged and did not come back. */
+  /** The 99th percentile and the maximum of the delays of acknowledgements, in ms, and the number of messages that were acknowledged and did not arrive. */
   async end(): Promise<string[]> {
     this.#thread.postMessage('end')
     const [{ latenciesMs, missing }] = (await once(this.#thread, 'message')) as [HealthyReport]
@@ -254,7 +254,7 @@ async function measure(name: string, attack: Attack): Promise<string[]> {
   const group = new ControlGroup(Number(options.limit) * bytesPerMib)
   const folder = await mkdtemp(join(tmpdir(), 'attack-'))
   let peak = 0
-  /** Without pages of files, which the system takes back: what node.memory_limit is about. */
+  /** Anonymous memory, which node.memory_limit limits: without pages of files, which the operating system takes back. */
   let anonymousPeak = 0
   try {
     const broker = await start(group, folder)

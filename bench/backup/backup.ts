@@ -1,8 +1,8 @@
-// How long a broker takes to restore and to make an archive, and how much memory it needs for that.
+// Measures the time and the memory that a broker needs to restore and to export an archive.
 //
 //   node bench/backup/backup.ts [--retained 1000000] [--credentials 100000]
 //
-// The archive that is restored is made here; the broker is a process of its own with an empty data directory.
+// This script creates the archive; the broker is a separate process with an empty data directory.
 
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -96,7 +96,7 @@ async function makeArchive(): Promise<void> {
   })
 }
 
-/** Of the broker's process, in MiB: what it has now, and what it had at most since the last reset. */
+/** Memory of the process of the broker in MiB: now, and the maximum since the last reset. */
 function memoryOf(pid: number): { readonly now: number; readonly most: number } {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const of = (name: string): number => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1] ?? 0) / 1_024

@@ -1,11 +1,11 @@
-// How many QoS 1 messages of 64 bytes a second go over a bridge: published here, counted at the other end. Then how fast a
-// spool drains that filled while the remote broker was away.
+// Measures how many QoS 1 messages of 64 bytes per second a bridge transfers, counted at the remote broker. Then it measures how fast a queue is
+// sent that was filled while the remote broker was not available.
 //
 //   node bench/bridge/bridge.ts [--seconds 5] [--spooled 100000] [--window 1000] [--remote sink|mosquitto|godwit] [--answer-after MS]
 //     [--only godwit] [--processors 0]
 //
-// The broker with the bridge has processor 0 unless told, the generator and the other end have processor 1, and every bridge has the
-// same other end. `cpu µs` is the processor time of all threads of the broker with the bridge, for each message.
+// By default, the broker with the bridge has processor 0. The load generator and the remote broker share processor 1, and the remote broker is the
+// same for every bridge. `cpu µs` is the processor time per message of all threads of the broker with the bridge.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -38,7 +38,7 @@ const answerAfterMs = Number(options['answer-after'])
 
 const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 const warmSeconds = 2
-/** The broker tells once a second how late its loop was in that second: before the drain the filling is to be past, and after it the drain told. */
+/** The broker reports once per second the longest delay of its event loop: wait until the filling, or the sending, is reported. */
 const toldMs = 2_500
 const microseconds = 1e6
 const kibPerMib = 1_024
@@ -101,7 +101,7 @@ async function throughput(kindOf: (remotePort: number) => BrokerKind): Promise<T
   const remote = await startRemote(remoteKind, remotePort, answerAfterMs)
   const own = await startBroker(kindOf(remotePort), options.processors)
   try {
-    // The bridge is there when something comes through it.
+    // The bridge is connected when a message arrives through it.
     while (remote.count() === 0) {
       await (
         await publisher(own.port, { window: 1, most: 1 })

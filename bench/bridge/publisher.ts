@@ -1,4 +1,4 @@
-// One client that publishes as fast as it is acknowledged.
+// A client that publishes as fast as its messages are acknowledged.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

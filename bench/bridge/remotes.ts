@@ -1,4 +1,4 @@
-// What stands at the other end of the bridge, and counts what has come over it.
+// The remote brokers of the bridge, which count the messages that they receive.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

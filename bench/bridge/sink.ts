@@ -1,12 +1,12 @@
-// A minimal remote broker: it accepts every client, acknowledges and counts what it receives. It costs so little that the bridge is what is
-// measured, and it is the same for every bridge.
+// A minimal remote broker: it accepts every client, acknowledges and counts what it receives. It takes so little processor time that
+// it does not limit the result, and it is the same for every bridge.
 
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 
 const types = { connect: 1, publish: 3, pubrel: 6, subscribe: 8, unsubscribe: 10, pingreq: 12 } as const
 const newestVersion = 5
-/** [MQTT-3.1.2-1] The protocol name, with its length, stands before the version. */
+/** [MQTT-3.1.2-1] The protocol name, with its length, precedes the version. */
 const lengthBytes = 2
 const ackBytes = 4
 
@@ -39,7 +39,7 @@ export class Sink {
   #accept(socket: Socket): void {
     this.#sockets.add(socket)
     const reader = new SinkReader(socket, this.#answerAfterMs)
-    // Who is killed does not say goodbye.
+    // A client that is killed closes its connection with an error.
     socket.on('error', () => socket.destroy()).on('close', () => this.#sockets.delete(socket))
     socket.on('data', (chunk) => {
       this.messages += reader.take(chunk)

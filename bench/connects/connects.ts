@@ -1,4 +1,4 @@
-// Clients that come, are let in and leave again: what does it cost to find out who they are?
+// Measures the cost of authentication: clients connect and disconnect.
 //
 //   node bench/connects/connects.ts [--clients 20000] [--users 10000] [--at-once 64]
 //
@@ -33,7 +33,7 @@ const folder = mkdtempSync(join(tmpdir(), 'bench-connects-'))
 pinSelf()
 const rows: string[][] = []
 for (const [name, isKnown] of [
-  ['strangers', false],
+  ['anonymous clients', false],
   ['users, salted SHA-256', true],
 ] as const) {
   const broker = await startBroker(

@@ -1,5 +1,5 @@
-// What keeps a page's main thread busy, from Chromium's own trace: each task with its duration, and the part of it in which the
-// thread had a processor. On a machine that does something else too, the second is the page's own.
+// Reads the tasks of the main thread of a page from a trace of Chromium: their elapsed time, and their processor time, which does not depend on
+// other work of the machine.
 
 import type { CDPSession, Page } from 'playwright-core'
 

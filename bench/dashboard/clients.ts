@@ -8,11 +8,11 @@ import type { Scope } from '../../test/e2e/godwit-process.ts'
 
 const maxTcpClients = 10_000
 const clientsAtOnce = 200
-/** CONNECTs of MQTT-SN without an answer yet: what the kernel drops is sent again. */
+/** CONNECT packets of MQTT-SN without an answer; those that the kernel drops are sent again. */
 const window = 256
 const againMs = 2_000
 
-/** Settings of a broker that takes so many clients. */
+/** Settings of a broker for this number of clients. */
 export function settingsForClients(snPort: number): readonly string[] {
   const listener = 'gateway.mqttsn.listeners.udp.default'
   return [
@@ -22,7 +22,7 @@ export function settingsForClients(snPort: number): readonly string[] {
   ]
 }
 
-/** Resolves once all are connected; they are gone at the end of the scope. */
+/** Resolves when all clients are connected; they are disconnected at the end of the scope. */
 export async function connectClients(scope: Scope, ports: { port: number; snPort: number }, count: number) {
   const overTcp = Math.min(count, maxTcpClients)
   for (let first = 0; first < overTcp; first += clientsAtOnce) {

@@ -1,5 +1,5 @@
-// `npm run dashboard:figures -- [--clients 100000] [--rate 5000] [--seconds 20]`: how long the page keeps the browser busy.
-// `npm run dashboard:figures -- --pages 10 [--rounds 6] [--seconds 20]`: what that many open pages cost the broker.
+// `npm run dashboard:figures -- [--clients 100000] [--rate 5000] [--seconds 20]`: measures the tasks of the page in the browser.
+// `npm run dashboard:figures -- --pages 10 [--rounds 6] [--seconds 20]`: measures what open pages cost the broker.
 
 import { parseArgs } from 'node:util'
 import type { Scope } from '../../test/e2e/godwit-process.ts'

@@ -1,5 +1,5 @@
-// What open pages cost the broker, in alternating rounds with the pages open and closed: processor time of the whole process and of its
-// main thread, which answers the API, while no message comes; then processor time for each message of a load at full speed.
+// Measures what open pages cost the broker, in alternating rounds with open and with closed pages: the processor time of the process and of its main
+// thread, which serves the API, without messages; then the processor time per message at the maximum rate.
 
 import { connectAsync } from 'mqtt'
 import { readFileSync } from 'node:fs'
@@ -30,7 +30,7 @@ type State = 'open' | 'closed'
 /** Live streams that the API has at once. */
 const maxExplorers = 8
 const publishMs = 100
-/** What opening them costs is over. */
+/** Time after which opening the pages is complete. */
 const settleMs = 3_000
 const loadSeconds = 3
 const ticksPerSecond = 100

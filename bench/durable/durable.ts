@@ -1,4 +1,4 @@
-// How many QoS 1 messages a second are on the disk before they are acknowledged.
+// Measures how many QoS 1 messages per second are on disk before they are acknowledged.
 //
 //   node bench/durable/durable.ts [--seconds 5] [--window 1000] [--broker mosquitto|'COMMAND with PORT and FOLDER']
 
@@ -31,7 +31,7 @@ try {
   }
   const awake = await generateLoad(load)
   if (awake.lost > 0) console.error(`${awake.lost} messages were lost`)
-  // The subscribers of the first run have gone; their sessions have not.
+  // The subscribers of the first run are disconnected; their sessions still exist.
   const asleep = await generateLoad({ ...load, subscribers: 0 })
   printTable(
     ['20 publishers to 20 durable sessions, QoS 1, 64 bytes', 'acknowledged/s', 'processors busy'],

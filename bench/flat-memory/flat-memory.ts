@@ -1,4 +1,4 @@
-// Whether the broker's memory grows under a steady load of half of what it can do.
+// Measures whether the memory of the broker grows under a steady load of half of its maximum rate.
 //
 //   node bench/flat-memory/flat-memory.ts [--minutes 10] [--qos 1] [--broker mosquitto]
 

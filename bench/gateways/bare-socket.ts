@@ -1,4 +1,4 @@
-// What Node can do: a UDP socket without a broker, which answers as the senders of `throughput.ts` need it and does nothing else.
+// A UDP socket without a broker, which only answers the senders of `throughput.ts`. It shows the maximum rate of Node.
 
 import { createSocket } from 'node:dgram'
 

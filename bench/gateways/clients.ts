@@ -1,9 +1,9 @@
-// How much memory a connected client of a gateway takes. MQTT-SN: all of them behind one forwarder, each with a wireless node of its own.
-// CoAP: all of them with a connection, from few addresses.
+// Measures the memory of a connected client of a gateway. MQTT-SN clients use one forwarder and have different wireless node IDs. CoAP clients have
+// connections from a few addresses.
 //
 //   node bench/gateways/clients.ts [clients] [mqttsn | coap]
 //
-// The broker is a process of its own; its resident memory is read before and after, each time once it has been idle for a while.
+// The broker is a separate process. Its resident memory is read before and after, each time after it was idle for some seconds.
 
 import { spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url'
 const clients = Number(process.argv[2] ?? 100_000)
 const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 const port = 28_840
-/** CONNECTs that wait for their answer: what the kernel drops is sent again. */
+/** CONNECT packets without an answer; those that the kernel drops are sent again. */
 const window = 256
 const againMs = 2_000
 const idleMs = 15_000

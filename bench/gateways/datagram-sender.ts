@@ -1,7 +1,7 @@
-// One sender of `throughput.ts`, a process of its own. It never has more under way than a window, so nothing is lost, and it counts what
-// was answered. The parent starts it, tells it when to begin and gets the number of publications in the time.
+// One sender of `throughput.ts`, in its own process. It has at most a window of publications in flight, so none is lost, and it counts the
+// answered ones. The parent starts it, sends the time to begin, and receives the number of publications.
 //
-//   MQTT-SN   bursts of PUBLISH with QoS 0; the PINGRESP of a PINGREQ behind each says that the burst was read
+//   MQTT-SN   bursts of PUBLISH with QoS 0; each burst ends with PINGREQ, and its PINGRESP confirms that the burst was read
 //   CoAP      confirmable PUT /ps/s, each answered by 2.04
 
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram'
@@ -11,13 +11,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 const burst = 64
 const burstsUnderWay = 4
 const requestsPerSocket = 8
-/** A message ID is remembered: with several sockets it comes back late. */
+/** With several sockets, a message ID is reused late enough: the gateway still remembers recent ones. */
 const coapSockets = 16
 const stalledMs = 500
 const connackBytes = 3
 const changed = 0x44
 
-/** The function sends; what it returns counts the answers of one socket. */
+/** The function sends, and returns a function that counts the answers of one socket. */
 type Sender = (socket: Socket, name: string) => Promise<() => number>
 
 const protocols: Readonly<Record<string, { readonly sockets: number; readonly begin: Sender }>> = {

@@ -1,4 +1,4 @@
-// How many DTLS handshakes with pre-shared keys one shard completes in a second of processor time.
+// Measures how many DTLS handshakes with pre-shared keys one shard completes per second of processor time.
 //
 //   node bench/gateways/dtls.ts [handshakes]
 //

@@ -1,4 +1,4 @@
-// How long an MQTT client waits for PUBACK while unauthenticated clients send datagrams to the gateways of the same shard.
+// Measures how long an MQTT client waits for PUBACK while unauthenticated clients send datagrams to the gateways of the same shard.
 //
 //   node bench/gateways/flood.ts [seconds] [datagrams per second]
 //

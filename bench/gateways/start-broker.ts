@@ -1,4 +1,4 @@
-// A broker with one shard and gateways, as a process of its own.
+// Starts a broker with one shard and gateways as a separate process.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,7 +14,7 @@ export interface BenchBroker {
   stop(): Promise<void>
 }
 
-/** `settings`: `name=value`, each. Calls back when its sockets are open: what is sent before is lost. */
+/** `settings`: `name=value`, each. Calls back when its sockets are open: datagrams that are sent before are lost. */
 export async function startBroker(
   settings: readonly string[],
   { nodeOptions = [] }: { readonly nodeOptions?: readonly string[] } = {},

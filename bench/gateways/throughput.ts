@@ -1,10 +1,10 @@
-// How many publications per second one shard takes from constrained devices: MQTT-SN at QoS 0, and CoAP confirmable.
+// Measures how many publications per second one shard accepts from constrained devices: MQTT-SN at QoS 0, and confirmable CoAP requests.
 //
 //   node bench/gateways/throughput.ts mqtt-sn | coap [seconds] [senders] [folder for CPU profiles of the broker]
 //
-// The broker is a process of its own, and so is each sender (`datagram-sender.ts`), which counts what was answered. Beside it the same
-// with a bare socket: what Node can do. Where broker and senders share the processors, the rate says little: compare publications per
-// second of processor time, of all threads of the broker, and of its busiest thread, the shard.
+// The broker and each sender (`datagram-sender.ts`) are separate processes. A sender counts answered publications. The same senders also send to a
+// bare socket, which shows the maximum rate of Node. If broker and senders share the processors, do not compare rates but publications per second
+// of processor time, of all threads of the broker, and of its busiest thread, the shard.
 
 import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -19,7 +19,7 @@ const seconds = Number(secondsText ?? 10)
 const senders = Number(sendersText ?? 2)
 const [port, barePort] = [28_840, 28_841]
 const ticksPerSecond = 100
-/** Begin with what is compiled. */
+/** Time for the warm-up, so that code is compiled before the measurement. */
 const warmUpSeconds = 2
 
 const settings: Readonly<Record<string, readonly string[]>> = {

@@ -1,5 +1,5 @@
-// How often V8 collects the whole heap of a thread under one and the same load: just after its start, and when it has rested
-// for long enough for V8 to take its own tidying for done. With `kept tidy` as shards are, with `forbidden` as they were before.
+// Counts how often V8 collects the whole heap of a thread under the same load: after its start, and after an idle period after which V8 shrinks
+// its heap by default. `kept tidy` is the setup of shards, `forbidden` their former setup.
 //
 //   node bench/heap-growth/heap-growth.ts
 
@@ -24,7 +24,7 @@ const objectsInAll = 1_000_000
 /** V8 waits for eight seconds. */
 const restMs = 9_500
 const majorKind = 4
-/** What a shard has (`src/node/shards/supervised-shard.ts`). */
+/** Limits of a shard (`src/node/shards/supervised-shard.ts`). */
 const maxYoungGenerationSizeMb = 64
 
 async function churn(): Promise<void> {

@@ -1,4 +1,4 @@
-// What a broker of ours says of itself while it is measured: by its management API, with a password for the occasion.
+// Reads the state of a Godwit broker during a measurement over its management API, with a temporary password.
 
 import { freePort } from './brokers.ts'
 

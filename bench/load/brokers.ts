@@ -1,4 +1,4 @@
-// Starts and stops the brokers that are compared: ours from this checkout, Debian's mosquitto, or any command.
+// Starts and stops the brokers that are compared: Godwit from this checkout, Debian's mosquitto, or any command.
 
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -29,7 +29,7 @@ const startLimitMs = 120_000
 const stopLimitMs = 10_000
 const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 
-/** Ours, one shard, on loopback. `settings` are further `KEY=VALUE` pairs. */
+/** Godwit with one shard on loopback. `settings` are additional `KEY=VALUE` pairs. */
 export function godwit(settings: readonly string[] = []): BrokerKind {
   return {
     name: 'godwit',
@@ -42,7 +42,7 @@ export function godwit(settings: readonly string[] = []): BrokerKind {
   }
 }
 
-/** Undefined when it is not installed. Nothing holds it back: no queue limit, no Nagle, no file. */
+/** mosquitto without limits of queues, without Nagle's algorithm and without a database file. Undefined if it is not installed. */
 export function mosquitto(): BrokerKind | undefined {
   const program = ['mosquitto', '/usr/sbin/mosquitto'].find((name) => spawnSync(name, ['-h']).error === undefined)
   if (program === undefined) return undefined
@@ -65,7 +65,7 @@ export function mosquitto(): BrokerKind | undefined {
   }
 }
 
-/** As `--broker` names it: `mosquitto`, or a command; ours with `settings` when nothing is named. */
+/** The broker that `--broker` selects: `mosquitto`, or a command; by default Godwit with `settings`. */
 export function chosenBroker(name: string | undefined, settings: readonly string[] = []): BrokerKind {
   if (name === undefined) return godwit(settings)
   const found = name === 'mosquitto' ? mosquitto() : otherBroker(name)
@@ -102,7 +102,7 @@ export async function startBroker(kind: BrokerKind, processors: number | string 
   }
   try {
     await isUp()
-    // What a program still compiles and allocates just after its start is not what is measured.
+    // Compilation and allocations shortly after the start are not a part of the measurement.
     await pause(700)
     // The first answer may have come from a program that only tried whether it can have the port.
     await isUp()
@@ -137,7 +137,7 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
     if (child.pid !== undefined) process.kill(-child.pid, signal)
   } catch (error) {
-    // The whole group has ended already, which is what the signal was for.
+    // All processes of the group have ended already.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }

@@ -1,9 +1,9 @@
-// `npm run bench`: this broker beside another one, in turn, on this machine, and the ratios.
+// `npm run bench`: measures this broker and another one in turn on this machine, and prints the ratios.
 //
 //   npm run bench -- [--only p2p0,fanout] [--seconds 3] [--runs 3] [--other 'COMMAND with PORT and FOLDER']
 //
-// Without --other the other one is an installed mosquitto; where there is none, ours is measured alone. Each figure is the median of the
-// runs, with the lowest and the highest. Absolute figures are of this machine and this hour; the ratios are what can be compared.
+// Without --other, the other broker is an installed mosquitto; if there is none, Godwit is measured alone. Each result is the median of the runs,
+// with the lowest and the highest. Absolute values depend on the machine and on its other work: compare the ratios.
 
 import { cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'

@@ -1,4 +1,4 @@
-// The few packets that a load generator sends, as bytes that are made once and written many times.
+// The packets that a load generator sends, as bytes that are created once and written many times.
 
 export type QoS = 0 | 1 | 2
 export type ProtocolVersion = 4 | 5
@@ -74,7 +74,7 @@ export interface PublishRing {
   readonly payloadOffset: number
 }
 
-/** Frames with the packet ids 1 to `size`. A broker acknowledges in order, so an id is free again when its turn comes. */
+/** Frames with the packet identifiers 1 to `size`. A broker acknowledges in order, so an identifier is free again when it is reused. */
 export function publishRing(options: Omit<PublishOptions, 'packetId'>, size: number): PublishRing {
   const frames = Array.from({ length: size }, (_, index) => publishFrame({ ...options, packetId: index + 1 }))
   const frameBytes = frames[0].length

@@ -1,4 +1,4 @@
-// The generator's own process, so that it can have a processor of its own. Takes one task as JSON on the command line
+// The process of the load generator, which can be pinned to a processor. Accepts one task as JSON on the command line
 // and prints one line of JSON: `{"result": ...}` or `{"failure": "..."}`.
 
 import { runIdle, type IdleOptions } from './idle-run.ts'

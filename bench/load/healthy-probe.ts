@@ -1,5 +1,4 @@
-// A client that keeps to the rules while others do not: it sends itself a message every few milliseconds and notes how
-// long each takes.
+// A healthy client: it sends itself a message every few milliseconds and records the delay of each.
 
 import { publishFrame } from './frames.ts'
 import { Latencies } from './latencies.ts'
@@ -42,7 +41,7 @@ export class HealthyProbe {
     return probe
   }
 
-  /** Median, 99th percentile and longest delay since the last call, in ms, as text; and what has not come back. */
+  /** Median, 99th percentile and longest delay since the last call, in ms, as text; and the number of missing messages. */
   take(): string[] {
     const row = [this.#latencies.percentileMs(0.5), this.#latencies.percentileMs(0.99), this.#latencies.maxMs]
     const missing = this.#sent - this.#received

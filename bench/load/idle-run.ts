@@ -1,4 +1,4 @@
-// Opens many connections that then say nothing: how fast they are taken, and what each costs.
+// Opens many idle connections: measures how fast the broker accepts them, and the memory of each.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { connectFrame, type ProtocolVersion } from './frames.ts'

@@ -1,16 +1,16 @@
-// One connection of the generator. It parses what the broker sends, acknowledges it, and tells its owner how many
-// messages came; it does nothing per message that could be done once.
+// One connection of the load generator. It decodes and acknowledges the packets of the broker, and reports the number of messages. It does as
+// little as possible per message.
 
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { packetType, type ProtocolVersion } from './frames.ts'
 
-/** What the owner of a connection hears. Counts are of one chunk of bytes. */
+/** Callbacks of a connection. Numbers are those of one chunk of bytes. */
 export interface LoadClientOwner {
   connected(client: LoadClient): void
   subscribed(client: LoadClient): void
   delivered(client: LoadClient, messages: number): void
-  /** The broker has taken over responsibility: PUBACK or PUBCOMP. */
+  /** The broker has acknowledged: PUBACK or PUBCOMP. */
   acknowledged(client: LoadClient, messages: number): void
   /** Where the payload of a delivered message begins, when the owner wants to look. */
   readonly look: ((client: LoadClient, bytes: Buffer, payloadStart: number) => void) | undefined
@@ -36,7 +36,7 @@ export class LoadClient {
   inflight: number
   /** The next frame of the ring. */
   ringPosition: number
-  /** The beginning of a packet whose end has not come yet. */
+  /** The received part of an incomplete packet. */
   #held: Buffer
   #closing: boolean
 

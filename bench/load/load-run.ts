@@ -1,6 +1,5 @@
-// A closed loop: a publisher may be only so many messages ahead of the slowest of its subscribers, so what is measured
-// is what arrives, whatever a broker would take and drop. Publishers and subscribers are in one process, and every
-// message is accounted for.
+// A closed loop: a publisher is at most a window of messages ahead of its slowest subscriber. The rate is therefore that of messages that arrive,
+// not of messages that the broker accepts and drops. Publishers and subscribers are in one process, and every message is counted.
 
 import {
   connectFrame,
@@ -70,7 +69,7 @@ class LoadRun implements LoadClientOwner {
   readonly publishers: LoadClient[]
   readonly subscribers: LoadClient[]
   readonly rings: PublishRing[]
-  /** Per group of topics (with a wildcard there is one group): deliveries owed. */
+  /** Expected deliveries of each group of topics. With a wildcard there is one group. */
   readonly owed: number[]
   readonly fanOut: number[]
   readonly latencies: Latencies
@@ -157,7 +156,7 @@ class LoadRun implements LoadClientOwner {
   }
 
   failed(client: LoadClient, reason: string): void {
-    // A broker may throw a reader out that does not read: that is its right, and what the slow-reader script looks at.
+    // A broker may disconnect a client that does not read; the slow-reader benchmark measures this.
     if (client.id >= this.options.subscribers && client.id < this.subscribers.length) return
     this.failure ??= `client ${client.id}: ${reason}`
   }
@@ -300,7 +299,7 @@ async function runUntil(run: LoadRun, startedMs: number, endMs: number): Promise
   }
 }
 
-/** Waits for what is owed; what has not come when nothing came for five seconds is lost. */
+/** Waits for the expected messages. If no message arrives for five seconds, the missing ones count as lost. */
 async function drain(run: LoadRun): Promise<number> {
   const owed = (): number => run.owed.reduce((sum, one) => sum + one, 0)
   let seen = owed()

@@ -1,4 +1,4 @@
-// One connection of the generator, ready to be used.
+// Opens a connection of the load generator.
 
 import { connectFrame, subscribeFrame, type QoS } from './frames.ts'
 import { LoadClient, type LoadClientOwner } from './load-client.ts'
@@ -11,7 +11,7 @@ export interface OpenOptions {
   readonly id?: number
 }
 
-/** Resolves when CONNACK has come; rejects when the connection is refused or lost before. Later losses go to `hears.failed`. */
+/** Resolves after CONNACK; rejects if the connection is refused or lost before. Later losses are reported to `hears.failed`. */
 export function openClient(options: OpenOptions, hears: Partial<LoadClientOwner> = {}): Promise<LoadClient> {
   return new Promise((resolve, reject) => {
     const owner: LoadClientOwner = {

@@ -1,4 +1,4 @@
-// What Linux tells about another process. Elsewhere the answers are undefined and the tables show a dash.
+// Memory and processor time of another process on Linux. On other systems the values are undefined, and the tables show a dash.
 
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
@@ -8,7 +8,7 @@ export function residentKib(pid: number | undefined): number | undefined {
   return pages === undefined ? undefined : Number(pages) * 4
 }
 
-/** Memory of the process alone in KiB: without the pages of files, which the system shares and takes back. */
+/** Anonymous memory in KiB: without pages of files, which processes share and the operating system takes back. */
 export function anonymousKib(pid: number | undefined): number | undefined {
   const kib = readProc(`/proc/${pid}/status`)?.match(/^RssAnon:\s+(\d+) kB$/m)?.[1]
   return kib === undefined ? undefined : Number(kib)
@@ -41,7 +41,7 @@ function holdsSocket(pid: number, inode: string): boolean {
   try {
     return readdirSync(`/proc/${pid}/fd`).some((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`) === `socket:[${inode}]`)
   } catch {
-    // It ended while we looked, or it is another user's: not ours in either case.
+    // The process has ended, or belongs to another user: it is not one of the measured processes.
     return false
   }
 }

@@ -1,4 +1,4 @@
-// Runs one task in the generator's own process, on the processor that the broker does not use.
+// Runs one task in the process of the load generator, on the processor that the broker does not use.
 
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -9,7 +9,7 @@ import type { LoadOptions, LoadResult } from './load-run.ts'
 
 const generator = fileURLToPath(new URL('./generator.ts', import.meta.url))
 
-/** What is measured unless a script says otherwise: one publisher, one subscriber, 64 bytes, at full speed. */
+/** Defaults: one publisher, one subscriber, payloads of 64 bytes, maximum rate. */
 export const plainLoad: Omit<LoadOptions, 'port' | 'brokerPid'> = {
   version: 4,
   qos: 0,

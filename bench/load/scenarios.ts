@@ -1,4 +1,4 @@
-// What is compared. The names are those of `npm run bench -- --only NAME,NAME`.
+// The scenarios that are compared. The names are those of `npm run bench -- --only NAME,NAME`.
 
 import type { LoadOptions } from './load-run.ts'
 

@@ -1,4 +1,4 @@
-// A client that holds many subscriptions and otherwise keeps quiet.
+// A client with many subscriptions that sends and receives no messages.
 
 import { connectFrame, subscribeFrame, type QoS } from './frames.ts'
 import { LoadClient } from './load-client.ts'

@@ -1,4 +1,4 @@
-// Columns that line up: words to the left, numbers to the right.
+// Prints tables: texts are aligned left, numbers right.
 
 /** `rows` have as many cells as `heads`. */
 export function printTable(heads: readonly string[], rows: readonly (readonly string[])[]): void {

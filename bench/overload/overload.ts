@@ -1,9 +1,9 @@
-// Ten times more than the subscribers read, for ten minutes: what it costs the broker in memory and a healthy client in
-// time, and whether everything is as before when it is over.
+// Publishes ten times more than the subscribers read, for ten minutes. Measures the memory of the broker and the delays of a healthy client,
+// during the overload and afterwards.
 //
 //   node bench/overload/overload.ts [--minutes 10] [--rate 40000] [--broker mosquitto]
 //
-// Half of the subscribers are of QoS 0, the others have stored sessions and QoS 1.
+// Half of the subscribers use QoS 0, the others QoS 1 with persistent sessions.
 
 import { parseArgs } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -108,7 +108,7 @@ async function openWriter(index: number): Promise<{ client: LoadClient; send(cou
   let packetId = 0
   return {
     client,
-    /** Gives how many were sent: fewer than asked where the broker holds the publisher back. */
+    /** Resolves with the number of sent messages, which is less than requested if the broker pauses reading. */
     send(count) {
       if (client.socket.writableLength > maxBytesWaiting) return 0
       const frames = Array.from({ length: count }, () => {

@@ -1,4 +1,4 @@
-// How many packets a second the decoder reads and the writer writes, on one core and without a socket.
+// Measures how many packets per second the decoder reads and the writer writes, on one processor and without a socket.
 //
 //   npx node bench/protocol/decode.ts [seconds for each line, 2 by default]
 

@@ -1,4 +1,4 @@
-// The two ends of a large queue: who fills it, window by window, and the sleeper that comes to fetch it.
+// The clients of a large queue: a publisher that fills it, window by window, and a subscriber that reconnects and receives it.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -152,7 +152,7 @@ function frameOf(topic: Topic, number: number, payloadBytes: number): Buffer {
   return bytes
 }
 
-/** The sleeper comes back: milliseconds from its CONNECT to its first message. It acknowledges nothing and goes. */
+/** The subscriber reconnects: returns the milliseconds from CONNECT to its first message. It acknowledges nothing and disconnects. */
 export async function firstMessageAfterMs(port: number, clientId: string): Promise<number> {
   const startedMs = performance.now()
   const connection = new Connection(port, clientId)
@@ -168,7 +168,7 @@ export interface Drained {
   readonly outOfOrder: number
 }
 
-/** The sleeper comes back and stays until it has acknowledged `count` messages. */
+/** The subscriber reconnects, and disconnects after it has acknowledged `count` messages. */
 export async function drain(port: number, clientId: string, count: number): Promise<Drained> {
   const startedMs = performance.now()
   const connection = new Connection(port, clientId)
@@ -197,7 +197,7 @@ export async function drain(port: number, clientId: string, count: number): Prom
     }
   })
   const tookMs = performance.now() - startedMs
-  // What it has just acknowledged leaves before the connection goes.
+  // The last acknowledgements are sent before the connection is closed.
   await new Promise<void>((resolve) => setImmediate(resolve))
   connection.socket.end()
   await once(connection.socket, 'close')

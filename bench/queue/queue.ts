@@ -1,4 +1,4 @@
-// What a million messages that wait for one sleeping client cost. See README.md.
+// Measures a million messages that are queued for one disconnected client. See README.md.
 //
 //   node bench/queue/queue.ts [--messages 1000000] [--payload 64] [--data FOLDER]
 
@@ -27,7 +27,7 @@ const payloadBytes = Number(options.payload)
 const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 const folder = options.data ?? mkdtempSync(join(tmpdir(), 'bench-queue-'))
 const dataDirectory = join(folder, 'data')
-/** The broker's reader of one 3.x client stands still beyond what `mqtt.receive_maximum` allows: fewer is slower, more is no faster. */
+/** The broker pauses reading from a 3.x client beyond `mqtt.receive_maximum`: a smaller window is slower, a larger one is not faster. */
 const window = 1_000
 const warmUpMessages = 100_000
 const settlingMs = 3_000
@@ -119,7 +119,7 @@ async function stop({ child }: Running, signal: NodeJS.Signals): Promise<void> {
   await ended
 }
 
-/** Mapped files are the system's to take back: they are told apart. Linux only. */
+/** Mapped files are counted separately, because the operating system can take their pages back. Linux only. */
 function memoryMib({ child }: Running): { own: number; mapped: number } {
   const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
   const kib = (field: string): number => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1])

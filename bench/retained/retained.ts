@@ -1,9 +1,9 @@
-// One client subscribes to a million retained messages at once: how long does the broker keep others waiting meanwhile?
+// One client subscribes to a million retained messages: measures the delays of another client meanwhile.
 //
 //   node bench/retained/retained.ts [--topics 1000000] [--broker mosquitto]
 //
-// A second client sends itself a message every millisecond. Its delays are those of the broker and of this generator, which
-// takes in a million messages meanwhile; what the broker says of its own loop is told beside them.
+// The other client sends itself a message every millisecond. Its delays include those of this load generator, which receives the million messages.
+// The delay of the event loop of the broker is printed as well.
 
 import { parseArgs } from 'node:util'
 import { brokerApi } from '../load/broker-api.ts'
@@ -68,7 +68,7 @@ async function fill(filler: LoadClient): Promise<void> {
     filler.write(Buffer.concat(frames))
     while (filler.socket.writableLength > maxBytesWaiting) await nextTurn()
   }
-  // Acknowledged is the last of them only when all the others have been taken too.
+  // Messages are acknowledged in order, so the last acknowledgement means that all messages are stored.
   await new Promise<void>((resolve) => {
     whenAcknowledged = resolve
     filler.write(publishFrame({ version: 4, topic: 'filled', qos: 1, packetId: 1, payload }))
@@ -121,7 +121,7 @@ function open(name: string, hears: Partial<LoadClientOwner> = {}): Promise<LoadC
   })
 }
 
-/** The broker tells the longest of each last second: asked more often than that, and once more when it is over. */
+/** The broker reports the longest delay of the last second, so it is read more often than once per second, and once more at the end. */
 function watchLoop(): { end(): Promise<number> } {
   let maxMs = 0
   const look = async (): Promise<void> => {

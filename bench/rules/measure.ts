@@ -1,4 +1,4 @@
-// How many rule runs a second one core does. Each run has a new message, so that its payload is decoded once.
+// Measures how many times per second one processor runs a rule. Each run has a new message, whose payload is decoded once.
 //
 //   npx node bench/rules/measure.ts [seconds for each line, 2 by default]
 
@@ -15,7 +15,7 @@ import { sampleHost } from '../../test/rules/sample-host.ts'
 const secondsPerLine = Number(process.argv[2] ?? 2)
 const host: HostFunctions = sampleHost()
 
-/** A message as a broker holds it: the payload is bytes. */
+/** A message as in the broker: the payload is bytes. */
 function fieldsOfMessage(topic: string, payload: Buffer): EventFields {
   const columns = new Map<string, RuleValue>([
     ['topic', topic],

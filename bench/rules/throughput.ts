@@ -1,5 +1,5 @@
-// What rules cost the message path of one shard: 20 publishers to 20 subscribers at QoS 0, without rules, with twenty rules that do not match, and
-// with twenty that do.
+// Measures what rules cost the message path of one shard: 20 publishers to 20 subscribers at QoS 0, without rules, with twenty rules that do not
+// match, and with twenty that do.
 //
 //   node bench/rules/throughput.ts [--runs 3] [--seconds 3]
 

@@ -1,5 +1,5 @@
-// What does a scrape of the metrics cost, once a second? And does the API answer while 200,000 messages a second go
-// through? Starts its own broker; see README.md.
+// Measures the cost of one scrape of the metrics per second, and whether the API responds while the broker transfers 200,000 messages per second.
+// Starts its own broker; see README.md.
 //
 //   node bench/scrape/scrape.ts [--pairs 5] [--seconds 10] [--rate 200000]
 
@@ -79,7 +79,7 @@ async function compareThroughput({ port, pid }: RunningBroker, api: string): Pro
   console.log(`median ratio ${number(median(ratios), 3)}; a scrape took ${inWords(scraped)}`)
 }
 
-/** Gives what ends it. */
+/** Returns a function that ends the scraper. */
 function scrapeOften(api: string, took: Latencies): () => Promise<void> {
   const ending = new AbortController()
   const scraping = (async (): Promise<void> => {
@@ -99,7 +99,7 @@ function scrapeOften(api: string, took: Latencies): () => Promise<void> {
   }
 }
 
-/** Lists and commands, over and over, while messages go through at a rate that the broker can hold. */
+/** Requests lists and runs commands repeatedly, while messages are sent at a rate that the broker can sustain. */
 async function askMeanwhile({ port, pid, folder }: RunningBroker, api: string): Promise<void> {
   const asked: Record<string, () => Promise<unknown>> = {
     'GET /clients': () => ask(`${api}/clients`),

@@ -1,5 +1,5 @@
-// What a message costs that goes from one shard to another, in JavaScript alone: two cores in one thread with links between
-// them, no sockets and no threads. Processor time and not time, so that it can be seen on a busy machine too.
+// Measures the cost in JavaScript of a message from one shard to another: two cores in one thread with a link between them, without sockets and other
+// threads. It measures processor time, which can also be compared on a busy machine.
 //
 //   node --max-inlined-bytecode-size-cumulative=3000 bench/shards/hop.ts [--rounds 60]
 
@@ -18,7 +18,7 @@ const sendsBetweenDrains = 4_096
 const warmRounds = 60
 const repeats = 5
 
-/** A way that hands over at once what the other end then finds. */
+/** A link that transfers messages immediately. */
 class Port implements LinkPort {
   onBuffer: (post: ArrayBuffer) => void = () => {}
   onClose: () => void = () => {}

@@ -1,8 +1,9 @@
-// What do several shards cost, and what do they bring?
+// Measures the cost and the gain of several shards.
 //
 //   node bench/shards/shards.ts [--shards 1,2,4] [--only p2p0,p2p1] [--processors 0] [--seconds 5] [--runs 3] [--window 1000]
 //
-// `window`: how far a publisher may be ahead of its subscribers, where it is not to be that of the scenario. Processor time is that of the whole broker, by message delivered.
+// `--window`: number of messages that a publisher may be ahead of its subscribers, instead of that of the scenario. Processor time is that of the
+// whole broker per delivered message.
 
 import { parseArgs } from 'node:util'
 import { godwit, startBroker } from '../load/brokers.ts'

@@ -1,6 +1,6 @@
-// How many results a second does an action deliver, from the first message of twenty publishers to the last result at the service: into
-// PostgreSQL in batches, and to an HTTP service with one POST per message? Beside it, what the client library does alone against
-// the same service.
+// Measures how many results per second an action delivers, from the first message of twenty publishers to the last result at the service: to
+// PostgreSQL in batches, and to an HTTP service with one POST per message. For comparison, it also measures the client library alone with the
+// same service.
 //
 //   node bench/sinks/throughput.ts [--rows 300000] [--posts 100000] [--runs 3] [--only postgresql|http]
 //
@@ -28,7 +28,7 @@ const { values: options } = parseArgs({
   },
 })
 
-/** An action keeps the order of each publisher: what one has published is sent one after the other. */
+/** An action keeps the order of each publisher: the messages of one publisher are sent one after the other. */
 const publishers = 20
 const windowOfEach = 50
 const batchRows = 500
@@ -81,7 +81,7 @@ async function deliveredPerSecond(
 const minPauseMs = 20
 const maxPauseMs = 1_000
 
-/** Half of the time that the rest should take: counting takes time of the service, more with each row that is there. */
+/** Half of the estimated remaining time: counting takes processor time of the service, more with each row. */
 function pauseMs({ counted, missing, passedMs }: Readonly<Record<'counted' | 'missing' | 'passedMs', number>>): number {
   const restMs = counted === 0 ? 0 : (missing * passedMs) / counted
   return Math.min(maxPauseMs, Math.max(minPauseMs, restMs / 2))
@@ -196,8 +196,8 @@ async function ownPostsPerSecond(port: number, count: number): Promise<number> {
 }
 
 /**
- * The HTTP service, in a worker thread: counts its requests. It is written for this measurement, since the server of Node takes more
- * processor time for a request than its client and would be what is measured.
+ * The HTTP service, in a worker thread, which counts its requests. It does not use the HTTP server of Node, which takes more processor time for a
+ * request than its client and would limit the result.
  */
 async function serve(port: NonNullable<typeof parentPort>): Promise<void> {
   let posts = 0

@@ -1,4 +1,4 @@
-// What clients that stop reading cost the broker in memory, and the others in speed.
+// Measures what clients that stop reading cost: memory of the broker, and rate of the other clients.
 //
 //   node bench/slow-reader/slow-reader.ts [--seconds 10] [--qos 0] [--broker mosquitto]
 

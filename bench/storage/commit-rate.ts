@@ -1,5 +1,5 @@
-// How many durable messages a second the store takes: each a put of a queued message and the delete of one that was
-// acknowledged, as a busy broker does it. See README.md.
+// Measures how many durable messages per second the store writes. As in a busy broker, each message writes a queued record and deletes an
+// acknowledged one. See README.md.
 
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'

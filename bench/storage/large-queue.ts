@@ -1,5 +1,5 @@
-// What one session with a million stored messages costs: resuming it, starting over it, ending it; and whether the
-// event loop gets its turns meanwhile. See README.md.
+// Measures a session with a million stored messages: the start of the store, resuming and ending the session, and the delays of the event loop
+// meanwhile. See README.md.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -78,7 +78,7 @@ async function turnsOnly(): Promise<void> {
   }
 }
 
-/** Mapped files are the system's to take back: they are told apart where the system does. */
+/** Mapped files are counted separately where the system reports them, because the operating system can take their pages back. */
 function memoryText(): string {
   const { rss, heapUsed } = process.memoryUsage()
   const anonymous = existsSync(statusFile) ? /RssAnon:\s+(\d+)/.exec(readFileSync(statusFile, 'utf8'))?.[1] : undefined

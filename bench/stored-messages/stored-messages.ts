@@ -155,7 +155,7 @@ async function publishRetained(port: number): Promise<void> {
   await client.endAsync()
 }
 
-/** Resolves with how many came. */
+/** Resolves with the number of received messages. */
 async function subscribeTo(port: number, filter: string, count: number): Promise<number> {
   const client = await open(port)
   let heard = 0

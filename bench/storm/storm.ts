@@ -1,4 +1,4 @@
-// Thousands of clients that all lose their connection and come back at once, again and again.
+// Thousands of clients lose their connections and reconnect at the same time, several times.
 //
 //   node bench/storm/storm.ts [--connections 16000] [--storms 5] [--same-id-clients 1000] [--queued 0] [--broker mosquitto | --tls]
 //
@@ -45,7 +45,7 @@ interface Target {
   readonly ca?: string
 }
 
-/** What a client comes for. */
+/** The purpose of a connection. */
 type Errand = 'to subscribe' | 'to be back' | 'to end its session'
 
 pinSelf()
@@ -128,7 +128,7 @@ function openAll(errand: Errand): Promise<LoadClient[]> {
   })
 }
 
-/** While they are away. Resolves when the broker has taken it. */
+/** Publishes while the clients are disconnected. Resolves when the broker has acknowledged the messages. */
 async function publishToAll(): Promise<void> {
   const { promise: taken, resolve } = Promise.withResolvers<void>()
   let waiting = queued
@@ -172,7 +172,7 @@ async function fightForOneId(count: number): Promise<number> {
   return open
 }
 
-/** One of ours, with a certificate on the curve P-256. */
+/** A Godwit broker with a certificate on the curve P-256. */
 async function secureListener(): Promise<{ settings: string[]; target: Target }> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-storm-'))
   process.on('exit', () => rmSync(folder, { recursive: true }))

@@ -1,4 +1,4 @@
-// What encryption costs: messages, new connections and idle ones, in the clear and over TLS.
+// Measures the cost of encryption: messages, new connections and idle connections, over TCP and over TLS.
 //
 //   node bench/tls/tls.ts [--connections 2000] [--seconds 3]
 

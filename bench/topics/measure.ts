@@ -1,4 +1,4 @@
-// What it costs to find who gets a message, and which messages are retained. See README.md beside this file.
+// Measures the search for the subscribers of a message, and for retained messages. See README.md.
 //
 //   node --expose-gc bench/topics/measure.ts [name of a part]
 
@@ -86,7 +86,7 @@ function addUnrelated(routes: TopicRouter<Subscriber>, count: number): void {
 }
 
 function measurePlans(): void {
-  // What is measured first must not have the advantage of code that was compiled for it alone.
+  // Warm up with all cases, so that the first one has no advantage from code that is compiled for it alone.
   measurePlansBeside(10, () => {})
   for (const unrelated of [1, 1_000, 1_000_000]) measurePlansBeside(unrelated, say)
 }
@@ -121,7 +121,7 @@ function measurePlansBeside(unrelated: number, report: (what: string, figure: st
   )
 }
 
-/** One change in so many messages: 1,000 a second beside 3,000,000 messages a second. */
+/** Number of messages per change: 1,000 changes per second and 3,000,000 messages per second. */
 const messagesPerChange = 3_000
 
 const changer: Subscriber = { id: -1 }
@@ -139,7 +139,7 @@ function measureChurn(): void {
   addUnrelated(routes, 1_000)
   const random = randomNumbers(2)
   const order = Array.from({ length: 3_000_000 }, () => topics[Math.floor(random() * 100_000)])
-  // The quiet run makes its changes too, but to other routes: so the difference is what the plans cost, and not the loop.
+  // The reference run also makes changes, but to other routes, so the difference is the cost of the plans, not of the loop.
   const elsewhere = new TopicRouter<Subscriber>()
   const plans = new Map(topics.map((topic) => [topic, routes.planFor(topic)]))
   const nsBeside = (changed: TopicRouter<Subscriber>, filter: (at: number) => string): number =>

@@ -1,4 +1,4 @@
-// What the subscriptions of others cost a publish that none of them matches.
+// Measures what unrelated subscriptions cost a publication that none of them matches.
 //
 //   node bench/unrelated-subscriptions/unrelated-subscriptions.ts [--counts 1,1000,1000000] [--seconds 3] [--broker mosquitto]
 
