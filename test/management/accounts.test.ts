@@ -152,7 +152,7 @@ test('an API key may have a given secret, has its own ID, and does not manage ac
 })
 
 test('the first start generates a password, prints it once and stores only its hash; it and the accounts outlive a restart', async (t) => {
-  const first = await startBroker(t)
+  const first = await startBroker(t, { generatesPassword: true })
   const [, password = ''] = await first.process.until(/sign in as +admin with (\S+) \(shown this once\)/)
   const [, url] = await first.process.until(/management API +(http:\S+)\/api\/v4/)
   const ask = (place: string | undefined, path: string, who = `admin:${password}`, body?: object): Promise<Response> =>
@@ -163,7 +163,7 @@ test('the first start generates a password, prints it once and stores only its h
   const ann = { username: 'ann', password: 'a long password', tags: 'administrator' }
   assert.equal((await ask(url, 'users', undefined, ann)).status, 200)
   await first.process.stop()
-  const second = await startBroker(t, { dataDirectory: first.dataDirectory })
+  const second = await startBroker(t, { dataDirectory: first.dataDirectory, generatesPassword: true })
   const [, again] = await second.process.until(/management API +(http:\S+)\/api\/v4/)
   assert.equal((await ask(again, 'brokers', 'ann:a long password')).status, 200)
   const { data } = (await (await ask(again, 'users')).json()) as { readonly data: unknown }

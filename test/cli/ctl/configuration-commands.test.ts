@@ -194,7 +194,7 @@ test('what holds until the restart only is in no backup', async () => {
 })
 
 test('a lost password is reset over the local socket, and nowhere else', async (t) => {
-  const broker = await startBroker(t)
+  const broker = await startBroker(t, { generatesPassword: true })
   const reset = ['admins', 'reset', 'admin', '--data', broker.dataDirectory]
   const { code, output, errors } = await runCtl(t, reset)
   assert.equal(code, 0, errors)
