@@ -4,6 +4,14 @@
 /** Set by `npm run test:long`. */
 export const isLong = process.env['GODWIT_LONG_TESTS'] === '1'
 
+/**
+ * Numbers of shards with which a test runs: the daily run has the largest only. With several shards, clients are served by their own shard
+ * and by others, so that what one shard does is tested as well.
+ */
+export function shardNumbers<Count extends number>(...ascending: Count[]): Count[] {
+  return isLong ? ascending : ascending.slice(-1)
+}
+
 /** Number of seeds, rounds or messages of a test. */
 export function testLength({ daily, long }: { readonly daily: number; readonly long: number }): number {
   return isLong ? long : daily

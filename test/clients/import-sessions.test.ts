@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import mqtt from 'mqtt'
 import { type Broker, runGodwit, runProgram, type Scope, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
 import { startMosquitto } from './mosquitto-server.ts'
+import { shardNumbers } from '../test-length.ts'
 
 const password = 'secret'
 
@@ -18,7 +19,7 @@ async function take(t: Scope, broker: Broker, words: readonly string[], count: n
   return child.output.split('\n').filter((line) => line.startsWith('got '))
 }
 
-for (const shards of [1, 2]) {
+for (const shards of shardNumbers(1, 2)) {
   test(`sessions of mosquitto go on at a broker with ${shards} shards, each message once and in order`, async (t) => {
     const { process: mosquitto, port, folder } = await startMosquitto(t)
     const url = `mqtt://127.0.0.1:${port}`

@@ -17,17 +17,25 @@ interface Walk {
 
 declare const window: { walk: Walk }
 
-/** Notes what can be operated now, and where the focus goes from now on. Returns how often one presses Tab at most. */
-async function beginWalk(page: Page): Promise<number> {
-  return page.evaluate(() => {
+/**
+ * Records what can be operated within `place`, a selector, and each element that gets the focus from now on. Returns how often one presses Tab
+ * at most.
+ */
+async function beginWalk(page: Page, place: string): Promise<number> {
+  return page.evaluate((selector) => {
+    const root = document.querySelector<HTMLElement>(selector)
+    if (root === null) throw new Error(`the page has no ${selector}`)
     const operable = 'a[href], button:enabled, input:enabled, select:enabled, textarea:enabled, summary, [tabindex]'
     const wanted = new Set(
-      [...document.querySelectorAll<HTMLElement>(operable)].filter((element) => {
+      [...root.querySelectorAll<HTMLElement>(operable)].filter((element) => {
         // Of radio buttons, tabs and items of a tree one is a stop, and arrows go to the others.
         const isOtherRadio = element instanceof HTMLInputElement && element.type === 'radio' && !element.checked
         return element.tabIndex >= 0 && element.checkVisibility() && !isOtherRadio
       }),
     )
+    if (document.activeElement instanceof HTMLElement) document.activeElement.blur()
+    // The next Tab goes to the first stop within it.
+    if (root !== document.body) root.focus()
     const walk: Walk = { wanted, reached: new Set(), unseen: [] }
     document.addEventListener('focusin', ({ target }) => {
       if (!(target instanceof HTMLElement)) return
@@ -36,10 +44,9 @@ async function beginWalk(page: Page): Promise<number> {
       if (outlineStyle === 'none' || Number.parseFloat(outlineWidth) < 2) walk.unseen.push(target.outerHTML)
     })
     window.walk = walk
-    if (document.activeElement instanceof HTMLElement) document.activeElement.blur()
     // A date has a stop for each of its parts, and one for its calendar.
-    return wanted.size + 8 * document.querySelectorAll('input[type=datetime-local]').length
-  })
+    return wanted.size + 8 * root.querySelectorAll('input[type=datetime-local]').length
+  }, place)
 }
 
 const filledBroker = shared(async (scope) => {
@@ -47,6 +54,9 @@ const filledBroker = shared(async (scope) => {
   await fillBroker(scope, broker)
   return broker
 })
+
+/** The menu and the header are the same on all pages; they are walked through on the first one only. */
+const placeOf = (route: string): string => (route === allRoutes[0]?.route ? 'body' : '#content')
 
 async function walkThrough(page: Page, { route, heading }: { readonly route: string; readonly heading: string }) {
   // The page is loaded, in the process of the one before.
@@ -56,7 +66,7 @@ async function walkThrough(page: Page, { route, heading }: { readonly route: str
   await page.waitForLoadState('networkidle')
   const pause = page.getByRole('button', { name: 'Pause', exact: true })
   if ((await pause.count()) > 0) await pause.click()
-  const stops = await beginWalk(page)
+  const stops = await beginWalk(page, placeOf(route))
   for (let press = 0; press <= stops; press++) await page.keyboard.press('Tab')
   return page.evaluate(() => {
     const { wanted, reached, unseen } = window.walk

@@ -11,6 +11,7 @@ import { shareConfigurableBroker, startBrokerWithApi } from '../management/api.t
 import { eventually } from './eventually.ts'
 import { endWith, godwitProgram, temporaryFolder, WatchedProcess } from './godwit-process.ts'
 import { reservePort } from './reserve-port.ts'
+import { shardNumbers } from '../test-length.ts'
 
 const devices = 40
 
@@ -180,7 +181,7 @@ function connectOfNode(number: number): Buffer {
   return Buffer.concat([head, name])
 }
 
-for (const shards of [1, 2]) {
+for (const shards of shardNumbers(1, 2)) {
   test(`[F8] clients over UDP are more than the files that the process may open (${shards} shards)`, async (t) => {
     const port = await reservePort(t)
     const settings = [
@@ -207,7 +208,7 @@ for (const shards of [1, 2]) {
   })
 }
 
-for (const shards of [1, 3] as const) {
+for (const shards of shardNumbers(1, 3)) {
   test(`[2.0] clients of MQTT-SN 2.0 and 1.2 share a socket (${shards} shards)`, async (t) => {
     const { broker, port } = await open(t, shards, ['gateway.mqttsn.protocol_2=true'])
     const old = await SnDevice.at(t, port)

@@ -155,7 +155,10 @@ function settingsOfFastStart({ config, generatesPassword = false }: BrokerOption
 export async function startBroker(t: Scope, options: BrokerOptions = {}): Promise<Broker> {
   const dataDirectory = options.dataDirectory ?? (await temporaryFolder(t))
   const ownPorts = ['listeners.tcp.bind="127.0.0.1:0"', 'http_server.port=0']
-  const set = [...ownPorts, ...settingsOfFastStart(options), ...(options.set ?? [])].flatMap((setting) => ['--set', setting])
+  const set = [...ownPorts, ...settingsOfFastStart(options), ...(options.set ?? [])].flatMap((setting) => [
+    '--set',
+    setting,
+  ])
   const config = options.config === undefined ? [] : ['--config', options.config]
   const godwit = runGodwit(t, ['start', '--data', dataDirectory, ...config, ...set])
   const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)\s/)

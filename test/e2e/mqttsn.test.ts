@@ -7,6 +7,7 @@ import { SnDevice } from '../gateways/sn-device.ts'
 import { startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
 import { type Scope, shared } from './godwit-process.ts'
 import { reservePort } from './reserve-port.ts'
+import { shardNumbers } from '../test-length.ts'
 
 interface Started extends BrokerWithApi {
   readonly snPort: number
@@ -42,7 +43,7 @@ function nextMessage(client: mqtt.MqttClient): Promise<{ topic: string; payload:
   )
 }
 
-for (const shards of [1, 3] as const) {
+for (const shards of shardNumbers(1, 3)) {
   describe(`[F3] MQTT-SN with ${shards} shard(s)`, () => {
     test('publishes at QoS 0, 1 and 2 and with predefined, short and registered topics', async (t) => {
       const broker = await sharedBrokers[shards]()

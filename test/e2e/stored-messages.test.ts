@@ -5,6 +5,7 @@ import { test, type TestContext } from 'node:test'
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
 import { type Broker, startBroker } from './godwit-process.ts'
 import { happening } from './transport-guarantees.ts'
+import { shardNumbers } from '../test-length.ts'
 
 const durable = { clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
 const wills = 12
@@ -12,7 +13,7 @@ const retained = 12
 const willBytes = 60_000
 const retainedBytes = 700_000
 
-for (const shards of [1, 2]) {
+for (const shards of shardNumbers(1, 2)) {
   test(`large wills and retained messages outlive SIGKILL with ${shards} shards`, async (t) => {
     const set = [`node.shards=${shards}`]
     const broker = await startBroker(t, { set })

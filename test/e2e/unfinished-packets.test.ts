@@ -11,6 +11,7 @@ import { Happenings } from '../transports/event-queue.ts'
 import { binary, upgradeRequest, WebSocketPeer } from '../transports/websocket-peer.ts'
 import { portOf, startBroker } from './godwit-process.ts'
 import { plainConnect } from '../simulator/plain-connect.ts'
+import { shardNumbers } from '../test-length.ts'
 
 const packetBytes = 100_000
 /** Of each packet that is never ended. */
@@ -88,7 +89,7 @@ class Crowd {
   }
 }
 
-for (const shards of [1, 2]) {
+for (const shards of shardNumbers(1, 2)) {
   test(`a thousand packets that are never completed use no more memory than their limit (shards: ${shards})`, async (t) => {
     const set = [`node.shards=${shards}`, `mqtt.max_unfinished_bytes_total=${limitBytes}`]
     const broker = await startBroker(t, {

@@ -1,3 +1,0 @@
-import { testFuzzing } from './fuzz-test.ts'
-
-testFuzzing({ shards: 1, seed: 1 })
