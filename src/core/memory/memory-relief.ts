@@ -45,18 +45,18 @@ export function startRelief(
 }
 
 /** Visits the next sessions. */
-export function continueRelief(state: BrokerState, disconnect: DisconnectClient): void {
+export function continueRelief(state: BrokerState, disconnectForMemory: DisconnectClient): void {
   const from = state.sessions.reliefFrom
   if (from === undefined) return
   const end = Math.min(from + maxSessionsPerTick, state.sessions.places)
   for (let place = from; place < end; place++) {
     const session = state.sessions.at(place)
-    if (session !== undefined) relieve(state, session, disconnect)
+    if (session !== undefined) relieve(state, session, disconnectForMemory)
   }
   state.sessions.reliefFrom = end < state.sessions.places ? end : undefined
 }
 
-function relieve(state: BrokerState, session: Session, disconnect: DisconnectClient): void {
+function relieve(state: BrokerState, session: Session, disconnectForMemory: DisconnectClient): void {
   const maxWaitingBytes = state.settings.maxQueuedBytes * state.memory.queuesShare
   const isHard = state.memory.level === 'hard'
   if (waitingBytes(session) > maxWaitingBytes) {
@@ -66,7 +66,7 @@ function relieve(state: BrokerState, session: Session, disconnect: DisconnectCli
   const { connection } = session
   if (connection === undefined && session.stored !== undefined) leaveOnDisk(state.memory, session, session.stored)
   if (connection === undefined || !isHard || connection.listener.isBridge === true) return
-  if (exceedsShare(state, session, connection)) return disconnect(state, connection)
+  if (exceedsShare(state, session, connection)) return disconnectForMemory(state, connection)
   const received = connection.receivedBytes - connection.receivedAtLookBytes
   connection.receivedAtLookBytes = connection.receivedBytes
   if (state.memory.step > 0 && received > maxReceivedBytes) waitForMemory(state, connection)
