@@ -18,7 +18,7 @@ const dropMark = 'dropped.'
 
 /** If a shard does not respond, there are none this time. */
 export function gatewayMetrics(found: Awaited<ReturnType<GatewayOperations['gateways']>>): GatewayMetrics {
-  const gateways = 'silentShard' in found ? [] : found.filter(({ status }) => status !== 'unloaded')
+  const gateways = 'unavailableShard' in found ? [] : found.filter(({ status }) => status !== 'unloaded')
   const each = (valueOf: (gateway: Gateway) => number): readonly Sample[] =>
     gateways.map((gateway) => ({ labels: { gateway: gateway.name }, value: valueOf(gateway) }))
   return {

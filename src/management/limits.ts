@@ -23,7 +23,7 @@ export const maxHeaders = 100
 
 /** Maximum connections; each may have the maximum of headers. */
 export const maxConnections = 256
-/** Maximum unanswered requests of one connection. Regular clients wait for responses. */
+/** Maximum requests in progress on one connection. Regular clients wait for responses. */
 export const maxPendingRequests = 16
 /** Maximum requests that wait because of `http_server.limit_conn`. */
 export const maxWaitingRequests = 1_024

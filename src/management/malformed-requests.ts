@@ -26,7 +26,7 @@ export function replyToMalformedRequest(
   socket: Duplex,
   headerBytes = maxHeaderBytes,
 ): void {
-  // It was answered already, and this is the rest of the data.
+  // A response was sent already, and this is the rest of the request.
   if (socket.writableEnded) return
   // The client has disconnected.
   if (code === 'ECONNRESET' || !socket.writable) {

@@ -7,7 +7,7 @@ export class OpenConnections {
   readonly #max: number
   /** Each with its number of requests in progress, in order of arrival. */
   readonly #open: Map<Socket, number>
-  /** Unanswered requests of a connection, authenticated or not. */
+  /** Requests in progress of a connection, authenticated or not. */
   readonly #pending: WeakMap<Socket, number>
 
   constructor(max: number) {
@@ -33,7 +33,7 @@ export class OpenConnections {
     if (working !== undefined) this.#open.set(socket, working + delta)
   }
 
-  /** A request arrived (1) or was answered (-1). Returns the number of unanswered ones of that connection. */
+  /** A request arrived (1) or its response was sent (-1). Returns the number of requests in progress on that connection. */
   countRequest(socket: Socket, delta: 1 | -1): number {
     const pending = (this.#pending.get(socket) ?? 0) + delta
     this.#pending.set(socket, pending)

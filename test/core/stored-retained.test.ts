@@ -187,7 +187,7 @@ function commandOf(told: World, message: StoredMessage) {
   told.host.shards[0].handle({
     kind: 'command',
     requestId,
-    command: { name: 'keep-retained', messages: [message] },
+    command: { name: 'import-retained', messages: [message] },
   })
   told.settle()
   return told.events('command-done').find((event) => event.requestId === requestId)?.result

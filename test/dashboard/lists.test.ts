@@ -136,11 +136,11 @@ describe('a list', () => {
 
   test('says what failed, in the words of the API, and tries again; the rest of the page lives', async (t) => {
     const { page } = await openClients(t)
-    const failure = JSON.stringify({ code: 101, message: 'shard 1 does not answer' })
+    const failure = JSON.stringify({ code: 101, message: 'shard 1 is restarting' })
     await page.route('**/api/v4/clients?**', (route) => fulfil(route, failure, 500))
     await page.clock.runFor(5_000)
     const again = button(page, 'Try again')
-    await page.getByRole('alert').filter({ hasText: 'shard 1 does not answer' }).filter({ has: again }).waitFor()
+    await page.getByRole('alert').filter({ hasText: 'shard 1 is restarting' }).filter({ has: again }).waitFor()
     assert.deepEqual(await idsIn(page), ['b', 'c'], 'what is known stays')
     await button(page, 'Export CSV').click()
     await page.getByRole('alert').filter({ hasText: 'Export CSV' }).waitFor()

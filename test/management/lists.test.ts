@@ -27,7 +27,7 @@ function numbers(count: number, silentFrom = Infinity): ListSource<number> {
   return {
     record: (row) => ({ row }),
     slice: async ({ from, maxRows }): Promise<ListSlice<number> | ShardUnavailable> => {
-      if (from.place >= silentFrom) return { silentShard: 3 }
+      if (from.place >= silentFrom) return { unavailableShard: 3 }
       const length = Math.min(250, maxRows, count - from.place)
       const rows = Array.from({ length }, (_, index) => from.place + index)
       const next: ListPosition = { shard: 0, place: from.place + length, offset: 0 }
@@ -84,7 +84,7 @@ test('a list that is too long to be held is sent in pieces that come to the same
 test('a shard that falls silent amid a long list breaks the answer off: half of it is not taken for the whole', async () => {
   const answer = await replyWithList(numbers(30_000, 20_000), { part: 'whole' })
   assert.ok(answer instanceof JsonText && answer.body instanceof Readable)
-  await assert.rejects(text(answer.body), /shard 3 does not answer/)
+  await assert.rejects(text(answer.body), /shard 3 is restarting/)
 })
 
 /** Of everything else there is a name only: the test does not request it. */
@@ -95,7 +95,7 @@ function onlyClients(clients: ClientOperations): Operations {
 
 /** 250 clients in each, and then no response. */
 const slicesUntilSilence: ClientOperations['clients'] = async (_filter, { from }) => {
-  if (from.place > 20_000) return { silentShard: 1 }
+  if (from.place > 20_000) return { unavailableShard: 1 }
   const rows = Array.from({ length: 250 }, (_, index) => anyClient(`c-${from.place + index}`))
   return { rows, passed: 250, next: { shard: 0, place: from.place + 250, offset: 0 } }
 }
@@ -167,7 +167,7 @@ test('where a shard is not there every answer that needs it is 101 and names it'
     const refusal = await outcome
     assert.ok(refusal instanceof ApiError)
     assert.deepEqual([refusal.status, refusal.code], [500, 101])
-    assert.match(refusal.message, /^shard \d does not answer/)
+    assert.match(refusal.message, /^shard \d is restarting/)
   }
   assert.ok(asked.length >= outcomes.length)
 })

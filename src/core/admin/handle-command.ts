@@ -31,7 +31,7 @@ export function handleCommand(state: BrokerState, requestId: RequestId, command:
       return subscribeAsAdmin(state, requestId, command)
     case 'unsubscribe':
       return unsubscribeAsAdmin(state, requestId, command)
-    case 'keep-retained':
+    case 'import-retained':
       return importRetained(state, requestId, command)
     case 'end-sessions':
       return endNamespaceSessions(state, requestId, command)

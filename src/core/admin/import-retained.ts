@@ -23,7 +23,7 @@ const maxTopicsReported = 10
 export function importRetained(
   state: RetainedParts & Parts<'outputs' | 'storage' | 'topics'>,
   requestId: RequestId,
-  { messages }: Extract<Command, { name: 'keep-retained' }>,
+  { messages }: Extract<Command, { name: 'import-retained' }>,
 ): void {
   if (!state.storage.isHealthy)
     return completeCommand(state.outputs, requestId, { done: false, why: 'storage-failing' })

@@ -119,12 +119,12 @@ export class Deadlines<Kind extends string = DeadlineKind, Subject = DeadlineSub
   #sink(entry: Entry<Kind, Subject>): void {
     const heap = this.#heap
     for (;;) {
-      let least = entry
+      let first = entry
       const left = 2 * entry.index + 1
-      if (left < heap.length && isBefore(heap[left], least)) least = heap[left]
-      if (left + 1 < heap.length && isBefore(heap[left + 1], least)) least = heap[left + 1]
-      if (least === entry) return
-      this.#swap(entry, least)
+      if (left < heap.length && isBefore(heap[left], first)) first = heap[left]
+      if (left + 1 < heap.length && isBefore(heap[left + 1], first)) first = heap[left + 1]
+      if (first === entry) return
+      this.#swap(entry, first)
     }
   }
 

@@ -169,7 +169,7 @@ export type Command =
     }
   | { readonly name: 'unsubscribe'; readonly clientId: string; readonly filter: TopicFilter }
   /** Imports retained messages of this shard from a backup. Existing subscribers do not receive them. */
-  | { readonly name: 'keep-retained'; readonly messages: readonly StoredMessage[] }
+  | { readonly name: 'import-retained'; readonly messages: readonly StoredMessage[] }
   /** Disconnects clients, ends sessions and drops wills of the namespace. Nothing is published. */
   | { readonly name: 'end-sessions'; readonly namespace: string; readonly clientIds: readonly string[] }
   /** Deletes a delayed message before it is published. */

@@ -181,7 +181,7 @@ export type CommandResult =
       readonly done: true
       readonly matched: number
       readonly deliveries?: DeliveryCounts
-      /** Result of `keep-retained`. */
+      /** Result of `import-retained`. */
       readonly kept?: ImportedMessages
     }
   | { readonly done: false; readonly why: CommandFailure }

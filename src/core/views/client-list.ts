@@ -36,8 +36,8 @@ export interface ClientFilter {
 }
 
 export interface Bounds {
-  readonly least?: number | undefined
-  readonly most?: number | undefined
+  readonly min?: number | undefined
+  readonly max?: number | undefined
 }
 
 export function listClients(
@@ -95,5 +95,5 @@ function hasPart(text: string, part: string | undefined): boolean {
 
 function isWithin(value: number | undefined, bounds: Bounds | undefined): boolean {
   if (bounds === undefined) return true
-  return value !== undefined && value >= (bounds.least ?? -Infinity) && value <= (bounds.most ?? Infinity)
+  return value !== undefined && value >= (bounds.min ?? -Infinity) && value <= (bounds.max ?? Infinity)
 }

@@ -30,7 +30,7 @@ export function clientHandlers(clients: ClientOperations): Handlers<typeof clien
     list_acl_cache: async ({ params: { clientid } }) => {
       const found = await clients.cachedAuthorizations(clientid)
       if (found === false) return refuseOffline(clientid)
-      if ('silentShard' in found) return shardUnavailableError(found)
+      if ('unavailableShard' in found) return shardUnavailableError(found)
       const data = found.map(({ permission, ...what }) => ({ access: 'publish', ...what, result: permission }) as const)
       return { code: 0, data }
     },
@@ -49,10 +49,10 @@ async function clearAuthorizationCaches(clients: ClientOperations): Promise<{ co
   for (let at: ListPosition | undefined = beginning; at !== undefined;) {
     const wanted = { from: at, skip: 0, maxRows: maxClientsAtOnce }
     const slice: ListSlice<ClientView> | ShardUnavailable = await clients.clients({ isConnected: true }, wanted)
-    if ('silentShard' in slice) return shardUnavailableError(slice)
+    if ('unavailableShard' in slice) return shardUnavailableError(slice)
     const told = await Promise.all(slice.rows.map(({ clientId }) => clients.clearAuthorizationCache(clientId)))
-    const silent = told.find((outcome) => typeof outcome === 'object')
-    if (silent !== undefined) return shardUnavailableError(silent)
+    const unavailable = told.find((outcome) => typeof outcome === 'object')
+    if (unavailable !== undefined) return shardUnavailableError(unavailable)
     at = slice.next
   }
   return { code: 0 }

@@ -15,7 +15,7 @@ export function diagnosticsHandlers(operations: DiagnosticsOperations): Handlers
       if (isLegal === undefined) return refuse('invalidTopic', `"${topic}" is nothing to ${action} to`)
       const doing = { clientId, action, topic, qos: qos as QoS, username, address }
       const explained = await operations.explain(doing)
-      if (explained === undefined) return refuse('rpcError', 'the shard of this client did not answer')
+      if (explained === undefined) return refuse('rpcError', 'the shard of this client is restarting; retry')
       return { code: 0, data: explanationOf(doing, explained) }
     },
     list_dropped: async ({ query }) => {
@@ -37,7 +37,7 @@ export function diagnosticsHandlers(operations: DiagnosticsOperations): Handlers
     },
     client_queue: async ({ params: { clientid }, query: { _limit: limitOf4, limit } }) => {
       const rows = await operations.queueOf(clientid, limitOf4 ?? limit ?? defaultLimit)
-      if (rows === 'no-answer') return refuse('rpcError', 'the shard of this client is restarting; retry')
+      if (rows === 'no-response') return refuse('rpcError', 'the shard of this client is restarting; retry')
       if (rows === 'no-client') return refuse('clientOffline', `client not found: ${shortened(clientid)}`)
       const data = rows.map(({ state, qos, topic, payloadBytes, publishedAtMs }) => ({
         topic: topic ?? null,
@@ -50,7 +50,7 @@ export function diagnosticsHandlers(operations: DiagnosticsOperations): Handlers
     },
     client_timeline: async ({ params }) => {
       const moments = await operations.timelineOf(params.clientid)
-      if (moments === undefined) return refuse('rpcError', 'the shard of this client did not answer')
+      if (moments === undefined) return refuse('rpcError', 'the shard of this client is restarting; retry')
       const data = moments.map(({ atMs, event, text, reasonCode, address, count }) => ({
         ts: atMs,
         event,

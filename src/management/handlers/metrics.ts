@@ -71,9 +71,9 @@ function statsOf({ counters, highest }: NodeReading): Record<string, number> {
     ['retained', counters.retainedStored, highest.retained],
   ]
   return Object.fromEntries(
-    pairs.flatMap(([name, count, most]) => [
+    pairs.flatMap(([name, count, max]) => [
       [`${name}.count`, count],
-      [`${name}.max`, most],
+      [`${name}.max`, max],
     ]),
   )
 }

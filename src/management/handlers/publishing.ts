@@ -125,7 +125,7 @@ export function refuseFailure({ why }: OperationFailure): ApiError {
       )
     case 'shard-behind':
       return refuse('unknownError', 'a shard with subscribers of this topic is overloaded; try again later')
-    case 'no-answer':
+    case 'no-response':
       return refuse('rpcError', 'a shard did not respond in time; try again')
     default:
       return why satisfies never

@@ -30,7 +30,7 @@ export function subscriptionHandlers(clients: ClientOperations): Handlers<typeof
     },
     lookup_routes: async ({ params: { topic } }) => {
       const found = await firstOf(clients, { bareFilter: topic })
-      if (found !== undefined && 'silentShard' in found) return shardUnavailableError(found)
+      if (found !== undefined && 'unavailableShard' in found) return shardUnavailableError(found)
       return { code: 0, data: found === undefined ? [] : [{ topic, node: clients.nodeName }] }
     },
   }
@@ -80,7 +80,7 @@ async function firstOf(
       skip: 0,
       maxRows: 1,
     })
-    if ('silentShard' in slice) return slice
+    if ('unavailableShard' in slice) return slice
     const [row] = slice.rows
     if (row !== undefined) return row
     at = slice.next

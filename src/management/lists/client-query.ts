@@ -55,19 +55,19 @@ export function commonValue<Value>(...said: readonly (Value | undefined)[]): {
   return { value, differ: others.some((other) => other !== value) }
 }
 
-export function boundsOf(least: number | undefined, most: number | undefined): Bounds | undefined {
-  return least === undefined && most === undefined ? undefined : { least, most }
+export function boundsOf(min: number | undefined, max: number | undefined): Bounds | undefined {
+  return min === undefined && max === undefined ? undefined : { min, max }
 }
 
 type TimeKey = '_gte_created_at' | '_lte_created_at' | '_gte_connected_at' | '_lte_connected_at'
 
 function timesOf(query: ClientQuery, minKey: TimeKey, maxKey: TimeKey): Bounds | undefined | ApiError {
   const [minText, maxText] = [query[minKey], query[maxKey]]
-  const least = minText === undefined ? undefined : timeOf(minText)
-  const most = maxText === undefined ? undefined : timeOf(maxText)
-  if (minText !== undefined && least === undefined) return refuseTime(minKey)
-  if (maxText !== undefined && most === undefined) return refuseTime(maxKey)
-  return boundsOf(least?.firstMs, most?.lastMs)
+  const min = minText === undefined ? undefined : timeOf(minText)
+  const max = maxText === undefined ? undefined : timeOf(maxText)
+  if (minText !== undefined && min === undefined) return refuseTime(minKey)
+  if (maxText !== undefined && max === undefined) return refuseTime(maxKey)
+  return boundsOf(min?.firstMs, max?.lastMs)
 }
 
 function refuseTime(key: TimeKey): ApiError {

@@ -6,7 +6,7 @@ import { shardUnavailableError } from './reply-with-list.ts'
 
 export async function allGateways(gateways: GatewayOperations): Promise<readonly Gateway[] | ApiError> {
   const found = await gateways.gateways()
-  return 'silentShard' in found ? shardUnavailableError(found) : found
+  return 'unavailableShard' in found ? shardUnavailableError(found) : found
 }
 
 export async function findGateway(gateways: GatewayOperations, name: string): Promise<Gateway | ApiError> {

@@ -38,7 +38,7 @@ export function pagingOf(query: PagingQuery): Paging | ApiError {
 export function positionOf(cursor: string): ListPosition | ApiError {
   if (cursor === 'first') return beginning
   const found = cursorPattern.exec(cursor)
-  if (found === null) return refuse('invalidParameter', '_cursor is `first` or what the last answer gave')
+  if (found === null) return refuse('invalidParameter', '_cursor must be `first` or the cursor of the last response')
   const [shard, place, offset] = found.slice(1).map(Number)
   return { shard, place, offset }
 }

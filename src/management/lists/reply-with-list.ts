@@ -23,8 +23,8 @@ export function replyWithList<Row>(source: ListSource<Row>, paging: Paging): Pro
   return paging.part === 'page' ? replyWithPage(source, paging) : replyFromCursor(source, paging)
 }
 
-export function shardUnavailableError({ silentShard }: ShardUnavailable): ApiError {
-  return refuse('rpcError', `shard ${silentShard} does not answer: it is being started again, ask once more in a while`)
+export function shardUnavailableError({ unavailableShard }: ShardUnavailable): ApiError {
+  return refuse('rpcError', `shard ${unavailableShard} is restarting: retry in a few seconds`)
 }
 
 async function replyWithAll<Row>(source: ListSource<Row>): Promise<JsonText | ApiError> {
@@ -33,7 +33,7 @@ async function replyWithAll<Row>(source: ListSource<Row>): Promise<JsonText | Ap
   let at: ListPosition | undefined = beginning
   while (at !== undefined && rows < rowsBeforeHead) {
     const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip: 0, maxRows: allRows })
-    if ('silentShard' in slice) return shardUnavailableError(slice)
+    if ('unavailableShard' in slice) return shardUnavailableError(slice)
     if (slice.rows.length > 0) written.push(writeRows(source, slice.rows))
     rows += slice.rows.length
     at = slice.next
@@ -45,7 +45,7 @@ async function replyWithAll<Row>(source: ListSource<Row>): Promise<JsonText | Ap
 async function* remaining<Row>(source: ListSource<Row>, from: ListPosition): AsyncGenerator<string> {
   for (let at: ListPosition | undefined = from; at !== undefined;) {
     const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip: 0, maxRows: allRows })
-    if ('silentShard' in slice) throw new Error(shardUnavailableError(slice).message)
+    if ('unavailableShard' in slice) throw new Error(shardUnavailableError(slice).message)
     if (slice.rows.length > 0) yield `,${writeRows(source, slice.rows)}`
     at = slice.next
   }
@@ -65,7 +65,7 @@ async function replyWithPage<Row>(
     // If the number of all rows is unknown, the others are visited as well, and counted.
     if (left === 0 && known !== undefined) break
     const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip, maxRows: left })
-    if ('silentShard' in slice) return shardUnavailableError(slice)
+    if ('unavailableShard' in slice) return shardUnavailableError(slice)
     if (slice.rows.length > 0) written.push(writeRows(source, slice.rows))
     skip -= Math.min(skip, slice.passed)
     left -= slice.rows.length
@@ -85,7 +85,7 @@ async function replyFromCursor<Row>(
   let at: ListPosition | undefined = from
   while (at !== undefined && left > 0) {
     const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip: 0, maxRows: left })
-    if ('silentShard' in slice) return shardUnavailableError(slice)
+    if ('unavailableShard' in slice) return shardUnavailableError(slice)
     if (slice.rows.length > 0) written.push(writeRows(source, slice.rows))
     left -= slice.rows.length
     at = slice.next

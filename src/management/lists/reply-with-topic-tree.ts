@@ -40,7 +40,7 @@ async function visitAll(
   while (at !== undefined) {
     const slice: Awaited<ReturnType<ClientOperations['subscriptions']>> | ShardUnavailable =
       await clients.subscriptions({}, { from: at, skip: 0, maxRows: allRows })
-    if ('silentShard' in slice) return shardUnavailableError(slice)
+    if ('unavailableShard' in slice) return shardUnavailableError(slice)
     for (const row of slice.rows) {
       if (!visit(row))
         return refuse(

@@ -11,7 +11,7 @@ export interface DiagnosticsOperations {
   /** Newest first; `limit` of them after the first `skip`. */
   listDropped(query: DroppedQuery, window: { readonly skip: number; readonly limit: number }): Promise<DroppedPage>
   /** Unacknowledged messages of a client: in flight first, then in the order in which they will be sent. */
-  queueOf(clientId: string, limit: number): Promise<readonly QueuedMessage[] | 'no-client' | 'no-answer'>
+  queueOf(clientId: string, limit: number): Promise<readonly QueuedMessage[] | 'no-client' | 'no-response'>
   /** In order; undefined: the client's shard does not respond. */
   timelineOf(clientId: string): Promise<readonly ClientEvent[] | undefined>
 }

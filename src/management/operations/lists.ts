@@ -21,5 +21,5 @@ export interface ListSlice<Row> extends Omit<Slice<Row>, 'next'> {
 
 /** The shard of the request does not respond. */
 export interface ShardUnavailable {
-  readonly silentShard: number
+  readonly unavailableShard: number
 }

@@ -39,7 +39,7 @@ export interface OperationFailure {
     | 'not-available'
     | 'quota-exceeded'
     /** The shard is restarting, or does not respond. */
-    | 'no-answer'
+    | 'no-response'
 }
 
 /** Deliveries of a publication; the endpoint describes the counts. */

@@ -32,7 +32,7 @@ export interface TopicMetricsOperations {
   topics(): readonly string[]
   /** Changes wait for each other: `update` is given the topics as they are then. */
   change(update: (topics: readonly string[]) => readonly string[], by: Caller): Promise<RuleProblem | undefined>
-  /** Undefined: a shard did not answer. */
+  /** Undefined: a shard did not respond. */
   numbers(): Promise<readonly TopicNumbers[] | undefined>
   /** Returns the metrics of all topics. Shards that do not respond within a second are omitted. */
   scrape(): Promise<readonly TopicNumbers[]>

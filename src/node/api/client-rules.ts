@@ -77,7 +77,7 @@ async function flappingOnShards(
     shards.map((shard) => queryShard(supervisor, shard, { kind: 'flapping', namespace })),
   )
   return responses
-    .flatMap((response) => ('silentShard' in response ? [] : response))
+    .flatMap((response) => ('unavailableShard' in response ? [] : response))
     .toSorted((one, other) => one.atMs - other.atMs)
 }
 

@@ -32,7 +32,7 @@ export function clientOperations(supervisor: QueryableShards, nodeName: string):
     clearAuthorizationCache: (clientId) => change({ name: 'clear-authorization-cache', clientId }),
     cachedAuthorizations: async (clientId) => {
       const response = await queryShard(supervisor, ownerOf(clientId), { kind: 'decisions', clientId })
-      return 'silentShard' in response ? response : (response.found ?? false)
+      return 'unavailableShard' in response ? response : (response.found ?? false)
     },
   }
 }
@@ -64,7 +64,7 @@ function continueSlice<Row>(
   { shard }: ListPosition,
   shards: number,
 ): ListSlice<Row> | ShardUnavailable {
-  if ('silentShard' in slice) return slice
+  if ('unavailableShard' in slice) return slice
   const { rows, passed, next } = slice
   if (next !== undefined) return { rows, passed, next: { ...next, shard } }
   return { rows, passed, next: shard + 1 < shards ? { shard: shard + 1, place: 0, offset: 0 } : undefined }

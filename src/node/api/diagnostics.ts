@@ -35,15 +35,15 @@ async function readQueue(
   supervisor: ShardSupervisor,
   store: Pick<Store, 'read'>,
   { clientId, limit }: { readonly clientId: string; readonly limit: number },
-): Promise<readonly QueuedMessage[] | 'no-client' | 'no-answer'> {
+): Promise<readonly QueuedMessage[] | 'no-client' | 'no-response'> {
   const found = await supervisor.query(shardOf(clientId, supervisor.size), { kind: 'client-queue', clientId, limit })
-  if (found === undefined) return 'no-answer'
+  if (found === undefined) return 'no-response'
   if (found === null) return 'no-client'
   const { inMemory, onDiskFrom } = found
   if (onDiskFrom === undefined || inMemory.length >= limit) return inMemory
   const known = new Set(inMemory.map(({ sequence }) => sequence))
   const rows = [...inMemory]
-  const slices = { first: sliceRecords, most: sliceRecords }
+  const slices = { first: sliceRecords, max: sliceRecords }
   const range = { kind: 'queued', clientId, fromSequence: onDiskFrom, limit, slices, withPayloads: true } as const
   for await (const record of store.read(range)) {
     if (record.kind !== 'queued' || typeof record.message === 'number' || known.has(record.sequence)) continue

@@ -18,7 +18,7 @@ import { gatewayUserOperations } from './gateway-users.ts'
 import { queryShard, type QueryableShards } from './query-shard.ts'
 import { SettingWriter } from './setting-writer.ts'
 
-/** Additional time for a shard to report that a client has not answered. */
+/** Additional time for a shard to report that a client has not responded. */
 const responseTimeMs = 2_000
 
 export interface GatewayFacts {
@@ -39,7 +39,7 @@ export function gatewayOperations({
     gateways: async () => {
       // Without sockets there are no reports.
       const reports = gateways.plan.length === 0 ? [] : await reportsOf(supervisor)
-      if ('silentShard' in reports) return reports
+      if ('unavailableShard' in reports) return reports
       const described = describeAsObject(configuration.config)['gateway'] as
         | Readonly<Record<string, unknown>>
         | undefined
@@ -77,7 +77,7 @@ export function gatewayOperations({
       const results = await Promise.all(shards.map((shard) => queryShard(supervisor, shard, query, timeoutMs)))
       const found = results.find((result) => 'response' in result && result.response !== undefined)
       if (found !== undefined && 'response' in found) return found.response
-      return results.find((result) => 'silentShard' in result)
+      return results.find((result) => 'unavailableShard' in result)
     },
     enable: (name, isEnabled, by) => {
       const stored = valueAt(configuration.written.values, ['gateway', name])
@@ -169,7 +169,7 @@ async function reportsOf(supervisor: QueryableShards): Promise<readonly GatewayR
   const results = await Promise.all(shards.map((shard) => queryShard(supervisor, shard, { kind: 'gateways' })))
   const reports: GatewayReport[] = []
   for (const result of results) {
-    if ('silentShard' in result) return result
+    if ('unavailableShard' in result) return result
     reports.push(...result)
   }
   return reports

@@ -123,7 +123,7 @@ function clientsWithin(clients: ClientOperations, names: NamespaceNames): Client
         matching: placed(filter.matching),
       }
       const slice = await clients.subscriptions(within, wanted)
-      if ('silentShard' in slice) return slice
+      if ('unavailableShard' in slice) return slice
       return { ...slice, rows: slice.rows.map((row) => ({ ...row, filter: names.filterOf(row.filter) })) }
     },
     countClients: async () => {
@@ -133,7 +133,7 @@ function clientsWithin(clients: ClientOperations, names: NamespaceNames): Client
           { namespace },
           { from, skip: 0, maxRows: 0 },
         )
-        if ('silentShard' in slice) return slice
+        if ('unavailableShard' in slice) return slice
         count += slice.passed
         from = slice.next
       }

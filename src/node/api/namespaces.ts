@@ -82,7 +82,7 @@ export function namespaceOperations(
         if (known === 'in-use') return known
         // The namespace itself is deleted last, so that an incomplete deletion can be repeated.
         const gone = await emptyNamespace(dependencies, clients, name)
-        if ('silentShard' in gone || 'notStored' in gone) return gone
+        if ('unavailableShard' in gone || 'notStored' in gone) return gone
         const wasThere = find(name) !== undefined
         await records.change({ put: [], delete: wasThere ? [{ kind: 'namespace', name }] : [] })
         if (!wasThere && known === 'none' && gone.sessions + gone.retainedMessages === 0) return 'missing'
@@ -121,7 +121,7 @@ async function emptyNamespace(
       { namespace },
       { from, skip: 0, maxRows: maxRowsPerQuery },
     )
-    if ('silentShard' in slice) return slice
+    if ('unavailableShard' in slice) return slice
     // Only a will may be left of a client, so its shard is asked even without a session.
     const clientIds = slice.rows.map(({ clientId }) => clientId)
     const ended = countOf(await queryShard(supervisor, shard, { kind: 'end-sessions', namespace, clientIds }))
@@ -146,7 +146,7 @@ async function clearRetained(
   if (filter === undefined) return 0
   for (let sum = 0; ;) {
     const found = await queryShard(supervisor, shard, { kind: 'retained', filter, maxRows: maxRowsPerQuery })
-    if ('silentShard' in found) return found
+    if ('unavailableShard' in found) return found
     if (found.length === 0) return sum
     const topics = found.map(({ topic }) => topic)
     const forgotten = countOf(await queryShard(supervisor, shard, { kind: 'forget-retained', topics }))
@@ -158,7 +158,7 @@ async function clearRetained(
 }
 
 function countOf(result: CommandResult | ShardUnavailable): number | ShardUnavailable | { readonly notStored: string } {
-  if ('silentShard' in result) return result
+  if ('unavailableShard' in result) return result
   return result.done ? result.matched : { notStored: 'the disk fails: not all of the namespace is gone, ask again' }
 }
 

@@ -49,7 +49,7 @@ async function publish(
       wantsDeliveries: wantsReceipt,
     }),
   )
-  if (result === undefined || !result.done) return { why: result?.why ?? 'no-answer' }
+  if (result === undefined || !result.done) return { why: result?.why ?? 'no-response' }
   if (plain === undefined || result.deliveries === undefined) return noReceipt
   const { matched, sent, queued, dropped, sentToShared, queuedForShared } = result.deliveries
   const elsewhere = {
@@ -95,7 +95,7 @@ function propertiesOf({ properties }: Publication) {
 }
 
 function failureOf(result: CommandResult | undefined): OperationFailure | undefined {
-  if (result === undefined) return { why: 'no-answer' }
+  if (result === undefined) return { why: 'no-response' }
   return result.done ? undefined : { why: result.why }
 }
 

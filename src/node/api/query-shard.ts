@@ -19,5 +19,5 @@ export async function queryShard<Name extends QueryName>(
   const timer = setTimeout(resolve, timeoutMs, undefined)
   const result = await Promise.race([supervisor.query(shard, query), tooLate])
   clearTimeout(timer)
-  return result ?? { silentShard: shard }
+  return result ?? { unavailableShard: shard }
 }

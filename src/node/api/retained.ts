@@ -35,7 +35,7 @@ export function retainedOperations(supervisor: ShardSupervisor, store: Pick<Stor
       let matched = 0
       for (let shard = 0; shard < supervisor.size; shard++) {
         const result = await supervisor.query(shard, { kind: 'forget-retained', topics: [topic] })
-        if (result === undefined || !result.done) return { why: result?.why ?? 'no-answer' }
+        if (result === undefined || !result.done) return { why: result?.why ?? 'no-response' }
         matched += result.matched ?? 0
       }
       return matched > 0

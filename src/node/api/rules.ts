@@ -339,7 +339,7 @@ class AllShards {
     )
     const responses = await Promise.all(shards)
     return responses.map((response) =>
-      typeof response === 'object' && response !== null && 'silentShard' in response
+      typeof response === 'object' && response !== null && 'unavailableShard' in response
         ? undefined
         : (response as QueryResult<Name>),
     )

@@ -68,7 +68,7 @@ export function topicMetricsOperations({
         queryShard<'topic-metrics'>(supervisor, shard, { kind: 'topic-metrics' }, scrapeTimeoutMs),
       )
       const responses = await Promise.all(shards)
-      return byTopic(responses.flatMap((response) => ('silentShard' in response ? [] : response)))
+      return byTopic(responses.flatMap((response) => ('unavailableShard' in response ? [] : response)))
     },
     reset: async (topic) => {
       for (let shard = 0; shard < supervisor.size; shard++)

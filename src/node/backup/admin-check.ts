@@ -53,8 +53,8 @@ export class AdminCheck {
 }
 
 /** One more than the maximum is sufficient. */
-function note(names: Set<string>, name: string, most: number): void {
-  if (names.size <= most) names.add(name)
+function note(names: Set<string>, name: string, max: number): void {
+  if (names.size <= max) names.add(name)
 }
 
 function isKnown(records: Pick<AccessRecords, 'find'>, name: string): boolean {

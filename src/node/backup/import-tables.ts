@@ -209,7 +209,7 @@ class RetainedImporter {
   }
 
   async #importOn(shard: number, messages: readonly RetainedToImport[], payloads: Uint8Array): Promise<void> {
-    const result = await this.#supervisor.query(shard, { kind: 'keep-retained', messages, payloads })
+    const result = await this.#supervisor.query(shard, { kind: 'import-retained', messages, payloads })
     if (result === undefined) {
       throw new PartFailure('a shard did not respond: it is unknown which messages it has imported; import again')
     }

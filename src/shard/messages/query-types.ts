@@ -164,7 +164,7 @@ export interface ShardQueries {
   /** Recent events of a client, in order. */
   timeline: { parameters: { readonly clientId: string }; result: readonly TimelineEntry[] }
   /** Imports retained messages of this shard from a backup; the result is sent when they are durable. */
-  'keep-retained': {
+  'import-retained': {
     parameters: {
       readonly messages: readonly RetainedToImport[]
       /** All payloads one after the other in their own memory, which is copied as a whole. */

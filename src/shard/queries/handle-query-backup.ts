@@ -7,7 +7,7 @@ import type { QueriedShard } from './queried-shard.ts'
 
 export function importRetainedFor(
   { commands }: QueriedShard,
-  { messages, payloads }: QueryOf<'keep-retained'>,
+  { messages, payloads }: QueryOf<'import-retained'>,
 ): Promise<CommandResult> {
   let start = 0
   const whole = messages.map(({ payloadBytes, properties, ...message }): StoredMessage => {
@@ -15,11 +15,11 @@ export function importRetainedFor(
     start += payloadBytes
     return { ...message, payload, properties: propertiesOf(properties) }
   })
-  return commands.run({ name: 'keep-retained', messages: whole })
+  return commands.run({ name: 'import-retained', messages: whole })
 }
 
 /** Restores the correlation data, because a structured clone converts a Buffer to a Uint8Array. */
-function propertiesOf(properties: QueryOf<'keep-retained'>['messages'][number]['properties']) {
+function propertiesOf(properties: QueryOf<'import-retained'>['messages'][number]['properties']) {
   if (properties?.correlationData === undefined) return properties as StoredMessage['properties']
   const { buffer, byteOffset, byteLength } = properties.correlationData
   return { ...properties, correlationData: Buffer.from(buffer, byteOffset, byteLength) }

@@ -1,4 +1,4 @@
-// Answers queries of the node, each with the function of its name, between two turns.
+// Handles queries of the node, each with the function of its name, between two turns.
 
 import { importRetainedFor } from './handle-query-backup.ts'
 import { memoryUsersFor } from './handle-query-memory.ts'
@@ -42,7 +42,7 @@ const handlers: QueryHandlers = {
   foresee: ({ core }, { topics, qos }) => core.view.estimateDelivery(topics, qos),
   subscribe: subscribeFor,
   unsubscribe: unsubscribeFor,
-  'keep-retained': importRetainedFor,
+  'import-retained': importRetainedFor,
   'end-sessions': ({ commands }, { namespace, clientIds }) =>
     commands.run({ name: 'end-sessions', namespace, clientIds }),
   'forget-retained': ({ commands }, { topics }) => commands.run({ name: 'forget-retained', topics }),

@@ -58,7 +58,7 @@ export function actionHandlers(rules: RuleOperations): Handlers<Known> {
     get_action_metrics: ({ params: { id } }) =>
       ofAction(id, async () => {
         const found = (await rules.actionMetrics()).get(id)
-        if (found === undefined) return refuseFor('SERVICE_UNAVAILABLE', 'no shard answers: retry')
+        if (found === undefined) return refuseFor('SERVICE_UNAVAILABLE', 'no shard responds: retry')
         const metrics = writtenMetrics(found)
         return { metrics, node_metrics: [{ node: rules.nodeName, metrics }] }
       }),

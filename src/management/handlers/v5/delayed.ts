@@ -22,27 +22,27 @@ export function delayedHandlers(delayed: DelayedOperations): Handlers<Known> {
     },
     list_delayed_messages: async ({ query: { page = 1, limit = defaultLimit } }) => {
       const found = await delayed.list((page - 1) * limit, limit)
-      if (found === undefined) return silent()
+      if (found === undefined) return shardUnavailable()
       const { count, rows } = found
       const data = rows.map((row) => written(row, delayed.nodeName))
       return { data, meta: { page, limit, count, hasnext: page * limit < count } }
     },
     get_delayed_message: async ({ params: { node, msgid } }) => {
       const found = isHere(node) ? await delayed.find(msgid) : null
-      if (found === undefined) return silent()
+      if (found === undefined) return shardUnavailable()
       if (found === null) return absent(node, msgid)
       return { ...written(found, node), payload: Buffer.from(found.payload).toString('base64') }
     },
     delete_delayed_message: async ({ params: { node, msgid } }) => {
       const removed = isHere(node) ? await delayed.remove(msgid) : false
-      if (removed === undefined) return silent()
+      if (removed === undefined) return shardUnavailable()
       if (typeof removed === 'string') return refuseFor('INTERNAL_ERROR', `the message stays: ${removed}`)
       return removed ? null : absent(node, msgid)
     },
   }
 }
 
-function silent(): ApiError {
+function shardUnavailable(): ApiError {
   return refuseFor('SERVICE_UNAVAILABLE', 'a shard is restarting: retry')
 }
 

@@ -130,7 +130,7 @@ async function askClient(
 ): Promise<GatewayResponse | ApiError> {
   const response = await gateways.request(name, clientId, request)
   if (response === undefined) return refuseAbsent(name, clientId)
-  if ('silentShard' in response) return shardUnavailableError(response)
+  if ('unavailableShard' in response) return shardUnavailableError(response)
   if (response.kind === 'no-response') return refuseWithoutResponse(clientId)
   return response.kind === 'refused' ? refuseFor('BAD_REQUEST', response.problem) : response
 }
@@ -210,7 +210,7 @@ async function rowsOf(
   for (let at: ListPosition | undefined = beginning; at !== undefined;) {
     const wanted = { from: at, skip: 0, maxRows: sliceRows }
     const slice: ListSlice<ClientView> | ShardUnavailable = await clients.clients(filter, wanted)
-    if ('silentShard' in slice) return shardUnavailableError(slice)
+    if ('unavailableShard' in slice) return shardUnavailableError(slice)
     for (const row of slice.rows) if (count++ >= skip && rows.length < maxRows) rows.push(row)
     at = slice.next
   }
@@ -222,7 +222,7 @@ async function subscriptionsOf(clients: ClientOperations, clientId: string) {
   for (let at: ListPosition | undefined = beginning; at !== undefined;) {
     const wanted = { from: at, skip: 0, maxRows: sliceRows }
     const slice: ListSlice<SubscriptionView> | ShardUnavailable = await clients.subscriptions({ clientId }, wanted)
-    if ('silentShard' in slice) return shardUnavailableError(slice)
+    if ('unavailableShard' in slice) return shardUnavailableError(slice)
     found.push(...slice.rows)
     at = slice.next
   }

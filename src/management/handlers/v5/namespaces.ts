@@ -32,8 +32,8 @@ export function namespaceHandlers(namespaces: NamespaceOperations): Handlers<Kno
         return refuseFor('CONFLICT', `the namespace ${name} is in use: ${words}`)
       }
       if ('notStored' in outcome) return refuseFor('INTERNAL_ERROR', outcome.notStored)
-      if ('silentShard' in outcome) {
-        const words = `shard ${outcome.silentShard} does not answer: not all of it is gone, ask again`
+      if ('unavailableShard' in outcome) {
+        const words = `shard ${outcome.unavailableShard} is restarting: the namespace is removed in part; repeat the request`
         return refuseFor('INTERNAL_ERROR', words)
       }
       return { code: 0, sessions: outcome.sessions, retained_messages: outcome.retainedMessages }
