@@ -42,7 +42,7 @@ import { ReadScheduler } from './io/read-scheduler.ts'
 import { sharedWithNode } from './shared-with-node.ts'
 import { droppedMessages, publishCounters } from './observe/shard-counters.ts'
 import { ShardMemory } from './runtime/shard-memory.ts'
-import { ShardMeters } from './observe/shard-meters.ts'
+import { ShardHistograms } from './observe/shard-histograms.ts'
 import { isStoreRead, StoreReads } from './store/store-reads.ts'
 import type { ShardDependencies } from './runtime/shard-dependencies.ts'
 import { isClockDue, maxSendsBetweenDrains, maxTurnMs, unsentReportBytes } from './runtime/turn-limits.ts'
@@ -63,7 +63,7 @@ export class Shard implements ClientOutputDependencies {
   readonly #connectRouting: ConnectRouting | undefined
   readonly clientOutputs = new Set<ClientOutput>()
   readonly #partialPackets: PartialPackets
-  readonly #meters: ShardMeters
+  readonly #histograms: ShardHistograms
   readonly #memory: ShardMemory
   readonly eventLog: EventLog
   /** Undefined until the shard accepts clients. */
@@ -100,7 +100,7 @@ export class Shard implements ClientOutputDependencies {
       this.#tellFault(output, fault)
       this.#carryOut()
     })
-    this.#meters = new ShardMeters(histograms, shardNumber)
+    this.#histograms = new ShardHistograms(histograms, shardNumber)
     this.#memory = new ShardMemory(dependencies.start)
     const { topics, account: memory } = this.#memory
     this.#decoderOptions = decoderOptions(core, dependencies.start.maxPropertyBytes, topics)
@@ -383,7 +383,7 @@ export class Shard implements ClientOutputDependencies {
     for (const event of outputs.events) this.eventLog.record(event, this.#now())
     this.core.clearOutputs()
     const { hasBatch } = this.core.view
-    if (hasBatch) this.#meters.noteGathering()
+    if (hasBatch) this.#histograms.noteGathering()
     if (hasBatch || this.core.view.hasMoreWork) this.#planTurnEnd()
     this.#setTimer()
   }
@@ -431,7 +431,7 @@ export class Shard implements ClientOutputDependencies {
     this.#firstMessage.look(this.core.view)
     this.#waiting.check()
     this.#turnMs = 0
-    this.#meters.endTurn()
+    this.#histograms.endTurn()
   }
 
   /** Writes the next batch if the last one is durable. A batch without changes needs no write: its packets are sent now. */
@@ -441,7 +441,7 @@ export class Shard implements ClientOutputDependencies {
       // A batch that waits for acknowledgements has a deadline.
       if (batch === undefined) return this.#setTimer()
       const isForDisk = batch.changes.length > batch.cancelled
-      this.#meters.takeBatch(isForDisk)
+      this.#histograms.takeBatch(isForDisk)
       if (isForDisk) this.commits.start(batch)
       else this.#afterCommit(batch)
     }
@@ -449,7 +449,7 @@ export class Shard implements ClientOutputDependencies {
 
   #afterCommit(batch: Batch): void {
     this.#committedBatch = batch.number
-    this.#meters.noteCommitted()
+    this.#histograms.noteCommitted()
     this.#drain(batch.sendsAfterCommit)
     this.input({ kind: 'committed', batch: batch.number })
     this.#queueReads.noteCommitted(batch.number)
@@ -474,7 +474,7 @@ export class Shard implements ClientOutputDependencies {
   #now(): number {
     if (this.#turnMs === 0) {
       this.#turnMs = this.#dependencies.clock.nowMs()
-      this.#meters.beginTurn()
+      this.#histograms.beginTurn()
       this.#planTurnEnd()
     }
     return this.#turnMs

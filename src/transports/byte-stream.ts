@@ -92,7 +92,7 @@ export interface PeerCertificate {
  * Why a connection was refused: the limit of the listener or of the machine, the connection rate, the address rules, or
  * an invalid start (PROXY header, TLS handshake, WebSocket upgrade).
  */
-export type ConnectionRefusal = 'listener-full' | 'no-room' | 'too-fast' | 'address-denied' | 'bad-beginning'
+export type ConnectionRefusal = 'listener-full' | 'broker-full' | 'too-fast' | 'address-denied' | 'invalid-handshake'
 
 export interface Listener {
   readonly host: string

@@ -243,7 +243,7 @@ class ConnectionAcceptor {
         if (this.#rules === undefined || this.#rules.allows(client.address)) this.#onSocket(socket, client)
         else this.#reportRefused(socket, 'address-denied', client.address)
       },
-      onMalformed: (why) => this.#reportRefused(socket, 'bad-beginning', `${peer.address}: ${why}`),
+      onMalformed: (why) => this.#reportRefused(socket, 'invalid-handshake', `${peer.address}: ${why}`),
     })
   }
 

@@ -69,7 +69,10 @@ export class ConnectionLimit {
   readonly #own: number
   readonly #descriptors: Int32Array | undefined
 
-  constructor(limit: number, { places, freeDescriptors, parent, refusal = 'no-room' }: ConnectionLimitOptions = {}) {
+  constructor(
+    limit: number,
+    { places, freeDescriptors, parent, refusal = 'broker-full' }: ConnectionLimitOptions = {},
+  ) {
     this.limit = limit
     this.used = 0
     this.#refusal = refusal

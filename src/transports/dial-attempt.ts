@@ -12,7 +12,7 @@ export interface DialTarget {
 }
 
 /**
- * `address`: unknown or forbidden host. `unreachable`: no valid answer. `too-slow`: timeout. `tls`: failed handshake or
+ * `address`: unknown or forbidden host. `unreachable`: no valid response. `too-slow`: timeout. `tls`: failed handshake or
  * untrusted certificate. `files`: own files unreadable. `upgrade`: the host refuses MQTT over WebSocket. `no-quic`: the
  * QUIC library is missing.
  */

@@ -1,7 +1,7 @@
 // An outgoing QUIC connection as one byte stream. The first stream is the control stream. With data streams, messages are
 // distributed by topic: messages of one topic keep their order, and a lost packet delays only the topics of its stream:
 //
-//   write --PUBLISH, by its topic--> a data stream ----answers----.
+//   write --PUBLISH, by its topic--> a data stream ----acks-------.
 //         --everything else--------> the control stream ----------+--complete packets--> onData
 //
 // The writer passes packets with their header and topic together, and uses no topic aliases: an alias that is set on one stream may not

@@ -2,7 +2,7 @@
 // Others carry further packets of the same MQTT session:
 //
 //   control stream ----complete packets----.
-//   data stream    ----complete packets-----+--> onData     write --answers by identifier--> the stream of the request
+//   data stream    ----complete packets-----+--> onData     write --acks by identifier-----> the stream of the request
 //   data stream    ----complete packets----'                      --everything else--------> control stream
 //
 // Packets keep their order within a stream, and have none between streams.

@@ -154,7 +154,7 @@ class QuicListener {
   #handleSession(session: QuicServerSession): void {
     session.on('error', ignore)
     const distrust = this.#certificateProblem(session)
-    const reason = distrust === undefined ? this.#reasonToRefuse(session) : 'bad-beginning'
+    const reason = distrust === undefined ? this.#reasonToRefuse(session) : 'invalid-handshake'
     if (reason === undefined) return this.#accept(session)
     session.close(0, reason)
     this.#options.onRefused?.(reason, distrust === undefined ? undefined : `${session.remoteAddress}: ${distrust}`)
@@ -225,7 +225,7 @@ class QuicListener {
         continue
       }
       this.#waiting.delete(session)
-      this.#options.onRefused?.('bad-beginning', `${session.remoteAddress}: it has opened no stream in time`)
+      this.#options.onRefused?.('invalid-handshake', `${session.remoteAddress}: it has opened no stream in time`)
       this.#connections.get(session)?.destroy()
     }
   }

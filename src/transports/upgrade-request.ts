@@ -50,7 +50,7 @@ export function checkUpgrade({ url, httpVersion, headers }: UpgradeRequest, rule
   if (!isOriginAllowed(headers.origin, rules)) {
     return refuse(403, 'pages of this origin may not connect; listeners.ws and listeners.wss: allow_origins')
   }
-  // RFC 6455 4.4: the answer to a draft version names the supported one.
+  // RFC 6455 4.4: the response to a draft version names the supported one.
   const version = headers['sec-websocket-version']
   if (version !== undefined && version !== webSocketVersion) {
     return refuse(426, `WebSocket version ${webSocketVersion} is spoken here`)

@@ -62,7 +62,7 @@ class WebSocketStream implements ByteStream {
   /** The WebSocket is closed, and `onClose` is to be called after reading resumes. */
   #isCloseDeferred: boolean
   #isSendingPong: boolean
-  /** Content of the latest ping, to be answered when the pong for an earlier one has been sent. */
+  /** Content of the latest ping, for the pong to be sent when the pong for an earlier one has been sent. */
   #nextPong: Buffer | undefined
   #bareFrames: number
   #bareFramesAtMs: number
@@ -141,7 +141,7 @@ class WebSocketStream implements ByteStream {
     else this.noteBareFrame()
   }
 
-  /** RFC 6455 5.5.3: only the latest of several pings needs an answer, so at most one is being sent. */
+  /** RFC 6455 5.5.3: only the latest of several pings needs a pong, so at most one is being sent. */
   notePing(payload: Buffer): void {
     this.noteBareFrame()
     if (this.#isEnding) return

@@ -37,7 +37,7 @@ export interface WebSocketOptions extends UpgradeRules {
    */
   readonly accessRules?: readonly AddressRule[] | undefined
   /** A request was refused: no WebSocket, an unsupported version, or not allowed. `why` is for the log. */
-  onRefused?(reason: 'bad-beginning' | 'address-denied', why: string): void
+  onRefused?(reason: 'invalid-handshake' | 'address-denied', why: string): void
 }
 
 export type WebSocketListenOptions = WebSocketOptions &
@@ -102,7 +102,7 @@ function acceptHandler(options: WebSocketListenOptions): OnAccept {
 interface PendingUpgrade {
   readonly incoming: IncomingSocket
   checksLeft: number
-  /** It was answered. Further data is ignored. */
+  /** The response was sent. Further data is ignored. */
   isRefused: boolean
   readonly whenClosed: () => void
 }
@@ -152,10 +152,10 @@ export class WebSocketAcceptor {
       return
     }
     const { url = '', httpVersion, headers } = request
-    const answer = checkUpgrade({ url, httpVersion, headers }, this.#options)
-    if (!answer.allowed) return this.#refuse(socket, answer.status, answer.why)
+    const result = checkUpgrade({ url, httpVersion, headers }, this.#options)
+    if (!result.allowed) return this.#refuse(socket, result.status, result.why)
     const { incoming } = waiting
-    const address = answer.clientAddress ?? incoming.address
+    const address = result.clientAddress ?? incoming.address
     if (this.#rules?.allows(address) === false) {
       this.#noteRefused(socket, address, 'address-denied')
       return this.#refuse(socket, 403, 'clients of this address may not connect')
@@ -189,7 +189,11 @@ export class WebSocketAcceptor {
     this.#noteRefused(socket, `${status}: ${why}`)
   }
 
-  #noteRefused(socket: Duplex, why: string, reason: 'bad-beginning' | 'address-denied' = 'bad-beginning'): void {
+  #noteRefused(
+    socket: Duplex,
+    why: string,
+    reason: 'invalid-handshake' | 'address-denied' = 'invalid-handshake',
+  ): void {
     const waiting = this.#waiting.get(socket)
     if (waiting === undefined || waiting.isRefused) return
     waiting.isRefused = true

@@ -70,7 +70,7 @@ test('without free descriptors no client is accepted, and one is again as soon a
   look(1)
   assert.equal(budget.reasonToRefuse, undefined)
   look(1, 'EMFILE')
-  assert.equal(budget.reasonToRefuse, 'no-room')
+  assert.equal(budget.reasonToRefuse, 'broker-full')
   look(1)
   assert.equal(budget.reasonToRefuse, undefined)
 })

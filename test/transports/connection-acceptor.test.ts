@@ -217,7 +217,7 @@ describe('a rate of connections', () => {
     const stage = await open(t, { rates: [rate], limits })
     const waiting = await stage.client()
     await closed(await stage.client())
-    assert.equal(await stage.refusals.next(), 'no-room 127.0.0.1')
+    assert.equal(await stage.refusals.next(), 'broker-full 127.0.0.1')
     const gone = closed(waiting)
     await stage.close()
     await gone
@@ -259,9 +259,9 @@ describe('a listener behind a proxy', () => {
     const limits = new ConnectionLimit(1)
     const stage = await open(t, { proxyProtocol, limits })
     await closed(await stage.client('\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00'))
-    assert.match(await stage.refusals.next(), /^bad-beginning 127\.0\.0\.1: it does not begin with a PROXY header/)
+    assert.match(await stage.refusals.next(), /^invalid-handshake 127\.0\.0\.1: it does not begin with a PROXY header/)
     await closed(await stage.client('PROXY TCP4 nonsense\r\n'))
-    assert.match(await stage.refusals.next(), /^bad-beginning/)
+    assert.match(await stage.refusals.next(), /^invalid-handshake/)
     assert.equal(limits.used, 0)
   })
 

@@ -13,11 +13,11 @@ test('threads that share a budget take no more slots than it has, whichever thre
   const cells = createSharedSlots(3)
   const budgets = [0, 1, 2].map((own) => new ConnectionLimit(4, { places: { cells, own } }))
   const taken = budgets.flatMap((budget) => [budget.acquire(), budget.acquire()])
-  assert.deepEqual(taken, [undefined, undefined, undefined, undefined, 'no-room', 'no-room'])
-  assert.equal(budgets[2].reasonToRefuse, 'no-room')
+  assert.deepEqual(taken, [undefined, undefined, undefined, undefined, 'broker-full', 'broker-full'])
+  assert.equal(budgets[2].reasonToRefuse, 'broker-full')
   budgets[0].release()
   assert.equal(budgets[2].acquire(), undefined)
-  assert.equal(budgets[0].reasonToRefuse, 'no-room')
+  assert.equal(budgets[0].reasonToRefuse, 'broker-full')
 })
 
 test('what a thread had that died is free again, and nothing of the others', () => {
@@ -26,7 +26,7 @@ test('what a thread had that died is free again, and nothing of the others', () 
   for (const budget of [one, one, two]) assert.equal(budget.acquire(), undefined)
   freeSharedSlots({ cells, own: 0 })
   freeSharedSlots({ cells, own: 0 })
-  assert.deepEqual([two.acquire(), two.acquire(), two.acquire()], [undefined, undefined, 'no-room'])
+  assert.deepEqual([two.acquire(), two.acquire(), two.acquire()], [undefined, undefined, 'broker-full'])
 })
 
 test('a place of a listener is one of the node too, and is given back at both', () => {
@@ -36,7 +36,7 @@ test('a place of a listener is one of the node too, and is given back at both', 
   assert.equal(listener.acquire(), undefined)
   assert.equal(listener.acquire(), 'listener-full')
   assert.equal(other.acquire(), undefined)
-  assert.equal(other.acquire(), 'no-room')
+  assert.equal(other.acquire(), 'broker-full')
   assert.deepEqual([node.used, listener.used, other.used], [2, 1, 1])
   other.release()
   listener.release()
@@ -48,7 +48,10 @@ test('a place that the node does not have is not kept at the listener either', (
   const cells = createSharedSlots(2)
   const node = new ConnectionLimit(1)
   const listener = new ConnectionLimit(5, { places: { cells, own: 1 }, parent: node, refusal: 'listener-full' })
-  assert.deepEqual([listener.acquire(), listener.acquire(), listener.acquire()], [undefined, 'no-room', 'no-room'])
+  assert.deepEqual(
+    [listener.acquire(), listener.acquire(), listener.acquire()],
+    [undefined, 'broker-full', 'broker-full'],
+  )
   assert.deepEqual([usedSlots(cells), listener.used, node.used], [1, 1, 1])
 })
 
@@ -61,11 +64,11 @@ test('no client is accepted without a free descriptor, whatever uses it, and one
   assert.equal(listener.acquire(), undefined)
   assert.deepEqual(
     [one.reasonToRefuse, listener.reasonToRefuse, one.acquire(), listener.acquire()],
-    Array(4).fill('no-room'),
+    Array(4).fill('broker-full'),
   )
   assert.deepEqual([one.used, two.used, listener.used], [1, 2, 2], 'who is in stays in')
   listener.release()
-  assert.deepEqual([listener.acquire(), one.acquire()], [undefined, 'no-room'])
+  assert.deepEqual([listener.acquire(), one.acquire()], [undefined, 'broker-full'])
   setFreeDescriptors(freeDescriptors, -3)
   assert.equal(one.isOutOfDescriptors, true)
   setFreeDescriptors(freeDescriptors, Infinity)

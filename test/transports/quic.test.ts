@@ -341,17 +341,17 @@ test('one connection more than the limit of the listener is closed and reported;
 
 test('a thread that holds all it may, or can open no more, turns further ones away', async (t) => {
   const poor = new ConnectionLimit(10)
-  Object.defineProperty(poor, 'reasonToRefuse', { value: 'no-room' })
+  Object.defineProperty(poor, 'reasonToRefuse', { value: 'broker-full' })
   const lacking = await openQuicStage(t, { limits: poor })
   await (
     await lacking.client()
   ).ended
-  assert.equal(await lacking.refusals.next(), 'no-room')
+  assert.equal(await lacking.refusals.next(), 'broker-full')
   const stage = await openQuicStage(t, { limits: new ConnectionLimit(0) })
   await (
     await stage.client()
   ).ended
-  assert.equal(await stage.refusals.next(), 'no-room')
+  assert.equal(await stage.refusals.next(), 'broker-full')
 })
 
 test('a connection above the rate, or from a denied address, is closed with a reason, and does not count', async (t) => {

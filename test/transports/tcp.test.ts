@@ -253,7 +253,7 @@ test('listeners share what their thread may hold', async (t) => {
   const tooMany = await two.client()
   tooMany.resume()
   await once(tooMany, 'close')
-  assert.equal(await two.refusals.next(), 'no-room')
+  assert.equal(await two.refusals.next(), 'broker-full')
 
   const end = closed(stream)
   held.destroy()

@@ -80,7 +80,7 @@ interface RunningGateway {
   readonly advertiser: NodeJS.Timeout | undefined
   /** Undefined if it could not be opened yet. */
   socket: UdpSocket | DtlsSocket | OpenListener | undefined
-  /** Socket of the multicast group in which SEARCHGW is answered. */
+  /** Socket of the multicast group on which SEARCHGW arrives. */
   multicast: UdpSocket | undefined
   retry: NodeJS.Timeout | undefined
   isClosed: boolean
@@ -267,7 +267,7 @@ export class GatewayManager {
     })
   }
 
-  /** One shard answers for all. */
+  /** One shard responds for all. */
   async #openMulticast(gateway: RunningGateway): Promise<void> {
     const { assignment, protocol } = gateway
     const { mqttsn, listener, type } = assignment

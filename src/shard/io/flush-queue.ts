@@ -3,22 +3,22 @@
 import type { ClientOutput } from './client-output.ts'
 
 export class FlushQueue {
-  #outlets: ClientOutput[] = []
+  #outputs: ClientOutput[] = []
 
   add(output: ClientOutput): void {
-    this.#outlets.push(output)
+    this.#outputs.push(output)
   }
 
   /**
-   * `isShortOfRoom`: all clients together have too many unread bytes. Those with a write in progress get nothing more
+   * `isMemoryShort`: all clients together have too many unsent bytes. Those with a write in progress get nothing more
    * for now.
    */
-  flush(isShortOfRoom: boolean): void {
-    const outlets = this.#outlets
-    this.#outlets = []
-    for (const output of outlets) {
+  flush(isMemoryShort: boolean): void {
+    const outputs = this.#outputs
+    this.#outputs = []
+    for (const output of outputs) {
       output.flush()
-      if (isShortOfRoom && output.isWriting && output.connection !== undefined) output.connection.unsentBytes = Infinity
+      if (isMemoryShort && output.isWriting && output.connection !== undefined) output.connection.unsentBytes = Infinity
     }
   }
 }

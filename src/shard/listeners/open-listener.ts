@@ -153,7 +153,7 @@ export class ListenerFactory {
   #noteRefused({ kind, name }: ShardListener, reason: ConnectionRefusal, why: string | undefined): void {
     this.#dependencies.noteRefused()
     this.#refusals.note({ listener: `${kind}:${name}`, reason, why })
-    if (reason === 'no-room') this.#full.note(this.#limitReached)
+    if (reason === 'broker-full') this.#full.note(this.#limitReached)
   }
 
   get #limitReached(): string {
@@ -176,7 +176,7 @@ export class ListenerFactory {
         if (this.#dependencies.own === 0) this.#noteFiles(listener, problem)
       },
       findStoredKey: (identity) => this.#dependencies.storedKey(identity, listener),
-      onRefused: ({ address }, why) => this.#noteRefused(listener, 'bad-beginning', `${address}: ${why}`),
+      onRefused: ({ address }, why) => this.#noteRefused(listener, 'invalid-handshake', `${address}: ${why}`),
     })
     // The main thread has just checked the same files, and would have reported the name of the setting.
     if ('problem' in opening) throw new Error(`${listenerLabel(listener)}: ${opening.problem.message}`)

@@ -29,12 +29,12 @@ const maxTextLength = 256
 /** Timelines by client ID, in the order of their last event. */
 class TimelineStore {
   readonly #timelines = new Map<string, TimelineEntry[]>()
-  readonly #most: number
+  readonly #maxTimelines: number
   readonly #maxCharacters: number
   #characters = 0
 
-  constructor(most: number, maxCharacters: number) {
-    this.#most = most
+  constructor(maxTimelines: number, maxCharacters: number) {
+    this.#maxTimelines = maxTimelines
     this.#maxCharacters = maxCharacters
   }
 
@@ -52,15 +52,15 @@ class TimelineStore {
   put(clientId: string, timeline: TimelineEntry[]): void {
     if (!this.#timelines.delete(clientId)) this.#characters += clientId.length
     this.#timelines.set(clientId, timeline)
-    if (!this.#isOverfull()) return
+    if (!this.#exceedsMaximum()) return
     for (const oldest of this.#timelines.keys()) {
       this.take(oldest)
-      if (!this.#isOverfull()) return
+      if (!this.#exceedsMaximum()) return
     }
   }
 
-  #isOverfull(): boolean {
-    return this.#timelines.size > this.#most || this.#characters > this.#maxCharacters
+  #exceedsMaximum(): boolean {
+    return this.#timelines.size > this.#maxTimelines || this.#characters > this.#maxCharacters
   }
 }
 

@@ -10,8 +10,8 @@ import { createHistogramTable, Histograms } from '../../telemetry/index.ts'
 
 const msPerSecond = 1_000
 
-export class ShardMeters {
-  readonly meters: Histograms
+export class ShardHistograms {
+  readonly histograms: Histograms
   /** 0 if there is none. All by `performance.now()`. */
   #turnSinceMs = 0
   #gatheringSinceMs = 0
@@ -20,7 +20,8 @@ export class ShardMeters {
 
   /** `table` undefined: not collected. */
   constructor(table: SharedArrayBuffer | undefined, shardNumber: number) {
-    this.meters = table === undefined ? new Histograms(createHistogramTable(1), 0) : new Histograms(table, shardNumber)
+    this.histograms =
+      table === undefined ? new Histograms(createHistogramTable(1), 0) : new Histograms(table, shardNumber)
   }
 
   beginTurn(): void {
@@ -29,7 +30,7 @@ export class ShardMeters {
 
   endTurn(): void {
     if (this.#turnSinceMs === 0) return
-    this.meters.observe('turn', (performance.now() - this.#turnSinceMs) / msPerSecond)
+    this.histograms.observe('turn', (performance.now() - this.#turnSinceMs) / msPerSecond)
     this.#turnSinceMs = 0
   }
 
@@ -51,8 +52,8 @@ export class ShardMeters {
   noteCommitted(): void {
     if (this.#commitSinceMs === 0) return
     const nowMs = performance.now()
-    this.meters.observe('commit', (nowMs - this.#commitSinceMs) / msPerSecond)
-    this.meters.observe('held', (nowMs - this.#heldSinceMs) / msPerSecond)
+    this.histograms.observe('commit', (nowMs - this.#commitSinceMs) / msPerSecond)
+    this.histograms.observe('held', (nowMs - this.#heldSinceMs) / msPerSecond)
     this.#commitSinceMs = 0
   }
 }

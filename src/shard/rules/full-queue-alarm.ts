@@ -23,9 +23,9 @@ export class FullQueueAlarm {
   }
 
   /** A message was dropped, as the queue holds `most`. */
-  noteDropped(most: number): void {
+  noteDropped(max: number): void {
     if (this.isFull) return
-    this.#text = `its queue holds ${most} messages, its maximum, and drops what comes: see resource_opts.max_buffer_messages`
+    this.#text = `its queue holds ${max} messages, its maximum, and drops what comes: see resource_opts.max_buffer_messages`
     this.#raise(alarmOf(this.#action), `the action ${this.#action} is behind: ${this.#text}`)
   }
 

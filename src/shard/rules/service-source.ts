@@ -16,7 +16,7 @@ import type { SourceMessage } from './source-publisher.ts'
 export interface ServiceSourceDependencies {
   /** `type:name` */
   readonly id: string
-  /** Rejects where the service does not answer. */
+  /** Rejects if the service does not respond. */
   open(callbacks: SourceCallbacks): Promise<SourceConnection>
   readonly publisher: { publish(message: SourceMessage): Promise<void>; close(): void }
   maxPacketBytes(): number

@@ -37,7 +37,7 @@ export interface DtlsServerDependencies {
   readonly send: (datagram: Buffer, peer: DtlsPeer) => void
   /** `tick` must be called at this time, which replaces the earlier one. Infinity: never. */
   readonly wakeAt: (timeMs: number) => void
-  /** Returns false if an unverified address must not be answered now. */
+  /** Returns false if no response may be sent to an unverified address now. */
   readonly mayRespond: (address: string) => boolean
   /** Returns true for addresses with an unlimited number of associations. */
   readonly isUnlimited: (address: string) => boolean
@@ -296,7 +296,7 @@ interface ReceivedHello {
 
 /**
  * Returns an unfragmented ClientHello. Fragments are not accepted, because nothing is stored for an unverified address;
- * malformed ones are not answered.
+ * malformed ones are ignored.
  */
 function helloIn({ type, body }: DtlsRecord): ReceivedHello | undefined {
   if (type !== contentTypes.handshake || body[0] !== messageTypes.clientHello) return undefined
