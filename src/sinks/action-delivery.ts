@@ -22,7 +22,7 @@ export interface DeliverySettings {
   readonly onePerKey: boolean
 }
 
-/** `connecting`: the service has not answered yet, or has not answered for a while what was sent. `stopped`: the action is disabled or stopped. */
+/** `connecting`: the service has not responded yet, or has not responded to recent requests. `stopped`: the action is disabled or stopped. */
 export type ActionState = 'connecting' | 'connected' | 'disconnected' | 'stopped'
 
 export interface DeliveryCounters {
@@ -62,7 +62,7 @@ const lookaheadFactor = 2
 const usualReceiveMaximum = 2_000
 const maxReceiveMaximum = 65_535
 
-/** A service that leaves everything unanswered for so long is not shown as connected. */
+/** A service that responds to nothing for so long is not shown as connected. */
 const maxSilenceMs = 2_000
 
 export class ActionDelivery {
@@ -79,7 +79,7 @@ export class ActionDelivery {
   /** Refused, and waiting for their next attempt. */
   readonly #delayed = new Set<Attempted>()
   #inflight = 0
-  /** When the service answered last, or was sent something while it owed no answer. */
+  /** When the service responded last, or was sent something while no response was pending. */
   #lastResponseAtMs = 0
   #silenceTimer: { cancel(): void } | undefined
   #sequence = 0
@@ -312,7 +312,7 @@ export class ActionDelivery {
     if (this.#inflight === 0) return
     const silentMs = this.#dependencies.nowMs() - this.#lastResponseAtMs
     if (silentMs >= maxSilenceMs && this.#state === 'connected')
-      this.#setState('connecting', `the service has not answered for ${maxSilenceMs / 1_000} s`)
+      this.#setState('connecting', `the service has not responded for ${maxSilenceMs / 1_000} s`)
     const nextMs = silentMs >= maxSilenceMs ? maxSilenceMs : maxSilenceMs - silentMs
     this.#silenceTimer = this.#dependencies.after(nextMs, () => this.#noteSilence())
   }

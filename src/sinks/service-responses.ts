@@ -10,7 +10,7 @@ export function messageOf(error: unknown): string {
 /** Resolves like `work`. Rejects if the service does not respond in time. */
 export async function withTimeout<Value>(work: Promise<Value>, timeoutMs: number): Promise<Value> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
+  const timer = setTimeout(() => reject(new Error(`no response within ${timeoutMs} ms`)), timeoutMs)
   try {
     return await Promise.race([work, promise])
   } finally {

@@ -6,7 +6,7 @@ const texts: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'the name cannot be looked up now',
   ENETUNREACH: 'there is no way to this network',
   EHOSTUNREACH: 'there is no way to this host',
-  ETIMEDOUT: 'there was no answer in time',
+  ETIMEDOUT: 'there was no response in time',
   ECONNRESET: 'the connection was reset',
   EPIPE: 'the connection was reset',
   CERT_HAS_EXPIRED: 'the certificate of the server has expired: renew it there',

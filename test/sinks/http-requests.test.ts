@@ -109,7 +109,7 @@ test('a request that is not answered in time fails, also while it waits for a co
   const results = await Promise.all([requests.send(post), requests.send(post)])
   assert.deepEqual(
     results,
-    [1, 2].map(() => ({ failure: 'no answer within 50 ms' })),
+    [1, 2].map(() => ({ failure: 'no response within 50 ms' })),
   )
   // The connection of the request that failed has no answer to another one.
   held.removeAllListeners('request').on('request', (_, response: ServerResponse) => response.end('late'))
@@ -161,7 +161,7 @@ test('an answer that breaks off, and a service that is not there, are failures',
     response.writeHead(200, { 'content-length': '10' }).write('half', () => request.socket.destroy())
   })
   const port = await portOf(t, server)
-  assert.match(await failureOf(t, `http://127.0.0.1:${port}`), /^the answer broke off: /)
+  assert.match(await failureOf(t, `http://127.0.0.1:${port}`), /^the response was interrupted: /)
   server.close()
   await once(server, 'close')
   const refused = `the connection is refused: no server listens there (127.0.0.1:${port})`

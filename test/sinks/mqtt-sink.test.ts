@@ -182,7 +182,7 @@ test('where the remote broker gives no reason, a message is refused at the third
 })
 
 test('a network that fails makes no message refused', async () => {
-  const sink = sinkWith(() => new ConnectionEnded('no answer within 60000 ms', 'this-side'))
+  const sink = sinkWith(() => new ConnectionEnded('no response within 60000 ms', 'this-side'))
   for (let round = 0; round < 10; round++) assert.equal(await write(sink, ['a']), 'retry')
 })
 

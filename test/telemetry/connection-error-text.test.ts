@@ -9,7 +9,7 @@ const textOf = (error: Error): string => connectionErrorText(error, '--ca FILE')
 test('errors of the system are sentences; of several addresses, the last one counts', () => {
   assert.match(textOf(withCode('ECONNREFUSED')), /no server listens there/)
   const both = new AggregateError([withCode('ENETUNREACH'), withCode('ETIMEDOUT')])
-  assert.equal(textOf(both), 'there was no answer in time')
+  assert.equal(textOf(both), 'there was no response in time')
 })
 
 test('a certificate that is not trusted names the option for its authority', () => {
@@ -48,6 +48,6 @@ test('an error of a service has the address; a library may quote the message of 
   )
   assert.equal(inService(new Error('getaddrinfo ENOTFOUND no.example')), 'there is no host of this name (no.example)')
   assert.match(inService(withCode('SELF_SIGNED_CERT_IN_CHAIN', 'self-signed')), /in ssl\.cacertfile$/)
-  for (const own of ['WRONGTYPE Operation against a key', 'connect EOTHER 127.0.0.1:1', 'no answer within 5 ms'])
+  for (const own of ['WRONGTYPE Operation against a key', 'connect EOTHER 127.0.0.1:1', 'no response within 5 ms'])
     assert.equal(inService(new Error(own)), own)
 })

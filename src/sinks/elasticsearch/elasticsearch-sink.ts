@@ -22,7 +22,7 @@ const defaultPort = 9_200
 const operationAttribute = 'operation'
 const done: WriteOutcome = { outcome: 'done' }
 const lineBreak = Buffer.from('\n')
-/** What is needed of the answer. */
+/** What is needed of the response. */
 const bulkPath = '/_bulk?filter_path=errors,items.*.status,items.*.error.type,items.*.error.reason'
 const maxResponseLength = 16_777_216
 const maxIdBytes = 512
@@ -138,7 +138,7 @@ interface BulkItem {
 function outcomesOf(result: HttpResult, entries: readonly SpoolEntry[]): WriteOutcome | readonly WriteOutcome[] {
   const outcome = outcomeOf(result)
   if (outcome.outcome !== 'done' || !('text' in result)) return outcome
-  const unreadable: WriteOutcome = { outcome: 'retry', why: 'the answer is not that of the bulk API' }
+  const unreadable: WriteOutcome = { outcome: 'retry', why: 'the response is not that of the bulk API' }
   let response: unknown
   try {
     response = JSON.parse(result.text)
@@ -159,7 +159,7 @@ const passingStatuses = new Set([403, 408, 429])
 
 function outcomeOfItem(operation: string, { status = 500, error }: BulkItem): WriteOutcome {
   if (status >= 200 && status < 300) return done
-  // It was written, or deleted, by an attempt before that was not answered.
+  // It was written, or deleted, by an attempt before that had no response.
   if (status === 409 && operation.startsWith('{"create"')) return done
   if (status === 404 && operation.startsWith('{"delete"')) return done
   const why = `status ${status}: ${error?.type ?? 'unknown'}: ${error?.reason ?? ''}`.slice(0, 300)

@@ -47,7 +47,7 @@ export class HttpConnection {
     this.requests++
     this.#collectWrites()
     const { path, method, headers, body = null } = exchange.request
-    // A request that failed is sent again in any case: it may follow one that is not answered yet.
+    // A request that failed is sent again in any case: it may follow one that has no response yet.
     this.#client.dispatch({ path, method, headers, body, idempotent: true, blocking: false, reset: false }, exchange)
   }
 

@@ -1,4 +1,4 @@
-// One request and its answer, as the HTTP library hands it over in parts.
+// One request and its response, as the HTTP library hands it over in parts.
 
 import { StringDecoder } from 'node:string_decoder'
 import { messageOf } from '../service-responses.ts'
@@ -10,7 +10,7 @@ export interface HttpRequest {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer | undefined
-  /** Characters of the answer that are read; by default as many as messages show. */
+  /** Characters of the response that are read; by default as many as messages show. */
   readonly maxResponseLength?: number
 }
 
@@ -78,7 +78,7 @@ export class HttpExchange implements ResponseHandler {
 
   onResponseError(_: unknown, error: NodeJS.ErrnoException): void {
     const why = failureOf(error)
-    this.#settle({ failure: this.#status === 0 ? why : `the answer broke off: ${why}` })
+    this.#settle({ failure: this.#status === 0 ? why : `the response was interrupted: ${why}` })
     this.#callbacks.release(this)
   }
 

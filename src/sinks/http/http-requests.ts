@@ -35,7 +35,7 @@ export class HttpRequests {
     this.#authorization = authorizationOf(settings.origin)
   }
 
-  /** Never rejects. Redirects are answers like others: the configured address is the one that is trusted. */
+  /** Never rejects. Redirects are responses like others: the configured address is the one that is trusted. */
   send(request: HttpRequest): Promise<HttpResult> {
     const { origin, requestTimeoutMs } = this.#settings
     if (isForbiddenAddress(origin.hostname))
@@ -138,7 +138,7 @@ export class HttpRequests {
         this.#timer = setTimeout(this.#failOverdue, Math.ceil(leftMs)).unref()
         return
       }
-      exchange.fail(`no answer within ${this.#settings.requestTimeoutMs} ms`)
+      exchange.fail(`no response within ${this.#settings.requestTimeoutMs} ms`)
     }
   }
 }

@@ -20,7 +20,7 @@ export type HttpAction = NamedValue<ActionsConfig['http']>
 const pathAttribute = 'path'
 const headerAttribute = 'header '
 
-/** Answers that another attempt may change. */
+/** Status codes after which another attempt may succeed. */
 const retriedStatuses = new Set([408, 425, 429])
 
 const done: WriteOutcome = { outcome: 'done' }

@@ -1,5 +1,5 @@
 // Databases and other services that are spoken to over HTTP: where they are, how they are authenticated to, and what their
-// answers mean for a batch.
+// responses mean for a batch.
 
 import type { WriteOutcome } from '../sink.ts'
 import { type hostAndPort, type TlsSettings, tlsOf } from '../service-address.ts'
@@ -72,7 +72,7 @@ export function basicAuthorization(username: string | undefined, password: strin
   return { authorization: `Basic ${Buffer.from(`${username}:${password ?? ''}`).toString('base64')}` }
 }
 
-/** What an answer means for everything that was sent with the request. */
+/** What a response means for everything that was sent with the request. */
 export function outcomeOf(result: HttpResult): WriteOutcome {
   if ('failure' in result) return { outcome: 'retry', why: result.failure }
   const { status } = result

@@ -20,7 +20,7 @@ type KafkaSourceSettings = NamedValue<SourcesConfig['kafka_consumer']>
 /** The same as of producers. */
 type KafkaSourceConnector = NamedValue<ConnectorsConfig['kafka_consumer']>
 
-/** Kafka may wait so long with an answer to a fetch, and some more. */
+/** Kafka may delay the response to a fetch for so long, and some more. */
 const requestTimeoutMs = 10_000
 const control = /\p{Cc}/u
 

@@ -1,5 +1,5 @@
 // The library for Kafka behind an interface of two functions. Whatever fails is thrown: the spool tries again, so the library
-// does not. A client is used until its first failure without an answer of a broker, and then replaced.
+// does not. A client is used until its first failure without a response of a broker, and then replaced.
 
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -42,7 +42,7 @@ export interface KafkaProducerSettings extends KafkaClientSettings {
 export interface KafkaProducer {
   /** In one request for each broker that leads a partition of them. */
   send(topic: string, records: readonly KafkaRecord[]): Promise<void>
-  /** Rejects where the topic takes no records. Undefined: where no broker answers. */
+  /** Rejects where the topic takes no records. Undefined: if no broker responds. */
   check(topic: string | undefined): Promise<void>
   /** Closes the connection. Writes in progress fail. */
   close(): void
@@ -203,7 +203,7 @@ function consumedRecord(topic: string, partition: number, message: KafkaMessage)
   }
 }
 
-/** The name that Kafka gives the error; undefined: no broker has answered. */
+/** The name that Kafka gives the error; undefined: no broker has responded. */
 export function kafkaErrorType(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { type } = cause as { readonly type?: unknown }
@@ -246,7 +246,7 @@ function clientOf(
   return { kafka, sockets }
 }
 
-/** The connections of one client. The library leaves those open that do not answer. */
+/** The connections of one client. The library leaves those open that do not respond. */
 class Sockets {
   readonly #open = new Set<Socket>()
 

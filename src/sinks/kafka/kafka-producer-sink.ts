@@ -157,7 +157,7 @@ export class KafkaProducerSink implements Sink {
   readonly #maxBatchBytes: number
   readonly #requestTimeoutMs: number
   readonly #producer: LazyConnection<KafkaProducer>
-  /** It has not answered once: the next request opens another. */
+  /** It has not responded once: the next request opens another. */
   #broken: KafkaProducer | undefined
 
   constructor(

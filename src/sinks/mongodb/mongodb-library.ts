@@ -44,7 +44,7 @@ export interface InsertResult {
 export interface MongodbDatabase {
   /** `isOrdered`: ends with the first failure. Rejects where nothing is known of the documents. */
   insert(collection: string, documents: readonly NewDocument[], isOrdered: boolean): Promise<InsertResult>
-  /** Rejects where no server answers that can write. */
+  /** Rejects if no server responds that can write. */
   check(): Promise<void>
   close(): void
 }

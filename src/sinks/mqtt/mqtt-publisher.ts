@@ -64,7 +64,7 @@ interface Pending {
   reject(error: ConnectionEnded): void
 }
 
-/** [MQTT5-3.1.2-24] Nothing is received but answers. */
+/** [MQTT5-3.1.2-24] Only acknowledgements and PINGRESP are received. */
 const maxPacketBytes = 262_144
 const limits = { maxPacketBytes, maxPropertyBytes: maxPacketBytes, maxTopicLevels: 65_535, maxTopicBytes: 65_535 }
 const topicsRemembered = 256
@@ -160,7 +160,7 @@ export class MqttPublisher {
     return promise
   }
 
-  /** Resolves when the remote broker has answered: it has had everything that was written before. */
+  /** Resolves with PINGRESP: the remote broker has received everything that was written before. */
   ping(): Promise<void> {
     if (this.#state !== 'open') return Promise.reject(this.#endedError())
     const pending = Promise.withResolvers<void>()
@@ -251,11 +251,11 @@ export class MqttPublisher {
     this.#connack.resolve()
   }
 
-  /** Half of the time may pass without a packet. A ping must be answered within the other half. */
+  /** Half of the time may pass without a packet. PINGRESP must arrive within the other half. */
   #startKeepAlive(seconds: number): void {
     if (seconds === 0) return
     this.#keepAlive = setInterval(() => {
-      if (this.#pings.length > 0) return this.close('the remote broker does not answer')
+      if (this.#pings.length > 0) return this.close('the remote broker does not respond')
       if (!this.#hasSent) this.ping().catch(() => {})
       this.#hasSent = false
     }, seconds * 500).unref()

@@ -1,5 +1,5 @@
 // Sends messages to another MQTT broker. A message leaves the action queue with its PUBACK or PUBCOMP. A QoS 0 message has no
-// acknowledgement: it counts as sent when a later PINGREQ was answered.
+// acknowledgement: it counts as sent when the PINGRESP to a later PINGREQ arrives.
 
 import { randomBytes, createHash } from 'node:crypto'
 import { resolve } from 'node:path'
@@ -160,7 +160,7 @@ export class MqttSink implements Sink {
     } catch (error) {
       return batch.map(() => ({ outcome: 'retry', why: messageOf(error) }))
     }
-    const why = `no answer within ${this.#requestTimeoutMs} ms`
+    const why = `no response within ${this.#requestTimeoutMs} ms`
     const late = setTimeout(() => publisher.close(why), this.#requestTimeoutMs)
     try {
       return await (this.#isCautious ? this.#sendEach(publisher, batch) : this.#sendTogether(publisher, batch))
@@ -173,7 +173,10 @@ export class MqttSink implements Sink {
     let late: NodeJS.Timeout | undefined
     try {
       const publisher = await this.#open()
-      late = setTimeout(() => publisher.close(`no answer within ${this.#requestTimeoutMs} ms`), this.#requestTimeoutMs)
+      late = setTimeout(
+        () => publisher.close(`no response within ${this.#requestTimeoutMs} ms`),
+        this.#requestTimeoutMs,
+      )
       await publisher.ping()
       return undefined
     } catch (error) {

@@ -32,7 +32,7 @@ export interface NatsPublisher {
   readonly isOpen: boolean
   /** Returns one outcome per message. Never rejects. */
   publish(messages: readonly NatsMessage[]): Promise<readonly WriteOutcome[]>
-  /** Rejects if the server does not answer, or does not have JetStream. */
+  /** Rejects if the server does not respond, or does not have JetStream. */
   check(): Promise<void>
   /** Closes the connection. Unfinished calls fail. */
   close(): void
@@ -101,7 +101,7 @@ export interface NatsConsumer {
   close(): Promise<void>
 }
 
-/** The connection is closed after two unanswered pings. */
+/** The connection is closed after two pings without response. */
 const pingIntervalMs = 10_000
 const maxPingsWithoutResponse = 2
 /** The server sends something at least every half of this time. */
@@ -175,7 +175,7 @@ async function subscribe({ connection, subscription, callbacks, fail, requestTim
       else take(receivedMessage(message)).catch(fail)
     },
   })
-  // The server accepts or refuses the subscription before it answers this ping.
+  // The server accepts or refuses the subscription before it responds to this ping.
   await withTimeout(connection.flush(), requestTimeoutMs)
 }
 
@@ -259,7 +259,7 @@ function headerPairs(headers: MsgHdrs | undefined): readonly (readonly [name: st
   return (headers?.keys() ?? []).map((name) => [name, headers?.values(name).join(', ') ?? ''] as const)
 }
 
-/** Rejects if the server does not answer, or does not have the stream. */
+/** Rejects if the server does not respond, or does not have the stream. */
 export async function checkNatsSubscription(settings: NatsSettings, subscription: NatsSubscription): Promise<void> {
   const { connection, streams } = await connectTo(settings)
   try {
@@ -334,7 +334,7 @@ class Publisher implements NatsPublisher {
     if (client !== undefined) return await Promise.all(messages.map((message) => this.#store(client, message)))
     const outcomes = messages.map((message) => this.#publish(message))
     try {
-      // The server processes all earlier messages before it answers this ping.
+      // The server processes all earlier messages before it responds to this ping.
       await withTimeout(this.#connection.flush(), this.#requestTimeoutMs)
     } catch (error) {
       this.close()

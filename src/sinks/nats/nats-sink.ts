@@ -1,4 +1,4 @@
-// Sends messages to NATS subjects. With core NATS, a message counts as delivered when the server answers a ping that was sent
+// Sends messages to NATS subjects. With core NATS, a message counts as delivered when the server responds to a ping that was sent
 // after it. With JetStream, the stream acknowledges each message when it is stored.
 
 import { randomUUID } from 'node:crypto'

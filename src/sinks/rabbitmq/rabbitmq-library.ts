@@ -1,4 +1,4 @@
-// The library for RabbitMQ behind an interface of three functions. After a failure without an answer for single messages, the connection
+// The library for RabbitMQ behind an interface of three functions. After a failure without a response for single messages, the connection
 // is not used again.
 
 import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage, Options } from 'amqplib'
@@ -187,7 +187,7 @@ function headerText(value: unknown): string {
   return JSON.stringify(value) ?? ''
 }
 
-/** Rejects where the server does not answer, or the queue does not exist. */
+/** Rejects if the server does not respond, or the queue does not exist. */
 export async function checkQueue(settings: RabbitmqSettings, queue: string | undefined): Promise<void> {
   const connection = await connectTo(settings)
   try {
@@ -199,7 +199,7 @@ export async function checkQueue(settings: RabbitmqSettings, queue: string | und
   }
 }
 
-/** At once: the other side may not answer any more. */
+/** At once: the other side may not respond any more. */
 function destroy(connection: ChannelModel): void {
   const { stream } = connection.connection as unknown as { readonly stream: { destroy(): void } }
   connection.close().catch(() => {})

@@ -76,9 +76,9 @@ export function propertiesRenderer(
 function checkProperty(name: string, text: string): void {
   const number = numberProperties.get(name)
   if (number === undefined) return void shortText(text, `the property ${name}`)
-  const most = number === 'priority' ? maxPriority : Number.MAX_SAFE_INTEGER
-  if (!/^\d{1,16}$/.test(text) || Number(text) > most)
-    throw new TypeError(`the property ${name} is ${JSON.stringify(text)}, and not a whole number from 0 to ${most}`)
+  const max = number === 'priority' ? maxPriority : Number.MAX_SAFE_INTEGER
+  if (!/^\d{1,16}$/.test(text) || Number(text) > max)
+    throw new TypeError(`the property ${name} is ${JSON.stringify(text)}, and not a whole number from 0 to ${max}`)
 }
 
 function shortText(text: string, subject: string): string {

@@ -67,7 +67,7 @@ class RedisSink implements Sink {
     } catch (error) {
       return batch.map(() => ({ outcome: 'retry', why: messageOf(error) }))
     }
-    // The commands are sent together, and answered in their order.
+    // The commands are sent together; the responses have their order.
     return await Promise.all(batch.map((entry) => this.#send(client, entry)))
   }
 

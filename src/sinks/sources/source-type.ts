@@ -38,7 +38,7 @@ export interface SourceType<Source, Connector> {
   problemOfSource(source: Source): string | undefined
   /** For the column `server`. */
   serverOf(connector: Connector): string
-  /** `id`: `type:name`. Rejects where the service does not answer. */
+  /** `id`: `type:name`. Rejects if the service does not respond. */
   open(id: string, source: Source, connector: Connector, callbacks: SourceCallbacks): Promise<SourceConnection>
   /** Why the service, or what the source reads from it, is not there; undefined: it is. Receives nothing. Never rejects. */
   check(connector: Connector, source: Source | undefined, timeoutMs: number): Promise<string | undefined>

@@ -17,7 +17,7 @@ const conflictOfRows = '21000'
 
 export interface SqlPool {
   connect(): Promise<SqlConnection>
-  /** Rejects where the database does not answer. */
+  /** Rejects if the database does not respond. */
   check(): Promise<unknown>
   end(): Promise<unknown>
 }
