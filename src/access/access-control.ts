@@ -354,7 +354,7 @@ export class AccessControl {
       return this.#admit(attempt, { result: 'accepted', username, isSuperuser: false, by: 'anonymous' })
     }
     this.#noteLogin(attempt, false)
-    // With credentials, the answer is that of a known client with wrong credentials.
+    // With credentials, the response is that for a known client with wrong credentials.
     const hasLogin = username !== undefined || password !== undefined
     const refusal = hasLogin
       ? this.#refuse(attempt, reasonCodes.badUserNameOrPassword, 'no authenticator knows this client')

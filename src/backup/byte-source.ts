@@ -17,13 +17,13 @@ export class ByteSource {
   }
 
   /** Between 1 and `most` bytes, as they come. undefined: there are no more. */
-  async readSome(most: number): Promise<Buffer | undefined> {
+  async readSome(maxBytes: number): Promise<Buffer | undefined> {
     while (this.#piece.length === 0) {
       const next = await this.#pieces.next()
       if (next.done === true) return undefined
       this.#piece = next.value
     }
-    const taken = this.#piece.subarray(0, most)
+    const taken = this.#piece.subarray(0, maxBytes)
     this.#piece = this.#piece.subarray(taken.length)
     this.#bytesRead += taken.length
     return taken

@@ -104,13 +104,12 @@ export function textOrNone(): Field<string> {
 }
 
 /** Names and values in pairs. */
-export function pairs(most: number): Field<readonly (readonly [string, string])[]> {
+export function pairs(max: number): Field<readonly (readonly [string, string])[]> {
   const word = text()
   return {
     write: (value) => value,
     read: (written) => {
-      if (!Array.isArray(written) || written.length > most)
-        throw new InvalidArchive(`is no list of up to ${most} pairs`)
+      if (!Array.isArray(written) || written.length > max) throw new InvalidArchive(`is no list of up to ${max} pairs`)
       return written.map((pair: unknown): readonly [string, string] => {
         if (!Array.isArray(pair) || pair.length !== 2) throw new InvalidArchive('holds something that is no pair')
         return [word.read(pair[0]), word.read(pair[1])]

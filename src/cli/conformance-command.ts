@@ -15,9 +15,9 @@ export interface ConformanceArguments extends ProbeArguments {
 export async function conformanceCommand(words: ConformanceArguments, terminal: Terminal): Promise<number> {
   const { protocol, timeout, json } = words
   const target = await targetOf(words)
-  const answerMs = Number(timeout)
+  const responseTimeoutMs = Number(timeout)
   const isVersion = protocol === undefined || protocol === '4' || protocol === '5'
-  const isTime = answerMs >= 10 && answerMs <= 60_000
+  const isTime = responseTimeoutMs >= 10 && responseTimeoutMs <= 60_000
   if ('problem' in target || !isVersion || !isTime) {
     const wrong = isVersion ? '--timeout: give 10 to 60000' : '--protocol: give 4 or 5'
     terminal.fail('problem' in target ? target.problem : wrong)
@@ -25,7 +25,7 @@ export async function conformanceCommand(words: ConformanceArguments, terminal: 
   }
   const versions = protocol === undefined ? ([4, 5] as const) : [protocol === '5' ? (5 as const) : (4 as const)]
   try {
-    const results = await runConformance({ target, versions, answerMs }, (result) => {
+    const results = await runConformance({ target, versions, responseTimeoutMs }, (result) => {
       if (json !== true) terminal.say(lineOf(result))
     })
     if ('problem' in results) return terminal.fail(`${words.url}: ${results.problem}`)

@@ -289,7 +289,7 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate
 function nextFrame(client: ProbeClient, type: number): Promise<Frame> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
-      () => reject(new Error(`the broker did not answer within ${responseTimeoutMs / 1_000} s`)),
+      () => reject(new Error(`the broker did not respond within ${responseTimeoutMs / 1_000} s`)),
       responseTimeoutMs,
     )
     client.onFrame = (frame) => {

@@ -33,7 +33,7 @@ const maxOpenFiles = 500
  * 500 from the start, 16,000 sessions that ended at once without queues used half a gigabyte outside of V8's
  * statistics.
  */
-const defaultSlices = { first: 8, most: 500 }
+const defaultSlices = { first: 8, max: 500 }
 const sliceBytes = 256 * 1_024
 
 /** An open LevelDB database. */
@@ -112,13 +112,13 @@ export class LevelDatabase {
   async *slices(range: EntryRange, onDamage?: (error: Error) => void): AsyncIterable<LevelEntry[]> {
     let last: Buffer | undefined
     let left = range.limit ?? Infinity
-    const { first, most } = range.slices ?? defaultSlices
+    const { first, max } = range.slices ?? defaultSlices
     let sliceEntries = first
     const iterator = this.#iterator(range, undefined)
     try {
       for (;;) {
         const slice = await iterator.nextv(sliceEntries)
-        sliceEntries = Math.min(sliceEntries * 2, most)
+        sliceEntries = Math.min(sliceEntries * 2, max)
         if (slice.length === 0) return
         last = slice.at(-1)?.[0]
         left -= slice.length

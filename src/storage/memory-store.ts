@@ -35,7 +35,7 @@ interface Entry {
 /** Entries by hexadecimal keys, which have the order of the bytes. */
 type EntryMap = Map<string, Entry>
 
-const defaultSlices = { first: 512, most: 512 }
+const defaultSlices = { first: 512, max: 512 }
 
 /** Creates a store in memory. `onAlarm` is called for a queued record without its payload. */
 export function openMemoryStore(onAlarm: (alarm: StorageAlarm) => void = () => {}): Store {
@@ -173,10 +173,10 @@ class MemoryStore implements Store {
 /** Splits into slices. */
 async function* splitIntoSlices<Thing>(
   things: readonly Thing[],
-  { first, most }: GrowingSlices = defaultSlices,
+  { first, max }: GrowingSlices = defaultSlices,
 ): AsyncIterable<readonly Thing[]> {
   let start = 0
-  for (let size = first; start < things.length; size = Math.min(size * 2, most)) {
+  for (let size = first; start < things.length; size = Math.min(size * 2, max)) {
     yield things.slice(start, start + size)
     start += size
   }

@@ -215,7 +215,7 @@ class Reading {
   async #open(fromSequence: number, first: number): Promise<void> {
     await this.close()
     this.#found = 0
-    const slices = { first: Math.min(first, maxSliceRecords), most: maxSliceRecords }
+    const slices = { first: Math.min(first, maxSliceRecords), max: maxSliceRecords }
     const queue = { kind: 'queued', clientId: this.clientId, fromSequence, limit: maxSnapshotRecords } as const
     const onOmitted = (count: number): void => {
       this.#found += count

@@ -43,14 +43,21 @@ export async function readQueue(
 
 async function readPart(store: Store, clientId: string, fromSequence: number, limit: number): Promise<QueuePart> {
   // One more than requested shows whether more follow.
-  for (let most = limit + 1; ; most *= 2) {
+  for (let limitWithNext = limit + 1; ; limitWithNext *= 2) {
     const records: StoredRecord[] = []
     let bytes = 0
     let omitted = 0
     const onOmitted = (count: number): void => {
       omitted += count
     }
-    const range = { kind: 'queued', clientId, fromSequence, limit: most, withPayloads: true, onOmitted } as const
+    const range = {
+      kind: 'queued',
+      clientId,
+      fromSequence,
+      limit: limitWithNext,
+      withPayloads: true,
+      onOmitted,
+    } as const
     for await (const slice of store.readQueue(range)) {
       for (const record of slice) {
         if (records.length === limit || bytes >= maxPartBytes) return { records, isEnd: false }
@@ -59,7 +66,7 @@ async function readPart(store: Store, clientId: string, fromSequence: number, li
       }
     }
     // Damaged records count for the limit of the store. If it was reached, others may follow.
-    if (records.length + omitted < most) return { records, isEnd: true }
+    if (records.length + omitted < limitWithNext) return { records, isEnd: true }
   }
 }
 

@@ -89,7 +89,7 @@ export class StoreClient {
     if (notice.tell === 'serving') return this.#changeTrouble(undefined)
     const pending = this.#pending
     if (notice.tell === 'recalled' && pending?.expectedNotice !== 'recalled') return this.onRecall()
-    // A pending request was answered by the recall.
+    // The recall is the response to a pending request.
     if (pending === undefined) return
     this.#pending = undefined
     if (notice.tell === 'failing') pending.reject(new StorageFailure(notice.why))

@@ -43,10 +43,10 @@ export interface QueueRange {
   readonly onOmitted?: (count: number) => void
 }
 
-/** Maximum sizes of slices: `first` for the first, twice as many for each further one, up to `most`. */
+/** Maximum sizes of slices: `first` for the first, twice as many for each further one, up to `max`. */
 export interface GrowingSlices {
   readonly first: number
-  readonly most: number
+  readonly max: number
 }
 
 /**

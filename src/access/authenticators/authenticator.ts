@@ -40,7 +40,7 @@ export interface Refused {
   readonly why: string
 }
 
-/** The authenticator could not decide, for example because its service does not answer. */
+/** The authenticator could not decide, for example because its service does not respond. */
 export interface Failed {
   readonly result: 'failed'
   readonly why: string

@@ -173,10 +173,10 @@ function nameKey({ address, namespace = '', name = '' }: Login): string {
 }
 
 /** Stores the value as the newest entry of the map. Beyond the maximum, the oldest entry is dropped. */
-function remember<T>(map: Map<string, T>, key: string, value: T, most: number): void {
+function remember<T>(map: Map<string, T>, key: string, value: T, maxEntries: number): void {
   map.delete(key)
   map.set(key, value)
-  if (map.size <= most) return
+  if (map.size <= maxEntries) return
   const oldest = map.keys().next().value
   if (oldest !== undefined) map.delete(oldest)
 }

@@ -1,6 +1,6 @@
 // An HTTP client with limits for requests in progress and waiting ones, and a timeout for each.
 //
-//   ask -> waiting (maxWaiting) -> in progress (poolSize) -> answered
+//   ask -> waiting (maxWaiting) -> in progress (poolSize) -> complete
 //              '------ timeoutMs over both ------'
 //
 // Redirects are not followed: only the configured address is trusted.
@@ -151,7 +151,7 @@ export class HttpClient {
     clearTimeout(job.timer)
     this.#waiting.delete(job)
     this.#activeCount.delete(job)
-    // An answered connection returns to the pool by itself.
+    // After its response, a connection returns to the pool by itself.
     if ('failure' in result) job.request?.destroy()
     job.settle(result)
   }

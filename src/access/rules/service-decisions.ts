@@ -2,7 +2,7 @@
 
 import type { Identity } from '../../core/index.ts'
 
-/** `ignore`: other rules decide. `failed`: no answer, or an invalid one. */
+/** `ignore`: other rules decide. `failed`: no response, or an invalid one. */
 export type ServiceResponse = 'allow' | 'deny' | 'ignore' | 'failed'
 
 export interface DecisionLimits {

@@ -25,10 +25,10 @@ function editDistance(a: string, b: string): number {
     const current = [row]
     for (let column = 1; column <= b.length; column++) {
       const change = (previous[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1)
-      let least = Math.min(change, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1)
+      let lowest = Math.min(change, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1)
       const isSwapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]
-      if (isSwapped) least = Math.min(least, (beforePrevious[column - 2] ?? 0) + 1)
-      current.push(least)
+      if (isSwapped) lowest = Math.min(lowest, (beforePrevious[column - 2] ?? 0) + 1)
+      current.push(lowest)
     }
     beforePrevious = previous
     previous = current

@@ -43,9 +43,9 @@ export function continueRemovingSubscriptions(
 function takeOut(
   state: Parts<'outputs' | 'peerTable' | 'router' | 'subscriptions'>,
   { session, rest, presence }: EndingSession,
-  most: number,
+  max: number,
 ): 'all' | 'some' {
-  for (let left = most; left > 0; left--) {
+  for (let left = max; left > 0; left--) {
     const next = rest.next()
     if (next.done === true) return 'all'
     const [filter, before] = next.value

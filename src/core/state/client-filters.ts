@@ -39,12 +39,12 @@ export class ClientFilters {
   readonly #told = new Map<TopicFilter, QoS>()
   readonly #unreported = new Set<TopicFilter>()
   readonly #changed = new Set<TopicFilter>()
-  readonly #most: number
+  readonly #maxFilters: number
   /** Sessions at lower indexes are counted; new sessions there are counted when they subscribe. */
   #walkedTo = 0
 
-  constructor(most: number = maxFiltersReported) {
-    this.#most = most
+  constructor(maxFilters: number = maxFiltersReported) {
+    this.#maxFilters = maxFilters
   }
 
   /** All subscriptions that existed at the start are counted. */
@@ -97,13 +97,13 @@ export class ClientFilters {
       if (qos === undefined) this.#unreported.delete(filter)
       if (qos === told) continue
       if (qos === undefined) this.#told.delete(filter)
-      else if (told === undefined && this.#told.size >= this.#most) this.#unreported.add(filter)
+      else if (told === undefined && this.#told.size >= this.#maxFilters) this.#unreported.add(filter)
       else this.#told.set(filter, qos)
       if (told !== undefined || this.#told.has(filter)) changes.push([filter, qos])
     }
     this.#changed.clear()
     for (const filter of this.#unreported) {
-      if (this.#told.size >= this.#most) break
+      if (this.#told.size >= this.#maxFilters) break
       const qos = highest(this.#holders.get(filter))
       this.#unreported.delete(filter)
       if (qos === undefined) continue

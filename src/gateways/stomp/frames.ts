@@ -60,9 +60,9 @@ export class StompDecoder {
     const end = chunk.indexOf(lineFeed, at)
     const part = chunk.subarray(at, end < 0 ? chunk.length : end)
     const isCommand = this.#state === 'command'
-    const most = isCommand ? maxCommandBytes : this.#limits.maxHeaderBytes
-    if (this.#bytes + part.length > most + 1)
-      return { at, reading: { problem: `a ${isCommand ? 'command' : 'header'} is longer than ${most} octets` } }
+    const maxBytes = isCommand ? maxCommandBytes : this.#limits.maxHeaderBytes
+    if (this.#bytes + part.length > maxBytes + 1)
+      return { at, reading: { problem: `a ${isCommand ? 'command' : 'header'} is longer than ${maxBytes} octets` } }
     this.#keep(part)
     if (end < 0) return { at: chunk.length }
     const line = this.#take()

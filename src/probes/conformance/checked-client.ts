@@ -20,8 +20,8 @@ export class Violation extends Error {}
 export interface CheckedOptions {
   readonly target: ProbeTarget
   readonly version: ProbeVersion
-  /** How long an answer may take. */
-  readonly answerMs: number
+  /** Maximum time for a response. */
+  readonly responseTimeoutMs: number
 }
 
 const nameOfType = new Map<number, string>(
@@ -33,16 +33,16 @@ export class CheckedClient {
   /** User name and password of each CONNECT. */
   readonly #login: Pick<ProbeTarget, 'username' | 'password'>
   readonly #client: ProbeClient
-  readonly #answerMs: number
+  readonly #responseTimeoutMs: number
   readonly #frames: Frame[] = []
   #isClosed = false
   #wake: () => void = () => {}
 
-  private constructor(client: ProbeClient, { version, answerMs, target }: CheckedOptions) {
+  private constructor(client: ProbeClient, { version, responseTimeoutMs, target }: CheckedOptions) {
     this.version = version
     this.#login = { username: target.username, password: target.password }
     this.#client = client
-    this.#answerMs = answerMs
+    this.#responseTimeoutMs = responseTimeoutMs
     client.onFrame = (frame) => {
       this.#frames.push(frame)
       this.#wake()
@@ -100,7 +100,7 @@ export class CheckedClient {
     if (!this.#isClosed) throw new Violation('the connection stays open')
   }
 
-  /** Nothing but the PINGRESP has come when a PINGREQ is answered: what came before it is complete. */
+  /** Nothing but the PINGRESP arrived: all packets before it are complete. */
   async expectNothing(): Promise<void> {
     this.send(pingreqFrame)
     await this.expect(packetTypes.pingresp)
@@ -117,7 +117,7 @@ export class CheckedClient {
 
   /** Returns the next packet; undefined: none arrived in time, or the connection ended. */
   async next(): Promise<Frame | undefined> {
-    const deadline = performance.now() + this.#answerMs
+    const deadline = performance.now() + this.#responseTimeoutMs
     while (this.#frames.length === 0 && !this.#isClosed) {
       const leftMs = deadline - performance.now()
       if (leftMs <= 0) return undefined

@@ -10,8 +10,8 @@ import { type CheckContext, persistent, retain, retainedTopic, statements } from
 export interface ConformanceOptions {
   readonly target: ProbeTarget
   readonly versions: readonly ProbeVersion[]
-  /** How long an answer may take. */
-  readonly answerMs: number
+  /** Maximum time for a response. */
+  readonly responseTimeoutMs: number
 }
 
 export interface ConformanceResult {
@@ -29,21 +29,21 @@ export interface ConformanceResult {
  * if the broker cannot be reached at all.
  */
 export async function runConformance(
-  { target, versions, answerMs }: ConformanceOptions,
+  { target, versions, responseTimeoutMs }: ConformanceOptions,
   onResult: (result: ConformanceResult) => void,
 ): Promise<readonly ConformanceResult[] | { readonly problem: string }> {
   const run = `check-${process.pid}-${Date.now().toString(36)}`
   const results: ConformanceResult[] = []
   let number = 0
   for (const version of versions) {
-    const problem = await refusalOf(`${run}-0`, { target, version, answerMs })
+    const problem = await refusalOf(`${run}-0`, { target, version, responseTimeoutMs })
     if (problem !== undefined) return { problem }
     for (const { v311, v5, says, check } of statements) {
       const clause = version === 5 ? v5 : v311
       if (clause === undefined) continue
       number += 1
       const opened: CheckedClient[] = []
-      const context = contextFor(`${run}-${number}`, { target, version, answerMs }, opened)
+      const context = contextFor(`${run}-${number}`, { target, version, responseTimeoutMs }, opened)
       const seen = await violationOf(() => check(context))
       if (context.hasSession || seen !== undefined) await violationOf(() => cleanUp(context))
       for (const client of opened) client.destroy()

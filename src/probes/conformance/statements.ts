@@ -175,7 +175,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.12.4-1',
     v5: 'MQTT-3.12.4-1',
-    says: 'PINGREQ is answered with PINGRESP',
+    says: 'the response to PINGREQ is PINGRESP',
     check: async ({ connected, name }) => {
       const client = await connected(name)
       await client.expectNothing()
@@ -224,7 +224,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.10.4-5',
     v5: 'MQTT-3.10.4-5',
-    says: 'UNSUBSCRIBE is answered also where there was no subscription',
+    says: 'UNSUBACK is sent even if there was no subscription',
     check: async ({ connected, name }) => {
       const client = await connected(name)
       client.send(unsubscribeFrame(client.version, `${name}/none`, 77))

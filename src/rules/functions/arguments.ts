@@ -74,9 +74,9 @@ function mapArgument(value: RuleValue, budget: Budget): RuleMap | undefined {
 }
 
 /** Returns an integer argument as a number. Throws if it is outside of the range. */
-export function integerWithin(value: RuleValue, subject: string, least: number, most: number): number {
-  if (typeof value === 'number' && value >= least && value <= most) return value
-  throw new RuleError(`${subject} must be from ${least} to ${most}`)
+export function integerWithin(value: RuleValue, subject: string, min: number, max: number): number {
+  if (typeof value === 'number' && value >= min && value <= max) return value
+  throw new RuleError(`${subject} must be from ${min} to ${max}`)
 }
 
 /** Returns one of the words that an option can be. */

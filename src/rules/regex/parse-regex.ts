@@ -68,26 +68,26 @@ class RegexParser {
   #quantified(inner: RegexNode): RegexNode {
     const bounds = this.#bounds()
     if (bounds === undefined) return inner
-    const [least, most] = bounds
-    if (most < least) throw this.#reader.error('a quantifier ends below its start')
+    const [min, max] = bounds
+    if (max < min) throw this.#reader.error('a quantifier ends below its start')
     if (this.#reader.is('+')) throw this.#reader.error('possessive quantifiers are not supported')
     const isLazy = this.#reader.take('?')
     if (this.#bounds() !== undefined) throw this.#reader.error('a quantifier stands behind a quantifier')
-    return { kind: 'repeat', inner, least, most, isLazy }
+    return { kind: 'repeat', inner, min, max, isLazy }
   }
 
-  #bounds(): [least: number, most: number] | undefined {
+  #bounds(): [min: number, max: number] | undefined {
     if (this.#reader.take('*')) return [0, Infinity]
     if (this.#reader.take('+')) return [1, Infinity]
     if (this.#reader.take('?')) return [0, 1]
     const counted = this.#reader.match(/\{(\d+)(,(\d*))?\}/y)
     if (counted === undefined) return undefined
-    const least = Number(counted[1])
-    const most = counted[2] === undefined ? least : counted[3] === '' ? Infinity : Number(counted[3])
-    if (least > maxRegexInstructions || (most !== Infinity && most > maxRegexInstructions)) {
+    const min = Number(counted[1])
+    const max = counted[2] === undefined ? min : counted[3] === '' ? Infinity : Number(counted[3])
+    if (min > maxRegexInstructions || (max !== Infinity && max > maxRegexInstructions)) {
       throw limitError('regular expression: a quantifier is too large', 'maxRegexInstructions', maxRegexInstructions)
     }
-    return [least, most]
+    return [min, max]
   }
 
   /** Undefined for something that matches nothing by itself, such as `(?i)`. */

@@ -87,9 +87,9 @@ export class Regex {
     for (const jump of jumps) jump.target = this.#program.length
   }
 
-  #emitRepeat({ inner, least, most, isLazy }: Extract<RegexNode, { kind: 'repeat' }>): void {
-    for (let count = 0; count < least; count++) this.#emitNode(inner)
-    if (most === Infinity) {
+  #emitRepeat({ inner, min, max, isLazy }: Extract<RegexNode, { kind: 'repeat' }>): void {
+    for (let count = 0; count < min; count++) this.#emitNode(inner)
+    if (max === Infinity) {
       const start = this.#program.length
       const split = this.#emit({ kind: 'split', first: start + 1, second: start + 1 })
       this.#emitNode(inner)
@@ -98,7 +98,7 @@ export class Regex {
       return
     }
     const splits = []
-    for (let count = least; count < most; count++) {
+    for (let count = min; count < max; count++) {
       const next = this.#program.length + 1
       splits.push(this.#emit({ kind: 'split', first: next, second: next }))
       this.#emitNode(inner)

@@ -14,8 +14,8 @@ export type RegexNode =
   | {
       readonly kind: 'repeat'
       readonly inner: RegexNode
-      readonly least: number
+      readonly min: number
       /** Infinity without upper bound. */
-      readonly most: number
+      readonly max: number
       readonly isLazy: boolean
     }

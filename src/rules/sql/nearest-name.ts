@@ -8,10 +8,10 @@ export function nearestName(name: string, names: Iterable<string>): string | und
   if (name.length > maxNameLength) return undefined
   const wanted = name.toLowerCase()
   let nearest: string | undefined
-  let least = Math.max(1, Math.floor(name.length / 3)) + 1
+  let shortest = Math.max(1, Math.floor(name.length / 3)) + 1
   for (const candidate of names) {
     const distance = editDistance(wanted, candidate.toLowerCase())
-    if (distance < least) [nearest, least] = [candidate, distance]
+    if (distance < shortest) [nearest, shortest] = [candidate, distance]
   }
   return nearest
 }

@@ -131,12 +131,12 @@ function items(written: RuleValue, place: KeywordPlace): JsonCheck {
 function contains(written: RuleValue, place: KeywordPlace): JsonCheck {
   const check = place.inner([], written)
   const least = countIn(place.schema['minContains'], place, 1, 'minContains')
-  const most = countIn(place.schema['maxContains'], place, Number.POSITIVE_INFINITY, 'maxContains')
+  const max = countIn(place.schema['maxContains'], place, Number.POSITIVE_INFINITY, 'maxContains')
   return (value, run) => {
     if (!isArray(value)) return undefined
     const found = value.filter((item) => run.passes(check, item)).length
     if (found < least) return problem(`must contain at least ${least} items that match, not ${found}`)
-    return found > most ? problem(`must contain at most ${most} items that match, not ${found}`) : undefined
+    return found > max ? problem(`must contain at most ${max} items that match, not ${found}`) : undefined
   }
 }
 

@@ -75,18 +75,18 @@ function numberOf(written: RuleValue, { error }: KeywordPlace): RuleNumber {
 
 function limit(holds: (value: number | bigint, limit: number | bigint) => boolean, wanted: string): KeywordCompiler {
   return (written, place) => {
-    const most = comparable(numberOf(written, place))
+    const bound = comparable(numberOf(written, place))
     return (value) =>
-      !isNumber(value) || holds(comparable(value), most)
+      !isNumber(value) || holds(comparable(value), bound)
         ? undefined
-        : problem(`must be ${wanted} ${most}, not ${shown(value)}`)
+        : problem(`must be ${wanted} ${bound}, not ${shown(value)}`)
   }
 }
 
-const atLeast = limit((value, least) => value >= least, 'at least')
-const atMost = limit((value, most) => value <= most, 'at most')
-const above = limit((value, least) => value > least, 'more than')
-const below = limit((value, most) => value < most, 'less than')
+const atLeast = limit((value, bound) => value >= bound, 'at least')
+const atMost = limit((value, bound) => value <= bound, 'at most')
+const above = limit((value, bound) => value > bound, 'more than')
+const below = limit((value, bound) => value < bound, 'less than')
 
 /** In draft 4, a boolean beside `minimum` or `maximum` excludes the limit itself. */
 function excluding(keyword: 'minimum' | 'maximum', check: KeywordCompiler): KeywordCompiler {

@@ -30,7 +30,7 @@ export function encodeProto(type: ProtoMessage, value: RuleValue, budget: Budget
   return new ProtoEncoder(budget).message(type, value, 0).bytes()
 }
 
-const ranges: Partial<Record<ScalarName, readonly [least: bigint, most: bigint]>> = {
+const ranges: Partial<Record<ScalarName, readonly [min: bigint, max: bigint]>> = {
   int32: [-(1n << 31n), (1n << 31n) - 1n],
   sint32: [-(1n << 31n), (1n << 31n) - 1n],
   sfixed32: [-(1n << 31n), (1n << 31n) - 1n],
@@ -190,9 +190,9 @@ class ProtoEncoder {
   }
 
   #integer(name: ScalarName, value: RuleValue): Integer {
-    const [least, most] = ranges[name] ?? [0n, 0n]
+    const [min, max] = ranges[name] ?? [0n, 0n]
     if (!isInteger(value)) throw this.#typeError(name, value)
-    if (value < least || value > most) throw this.#path.error(`${value} is outside of ${name}: ${least} to ${most}`)
+    if (value < min || value > max) throw this.#path.error(`${value} is outside of ${name}: ${min} to ${max}`)
     return value
   }
 
