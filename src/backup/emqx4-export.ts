@@ -42,7 +42,7 @@ export function convertEmqx4Export(text: string): ConvertedExport {
   for (const [name, part] of Object.entries(whole)) {
     if (known.has(name) || !Array.isArray(part) || part.length === 0) continue
     skipped.push(
-      `${name}: ${part.length} entries are not taken over${reasons[name] ?? ', as there is no such thing here'}`,
+      `${name}: ${part.length} entries are not imported${reasons[name] ?? ', because Godwit has no such entries'}`,
     )
   }
   return { members: membersOf(tables, skipped), skipped }

@@ -54,7 +54,7 @@ function managementLines({ address, pageAddress, newPassword }: RunningNode['man
 const networkLines = [
   '  Only this machine reaches a listener on a loopback address. To open a listener to the network: bind it to an',
   '  address of this machine, or set node.default_listener_address = "0.0.0.0"; clients without a name and password',
-  '  are then let in only with auth.allow_anonymous = true.',
+  '  are then accepted only with auth.allow_anonymous = true.',
 ]
 
 function listenerLines(listener: ListenerAddress, access: TrialAccess): string[] {

@@ -48,7 +48,7 @@ export async function importMosquitto(words: ImportArguments, terminal: Terminal
     const members = membersOf({ credentials: credentials.value, 'retained-messages': [...retained] }, left)
     const archive = members.size === 0 ? undefined : await writeConverted(members, folder)
     const imported = await takeOver(sessions, words.data)
-    const told = [...left.map((line) => `not taken over: ${line}`), ...imported]
+    const told = [...left.map((line) => `not imported: ${line}`), ...imported]
     terminal.say(`${[...told, ...nextSteps({ folder, data: words.data, archive })].join('\n')}\n`)
     return exitCodes.done
   } catch (error) {
@@ -67,7 +67,7 @@ async function takeOver(sessions: readonly ImportedSession[], data: string | und
   if (data === undefined) {
     const [subscriptions, queued] = [sum(sessions, 'subscriptions'), sum(sessions, 'queued')]
     return [
-      `not taken over: ${contentOf(sessions.length, subscriptions, queued)}: name the data directory with --data, and another folder with --output`,
+      `not imported: ${contentOf(sessions.length, subscriptions, queued)}: name the data directory with --data, and another folder with --output`,
     ]
   }
   const done = await importSessions(resolve(data), sessions)
@@ -97,12 +97,12 @@ function sentencesOf({
   existingNamed,
   alarms,
 }: SessionsImport): string[] {
-  const taken = `${contentOf(sessions, subscriptions, queued)} ${sessions === 1 ? 'is' : 'are'} in ${directory}`
+  const taken = `${contentOf(sessions, subscriptions, queued)} ${sessions === 1 ? 'is' : 'are'} imported to ${directory}`
   const names = existingNamed.map((clientId) => JSON.stringify(clientId)).join(', ')
   const kept =
     existing === 1
-      ? `not taken over: 1 session that is there already (${names}): it was not changed`
-      : `not taken over: ${existing} sessions that are there already (${names}): they were not changed`
+      ? `not imported: 1 session that exists already (${names}): it was not changed`
+      : `not imported: ${existing} sessions that exist already (${names}): they were not changed`
   return [...alarms, ...(existing === 0 ? [] : [kept]), taken]
 }
 

@@ -62,8 +62,8 @@ test('users of both kinds of hashes, rules and retained messages of mosquitto 2.
   const words = ['import', 'mosquitto', '--conf', join(folder, 'mosquitto.conf'), '--output', output]
   const imported = await runHere(words)
   assert.equal(imported.code, 0, imported.errors)
-  assert.match(imported.output, /not taken over: mosquitto\.conf, line 8: persistent_client_expiration: set mqtt\./)
-  assert.match(imported.output, /not taken over: 1 session with 1 subscription and 1 queued message/)
+  assert.match(imported.output, /not imported: mosquitto\.conf, line 8: persistent_client_expiration: set mqtt\./)
+  assert.match(imported.output, /not imported: 1 session with 1 subscription and 1 queued message/)
   assert.doesNotMatch(imported.output, /\$[67]\$/)
   const settings = await readFile(join(output, 'godwit.conf'), 'utf8')
   assert.match(settings, /^mqtt\.max_mqueue_len = 77$/m)
@@ -103,7 +103,7 @@ test('users of both kinds of hashes, rules and retained messages of mosquitto 2.
   await assert.rejects(mqtt.connectAsync(url, { username: 'alice', password: 'wrong', reconnectPeriod: 0 }))
 })
 
-test('what of a password file cannot be taken over is named without its hash', () => {
+test('what of a password file cannot be imported is named without its hash', () => {
   const text = 'anna:plain-text\nbert:$7$20000$c2FsdA==$aGFzaA==\n:$6$a$b\n'
   const { value, skipped } = convertPasswordFile(text, 0)
   assert.deepEqual(value, [])
@@ -154,7 +154,7 @@ test('listeners keep their port, address, protocol and certificates', () => {
     'auth.allow_anonymous = true',
   ])
     assert.ok(value.text.split('\n').includes(line), `${line} in\n${value.text}`)
-  assert.deepEqual(skipped, ['mosquitto.conf, line 11: connection: bridges are not taken over: see docs/BRIDGES.md'])
+  assert.deepEqual(skipped, ['mosquitto.conf, line 11: connection: bridges are not imported: see docs/BRIDGES.md'])
 })
 
 test('a database that is none, of another format, or not whole is refused in a sentence', () => {

@@ -89,7 +89,7 @@ class ConfigurationReading {
     if (word === 'plugin' || word === 'auth_plugin') this.#hasPlugin = true
     if (word === 'listener') {
       const [port = '', host] = value.split(/\s+/)
-      if (!isPort(port)) return this.#skip(line, word, 'only TCP ports can be taken over')
+      if (!isPort(port)) return this.#skip(line, word, 'only TCP ports can be imported')
       this.#listeners.push({ port: Number(port), host, protocol: 'mqtt', options: new Map() })
     } else if (word === 'protocol' && current !== undefined) current.protocol = value
     else if (word in listenerOptions || word === 'require_certificate' || word === 'use_identity_as_username')
@@ -180,15 +180,15 @@ const brokerTexts: ReadonlySet<string> = new Set([
   'persistence_file',
 ])
 
-const bridge = 'bridges are not taken over: see docs/BRIDGES.md'
+const bridge = 'bridges are not imported: see docs/BRIDGES.md'
 
 const reasons: Readonly<Record<string, string>> = {
   connection: bridge,
   address: bridge,
   addresses: bridge,
   topic: bridge,
-  plugin: 'plugins are not taken over; users and rules of the dynamic security plugin have to be created again',
-  auth_plugin: 'plugins are not taken over',
+  plugin: 'plugins are not imported; users and rules of the dynamic security plugin have to be created again',
+  auth_plugin: 'plugins are not imported',
   include_dir: 'run the import with each of its files',
   persistent_client_expiration: 'set mqtt.session_expiry_interval',
   max_keepalive: 'set mqtt.server_keepalive',

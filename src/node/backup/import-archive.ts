@@ -154,7 +154,7 @@ export function refusalOf(
   const own = configuration.config.node.securityProfile
   if (own === 'hardened' && profileOf(checked) === 'legacy' && !request.allowsProfileMismatch) {
     const message =
-      'the archive was made with the security profile legacy and this broker has hardened: clients may be denied that were let in there. Allow it with allow_security_profile_mismatch'
+      'the archive was made with the security profile legacy and this broker has hardened: it may refuse clients that were accepted there. Allow it with allow_security_profile_mismatch'
     return refusal('BAD_REQUEST', message)
   }
   return undefined

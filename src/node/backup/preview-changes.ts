@@ -49,7 +49,7 @@ function* ofAuthentication({ before, after, archiveProfile, credentials }: Confi
     yield 'auth.http_auth: while the service fails clients are denied; the profile legacy of the archive passes over a service that fails'
   }
   if (isHardened && archiveProfile === 'legacy' && after.auth.allowAnonymous === undefined) {
-    yield 'auth.allow_anonymous is not set: clients without a known name are let in from this machine only'
+    yield 'auth.allow_anonymous is not set: clients without a known name are accepted on loopback only'
   }
   const [old, now] = [mannerOf(before), mannerOf(after)]
   if (old !== now) {
