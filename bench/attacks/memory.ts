@@ -53,15 +53,15 @@ function many(
 async function unacknowledged(port: number, subscribers: number, expirySeconds: number): Promise<Attacker[]> {
   const readers = many(subscribers, port, () => ({ expirySeconds }))
   for (const reader of readers) {
-    await reader.answer()
+    await reader.nextPacket()
     await reader.subscribe(['attack'])
-    await reader.answer()
+    await reader.nextPacket()
   }
   const publisher = new Attacker({ port, clientId: 'publisher' })
-  await publisher.answer()
+  await publisher.nextPacket()
   for (let count = 0; count < 900 && publisher.isOpen; count++) {
     await publisher.publish('attack', megabyte, { qos: 1 })
-    await publisher.answer()
+    await publisher.nextPacket()
   }
   publisher.drop()
   return readers
@@ -88,19 +88,19 @@ const attacks: Readonly<Record<string, Attack>> = {
   },
   filters: async (port) => {
     const one = new Attacker({ port, clientId: 'attacker' })
-    await one.answer()
+    await one.nextPacket()
     for (let number = 0; number < 6_000 && one.isOpen; number++) {
       await one.subscribe([longTopic(number)])
-      await one.answer()
+      await one.nextPacket()
     }
     return [one]
   },
   wildcards: async (port) => {
     const one = new Attacker({ port, clientId: 'attacker' })
-    await one.answer()
+    await one.nextPacket()
     for (let number = 0; number < 400 && one.isOpen; number++) {
       await one.subscribe(Array.from({ length: 1_000 }, (_, at) => `+/${number}/${at}/+/#`))
-      await one.answer()
+      await one.nextPacket()
     }
     return [one]
   },
@@ -110,17 +110,17 @@ const attacks: Readonly<Record<string, Attack>> = {
     for (let number = 0; number < 8_000; number++) {
       const will = { topic: `wills/${number}`, payload }
       const one = new Attacker({ port, clientId: `attacker-${number}`, expirySeconds: 3_600, will })
-      await one.answer()
+      await one.nextPacket()
       all.push(one)
     }
     return all
   },
   retained: async (port) => {
     const one = new Attacker({ port, clientId: 'attacker' })
-    await one.answer()
+    await one.nextPacket()
     for (let number = 0; number < 600 && one.isOpen; number++) {
       await one.publish(`retained/${number}`, megabyte, { qos: 1, retain: true })
-      await one.answer()
+      await one.nextPacket()
     }
     return [one]
   },
@@ -128,7 +128,7 @@ const attacks: Readonly<Record<string, Attack>> = {
     const all: Attacker[] = []
     for (let number = 0; number < 100_000; number++) {
       const one = new Attacker({ port, clientId: `${number}-${'c'.repeat(60_000)}`, expirySeconds: 3_600 })
-      await one.answer()
+      await one.nextPacket()
       one.drop()
     }
     return all
@@ -265,7 +265,7 @@ async function measure(name: string, attack: Attack): Promise<string[]> {
     }, 100)
     const healthy = await HealthyClient.open(broker.port)
     const attackers = await attack(broker.port)
-    const answers = new Set(attackers.flatMap(({ answers: found }) => found).filter((text) => !text.endsWith('0x0')))
+    const refusals = new Set(attackers.flatMap(({ packets: found }) => found).filter((text) => !text.endsWith('0x0')))
     await pause(Number(options.settle) * 1_000)
     clearInterval(sampler)
     const served = await healthy.end()
@@ -277,7 +277,7 @@ async function measure(name: string, attack: Attack): Promise<string[]> {
     const again = await start(group, folder)
     const restarted = await maxAnonymousMib(again)
     await stop(again)
-    console.log(`${name}: ${[...answers].slice(0, 5).join('; ')}`)
+    console.log(`${name}: ${[...refusals].slice(0, 5).join('; ')}`)
     return [name, before, String(peak), String(anonymousPeak), after, gone, restarted, ...served]
   } finally {
     await rm(folder, { recursive: true, force: true })

@@ -26,7 +26,7 @@ export class Attacker {
     maxTopicBytes: 65_535,
   })
   /** Of everything that came but messages: type and reason codes. */
-  readonly answers: string[] = []
+  readonly packets: string[] = []
   received = 0
   /** It waits for something to come. */
   #wake: (() => void) | undefined
@@ -60,14 +60,14 @@ export class Attacker {
     return this.#sendAndDrain(head, [text(topic), Buffer.from([...packetId, ...properties]), payload])
   }
 
-  /** Resolves when something but a message has come, or the connection is gone. */
-  async answer(): Promise<string | undefined> {
-    while (this.answers.length === 0 && this.isOpen) {
+  /** Returns the next packet other than PUBLISH as text, or undefined when the connection is closed. */
+  async nextPacket(): Promise<string | undefined> {
+    while (this.packets.length === 0 && this.isOpen) {
       const { promise, resolve } = Promise.withResolvers<void>()
       this.#wake = resolve
       await promise
     }
-    return this.answers.shift()
+    return this.packets.shift()
   }
 
   /** Without a word: a will is published, a session stays as long as it was to. */
@@ -99,7 +99,7 @@ export class Attacker {
   #take(packet: Packet): void {
     if (packet.type === 'publish') return void this.received++
     const codes = 'reasonCodes' in packet ? packet.reasonCodes : 'reasonCode' in packet ? [packet.reasonCode] : []
-    this.answers.push(
+    this.packets.push(
       `${packet.type} ${codes
         .slice(0, 1)
         .map((code) => `0x${code.toString(16)}`)

@@ -40,7 +40,7 @@ test(
     const enter = async (clientId: string): Promise<Attacker> => {
       const client = new Attacker({ port, clientId })
       t.after(() => client.drop())
-      assert.equal(await client.answer(), 'connack 0x0')
+      assert.equal(await client.nextPacket(), 'connack 0x0')
       return client
     }
     const healthy = await enter('healthy')
@@ -68,6 +68,6 @@ test(
     await isServed(healthy)
     const late = await enter('late')
     await late.subscribe(['late'])
-    assert.equal(await late.answer(), 'suback 0x1')
+    assert.equal(await late.nextPacket(), 'suback 0x1')
   },
 )

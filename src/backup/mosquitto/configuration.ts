@@ -40,7 +40,7 @@ const brokerNumbers: Readonly<Record<string, string>> = {
 }
 
 /** Options that are left out without a warning. */
-const needless: ReadonlySet<string> = new Set([
+const ignoredOptions: ReadonlySet<string> = new Set([
   'user',
   'pid_file',
   'autosave_interval',
@@ -98,7 +98,7 @@ class ConfigurationReading {
     else if (brokerTexts.has(word)) this.#broker.set(word, value)
     else if (word === 'retain_available') this.#lines.push(`mqtt.retain_available = ${String(value === 'true')}`)
     else if (word === 'message_size_limit') this.#skip(line, word, 'set mqtt.max_packet_size')
-    else if (!needless.has(word)) this.#skip(line, word, reasons[word] ?? 'Godwit has no such setting')
+    else if (!ignoredOptions.has(word)) this.#skip(line, word, reasons[word] ?? 'Godwit has no such setting')
   }
 
   result({ aclFile }: { readonly aclFile: string }): Converted<ConvertedConfiguration> {

@@ -135,8 +135,8 @@ export class DeviceRequests {
   }
 
   /**
-   * [RFC 7252 4.2, 5.3.2] The device has repeated its response to an earlier request with the same message ID, which another life of
-   * the broker has sent: it has not taken this request.
+   * [RFC 7252 4.2, 5.3.2] The device has repeated its response to an earlier request with the same message ID, which
+   * the broker sent before it restarted: the device has not taken this request.
    */
   #sendRenumbered(pending: Pending, more: Block | undefined): void {
     if (this.#pending.get(pending.token.toString('hex')) !== pending) return

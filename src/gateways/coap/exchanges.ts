@@ -58,7 +58,7 @@ export class Exchanges {
     this.renumber()
   }
 
-  /** Goes on with other message IDs: a peer still remembers those that an earlier life of the broker has used. */
+  /** Continues with other message IDs: a peer still remembers those that the broker used before it restarted. */
   renumber(): void {
     this.#messages = Math.floor(this.#dependencies.random() * messageIds)
   }
