@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import mqtt from 'mqtt'
 import { type Endpoint, endpoints } from '../../src/contract/index.ts'
-import { type Answer, type Asked, type BrokerWithApi, shareBrokerWithApi } from '../management/api.ts'
+import { type ApiResponse, type RequestOptions, type BrokerWithApi, shareBrokerWithApi } from '../management/api.ts'
 import { eventually } from './eventually.ts'
 import { HttpService } from './http-service.ts'
 
@@ -35,7 +35,7 @@ const prepared = (): Promise<BrokerWithApi> =>
     return broker
   }))
 
-async function done(answer: Promise<Answer>, status = 201): Promise<Answer['json']> {
+async function done(answer: Promise<ApiResponse>, status = 201): Promise<ApiResponse['json']> {
   const { status: found, text, json } = await answer
   assert.equal(found, status, text)
   return json
@@ -44,7 +44,7 @@ async function done(answer: Promise<Answer>, status = 201): Promise<Answer['json
 /** A connector, an action and a rule of one name, with results of `in/#`. */
 async function makeAll(
   broker: BrokerWithApi,
-  how: Pick<Asked, 'as'> & { readonly url: string; readonly path: string; readonly query?: string },
+  how: Pick<RequestOptions, 'as'> & { readonly url: string; readonly path: string; readonly query?: string },
 ): Promise<void> {
   const { as, url, path, query = '' } = how
   const post = (kind: string, body: unknown) =>
@@ -162,7 +162,7 @@ describe('rules of namespaces', () => {
   test('version 4 of the API makes rules of a namespace with actions and fallbacks of it, and deletes them', async (t) => {
     const broker = await prepared()
     const service = await HttpService.start(t)
-    const ask = (path: string, asked: Asked = {}) => broker.ask(`/api/v4/${path}`, { as: plant, ...asked })
+    const ask = (path: string, asked: RequestOptions = {}) => broker.ask(`/api/v4/${path}`, { as: plant, ...asked })
     const config = { url: `http://127.0.0.1:${service.port}` }
     await done(ask('resources', { method: 'POST', body: { type: 'web_hook', id: 'resource:own', config } }), 200)
     const hook = { name: 'data_to_webserver', params: { $resource: 'resource:own', payload_tmpl: '${topic}' } }

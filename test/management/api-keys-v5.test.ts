@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type ApiResponse, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
 type Said = readonly [status: number, code: number, reason: string | undefined]
 
-const said = ({ status, json }: Answer): Said => [status, json.code, json.reason]
+const said = ({ status, json }: ApiResponse): Said => [status, json.code, json.reason]
 
 async function makeKey(broker: BrokerWithApi, name: string, more: object = {}): Promise<string> {
   const body = { name, desc: '', enable: true, ...more }
@@ -27,7 +27,8 @@ test('API keys in version 5: creation, roles, expiry, and no management of accou
     const plain = { role: 'administrator', scopes: null, namespace: null, expired: false, expired_at: 'infinity' }
     assert.deepEqual(rest, { name: 'reports', desc: 'of the night', enable: true, ...plain })
     assert.equal((await broker.ask('/api/v5/data/files', { as })).status, 200)
-    const change = (body: object): Promise<Answer> => broker.ask('/api/v5/api_key/reports', { method: 'PUT', body })
+    const change = (body: object): Promise<ApiResponse> =>
+      broker.ask('/api/v5/api_key/reports', { method: 'PUT', body })
     assert.equal((await change({ enable: false })).json.enable, false)
     assert.deepEqual(said(await broker.ask('/api/v5/data/files', { as })), [401, 103, 'BAD_API_KEY_OR_SECRET'])
     const ended = await change({ enable: true, expired_at: '2020-01-01T00:00:00Z' })
@@ -91,7 +92,7 @@ test('API keys in version 5: creation, roles, expiry, and no management of accou
   await t.test('a publisher publishes, and neither looks nor changes; a viewer looks', async () => {
     const publisher = await makeKey(broker, 'publisher', { role: 'publisher' })
     const message = { topic: 'a', payload: 'x', clientid: 'c' }
-    const publish = (as: string): Promise<Answer> =>
+    const publish = (as: string): Promise<ApiResponse> =>
       broker.ask('/api/v4/mqtt/publish', { as, method: 'POST', body: message })
     assert.equal((await publish(publisher)).status, 200)
     for (const [path, method] of [

@@ -12,7 +12,7 @@ import {
   temporaryFolder,
 } from '../e2e/godwit-process.ts'
 
-export interface Answer {
+export interface ApiResponse {
   readonly status: number
   readonly headers: Headers
   readonly text: string
@@ -21,7 +21,7 @@ export interface Answer {
   readonly json: any
 }
 
-export interface Asked {
+export interface RequestOptions {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH'
   /** Sent as JSON, but text as it is. */
   readonly body?: unknown
@@ -34,7 +34,7 @@ export interface BrokerWithApi extends Broker {
   /** `http://127.0.0.1:port` */
   readonly url: string
   /** Path with `/api/v4` and all. */
-  ask(path: string, asked?: Asked): Promise<Answer>
+  ask(path: string, asked?: RequestOptions): Promise<ApiResponse>
 }
 
 export const administrator = 'admin:a-password-for-tests'
@@ -85,7 +85,10 @@ export function shareConfigurableBroker(
   }
 }
 
-async function ask(url: string, { method = 'GET', body, headers = {}, as = administrator }: Asked): Promise<Answer> {
+async function ask(
+  url: string,
+  { method = 'GET', body, headers = {}, as = administrator }: RequestOptions,
+): Promise<ApiResponse> {
   const credentials: Record<string, string> =
     as === null ? {} : { authorization: `Basic ${Buffer.from(as).toString('base64')}` }
   const sent = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }

@@ -2,15 +2,15 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { administrator, type Answer, startBrokerWithApi } from './api.ts'
+import { administrator, type ApiResponse, startBrokerWithApi } from './api.ts'
 
 type Said = readonly [status: number, reason: string | undefined]
 
-const said = ({ status, json }: Answer): Said => [status, json?.reason]
+const said = ({ status, json }: ApiResponse): Said => [status, json?.reason]
 
 test('an API key without permission for accounts neither reads nor restores them in archives', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
-  const post = (path: string, body: unknown, as = administrator): Promise<Answer> =>
+  const post = (path: string, body: unknown, as = administrator): Promise<ApiResponse> =>
     broker.ask(`/api/v5/${path}`, { as, method: 'POST', body })
   const user = { username: 'ann', password: 'a long password' }
   assert.equal((await post('users', user)).status, 200)
@@ -62,7 +62,7 @@ test('an API key without permission for accounts neither reads nor restores them
   })
 
   await t.test('the configuration does not bypass this permission', async () => {
-    const change = (data: unknown, who = as): Promise<Answer> =>
+    const change = (data: unknown, who = as): Promise<ApiResponse> =>
       broker.ask('/api/v4/configuration/http_server', {
         as: who,
         method: 'POST',

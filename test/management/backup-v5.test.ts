@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { basicAuthorization, createClient } from '../../src/contract/index.ts'
-import { administrator, type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { administrator, type ApiResponse, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 import { sendBytes, statusIn } from './http.ts'
 
 type Promised = (broker: BrokerWithApi) => Promise<void>
@@ -25,7 +25,7 @@ test('files of the backup directory are listed, uploaded, downloaded and deleted
 
 type Said = readonly [status: number, code: number, reason: string | undefined]
 
-const said = ({ status, json }: Answer): Said => [status, json.code, json.reason]
+const said = ({ status, json }: ApiResponse): Said => [status, json.code, json.reason]
 const basic = (as: string): string => `Basic ${Buffer.from(as).toString('base64')}`
 
 async function* content(): AsyncGenerator<Uint8Array> {
@@ -38,7 +38,7 @@ function putFile(broker: BrokerWithApi, name: string, content: string, ...folder
   writeFileSync(join(path, name), content)
 }
 
-async function upload(broker: BrokerWithApi, form: FormData, as = administrator, query = ''): Promise<Answer> {
+async function upload(broker: BrokerWithApi, form: FormData, as = administrator, query = ''): Promise<ApiResponse> {
   const headers = { authorization: basic(as) }
   const response = await fetch(`${broker.url}/api/v5/data/files${query}`, { method: 'POST', headers, body: form })
   const text = await response.text()
@@ -129,9 +129,9 @@ promise('no name leads out of the backup directory', async (broker) => {
 })
 
 promise('what is no form with a named file in it is refused, and nothing is kept', async (broker) => {
-  const post = (headers: Record<string, string>, body: string): Promise<Answer> =>
+  const post = (headers: Record<string, string>, body: string): Promise<ApiResponse> =>
     broker.ask('/api/v5/data/files', { method: 'POST', headers, body })
-  const form = (text: string): Promise<Answer> => post({ 'content-type': 'multipart/form-data; boundary=b' }, text)
+  const form = (text: string): Promise<ApiResponse> => post({ 'content-type': 'multipart/form-data; boundary=b' }, text)
   const bad = {
     JSON: await post({ 'content-type': 'application/json' }, '{}'),
     'a form without a boundary': await post({ 'content-type': 'multipart/form-data' }, 'x'),

@@ -4,12 +4,12 @@ import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
 import { clientEndpoints, shapeOf } from '../../src/contract/index.ts'
 import { eventually } from '../e2e/eventually.ts'
 import { type Scope, shared } from '../e2e/godwit-process.ts'
-import { type Answer, type BrokerWithApi, shareConfigurableBroker, startBrokerWithApi } from './api.ts'
+import { type ApiResponse, type BrokerWithApi, shareConfigurableBroker, startBrokerWithApi } from './api.ts'
 
 const listShape = shapeOf(clientEndpoints.list_clients.reply)
 
 /** Their answers are checked against the contract. */
-async function list(broker: BrokerWithApi, path: string): Promise<Answer['json']> {
+async function list(broker: BrokerWithApi, path: string): Promise<ApiResponse['json']> {
   const { status, json, text } = await broker.ask(`/api/v4${path}`)
   assert.equal(status, 200, text)
   assert.equal(listShape.faultOf(json), undefined)
@@ -201,7 +201,7 @@ test('a client that is kicked is told why and has gone, and one that is not ther
 test('the keep alive of a client is changed while it is connected', async (t) => {
   const broker = await configuredBroker()
   const client = await connect(t, broker, { clientId: 'c', keepalive: 0 })
-  const change = (body: unknown, id = 'c'): Promise<Answer> =>
+  const change = (body: unknown, id = 'c'): Promise<ApiResponse> =>
     broker.ask(`/api/v4/clients/${id}/keepalive`, { method: 'PUT', body })
   assert.deepEqual((await change({ interval: 77 })).json, { code: 0 })
   assert.equal((await list(broker, '/clients/c')).data[0].keepalive, 77)

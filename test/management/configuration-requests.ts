@@ -2,18 +2,18 @@
 
 import assert from 'node:assert/strict'
 import { type EndpointName, endpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
-import type { Answer, BrokerWithApi } from './api.ts'
+import type { ApiResponse, BrokerWithApi } from './api.ts'
 
 /** The data of an answer that is as its endpoint says. */
 // oxlint-disable-next-line typescript/no-explicit-any
-export function dataOf(name: EndpointName, { status, json, text }: Answer): any {
+export function dataOf(name: EndpointName, { status, json, text }: ApiResponse): any {
   assert.equal(status, 200, text)
   assert.equal(shapeOf(endpoints[name].reply as TSchema).faultOf(json), undefined, text)
   return json.data
 }
 
 export function refused(
-  { status, json }: Answer,
+  { status, json }: ApiResponse,
   expected: readonly [status: number, code: number],
   message: RegExp,
 ): void {
@@ -23,7 +23,7 @@ export function refused(
 
 export const keysOf = (list: readonly { key: string }[]): string[] => list.map(({ key }) => key).toSorted()
 
-export const post = (broker: BrokerWithApi, path: string, body: unknown): Promise<Answer> =>
+export const post = (broker: BrokerWithApi, path: string, body: unknown): Promise<ApiResponse> =>
   broker.ask(`/api/v4${path}`, { method: 'POST', body })
 
-export const get = (broker: BrokerWithApi, path: string): Promise<Answer> => broker.ask(`/api/v4${path}`)
+export const get = (broker: BrokerWithApi, path: string): Promise<ApiResponse> => broker.ask(`/api/v4${path}`)

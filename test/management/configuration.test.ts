@@ -5,7 +5,7 @@ import { describe, test, type TestContext } from 'node:test'
 import { connect, type IConnackPacket } from 'mqtt'
 import { shared, temporaryFolder } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
-import { type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type ApiResponse, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 import { dataOf, get, keysOf, post, refused } from './configuration-requests.ts'
 
 interface BrokerOfFile {
@@ -231,7 +231,7 @@ describe('/configuration', () => {
     const dataDirectory = await temporaryFolder(t)
     const set = ['mqtt.max_mqueue_len=77']
     const broker = await startBrokerWithApi(t, { dataDirectory, set })
-    const change = (section: string, data: unknown): Promise<Answer> =>
+    const change = (section: string, data: unknown): Promise<ApiResponse> =>
       post(broker, `/configuration/${section}`, { data })
     refused(
       await change('mqtt', { mqtt: { property_size: 40, max_mqueue_len: 5 } }),

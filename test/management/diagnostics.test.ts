@@ -8,7 +8,7 @@ import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
 import { diagnosticsEndpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
 import { eventually } from '../e2e/eventually.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
-import { type Answer, type BrokerWithApi, shareConfigurableBroker, startBrokerWithApi } from './api.ts'
+import { type ApiResponse, type BrokerWithApi, shareConfigurableBroker, startBrokerWithApi } from './api.ts'
 
 async function connect(t: TestContext, { port }: BrokerWithApi, options: IClientOptions): Promise<MqttClient> {
   const client = await connectAsync({ host: '127.0.0.1', port, protocol: 'mqtt', reconnectPeriod: 0, ...options })
@@ -17,7 +17,7 @@ async function connect(t: TestContext, { port }: BrokerWithApi, options: IClient
 }
 
 /** The answer is what the endpoint says that it is. */
-function assertReply(name: keyof typeof diagnosticsEndpoints, { status, json }: Answer): void {
+function assertReply(name: keyof typeof diagnosticsEndpoints, { status, json }: ApiResponse): void {
   assert.equal(status, 200, JSON.stringify(json))
   assert.equal(shapeOf(diagnosticsEndpoints[name].reply as TSchema).faultOf(json), undefined)
 }
@@ -142,7 +142,7 @@ describe('GET /clients/:clientid/timeline', () => {
     await gone
     for (const topic of ['shut/a', 'shut/b']) await second.publishAsync(topic, 'x', { qos: 1 })
     await second.endAsync()
-    const timeline = async (): Promise<Answer> => {
+    const timeline = async (): Promise<ApiResponse> => {
       const answer = await broker.ask(path)
       assertReply('client_timeline', answer)
       return answer
@@ -194,7 +194,7 @@ describe('GET /explain', () => {
     await sleeper.endAsync()
     for (const clientId of ['m1', 'm2'])
       await (await connect(t, broker, { clientId })).subscribeAsync('$share/g/a/b', { qos: 0 })
-    const explain = async (): Promise<Answer['json']> => {
+    const explain = async (): Promise<ApiResponse['json']> => {
       const answer = await broker.ask('/api/v4/explain?clientid=eve-1&action=publish&topic=a/b')
       assertReply('explain', answer)
       return answer.json.data

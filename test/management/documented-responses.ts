@@ -9,13 +9,13 @@ import {
   type ResultCodeName,
   shapeOf,
 } from '../../src/contract/index.ts'
-import type { Answer } from './api.ts'
+import type { ApiResponse } from './api.ts'
 
 const shapeOfFailure = shapeOf(failure)
 
 /** The body of an answer that went well, looked at by the schema of its endpoint. */
 // oxlint-disable-next-line typescript/no-explicit-any
-export function promised(name: EndpointName, answer: Answer): any {
+export function promised(name: EndpointName, answer: ApiResponse): any {
   assert.equal(answer.status, 200, answer.text)
   const { reply } = endpoints[name]
   if (typeof reply !== 'string') assert.equal(shapeOf(reply).faultOf(answer.json), undefined, answer.text)
@@ -23,7 +23,7 @@ export function promised(name: EndpointName, answer: Answer): any {
 }
 
 /** The answer is this refusal, with a sentence. */
-export function refused(answer: Answer, code: ResultCodeName, status: number = resultCodes[code].status): void {
+export function refused(answer: ApiResponse, code: ResultCodeName, status: number = resultCodes[code].status): void {
   assert.deepEqual([answer.status, answer.json?.code], [status, resultCodes[code].code], answer.text)
   assert.equal(shapeOfFailure.faultOf(answer.json), undefined)
   assert.notEqual(answer.json.message, '')

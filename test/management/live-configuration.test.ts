@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { connect, connectAsync } from 'mqtt'
 import { eventually } from '../e2e/eventually.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
-import { administrator, type Answer, startBrokerWithApi } from './api.ts'
+import { administrator, type ApiResponse, startBrokerWithApi } from './api.ts'
 import { dataOf, get, keysOf, post, refused } from './configuration-requests.ts'
 
 test('a change of limits and of the log holds at once, without disconnecting a client', async (t) => {
@@ -108,7 +108,7 @@ test('sections are known by the names that NanoMQ has for them, and changed is w
   assert.equal((await section('auth_http'))['enable'], false)
   assert.deepEqual(await section('bridge'), dataOf('get_mqtt_bridges', await get(broker, '/bridges')).bridge)
   assert.deepEqual(await section('aws_bridge'), { nodes: [] })
-  const change = (name: string, settings: unknown): Promise<Answer> =>
+  const change = (name: string, settings: unknown): Promise<ApiResponse> =>
     post(broker, `/configuration/${name}`, { data: { [name]: settings } })
   const outcome = dataOf('set_configuration_section', await change('basic', { ...basic, msq_len: 9 }))
   assert.deepEqual(keysOf(outcome.changed), ['mqtt.max_mqueue_len'])

@@ -11,7 +11,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
 import { shared, temporaryFolder } from '../e2e/godwit-process.ts'
 import { Authority, type Named } from '../transports/certificates.ts'
-import { type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type ApiResponse, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
 /** What became of a client that only watches. */
 interface Watched {
@@ -266,7 +266,7 @@ test('a listener is not restarted with files that it could not be opened with', 
   await watched(t, url, { rejectUnauthorized: false })
 })
 
-function restarted(broker: BrokerWithApi, identifier: string): Promise<Answer> {
+function restarted(broker: BrokerWithApi, identifier: string): Promise<ApiResponse> {
   return broker.ask(`/api/v4/listeners/${identifier}/restart`, { method: 'PUT' })
 }
 

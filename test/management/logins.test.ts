@@ -6,17 +6,17 @@ import { openMemoryStore } from '../../src/storage/index.ts'
 import { openAccessRecords } from '../../src/node/records/access-records.ts'
 import { PasswordHasher } from '../../src/node/admins/password-hashing.ts'
 import { loginIdleMs, maxLoginsOfAccount, adminLogins } from '../../src/node/admins/logins.ts'
-import { administrator, type Answer, type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
+import { administrator, type ApiResponse, type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
 
 type Said = readonly [status: number, code: number, reason: string | undefined]
 
-const said = ({ status, json }: Answer): Said => [status, json.code, json.reason]
+const said = ({ status, json }: ApiResponse): Said => [status, json.code, json.reason]
 
 const [, adminPassword = ''] = administrator.split(':')
 
 const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`
 
-async function logIn(broker: BrokerWithApi, username = 'admin', password = adminPassword): Promise<Answer> {
+async function logIn(broker: BrokerWithApi, username = 'admin', password = adminPassword): Promise<ApiResponse> {
   return broker.ask('/api/v5/login', { as: null, method: 'POST', body: { username, password } })
 }
 
@@ -42,7 +42,7 @@ test('a login returns a token for both versions, valid until logout', async () =
   })
   assert.equal((await broker.ask('/api/v5/users', bearer(token))).status, 200)
   assert.equal((await broker.ask('/api/v4/brokers', bearer(token))).status, 200)
-  const logOut = (username: string): Promise<Answer> =>
+  const logOut = (username: string): Promise<ApiResponse> =>
     broker.ask('/api/v5/logout', { ...bearer(token), method: 'POST', body: { username } })
   assert.deepEqual(said(await logOut('ann')), [401, 103, 'WRONG_TOKEN_OR_USERNAME'])
   assert.deepEqual(said(await logOut('admin')), [200, 0, undefined])
@@ -53,7 +53,7 @@ test('a login returns a token for both versions, valid until logout', async () =
 
 test('each refused login has its own error, and none shows which names exist', async () => {
   const broker = await sharedBroker()
-  const ask = async (authorization?: string): Promise<Answer> =>
+  const ask = async (authorization?: string): Promise<ApiResponse> =>
     broker.ask('/api/v5/users', { as: null, headers: authorization === undefined ? {} : { authorization } })
   const without = await ask()
   assert.deepEqual(said(without), [401, 104, 'AUTHORIZATION_HEADER_ERROR'])

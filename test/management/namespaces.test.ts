@@ -12,8 +12,8 @@ import { eventually } from '../e2e/eventually.ts'
 import type { Scope } from '../e2e/godwit-process.ts'
 import {
   administrator,
-  type Answer,
-  type Asked,
+  type ApiResponse,
+  type RequestOptions,
   type BrokerWithApi,
   shareBrokerWithApi,
   startBrokerWithApi,
@@ -60,7 +60,7 @@ async function connect(t: Scope, broker: BrokerWithApi, name: string, more: ICli
   return client
 }
 
-const post = (body: unknown, as = plantAdministrator): Asked => ({ method: 'POST', body, as })
+const post = (body: unknown, as = plantAdministrator): RequestOptions => ({ method: 'POST', body, as })
 
 /** Of a list, what one key has. */
 async function column(broker: BrokerWithApi, path: string, key: string, as = plantAdministrator): Promise<string[]> {
@@ -79,7 +79,7 @@ function pathOf({ path, version }: Endpoint): string {
   return `/api/${version ?? 'v4'}${path.replaceAll(/:(\w+)/g, 'x')}`
 }
 
-function ask(broker: BrokerWithApi, endpoint: Endpoint, as: string): Promise<Answer> {
+function ask(broker: BrokerWithApi, endpoint: Endpoint, as: string): Promise<ApiResponse> {
   const { method } = endpoint
   return broker.ask(pathOf(endpoint), { method, as, ...(method === 'GET' ? {} : { body: {} }) })
 }
@@ -323,7 +323,7 @@ describe('the administrator of a namespace and archives', () => {
     createdAtMs: 1,
   })
 
-  async function upload(broker: BrokerWithApi, archive: Blob): Promise<Answer> {
+  async function upload(broker: BrokerWithApi, archive: Blob): Promise<ApiResponse> {
     const form = new FormData()
     form.append('filename', archive, filename)
     const headers = { authorization: `Basic ${Buffer.from(plantAdministrator).toString('base64')}` }

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { administrator, type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { administrator, type ApiResponse, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
 const guessers = 200
 /** Guesses that may be answered before a login that comes behind all of them. It was each of them. */
@@ -40,14 +40,14 @@ test('200 clients that guess passwords share the address of an account with the 
   const rounds = [atAdmin]
   const answered = (): number => rounds.reduce((sum, round) => sum + round.answered, 0)
   /** How many guesses are answered between a request and its answer. */
-  const guessesBefore = async (name: string, request: Promise<Answer>, status: number): Promise<void> => {
+  const guessesBefore = async (name: string, request: Promise<ApiResponse>, status: number): Promise<void> => {
     const before = answered()
     assert.equal((await request).status, status, name)
     const meanwhile = answered() - before
     t.diagnostic(`${name}: ${meanwhile} of ${rounds.length * guessers} guesses were answered meanwhile`)
     assert.ok(meanwhile <= maxGuessesBefore, `${name}: ${meanwhile} guesses`)
   }
-  const signIn = (as: string): Promise<Answer> => broker.ask('/api/v4/brokers', { as })
+  const signIn = (as: string): Promise<ApiResponse> => broker.ask('/api/v4/brokers', { as })
   await guessesBefore('right for the first time', signIn('ann:the password of ann'), 200)
   const headers = { authorization: `Bearer ${json.token}` }
   // A viewer, and known as one.

@@ -5,7 +5,7 @@ import { describe, test, type TestContext } from 'node:test'
 import { connect, type IClientOptions, type IPublishPacket, type MqttClient } from 'mqtt'
 import { publishingEndpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
 import { eventually } from '../e2e/eventually.ts'
-import { type Answer, type BrokerWithApi, shareConfigurableBroker, startBrokerWithApi } from './api.ts'
+import { type ApiResponse, type BrokerWithApi, shareConfigurableBroker, startBrokerWithApi } from './api.ts'
 
 interface Heard {
   readonly topic: string
@@ -60,17 +60,17 @@ async function asleep(
   })
 }
 
-function post(broker: BrokerWithApi, what: string, body: unknown): Promise<Answer> {
+function post(broker: BrokerWithApi, what: string, body: unknown): Promise<ApiResponse> {
   return broker.ask(`/api/v4/mqtt/${what}`, { method: 'POST', body })
 }
 
 /** Of the entries of a batch. */
-function codes(answer: Answer): unknown {
+function codes(answer: ApiResponse): unknown {
   return answer.json.data.map((entry: { code: number }) => entry.code)
 }
 
 /** The answer is what the endpoint says that it is. */
-function assertReply(name: keyof typeof publishingEndpoints, { status, json }: Answer): void {
+function assertReply(name: keyof typeof publishingEndpoints, { status, json }: ApiResponse): void {
   assert.equal(status, 200, JSON.stringify(json))
   assert.equal(shapeOf(publishingEndpoints[name].reply as TSchema).faultOf(json), undefined)
   assert.equal(json.code, 0)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { runHere } from '../cli/run-here.ts'
 import { type Scope, temporaryFolder } from '../e2e/godwit-process.ts'
-import { administrator, type Answer, type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
+import { administrator, type ApiResponse, type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
 const publicPem = publicKey.export({ type: 'spki', format: 'pem' })
@@ -110,7 +110,7 @@ test('with auth_type jwt the account of http_server is refused; tokens come in, 
 test('a login of the account of http_server ends when auth_type becomes jwt, and others go on', async (t) => {
   const key = await keyFile(await temporaryFolder(t))
   const broker = await startBrokerWithApi(t, { set: [`http_server.jwt.public.keyfile="${key}"`] })
-  const send = (path: string, body: object): Promise<Answer> => broker.ask(path, { method: 'POST', body })
+  const send = (path: string, body: object): Promise<ApiResponse> => broker.ask(path, { method: 'POST', body })
   await send('/api/v4/users', { username: 'ann', password: 'correct-horse' })
   const login = async (words: string): Promise<string> => {
     const [username, password] = words.split(':')

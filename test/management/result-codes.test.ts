@@ -8,9 +8,9 @@ import { test } from 'node:test'
 import { signToken } from '../../src/access/index.ts'
 import { unusedCodes, type ResultCodeName, resultCodes } from '../../src/contract/index.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
-import { type Asked, startBrokerWithApi } from './api.ts'
+import { type RequestOptions, startBrokerWithApi } from './api.ts'
 
-type Provocation = readonly [path: string, asked?: Asked]
+type Provocation = readonly [path: string, asked?: RequestOptions]
 
 const user = { username: 'anna', password: 'a-password' }
 

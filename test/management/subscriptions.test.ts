@@ -3,12 +3,12 @@ import { test } from 'node:test'
 import { connectAsync, type MqttClient } from 'mqtt'
 import { shapeOf, subscriptionEndpoints } from '../../src/contract/index.ts'
 import { type Scope, shared } from '../e2e/godwit-process.ts'
-import { type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type ApiResponse, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
 const listShape = shapeOf(subscriptionEndpoints.list_subscriptions.reply)
 const treeShape = shapeOf(subscriptionEndpoints['list_topic-tree'].reply)
 
-async function list(broker: BrokerWithApi, path: string): Promise<Answer['json']> {
+async function list(broker: BrokerWithApi, path: string): Promise<ApiResponse['json']> {
   const { status, json, text } = await broker.ask(`/api/v4${path}`)
   assert.equal(status, 200, text)
   return json

@@ -2,13 +2,21 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Answer, type Asked, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type ApiResponse, type RequestOptions, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
 
 type Said = readonly [status: number, code: number, reason: string | undefined]
 
-const said = ({ status, json }: Answer): Said => [status, json.code, json.reason]
-const post = (body: unknown, as?: string): Asked => ({ method: 'POST', body, ...(as === undefined ? {} : { as }) })
-const put = (body: unknown, as?: string): Asked => ({ method: 'PUT', body, ...(as === undefined ? {} : { as }) })
+const said = ({ status, json }: ApiResponse): Said => [status, json.code, json.reason]
+const post = (body: unknown, as?: string): RequestOptions => ({
+  method: 'POST',
+  body,
+  ...(as === undefined ? {} : { as }),
+})
+const put = (body: unknown, as?: string): RequestOptions => ({
+  method: 'PUT',
+  body,
+  ...(as === undefined ? {} : { as }),
+})
 
 /** Each test has users of its own. */
 const sharedBroker = shareBrokerWithApi({ set: ['node.shards=1'] })
