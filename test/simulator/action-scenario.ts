@@ -1,10 +1,10 @@
-// A scenario of rules whose results go to a service, and of delayed messages, in the simulated world. The service fails, is slow, leaves
-// everything unanswered; connections break and the broker is killed. The spool, its client and the delivery are the real ones.
+// A scenario of rules whose results go to a service, and of delayed messages, in the simulated world. The service fails, is slow, or
+// does not respond; connections break, and the broker is killed. The action queue, its client and the delivery are those of the broker.
 //
-//   publishers ──► core ──► RuleRunner ──► spool ──► SpoolClient, ActionDelivery ──► the service of the scenario
+//   publishers ──► core ──► RuleRunner ──► action queue ──► SpoolClient, ActionDelivery ──► the service of the scenario
 //
-// Kept: each acknowledged message of QoS 1 or 2 comes to the service at least once, and first comes in the order of its publisher;
-// a delayed message comes once at QoS 2, and never before its time.
+// Checked: each acknowledged message of QoS 1 or 2 reaches the service at least once, first in the order of its publisher;
+// a delayed message arrives once at QoS 2, and never before its time.
 
 import assert from 'node:assert/strict'
 import { actionClientId, shardOf, spoolProperties, type RuleHook } from '../../src/core/index.ts'
@@ -22,20 +22,20 @@ const action = 'http:service'
 const steps = 60
 const publishers = 3
 const delayedSeconds = [2, 7, 20]
-/** Longer than anything waits. */
+/** Longer than any delay. */
 const endSeconds = 400
 const maxBuffered = 10_000
 
 export interface ActionScenarioOptions {
   readonly shards: number
-  /** As `HostTraits.promisesEarly`. */
+  /** See `HostTraits.promisesEarly`. */
   readonly promisesEarly?: boolean
   readonly isRecorded?: boolean
 }
 
 export interface ActionScenario {
   readonly fault: string | undefined
-  /** Line by line, where it was asked for. */
+  /** The recorded log, line by line. */
   readonly log: readonly string[]
   readonly arrived: number
   readonly delayed: number
@@ -45,7 +45,7 @@ export interface ActionScenario {
 
 type Mood = 'well' | 'failing' | 'slow' | 'silent'
 
-/** The same seed tells the same scenario. */
+/** The same seed gives the same scenario. */
 export function runActionScenario(seed: number, options: ActionScenarioOptions): ActionScenario {
   const teller = new Teller(seed, options)
   let fault: string | undefined
@@ -69,16 +69,16 @@ class Teller {
   #deliveries: ActionDelivery[] = []
   #streams: LinkStream[] = []
   #mood: Mood = 'well'
-  /** Counts the lives of the broker: nothing of an earlier one happens any more. */
+  /** Counts the starts of the broker: pending events of an earlier process are ignored. */
   #life = 0
   readonly #publishers: Client[]
   readonly #listener: Client
   readonly #published: { readonly text: string; readonly by: number; readonly publication: Publication }[] = []
   readonly #delayed: { readonly text: string; readonly dueAtMs: number; readonly publication: Publication }[] = []
   #number = 0
-  /** What a spool did not take: the rule counts it. */
+  /** Results that an action queue rejected: the rule counts them. */
   readonly #dropped = new Set<string>()
-  /** Shards whose spool is open. */
+  /** Shards whose action queues are open. */
   #ready = 0
 
   constructor(seed: number, options: ActionScenarioOptions) {
@@ -161,7 +161,7 @@ class Teller {
     this.#beginLife()
   }
 
-  /** As a shard begins: the spools are opened, then the rules are in force. */
+  /** Opens the action queues, then the rules, as a shard does when it starts. */
   #beginLife(): void {
     this.#streams = []
     this.#ready = 0
@@ -258,7 +258,7 @@ class Teller {
 
   #take(batch: readonly SpoolEntry[]): readonly WriteOutcome[] {
     const { random } = this.#world.stage
-    // Of a batch that fails, a part may have come.
+    // A part of a failed batch may have arrived.
     const isFailing = this.#mood === 'failing' || random.chance(0.05)
     const taken = isFailing ? batch.slice(0, random.between(0, batch.length)) : batch
     if (isFailing) this.failures++
@@ -266,7 +266,7 @@ class Teller {
     return batch.map(() => (isFailing ? { outcome: 'retry', why: 'it failed' } : { outcome: 'done' }))
   }
 
-  /** Of no promise: what happens next happens in simulated time. */
+  /** Does not use a promise: the next step runs in simulated time. */
   #answer<Value>(life: number, answer: () => Value): Promise<Value> {
     const { stage } = this.#world
     const { random } = stage

@@ -21,7 +21,7 @@ function runMany(count: number, options: ActionScenarioOptions) {
 }
 
 for (const shards of [1, 3]) {
-  test(`each acknowledged message comes to the service in order, and delayed ones in time (${shards} shards)`, () => {
+  test(`each acknowledged message reaches the service in order, and delayed ones at their time (${shards} shards)`, () => {
     const { faults, arrived, delayed, deaths, failures } = runMany(scenarios, { shards })
     assert.deepEqual(faults, [])
     const isEnough = arrived > scenarios * 100 && delayed > scenarios * 5 && deaths > scenarios && failures > scenarios
@@ -33,7 +33,7 @@ function isFoundOut(seed: number): boolean {
   return runActionScenario(seed, { shards: 1, promisesEarly: true }).fault?.includes('never came') === true
 }
 
-test('a broker that acknowledges before its disk has it is found out', () => {
+test('the oracles detect a broker that acknowledges before the commit', () => {
   const seeds = Array.from({ length: 40 }, (_, at) => at + 1)
   assert.ok(seeds.some(isFoundOut), 'in no scenario was a failure missed')
 })

@@ -1,4 +1,4 @@
-// Those who look after the broker of a random scenario: they say who may do what, and send clients away.
+// The administrators of a random scenario: they change permissions, and disconnect clients.
 
 import type { Command } from '../../src/core/index.ts'
 import { reasonCodes, type ReasonCode, type TopicFilter } from '../../src/protocol/index.ts'
@@ -15,12 +15,12 @@ const denied = {
 } as const
 const actions = ['publish', 'receive', 'receive', 'subscribe'] as const
 
-/** A client that was disconnected may learn of it so long after. */
+/** Maximum time after which a disconnected client notices. */
 const noticeMs = 10_000
 
 export class Administrators {
   readonly rules: ScenarioRules
-  /** What they have published in the names of clients. */
+  /** Messages that they published for clients. */
   readonly publications: Publication[]
   private readonly world: World
   private readonly actors: readonly Actor[]
@@ -38,7 +38,7 @@ export class Administrators {
     this.publications = []
   }
 
-  /** What is so from the beginning, before the broker starts. */
+  /** Denies actions before the broker starts. */
   begin(features: ScenarioFeatures): void {
     const { host, stage } = this.world
     if (features.denials === 'none' && !features.asksPermission && !features.administrators) return
@@ -55,7 +55,7 @@ export class Administrators {
     const { random } = this.world.stage
     const { id, version } = random.pick(this.actors).client
     const picked = random.pick(actions)
-    // MQTT 3.1 has no SUBACK with a failure code: its client does not know what was granted.
+    // MQTT 3.1 has no SUBACK with an error code: its client does not know which subscriptions were granted.
     const action = picked === 'subscribe' && version === 3 ? 'receive' : picked
     this.rules.deny(action, id, random.pick(denied[action]))
   }
@@ -76,7 +76,7 @@ export class Administrators {
     this.command({ name: 'kick', clientId: id })
   }
 
-  /** Publishes, subscribes or unsubscribes in the name of a client that is there. */
+  /** Publishes, subscribes or unsubscribes for a connected client. */
   actForClient(generator: Random, mountpoint: string): void {
     const { host, stage } = this.world
     const { client } = generator.pick(this.actors)
@@ -130,7 +130,7 @@ export class Administrators {
     )
   }
 
-  /** The broker's answer is looked for now and then: it has come by then, and not before the command. */
+  /** Looks for the result of the command repeatedly: it arrives between two looks, and not before the command. */
   private command(
     command: Command,
     done: (matched: number) => void = () => undefined,
@@ -145,7 +145,7 @@ export class Administrators {
         if (event.event !== 'command-done' || event.requestId !== requestId) continue
         return event.result.done ? done(event.result.matched) : failed()
       }
-      // A shard that has died does not answer.
+      // A failed shard does not respond.
       if (stage.nowMs < askedAtMs + noticeMs) stage.after(20, () => look(events.length))
     }
     const askedAtMs = stage.nowMs
@@ -162,18 +162,18 @@ export class Administrators {
     stage.after(stage.random.between(100, 10_000), () => this.liftBan(id))
   }
 
-  /** All clients may reconnect, and none is disconnected for a message that it sends again. */
+  /** All clients may reconnect, and no denied action disconnects a client that sends a message again. */
   calmDown(): void {
     this.rules.whenSentAway = undefined
     for (const denial of this.rules.inForce) if (denial.action === 'stay') this.rules.grant(denial)
   }
 
-  /** Undefined: it may come. */
+  /** Undefined: the client may connect. */
   refusalOf(clientId: string): ReasonCode | undefined {
     return this.rules.isDenied('stay', clientId, '') ? reasonCodes.banned : undefined
   }
 
-  /** Lately enough to be why its connection has ended. */
+  /** Recent enough to be the reason why the connection of the client ended. */
   hasSentAway(clientId: string): boolean {
     return (this.sentAwayAtMs.get(clientId) ?? -Infinity) + noticeMs >= this.world.nowMs
   }

@@ -1,5 +1,5 @@
-// The broker in the simulated world: its shards (mostly one), the clock that they share, the ways between them, and the
-// connections that the network gives to one of them. It lets them die, one or all, and starts them again from the disk.
+// The broker in the simulated world: its shards (usually one), their clock, their links, and the connections of clients. It lets
+// one or all shards fail, and restarts them from the disk.
 
 import assert from 'node:assert/strict'
 import {
@@ -34,11 +34,11 @@ type AuthenticateRequest = CoreRequest & { kind: 'continue-authentication' }
 type MayDoRequest = CoreRequest & { kind: 'authorize' }
 
 export interface HostTraits {
-  /** A turn gathers what happens within this time. */
+  /** Maximum duration of a turn, which handles all inputs of this time. */
   maxTurnMs: number
-  /** How long a post from one shard to another may be on its way. */
+  /** Maximum delay of a link buffer between shards. */
   maxLinkMs: number
-  /** The answer to `authenticate`, and how long it takes. */
+  /** The response to `authenticate`, and its delay. */
   decision: (request: ConnectRequest) => { decision: AuthenticationResult; afterMs: number }
   /** The response to `authenticate`; if undefined, every authentication fails. */
   authenticate?: (request: AuthenticateRequest) => AuthenticationResult
@@ -46,45 +46,45 @@ export interface HostTraits {
   permissions?: Permissions
   /** Maps clients to namespaces; if undefined, no client belongs to a namespace. */
   namespaces?: NamespaceSettings
-  /** What namespaces may have, as shard `own` sees it; as much as they like if not said. */
+  /** Quotas of namespaces, as shard `own` knows them; default: no limits. */
   quotas?: (own: number) => NamespaceQuotas
-  /** The name with which its bridges mark messages; if undefined, there is none. */
+  /** The name that the bridges of this broker put into loop markers; if undefined, there is none. */
   brokerName?: string
-  /** Drops that it tells of in a tenth of a second; as many as the broker likes if not said. */
+  /** Maximum number of reported drops in a tenth of a second; default: no limit. */
   maxDropEvents?: number
-  /** What runs rules on shard `own`; no rules if not said. */
+  /** Runs rules on shard `own`; default: no rules. */
   ruleHook?: (own: number) => RuleHook
-  /** Called with each `authorize`, before it is answered: time for `permissions` to find out. How long the answer takes. */
+  /** Called for each `authorize` request before its response, so that `permissions` can decide. Returns the delay. */
   mayDo?: (request: MayDoRequest) => number
-  /** What clients that come from now on find. */
+  /** Listener and origin of connections that are opened from now on. */
   listener?: Partial<ListenerTraits>
   arrival?: ConnectionOrigin
-  /** What the broker's clock is ahead of the world's. */
+  /** Difference between the clock of the broker and that of the world. */
   clockOffsetMs: number
-  /** A mistake made on purpose, to see the oracles find it: what must wait for the disk leaves before. */
+  /** A defect on purpose, to test the oracles: packets that must wait for the disk are sent before. */
   promisesEarly: boolean
 }
 
-/** A CONNECT for a shard that is down is refused after so long, if the shard is not back. */
+/** A CONNECT for a shard that failed is refused after this time, unless the shard has restarted. */
 const relayTimeoutMs = 1_000
 
 export class BrokerHost implements ShardSurroundings {
   readonly stage: Stage
   readonly traits: HostTraits
   settings: CoreSettings
-  /** What the broker said for those who watch, of all its lives. */
+  /** Events that the broker reported, also before restarts. */
   readonly events: BrokerEvent[]
   readonly undoneDrops: Set<BrokerEvent>
   readonly watch: PacketMonitor
   readonly streams: Set<BrokerStream>
   readonly shards: readonly ShardHost[]
-  /** It was asked to stop and has not yet. */
+  /** The broker was asked to stop and has not stopped yet. */
   isStopping: boolean
   isRunning: boolean
-  /** When a single shard died last. */
+  /** Time of the last failure of a single shard. */
   shardDiedAtMs: number
   private readonly disks: readonly Disk[]
-  /** The end that each shard has of its way to each other, by "shard peer". */
+  /** The end of each link, by "shard peer". */
   private readonly pipes: Map<string, PipeEnd>
   private streamCount: number
   private aheadMs: number
@@ -112,33 +112,33 @@ export class BrokerHost implements ShardSurroundings {
     this.aheadMs = 0
   }
 
-  /** The core where the session of this client is; that of the first shard where no client is named. */
+  /** The core that owns the session of the client; without a client, the core of the first shard. */
   coreOf(clientId = ''): BrokerCore {
     return this.shards[clientId === '' ? 0 : shardOf(clientId, this.shards.length)].core
   }
 
-  /** All shards run and know of each other. */
+  /** All shards run and are linked. */
   get isOpen(): boolean {
     return this.shards.every((shard) => shard.isOpen)
   }
 
-  /** The shard of this client is there, whatever it knows of the others, and can be asked. */
+  /** The shard of this client runs and responds, whatever it knows of its peers. */
   isServing(clientId: string): boolean {
     return !this.isStopping && this.shards[shardOf(clientId, this.shards.length)].isRunning
   }
 
-  /** The world's clock with this life's offset: goes on evenly, and begins not before what the last life recorded. */
+  /** The clock of the broker: steady, and never before the time that the previous process stored. */
   get nowMs(): number {
     return this.stage.nowMs + this.aheadMs
   }
 
-  /** Starts a broker on what is on the disk. */
+  /** Starts a broker with the records of the disk. */
   start(): Eventually<void> {
     if (this.isRunning) throw new Error('the broker is running already')
     return whenReady(this.disks[0].readStart(), (found) => this.startWith(found))
   }
 
-  /** The process is killed, or the power fails. Connections break; the disk keeps what it had. */
+  /** The process is killed, or the power fails. Connections break; the disk keeps its records. */
   die(death: Death): Eventually<void> {
     if (!this.isRunning) return undefined
     this.stage.tell('broker', () => `dies: ${death}`)
@@ -153,7 +153,7 @@ export class BrokerHost implements ShardSurroundings {
     return last
   }
 
-  /** One thread dies; the others go on. */
+  /** One shard fails; the others continue. */
   killShard(own: number): Eventually<void> {
     const shard = this.shards[own]
     if (!shard.isRunning || this.isStopping) return undefined
@@ -162,7 +162,7 @@ export class BrokerHost implements ShardSurroundings {
     this.shardDiedAtMs = this.stage.nowMs
     this.watch.wills.crashed(isOfShard)
     this.watch.restarted(isOfShard)
-    // Sockets that it had accepted for others are gone with it.
+    // Sockets that the shard accepted for other shards are closed.
     for (const stream of this.streams) {
       if (stream.acceptedBy === own && stream.shard !== shard) stream.link.break({ clientAfterMs: 0, brokerAfterMs: 0 })
     }
@@ -174,7 +174,7 @@ export class BrokerHost implements ShardSurroundings {
     return shard.die('kill')
   }
 
-  /** The thread is started again on what it had stored. */
+  /** Restarts the shard with its stored records. */
   restartShard(own: number): Eventually<void> {
     const shard = this.shards[own]
     if (!this.isRunning || this.isStopping || shard.isRunning) return undefined
@@ -186,13 +186,13 @@ export class BrokerHost implements ShardSurroundings {
     })
   }
 
-  /** Asks the broker to stop; it is gone once all clients are disconnected and everything is on disk. */
+  /** Asks the broker to stop. It ends when all clients are disconnected and all data is durable. */
   stop(): void {
     if (!this.isRunning || this.isStopping) return
     this.stage.tell('broker', () => 'is asked to stop')
     this.isStopping = true
     for (const shard of this.shards) if (shard.isRunning) shard.handle({ kind: 'shutdown' })
-    // The shard refuses a connection before its CONNECT: it has no client yet.
+    // The shard refuses a connection before its CONNECT, because it has no client yet.
     for (const stream of this.streams) {
       if (stream.connection.now.state === 'awaiting-connect') (stream.shard ?? this.shards[0]).close(stream)
     }
@@ -220,7 +220,7 @@ export class BrokerHost implements ShardSurroundings {
     return link
   }
 
-  /** For all shards, or for the one of the client that it is about. */
+  /** Passes an input to all shards, or to the shard of the client that a command names. */
   handle(input: Input): void {
     if (input.kind === 'command') {
       const { command } = input
@@ -287,12 +287,12 @@ export class BrokerHost implements ShardSurroundings {
     stream.shard.readOn(stream)
   }
 
-  /** On its way from one shard to another. */
+  /** Closes a connection that is moving from one shard to another. */
   private lose(stream: BrokerStream): void {
     stream.isClosed = true
     this.streamEnded(stream)
     stream.link.break({ clientAfterMs: 0, brokerAfterMs: undefined })
-    // No shard has a turn for it, and it may have been the last that the stop waited for.
+    // No shard has a turn for this connection, and the stop may have waited for it.
     this.stage.after(0, () => this.turnEnded())
   }
 
@@ -304,7 +304,7 @@ export class BrokerHost implements ShardSurroundings {
     stream.link.toClient.end()
   }
 
-  /** The connection has come to the shard of its session, with all that its client has said so far. */
+  /** The connection arrives at the shard of its session, with all bytes that the client has sent. */
   private settle(stream: BrokerStream, home: ShardHost): void {
     const begun = stream.begun ?? []
     stream.begun = undefined
@@ -322,7 +322,7 @@ export class BrokerHost implements ShardSurroundings {
     return { topics, maxPacketBytes, maxTopicLevels, maxTopicBytes, listener, arrival }
   }
 
-  /** A shard that is down ends no turn when the last buffer has arrived at it. */
+  /** A failed shard has no turn when the last buffer arrives at it. */
   private watchStop(): void {
     if (!this.isStopping) return
     this.stopIfDone()
@@ -331,7 +331,7 @@ export class BrokerHost implements ShardSurroundings {
 
   private stopIfDone(): void {
     if (this.streams.size > 0 || !this.shards.every((shard) => shard.isIdle || !shard.isRunning)) return
-    // What shards still have to say to each other (wills) is heard, as by those of a node that says farewell.
+    // Messages between shards (wills) are still handled, as when a node stops in order.
     if ([...this.pipes.values()].some((pipe) => !pipe.isEmpty)) return
     this.stage.tell('broker', () => 'has stopped')
     this.isRunning = false

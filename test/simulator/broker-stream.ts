@@ -1,5 +1,5 @@
-// The broker's end of a connection: bytes from the network become packets, packets become bytes for the network. Here
-// stands what a shard does for one socket.
+// The broker's end of a connection: converts bytes of the network to packets and packets to bytes, as a shard does for
+// one socket.
 
 import type { ConnectionOrigin, ListenerTraits, SendList } from '../../src/core/index.ts'
 import { Connection, headBits, never, remainingSeconds, sendKinds } from '../../src/core/index.ts'
@@ -21,7 +21,7 @@ import type { ShardHost } from './shard-host.ts'
 const largestBytes = 268_435_460
 const ackTypes = ['puback', 'puback', 'pubrec', 'pubrel', 'pubcomp'] as const
 
-/** What the shard that reads it allows. */
+/** Limits of the shard that reads the stream. */
 export interface Decoding {
   readonly topics: TopicTable
   readonly maxPacketBytes: number
@@ -37,17 +37,17 @@ export class BrokerStream {
   connection: Connection
   readonly watch: StreamWatch
   decoder: PacketDecoder
-  /** Where it is handled; undefined while it is on its way from one shard to another. */
+  /** The shard that handles the stream; undefined while the stream moves between shards. */
   shard: ShardHost | undefined
-  /** Whose socket it is. */
+  /** The shard that accepted the socket. */
   acceptedBy: number
-  /** Of several shards: what has come before it is known whose connection it is. */
+  /** With several shards: received bytes before the client of the connection is known. */
   begun: Buffer[] | undefined
-  /** The broker has been told that it is over. */
+  /** The core knows that the connection has ended. */
   isClosed: boolean
-  /** The broker has said its last word: what it makes from here on does not leave. */
+  /** The broker has sent its last packet: later output is discarded. */
   isFinished: boolean
-  /** It is being closed. */
+  /** The stream is closing. */
   isClosing: boolean
   isBroken: boolean
   private written: Buffer[]
@@ -68,13 +68,13 @@ export class BrokerStream {
     this.written = []
   }
 
-  /** To another shard: nothing of it has been handled yet. */
+  /** Moves the stream to another shard, before any packet was handled. */
   moveTo(decoding: Decoding): void {
     this.connection = newConnection(this, decoding)
     this.decoder = newDecoder(decoding)
   }
 
-  /** The next whole packet that the broker may be given, or what is wrong with the bytes. */
+  /** The next complete packet, or the error in the bytes. */
   next(): Packet | ProtocolError | undefined {
     if (this.isBroken || this.isClosed || this.connection.isPaused) return undefined
     try {
@@ -90,7 +90,7 @@ export class BrokerStream {
     if (!this.isFinished) this.written.push(bytes)
   }
 
-  /** One write for all that was written in this turn. */
+  /** Writes everything of this turn at once. */
   flush(): void {
     if (this.written.length === 0) return
     const bytes = this.written.length === 1 ? this.written[0] : Buffer.concat(this.written)
@@ -114,7 +114,7 @@ function newDecoder({ topics, maxPacketBytes, maxTopicLevels, maxTopicBytes, lis
   return new PacketDecoder({ role: 'server', topics, ...limits })
 }
 
-/** Encodes a list of sends to their streams, past the packet monitor. Returns the streams to flush. */
+/** Encodes a list of sends to their streams and passes them to the packet monitor. Returns the streams to flush. */
 export function writeSends(
   sends: SendList,
   watch: PacketMonitor,
@@ -170,7 +170,7 @@ function writePublishAt(
     dup: headBits.dup(head),
     packetId: headBits.packetId(head),
     properties: message.properties,
-    // [MQTT5-3.3.2-6] What is left of the lifetime goes on, not what it had at first.
+    // [MQTT5-3.3.2-6] The remaining expiry interval is sent, not the original one.
     messageExpiryIntervalSeconds: version < 5 ? undefined : remainingSeconds(message, nowMs),
     subscriptionIdentifiers: extra?.subscriptionIdentifiers,
     chunk: message.chunk,
@@ -184,7 +184,7 @@ function writePublishAt(
     dup: fields.dup,
     packetId: fields.packetId,
     isOfRetained: message.retain,
-    // What waited for the disk was on its way before: it may expire meanwhile.
+    // A message that waited for the disk may expire meanwhile.
     expiresAtMs: isAfterCommit ? never : message.expiresAtMs,
     wasDecidedBefore: isAfterCommit,
   })

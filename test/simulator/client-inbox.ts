@@ -1,5 +1,5 @@
-// The half of a client that receives: messages with their topic aliases resolved, and its acknowledgements, in order
-// and after as much thought as the scenario gives it.
+// The receiving half of a client: messages with resolved topic aliases, and their acknowledgements, in order and after
+// the delay of the scenario.
 
 import { AckPacket, reasonCodes, type PacketId, type PublishPacket } from '../../src/protocol/index.ts'
 import type { Correspondent } from './client-options.ts'
@@ -31,7 +31,7 @@ export class Inbox {
   takePublish(packet: PublishPacket): ReceivedMessage {
     const topic = this.topicOf(packet)
     const { session } = this.client
-    // Of an earlier session, as it turns out: this one begins with the id.
+    // The identifier belongs to an earlier session: this session uses it for the first time.
     if (packet.qos === 2 && !packet.dup && session?.doubtful.has(packet.packetId) === true)
       session.incoming.delete(packet.packetId)
     if (packet.qos === 2) session?.doubtful.delete(packet.packetId)
@@ -64,7 +64,7 @@ export class Inbox {
     return message
   }
 
-  /** The id is free as soon as this has come, however late it is answered: the next PUBLISH may have it. */
+  /** PUBREL frees the packet identifier, even if PUBCOMP is delayed: the next PUBLISH may use it. */
   takeRelease(packetId: PacketId): void {
     if (!this.acknowledges) return
     const isKnown = this.client.session?.incoming.delete(packetId) === true
@@ -87,7 +87,7 @@ export class Inbox {
     )
   }
 
-  /** [MQTT-4.6.0-2] Acknowledgements leave in the order in which the messages came, however long it thinks. */
+  /** [MQTT-4.6.0-2] Acknowledgements are sent in the order of the messages, whatever their delays are. */
   private answerSoon(answer: () => void): void {
     const { wire } = this.client
     const thinkMs = this.thinkMs()

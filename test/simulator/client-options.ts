@@ -1,4 +1,4 @@
-// How a client connects, and what its two halves (outbox and inbox) see of it.
+// The options of a connection, and the part of a client that its outbox and inbox use.
 
 import type {
   ConnackPacket,
@@ -25,15 +25,15 @@ export interface WillOptions {
   properties?: WillProperties
 }
 
-/** How a client connects. What is not said stays as it was at its last connect. */
+/** The options of a connection. Options that are not given keep their last values. */
 export interface ConnectOptions {
-  /** 5 if never said. */
+  /** Default: 5. */
   version?: ProtocolVersion
-  /** Clean session in 3.1 and 3.1.1. True if never said. */
+  /** Clean session in 3.1 and 3.1.1. Default: true. */
   cleanStart?: boolean
-  /** 0 if never said: the connection never times out. */
+  /** Default: 0, the connection never times out. */
   keepAliveSeconds?: number
-  /** Sends PINGREQ in time. False if never said: a silent client is often the point of a scenario. */
+  /** Sends PINGREQ in time. Default: false, because many scenarios test silent clients. */
   pings?: boolean
   username?: string | undefined
   password?: Buffer | undefined
@@ -42,14 +42,14 @@ export interface ConnectOptions {
   receiveMaximum?: number
   topicAliasMaximum?: number
   maximumPacketBytes?: number
-  /** Any other property of CONNECT. */
+  /** Other properties of CONNECT. */
   properties?: ConnectProperties
-  /** Use topic aliases, as many as the broker allows. */
+  /** Uses as many topic aliases as the broker allows. */
   usesAliases?: boolean
   network?: NetworkTraits
 }
 
-/** A client as its outbox and inbox see it. */
+/** The part of a client that its outbox and inbox use. */
 export interface Correspondent {
   readonly stage: Stage
   readonly id: string
@@ -64,7 +64,7 @@ export interface Correspondent {
   takePacketId(): PacketId
 }
 
-/** What is said in CONNECT: nothing of 5.0 by an older version. */
+/** Returns the CONNECT packet, without 5.0 properties for an older version. */
 export function connectPacketOf(clientId: string, options: ConnectOptions): ConnectPacket {
   const asked: ConnectProperties = { ...options.properties }
   if (options.sessionExpirySeconds !== undefined) asked.sessionExpiryIntervalSeconds = options.sessionExpirySeconds

@@ -20,12 +20,12 @@ export class Outbox {
     this.aliases = new Map()
   }
 
-  /** Aliases do not outlive their connection [MQTT5-3.3.2-7]. */
+  /** [MQTT5-3.3.2-7] Aliases end with their connection. */
   forgetAliases(): void {
     this.aliases.clear()
   }
 
-  /** [MQTT-4.4.0-1] What was under way goes again, in order, with its packet ids. */
+  /** [MQTT-4.4.0-1] Sends in-flight messages again, in order, with their packet identifiers. */
   resume(): void {
     for (const publication of this.client.session?.outgoing.values() ?? []) {
       if (!publication.isReceived) this.send(publication)
@@ -38,7 +38,7 @@ export class Outbox {
     this.pump()
   }
 
-  /** Sends what waits, in order, as far as the broker's Receive Maximum goes. */
+  /** Sends waiting messages in order, up to the broker's Receive Maximum. */
   pump(): void {
     const { session } = this.client
     if (!this.client.isConnected || session === undefined) return
@@ -58,7 +58,7 @@ export class Outbox {
     const { outgoing } = this.client.session ?? { outgoing: new Map<PacketId, Publication>() }
     const publication = outgoing.get(packet.packetId)
     if (publication === undefined) {
-      // After a crash of the broker an answer may come for what was settled already; never without having asked.
+      // After a crash, the broker may acknowledge a completed message again, but never one that it did not receive.
       if (packet.type !== 'pubcomp')
         this.client.stage.fail(
           `the broker sent ${packet.type} ${packet.packetId} to ${this.client.id}, which has nothing under way with it`,

@@ -1,10 +1,10 @@
-// What a client knows of itself and remembers beyond a connection: the messages that it has published, those that
-// reached it, its subscriptions with the moments from which and until which they certainly and possibly held. All of
-// it is kept, so that at the end of a scenario one can say what was owed.
+// The session as the client knows it, also between connections: published and received messages, and subscriptions with the steps
+// between which they certainly and possibly applied. Everything is kept, so that the oracles can determine at the end which
+// messages had to arrive.
 
 import type { PacketId, PublishProperties, QoS, RetainHandling, SubscriptionRequest } from '../../src/protocol/index.ts'
 
-/** A message that a client publishes, and how far it came. Times are steps of the stage unless they say otherwise. */
+/** A published message and its progress. Times are steps of the stage unless stated otherwise. */
 export class Publication {
   readonly topic: string
   readonly payload: Buffer
@@ -12,28 +12,28 @@ export class Publication {
   readonly retain: boolean
   readonly properties: PublishProperties | undefined
   readonly publisher: string
-  /** By an operator in the name of the publisher, who needs no right for it and has no order with it. */
+  /** Published by an administrator for the publisher: it needs no permission and has no order among the publisher's messages. */
   isByAdministrator: boolean
   packetId: PacketId
-  /** PUBREC has come: PUBREL goes instead of PUBLISH. */
+  /** PUBREC has arrived: PUBREL is sent instead of PUBLISH. */
   isReceived: boolean
   timesSent: number
-  /** How often it was sent again to a session that may have been another one: there it was a new message. */
+  /** How often it was sent again to what may be another session, where it is a new message. */
   timesBegunAnew: number
-  /** To a version of MQTT that has no properties, once at least. */
+  /** It was sent at least once with a version of MQTT that has no properties. */
   lostProperties: boolean
   firstSentStep: number
   lastSentStep: number
-  /** The connection of its publisher on which it went last, counted from 1. */
+  /** The connection of the publisher on which it was sent last, counted from 1. */
   connection: number
   firstSentAtMs: number
-  /** The broker has taken it over (PUBACK, PUBREC); Infinity: it has not. */
+  /** The step of the acknowledgement (PUBACK, PUBREC); Infinity: none has arrived. */
   acknowledgedStep: number
   acknowledgedAtMs: number
-  /** Of PUBACK or PUBREC. Undefined until it has come. */
+  /** Of PUBACK or PUBREC. Undefined until one arrives. */
   reasonCode: number | undefined
   reasonString: string | undefined
-  /** Nothing is left to say about it: PUBACK, PUBCOMP or a refusal has come, or it was QoS 0. */
+  /** The exchange is complete: PUBACK, PUBCOMP or an error arrived, or the QoS is 0. */
   isComplete: boolean
 
   constructor(publisher: string, what: { topic: string; payload: string | Buffer } & PublishOptions) {
@@ -60,7 +60,7 @@ export class Publication {
     this.isComplete = false
   }
 
-  /** The broker has said that it has it. */
+  /** The broker has acknowledged the message. */
   get isAcknowledged(): boolean {
     return this.acknowledgedStep !== Infinity && (this.reasonCode ?? 0) < 0x80
   }
@@ -77,7 +77,7 @@ export interface WhatToPublish extends PublishOptions {
   payload: string | Buffer
 }
 
-/** A message as it reached the client. */
+/** A message as the client received it. */
 export interface ReceivedMessage {
   readonly topic: string
   readonly payload: string
@@ -89,12 +89,12 @@ export interface ReceivedMessage {
   readonly properties: PublishProperties | undefined
   readonly atMs: number
   readonly step: number
-  /** Which of the client's sessions and connections it came to, counted from 1. */
+  /** The session and the connection that received it, counted from 1. */
   readonly session: number
   readonly connection: number
-  /** QoS 2 sent again before it was released: not given to the application a second time. */
+  /** A QoS 2 message that was sent again before its release: the application does not receive it twice. */
   readonly isRepeat: boolean
-  /** It came with properties, if it had any. */
+  /** The connection supports properties. */
   readonly isModern: boolean
 }
 
@@ -106,21 +106,21 @@ export interface SubscribeOptions {
   identifier?: number
 }
 
-/** One subscription with the steps between which it held. */
+/** One subscription with the steps between which it applied. */
 export interface HeldSubscription {
   readonly request: SubscriptionRequest
   readonly identifier: number | undefined
   readonly sentStep: number
-  /** SUBACK granted it; Infinity: not yet. */
+  /** The step of a successful SUBACK; Infinity: none yet. */
   grantedStep: number
   grantedQoS: QoS
   isRefused: boolean
-  /** UNSUBSCRIBE, or a SUBSCRIBE that replaces it, was sent. */
+  /** The step of an UNSUBSCRIBE, or of a SUBSCRIBE that replaces it. */
   endSentStep: number
   endedStep: number
 }
 
-/** A subscription that was just asked for. */
+/** Returns a requested subscription without a SUBACK. */
 export function asked(request: SubscriptionRequest, identifier: number | undefined, step: number): HeldSubscription {
   return {
     request,
@@ -134,12 +134,12 @@ export function asked(request: SubscriptionRequest, identifier: number | undefin
   }
 }
 
-/** Of one session there is the exclusive subscription or the common one. */
+/** A session has either the exclusive or the ordinary subscription to a filter. */
 export function isSameFilter(one: string, other: string): boolean {
   return one.replace('$exclusive/', '') === other.replace('$exclusive/', '')
 }
 
-/** `awayMs`: it may have been without its client for so long, which may be longer than since that saw itself connected. */
+/** `awayMs`: maximum time without a client, which may be longer than the time since the client saw itself connected. */
 interface FoundAgain {
   readonly step: number
   readonly nowMs: number
@@ -153,23 +153,23 @@ export class ClientSession {
   readonly number: number
   readonly startedStep: number
   readonly subscriptions: HeldSubscription[]
-  /** By packet id, in the order of sending. */
+  /** By packet identifier, in the order of sending. */
   readonly outgoing: Map<PacketId, Publication>
-  /** QoS 2 packet ids that the broker has not released. */
+  /** QoS 2 packet identifiers that the broker has not released. */
   readonly incoming: Set<PacketId>
-  /** It was to outlive a connection once: what waits for it is on the broker's disk. */
+  /** The session was persistent at least once: its queue is on the broker's disk. */
   readonly isStored: boolean
-  /** 0: it ends with its connection. */
+  /** 0: the session ends with its connection. */
   expirySeconds: number
-  /** Infinity while it lives, or while its end cannot be known. */
+  /** Infinity if the session exists, or if its end cannot be known. */
   endedStep: number
-  /** Something happened after which the broker may rightly have forgotten it. */
+  /** The broker may have ended the session for a valid reason. */
   mayBeGone: boolean
-  /** QoS 2 packet ids as above, of which a session that has taken the place of this one knows nothing. */
+  /** QoS 2 packet identifiers that a session which replaced this one does not know. */
   readonly doubtful: Set<PacketId>
-  /** Between these times its expiry had passed: it was perhaps over, though the broker had it still when its client came again. */
+  /** Times in which the session may have expired, although the broker still had it when the client returned. */
   readonly lapses: { readonly fromMs: number; readonly untilStep: number }[]
-  /** CONNECTs for it that were not answered, and the step of the first. */
+  /** Number of CONNECT packets without a response, and the step of the first. */
   private unanswered: number
   private askedStep: number
 
@@ -189,22 +189,22 @@ export class ClientSession {
     this.askedStep = Infinity
   }
 
-  /** CONNECT goes to it after so long: the broker may have ended it, and begins another one then. */
+  /** Called when CONNECT is sent after `awayMs`: the broker may have ended the session, and then creates another. */
   askedFor(step: number, awayMs: number): void {
     if (awayMs >= this.expirySeconds * 1_000) this.mayBeGone = true
     this.unanswered++
     this.askedStep = Math.min(this.askedStep, step)
   }
 
-  /** The CONNECT was answered with no: it has begun nothing. */
+  /** The CONNECT was refused, so it created no session. */
   refused(): void {
     this.unanswered--
   }
 
   /**
-   * The broker says that a session is present. It is this one, unless this one had ended when an earlier CONNECT arrived whose CONNACK was
-   * lost (with the broker, or with the connection): that CONNECT has started another session, which has nothing of this one, and a client
-   * cannot tell the two apart [MQTT-3.2.2-2]. `saysSo`: the CONNACK has session present.
+   * The broker reports a session as present. It is this one, unless this one had ended when an earlier CONNECT arrived whose CONNACK was
+   * lost with the broker or the connection. Then that CONNECT created another session without the state of this one, and a client cannot
+   * distinguish them [MQTT-3.2.2-2]. `saysSo`: the CONNACK has the flag session present.
    */
   foundAgain({ step, nowMs, lastSeenMs, awayMs, saysSo }: FoundAgain): void {
     const expiryMs = this.expirySeconds * 1_000
@@ -216,19 +216,19 @@ export class ClientSession {
     this.askedStep = Infinity
   }
 
-  /** What was agreed on before holds perhaps; what is agreed on from here on holds in either. */
+  /** Earlier subscriptions apply perhaps; later ones apply in either session. */
   private mayBeAnother(): void {
     for (const held of this.subscriptions) held.endSentStep = Math.min(held.endSentStep, this.askedStep)
     for (const packetId of this.incoming) this.doubtful.add(packetId)
     for (const publication of this.outgoing.values()) if (!publication.isReceived) publication.timesBegunAnew++
   }
 
-  /** Its expiry had passed when the broker had taken the message over: it owes this session nothing of it [MQTT5-3.1.2.11.2]. */
+  /** [MQTT5-3.1.2.11.2] The session was expired when the broker accepted the message, so the message need not arrive. */
   hadLapsed({ firstSentStep, acknowledgedAtMs }: Publication): boolean {
     return this.lapses.some(({ fromMs, untilStep }) => fromMs <= acknowledgedAtMs && firstSentStep < untilStep)
   }
 
-  /** It has said so when it left. A broker that dies just then has perhaps not heard it. */
+  /** The client set the expiry in DISCONNECT. If the broker crashes at that time, it may not know. */
   willExpireAfter(seconds: number): void {
     if (seconds === 0) this.mayBeGone = true
     else this.expirySeconds = Math.min(this.expirySeconds, seconds)

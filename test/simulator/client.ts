@@ -1,5 +1,5 @@
-// A client that obeys: it keeps its session as the standard asks (packet ids, DUP on resume, the broker's Receive
-// Maximum, acknowledgements in order) and remembers all that it sent and got. Scenarios tell it what to do.
+// A client that follows the protocol: it keeps its session as the standard requires (packet identifiers, DUP, the broker's Receive
+// Maximum, order of acknowledgements) and stores everything that it sent and received. Scenarios call its methods.
 
 import {
   AckPacket,
@@ -34,20 +34,20 @@ import {
 import type { PlannedEvent, Stage } from './stage.ts'
 import { openWire, type Doorstep, type Wire } from './wire.ts'
 
-/** What the world lends to its clients. */
+/** The part of the world that clients use. */
 export interface Surroundings {
   readonly stage: Stage
   readonly broker: Doorstep
-  /** After each act of a hand-written scenario: lets everything happen that takes no time. */
+  /** Called after each action of a hand-written scenario: runs everything that takes no time. */
   settle(): void
 }
 
 const plainly = { noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
 
-/** The broker may have ended the connection so long before its client got to know: the disk was slow, the network too. */
+/** The broker may have ended the connection this long before the client noticed, because disk and network were slow. */
 const earlierNoticeMs = 8_000
 
-/** A SUBSCRIBE or UNSUBSCRIBE under way: what begins with its acknowledgement and what ends. */
+/** A SUBSCRIBE or UNSUBSCRIBE without an acknowledgement: the subscriptions that begin with it and those that end. */
 interface Asked {
   readonly held: HeldSubscription[]
   readonly ending: HeldSubscription[]
@@ -57,24 +57,24 @@ export class Client implements Correspondent {
   readonly id: string
   readonly stage: Stage
   options: ConnectOptions
-  /** What came with the last connection; undefined while CONNACK has not. */
+  /** The CONNACK of the last connection; undefined until it arrives. */
   connack: ConnackPacket | undefined
-  /** The broker's DISCONNECT of the last connection. */
+  /** The broker's DISCONNECT on the last connection. */
   disconnected: DisconnectPacket | undefined
-  /** Everything that it was told to publish, in order. */
+  /** Everything that the scenario published, in order. */
   readonly publications: Publication[]
   readonly sessions: ClientSession[]
   wire: Wire | undefined
-  /** Connections so far. */
+  /** Number of connections. */
   connections: number
-  /** Told when the other side, or the network, ends the present connection. */
+  /** Called when the other side or the network ends the current connection. */
   whenEnded: () => void
-  /** Told of each message that comes. */
+  /** Called for each received message. */
   whenMessage: (message: ReceivedMessage) => void
   lastSeenConnectedAtMs: number
-  /** Its connections, counted from 1, that broke, or whose end the broker stopped waiting for: what was on its way may be lost. */
+  /** Connections, counted from 1, that broke, or whose end the broker did not wait for: packets in the network may be lost. */
   readonly cutShort: Set<number>
-  /** The step of the last CONNACK that let it in. */
+  /** The step of the last successful CONNACK. */
   connectedStep: number
   private readonly surroundings: Surroundings
   private readonly outbox: Outbox
@@ -112,7 +112,7 @@ export class Client implements Correspondent {
     return this.options.version ?? 5
   }
 
-  /** CONNACK has come and the connection stands. */
+  /** CONNACK has arrived and the connection is open. */
   get isConnected(): boolean {
     return this.wire?.isOpen === true && this.connack?.reasonCode === 0
   }
@@ -126,12 +126,12 @@ export class Client implements Correspondent {
     return last?.endedStep === Infinity ? last : undefined
   }
 
-  /** Every message that reached it, in order. */
+  /** All received messages, in order. */
   get messages(): readonly ReceivedMessage[] {
     return this.inbox.messages
   }
 
-  /** False: it leaves messages unacknowledged until `acknowledge`. */
+  /** False: messages stay unacknowledged until `acknowledge`. */
   get acknowledges(): boolean {
     return this.inbox.acknowledges
   }
@@ -140,7 +140,7 @@ export class Client implements Correspondent {
     this.inbox.acknowledges = acknowledges
   }
 
-  /** How long it thinks before each acknowledgement, in milliseconds. */
+  /** Delay of each acknowledgement, in milliseconds. */
   get thinkMs(): () => number {
     return this.inbox.thinkMs
   }
@@ -149,22 +149,22 @@ export class Client implements Correspondent {
     this.inbox.thinkMs = thinkMs
   }
 
-  /** What the application got, without what came twice at QoS 2. */
+  /** Payloads that the application received, without duplicates of QoS 2. */
   get payloads(): string[] {
     return this.messages.filter((message) => !message.isRepeat).map((message) => message.payload)
   }
 
-  /** Publications that the broker has not yet answered for good, sent or not. */
+  /** Number of publications without a final acknowledgement, sent or not. */
   get unfinished(): number {
     return this.outbox.waiting.length + (this.session?.outgoing.size ?? 0)
   }
 
-  /** The packets of one type that came on the present (or last) connection. */
+  /** Received packets of one type on the current or last connection. */
   received<T extends Packet['type']>(type: T): Extract<Packet, { type: T }>[] {
     return this.wire?.of(type) ?? []
   }
 
-  /** Opens a connection and sends CONNECT. A connection that is still open is left to the broker to take over. */
+  /** Opens a connection and sends CONNECT. A connection that is still open is taken over by the broker. */
   connect(options: ConnectOptions = {}): ConnackPacket | undefined {
     this.options = { ...this.options, ...options }
     if (this.isConnected) this.lastSeenConnectedAtMs = this.stage.nowMs
@@ -205,7 +205,7 @@ export class Client implements Correspondent {
     return this.publishAll([{ topic, payload }], options)[0]
   }
 
-  /** Publishes them before anything else happens: one turn of the broker takes all that come together. */
+  /** Publishes messages that the broker receives in one turn. */
   publishAll(all: readonly WhatToPublish[], options: PublishOptions = {}): Publication[] {
     const publications = all.map((each) => new Publication(this.id, { ...options, ...each }))
     this.publications.push(...publications)
@@ -214,7 +214,7 @@ export class Client implements Correspondent {
     return publications
   }
 
-  /** Subscribes to one filter or several with the same options. Undefined: no SUBACK has come yet. */
+  /** Subscribes to one or more filters with the same options. Undefined: SUBACK has not arrived yet. */
   subscribe(filters: string | readonly string[], options: SubscribeOptions = {}): SubackPacket | undefined {
     const packetId = this.takePacketId()
     const { identifier, ...how } = options
@@ -248,8 +248,8 @@ export class Client implements Correspondent {
   }
 
   /**
-   * An administrator subscribes for it: callbacks for success and failure. The order towards its own pending subscriptions cannot be
-   * known: then the subscription holds perhaps, and so does what it replaces.
+   * An administrator subscribes for the client: callbacks for success and failure. The order with the client's own pending requests is
+   * unknown: then the subscription, and the one that it replaces, apply perhaps.
    */
   beSubscribed(filter: string, qos: QoS): { granted: () => void; refused: () => void } {
     const held = asked({ filter: filter as TopicFilter, qos, ...plainly }, undefined, this.stage.step)
@@ -265,14 +265,14 @@ export class Client implements Correspondent {
     return { granted, refused: () => void (held.isRefused = true) }
   }
 
-  /** An operator unsubscribes for it: what to call when that is done. As above. */
+  /** An administrator unsubscribes for the client. Returns the callback for success. The order is unknown as above. */
   beUnsubscribed(filter: string): () => void {
     const ending = this.markEnding([filter]).filter(({ request }) => request.filter === filter)
     const isCertain = this.pendingRequests.size === 0
     return () => (isCertain ? this.end(ending) : undefined)
   }
 
-  /** Says goodbye and closes. */
+  /** Sends DISCONNECT and closes the connection. */
   disconnect(options: { reasonCode?: ReasonCode; properties?: DisconnectProperties } = {}): void {
     const { reasonCode = reasonCodes.normalDisconnection, properties } = options
     const expirySeconds = properties?.sessionExpiryIntervalSeconds
@@ -283,7 +283,7 @@ export class Client implements Correspondent {
     this.surroundings.settle()
   }
 
-  /** The network between it and the broker breaks, and both notice. */
+  /** Breaks the connection; both sides notice. */
   drop(brokerAfterMs = 0): void {
     this.stage.tell(this.id, () => `loses its connection (the broker notices after ${brokerAfterMs} ms)`)
     this.cutShort.add(this.connections)
@@ -292,7 +292,7 @@ export class Client implements Correspondent {
     this.surroundings.settle()
   }
 
-  /** Gone without a trace: the broker has to find out by itself. */
+  /** Breaks the connection; the broker does not notice. */
   vanish(): void {
     this.stage.tell(this.id, () => 'vanishes')
     this.cutShort.add(this.connections)
@@ -315,14 +315,14 @@ export class Client implements Correspondent {
     this.surroundings.settle()
   }
 
-  /** PUBACK or PUBREC for a message, by hand (see `acknowledges`). */
+  /** Sends PUBACK or PUBREC for a message (see `acknowledges`). */
   acknowledge(message: ReceivedMessage, reasonCode: ReasonCode = reasonCodes.success): void {
     const type = message.qos === 1 ? 'puback' : 'pubrec'
     this.wire?.send(new AckPacket(type, message.packetId, reasonCode, undefined))
     this.surroundings.settle()
   }
 
-  /** PUBCOMP, by hand. */
+  /** Sends PUBCOMP. */
   complete(packetId: PacketId): void {
     this.session?.incoming.delete(packetId)
     this.wire?.send(new AckPacket('pubcomp', packetId, reasonCodes.success, undefined))
@@ -344,14 +344,14 @@ export class Client implements Correspondent {
     )
   }
 
-  /** Its own packets on the old connection do not count any more; the session goes on. */
+  /** Pending packets on the old connection are discarded; the session continues. */
   private leaveOldConnection(): void {
     this.stage.cancel(this.ping)
     this.pendingRequests.clear()
     this.inbox.forgetAliases()
     this.outbox.forgetAliases()
     for (const held of this.session?.subscriptions ?? []) {
-      // Requested and not acknowledged: it may hold or not, which cannot be known from here on.
+      // Requested and not acknowledged: from now on it is unknown whether the subscription applies.
       if (held.grantedStep === Infinity && held.endSentStep === Infinity) held.endSentStep = this.stage.step
     }
     if (this.session?.expirySeconds === 0) this.session.endedStep = this.stage.step
@@ -396,7 +396,7 @@ export class Client implements Correspondent {
     if (connack.reasonCode !== 0) return this.session?.refused()
     this.connectedStep = this.stage.step
     if (this.stage.nowMs - this.askedAtMs >= takeoverWaitMs) this.cutShort.add(this.connections - 1)
-    // MQTT 3.1 has no such flag: its clients take the session they asked for to be there.
+    // MQTT 3.1 has no such flag: its clients assume that the requested session exists.
     const isResumed = this.version === 3 ? !this.isCleanStart && this.session !== undefined : connack.sessionPresent
     if (isResumed) this.resume()
     else this.begin()
@@ -423,7 +423,7 @@ export class Client implements Correspondent {
 
   private resume(): void {
     if (this.session === undefined) {
-      // The CONNACK that told of its beginning was lost. Nothing is known of it but that it is there.
+      // The CONNACK that created the session was lost. The client only knows that the session exists.
       if (this.sessions.length === 0 && this.connections === 1)
         this.stage.fail(`the broker gave ${this.id} a session that it never had`)
       return this.startSession()
@@ -469,7 +469,7 @@ export class Client implements Correspondent {
     for (const held of ending) held.endedStep = Math.min(held.endedStep, this.stage.step)
   }
 
-  /** What this packet ends once it is acknowledged: from now on it holds perhaps. */
+  /** Marks the subscriptions that end when this packet is acknowledged: from now on they apply perhaps. */
   private markEnding(filters: readonly string[]): HeldSubscription[] {
     const ending = (this.session?.subscriptions ?? []).filter(
       (held) => filters.some((filter) => isSameFilter(filter, held.request.filter)) && held.endedStep === Infinity,
@@ -478,7 +478,7 @@ export class Client implements Correspondent {
     return ending
   }
 
-  /** A packet id that is not in use. */
+  /** Returns a packet identifier that is not in use. */
   takePacketId(): PacketId {
     const outgoing = this.session?.outgoing
     do this.lastPacketId = (this.lastPacketId % 65_535) + 1

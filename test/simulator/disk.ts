@@ -1,10 +1,10 @@
-// The disk of the simulated world. One batch at a time is on its way:
+// The disk of the simulated world. It writes one batch at a time:
 //
-//   taken --writeMs--> written --syncMs--> synced (told to the broker)
-//         lost by any death    kept by kill -9,      kept by everything
-//                              by a power loss perhaps
+//   taken --writeMs--> written --syncMs--> synced (reported to the broker)
+//         lost in any crash    kept at SIGKILL,      always kept
+//                              perhaps lost at a power loss
 //
-// While it fails, a batch is tried again and again and nothing is told.
+// While the disk fails, it retries the batch and reports nothing.
 
 import type { Batch, MessageRecordKey } from '../../src/core/index.ts'
 import type { StoredChange, StoredMessage } from '../../src/records/index.ts'
@@ -20,7 +20,7 @@ import type { LoadQueue, ShardReads, SlowReads } from './slow-reads.ts'
 import type { PlannedEvent, Stage } from './stage.ts'
 
 export interface DiskTraits {
-  /** Each of the steps above, and each reading, takes up to so long. */
+  /** Maximum duration of each step above, and of each read. */
   maxStepMs: number
 }
 
@@ -45,7 +45,7 @@ export class Disk {
   private readonly stage: Stage
   private readonly recordStore: RecordStore
   private readonly slowReads: SlowReads | undefined
-  /** Of the user, where readings take more than a step. */
+  /** Reads of the attached shard, if a read takes more than one step. */
   private reads: ShardReads | undefined
   private user: DiskUser | undefined
   private write: Write | undefined
@@ -78,12 +78,12 @@ export class Disk {
     return this.write === undefined
   }
 
-  /** It fails, and its broker has been told. */
+  /** The disk fails, and the broker knows. */
   get isSick(): boolean {
     return !this.isHealthy
   }
 
-  /** A broker has started on it. */
+  /** Called when a broker has started on this disk. */
   attach(user: DiskUser): void {
     this.user = user
     this.reads = this.slowReads?.start()
@@ -96,7 +96,7 @@ export class Disk {
     this.proceed(this.write)
   }
 
-  /** Reads a queue once `afterBatch` is on disk; `isWanted` says at the end whether the asker still lives. */
+  /** Reads a queue when `afterBatch` is durable. A shard that failed meanwhile gets no response. */
   readQueue(from: LoadQueue, answer: (slice: QueueSlice) => void): void {
     const { user } = this
     if (this.reads !== undefined) return this.reads.add(from, this.committedBatch, answer)
@@ -132,7 +132,7 @@ export class Disk {
     else read()
   }
 
-  /** No message is read until `releaseReads`. */
+  /** Delays all reads of messages until `releaseReads`. */
   holdReads(): void {
     this.readsAreHeld = true
   }
@@ -146,12 +146,12 @@ export class Disk {
     return whenReady(this.recordStore.reopen(), () => this.recordStore.readStart())
   }
 
-  /** For one user of several, whose disk goes on. It does not remember what it has read recently: it reopens the store. */
+  /** Reads the records for a shard that restarts while the disk continues. The store is reopened, so that no cache remains. */
   readAgain(): Eventually<StartRecords> {
     return whenReady(this.recordStore.reopen(), () => this.recordStore.readStart())
   }
 
-  /** Writes and syncs fail from now on until `mend`. */
+  /** Makes all writes and syncs fail until `mend`. */
   fail(): void {
     this.stage.tell('disk', () => 'begins to fail')
     this.fails = true
@@ -163,7 +163,7 @@ export class Disk {
     this.fails = false
   }
 
-  /** Nothing is written until `release`: for scenarios about what may happen before the disk has it. */
+  /** Stops writing until `release`, for scenarios about the time before a commit. */
   hold(): void {
     this.isHeld = true
   }
@@ -173,7 +173,7 @@ export class Disk {
     if (this.write !== undefined && this.write.next === undefined) this.proceed(this.write)
   }
 
-  /** The broker dies. What of the batch under way survives is the generator's choice within what `death` allows. */
+  /** The broker crashes. The generator decides which part of the pending batch survives, as far as `death` allows. */
   die(death: Death): Eventually<void> {
     const { write } = this
     this.user = undefined
@@ -242,7 +242,7 @@ export class Disk {
   }
 }
 
-/** The disks of all shards, which are one: they fail together. */
+/** The disks of all shards. They are one device and fail together. */
 export class DiskGroup {
   private readonly disks: readonly Disk[]
 

@@ -1,4 +1,4 @@
-// All that happened in a scenario, as the clients remember it, found by what the oracles ask for.
+// All events of a scenario as the clients stored them, with the queries of the oracles.
 
 import type { Actor } from './scenario-clients.ts'
 import type { ClientSession } from './client-session.ts'
@@ -7,13 +7,13 @@ import type { ScenarioProfile } from './profiles.ts'
 import type { ScenarioRules } from './scenario-rules.ts'
 import type { Client, Publication, ReceivedMessage, World } from './world.ts'
 
-/** Payloads are numbers of their publisher and padding: this is the number. */
+/** Payloads are a number of their publisher and padding: returns the number. */
 export const numbered = (one: { payload: string | Buffer }): string => one.payload.toString().trimEnd()
 
 type Drop = ReturnType<typeof World.prototype.events<'message-dropped'>>[number]
 type Decision = ReturnType<ScenarioRules['wasDenied']>
 
-/** What a PUBLISH of these scenarios has beside its topic and payload: properties, packet id, header. */
+/** Size of a PUBLISH of these scenarios without topic and payload: properties, packet identifier, header. */
 const maxOverheadBytes = 60
 
 export interface Told {
@@ -27,13 +27,13 @@ export class History {
   readonly world: World
   readonly actors: readonly Actor[]
   readonly isCalm: boolean
-  /** The broker died at least once. */
+  /** The broker crashed at least once. */
   readonly hasCrashed: boolean
   readonly publications: readonly Publication[]
   private readonly byPayload: ReadonlyMap<string, Publication>
   private readonly numbers: ReadonlyMap<Publication, number>
   private readonly dropped: ReadonlySet<string>
-  /** Without what its shard knew no more of when it was back. */
+  /** Without drops that the shard had forgotten when it restarted. */
   private readonly droppedForGood: ReadonlySet<string>
   private readonly rules: ScenarioRules
   private readonly damage: RecordDamage | undefined
@@ -51,7 +51,7 @@ export class History {
     this.numbers = new Map(this.publications.map((publication, number) => [publication, number]))
     const drops = world.events('message-dropped')
     this.dropped = new Set(drops.map(nameOfDrop))
-    // Where a shard has sent it again to one that had died, what was dropped may be the second of two.
+    // If a shard sends a message again to a shard that failed, the dropped message may be the second of two.
     const isLast = (drop: Drop): boolean => !drop.message.isRepeat && !world.host.undoneDrops.has(drop)
     this.droppedForGood = new Set(drops.filter(isLast).map(nameOfDrop))
     this.kept = new Set(actors.flatMap(({ client }) => keptMessages(client)))
@@ -69,21 +69,21 @@ export class History {
     return message.payload === '' ? undefined : this.byPayload.get(message.payload)
   }
 
-  /** Greater for what its publisher sent later. */
+  /** Greater for messages that the publisher sent later. */
   numberOf(publication: Publication): number {
     return this.numbers.get(publication) ?? -1
   }
 
-  /** The message came to a session that outlives its connection. */
+  /** The session that received the message survives its connection. */
   isKept(message: ReceivedMessage): boolean {
     return this.kept.has(message)
   }
 
   /**
-   * Sent again it was a new message, and what its publisher had sent behind it may have passed it. So is all that is sent
-   * again at QoS 1 [MQTT-4.3.2-2]: it may be the first that a younger subscription gets. At QoS 2 it is where the broker
-   * had not taken it: refused it (with an answer that was lost; the next one behind it was not refused any more), or where
-   * it went to a session that knew nothing of it.
+   * If the message was sent again it is a new one, and messages that its publisher had sent after it may arrive before it. This is so for
+   * all messages that are sent again at QoS 1 [MQTT-4.3.2-2]: it may be the first one for a later subscription. At QoS 2 it is so if
+   * the broker had refused it (the response was lost, and the next message was not refused), or if it went to a session
+   * that did not know it.
    */
   mayComeLate(publication: Publication): boolean {
     const { qos, timesSent } = publication
@@ -92,8 +92,8 @@ export class History {
   }
 
   /**
-   * How often it was sent again and was a new message then, at QoS 2: to another session, or after a refusal [MQTT5-4.3.3-9] that
-   * its publisher did not hear (one shard may refuse what others have taken).
+   * How often a QoS 2 message was sent again as a new one: to another session, or after a refusal [MQTT5-4.3.3-9] that the publisher
+   * did not receive (one shard may refuse a message that others have accepted).
    */
   timesAnew({ topic, payload, timesSent, timesBegunAnew }: Publication): number {
     const wasRefused = this.world.host.watch.refused.has(`${topic} ${payload.toString('latin1')}`)
@@ -101,8 +101,8 @@ export class History {
   }
 
   /**
-   * It may be missing: it has expired meanwhile, or one of the limits with a name was reached and the broker said so.
-   * A session that is stored has one such limit, on disk; the queue in memory is the limit of the others.
+   * The message may be missing: it has expired, or the broker reported that a named limit was reached. For a persistent session that is
+   * the limit on disk; for others it is the limit of the queue in memory.
    */
   isExcused(client: Client, publication: Publication): boolean {
     if (this.hasExpired(publication)) return true
@@ -117,8 +117,8 @@ export class History {
   }
 
   /**
-   * Because the client did not keep up. If a shard fails before its commit, the sender of the message sends it again, and it finds the
-   * session as it was before, perhaps with space in its queue.
+   * The client was too slow. If a shard fails before its commit, the sender of the message sends it again, and the session may then have
+   * space in its queue.
    */
   wasDropped(client: Client, { payload }: Publication): boolean {
     return ['storage-full', 'queue-full'].some((limit) =>
@@ -131,57 +131,57 @@ export class History {
   }
 
   /**
-   * It was passed over then, as expired: a broker that dies before its disk knows, and whose clock is behind when it is back, may
-   * have it for a moment longer, behind what was sent later.
+   * The message was skipped as expired at that time. A broker that crashes before the commit, with a clock that is behind after the
+   * restart, may send it later, after messages that were published later.
    */
   hadExpired({ properties, firstSentAtMs }: Publication, atMs: number): boolean {
     const expiry = properties?.messageExpiryIntervalSeconds
     return expiry !== undefined && firstSentAtMs + expiry * 1_000 <= atMs
   }
 
-  /** What it may have of such messages did not change while it was under way. */
+  /** The permission of the client for the message did not change after its publication. */
   hasFixedRights(client: Client, publication: Publication): boolean {
     return this.wasWithheld(client, publication) !== 'perhaps'
   }
 
-  /** Whether its publisher might publish it, from when it was first sent until it was answered. */
+  /** Whether the publisher was denied the message, from its first transmission to its acknowledgement. */
   wasForbidden(publication: Publication, untilStep = publication.acknowledgedStep): Decision {
     const { publisher: clientId, topic: what, firstSentStep: fromStep, isByAdministrator } = publication
     if (isByAdministrator) return 'never'
     return this.rules.wasDenied({ action: 'publish', clientId, what, fromStep, untilStep })
   }
 
-  /** Whether the client might not have it, from when it was first sent on. */
+  /** Whether the client was denied the message, from its first transmission on. */
   wasWithheld(client: Client, publication: Publication, untilStep = Infinity): Decision {
     const { topic: what, firstSentStep: fromStep } = publication
     return this.rules.wasDenied({ action: 'receive', clientId: client.id, what, fromStep, untilStep })
   }
 
-  /** Its publisher may not have it remembered any more. */
+  /** The publisher may no longer have a retained message on this topic. */
   isTakenBack(clientId: string, topic: string): boolean {
     return this.rules.isDenied('publish', clientId, topic)
   }
 
-  /** Certainly allowed to its publisher and to this client, as long as it was under way. */
+  /** Publisher and client certainly had permission all the time. */
   wasAllowed(client: Client, publication: Publication): boolean {
     return this.wasTaken(publication) && this.wasWithheld(client, publication) === 'never'
   }
 
-  /** Its publisher was disconnected for another packet, and the packets behind that were not handled. */
+  /** The publisher was disconnected for another packet, and the packets after that were not handled. */
   wasCutOff({ publisher, connection }: Publication): boolean {
     return this.rules.ended.has(`${publisher} ${connection}`)
   }
 
   /**
-   * MQTT 4.3.1: QoS 0 comes as far as the network brings it. If the connection broke before the broker had handled it (reading was
-   * paused), it is not owed. A connection that its client ended with DISCONNECT lost nothing: all of that is to be read.
+   * MQTT 4.3.1: a QoS 0 message may be lost in the network. If the connection broke before the broker had handled it (reading was
+   * paused), it need not arrive. A connection that its client ended with DISCONNECT loses nothing: the broker reads everything.
    */
   wasLostOnTheWay({ publisher, connection, payload }: Publication): boolean {
     if (this.world.host.watch.heard.has(payload.toString('latin1'))) return false
     return this.actors.some(({ client }) => client.id === publisher && client.cutShort.has(connection))
   }
 
-  /** MQTT 3 has no reason code for a denied PUBLISH: it is acknowledged, and reaches no subscriber. */
+  /** MQTT 3 has no reason code for a denied PUBLISH: it is acknowledged and reaches no subscriber. */
   wasTaken(publication: Publication): boolean {
     return this.wasForbidden(publication) === 'never'
   }

@@ -1,4 +1,4 @@
-// The same scenarios, with the real LevelDB store in the place of the simulated records.
+// The scenarios from seeds with the real LevelDB store.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -13,7 +13,7 @@ const comparedSeeds = testLength({ daily: 2, long: 12 })
 
 describe('on the real LevelDB store', () => {
   for (const from of [10_001, 10_101]) {
-    test(`every promise is kept: seeds ${from} to ${from + seedsPerTest - 1}`, async () => {
+    test(`scenarios violate no rule: seeds ${from} to ${from + seedsPerTest - 1}`, async () => {
       const faults: string[] = []
       const seeds = Array.from({ length: seedsPerTest }, (_, index) => from + index).values()
       // A scenario waits for its files most of the time.
@@ -29,7 +29,7 @@ describe('on the real LevelDB store', () => {
   }
 
   for (const shards of [1, 3]) {
-    test(`a scenario runs as it does in memory, line by line (shards: ${shards})`, async () => {
+    test(`a scenario is the same as in memory, line by line (shards: ${shards})`, async () => {
       for (let seed = 1; seed <= comparedSeeds; seed++) {
         const options = { isRecorded: true, profile: profileNamed('crash'), shards }
         const onLevel = await runScenarioOnLevel(seed, options)

@@ -1,11 +1,11 @@
-// After each turn the account of memory says what a count of everything that is there says.
+// After each turn, the memory account equals a count of everything that is in memory.
 
 import type { BrokerCore } from '../../src/core/index.ts'
 import type { Stage } from './stage.ts'
 
-/** With more sessions the count would take longer than the scenario. */
+/** With more sessions the count takes more time than the scenario. */
 const maxSessions = 64
-/** And with more that has happened it is made now and then. */
+/** After more events the count is made less often. */
 const everyTurn = 2_000
 const nowAndThen = 64
 

@@ -1,31 +1,31 @@
-// A connection as the network gives it: two directions that keep their order and promise nothing else. Bytes are cut
-// into pieces, come late, wait while the receiver does not read, and are lost when the connection breaks.
+// A connection in the network: two directions that keep the order of bytes. Bytes are split into pieces, delayed,
+// kept while the receiver does not read, and lost when the connection breaks.
 //
 //   client end --- toBroker: [piece, piece, end] ---> broker end
 //   client end <--- toClient: [piece] --------------- broker end
 
 import type { Stage } from './stage.ts'
 
-/** What happens at one end of a connection. */
+/** Callbacks for the events at one end of a connection. */
 export interface LinkEnd {
   arrived(chunk: Buffer): void
-  /** The other side closed, or the connection broke. Said at most once. */
+  /** The other side closed, or the connection broke. Called at most once. */
   ended(isBroken: boolean): void
-  /** What waited has left: bytes that the network has not taken yet. */
+  /** Buffered bytes have left. */
   drained(): void
 }
 
 export interface NetworkTraits {
-  /** Each piece takes between these, in milliseconds. */
+  /** Range of the delay of each piece, in milliseconds. */
   readonly minDelayMs: number
   readonly maxDelayMs: number
   /** Bytes arrive in pieces of random length. */
   readonly splits: boolean
-  /** So many bytes wait in the network for a reader that does not read; more wait at the sender. */
+  /** Maximum number of bytes in the network while the receiver does not read; other bytes wait at the sender. */
   readonly capacityBytes: number
 }
 
-/** A network without delays and faults: scenarios by hand are about something else. */
+/** A network without delays and faults, for hand-written scenarios. */
 export const calmNetwork: NetworkTraits = { minDelayMs: 0, maxDelayMs: 0, splits: false, capacityBytes: 16_384 }
 
 export class Direction {
@@ -74,7 +74,7 @@ export class Direction {
     if (!this.isCut) this.plan('end')
   }
 
-  /** What is under way is lost and nothing comes any more. */
+  /** Discards all bytes in the network and delivers nothing more. */
   cut(): void {
     this.isCut = true
     this.pieces.length = 0
@@ -149,7 +149,7 @@ export class Link {
     this.brokerEnd = end
   }
 
-  /** The connection breaks; each end notices after its own time. Undefined: it never does. */
+  /** Breaks the connection; each end notices after its own time. Undefined: it never notices. */
   break(noticed: { clientAfterMs: number | undefined; brokerAfterMs: number | undefined }): void {
     this.toBroker.cut()
     this.toClient.cut()

@@ -1,5 +1,5 @@
-// What the oracles must not demand, because it cannot be known, while they still demand all the rest. Each of these scenarios was found by
-// its seed when an oracle accused a broker that was right.
+// Messages that the oracles must not require because a client cannot know, while they still require all others. Each scenario was found by
+// its seed, when an oracle failed for a correct broker.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -15,8 +15,8 @@ import { World, type Client } from './world.ts'
 
 const longSeconds = 3_600
 
-describe('a session that was over when its client came, and whose next one was begun by a CONNECT without an answer', () => {
-  test('is there without the old subscriptions, and the client cannot know (seed 31164)', () => {
+describe('a session that had ended when its client returned, replaced by the session of a CONNECT without a response', () => {
+  test('lacks the old subscriptions, and the client cannot know (seed 31164)', () => {
     const world = new World({ seed: 1 })
     const sleeper = begunTwice(world)
     sleeper.subscribe('+/a', { qos: 0 })
@@ -30,7 +30,7 @@ describe('a session that was over when its client came, and whose next one was b
     judge(world, [sleeper, author])
   })
 
-  test('is owed what it subscribes to from then on', () => {
+  test('must receive messages of later subscriptions', () => {
     const world = new World({ seed: 1 })
     const sleeper = begunTwice(world)
     sleeper.subscribe('t/b')
@@ -41,7 +41,7 @@ describe('a session that was over when its client came, and whose next one was b
     assert.throws(() => judge(world, [sleeper, author]), /sleeper never received "one"/)
   })
 
-  test('is the old one where no CONNECT was without an answer: all is owed to it', () => {
+  test('is the old one if each CONNECT had a response, and must receive all messages', () => {
     const world = new World({ seed: 1 })
     const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: longSeconds })
     sleeper.subscribe('t/a')
@@ -55,21 +55,21 @@ describe('a session that was over when its client came, and whose next one was b
   })
 })
 
-describe('a session whose expiry had passed, and that is there again as the broker had died before its disk knew', () => {
-  test('is owed nothing that was taken over meanwhile (seed 811708)', () => {
+describe('an expired session that exists again because the broker crashed before the end was durable', () => {
+  test('need not receive messages acknowledged after the expiry (seed 811708)', () => {
     const { world, sleeper, author } = revived()
     assert.deepEqual(sleeper.payloads, ['early'])
     judge(world, [sleeper, author])
   })
 
-  test('is owed what was taken over before', () => {
+  test('must receive messages acknowledged before the expiry', () => {
     const { world, sleeper, author } = revived()
     forget(sleeper)
     assert.throws(() => judge(world, [sleeper, author]), /sleeper never received "early"/)
   })
 })
 
-/** Its end is in memory alone when the broker dies a second time. */
+/** The end of the session is only in memory when the broker crashes a second time. */
 function revived(): { world: World; sleeper: Client; author: Client } {
   const world = new World({ seed: 1 })
   const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 2 })
@@ -90,7 +90,7 @@ function revived(): { world: World; sleeper: Client; author: Client } {
 }
 
 describe('a QoS 2 message that was refused while the disk failed, and sent again', () => {
-  test('comes after what was sent behind it, where the refusal was lost (seeds 20162 and 28280)', () => {
+  test('may arrive after later messages if the refusal was lost (seeds 20162 and 28280)', () => {
     const { world, author, listener } = refusedAndSentAgain()
     assert.deepEqual(listener.payloads, ['two', 'one', 'two'])
     judge(world, [author, listener])
@@ -103,8 +103,8 @@ describe('a QoS 2 message that was refused while the disk failed, and sent again
   })
 })
 
-describe('what was dropped for a session that was full', () => {
-  test('arrives after all if its shard failed before the refusal was known, and had space when it was back (seeds 17 and 1300326)', () => {
+describe('a message that was dropped for a full session', () => {
+  test('may arrive if its shard failed before the drop was durable, and had space after the restart (seeds 17 and 1300326)', () => {
     const { world, author, sleeper } = droppedAndSentAgain()
     assert.deepEqual(
       world.events('message-dropped').map(({ message }) => message.payload().toString()),
@@ -114,7 +114,7 @@ describe('what was dropped for a session that was full', () => {
     judge(world, [author, sleeper])
   })
 
-  test('comes not where its disk knew', () => {
+  test('does not arrive if the drop was durable', () => {
     const { world, author, sleeper } = droppedAndSentAgain()
     world.host.undoneDrops.clear()
     assert.throws(
@@ -124,15 +124,15 @@ describe('what was dropped for a session that was full', () => {
   })
 })
 
-/** A client id that lives on this one of two shards. */
+/** Returns a client ID that belongs to this one of two shards. */
 function idOn(shard: number, name: string): string {
   for (let number = 1; ; number++) if (shardOf(`${name}-${number}`, 2) === shard) return `${name}-${number}`
 }
 
-/** The session is full with a message that is not sent again, and that is lost with its shard; the author is on another. */
+/** A message that is not sent again fills the session and is lost with its shard; the publisher is on another shard. */
 function droppedAndSentAgain(): { world: World; author: Client; sleeper: Client } {
   const world = new World({ seed: 1, shards: 2, settings: { maxStoredMessages: 2 } })
-  // One of 5.0 would be refused before the message leaves its shard.
+  // A 5.0 client would be refused before the message leaves its shard.
   const author = world.connect(idOn(0, 'author'), { version: 4 })
   const otherClient = world.connect(idOn(1, 'neighbour'), { cleanStart: false, sessionExpirySeconds: longSeconds })
   otherClient.subscribe('t/b', { qos: 1 })
@@ -142,7 +142,7 @@ function droppedAndSentAgain(): { world: World; author: Client; sleeper: Client 
   author.publish('t/a', 'one', { qos: 1 })
   world.disk.hold()
   otherClient.publish('t/a', 'lost', { qos: 1 })
-  // What is behind this on the way between the shards is not confirmed before it is on disk there.
+  // Later messages on the link are not confirmed before the first is durable.
   author.publish('t/b', 'before', { qos: 1 })
   author.publish('t/a', 'two', { qos: 1 })
   void world.host.killShard(1)
@@ -154,8 +154,8 @@ function droppedAndSentAgain(): { world: World; author: Client; sleeper: Client 
   return { world, author, sleeper }
 }
 
-describe('a QoS 0 message that the broker held back when the connection of its publisher ended', () => {
-  test('may be lost with a connection that broke; what the broker was done with is owed (seed 700254)', () => {
+describe('a QoS 0 message that the broker had not handled when the connection of its publisher ended', () => {
+  test('may be lost with a broken connection; a handled message must arrive (seed 700254)', () => {
     const { world, author, listener } = heldBack()
     author.drop()
     world.passSeconds(2)
@@ -166,7 +166,7 @@ describe('a QoS 0 message that the broker held back when the connection of its p
     assert.throws(() => judge(world, [author, listener], 'calm'), /listener never received "one"/)
   })
 
-  test('is owed where its client had said good-bye and come again', () => {
+  test('must arrive if its client sent DISCONNECT and reconnected', () => {
     const { world, author, listener } = heldBack()
     author.disconnect()
     author.connect()
@@ -177,7 +177,7 @@ describe('a QoS 0 message that the broker held back when the connection of its p
     assert.throws(() => judge(world, [author, listener], 'calm'), /listener never received "three"/)
   })
 
-  test('is not waited for longer than the broker does', () => {
+  test('need not arrive if the broker stopped waiting for the end of the connection', () => {
     const { world, author, listener } = heldBack(100_000)
     author.disconnect()
     author.connect()
@@ -188,7 +188,7 @@ describe('a QoS 0 message that the broker held back when the connection of its p
   })
 })
 
-/** Of what its author has published the second message has a pending authorization, which allows it after so long. */
+/** The second message of the publisher has a pending authorization, which succeeds after this time. */
 function heldBack(afterMs = 1_000): { world: World; author: Client; listener: Client } {
   const world = new World({ seed: 1, starts: false })
   const rules = new ScenarioRules(world)
@@ -206,8 +206,8 @@ function heldBack(afterMs = 1_000): { world: World; author: Client; listener: Cl
   return { world, author, listener }
 }
 
-describe('a retained message that expires, sent again behind a QoS 2 one that was known', () => {
-  test('is the last that is remembered, and leaves nothing when it expires (seed 1346127)', () => {
+describe('an expiring retained message that is sent again after a known QoS 2 message', () => {
+  test('replaces the QoS 2 message, and leaves no retained message when it expires (seed 1346127)', () => {
     const world = new World({ seed: 1 })
     const author = rememberedOfTwo(world, 4)
     world.restart('kill')
@@ -221,7 +221,7 @@ describe('a retained message that expires, sent again behind a QoS 2 one that wa
     ['sent once', 4],
     ['that does not expire', undefined],
   ] as const) {
-    test(`is missed where it is one ${how}`, () => {
+    test(`is reported as missing if it is one ${how}`, () => {
       const world = new World({ seed: 1 })
       const author = rememberedOfTwo(world, expirySeconds)
       if (expirySeconds === undefined) {
@@ -235,7 +235,7 @@ describe('a retained message that expires, sent again behind a QoS 2 one that wa
   }
 })
 
-/** The broker has taken both, and the author does not know. */
+/** The broker has accepted both, and the publisher does not know. */
 function rememberedOfTwo(world: World, expirySeconds: number | undefined): Client {
   const author = world.connect('author', { cleanStart: false, sessionExpirySeconds: longSeconds })
   author.stopReading()
@@ -246,7 +246,7 @@ function rememberedOfTwo(world: World, expirySeconds: number | undefined): Clien
   return author
 }
 
-/** Its session of 1 s is over; the next is stored, and its CONNACK is lost with the broker. */
+/** Its session of 1 s has expired; the next is stored, and its CONNACK is lost in the crash. */
 function begunTwice(world: World): Client {
   const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 1 })
   sleeper.subscribe('t/a')
@@ -272,7 +272,7 @@ function refusedAndSentAgain(): { world: World; author: Client; listener: Client
   author.publish('state/author', 'kept', { qos: 1, retain: true })
   world.passSeconds(1)
   author.stopReading()
-  // QoS 2 needs the disk for its packet identifier, and QoS 1 without persistent subscribers does not.
+  // QoS 2 needs the disk for its packet identifier; QoS 1 without persistent subscribers does not.
   author.publish('t/a', 'one', { qos: 2 })
   author.publish('t/a', 'two', { qos: 1 })
   author.drop()
@@ -290,7 +290,7 @@ function judge(world: World, clients: readonly Client[], profile = 'disk'): void
   checkHistory(world, actors, { profile: profileNamed(profile), rules: new ScenarioRules(world) })
 }
 
-/** As if nothing had arrived: a subscriber that has the message after all is not checked for it. */
+/** Ignores the received message: a subscriber that has the message is not checked for it. */
 function forget(client: Client): void {
   assert.ok(client.messages.length > 0, 'there is nothing to miss')
   ;(client.messages as unknown[]).length = 0

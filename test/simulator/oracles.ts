@@ -1,9 +1,9 @@
-// What was owed, asked at the end of a scenario over all that the clients remember. Each oracle says in a sentence what
-// is wrong; none knows how the broker works.
+// Checks at the end of a scenario which messages the clients received. Each oracle reports a violation in one sentence, and does not
+// know how the broker works.
 //
-// A subscription holds *certainly* for a publication if SUBACK had come before it was first sent and nothing ended it,
-// and *possibly* if SUBSCRIBE had been sent before the delivery and it had not certainly ended before the publication.
-// What must be is asked of the certain ones, what may be of the possible ones.
+// A subscription applies *certainly* to a publication if SUBACK arrived before its first transmission and nothing ended it,
+// and *possibly* if SUBSCRIBE was sent before the delivery and it had not certainly ended before the publication.
+// Certain subscriptions determine which messages must arrive, possible ones which messages may arrive.
 
 import { isInternalName } from '../../src/core/index.ts'
 import { matchesFilter, reasonCodes, splitSharedFilter, type QoS, type TopicFilter } from '../../src/protocol/index.ts'
@@ -15,14 +15,14 @@ import { checkExclusive } from './probes.ts'
 import { checkCommonState, checkRetained } from './retained-oracles.ts'
 import type { Client, Publication, ReceivedMessage, World } from './world.ts'
 
-/** The reasons for which a broker may end the connection of a client that does nothing wrong. */
+/** The reasons for which a broker may disconnect a client that follows the protocol. */
 const innocentReasons: number[] = [
   reasonCodes.serverShuttingDown,
   reasonCodes.sessionTakenOver,
   reasonCodes.notAuthorized,
 ]
 
-/** An obedient client has lost its connection while the broker ran: the broker must not have accused it. */
+/** A correct client lost its connection while the broker ran: the broker must not have disconnected it for an error. */
 export function checkAccusation(world: World, client: Client): void {
   const reason = client.disconnected?.reasonCode
   if (client.connack?.reasonCode !== 0) return
@@ -41,7 +41,7 @@ export function checkHistory(world: World, actors: readonly Actor[], from: Told)
   checkExclusive(world, actors)
 }
 
-/** What came, and what did not, but for shared groups and what topics remember. */
+/** Checks delivered and missing messages, except those of shared groups and retained messages. */
 export function checkDeliveries(history: History): void {
   checkSkipped(history)
   for (const { client, group } of history.actors) {
@@ -56,12 +56,12 @@ export function checkDeliveries(history: History): void {
   checkDropped(history)
 }
 
-/** Each message that came was published, was subscribed to, and came as the subscriptions ask. */
+/** Each received message was published and subscribed to, and has the properties that the subscriptions require. */
 function checkReceived(history: History, client: Client, session: ClientSession): void {
   for (const message of history.messagesOf(client, session)) {
     const publication = history.publicationOf(message)
     if (publication === undefined) {
-      // What unruly clients send is not counted; an empty payload takes a retained message away.
+      // Messages of incorrect clients are ignored; an empty payload deletes a retained message.
       if (message.payload !== '' && /^(t|work|state)\//.test(message.topic))
         history.fail(`${client.id} received "${numbered(message)}" on ${message.topic}, which no client published`)
       continue
@@ -76,7 +76,7 @@ function checkReceived(history: History, client: Client, session: ClientSession)
       history.fail(`${tag} came to a client that may not have it`)
     const possible = possibleFor(session, publication, message)
     if (possible.length === 0) history.fail(`${tag} came without a subscription`)
-    // Its own retained message comes when it subscribes: no local is about live messages.
+    // A client receives its own retained message when it subscribes: No Local applies to live messages.
     const isReplayed = message.retain && publication.retain
     if (!isReplayed && publication.publisher === client.id && possible.every((held) => held.request.noLocal)) {
       history.fail(`${tag} came back to its publisher, which had asked for no local messages [MQTT5-3.8.3-3]`)
@@ -92,7 +92,7 @@ function checkReceived(history: History, client: Client, session: ClientSession)
   }
 }
 
-/** The core reads again what a reading has left out: nothing is missing then, but the readers must not need it. */
+/** The core reads a part again if the read skipped records, so no message is missing, but the readers must not skip records. */
 function checkSkipped(history: History): void {
   const [skipped] = history.world.events('queue-records-skipped')
   if (skipped !== undefined)
@@ -124,7 +124,7 @@ function checkHow(history: History, { message, publication, possible, certain, t
       history.fail(`${tag} has subscription identifier ${identifier}, which is of no subscription that matches`)
   }
   const expiry = publication.properties?.messageExpiryIntervalSeconds
-  // A clock that is behind since a restart gives what was stored before more time.
+  // A clock that is behind after a restart gives stored messages more time.
   const behindSeconds = Math.ceil(-history.world.host.traits.clockOffsetMs / 1_000)
   const cameExpiry = message.properties?.messageExpiryIntervalSeconds
   if (message.isModern && cameExpiry !== undefined && cameExpiry > (expiry ?? -1) + behindSeconds) {
@@ -137,7 +137,7 @@ function checkHow(history: History, { message, publication, possible, certain, t
   }
 }
 
-/** No subscriber gets a duplicate: a message is sent again with DUP, and at QoS 2 not given to the application again. */
+/** No subscriber receives a duplicate: redeliveries have DUP, and the application receives a QoS 2 message once. */
 function checkOnce(history: History, client: Client, session: ClientSession): void {
   const heard = new Map<Publication, { fresh: number; exact: number }>()
   for (const message of history.messagesOf(client, session)) {
@@ -149,17 +149,17 @@ function checkOnce(history: History, client: Client, session: ClientSession): vo
     heard.set(publication, count)
   }
   for (const [publication, { fresh, exact }] of heard) {
-    // A retained message is given once more with each SUBSCRIBE.
+    // A retained message is sent again for each SUBSCRIBE.
     const again = publication.retain
       ? session.subscriptions.filter((held) => matchesFilter(held.request.filter, publication.topic)).length
       : 0
     const tag = `"${numbered(publication)}" of ${publication.publisher} on ${publication.topic}`
-    // At QoS 2 a publication counts once however often it is sent; but what came at QoS 1 before its batch was lost
-    // with the broker may come again.
+    // At QoS 2 a publication counts once, however often it is sent. A QoS 1 message whose batch was lost in a crash may arrive
+    // again.
     const { timesSent } = publication
     const timesAnew = history.timesAnew(publication)
     const sent = publication.qos === 1 || history.hasCrashed ? timesSent : 1 + timesAnew
-    // What a shared group gave to one member and took back may come to the same member again, as something new.
+    // A message that moved from a member of a shared group to another may return to the first as a new message.
     const isShared = publication.topic.startsWith('work/')
     if (fresh > sent + again && !isShared)
       history.fail(
@@ -171,8 +171,8 @@ function checkOnce(history: History, client: Client, session: ClientSession): vo
 }
 
 /**
- * [MQTT-4.6.0-6] What one publisher sends to one topic at one QoS comes in that order, where it comes for the first time;
- * and so do QoS 1 and 2 together, as more than the standard asks for. QoS 0 passes what waits for the client's answers.
+ * [MQTT-4.6.0-6] Messages of one publisher to one topic at one QoS arrive first in their order. So do QoS 1 and 2 together, which the
+ * standard does not require. QoS 0 messages pass those that wait for acknowledgements of the client.
  */
 function checkOrder(history: History, client: Client, session: ClientSession): void {
   const last = new Map<string, number>()
@@ -195,7 +195,7 @@ function checkOrder(history: History, client: Client, session: ClientSession): v
   }
 }
 
-/** A message that was acknowledged to its publisher reaches every client that was subscribed and still is. */
+/** An acknowledged message reaches every client that was subscribed and still is. */
 function checkOwed(history: History, client: Client): void {
   for (const publication of missingMessages(history, client)) {
     if (history.damageOf(client, publication) !== undefined) continue
@@ -230,7 +230,7 @@ function isOwedTo(history: History, client: Client, session: ClientSession, publ
         !history.wasLostOnTheWay(publication)
 }
 
-/** A message that the broker reports as dropped for a slow client does not arrive after all. */
+/** A message that the broker reports as dropped for a slow client does not arrive. */
 function checkDropped(history: History): void {
   for (const { client, group } of history.actors) {
     if (group !== undefined) continue
@@ -243,7 +243,7 @@ function checkDropped(history: History): void {
   }
 }
 
-/** "No matching subscribers" is said only where there are none. */
+/** The reason code "no matching subscribers" is used only if there are none. */
 function checkAnswers(history: History): void {
   for (const publication of history.publications) {
     if (publication.reasonCode !== reasonCodes.noMatchingSubscribers) continue
@@ -258,7 +258,7 @@ function checkAnswers(history: History): void {
   }
 }
 
-/** A shared group gets each message once, and if one of its members is there to stay, at least once. */
+/** A shared group receives each message once, and at least once if one of its members stays. */
 function checkGroups(history: History): void {
   const groups = new Set(history.actors.map((actor) => actor.group).filter((group) => group !== undefined))
   for (const group of groups) {
@@ -268,7 +268,7 @@ function checkGroups(history: History): void {
       const heard = members.flatMap((member) =>
         member.messages.filter((message) => !message.isRepeat && history.publicationOf(message) === publication),
       )
-      // Sessions that are not kept may be forgotten with all they had; then another member gets it.
+      // Clean sessions may end with their messages; then another member receives them.
       const exact = heard.filter((message) => message.qos === 2 && history.isKept(message)).length
       if (publication.qos === 2 && exact > 1 + history.timesAnew(publication))
         history.fail(`group ${group} heard "${numbered(publication)}" ${exact} times at QoS 2`)
@@ -283,8 +283,8 @@ function checkGroups(history: History): void {
 }
 
 /**
- * A member that was subscribed before the message was published and never left might have it. What was given to members that left, or
- * whose session ended, goes to that member: at QoS 1, if it was stored. QoS 2 that was started with another member goes to no other
+ * A member that was subscribed before the publication and stayed could receive the message. QoS 1 messages of members that left, or whose
+ * session ended, go to that member if they were stored. A QoS 2 message that was sent to another member goes to no other
  * [MQTT5-4.8.2-5].
  */
 function isOwedToGroup(history: History, members: readonly Client[], publication: Publication): boolean {
@@ -309,7 +309,7 @@ function isOwedToGroup(history: History, members: readonly Client[], publication
   )
 }
 
-/** Nothing that is given to it is over once it is sent. */
+/** All messages of this session are acknowledged, so a sent message can move. */
 function isAnswered({ subscriptions }: ClientSession): boolean {
   return subscriptions.every(({ grantedQoS }) => grantedQoS > 0)
 }
@@ -326,7 +326,7 @@ function neverLeft(member: Client): boolean {
   )
 }
 
-/** Nothing is left of what has been delivered: not on the disk either. */
+/** No records of delivered messages remain, also not on disk. */
 export function checkRemains(world: World, actors: readonly Actor[], records: readonly StoredRecord[]): void {
   const known = new Set(actors.map((actor) => actor.client.id))
   const bodies = new Map<number, number>()
@@ -360,8 +360,8 @@ export function checkRemains(world: World, actors: readonly Actor[], records: re
 }
 
 /**
- * [MQTT-4.3.3-2] [MQTT5-4.3.3-10] The packet id of QoS 2 that left once, and that its client may not have or cannot take any
- * more, belongs to nothing else until the client has answered: it would take that for the same message.
+ * [MQTT-4.3.3-2] [MQTT5-4.3.3-10] The packet identifier of a QoS 2 message that was sent once, and that its client may not receive or
+ * cannot accept any more, stays in use until the client acknowledges it: the client would take another message for the same.
  */
 function isGivenUp(world: World, record: StoredRecord): boolean {
   if (record.kind !== 'outgoing' || record.sequence !== abandonedSequence) return false
@@ -393,7 +393,7 @@ function possibleFor(session: ClientSession, publication: Publication, message: 
   )
 }
 
-/** Without a message: those that hold to the end of the scenario. */
+/** Without a message: subscriptions that apply until the end of the scenario. */
 function certainFor(
   client: Client,
   session: ClientSession,

@@ -1,6 +1,6 @@
-// Checks every packet that the broker reads and writes against the rules of the protocol: which packet may come first, what must be
-// acknowledged and in which order, which packet identifiers are in use, how many may be in flight, when a PUBLISH carries DUP. It does not
-// know the reasons of the broker, only whether the packet is legal.
+// Checks each packet that the broker reads and writes against the protocol: which packet may be first, which acknowledgements are due
+// and in which order, which packet identifiers are in use, how many messages may be in flight, when a PUBLISH has DUP. The monitor
+// knows only whether a packet is legal, not the reasons of the broker.
 
 import { remoteSessionLostProperty, type Batch } from '../../src/core/index.ts'
 import {
@@ -14,29 +14,29 @@ import type { StoredMessage } from '../../src/records/index.ts'
 import type { Stage } from './stage.ts'
 import { WillMonitor } from './will-monitor.ts'
 
-/** One PUBLISH as it leaves. */
+/** One PUBLISH that the broker sends. */
 export interface PublishSeen {
   readonly topic: string
   readonly payload: string
   readonly qos: QoS
   readonly dup: boolean
   readonly packetId: PacketId
-  /** The message was published with the retain flag: it may be sent again to a new subscription, without DUP. */
+  /** The message was published with RETAIN: it may be sent again to a new subscription, without DUP. */
   readonly isOfRetained: boolean
   readonly expiresAtMs: number
-  /** It has waited for the disk. */
+  /** The packet waited for the disk. */
   readonly wasDecidedBefore: boolean
 }
 
-/** What is sent was decided in the turn that ends now. */
+/** The packets were decided in the turn that ends now. */
 const turnMs = 10
 
-/** What the broker goes by now. */
+/** Settings and state of the broker that the checks need. */
 interface Limits {
   readonly maxInflightMessages: number
   readonly retryIntervalMs: number
   readonly nowMs: number
-  /** It knows that its disk fails. */
+  /** The broker knows that its disk fails. */
   readonly isSick: boolean
 }
 
@@ -46,31 +46,31 @@ interface InWindow {
   readonly what: string
   readonly qos: QoS
   readonly isOfRetained: boolean
-  /** published --PUBREC in--> received --PUBREL out--> released; `unsure` since a crash: published or received. */
+  /** published --PUBREC received--> received --PUBREL sent--> released; `unsure` since a crash: published or received. */
   stage: 'published' | 'received' | 'released' | 'unsure'
-  /** It was of a session of which this one has perhaps taken the place. */
+  /** Belongs to a session that this one has perhaps replaced. */
   isDoubtful: boolean
 }
 
-/** What the broker has under way to one session, over all its connections. */
+/** The in-flight state of one session, over all its connections. */
 class SessionWatch {
-  /** What its client last asked for. */
+  /** The options of the client's last CONNECT. */
   expiryMs: number
   readonly window = new Map<PacketId, InWindow>()
   hasRestarted = false
-  /** What has left at QoS 2. */
+  /** QoS 2 messages that were sent. */
   readonly leftExactlyOnce = new Set<string>()
-  /** Packet ids with which something has left since the broker's last restart. */
+  /** Packet identifiers of packets that were sent since the last restart of the broker. */
   readonly idsInThisLife = new Set<PacketId>()
-  /** QoS 1 messages under way when the broker ended: it has forgotten their packet ids, not that they may have left. */
+  /** QoS 1 messages in flight when the broker ended: it forgets their packet identifiers, but not that they may have been sent. */
   readonly sentBeforeRestart = new Set<string>()
-  /** Sequences of what shared subscriptions gave to it. */
+  /** Sequence numbers of messages of shared subscriptions. */
   private readonly given = new Map<string, number>()
-  /** Of that what it was given once more, by way of another member, and has not been sent since: that is something new. */
+  /** Shared messages that returned to this member by way of another one and were not sent since: these are new messages. */
   readonly givenAgain = new Set<string>()
-  /** It may be over from this moment of the world on; Infinity while its client is there. */
+  /** The session may have expired from this time of the world on; Infinity while its client is connected. */
   overAtMs = Infinity
-  /** A CONNECT that was never answered came when it was perhaps over: that one has begun another session then. */
+  /** A CONNECT without a response arrived when the session had perhaps expired: then it created another session. */
   mayBeAnother = false
 
   constructor(expiryMs: number) {
@@ -81,7 +81,7 @@ class SessionWatch {
     if (this.overAtMs === Infinity) this.overAtMs = nowMs + this.expiryMs
   }
 
-  /** Of what one session has under way another knows nothing. */
+  /** In-flight state does not continue in another session. */
   isFoundAgain(): void {
     this.overAtMs = Infinity
     if (!this.mayBeAnother) return
@@ -124,7 +124,7 @@ class SessionWatch {
   }
 }
 
-/** A bridge says that the broker behind it has forgotten what it had answered: that is to come again. */
+/** A bridge reports that the remote broker lost its session: acknowledged messages must be sent again. */
 function saysForgotten(connect: ConnectPacket): boolean {
   const [[name]] = remoteSessionLostProperty
   return connect.properties?.userProperties?.some(([said]) => said === name) === true
@@ -141,11 +141,11 @@ export class StreamWatch {
   name: string
   connect: ConnectPacket | undefined
   connectAtMs = 0
-  /** The broker wants to close it, once all is said. */
+  /** The broker wants to close the connection after its last packet. */
   isEnding = false
   session: SessionWatch | undefined
   hasDisconnected = false
-  /** The connection is over: what is sent now never leaves. The broker believes it did, so it is noted and not judged. */
+  /** The connection has ended, so the packet never leaves. The broker assumes that it left, so it is recorded and not checked. */
   isGone = false
   readonly owedAnswers: { type: AnswerType; packetId: PacketId; what?: string }[] = []
   readonly owedReleases: PacketId[] = []
@@ -170,18 +170,18 @@ const wordsOf = ({ topic, payload }: StoredMessage, mountpoint: string): string 
 
 export class PacketMonitor {
   readonly wills: WillMonitor
-  /** Whether a message may leave for a client now. */
+  /** Whether a message may be sent to a client now. */
   mayReceive: (clientId: string, topic: string) => boolean
   private readonly stage: Stage
   private readonly limits: () => Limits
   private readonly sessions = new Map<string, SessionWatch>()
-  /** Payloads of QoS 0 that the broker has looked at and is done with. */
+  /** Payloads of QoS 0 messages that the broker has handled. */
   readonly heard = new Set<string>()
-  /** QoS 2 that was refused once, or perhaps: by a broker that could not write, before its connection ended. */
+  /** QoS 2 messages that were refused once, or perhaps: by a broker that could not write, before its connection ended. */
   readonly refused = new Set<string>()
-  /** What was acknowledged to its publisher: after a restart the broker must still know of it. */
+  /** Acknowledged messages: the broker must have them after a restart. */
   private readonly promised = new Set<string>()
-  /** What is stored once for several sessions. */
+  /** Payloads that are stored once for several sessions. */
   private readonly bodies = new Map<number, string>()
 
   constructor(stage: Stage, limits: () => Limits) {
@@ -191,7 +191,7 @@ export class PacketMonitor {
     this.limits = limits
   }
 
-  /** On its way to the disk. */
+  /** Waits for the disk. */
   stored(changes: Batch['changes'], mountpoint: string): void {
     for (const change of changes) {
       if (change?.change !== 'put') continue
@@ -204,15 +204,15 @@ export class PacketMonitor {
     }
   }
 
-  /** The broker is gone, or the shard of these clients: from now on it knows what its disk knows of them. */
+  /** The broker, or the shard of these clients, ended: afterwards it has only stored state. */
   restarted(isOfIt: (clientId: string) => boolean): void {
     for (const [clientId, session] of this.sessions)
       if (isOfIt(clientId)) session.restart(this.promised, this.stage.nowMs)
   }
 
   /**
-   * Whether this may have left at QoS 2 with this packet id, and no PUBREC has come for it. After its death the broker knows of
-   * what it was about to send no more than that it had its packet id.
+   * Whether a QoS 2 packet with this identifier may have been sent without a PUBREC. After a crash the broker only knows the packet
+   * identifiers of the packets that it was about to send.
    */
   isUnanswered(clientId: string, packetId: PacketId, what: string): boolean {
     const session = this.sessions.get(clientId)
@@ -235,7 +235,7 @@ export class PacketMonitor {
         return
       }
       const what = `${packet.topic?.name} ${payload}`
-      // Sent again it is another message, and another promise once that is given.
+      // A message that is sent again is another one, with another acknowledgement.
       this.promised.delete(what)
       for (const session of this.sessions.values()) session.sentBeforeRestart.delete(what)
       stream.owedAnswers.push({ type: packet.qos === 1 ? 'puback' : 'pubrec', packetId: packet.packetId, what })
@@ -253,14 +253,14 @@ export class PacketMonitor {
       this.answerCameIn(stream, packet)
   }
 
-  /** The broker reads on: it is done with what came before. */
+  /** The broker continues to read: it has handled earlier packets. */
   readsOn(stream: StreamWatch): void {
     if (stream.inHand === undefined) return
     this.heard.add(stream.inHand)
     stream.inHand = undefined
   }
 
-  /** The connection is over, or is being ended by the broker. */
+  /** The connection has ended, or the broker is closing it. */
   ended(stream: StreamWatch): void {
     const { connect, session } = stream
     stream.isEnding = true
@@ -346,7 +346,7 @@ export class PacketMonitor {
 
   private connackLeaves(stream: StreamWatch, connack: ConnackPacket): void {
     const { connect } = stream
-    // A CONNECT of an unknown version is refused without having been understood [MQTT-3.1.2-2].
+    // [MQTT-3.1.2-2] A CONNECT of an unknown version is refused without being decoded.
     if (connect === undefined && connack.reasonCode !== 0 && !connack.sessionPresent) {
       stream.hasDisconnected = true
       return
@@ -365,7 +365,7 @@ export class PacketMonitor {
     const clientId =
       connect.clientId === '' ? (connack.properties?.assignedClientIdentifier ?? stream.name) : connect.clientId
     const known = this.sessions.get(clientId)
-    // MQTT 3.1 says nothing of a session: there only the client's wish is known.
+    // MQTT 3.1 has no flag session present, so only the request of the client is known.
     const isResumed = connect.version === 3 ? !connect.cleanStart && known !== undefined : connack.sessionPresent
     const session = isResumed && known !== undefined ? known : new SessionWatch(expiryMsOf(connect))
     session.isFoundAgain()
@@ -394,13 +394,13 @@ export class PacketMonitor {
   private checkFresh(stream: StreamWatch, session: SessionWatch, seen: PublishSeen, what: string): void {
     const tag = `${what} to ${stream.name} with packet id ${seen.packetId}`
     if (seen.packetId === 0) this.accuse(stream, `the broker sent ${tag}: zero is no packet id`)
-    // A message of a shared group may come back to a member by way of another one.
+    // A message of a shared group may return to a member by way of another one.
     if (seen.dup && !session.hasRestarted && !session.wasSent(what))
       this.accuse(stream, `the broker set DUP on ${tag}, which it had not sent before [MQTT-3.3.1-1]`)
     const wasSent = session.sentBeforeRestart.has(what) && seen.qos === 1
     if (!seen.dup && wasSent && !seen.isOfRetained)
       this.accuse(stream, `the broker sent ${tag} again without DUP, after its restart [MQTT-3.3.1-1]`)
-    // Once sent again it is done with: what comes later with the same words is another message.
+    // A second transmission completes it: a later message with the same content is another message.
     if (seen.dup) session.sentBeforeRestart.delete(what)
     session.givenAgain.delete(what)
     if (!seen.dup && seen.expiresAtMs + turnMs < this.limits().nowMs)

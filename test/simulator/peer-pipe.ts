@@ -1,11 +1,11 @@
-// The way between two shards: posts arrive in their order, each after a time of its own, and what a shard had posted
-// before it died still arrives. A post is a memory of its own, as a transfer makes it.
+// The link between two shards: buffers arrive in order, each after its own delay, also those that a shard had sent
+// before it failed. Each buffer is copied, as by a transfer.
 
 import type { LinkPort } from '../../src/links/index.ts'
 import type { Stage } from './stage.ts'
 
 export interface PipeTraits {
-  /** How long a post may be on its way. */
+  /** Maximum delay of a buffer. */
   maxDelayMs: number
 }
 
@@ -19,7 +19,7 @@ class PipeEnd implements LinkPort {
   /** Buffers that arrived before a handler was set. */
   #early: ((to: PipeEnd) => void)[] | undefined = []
 
-  /** Posts of this end that the other one has not got yet. */
+  /** Buffers that this end sent and the other one has not received. */
   #underWay = 0
 
   constructor(send: (event: (to: PipeEnd) => void) => void) {
@@ -73,7 +73,7 @@ class PipeEnd implements LinkPort {
 
 export type { PipeEnd }
 
-/** Both ends of a new way. */
+/** Returns both ends of a new link. */
 export function openPipe(stage: Stage, traits: PipeTraits): readonly [PipeEnd, PipeEnd] {
   const way = (target: () => PipeEnd): ((event: (to: PipeEnd) => void) => void) => {
     let lastAtMs = 0

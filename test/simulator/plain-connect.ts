@@ -1,6 +1,6 @@
 import type { ConnectPacket, ProtocolVersion } from '../../src/protocol/index.ts'
 
-/** A CONNECT that says no more than it must: clean start, no keep alive, no user, no will, no properties. */
+/** A minimal CONNECT: clean start, no keep alive, user, will or properties. */
 export function plainConnect(
   version: ProtocolVersion,
   clientId: string,

@@ -1,4 +1,4 @@
-// When all is quiet a fresh client on each shard asks for what is retained, and for what only one may have.
+// After the scenario, a new client on each shard subscribes to all retained messages and to the exclusive filters.
 
 import { shardOf } from '../../src/core/index.ts'
 import { exclusiveFilters, type Actor } from './scenario-clients.ts'
@@ -7,7 +7,7 @@ import type { Client, World } from './world.ts'
 
 const isProbe = (client: Client): boolean => client.id.startsWith('probe-')
 
-/** One for each shard, connected. */
+/** Returns one connected client for each shard. */
 export function placeProbes(world: World): Client[] {
   const count = world.host.shards.length
   const probes = new Map<number, Client>()
@@ -23,7 +23,7 @@ export function placeProbes(world: World): Client[] {
 export function askProbes(probes: readonly Client[], features: ScenarioFeatures): void {
   for (const probe of probes) probe.subscribe('state/#', { qos: 2 })
   if (!features.exclusive) return
-  // One after the other would be told of each other.
+  // A second probe would be refused because of the first.
   for (const filter of exclusiveFilters) probes[0].subscribe(filter)
 }
 
@@ -31,7 +31,7 @@ export function probesOf(world: World): Client[] {
   return world.clients.filter(isProbe)
 }
 
-/** An exclusive subscription has one holder; without one any client can become it. */
+/** An exclusive subscription has one holder; without a holder, any client can get it. */
 export function checkExclusive(world: World, actors: readonly Actor[]): void {
   const [probe] = probesOf(world)
   for (const asked of probe.session?.subscriptions ?? []) {

@@ -1,4 +1,4 @@
-// What kinds of trouble a random scenario may have. The seed picks one, unless the caller does.
+// The kinds of faults of a random scenario. The seed selects one, unless the caller does.
 
 export interface ScenarioProfile {
   readonly name: string
@@ -6,13 +6,13 @@ export interface ScenarioProfile {
   readonly roughNetwork: boolean
   /** The disk takes time, and fails for a while. */
   readonly roughDisk: boolean
-  /** The broker dies and is stopped. */
+  /** The broker crashes and is stopped. */
   readonly restarts: boolean
-  /** Clients that do not obey. */
+  /** Clients violate the protocol. */
   readonly unruly: boolean
-  /** Small limits in the broker. */
+  /** The broker has small limits. */
   readonly tight: boolean
-  /** The answer to `authenticate` is late or no. */
+  /** The response to `authenticate` is late or negative. */
   readonly slowDecisions: boolean
 }
 
@@ -44,7 +44,7 @@ export const profiles: readonly ScenarioProfile[] = [
   },
 ]
 
-/** Crashes are what we are most afraid of: they get more than their share of the seeds. */
+/** Crashes cause the most serious defects, so they have a larger part of the seeds. */
 const dealt = ['calm', 'network', 'disk', 'crash', 'tight', 'unruly', 'everything', 'crash', 'everything']
 
 export function profileOf(seed: number): ScenarioProfile {

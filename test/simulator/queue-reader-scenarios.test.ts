@@ -1,4 +1,4 @@
-// Queues of persistent sessions, read by the real readers while connections break at each step of a reading.
+// Queues of persistent sessions, read by the real readers while connections break at each step of a read.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -12,15 +12,12 @@ const seedsPerTest = testLength({ daily: 12, long: 60 })
 const seedsOnLevel = testLength({ daily: 3, long: 12 })
 const ordinarySeeds = testLength({ daily: 8, long: 50 })
 
-describe('what waits for a persistent session reaches its next connections in order, whenever it reconnects', () => {
+describe('the queue of a persistent session reaches its next connections in order, whenever the client reconnects', () => {
   for (const from of [1, 101]) {
     test(`seeds ${from} to ${from + seedsPerTest - 1}`, async () => {
       const { faults, delivered } = await runMany(from, seedsPerTest, (seed) => runReaderScenario(seed))
       assert.deepEqual(faults, [])
-      assert.ok(
-        delivered > seedsPerTest * 500,
-        `only ${delivered} messages were delivered: these scenarios prove little`,
-      )
+      assert.ok(delivered > seedsPerTest * 500, `only ${delivered} messages were delivered: too few`)
     })
   }
 
@@ -29,7 +26,7 @@ describe('what waits for a persistent session reaches its next connections in or
     assert.deepEqual(faults, [])
   })
 
-  test('a scenario is the same in each run', async () => {
+  test('a seed gives the same scenario in each run', async () => {
     const [once, again, another] = [await told(7), await told(7), await told(8)]
     assert.deepEqual(once, again)
     assert.notDeepEqual(once, another)
@@ -62,13 +59,13 @@ test('[MQTT5-3.1.2-4] a new session with the same client ID receives nothing fro
   await act(() => sleeper.subscribe('news', { qos: 1 }))
   await act(() => sleeper.disconnect())
   await publish(40, 'old')
-  // Ten messages are in flight and ten wait in memory. The reading is kept for the next part, which begins with the 21st.
+  // Ten messages are in flight and ten are queued in memory. The read is kept for the next part, which begins with the 21st.
   sleeper.acknowledges = false
   await act(() => sleeper.connect())
   sleeper.acknowledges = true
   await act(() => sleeper.connect({ cleanStart: true }))
   await act(() => sleeper.subscribe('news', { qos: 1 }))
-  // The queue of the new session begins with the same number.
+  // The queue of the new session begins with the same sequence number.
   await publish(20, 'new')
   await act(() => sleeper.disconnect())
   await publish(5, 'newer')
@@ -82,7 +79,7 @@ test('[MQTT5-3.1.2-4] a new session with the same client ID receives nothing fro
   assert.equal(world.reads?.fault, undefined)
 })
 
-describe('in a random world whose queues are read in steps every promise is kept', () => {
+describe('random scenarios whose queues are read in steps violate no rule', () => {
   for (const shards of [1, 3]) {
     test(`seeds 1 to ${ordinarySeeds} (shards: ${shards})`, async () => {
       const { faults } = await runMany(1, ordinarySeeds, (seed) => runScenarioReadingSlowly(seed, { shards }))

@@ -1,7 +1,7 @@
-// A scenario from a seed. The generator chooses clients, their actions and faults; then all faults end, all clients reconnect, and once it
-// is quiet the oracles check what was owed.
+// A scenario from a seed. The generator chooses clients, their actions and faults. Then all faults end, all clients reconnect, and the
+// oracles check the deliveries when all queues are empty.
 //
-//   |---- activeMs: acts and faults ----|---- calm: all clients return, queues drain ----| probe, oracles
+//   |---- activeMs: actions and faults ----|---- calm: all clients reconnect, queues drain ----| probe, oracles
 
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { castActor, type Actor } from './scenario-clients.ts'
@@ -26,7 +26,7 @@ export interface ScenarioOptions {
   readonly readsSlowly?: boolean
   /** See `HostTraits`. */
   readonly promisesEarly?: boolean
-  /** 1 if not said. */
+  /** Default: 1. */
   readonly shards?: number
 }
 
@@ -70,7 +70,7 @@ export class RandomScenario {
     this.activeMs = this.random.between(10_000, 40_000)
   }
 
-  /** Yields how long to let pass; the caller does so in real time or in none. */
+  /** Yields the time to pass. The caller lets it pass, with or without promises. */
   *tell(): Generator<number, void> {
     const { world } = this
     world.stage.tell('scenario', () => `seed ${world.stage.seed}, ${this.profile.name}, ${this.activeMs} ms`)
@@ -129,13 +129,13 @@ export class RandomScenario {
     host.traits.maxLinkMs = profile.roughNetwork || profile.roughDisk ? 20 : 0
     if (this.features.slowLinkMs > 0) host.traits.maxLinkMs = this.features.slowLinkMs
     if (this.features.mountpoint !== '') host.traits.listener = { mountpoint: this.features.mountpoint }
-    // A client that floods it with messages that no subscriber can take must not hide from the oracles what was dropped for others.
+    // A client that sends very many messages must not hide from the oracles that messages for other clients were dropped.
     host.traits.maxDropEvents = Infinity
     host.traits.decision = (request) => this.decisionOn(request.clientId)
     if (world.stage.seed % 2 === 1) this.findMemory('normal')
   }
 
-  /** Nothing is lost for it: what waits in memory waits on disk, and comes back from there. */
+  /** Changes the memory level. No message is lost, because queued messages in memory are also on disk. */
   private findMemory(level: 'soft' | 'normal'): void {
     const { world } = this
     world.host.handle({ kind: 'memory-level', level: this.hasCalmedDown ? 'normal' : level, step: 0 })
@@ -160,7 +160,7 @@ export class RandomScenario {
     const { client } = actor
     client.whenEnded = () => {
       const { host } = this.world
-      // Whose shard dies loses the connection without a word.
+      // A client of a failed shard loses its connection without DISCONNECT.
       const wasOfDeadShard = host.shardDiedAtMs === this.world.stage.nowMs
       const isBrokersWill = host.isRunning && !host.isStopping && !wasOfDeadShard
       if (isBrokersWill && !this.administrators.hasSentAway(client.id)) checkAccusation(this.world, client)
@@ -173,7 +173,7 @@ export class RandomScenario {
     this.world.stage.after(this.random.between(0, 2_000), next)
   }
 
-  /** Subscribes to all wills and comes back at once whenever the broker does. */
+  /** Subscribes to all wills, and reconnects at once when the broker starts. */
   private placeWitness(): void {
     const { world } = this
     const { stage, host } = world
@@ -238,7 +238,7 @@ export class RandomScenario {
       return undefined
     }
     return whenReady(host.die(random.pick(['kill', 'power-loss'] as const)), () => {
-      // The machine may come back with a clock that is behind.
+      // The clock may be behind after the restart.
       if (random.chance(0.2)) host.traits.clockOffsetMs -= random.between(0, 20_000)
       stage.after(awayMs, () => (host.isRunning ? undefined : host.start()))
     })
@@ -254,7 +254,7 @@ export class RandomScenario {
     })
   }
 
-  /** A second shard dies soon after the first, or when the first is just coming back. */
+  /** A second shard fails soon after the first, or when the first one returns. */
   private planNearDeaths(): void {
     const { stage } = this.world
     const { generator } = this.features
@@ -344,7 +344,7 @@ export class RandomScenario {
     this.checkQuiet()
   }
 
-  /** All was delivered and acknowledged: after a restart no client gets anything again, and the sweep finds what is left. */
+  /** All messages were delivered and acknowledged: after a restart no client receives one again, and the scan finds no records. */
   private *restartOnceMore(): Generator<number, void> {
     const { host, stage } = this.world
     const before = this.actors.map(({ client }) => ({ heard: client.messages.length, connections: client.connections }))
@@ -355,7 +355,7 @@ export class RandomScenario {
     yield 1_000
     this.actors.forEach(({ client }, at) => {
       const { heard, connections } = before[at]
-      // QoS 0, which is not acknowledged, may have been on its way still when the broker was asked to stop.
+      // A QoS 0 message has no acknowledgement and may have been in the network when the broker was stopped.
       const again = client.messages.slice(heard).find(({ qos, connection }) => qos > 0 || connection > connections)
       if (again !== undefined)
         stage.fail(
@@ -364,7 +364,7 @@ export class RandomScenario {
     })
   }
 
-  /** Of each shard a fresh client asks what there is. */
+  /** A new client on each shard subscribes to retained messages and exclusive filters. */
   private *probe(): Generator<number, void> {
     const probes = placeProbes(this.world)
     yield 1_000

@@ -1,5 +1,5 @@
-// The only source of chance in the simulated world: the same seed gives the same numbers on every machine.
-// sfc32 (Small Fast Counter), seeded through a splitmix step so that neighbouring seeds have nothing in common.
+// The only random generator of the simulated world: the same seed gives the same numbers on every machine.
+// sfc32 (Small Fast Counter), seeded with a splitmix step so that adjacent seeds give unrelated numbers.
 
 export class Random {
   private a: number
@@ -39,12 +39,12 @@ export class Random {
     return this.word() / 0x1_0000_0000
   }
 
-  /** A whole number from `low` to `high`, both included. */
+  /** An integer from `low` to `high`, both included. */
   between(low: number, high: number): number {
     return low + Math.floor(this.fraction() * (high - low + 1))
   }
 
-  /** True once in `1 / probability` times. */
+  /** Returns true with this probability. */
   chance(probability: number): boolean {
     return this.fraction() < probability
   }

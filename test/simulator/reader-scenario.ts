@@ -1,9 +1,9 @@
-// A scenario about nothing but queues that are read while everything around them changes. Persistent sessions take few messages at a
-// time, publishers stream, and connections break where it hurts: at the steps of a reading.
+// A scenario about reads of queues during other events. Persistent sessions receive few messages at a time, publishers send
+// continuously, and connections break at the steps of reads.
 //
-//   |-- publishers stream, sessions reconnect at steps of their readings --|-- all clients are back --| oracles
+//   |-- publishers send, sessions reconnect at steps of their reads --|-- all clients reconnect --| oracles
 //
-// What the oracles ask: everything that was acknowledged reaches the next connections, in order, QoS 2 once, and without a restart.
+// The oracles check that every acknowledged message reaches the next connections, in order, QoS 2 once, and without a restart.
 
 import type { Actor } from './scenario-clients.ts'
 import { damageKinds, type RecordDamage } from './record-damage.ts'
@@ -23,27 +23,27 @@ export interface ReaderScenarioOptions {
   /** Damages records of the store; undefined: no record is damaged. */
   readonly damage?: RecordDamage | undefined
   readonly isRecorded?: boolean
-  /** Opens the store again, in real time; if not said, readings only hear that it was. */
+  /** Opens the store again, in real time; default: reads are only interrupted as if it were. */
   readonly reopen?: (() => Promise<void>) | undefined
-  /** From the seed if not said: one to three. */
+  /** Default: one to three, from the seed. */
   readonly shards?: number
 }
 
 const topic = 't/a'
-/** So long after all trouble everything must have come. */
+/** Maximum time from the end of all faults to the delivery of all messages. */
 const timeoutSeconds = 60
-/** More sessions than the readers keep readings for. */
+/** More sessions than the readers keep reads for. */
 const crowd = 80
-/** Longer than `SlowReads` takes a reading for unused: it rests between two parts. */
+/** Longer than the time after which `SlowReads` considers a read unused: the read pauses between two parts. */
 const crowdThinksMs = 150
 
 interface Traits {
   readonly subscribers: number
   readonly messages: number
   readonly messagesPerConnection: number
-  /** At each step of a reading of its queue a client loses its connection with this probability. */
+  /** Probability that a client loses its connection at a step of a read of its queue. */
   readonly breaks: number
-  /** Sessions that end when their client reconnects, with a clean start. */
+  /** Probability that a client reconnects with a clean start, which ends its session. */
   readonly renewals: number
   readonly interruptions: number
   readonly failures: number
@@ -107,7 +107,7 @@ export class ReaderScenario {
     return this.subscribers.reduce((sum, { messages }) => sum + messages.length, 0)
   }
 
-  /** Yields how long to let pass. */
+  /** Yields the time to pass. */
   *tell(): Generator<number, void> {
     const { world, traits, reads } = this
     world.stage.tell('scenario', () => `seed ${world.stage.seed}, ${JSON.stringify(traits)}`)
@@ -228,7 +228,7 @@ export class ReaderScenario {
     if (client !== undefined) world.stage.after(random.pick([0, 0, 1, 5]), () => this.breakOff(client))
   }
 
-  /** The connection ends in one of the ways in which connections do, and the client comes again. */
+  /** Ends the connection in a random way. The client reconnects. */
   private breakOff(client: Client): void {
     const { random, world } = this
     if (this.isOver || this.isRestarting || !client.isConnected) return
@@ -246,7 +246,7 @@ export class ReaderScenario {
     })
   }
 
-  /** [MQTT5-3.1.2-4] The session ends and another one begins under its name. */
+  /** [MQTT5-3.1.2-4] The session ends, and another one with the same client ID begins. */
   private renew(client: Client): void {
     client.options = { ...client.options, cleanStart: true }
     this.subscribe(client, this.qosOf.get(client) ?? 1)
@@ -329,7 +329,7 @@ function drawDamage(random: Random): DamageTraits {
   }
 }
 
-/** One scenario in 40 is of very many sessions, and of no breaks. */
+/** One scenario in 40 has many sessions, and no breaks. */
 const isCrowded = (seed: number): boolean => seed % 40 === 0
 
 function drawTraits(random: Random, hasCrowd: boolean): Traits {

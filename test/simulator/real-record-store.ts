@@ -1,4 +1,4 @@
-// The simulated disk on a real store: LevelDB in a directory, or the store in memory that behaves like it.
+// The simulated disk on a real store: LevelDB in a directory, or the store in memory that behaves like LevelDB.
 
 import type { MessageRecordKey } from '../../src/core/index.ts'
 import type { StoredChange, StoredMessage, StoredRecord } from '../../src/records/index.ts'
@@ -18,7 +18,7 @@ const failOnAlarm = (alarm: StorageAlarm): void => {
   throw new Error(`the store raised an alarm: ${alarm.text}`)
 }
 
-/** A store in memory outlives the broker: it is opened once and never closed. */
+/** A store in memory outlives the broker, so it is opened once and never closed. */
 export function realMemoryStore(damage?: RecordDamage): RealRecordStore {
   const memory = openMemoryStore(damage === undefined ? failOnAlarm : (alarm) => damage.noteAlarm(alarm))
   const store = damage === undefined ? memory : damage.wrap(memory)
@@ -28,7 +28,7 @@ export function realMemoryStore(damage?: RecordDamage): RealRecordStore {
 export function realLevelStore(directory: string, damage?: RecordDamage): RealRecordStore {
   const onAlarm = damage === undefined ? failOnAlarm : (alarm: StorageAlarm): void => damage.noteAlarm(alarm)
   return new RealRecordStore({
-    // A power loss of the real disk is not part of these scenarios: they are about what is written and read.
+    // These scenarios test what is written and read. They do not lose power.
     open: async () => {
       const store = await openLevelStore({ directory, sync: 'never', syncIntervalMs: 1_000, onAlarm })
       return damage === undefined ? store : damage.wrap(store)
@@ -53,7 +53,7 @@ export class RealRecordStore implements RecordStore {
     this.readers = undefined
   }
 
-  /** As it is open now. */
+  /** The open store. */
   get store(): Store {
     if (this.opened === undefined) throw new Error('the store is not open')
     return this.opened
@@ -71,7 +71,7 @@ export class RealRecordStore implements RecordStore {
     return inStartOrder({ records, queues, bodies })
   }
 
-  /** In one step of the simulated disk; `SlowReads` reads in several. */
+  /** Takes one step of the simulated disk; `SlowReads` takes several. */
   async readQueue(wanted: PartRequest): Promise<QueueSlice> {
     this.readers ??= new QueueReaders(this.store)
     return await this.readers.read(wanted)

@@ -1,14 +1,14 @@
-// Where the simulated disk keeps its records: in memory here, in the real LevelDB store in `level-recordStore.ts`. Only
-// the second takes real time, so every answer may be a promise.
+// The storage of the simulated disk: in memory here, in the real store in `real-record-store.ts`. Only the real store takes real time,
+// so each result may be a promise.
 
 import assert from 'node:assert/strict'
 import type { MessageRecordKey } from '../../src/core/index.ts'
 import type { RecordKey, StoredChange, StoredMessage, StoredRecord } from '../../src/records/index.ts'
 import type { PartRequest } from '../../src/storage/index.ts'
 
-/** What a broker reads when it starts. */
+/** The records that a broker reads when it starts. */
 export interface StartRecords {
-  /** Of all kinds but `queued` and `payload`, in the order of `startKinds`. */
+  /** Records of all kinds except `queued` and `payload`, in the order of `startKinds`. */
   readonly records: StoredRecord[]
   readonly queues: { clientId: string; firstSequence: number; lastSequence: number; count: number }[]
   readonly bodies: (readonly [payloadId: number, references: number])[]
@@ -17,7 +17,7 @@ export interface StartRecords {
 type QueuedRecord = StoredRecord & { kind: 'queued' }
 
 export interface QueueSlice {
-  /** With their messages. */
+  /** With their payloads. */
   readonly records: readonly StoredRecord[]
   readonly isEnd: boolean
 }
@@ -31,12 +31,12 @@ export interface RecordStore {
   readMessage(of: MessageRecordKey): Eventually<StoredMessage | undefined>
   /** All records, for the checks at the end. */
   readAll(): Eventually<StoredRecord[]>
-  /** The process that used it is gone; the next one opens it. */
+  /** The process that used the store has ended; the next one opens it. */
   reopen(): Eventually<void>
   close(): Eventually<void>
 }
 
-/** Goes on at once where the value is at hand, so that a world in memory needs no promises. */
+/** Continues at once if the value is not a promise, so that a world in memory needs no promises. */
 export function whenReady<T, U>(value: Eventually<T>, goOn: (value: T) => Eventually<U>): Eventually<U> {
   return value instanceof Promise ? value.then(goOn) : goOn(value)
 }
@@ -78,7 +78,7 @@ const keyOf = (record: StoredRecord | RecordKey): string => {
   }
 }
 
-/** The kinds a broker reads when it starts, in the order in which it is given them. */
+/** The kinds that a broker reads when it starts, in the order in which it receives them. */
 export const startKinds = [
   'fact',
   'session',
@@ -94,7 +94,7 @@ export const startKinds = [
 const ranks: readonly string[] = startKinds
 const rank = (record: StoredRecord): string => `${ranks.indexOf(record.kind)} ${keyOf(record)}`
 
-/** The order in which a broker is given its records back: the same whatever keeps them, so that scenarios are the same. */
+/** The order in which a broker receives its records. It does not depend on the store, so scenarios are the same with each store. */
 export function inStartOrder(found: StartRecords): StartRecords {
   return {
     records: found.records.toSorted((one, other) => (rank(one) < rank(other) ? -1 : 1)),
@@ -105,7 +105,7 @@ export function inStartOrder(found: StartRecords): StartRecords {
 
 export class MemoryRecordStore implements RecordStore {
   private readonly records = new Map<string, StoredRecord>()
-  /** Queues as they were when their first part was read: as old as a reader of later parts may see them. */
+  /** Snapshots of queues from the read of their first part: later parts may be as old. */
   private readonly moments = new Map<string, readonly QueuedRecord[]>()
 
   apply(changes: readonly StoredChange[]): void {
@@ -155,7 +155,7 @@ export class MemoryRecordStore implements RecordStore {
     return record?.kind === 'will' || record?.kind === 'retained' ? copyOf(record.message) : undefined
   }
 
-  /** Not copied: records of the store never change, they are replaced. */
+  /** Does not copy: records of the store are replaced, never changed. */
   private queueOf(clientId: string): QueuedRecord[] {
     const queue: QueuedRecord[] = []
     for (const record of this.records.values())
@@ -168,11 +168,11 @@ export class MemoryRecordStore implements RecordStore {
   }
 
   reopen(): void {
-    // Memory that outlives the broker is its disk: nothing to do.
+    // The memory outlives the broker, as a disk does.
   }
 
   close(): void {
-    // Nothing is held.
+    // Nothing is open.
   }
 
   private withBody(record: QueuedRecord): QueuedRecord {
@@ -203,18 +203,18 @@ export class MemoryRecordStore implements RecordStore {
   }
 }
 
-/** structuredClone would copy the whole buffer that a payload lies in, and make its Buffer something else. */
+/** structuredClone would copy the whole buffer of a payload, and would return another type than Buffer. */
 function copyOf<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value
   if (value instanceof Uint8Array) return Buffer.from(value) as Uint8Array as T
   if (Array.isArray(value)) return value.map(copyOf) as T
-  // Many of a scenario's records are copied: an object that grows is made much faster than one from entries.
+  // A scenario copies many records. Adding properties is much faster than creating an object from entries.
   const copy: Record<string, unknown> = {}
   for (const name of Object.keys(value)) copy[name] = copyOf((value as Record<string, unknown>)[name])
   return copy as T
 }
 
-/** A copy that later changes in the broker do not reach: what goes to the disk is what stood there at that moment. */
+/** Copies changes when they are passed to the disk, so that later changes in the broker do not affect them. */
 export function frozenChanges(changes: readonly (StoredChange | undefined)[]): StoredChange[] {
   return changes
     .filter((change) => change !== undefined)

@@ -1,11 +1,11 @@
-// What is retained when all is quiet, as the probes on all shards find it.
+// Checks the retained messages that the probes on all shards received.
 
 import { commonTopic } from './scenario-clients.ts'
 import type { History } from './history.ts'
 import { probesOf } from './probes.ts'
 import type { Client, Publication } from './world.ts'
 
-/** A fresh subscriber gets what was last retained, or nothing if that was taken away. */
+/** A new subscriber receives the last retained message, or none if that was deleted. */
 export function checkRetained(history: History): void {
   for (const { client } of history.actors) {
     const topic = `state/${client.id}`
@@ -13,10 +13,10 @@ export function checkRetained(history: History): void {
     const lastKept = sent.findLastIndex((publication) => publication.isAcknowledged && history.wasTaken(publication))
     const allowed = new Set(sent.slice(Math.max(0, lastKept)).map((publication) => publication.payload.toString()))
     if (lastKept < 0) allowed.add('')
-    // Sent again it is a new message, which may follow a QoS 2 one that had been taken over meanwhile.
+    // A message that is sent again is a new one, which may follow a QoS 2 message that was accepted meanwhile.
     const late = sent.filter((publication) => history.mayComeLate(publication))
     for (const { payload } of late) allowed.add(payload.toString())
-    // What expires is gone then, though nothing takes its place.
+    // An expired message is deleted, although nothing replaces it.
     const last = [...sent.slice(Math.max(0, lastKept)), ...late]
     if (last.some((publication) => history.hasExpired(publication))) allowed.add('')
     if (history.isTakenBack(client.id, topic)) allowed.clear()
@@ -37,8 +37,8 @@ function checkFound(
 }
 
 /**
- * Several publish to one topic: all shards remember the same, and nothing that was certainly over before what was
- * acknowledged last had begun.
+ * Several clients publish to one topic: all shards have the same message, and none that had certainly ended before the last
+ * acknowledged one began.
  */
 export function checkCommonState(history: History): void {
   const sent = history.publications.filter(({ topic, timesSent }) => topic === commonTopic && timesSent > 0)
@@ -53,7 +53,7 @@ export function checkCommonState(history: History): void {
     allowed.add(isTakenBack ? '' : publication.payload.toString())
     if (history.hasExpired(publication)) allowed.add('')
   }
-  // They are not asked in the same moment: what has expired by now may be found by some of them.
+  // Shards respond at different times: a message that has expired by now may still be found by some of them.
   const expired = new Set(sent.filter((one) => history.hasExpired(one)).map(({ payload }) => payload.toString()))
   const found = probesOf(history.world)
     .map((probe) => foundBy(probe, commonTopic))
@@ -64,7 +64,7 @@ export function checkCommonState(history: History): void {
   for (const probe of probesOf(history.world)) checkFound(history, probe, { topic: commonTopic, allowed })
 }
 
-/** The later one was begun when the other had its answer, or its publisher sent it behind the other. */
+/** The later message was sent after the acknowledgement of the other, or by the same publisher after it. */
 function isReplacedBy(history: History, publication: Publication, later: Publication): boolean {
   if (later.firstSentStep > publication.acknowledgedStep) return true
   const isSameLane = later.publisher === publication.publisher && !history.mayComeLate(publication)

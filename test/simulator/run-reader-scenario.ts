@@ -1,5 +1,5 @@
-// Runs scenarios in which queues are read by the real readers, in steps that take simulated time: those about readers, and the ordinary
-// ones. The store is in memory or LevelDB. One scenario at a time: the timers of the readers are those of the process.
+// Runs scenarios whose queues the real readers read, in steps that take simulated time: scenarios of the readers, and random ones.
+// The store is in memory or LevelDB. Only one scenario runs at a time, because the timers of the readers are those of the process.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -25,7 +25,7 @@ interface Options {
 }
 
 export interface ReaderScenarioEnd extends ScenarioEnd {
-  /** Parts of queues that were asked for. */
+  /** Number of requested parts of queues. */
   readonly parts: number
   /** Number of damaged records. */
   readonly damaged: number
@@ -61,7 +61,7 @@ export async function runReaderScenario(
   })
 }
 
-/** An ordinary scenario whose queues are read slowly. */
+/** Runs a random scenario whose queues are read slowly. */
 export async function runScenarioReadingSlowly(
   seed: number,
   { onLevel, ...options }: Omit<Options, 'damages'> & { readonly profile?: ScenarioProfile | undefined } = {},

@@ -1,5 +1,5 @@
-// The same scenarios on the real LevelDB store, in a directory of its own. The simulated disk still decides when a batch
-// is written and what a death leaves; the store has to keep it, and to give it back after each start.
+// The same scenarios on the real LevelDB store, each in its own directory. The simulated disk still decides when a batch is
+// written and what remains after a crash. The store must keep that and return it after each start.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

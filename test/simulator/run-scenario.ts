@@ -1,4 +1,4 @@
-// Runs one scenario from its seed, in memory or on the real LevelDB store, and says how it ended.
+// Runs one scenario from its seed in memory, and returns its result.
 
 import { profileOf } from './profiles.ts'
 import { RandomScenario, type ScenarioOptions } from './random-scenario.ts'
@@ -7,10 +7,10 @@ import { faultOf } from './stage.ts'
 export interface ScenarioEnd {
   readonly seed: number
   readonly profile: string
-  /** What was broken, in a sentence; undefined if nothing was. */
+  /** Sentence about the violated rule; undefined if none was violated. */
   readonly fault: string | undefined
   readonly log: readonly string[]
-  /** Number of delivered messages: a scenario in which nothing happens proves nothing. */
+  /** Number of delivered messages: a scenario without deliveries proves nothing. */
   readonly delivered: number
 }
 

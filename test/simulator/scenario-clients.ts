@@ -1,7 +1,7 @@
-// The clients of a random scenario: who they are, and what each does when it is its turn.
+// The clients of a random scenario and their actions.
 //
 //   t/...       all clients publish and subscribe, with overlapping filters
-//   work/...    is subscribed to in shared groups only, by workers
+//   work/...    only shared groups subscribe to these topics
 //   state/<id>  retained messages of one client each, and state/all of all clients
 
 import { reasonCodes, type ProtocolVersion, type QoS } from '../../src/protocol/index.ts'
@@ -14,14 +14,14 @@ import type { World } from './world.ts'
 
 export interface Actor {
   readonly client: Client
-  /** Its shared group, if it is a worker. */
+  /** The shared group of a worker. */
   readonly group: string | undefined
   act(): void
 }
 
 export const topics = ['t/a', 't/b', 't/a/b', 't//c'] as const
 export const filters = ['t/a', 't/+', 't/#', 't/a/#', 't/+/b', '+/a'] as const
-/** Used by all clients, if the features say so. */
+/** All clients publish to this topic if the scenario has the feature. */
 export const commonTopic = 'state/all'
 export const exclusiveFilters = ['$exclusive/t/a', '$exclusive/t/#'] as const
 const groups = ['$share/one/work/#', '$share/two/work/+'] as const
@@ -56,7 +56,7 @@ export function castActor(world: World, from: Script & { readonly number: number
 const steadyOptions: ConnectOptions = { version: 5, cleanStart: false, sessionExpirySeconds: 0xffff_ffff }
 const briefOptions: ConnectOptions = { version: 5, cleanStart: false }
 
-/** In the group of the feature `steadyMember`; both are away most of the time. */
+/** In the group of the feature `steadyMember`; both members are disconnected most of the time. */
 type Part = 'steady' | 'brief' | undefined
 
 function partInGroup(number: number): Part {
@@ -118,7 +118,7 @@ class PlayedActor implements Actor {
     this.wills = 0
   }
 
-  /** It keeps its session and its subscriptions. */
+  /** The session and its subscriptions continue. */
   private get isSteady(): boolean {
     return this.part === 'steady'
   }
@@ -148,10 +148,10 @@ class PlayedActor implements Actor {
     return true
   }
 
-  /** With a will of its own now and then: each has a number, so that it is known again. */
+  /** The client sometimes has a will. Each will has a number, so that the monitor recognizes it. */
   private connect(): void {
     const { client, random } = this
-    // What it has under way may be more than it may send with a Receive Maximum.
+    // More messages may be in flight than the Receive Maximum allows.
     const mayChange =
       this.script.features.otherVersions && !this.isSteady && client.version > 3 && client.session?.outgoing.size === 0
     if (mayChange) client.options.version = random.pick([4, 5])
@@ -181,7 +181,7 @@ class PlayedActor implements Actor {
     const payload = `${client.id}:${++this.published}${random.chance(0.1) ? ' '.repeat(random.between(1, 600)) : ''}`
     const draw = random.fraction()
     if (draw < 0.15) {
-      // An empty payload takes the retained message away.
+      // An empty payload deletes the retained message.
       const properties = random.chance(0.2) ? this.expiry() : {}
       const { generator, commonState: isCommon } = this.script.features
       const topic = isCommon && generator.chance(0.5) ? commonTopic : `state/${client.id}`
@@ -253,7 +253,7 @@ class PlayedActor implements Actor {
     else client.drop()
   }
 
-  /** [MQTT5-3.14.2-2] Only a session that is to outlive its connection may be given another time. */
+  /** [MQTT5-3.14.2-2] Only a session that survives its connection may get another expiry. */
   private otherExpiry(): { properties?: { sessionExpiryIntervalSeconds: number } } {
     const { client, random } = this
     const isKept = client.version === 5 && (client.session?.expirySeconds ?? 0) > 0
@@ -274,7 +274,7 @@ class PlayedActor implements Actor {
   }
 }
 
-/** Bytes in pieces, some time on the way; a small network now and then. */
+/** Bytes arrive in pieces, sometimes delayed; the network sometimes has little capacity. */
 function roughNetwork(random: Random): NetworkTraits {
   return {
     minDelayMs: 0,

@@ -1,48 +1,48 @@
-// Features of a random scenario besides its faults: the seed decides about each separately.
+// Features of a random scenario besides its faults: the seed decides about each one separately.
 
 import { Random } from './random.ts'
 
 export interface ScenarioFeatures extends FurtherFeatures {
-  /** Clients may not publish, receive or subscribe to everything; `changing`: and what they may changes meanwhile. */
+  /** Clients may not publish, receive or subscribe to everything; `changing`: their permissions change during the scenario. */
   readonly denials: 'none' | 'fixed' | 'changing'
   /** Authorization requests take time. */
   readonly asksPermission: boolean
   /** Administrators disconnect clients, and ban some for a while. */
   readonly administrators: boolean
-  /** Put before every topic of every client; '': nothing. */
+  /** The prefix of each topic of each client; '': none. */
   readonly mountpoint: string
-  /** `$exclusive/...` is there and used. */
+  /** Exclusive subscriptions are available, and clients use them. */
   readonly exclusive: boolean
-  /** Sessions that end soon, and clients that say so when they go. */
+  /** Sessions expire soon, and clients set another expiry in DISCONNECT. */
   readonly briefSessions: boolean
-  /** Clients come back with another version of MQTT. */
+  /** Clients reconnect with another version of MQTT. */
   readonly otherVersions: boolean
-  /** Clients that take packets up to a size only. */
+  /** Clients accept packets up to a maximum size only. */
   readonly smallPackets: boolean
-  /** What is said from shard to shard may be on its way for so long. */
+  /** Maximum delay of messages between shards. */
   readonly slowLinkMs: number
 }
 
 interface FurtherFeatures {
-  /** The generator for the features below, so that a scenario without them is what it was before there were any. */
+  /** The generator for the features below, so that they do not change the choices of the scenario itself. */
   readonly generator: Random
-  /** Of clients whose sessions are not stored and that do not keep up, the oldest message goes and not the newest. */
+  /** A clean session with a full queue drops its oldest message, not the newest. */
   readonly dropsOldest: boolean
-  /** Clients that take one message at a time, and think about it for long. */
+  /** Clients accept one message at a time, and acknowledge it after seconds. */
   readonly slowClients: boolean
-  /** A third shared group over the same topics, and members that ask for different QoS. */
+  /** A third shared group with the same topics, whose members request different QoS. */
   readonly mixedGroups: boolean
   /** All clients publish retained messages to one topic. */
   readonly commonState: boolean
   /** A client is disconnected for a denied action (`deny_action = disconnect`). */
   readonly denialEnds: boolean
-  /** Shards die two at a time, and just when another joins. */
+  /** Two shards fail at almost the same time, or one fails while another returns. */
   readonly nearDeaths: boolean
-  /** Administrators publish, subscribe and unsubscribe in the names of clients. */
+  /** Administrators publish, subscribe and unsubscribe for clients. */
   readonly administratorsAct: boolean
-  /** A shared group with one member that stays for good, and others whose sessions end soon after they go. */
+  /** A shared group with one member that stays, while the sessions of the others end soon after they disconnect. */
   readonly steadyMember: boolean
-  /** Wills and retained messages that are larger than this are on disk only; undefined: the broker's own limits. */
+  /** Wills and retained messages larger than this are on disk only; undefined: the default limits. */
   readonly maxBytesInMemory: number | undefined
 }
 
@@ -58,7 +58,7 @@ function drawMemory(generator: Random): Pick<FurtherFeatures, 'maxBytesInMemory'
   return { maxBytesInMemory: generator.pick([undefined, undefined, 0, 40]) }
 }
 
-/** Beyond all seeds that scenarios use: the scenario itself takes no number of this generator. */
+/** Larger than all seeds of scenarios: the scenario itself draws no number from this generator. */
 const furtherSeeds = 7 * 2 ** 32
 const memorySeeds = 8 * 2 ** 32
 

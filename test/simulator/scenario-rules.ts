@@ -1,8 +1,8 @@
-// Who may do what in a random scenario. Everything is allowed but what is denied, and each denial is remembered with the
-// steps between which it held, so that the oracles can say who certainly might, and who certainly might not.
+// The permissions of clients in a random scenario. Everything is allowed unless it is denied. Each denial is stored with the steps
+// between which it applied, so that the oracles know which client certainly had permission, and which certainly had not.
 //
 //   denied   ......[=========].....[====......
-//   asked      |--|  never
+//   request    |--|  never
 //                    |--|  always
 //            |---------|  perhaps
 
@@ -15,14 +15,14 @@ export type DeniedAction = 'publish' | 'subscribe' | 'receive' | 'stay'
 export interface Denial {
   readonly action: DeniedAction
   readonly clientId: string
-  /** A filter that the topic matches, or the very filter that is subscribed to; '' of a client that may not stay. */
+  /** A filter that matches the topic, or the exact filter of a subscription; '' for a client that may not stay connected. */
   readonly what: string
   readonly fromStep: number
-  /** Infinity: it holds. */
+  /** Infinity: it applies now. */
   untilStep: number
 }
 
-/** What is asked about, between two steps. */
+/** The subject of a permission check, between two steps. */
 export interface Asked {
   readonly action: DeniedAction
   readonly clientId: string
@@ -35,11 +35,11 @@ export class ScenarioRules implements Permissions {
   epoch: number
   readonly allowsEverything: boolean
   readonly isUncacheable: boolean
-  /** How long an undecided request takes; undefined: every decision is known at once. */
+  /** Duration of an authorization request; undefined: each decision is known at once. */
   answerMs: (() => number) | undefined
-  /** Told who did what it may not, where that ends its connection; undefined: it is only told so. */
+  /** Called with the client whose denied action ends its connection; undefined: actions are denied only. */
   whenSentAway: ((clientId: string) => void) | undefined
-  /** Connections that an operator ended, or that ended for what their client did: the number of each among those of its client: "client number". */
+  /** Connections that an administrator ended, or that ended for an action of their client, as "client number". */
   readonly ended: Set<string>
   private readonly world: World
   private readonly denials: Denial[]
@@ -57,7 +57,7 @@ export class ScenarioRules implements Permissions {
     this.known = new Set()
   }
 
-  /** Denials that hold. */
+  /** Denials that apply now. */
   get inForce(): readonly Denial[] {
     return this.denials.filter((denial) => denial.untilStep === Infinity)
   }
@@ -74,7 +74,7 @@ export class ScenarioRules implements Permissions {
     this.changed()
   }
 
-  /** Whether it was denied between the two steps. */
+  /** Returns whether the action was denied between the two steps. */
   wasDenied(asked: Asked): 'never' | 'perhaps' | 'always' {
     let isSometimes = false
     for (const denial of this.denials) {
@@ -107,7 +107,7 @@ export class ScenarioRules implements Permissions {
     return !this.isDenied('stay', who.clientId, '')
   }
 
-  /** A request is pending, and is answered after so many milliseconds. */
+  /** An authorization request is pending. Returns the milliseconds until its result. */
   learn(asked: { action: string; identity: Identity; topic: string }): number {
     this.known.add(`${asked.action} ${asked.identity.clientId} ${asked.topic}`)
     return this.answerMs?.() ?? 0

@@ -1,4 +1,4 @@
-// Short scenarios by hand, about the promises that matter most and about the world in which they are told.
+// Short hand-written scenarios of the most important rules, and of the simulated world itself.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -6,10 +6,10 @@ import { reasonCodes } from '../../src/protocol/index.ts'
 import { Violation, World } from './world.ts'
 import { plainConnect } from './plain-connect.ts'
 
-describe('a broker in a calm world', () => {
+describe('a broker without faults', () => {
   for (const version of [3, 4, 5] as const) {
     for (const qos of [0, 1, 2] as const) {
-      test(`MQTT ${version}: what is published at QoS ${qos} arrives once, at QoS ${qos}`, () => {
+      test(`MQTT ${version}: a message published at QoS ${qos} arrives once, at QoS ${qos}`, () => {
         const world = new World({ seed: 1 })
         const listener = world.subscriber('news/+', { version })
         const author = world.connect('author', { version })
@@ -23,7 +23,7 @@ describe('a broker in a calm world', () => {
     }
   }
 
-  test('[MQTT5-3.1.2-22] a silent client is dropped and its will is published', () => {
+  test('[MQTT5-3.1.2-22] a silent client is disconnected and its will is published', () => {
     const world = new World({ seed: 1 })
     const mourner = world.subscriber('wills/#')
     world.connect('sensor-1', { keepAliveSeconds: 10, will: { topic: 'wills/sensor-1', payload: 'gone' } })
@@ -36,9 +36,9 @@ describe('a broker in a calm world', () => {
   })
 })
 
-describe('a broker that dies', () => {
+describe('a broker that crashes', () => {
   for (const death of ['kill', 'power-loss', 'graceful'] as const) {
-    test(`gives after ${death} what it had acknowledged for a client that was away`, () => {
+    test(`delivers after ${death} all acknowledged messages of an offline session`, () => {
       const world = new World({ seed: 1 })
       const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 3_600 })
       sleeper.subscribe('news/#')
@@ -52,7 +52,7 @@ describe('a broker that dies', () => {
     })
   }
 
-  test('has acknowledged nothing that its disk does not have', () => {
+  test('has acknowledged only durable messages', () => {
     const world = new World({ seed: 1 })
     const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 3_600 })
     sleeper.subscribe('news/#')
@@ -69,7 +69,7 @@ describe('a broker that dies', () => {
 })
 
 describe('a disk that fails', () => {
-  test('lets nothing be promised, and what waited is promised when it works again', () => {
+  test('delays acknowledgements until it works again', () => {
     const world = new World({ seed: 1 })
     const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 3_600 })
     sleeper.subscribe('news/#')
@@ -91,8 +91,8 @@ describe('a disk that fails', () => {
   })
 })
 
-describe('an answer that is late', () => {
-  test('keeps a client waiting, and what it said meanwhile is heard in order', () => {
+describe('a late response to an authentication request', () => {
+  test('delays a client, and packets sent meanwhile are handled in order', () => {
     const world = new World({ seed: 1, host: { decision: () => ({ decision: { allowed: true }, afterMs: 2_000 }) } })
     const listener = world.client('listener')
     listener.connect()
@@ -110,8 +110,8 @@ describe('an answer that is late', () => {
   })
 })
 
-describe('the world itself', () => {
-  test('sends again with DUP what was not acknowledged before the connection broke', () => {
+describe('the simulated world', () => {
+  test('redelivers unacknowledged messages with DUP after a broken connection', () => {
     const world = new World({ seed: 1 })
     const listener = world.subscriber('news/#', { cleanStart: false, sessionExpirySeconds: 60 })
     listener.acknowledges = false
@@ -127,7 +127,7 @@ describe('the world itself', () => {
     )
   })
 
-  test('notices a broker that breaks a rule of the protocol', () => {
+  test('detects a broker that violates a rule of the protocol', () => {
     const world = new World({ seed: 1 })
     const client = world.connect('client')
     assert.throws(() => {
@@ -138,7 +138,7 @@ describe('the world itself', () => {
     assert.equal(client.isConnected, true)
   })
 
-  test('prints its scenario, with the time and the actor of each step', () => {
+  test('records a scenario, with the time and the actor of each step', () => {
     const world = new World({ seed: 1, isRecorded: true })
     world.connect('client', { version: 4 })
     assert.ok(world.log.some((line) => line.includes('client') && line.includes('-> connect')))

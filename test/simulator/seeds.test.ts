@@ -1,4 +1,4 @@
-// Scenarios from seeds. A seed that fails is told line by line by `npm run simulate -- --seed N`.
+// Scenarios from seeds. `npm run simulate -- --seed N` prints a failed scenario line by line.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -9,7 +9,7 @@ import { testLength } from '../test-length.ts'
 const seedsPerTest = testLength({ daily: 80, long: 500 })
 const seedsOfShards = testLength({ daily: 30, long: 200 })
 
-describe('in a random world every promise is kept', () => {
+describe('random scenarios violate no rule', () => {
   for (let from = 1; from <= 2 * seedsPerTest + 1; from += seedsPerTest) {
     test(`seeds ${from} to ${from + seedsPerTest - 1}`, () => {
       const { faults, delivered } = runMany(from, seedsPerTest)
@@ -22,7 +22,7 @@ describe('in a random world every promise is kept', () => {
   }
 })
 
-describe('in a broker of three shards every promise is kept as well, whichever of them die', () => {
+describe('random scenarios with three shards that fail violate no rule', () => {
   for (const from of [1, seedsOfShards + 1]) {
     test(`seeds ${from} to ${from + seedsOfShards - 1}`, () => {
       const { faults, delivered } = runMany(from, seedsOfShards, 3)
@@ -37,7 +37,7 @@ describe('in a broker of three shards every promise is kept as well, whichever o
 
 describe('a scenario', () => {
   for (const { name } of profiles) {
-    test(`is the same each time it is told (${name})`, () => {
+    test(`is the same in each run (${name})`, () => {
       const options = { isRecorded: true, profile: profileNamed(name) }
       const [once, again, another] = [7, 7, 8].map((seed) => runScenario(seed, options).log)
       assert.deepEqual(once, again)
@@ -45,7 +45,7 @@ describe('a scenario', () => {
     })
   }
 
-  test('is the same with and without an observer', () => {
+  test('is the same with and without a log', () => {
     const loud = runScenario(26, { isRecorded: true })
     const silent = runScenario(26)
     assert.equal(silent.delivered, loud.delivered)
@@ -53,16 +53,16 @@ describe('a scenario', () => {
   })
 })
 
-/** The first scenario that shows it has seed 395; in earlier ones clients see other faults first. */
+/** The first scenario that fails has seed 395; in earlier ones clients notice other faults first. */
 const firstEarlySeed = 380
 
-test('a broker that acknowledges before its disk has it is found out', () => {
+test('the oracles detect a broker that acknowledges before the commit', () => {
   const faults: string[] = []
   for (let seed = firstEarlySeed; seed <= 2_000 && faults.length === 0; seed++) {
     const { fault } = runScenario(seed, { profile: profileNamed('crash'), promisesEarly: true })
     if (fault?.includes('though the broker had it') === true) faults.push(fault)
   }
-  assert.equal(faults.length, 1, 'in no scenario was a failure missed')
+  assert.equal(faults.length, 1, 'no scenario detects the defect')
 })
 
 function runMany(from: number, count: number, shards = 1): { faults: string[]; delivered: number } {

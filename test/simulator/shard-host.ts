@@ -1,4 +1,4 @@
-// Drives one core as a shard does, in the simulated world: feeds it what happens, carries out what it wants.
+// Runs one core in the simulated world as a shard does: passes inputs to it, and carries out its outputs.
 //
 //   network, disk, clock, links --handle--> core --takeOutputs--> sends, requests, closes, readers --> network, disk
 //                                                --peerSends----> links
@@ -32,7 +32,7 @@ import { MemoryMonitor } from './memory-monitor.ts'
 import type { PipeEnd } from './peer-pipe.ts'
 import type { PlannedEvent, Stage } from './stage.ts'
 
-/** What the core has put out in this turn so far. */
+/** Outputs of the core in this turn. */
 interface Wanted {
   readonly touched: Set<BrokerStream>
   readonly requests: CoreRequest[]
@@ -42,24 +42,24 @@ interface Wanted {
 
 const nothingWanted = (): Wanted => ({ touched: new Set(), requests: [], closes: [], readers: [] })
 
-/** A stream that does not close by itself is destroyed after so long. */
+/** A stream that does not close by itself is destroyed after this time. */
 const closeTimeoutMs = 5_000
 
-/** What the shards of one broker have in common. */
+/** The state that all shards of one broker share. */
 const failedAuthentication = { allowed: false, reason: reasonCodes.notAuthorized } as const
 
 export interface ShardSurroundings {
   readonly stage: Stage
   readonly watch: PacketMonitor
   readonly events: BrokerEvent[]
-  /** Drops among them that a shard had told of when it died, and that were not true for others nor for its disk yet. */
+  /** Drops that a failed shard reported, which neither its peers nor its disk knew yet. */
   readonly undoneDrops: Set<BrokerEvent>
   readonly traits: HostTraits
   readonly settings: CoreSettings
   /** One clock for all shards. */
   readonly nowMs: number
   readonly isStopping: boolean
-  /** The session of this client is elsewhere: its connection goes there. */
+  /** Moves the connection to the shard that owns the session of the client. */
   relay(stream: BrokerStream, connect: ConnectPacket): void
   streamEnded(stream: BrokerStream): void
   turnEnded(): void
@@ -71,7 +71,7 @@ export class ShardHost {
   readonly name: string
   readonly streams: Set<BrokerStream>
   topics: TopicTable
-  /** Of the core as it runs now. */
+  /** Memory of the running core. */
   memory: MemoryAccount
   private readonly around: ShardSurroundings
   private running: BrokerCore | undefined
@@ -85,7 +85,7 @@ export class ShardHost {
   private readonly following: Map<number, PipeEnd>
   private readonly dirtyLinks: Set<PeerLink>
   private readonly memoryWatch: MemoryMonitor
-  /** Told of since the disk last had all that this shard knows: what was dropped is taken or sent again if it dies now. */
+  /** Drops reported since the last commit: if the shard fails now, these messages are accepted or sent again. */
   private readonly freshDrops: Set<BrokerEvent>
 
   constructor(around: ShardSurroundings, disk: Disk, place: ShardPlace) {
@@ -114,12 +114,12 @@ export class ShardHost {
     return this.running !== undefined
   }
 
-  /** Clients may come. */
+  /** The shard accepts clients. */
   get isOpen(): boolean {
     return this.running !== undefined && this.running.view.isReadyForClients
   }
 
-  /** Nothing of it is under way. */
+  /** The shard has no pending work. */
   get isIdle(): boolean {
     return (
       this.streams.size === 0 &&
@@ -129,7 +129,7 @@ export class ShardHost {
     )
   }
 
-  /** The core as it runs now. */
+  /** The running core. */
   get core(): BrokerCore {
     if (this.running === undefined) throw new Error(`${this.name} is not running: world.start() it first`)
     return this.running
@@ -167,7 +167,7 @@ export class ShardHost {
     this.handle({ kind: 'payloads-counted', counts: bodies.slice(half), isEnd: true })
   }
 
-  /** A way to another shard, new: taken once the end of the last one has been heard. */
+  /** Adds a link to another shard. It is used when the end of the previous link has arrived. */
   join(peer: number, port: PipeEnd): void {
     if (this.links.has(peer)) this.following.set(peer, port)
     else this.link(peer, port)
@@ -190,7 +190,7 @@ export class ShardHost {
         this.dirtyLinks.add(link)
         this.planTurnEnd()
       },
-      // The world stops all shards in one moment.
+      // The world stops all shards at the same time.
       noteFinalNotice: () => undefined,
       noteClosed: (link) => {
         this.links.delete(peer)
@@ -207,7 +207,7 @@ export class ShardHost {
     port.start()
   }
 
-  /** The thread is gone, with all that it had not stored. Its streams break. */
+  /** The shard fails and loses everything that it had not stored. Its streams break. */
   die(death: Death): Eventually<void> {
     for (const stream of this.streams) {
       if (stream.watch.session === undefined) this.around.watch.ended(stream.watch)
@@ -238,7 +238,7 @@ export class ShardHost {
       if (packet.type === 'connect' && this.isOfAnother(stream, packet)) return this.around.relay(stream, packet)
       stream.begun = undefined
       if (packet.type === 'connect') stream.connection.version = packet.version
-      // What comes on a connection that is over for the broker has not come.
+      // Data on a connection that the broker has closed is ignored.
       const { state } = stream.connection.now
       if (state !== 'closing' && state !== 'closed') watch.cameIn(stream.watch, packet)
       this.handle({ kind: 'packet', connection: stream.connection, packet })
@@ -258,7 +258,7 @@ export class ShardHost {
     this.handle({ kind: 'connection-closed', connection: stream.connection })
   }
 
-  /** Tells the core, once in a while, how much this client has left unread. */
+  /** Reports unread bytes of a client to the core, not at every change. */
   report(stream: BrokerStream): void {
     if (this.reports.has(stream) || this.running === undefined) return
     this.reports.add(stream)
@@ -327,7 +327,7 @@ export class ShardHost {
     })
   }
 
-  /** What is sent is written into the streams at once, in the order in which the core made it; it leaves with the turn. */
+  /** Writes sends to their streams at once, in the order of the core. The bytes leave at the end of the turn. */
   private drain(): void {
     const { core, wanted } = this
     const outputs = core.takeOutputs()
@@ -379,7 +379,7 @@ export class ShardHost {
     if (batch === undefined) return this.freshDrops.clear()
     this.around.watch.stored(batch.changes, this.around.traits.listener?.mountpoint ?? '')
     if (this.around.traits.promisesEarly) this.flush(this.writeSends(batch.sendsAfterCommit, true))
-    // What was struck whole has only waited for its turn.
+    // A batch whose writes are all cancelled completes without a write.
     if (batch.changes.length === batch.cancelled) this.committed(batch)
     else this.disk.commit(batch)
   }
@@ -443,18 +443,18 @@ export class ShardHost {
   private setReader(stream: BrokerStream, isPaused: boolean): void {
     if (stream.isClosed) return
     if (isPaused) stream.link.toBroker.pause()
-    // Not within this turn: between its sends and its batch nothing may be handled, or a later answer passes an earlier.
+    // Not within this turn: an input between its sends and its batch could send a later acknowledgement before an earlier one.
     else this.around.stage.after(0, () => this.readAgain(stream))
   }
 
-  /** What had been decoded half is read before the network gives more. */
+  /** Reads buffered packets before the network delivers more. */
   private readAgain(stream: BrokerStream): void {
     if (stream.isClosed) return
     this.readOn(stream)
     if (!stream.connection.isPaused) stream.link.toBroker.resume()
   }
 
-  /** What is to be said before may still wait for the disk. */
+  /** Packets that must be sent first may still wait for the disk. */
   private closeAfter(close: Close): void {
     const stream = close.connection.output as BrokerStream
     if (close.afterBatch <= this.committedBatch) this.close(stream)

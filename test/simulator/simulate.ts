@@ -1,7 +1,7 @@
 // npm run simulate -- --seeds 10000 [--from N] [--store memory|level] [--profile NAME] [--shards COUNT]
-// npm run simulate -- --seed N [--profile NAME] [--shards COUNT]     tells one scenario, line by line
-//   --reads slowly    queues are read in steps, by the readers of real shards
-//   --scenario readers   scenarios about reconnections during such readings
+// npm run simulate -- --seed N [--profile NAME] [--shards COUNT]     prints one scenario, line by line
+//   --reads slowly       queues are read in steps, by the readers of real shards
+//   --scenario readers   scenarios about reconnects during such reads
 //   --scenario damage    the same with damaged records
 //   --scenario actions   scenarios about actions of rules and delayed messages
 

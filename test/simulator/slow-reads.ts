@@ -1,9 +1,9 @@
-// Queues of simulated shards, read by the code that real shards read them with (`QueueReads`, `QueueReaders`), over a store of which
-// each step takes simulated time. Anything may happen between two steps: commits, acknowledgements, reconnections, a reopening of the store.
+// Queues of simulated shards, read by the code of real shards (`QueueReads`, `QueueReaders`) over a store whose steps take simulated
+// time. Any event can occur between two steps: a commit, an acknowledgement, a reconnect, a reopening of the store.
 //
 //   core --load-queue--> QueueReads --> QueueReaders --> SlowStore --step, step, step--> Store
 //
-// The timers of that code run on the clock of the stage.
+// The timers of that code use the clock of the stage.
 
 import assert from 'node:assert/strict'
 import { mock } from 'node:test'
@@ -20,43 +20,43 @@ type ReadQueue = Store['readQueue']
 type Slice = IteratorResult<StoredSlice>
 type StoredSlice = ReturnType<ReadQueue> extends AsyncIterable<infer Part> ? Part : never
 
-/** Where a reading is: a scenario may break connections there. */
+/** The step of a read. A scenario may break connections at each step. */
 export interface ReadStep {
   readonly clientId: string
   readonly at: 'asked' | 'before-slice' | 'after-slice' | 'closed' | 'answered'
 }
 
-/** What the real readers may hold, see `src/storage/queue-readers.ts` and `src/shard/store/queue-reads.ts`. */
+/** Limits of the real readers, see `src/storage/queue-readers.ts` and `src/shard/store/queue-reads.ts`. */
 const maxKeptReadings = 64
 const maxRecordsOfMoment = 8_192
 const maxPartBytes = 4_194_304
 const keptMs = 1_000
-/** By then a reading that was left has read its rest, if its queue is as short as those of scenarios. */
+/** After this time, an abandoned read has read its remaining records, because queues of scenarios are short. */
 const leftMs = 600
 
-/** One shard from its start to its death. */
+/** One shard from its start to its failure. */
 interface Life {
   isOver: boolean
-  /** Readings of the store that are open, by client. */
+  /** Number of open reads of the store, by client. */
   readonly open: Map<string, number>
-  /** Parts that were asked for and have not come, by client. */
+  /** Number of requested parts without a response, by client. */
   readonly asked: Map<string, number>
-  /** When something of the client was asked for, or came, the last time. */
+  /** Time of the last request or response, by client. */
   readonly usedAtMs: Map<string, number>
 }
 
 export class SlowReads {
   readonly stage: Stage
-  /** Each step of a reading takes up to so long. */
+  /** Maximum duration of each step of a read. */
   maxStepMs: number
   whenStep: (step: ReadStep) => void
   /** The probability that a slice cannot be read. */
   failures: number
-  /** Readings that the readers told could not be carried out. */
+  /** Number of failures that the readers reported. */
   failuresTold: number
-  /** What the readers did wrong. */
+  /** The first rule that the readers violated. */
   fault: string | undefined
-  /** Parts that were asked for, and readings of the store that served them. */
+  /** Number of requested parts, and of reads of the store for them. */
   parts: number
   opened: number
   private readonly source: () => Store
@@ -67,7 +67,7 @@ export class SlowReads {
   constructor(stage: Stage, source: () => Store) {
     this.stage = stage
     this.source = source
-    // A generator of its own: a scenario is the same with and without it, as far as its readings allow.
+    // A separate generator, so that the scenario draws the same numbers with and without slow reads.
     this.random = new Random(stage.seed + 11 * 2 ** 32)
     this.maxStepMs = this.random.pick([0, 2, 20])
     this.whenStep = () => undefined
@@ -86,26 +86,26 @@ export class SlowReads {
     }
   }
 
-  /** The readers of one shard, until it dies. */
+  /** Returns the readers of one shard until it fails. */
   start(): ShardReads {
     const life = { isOver: false, open: new Map(), asked: new Map(), usedAtMs: new Map() }
     this.lives.push(life)
     return new ShardReads(this, life, this.slowStore(life))
   }
 
-  /** The store has been opened again: what is being read is interrupted. */
+  /** The store was opened again: reads in progress are interrupted. */
   interrupt(): void {
     this.stage.tell('readers', () => 'are interrupted')
     this.epoch++
   }
 
-  /** Timers are those of the process again. */
+  /** Restores the timers of the process. */
   end(): void {
     this.stage.whenClockMoves = () => undefined
     mock.timers.reset()
   }
 
-  /** To be asked when nothing has been read for `keptMs`: everything has been given back. */
+  /** Checks that all reads are closed. Call it when nothing was read for `keptMs`. */
   checkEnd(hadFailures: boolean): void {
     const open = this.lives.flatMap((life) => (life.isOver ? [] : [...life.open.values()])).reduce(add, 0)
     if (open > 0) this.stage.fail(`${open} readings of queues are open, though nothing has been read for a while`)
@@ -113,7 +113,7 @@ export class SlowReads {
       this.stage.fail(`the readers told of ${this.failuresTold} failures, though the disk had none`)
   }
 
-  /** So long after the last reading `checkEnd` may be asked. */
+  /** Time between the last read and `checkEnd`. */
   static readonly endMs = keptMs * 2
 
   private slowStore(life: Life): Store {
@@ -148,11 +148,11 @@ export class SlowReads {
     }
   }
 
-  /** What a reading does with the store takes no simulated time itself: that passes before and after it. */
+  /** The operation of the store takes no simulated time; time passes before and after it. */
   private step<T>(life: Life, act: () => Promise<T>): Promise<T> {
     const { stage } = this
     return new Promise<T>((resolve, reject) => {
-      // Nothing comes back to a shard that has died.
+      // A failed shard gets no result.
       const settle = (go: () => void): void => {
         stage.after(this.stepMs(), () => {
           if (life.isOver) return
@@ -181,13 +181,13 @@ export class SlowReads {
     count(life.open, clientId, 1)
   }
 
-  /** Something was asked for, or has come. */
+  /** Called for each request and each response. */
   noteUse(life: Life, clientId: string): void {
     life.usedAtMs.set(clientId, this.stage.nowMs)
     this.stage.after(leftMs, () => this.checkKept(life, clientId))
   }
 
-  /** What was replaced or left has been given back: what is open is kept for the next part. */
+  /** Checks that replaced and abandoned reads are closed, and that only the allowed number is kept for a next part. */
   private checkKept(life: Life, clientId: string): void {
     const isUnused = (id: string): boolean =>
       !life.asked.has(id) && this.stage.nowMs - (life.usedAtMs.get(id) ?? 0) >= leftMs
@@ -198,7 +198,7 @@ export class SlowReads {
     if (kept > maxKeptReadings) this.fail(`${kept} readings are kept at once`)
   }
 
-  /** The first one ends the scenario: what is thrown within a reading would come back to its reader. */
+  /** Keeps the first violation. It is not thrown, because the reader would catch it. */
   fail(sentence: string): void {
     this.fault ??= `${sentence} [seed ${this.stage.seed}, at ${(this.stage.elapsedMs / 1_000).toFixed(3)} s]`
   }
@@ -212,7 +212,7 @@ function count(counts: Map<string, number>, key: string, by: number): void {
 
 const add = (sum: number, one: number): number => sum + one
 
-/** What one shard reads in one life. */
+/** The reads of one shard until it fails. */
 export class ShardReads {
   private readonly reads: SlowReads
   private readonly loads: QueueReads
@@ -272,7 +272,7 @@ export class ShardReads {
     this.reads.whenStep({ clientId, at: 'answered' })
   }
 
-  /** Every response matches its request, also if it is not needed any more. */
+  /** Each response matches its request, also if the core does not need it any more. */
   private check({ clientId, fromSequence, limit }: LoadQueue, { records, isEnd }: QueueSlice): void {
     const what = `a part of the queue of ${clientId}`
     let next = fromSequence

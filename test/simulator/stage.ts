@@ -1,11 +1,11 @@
-// The ground of the simulated world: a clock that jumps, planned events, the random generator, and the log.
+// The base of the simulated world: a clock that jumps, planned events, the random generator, and the log.
 //
 //   at 12:00:00.003  [event, event]      Nothing happens between two events, so the clock goes straight to the next.
-//   at 12:00:09.500  [event]             Events of the same moment happen in the order in which they were planned.
+//   at 12:00:09.500  [event]             Events at the same time run in the order in which they were planned.
 
 import { Random } from './random.ts'
 
-/** The broker, or a client that claims to be obedient, broke a promise. The sentence says which, when and in which world. */
+/** A violated rule: by the broker, or by a client that should follow the protocol. The sentence says which rule, when, and the seed. */
 export class Violation extends Error {
   constructor(message: string) {
     super(message)
@@ -25,7 +25,7 @@ export interface PlannedEvent {
   run: (() => void | Promise<void>) | undefined
 }
 
-/** So many events within one call are taken for a world that turns in circles. */
+/** Maximum number of events within one call: with more, the events cause each other without an end. */
 const maxEventsPerCall = 2_000_000
 
 /** 2026-01-01T00:00:00Z */
@@ -35,11 +35,11 @@ export class Stage {
   readonly seed: number
   readonly random: Random
   nowMs: number
-  /** Counts events: tells apart what happens in the same millisecond. */
+  /** Counts events: distinguishes events in the same millisecond. */
   step: number
-  /** Undefined without an observer: recording costs more than running. */
+  /** Undefined if the scenario is not recorded: recording takes more time than running. */
   readonly log: string[] | undefined
-  /** Told how far the clock jumps, before what happens then. */
+  /** Called before each jump of the clock, with its length. */
   whenClockMoves: (ms: number) => void
   private readonly agenda: PlannedEvent[]
   private planned: number
@@ -72,7 +72,7 @@ export class Stage {
     if (event !== undefined) event.run = undefined
   }
 
-  /** Lets everything happen up to `untilMs` and moves the clock there. */
+  /** Runs all events up to `untilMs` and moves the clock to that time. */
   pass(untilMs: number): void {
     for (let count = 0; ; count++) {
       const run = this.takeDue(untilMs, count)
@@ -83,12 +83,12 @@ export class Stage {
     this.moveClock(Math.max(this.nowMs, untilMs))
   }
 
-  /** Code with promises has been called, or something it waits for has come: it goes on before the next event. */
+  /** Code with promises was called, or a promise of it has settled: it must continue before the next event. */
   notePromises(): void {
     this.hasPromises = true
   }
 
-  /** The same for a world with a real store in it, whose events may take real time (but no simulated time). */
+  /** The same with a real store, whose events may take real time, but no simulated time. */
   async passAsync(untilMs: number): Promise<void> {
     for (let count = 0; ; count++) {
       const run = this.takeDue(untilMs, count)
@@ -101,10 +101,10 @@ export class Stage {
     if (this.hasPromises) await this.settlePromises()
   }
 
-  /** Called only where there are some: the test runner follows every promise, which takes longer than most events. */
+  /** Called only if promises are pending: the test runner tracks each promise, which takes more time than most events. */
   private async settlePromises(): Promise<void> {
     this.hasPromises = false
-    // Promises that need nothing but each other have settled when this is called.
+    // Promises that wait only for each other have settled when this callback runs.
     await new Promise<void>((resolve) => setImmediate(resolve))
   }
 
@@ -114,13 +114,13 @@ export class Stage {
     if (ms > 0) this.whenClockMoves(ms)
   }
 
-  /** One line of the log. `what` is called only if the scenario is recorded. */
+  /** Adds one line to the log. `what` is called only if the scenario is recorded. */
   tell(who: string, what: () => string): void {
     if (this.log === undefined) return
     this.log.push(`${(this.elapsedMs / 1_000).toFixed(3).padStart(9)}  ${who.padEnd(10)} ${what()}`)
   }
 
-  /** A broken promise: ends the scenario. */
+  /** Ends the scenario, because a rule was violated. */
   fail(sentence: string): never {
     throw new Violation(`${sentence} [seed ${this.seed}, at ${(this.elapsedMs / 1_000).toFixed(3)} s]`)
   }

@@ -1,4 +1,4 @@
-// Clients that violate the protocol. Nothing is owed to them; the broker must survive them, and other clients must not notice.
+// Clients that violate the protocol. The oracles ignore them; the broker and other clients must not be affected.
 
 import { AckPacket, reasonCodes, type TopicFilter, type TopicName } from '../../src/protocol/index.ts'
 import { calmNetwork } from './network.ts'
@@ -6,7 +6,7 @@ import type { World } from './world.ts'
 import { encode, encodePublish, openWire, type Wire } from './wire.ts'
 import { plainConnect } from './plain-connect.ts'
 
-/** One of them appears, misbehaves and goes after a while. */
+/** An incorrect client connects, violates the protocol, and leaves after some time. */
 export function sendUnruly(world: World, isOver: () => boolean): undefined {
   const { stage, host } = world
   const { random } = stage

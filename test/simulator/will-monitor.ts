@@ -1,12 +1,12 @@
-// Follows every will that the broker was given: when it becomes due, what cancels it, and when it reaches the witness,
-// a client that has subscribed to all wills and never misbehaves.
+// Follows each will: when it becomes due, which event cancels it, and when the witness receives it. The witness is a correct
+// client that subscribes to all wills.
 //
 //   CONNACK --> armed --DISCONNECT 0x00--------------------> cancelled
 //                 |--connection ends otherwise--> due ------> published
 //                                                  |--client returns to its session before--> cancelled
 //
-// What the broker's end may still not know (an acceptance under way, what a crash left of a session that is not kept)
-// is `unsure`, and not judged.
+// A will whose state cannot be known (a pending CONNECT, a crash with a clean session)
+// is `unsure` and is not checked.
 
 import { reasonCodes, type ConnectPacket, type DisconnectPacket } from '../../src/protocol/index.ts'
 import type { Stage } from './stage.ts'
@@ -17,27 +17,27 @@ interface Will {
   readonly clientId: string
   readonly payload: string
   readonly delayMs: number
-  /** Ends the delay where it is shorter. */
+  /** Ends the delay if it is shorter. */
   expiryMs: number
   state: WillState
-  /** While armed Infinity. */
+  /** Infinity while the will is armed. */
   dueAtMs: number
-  /** The broker failed while the delay ran: the disk may know the time, or only the delay and restart it. */
+  /** The broker failed during the delay: the disk may have the time, or only the delay, which then restarts. */
   delayMayBeginAnew: boolean
   cancelledAtMs: number
-  /** Times of arrival at the witness, without those that came again with DUP. */
+  /** Times at which the witness received it, without redeliveries with DUP. */
   readonly heardAtMs: number[]
 }
 
-/** The disk may fail for so long before what is due leaves, and the witness may have to come back first. */
+/** Maximum time for which the disk may fail before a due will is sent; the witness may have to reconnect first. */
 const timeoutMs = 20_000
-/** A turn of the broker, and the way to the witness. */
+/** One turn of the broker, and the network to the witness. */
 const haste = 10
 
 const neverExpires = 0xffff_ffff
 
 export class WillMonitor {
-  /** The witness has subscribed. It did not see what was due before. */
+  /** The witness has subscribed. It received no earlier wills. */
   hasWitness: boolean
   private readonly stage: Stage
   private readonly wills: Map<string, Will>
@@ -52,7 +52,7 @@ export class WillMonitor {
     this.hasCrashed = false
   }
 
-  /** CONNACK has left for a client; `sinceMs`: when its CONNECT had come; `isEnding`: the broker ends it already. */
+  /** CONNACK was sent to a client; `sinceMs`: time of its CONNECT; `isEnding`: the broker is closing the connection. */
   letIn(connect: ConnectPacket, from: { sinceMs: number; sessionPresent: boolean; isEnding: boolean }): void {
     this.returned(connect.clientId, from)
     const { will } = connect
@@ -69,7 +69,7 @@ export class WillMonitor {
       payload,
       delayMs: (will.properties?.willDelayIntervalSeconds ?? 0) * 1_000,
       expiryMs: expirySeconds === neverExpires ? Infinity : expirySeconds * 1_000,
-      // The broker is already closing the client that it only now accepts: its end came before, at an unknown time.
+      // The broker accepts the client while it is already closing the connection, whose end has an unknown time.
       state: from.isEnding || !this.hasWitness ? 'unsure' : 'armed',
       dueAtMs: Infinity,
       delayMayBeginAnew: false,
@@ -80,7 +80,7 @@ export class WillMonitor {
     this.byClient.set(connect.clientId, kept)
   }
 
-  /** DISCONNECT has come: with 0x04 the client wants its will published. */
+  /** DISCONNECT was received: with 0x04 the will is published. */
   saidGoodbye(connect: ConnectPacket, { reasonCode, properties }: DisconnectPacket): void {
     const will = this.armed(connect)
     if (will === undefined) return
@@ -96,20 +96,20 @@ export class WillMonitor {
     if (will !== undefined) this.becomesDue(will)
   }
 
-  /** The broker has died, or the shard of these clients, with their connections. */
+  /** The broker crashed, or the shard of these clients, with their connections. */
   crashed(isOfIt: (clientId: string) => boolean): void {
     this.hasCrashed = true
     for (const will of this.wills.values()) if (isOfIt(will.clientId)) this.crashedWith(will)
   }
 
-  /** It lives again, and finds the wills of those who have not come back. */
+  /** The broker runs again, and publishes the wills of clients that have not returned. */
   restarted(isOfIt: (clientId: string) => boolean): void {
     for (const will of this.byClient.values()) {
       if (isOfIt(will.clientId) && will.state === 'due' && will.dueAtMs === Infinity) this.becomesDue(will)
     }
   }
 
-  /** A connection is over whose CONNACK never left: perhaps the broker had taken its client for returned. */
+  /** A connection without a sent CONNACK ended: the broker perhaps considered its client as returned. */
   perhapsReturned(clientId: string, sinceMs: number): void {
     const will = this.byClient.get(clientId)
     if (will !== undefined && will.state !== 'cancelled' && will.dueAtMs > sinceMs) will.state = 'unsure'
@@ -121,8 +121,8 @@ export class WillMonitor {
   }
 
   /**
-   * At the end of the scenario. `behindMs`: the broker's clock is behind the world's by so much. `wasDropped`: a limit with
-   * a name was reached and the broker said so.
+   * Called at the end of the scenario. `behindMs`: how far the clock of the broker is behind. `wasDropped`: the broker reported
+   * a drop at a named limit.
    */
   judge(behindMs: number, wasDropped: (payload: string) => boolean): void {
     for (const will of this.wills.values()) {
@@ -159,8 +159,8 @@ export class WillMonitor {
 
   private crashedWith(will: Will): void {
     const { nowMs } = this.stage
-    // What was under way to a disk that fails may be lost: the cancelling, the publishing, and of a session that ends
-    // with its connection the will itself.
+    // Writes to a failing disk may be lost: the cancellation, the publication, and the will itself if the session ends
+    // with its connection.
     if (will.state === 'cancelled' && will.cancelledAtMs > nowMs - timeoutMs) will.state = 'unsure'
     if (will.state === 'armed') {
       will.state = will.expiryMs === 0 ? 'unsure' : 'due'
@@ -179,7 +179,7 @@ export class WillMonitor {
     will.dueAtMs = this.stage.nowMs + Math.min(will.delayMs, will.expiryMs)
   }
 
-  /** Its client has been let in again: that ends the delay one way or the other. */
+  /** The client was accepted again, which ends the delay in either case. */
   private returned(clientId: string, from: { sinceMs: number; sessionPresent: boolean }): void {
     const will = this.byClient.get(clientId)
     this.byClient.delete(clientId)
@@ -189,7 +189,7 @@ export class WillMonitor {
       if (will.delayMayBeginAnew) will.state = 'unsure'
       return
     }
-    // Between the two moments the order of the return and the time is unknown outside.
+    // The order of the return and of the due time within this interval is unknown.
     if (will.dueAtMs <= this.stage.nowMs) will.state = 'unsure'
     else if (from.sessionPresent) this.cancel(will)
     else will.dueAtMs = from.sinceMs // [MQTT5-3.1.2.5] The old session has ended, and with it the delay.

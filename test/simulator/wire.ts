@@ -1,4 +1,4 @@
-// The client's end of a connection, packet by packet and without logic of its own: its owner decides what to send, right or wrong.
+// The client's end of a connection, packet by packet and without any state of the protocol: the caller decides what to send, legal or not.
 // Everything the broker sends is decoded strictly.
 
 import {
@@ -26,9 +26,9 @@ export interface Doorstep {
   accept(network: NetworkTraits): Link | undefined
 }
 
-/** A PUBLISH as a client writes it. */
+/** The fields of a PUBLISH that a client sends. */
 export interface PublishFrame {
-  /** '' with an alias: the topic is left out. */
+  /** '' with an alias: the topic is omitted. */
   topic: string
   payload: string | Buffer
   qos?: QoS
@@ -40,19 +40,19 @@ export interface PublishFrame {
 
 export interface WireUser {
   packet(packet: Packet): void
-  /** The connection is over; `isBroken`: without an orderly end. */
+  /** The connection has ended; `isBroken`: without an orderly end. */
   ended(isBroken: boolean): void
 }
 
 const maxProperties = 1 << 20
 
-/** One for all clients: a table has no memory that matters. */
+/** One table for all clients: its memory does not matter. */
 const topics = new TopicTable(1_024)
 
 export class Wire {
   readonly name: string
   readonly version: ProtocolVersion
-  /** Every packet that came, in order. */
+  /** All received packets, in order. */
   readonly received: Packet[]
   isOpen: boolean
   private readonly stage: Stage
@@ -88,7 +88,7 @@ export class Wire {
     })
   }
 
-  /** Any bytes at all. */
+  /** Sends any bytes. */
   sendBytes(bytes: Buffer): void {
     if (this.isOpen) this.link.toBroker.send(bytes)
   }
@@ -103,14 +103,14 @@ export class Wire {
     this.sendBytes(encodePublish(frame, this.version))
   }
 
-  /** The stream is ended in good order (TCP FIN). */
+  /** Ends the stream in order (TCP FIN). */
   close(): void {
     if (!this.isOpen) return
     this.isOpen = false
     this.link.toBroker.end()
   }
 
-  /** The network between both is gone. `brokerAfterMs` undefined: the broker does not get to know. */
+  /** Breaks the network. `brokerAfterMs` undefined: the broker does not notice. */
   break(brokerAfterMs: number | undefined): void {
     if (!this.isOpen) return
     this.isOpen = false
@@ -125,7 +125,7 @@ export class Wire {
     this.link.toClient.resume()
   }
 
-  /** What has come of one type. */
+  /** Received packets of one type. */
   of<T extends Packet['type']>(type: T): Extract<Packet, { type: T }>[] {
     return this.received.filter((packet): packet is Extract<Packet, { type: T }> => packet.type === type)
   }
@@ -204,7 +204,7 @@ function describeFrame(frame: PublishFrame): string {
   return `publish${flags} qos ${frame.qos ?? 0}${(frame.packetId ?? 0) === 0 ? '' : ` id ${frame.packetId}`} ${frame.topic} ${JSON.stringify(payload)}`
 }
 
-/** One packet in a few words, for the scenario. */
+/** Describes one packet briefly, for the log of the scenario. */
 export function describe(packet: Packet): string {
   if (packet.type === 'publish') {
     const payload = packet.chunk.toString('utf8', packet.payloadStart, packet.frameEnd)

@@ -1,5 +1,5 @@
 // The simulated world: one broker, its disk, a network and clients, all from one seed. Hand-written scenarios and the
-// conformance tests use it as it is (see README.md); random scenarios turn its faults on.
+// conformance tests use it without faults (see README.md); random scenarios enable faults.
 //
 //   const world = new World({ seed: 1 })
 //   const subscriber = world.subscriber('wills/#')
@@ -38,28 +38,28 @@ export { Violation } from './stage.ts'
 export { encode, encodePublish, Wire, type PublishFrame } from './wire.ts'
 
 export interface WorldOptions {
-  /** 1 if not said. The same seed, options and acts give the same scenario. */
+  /** Default: 1. The same seed, options and actions give the same scenario. */
   seed?: number
-  /** What differs from `defaultCoreSettings`. */
+  /** Differences from `defaultCoreSettings`. */
   settings?: Partial<CoreSettings>
-  /** Keep the log, for `world.log`. */
+  /** Keeps the log, for `world.log`. */
   isRecorded?: boolean
-  /** For clients without network traits of their own. Without delays if undefined. */
+  /** Network of clients that have no network traits of their own. Default: no delays. */
   network?: NetworkTraits
-  /** How long each step of the disk may take; 0 if not said. */
+  /** Maximum duration of each step of the disk; default: 0. */
   diskStepMs?: number
   host?: Partial<HostTraits>
-  /** Where records are kept; in memory if not said. */
+  /** The storage of records; default: memory. */
   recordStore?: RecordStore
-  /** Queues are read as by a real shard, in steps that take time: needs a `RealRecordStore`, and `passMsAsync`. */
+  /** Reads queues with the code of a real shard, in steps that take time. Requires a `RealRecordStore` and `passMsAsync`. */
   readsSlowly?: boolean
-  /** False: acts only plan what happens, and the caller lets time pass. */
+  /** False: actions only plan events, and the caller lets time pass. */
   settles?: boolean
-  /** False: no broker runs yet. */
+  /** False: the broker is not started. */
   starts?: boolean
-  /** Another world's: both are in one time then. */
+  /** The stage of another world, if both worlds share a clock. */
   stage?: Stage
-  /** Of the broker; what `SIMULATED_SHARDS` says, or one, if not said. */
+  /** Number of shards of the broker; default: `SIMULATED_SHARDS`, or one. */
   shards?: number
 }
 
@@ -72,7 +72,7 @@ export class World implements Surroundings {
   readonly broker: { accept: BrokerHost['accept'] }
   readonly clients: Client[]
   readonly recordStore: RecordStore
-  /** Undefined: a reading of a queue is one step of the disk. */
+  /** Undefined: a read of a queue is one step of the disk. */
   readonly reads: SlowReads | undefined
   private readonly options: WorldOptions
   private named: number
@@ -120,22 +120,22 @@ export class World implements Surroundings {
     return this.stage.log ?? []
   }
 
-  /** The core where the session of this client is. */
+  /** The core that owns the session of this client. */
   coreOf(clientId: string): BrokerCore {
     return this.host.coreOf(clientId)
   }
 
-  /** What one may ask it about itself. */
+  /** Read-only view of the broker. */
   get view(): WorldView {
     return combinedView(this.host.shards.map((shard) => shard.core.view))
   }
 
-  /** What the broker told those who watch it, of one kind. */
+  /** Returns the events of one kind that the broker has reported. */
   events<K extends BrokerEvent['event']>(kind: K): Extract<BrokerEvent, { event: K }>[] {
     return this.host.events.filter((event): event is Extract<BrokerEvent, { event: K }> => event.event === kind)
   }
 
-  /** A client that is connected: the scenario fails if the broker refuses it. */
+  /** Returns a connected client. The scenario fails if the broker refuses the connection. */
   connect(id: string, options: ConnectOptions = {}): Client {
     const client = this.client(id, options)
     client.connect()
@@ -144,7 +144,7 @@ export class World implements Surroundings {
     return client
   }
 
-  /** A client that is not connected yet. */
+  /** Returns a client that is not connected. */
   client(id: string, options: ConnectOptions = {}): Client {
     const network = options.network ?? this.options.network
     const client = new Client(this, id, network === undefined ? options : { ...options, network })
@@ -152,7 +152,7 @@ export class World implements Surroundings {
     return client
   }
 
-  /** A connected client with a name of its own and these subscriptions, granted. */
+  /** Returns a connected client with a unique client ID and granted subscriptions. */
   subscriber(filters: string | readonly string[], options: ConnectOptions & SubscribeOptions = {}): Client {
     const client = this.connect(`subscriber-${++this.named}`, options)
     const suback = client.subscribe(filters, subscribeOptions(options))
@@ -173,7 +173,7 @@ export class World implements Surroundings {
     publisher.disconnect()
   }
 
-  /** A bare connection: sends what it is told, right or wrong, and keeps what comes. */
+  /** Opens a connection without a `Client`: it sends the given packets, legal or not, and keeps all received packets. */
   wire(options: { version?: ProtocolVersion; name?: string; network?: NetworkTraits } = {}): Wire {
     const wire = openWire(this.stage, this.host, {
       name: options.name ?? `wire-${++this.named}`,
@@ -183,7 +183,7 @@ export class World implements Surroundings {
     return wire ?? this.stage.fail('no listener: the broker is not running')
   }
 
-  /** Lets everything happen that takes no time. Acts of clients do so by themselves; those of wires do not. */
+  /** Runs everything that takes no time. Actions of clients call this; actions of wires do not. */
   settle(): void {
     if (this.options.settles !== false) this.stage.pass(this.stage.nowMs)
   }
@@ -200,19 +200,19 @@ export class World implements Surroundings {
     await this.stage.passAsync(this.stage.nowMs + ms)
   }
 
-  /** Starts the broker on what its disk holds. */
+  /** Starts the broker with the records of its disk. */
   start(): void {
     if (this.host.start() !== undefined) throw new Error('this disk takes real time: plan the start as an event')
     this.settle()
   }
 
-  /** `kill`: kill -9, what was written stays. `power-loss`: only what was synced is sure to stay. */
+  /** `kill`: as by SIGKILL, written data remains. `power-loss`: only synced data certainly remains. */
   crash(death: Death = 'power-loss'): void {
     if (this.host.die(death) !== undefined) throw new Error('this disk takes real time: plan the crash as an event')
     this.settle()
   }
 
-  /** Stops in good order: clients are told, everything is on disk. */
+  /** Stops in order: clients get DISCONNECT, and all data is durable. */
   stop(): void {
     this.host.stop()
     this.settle()
@@ -220,21 +220,21 @@ export class World implements Surroundings {
     if (this.host.isRunning) this.stage.fail('the broker was asked to stop and did not')
   }
 
-  /** `crash` (or `stop` for 'graceful') and `start`, as if it took no time. */
+  /** Calls `crash` (`stop` for 'graceful') and `start` without passing time. */
   restart(how: Death | 'graceful' = 'power-loss'): void {
     if (how === 'graceful') this.stop()
     else this.crash(how)
     this.start()
   }
 
-  /** Changes limits while the broker runs, and for its later lives. */
+  /** Changes limits of the running broker, also for later starts. */
   changeSettings(changes: Partial<CoreSettings>): void {
     this.host.settings = { ...this.host.settings, ...changes }
     if (this.host.isRunning) this.host.handle({ kind: 'settings', settings: this.host.settings })
     this.settle()
   }
 
-  /** Commands of an administrator. Undefined: the broker has not responded yet. */
+  /** Runs a command of an administrator. Undefined: the broker has not responded yet. */
   command(command: Command): CommandResult | undefined {
     const requestId = ++this.lastCommand
     this.host.handle({ kind: 'command', requestId, command })
@@ -242,12 +242,12 @@ export class World implements Surroundings {
     return this.events('command-done').find((event) => event.requestId === requestId)?.result
   }
 
-  /** Bytes that the broker says it holds in memory, of all shards. */
+  /** Bytes that the broker counts as used memory, of all shards. */
   heldBytes(use: MemoryUse): number {
     return this.host.shards.reduce((sum, { memory }) => sum + memory.get(use), 0)
   }
 
-  /** Everything on the disk. */
+  /** All records on the disk. */
   records(): StoredRecord[] {
     const records = this.recordStore.readAll()
     if (records instanceof Promise) throw new Error('this disk takes real time')

@@ -1,7 +1,7 @@
-// Devices of CoAP over a network that loses, repeats and reorders.
+// CoAP devices over a network that loses, repeats and reorders datagrams.
 //
-// What must hold: a confirmable request that was answered was carried out once, and one that was not at most once. A message that
-// a writer was told is taken reaches each observer, first in the order in which it was written.
+// Checked: a confirmable request with a response was executed once, and one without a response at most once. A message
+// whose writer got a success response reaches each observer, first in the order of writing.
 
 import { CoapGateway } from '../../../src/gateways/index.ts'
 import { World } from '../world.ts'

@@ -1,5 +1,5 @@
-// A gateway in the simulated world. Its clients have connections to the core of that world, what it keeps is among the facts on
-// the disk, and it dies and starts with the broker.
+// A gateway in the simulated world. Its clients have connections to the core of that world, its state is in facts on the
+// disk, and it crashes and starts with the broker.
 //
 //   device <~~ datagrams ~~> LossyNetwork <──> gateway <── PacketLink ── Link of the world ──> core
 
@@ -22,7 +22,7 @@ import type { LossyNetwork } from './lossy-network.ts'
 const maxPacketBytes = 268_435_460
 const limits = { maxPacketBytes, maxPropertyBytes: maxPacketBytes, maxTopicLevels: 65_535, maxTopicBytes: 65_535 }
 const prefix = 'gateway/simulated/'
-/** Apart from the commands of the world itself. */
+/** Separate from the identifiers of the world's own commands. */
 const firstRequestId = 5_000_000
 
 export class GatewayHost {
@@ -31,9 +31,9 @@ export class GatewayHost {
   readonly #make: (dependencies: GatewayDependencies) => DatagramGateway
   readonly #topics = new TopicTable(1_024)
   #gateway: DatagramGateway | undefined
-  /** How often it was restarted, or is being. */
+  /** Number of restarts, including one in progress. */
   lives = 0
-  /** Of the gateway that runs: what is planned for an earlier one does not happen. */
+  /** The gateway that runs: events planned for an earlier one are ignored. */
   #life = 0
   #nextRequestId = firstRequestId
   #seenEvents = 0
@@ -47,12 +47,12 @@ export class GatewayHost {
     this.#start()
   }
 
-  /** As if it took no time. Devices do not notice. */
+  /** Restarts without passing time. Devices do not notice. */
   restart(how: 'graceful' | 'kill' | 'power-loss'): void {
     this.#world.stage.tell('gateway', () => `restarts: ${how}`)
     this.lives++
     const gateway = this.#gateway
-    // Nothing more comes from its socket.
+    // Its socket delivers nothing more.
     this.#gateway = undefined
     if (how === 'graceful') {
       gateway?.close()
@@ -190,7 +190,7 @@ class LinkStream implements ByteStream {
   }
 
   write(buffer: Buffer, done: () => void): void {
-    // The world keeps what is sent until it arrives, and the writer fills its buffer again.
+    // The world keeps sent bytes until they arrive, and the writer reuses its buffer.
     if (!this.#isClosed) this.#link?.toBroker.send(Buffer.from(buffer))
     this.#later(done)
   }

@@ -1,19 +1,19 @@
-// What scenarios about gateways have in common.
+// The common parts of gateway scenarios.
 
 import type { Random } from '../random.ts'
 import type { DatagramTraits, LossyNetwork } from './lossy-network.ts'
 
 export interface ScenarioOptions {
   readonly isRecorded?: boolean
-  /** Breaks something on purpose, to see the oracles find it. */
+  /** Adds a defect on purpose, to test the oracles. */
   readonly damage?: (network: LossyNetwork) => void
 }
 
 export interface GatewayScenario {
-  /** Sentences; empty: every promise was kept. */
+  /** Sentences about violated rules; empty if none was violated. */
   readonly faults: readonly string[]
   readonly delivered: number
-  /** Datagrams. */
+  /** Number of datagrams. */
   readonly lost: number
   readonly log: readonly string[]
 }

@@ -1,4 +1,4 @@
-// Devices over a network that loses, repeats and reorders datagrams. A seed that fails is told line by line by
+// Devices over a network that loses, repeats and reorders datagrams. This command prints a failed scenario line by line:
 // `npm run simulate:gateways -- --seed N --protocol NAME`.
 
 import assert from 'node:assert/strict'
@@ -9,7 +9,7 @@ import { testLength } from '../../test-length.ts'
 
 const seeds = testLength({ daily: 30, long: 250 })
 
-describe('over a network that loses datagrams every promise is kept', () => {
+describe('scenarios over a network that loses datagrams violate no rule', () => {
   for (const [protocol, run] of Object.entries(gatewayScenarios)) {
     test(`${protocol}, seeds 1 to ${seeds}`, () => {
       const faults: string[] = []
@@ -28,7 +28,7 @@ describe('over a network that loses datagrams every promise is kept', () => {
 
 describe('a scenario of a gateway', () => {
   for (const [protocol, run] of Object.entries(gatewayScenarios)) {
-    test(`is the same each time it is told (${protocol})`, () => {
+    test(`is the same in each run (${protocol})`, () => {
       const [once, again, another] = [7, 7, 8].map((seed) => run(seed, { isRecorded: true }).log.join('\n'))
       assert.equal(once, again)
       assert.notEqual(once, another)
@@ -40,9 +40,9 @@ const snPublish = 0x0c
 const snPuback = 0x0d
 const coapAck = 2
 
-/** What a broken gateway would do, by protocol: the oracles must see it. */
+/** Defects of a gateway, by protocol, that the oracles must find. */
 const damages: Readonly<Record<keyof typeof gatewayScenarios, (network: LossyNetwork) => void>> = {
-  // Says that a message of QoS 1 is taken, and forgets it.
+  // Acknowledges a QoS 1 message and discards it.
   mqttsn: (network) => {
     const pass = network.onGateway
     network.onGateway = (bytes, peer) => {
@@ -51,7 +51,7 @@ const damages: Readonly<Record<keyof typeof gatewayScenarios, (network: LossyNet
       network.sendToDevice(answer, peer)
     }
   },
-  // Carries out what it has carried out before.
+  // Executes repeated requests again.
   coap: (network) => {
     const pass = network.onGateway
     let next = 0x8000
@@ -62,7 +62,7 @@ const damages: Readonly<Record<keyof typeof gatewayScenarios, (network: LossyNet
       if (((bytes[0] ?? 0) >> 4) % 4 === 0) pass(again, peer)
     }
   },
-  // Does not hear what devices answer.
+  // Ignores acknowledgements of devices.
   lwm2m: (network) => {
     const pass = network.onGateway
     network.onGateway = (bytes, peer) => {
@@ -73,7 +73,7 @@ const damages: Readonly<Record<keyof typeof gatewayScenarios, (network: LossyNet
 
 describe('the oracles', () => {
   for (const protocol of Object.keys(damages) as (keyof typeof damages)[]) {
-    test(`find a gateway that breaks its promises (${protocol})`, () => {
+    test(`detect a gateway with a defect (${protocol})`, () => {
       const found = [1, 2, 3, 4, 5].flatMap(
         (seed) => gatewayScenarios[protocol](seed, { damage: damages[protocol] }).faults,
       )

@@ -1,15 +1,15 @@
-// Datagrams between devices and a gateway: lost, repeated, late and out of order, by the generator of the world.
+// Datagrams between devices and a gateway. The generator of the world decides which are lost, repeated, delayed and reordered.
 
 import type { PeerAddress } from '../../../src/gateways/index.ts'
 import type { Stage } from '../stage.ts'
 
 export interface DatagramTraits {
-  /** 0 to 1, of each datagram. */
+  /** Probability for each datagram, 0 to 1. */
   readonly loss: number
   readonly repetition: number
-  /** Each takes up to so long by itself: later ones overtake it. */
+  /** Maximum delay of each datagram: later ones overtake it. */
   readonly maxDelayMs: number
-  /** Of two copies of a message of CoAP one arrives: what is sent again arrives in the end. */
+  /** Of two copies of a CoAP message at least one arrives, so that a repeated message arrives in the end. */
   readonly losesNoTwo?: boolean
 }
 
@@ -32,7 +32,7 @@ export class LossyNetwork {
     this.traits = traits
   }
 
-  /** A device at a port, in place of one that was there. */
+  /** Adds a device at a port, and replaces an earlier one. */
   attach(port: number, receive: (bytes: Buffer) => void): void {
     this.#devices.set(port, receive)
   }

@@ -1,6 +1,6 @@
-// A device of LwM2M in queue mode over a network that loses, repeats and reorders, with a broker that restarts while it sleeps.
+// An LwM2M device in queue mode over a network that loses, repeats and reorders datagrams, with a broker that restarts while it sleeps.
 //
-// What must hold: each command, of whatever QoS, is carried out once by the device and has one answer.
+// Checked: the device executes each command of any QoS once, and each has one response.
 
 import { Lwm2mGateway, ObjectDefinitions } from '../../../src/gateways/index.ts'
 import { World } from '../world.ts'
@@ -85,7 +85,7 @@ export function runLwm2mScenario(seed: number, { isRecorded = false, damage }: S
     device.isRadioOn = false
     for (let count = random.between(0, 3); count > 0; count--) command()
     if (random.chance(0.5)) {
-      // What was published is with the gateway, which has nothing under way.
+      // The gateway has all published messages and no pending work.
       world.passSeconds(300)
       host.restart(random.pick(['graceful', 'kill', 'power-loss']))
       operator.connect()

@@ -1,5 +1,5 @@
 // npm run simulate:gateways -- --seeds 10000 [--from N] [--protocol mqttsn|coap|lwm2m]
-// npm run simulate:gateways -- --seed N --protocol NAME     tells one scenario, line by line
+// npm run simulate:gateways -- --seed N --protocol NAME     prints one scenario, line by line
 
 import { parseArgs } from 'node:util'
 import { gatewayScenarios } from './gateway-scenarios.ts'

@@ -1,17 +1,17 @@
-// A device that speaks CoAP as RFC 7252 asks of it: confirmable requests one at a time, repeated with the same message ID until
-// they are answered; requests and notifications that come are acknowledged, and carried out once.
+// A device that speaks CoAP as RFC 7252 requires: confirmable requests one at a time, repeated with the same message ID until
+// they are answered. It acknowledges received requests and notifications, and executes each once.
 
 import { CoapDevice, type Heard, type Said } from '../../gateways/coap-device.ts'
 import type { PlannedEvent, Stage } from '../stage.ts'
 import type { LossyNetwork } from './lossy-network.ts'
 
 const retryMs = 2_500
-/** A confirmable message is sent so often in all [RFC 7252 4.8]. */
+/** Total number of transmissions of a confirmable message [RFC 7252 4.8]. */
 const maxAttempts = 5
 
 interface Request {
   readonly write: (device: CoapDevice) => void
-  /** Undefined: it was not answered. */
+  /** Undefined: there was no response. */
   readonly done: (answer: Heard | undefined) => void
 }
 
@@ -31,12 +31,12 @@ export class SimulatedCoapDevice {
   #arrived: Buffer[] = []
   readonly #queue: Request[] = []
   #current: Current | undefined
-  /** By message ID: what was answered to it, which is said again. */
+  /** Responses by message ID, which are sent again for repeated requests. */
   readonly #answered = new Map<number, Buffer>()
   isRadioOn = true
-  /** A request of the gateway, once. */
+  /** Called once for each request of the gateway. */
   onRequest: (request: Heard) => { readonly code: string; readonly said: Said } = () => ({ code: '4.04', said: {} })
-  /** A notification that asks for a confirmation, once. */
+  /** Called once for each confirmable notification. */
   onNotification: (notification: Heard) => void = () => {}
 
   constructor(stage: Stage, network: LossyNetwork, port: number) {
@@ -107,7 +107,7 @@ export class SimulatedCoapDevice {
     this.#network.sendToGateway(this.#written, this.#port)
   }
 
-  /** In a message of its own: the answer to the request, or a notification. */
+  /** Handles a separate response to the request, or a notification. */
   #takeResponse(heard: Heard): void {
     const current = this.#current
     const token = current?.bytes.toString('hex', 4, 4 + ((current.bytes[0] ?? 0) & 15))

@@ -1,12 +1,12 @@
-// A device that speaks MQTT-SN as the standard asks of it: one request at a time, repeated until it is answered; messages are
-// acknowledged, each time they come. Written by the tables of the standard, without the gateway's codec.
+// A device that speaks MQTT-SN as the standard requires: one request at a time, repeated until it is acknowledged. It acknowledges
+// each received message. Written from the tables of the standard, without the gateway's codec.
 
 import type { PlannedEvent, Stage } from '../stage.ts'
 import type { LossyNetwork } from './lossy-network.ts'
 
 const retryMs = 5_000
 const durationSeconds = 60
-/** So few that they come again within a scenario. */
+/** So few identifiers that they repeat within a scenario. */
 const maxMessageId = 24
 const types = {
   connect: 0x04,
@@ -29,7 +29,7 @@ interface Request {
   readonly name: string
   /** `isRepeated`: DUP, where the packet has it. */
   readonly write: (isRepeated: boolean) => Buffer
-  /** Whether this packet is its answer. */
+  /** Whether this packet is the response. */
   readonly isAnswer: (type: number, body: Buffer) => boolean
   readonly done: (body: Buffer) => void
 }
@@ -44,23 +44,23 @@ export class SimulatedSnDevice {
   #current: Request | undefined
   #timer: PlannedEvent | undefined
   #messageId = 0
-  /** Topic IDs that the gateway has told, also while it slept. */
+  /** Topic IDs that the gateway has assigned, also during sleep. */
   readonly #topics = new Map<number, string>()
-  /** QoS 2: message IDs that have been taken and not released. */
+  /** QoS 2: message IDs that were accepted and not released. */
   readonly #unreleased = new Set<number>()
-  /** How often the broker has started. */
+  /** Number of starts of the broker. */
   readonly #lives: () => number
   #connectedInLife = 0
-  /** The broker knew it as connected when it fell asleep: a broker that does not gives the same answer. */
+  /** The broker had it as connected when it fell asleep: otherwise the response is the same. */
   #isSleepKnown = false
   #sleptAtMs = 0
   #answeredAtMs = 0
   isSubscribed = false
-  /** In the order in which they came, without repetitions by DUP of QoS 2. */
+  /** In the order of arrival, without duplicates of QoS 2. */
   readonly received: string[] = []
-  /** It was told that it is not connected while it slept. */
+  /** The gateway reported during sleep that it is not connected. */
   disconnectsAsleep = 0
-  /** The topic ID that it publishes to. */
+  /** The topic ID to which it publishes. */
   topicId = 0
 
   constructor(
@@ -80,7 +80,7 @@ export class SimulatedSnDevice {
     return this.#current === undefined && this.#queue.length === 0
   }
 
-  /** A session that lasts. Then it registers and subscribes. */
+  /** Connects with a persistent session, registers and subscribes. */
   connect(): void {
     const connect: Request = {
       name: 'CONNECT',
@@ -114,7 +114,7 @@ export class SimulatedSnDevice {
     })
   }
 
-  /** `done`: the gateway has taken it. */
+  /** `done` is called when the gateway has acknowledged. */
   publish(payload: string, qos: 1 | 2, done: () => void): void {
     const id = this.#takeMessageId()
     const write = (dup: boolean): Buffer => {
@@ -154,7 +154,7 @@ export class SimulatedSnDevice {
     })
   }
 
-  /** Fetches what waits, also from a new port. It is asleep again when it has it. */
+  /** Fetches waiting messages, also from a new port. Afterwards it is asleep again. */
   fetch(port = this.#port): void {
     if (port !== this.#port) {
       this.#network.detach(this.#port)
@@ -224,7 +224,7 @@ export class SimulatedSnDevice {
     const messageId = body.readUInt16BE(3)
     const payload = body.toString('utf8', 5)
     if (!this.#topics.has(topicId)) {
-      // [MQTT-SN 6.10] It is registered again.
+      // [MQTT-SN 6.10] The topic is registered again.
       return this.#say(packet(types.puback, Buffer.concat([uint16(topicId), uint16(messageId), Buffer.of(2)])))
     }
     if (qos === 2) {
@@ -237,10 +237,10 @@ export class SimulatedSnDevice {
     if (qos === 1) this.#say(packet(types.puback, Buffer.concat([uint16(topicId), uint16(messageId), Buffer.of(0)])))
   }
 
-  /** The gateway does not know it as connected. What it was asking for is asked for when it is connected again. */
+  /** The gateway does not have it as connected. It repeats its request after it has connected again. */
   #takeDisconnect(): void {
     if (this.#current?.name === 'CONNECT' || this.state === 'disconnected') return
-    // It is the answer to a repetition.
+    // The response to a repetition.
     if (this.#stage.nowMs - this.#sleptAtMs < retryMs * 2) return
     if (this.state === 'asleep' && this.#isSleepKnown) this.disconnectsAsleep++
     this.#stage.tell(this.id, () => 'is told that it is not connected')
@@ -258,7 +258,7 @@ export class SimulatedSnDevice {
   }
 }
 
-/** They are of the connection that has ended. */
+/** Requests of the ended connection. */
 function isOfConnection({ name }: Request): boolean {
   return ['CONNECT', 'REGISTER', 'SUBSCRIBE', 'PINGREQ'].includes(name) || name.startsWith('DISCONNECT')
 }

@@ -1,8 +1,8 @@
-// Devices of MQTT-SN over a network that loses, repeats and reorders, with a broker that restarts.
+// MQTT-SN devices over a network that loses, repeats and reorders datagrams, with a broker that restarts.
 //
-// What must hold: a message that a device was told is taken has reached the reader, exactly once at QoS 2. What a writer was told
-// is taken reaches the device, at least once, first in the order in which it was written. A device that sleeps is known by
-// the broker when it comes again, whatever happened to the broker.
+// Checked: a message of a device that was acknowledged has reached the reader, exactly once at QoS 2. A message of a writer that
+// was acknowledged reaches the device at least once, first in the order of writing. A sleeping device is still registered
+// when it returns, whatever happened to the broker.
 
 import { MqttSnGateway, PredefinedTopics } from '../../../src/gateways/index.ts'
 import { snSettings } from '../../gateways/gateway-settings.ts'
@@ -17,7 +17,7 @@ const settings = {
   ...snSettings,
   predefined: new PredefinedTopics([]),
   retryIntervalMs: 5_000,
-  // No client is removed by chance: a device could not tell that from falling asleep.
+  // No client is removed by chance, because a device could not distinguish that from falling asleep.
   maxRetries: 12,
   maxClients: 64,
 }
@@ -51,7 +51,7 @@ export function runSnScenario(seed: number, { isRecorded = false, damage }: Scen
       list.push({ payload, publication: writer.publish(`down/${device.id}`, payload, { qos: 1 }) })
       written.set(device.id, list)
     } else if (!device.isIdle) {
-      // It is busy: only time passes.
+      // The device is busy: only time passes.
     } else if (device.state === 'active' && action <= 7) {
       const qos = random.chance(0.5) ? 1 : 2
       device.publish(payload, qos, () => acknowledged.push({ payload, qos }))
