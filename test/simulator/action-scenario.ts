@@ -296,11 +296,11 @@ class Teller {
       if (place === undefined) {
         if (publication.isAcknowledged)
           stage.fail(
-            `the acknowledged message ${text} never came to the service${this.#dropped.has(text) ? ', as its spool did not take it' : ''}`,
+            `the acknowledged message ${text} never reached the service${this.#dropped.has(text) ? ', because its action queue rejected it' : ''}`,
           )
         continue
       }
-      if (place < (last.get(by) ?? -1)) stage.fail(`the message ${text} of p${by} came to the service too early`)
+      if (place < (last.get(by) ?? -1)) stage.fail(`the message ${text} of p${by} reached the service too early`)
       last.set(by, place)
     }
     const due = new Map(this.#delayed.map((delayed) => [delayed.text, delayed]))
@@ -309,11 +309,11 @@ class Teller {
       const delayed = due.get(payload)
       if (delayed === undefined) stage.fail(`${payload} was not delayed`)
       else if (atMs < delayed.dueAtMs)
-        stage.fail(`the delayed message ${payload} came ${delayed.dueAtMs - atMs} ms early`)
-      if (this.heard.has(payload)) stage.fail(`the delayed message ${payload} came twice`)
+        stage.fail(`the delayed message ${payload} arrived ${delayed.dueAtMs - atMs} ms early`)
+      if (this.heard.has(payload)) stage.fail(`the delayed message ${payload} arrived twice`)
       this.heard.set(payload, atMs)
     }
     for (const { text, publication } of this.#delayed)
-      if (publication.isAcknowledged && !this.heard.has(text)) stage.fail(`the delayed message ${text} never came`)
+      if (publication.isAcknowledged && !this.heard.has(text)) stage.fail(`the delayed message ${text} never arrived`)
   }
 }

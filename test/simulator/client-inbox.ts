@@ -38,7 +38,7 @@ export class Inbox {
     const isRepeat = packet.qos === 2 && session?.incoming.has(packet.packetId) === true
     if (isRepeat && !packet.dup)
       this.client.stage.fail(
-        `the broker used packet id ${packet.packetId} again towards ${this.client.id}, which had not seen PUBREL for it`,
+        `the broker used packet id ${packet.packetId} again towards ${this.client.id}, which received no PUBREL for it`,
       )
     const bytes = Buffer.from(packet.chunk.subarray(packet.payloadStart, packet.frameEnd))
     const message: ReceivedMessage = {
@@ -82,7 +82,7 @@ export class Inbox {
     return (
       this.aliases.get(alias) ??
       this.client.stage.fail(
-        `the broker used topic alias ${alias} towards ${this.client.id} before it said what it stands for`,
+        `the broker used topic alias ${alias} towards ${this.client.id} before it defined the alias`,
       )
     )
   }

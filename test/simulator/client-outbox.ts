@@ -61,12 +61,12 @@ export class Outbox {
       // After a crash, the broker may acknowledge a completed message again, but never one that it did not receive.
       if (packet.type !== 'pubcomp')
         this.client.stage.fail(
-          `the broker sent ${packet.type} ${packet.packetId} to ${this.client.id}, which has nothing under way with it`,
+          `the broker sent ${packet.type} ${packet.packetId} to ${this.client.id}, which has nothing in flight with it`,
         )
       return
     }
     if (packet.type === 'puback' ? publication.qos !== 1 : publication.qos !== 2) {
-      this.client.stage.fail(`the broker answered QoS ${publication.qos} of ${this.client.id} with ${packet.type}`)
+      this.client.stage.fail(`the broker acknowledged QoS ${publication.qos} of ${this.client.id} with ${packet.type}`)
     }
     if (packet.type !== 'pubcomp') {
       publication.reasonCode = packet.reasonCode

@@ -438,16 +438,16 @@ export class Client implements Correspondent {
   private takeSuback(suback: SubackPacket): void {
     const request = this.pendingRequests.get(suback.packetId)
     if (request === undefined)
-      return this.stage.fail(`the broker sent SUBACK ${suback.packetId} to ${this.id}, which had not asked`)
+      return this.stage.fail(`the broker sent SUBACK ${suback.packetId} to ${this.id}, which sent no such request`)
     this.pendingRequests.delete(suback.packetId)
     const { held, ending } = request
     const codes = suback.reasonCodes.length
     if (held.length !== codes)
-      this.stage.fail(`the broker answered ${held.length} filters of ${this.id} with ${codes} codes`)
+      this.stage.fail(`the broker sent ${codes} reason codes for ${held.length} filters of ${this.id}`)
     held.forEach((subscription, at) => {
       const code = suback.reasonCodes[at] ?? 0x80
       if (code > subscription.request.qos && code < 0x80)
-        this.stage.fail(`the broker granted ${this.id} more than it asked for`)
+        this.stage.fail(`the broker granted ${this.id} more than it requested`)
       if (code >= 0x80) subscription.isRefused = true
       else {
         this.end(ending.filter((one) => isSameFilter(one.request.filter, subscription.request.filter)))
@@ -460,7 +460,7 @@ export class Client implements Correspondent {
   private takeUnsuback(unsuback: UnsubackPacket): void {
     const request = this.pendingRequests.get(unsuback.packetId)
     if (request === undefined)
-      return this.stage.fail(`the broker sent UNSUBACK ${unsuback.packetId} to ${this.id}, which had not asked`)
+      return this.stage.fail(`the broker sent UNSUBACK ${unsuback.packetId} to ${this.id}, which sent no such request`)
     this.pendingRequests.delete(unsuback.packetId)
     this.end(request.ending)
   }

@@ -27,9 +27,9 @@ export function checkAccusation(world: World, client: Client): void {
   const reason = client.disconnected?.reasonCode
   if (client.connack?.reasonCode !== 0) return
   if (reason === undefined)
-    world.stage.fail(`the broker closed the connection of ${client.id}, which had obeyed, without a word`)
+    world.stage.fail(`the broker closed the connection of ${client.id}, which follows the protocol, without DISCONNECT`)
   if (innocentReasons.includes(reason)) return
-  world.stage.fail(`the broker accused ${client.id} of 0x${reason.toString(16)}, though it had obeyed`)
+  world.stage.fail(`the broker disconnected ${client.id} with 0x${reason.toString(16)}, although it follows the protocol`)
 }
 
 export function checkHistory(world: World, actors: readonly Actor[], from: Told): void {
@@ -69,17 +69,17 @@ function checkReceived(history: History, client: Client, session: ClientSession)
     const tag = `"${numbered(message)}" on ${message.topic} at ${client.id}`
     if (message.topic !== publication.topic) history.fail(`${tag} was published to ${publication.topic}`)
     if (!message.bytes.equals(publication.payload)) history.fail(`${tag} is not what was published`)
-    if (message.retain && !publication.retain) history.fail(`${tag} came as retained and is not`)
+    if (message.retain && !publication.retain) history.fail(`${tag} has RETAIN and is not retained`)
     if (history.wasForbidden(publication, message.step) === 'always')
-      history.fail(`${tag} was published by ${publication.publisher}, which may not`)
+      history.fail(`${tag} was published by ${publication.publisher}, which had no permission`)
     if (history.wasWithheld(client, publication, message.step) === 'always')
-      history.fail(`${tag} came to a client that may not have it`)
+      history.fail(`${tag} arrived at a client that may not receive it`)
     const possible = possibleFor(session, publication, message)
-    if (possible.length === 0) history.fail(`${tag} came without a subscription`)
+    if (possible.length === 0) history.fail(`${tag} arrived without a subscription`)
     // A client receives its own retained message when it subscribes: No Local applies to live messages.
     const isReplayed = message.retain && publication.retain
     if (!isReplayed && publication.publisher === client.id && possible.every((held) => held.request.noLocal)) {
-      history.fail(`${tag} came back to its publisher, which had asked for no local messages [MQTT5-3.8.3-3]`)
+      history.fail(`${tag} returned to its publisher, which had set No Local [MQTT5-3.8.3-3]`)
     }
     if (!publication.retain)
       checkHow(history, {
@@ -96,7 +96,7 @@ function checkReceived(history: History, client: Client, session: ClientSession)
 function checkSkipped(history: History): void {
   const [skipped] = history.world.events('queue-records-skipped')
   if (skipped !== undefined)
-    history.fail(`a reading of the queue of ${skipped.clientId} left out what is there from ${skipped.fromSequence} on`)
+    history.fail(`a read of the queue of ${skipped.clientId} skipped existing records from ${skipped.fromSequence} on`)
 }
 
 interface Came {
@@ -110,7 +110,7 @@ interface Came {
 function checkHow(history: History, { message, publication, possible, certain, tag }: Came): void {
   const highest = (held: readonly HeldSubscription[]): number =>
     Math.max(...held.map((one) => Math.min(publication.qos, one.request.qos)))
-  if (message.qos > highest(possible)) history.fail(`${tag} came at QoS ${message.qos}, more than was asked for`)
+  if (message.qos > highest(possible)) history.fail(`${tag} came at QoS ${message.qos}, more than was requested`)
   if (certain.length > 0 && message.qos < highest(certain)) {
     history.fail(`${tag} came at QoS ${message.qos}, less than was granted [MQTT-3.3.5-1]`)
   }
@@ -121,14 +121,14 @@ function checkHow(history: History, { message, publication, possible, certain, t
   }
   for (const identifier of came) {
     if (!possible.some((held) => held.identifier === identifier))
-      history.fail(`${tag} has subscription identifier ${identifier}, which is of no subscription that matches`)
+      history.fail(`${tag} has subscription identifier ${identifier}, which belongs to no matching subscription`)
   }
   const expiry = publication.properties?.messageExpiryIntervalSeconds
   // A clock that is behind after a restart gives stored messages more time.
   const behindSeconds = Math.ceil(-history.world.host.traits.clockOffsetMs / 1_000)
   const cameExpiry = message.properties?.messageExpiryIntervalSeconds
   if (message.isModern && cameExpiry !== undefined && cameExpiry > (expiry ?? -1) + behindSeconds) {
-    history.fail(`${tag} came with ${cameExpiry} seconds to live, more than it was given`)
+    history.fail(`${tag} came with ${cameExpiry} seconds until its expiry, more than it was published with`)
   }
   const properties = publication.properties?.userProperties
   const hasProperties = message.isModern && !publication.lostProperties
@@ -163,10 +163,10 @@ function checkOnce(history: History, client: Client, session: ClientSession): vo
     const isShared = publication.topic.startsWith('work/')
     if (fresh > sent + again && !isShared)
       history.fail(
-        `${client.id} heard ${tag} ${fresh} times without DUP, of which ${again} as retained; it was sent ${timesSent} times at QoS ${publication.qos}`,
+        `${client.id} received ${tag} ${fresh} times without DUP, of which ${again} as retained; it was sent ${timesSent} times at QoS ${publication.qos}`,
       )
     if (exact > 1 + again + timesAnew && publication.qos === 2)
-      history.fail(`${client.id} heard ${tag} ${exact} times at QoS 2 [MQTT-4.3.3-1]`)
+      history.fail(`${client.id} received ${tag} ${exact} times at QoS 2 [MQTT-4.3.3-1]`)
   }
 }
 
@@ -200,7 +200,7 @@ function checkOwed(history: History, client: Client): void {
   for (const publication of missingMessages(history, client)) {
     if (history.damageOf(client, publication) !== undefined) continue
     history.fail(
-      `${client.id} never received "${numbered(publication)}" on ${publication.topic} (QoS ${publication.qos}), though the broker had it`,
+      `${client.id} never received "${numbered(publication)}" on ${publication.topic} (QoS ${publication.qos}), although the broker had acknowledged it`,
     )
   }
 }
@@ -238,7 +238,7 @@ function checkDropped(history: History): void {
       const publication = history.publicationOf(message)
       if (publication === undefined || publication.retain || publication.timesSent > 1) continue
       if (history.wasDropped(client, publication))
-        history.fail(`${client.id} heard "${numbered(message)}", which the broker counts as dropped for it`)
+        history.fail(`${client.id} received "${numbered(message)}", which the broker counts as dropped for it`)
     }
   }
 }
@@ -252,7 +252,7 @@ function checkAnswers(history: History): void {
       if (session === undefined || session.mayBeGone || certainFor(client, session, publication).length === 0) continue
       if (!history.wasAllowed(client, publication) || session.hadLapsed(publication)) continue
       history.fail(
-        `the broker told ${publication.publisher} that no client subscribes to ${publication.topic}, and ${client.id} did`,
+        `the broker reported to ${publication.publisher} that no client subscribes to ${publication.topic}, and ${client.id} did`,
       )
     }
   }
@@ -271,11 +271,11 @@ function checkGroups(history: History): void {
       // Clean sessions may end with their messages; then another member receives them.
       const exact = heard.filter((message) => message.qos === 2 && history.isKept(message)).length
       if (publication.qos === 2 && exact > 1 + history.timesAnew(publication))
-        history.fail(`group ${group} heard "${numbered(publication)}" ${exact} times at QoS 2`)
+        history.fail(`group ${group} received "${numbered(publication)}" ${exact} times at QoS 2`)
       if (heard.length > 0 || publication.qos === 0 || !publication.isAcknowledged) continue
       if (isOwedToGroup(history, members, publication)) {
         history.fail(
-          `group ${group} never heard "${numbered(publication)}" on ${publication.topic}, though the broker had it`,
+          `group ${group} never received "${numbered(publication)}" on ${publication.topic}, although the broker had acknowledged it`,
         )
       }
     }
@@ -333,11 +333,11 @@ export function checkRemains(world: World, actors: readonly Actor[], records: re
   for (const record of records) if (record.kind === 'payload') bodies.set(record.id, 0)
   for (const record of records) {
     if ('clientId' in record && record.clientId !== undefined && isInternalName(record.clientId))
-      world.stage.fail(`the disk still has a ${record.kind} record that waited for others, and nothing is under way`)
+      world.stage.fail(`the disk still has a ${record.kind} record of an internal session, and nothing is in flight`)
     if (record.kind === 'queued' || record.kind === 'outgoing' || record.kind === 'incoming') {
       if (known.has(record.clientId) && !isGivenUp(world, record))
         world.stage.fail(
-          `the disk still has a ${record.kind} record of ${record.clientId}, which has nothing under way`,
+          `the disk still has a ${record.kind} record of ${record.clientId}, which has nothing in flight`,
         )
       if (record.kind === 'queued' && typeof record.message === 'number')
         bodies.set(record.message, (bodies.get(record.message) ?? 0) + 1)

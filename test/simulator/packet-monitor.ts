@@ -279,7 +279,7 @@ export class PacketMonitor {
   publishLeaves(stream: StreamWatch, seen: PublishSeen): void {
     const session = this.mustBeOpen(stream, 'publish')
     if (!seen.wasDecidedBefore && !this.mayReceive(stream.connect?.clientId ?? '', seen.topic))
-      this.accuse(stream, `the broker sent ${stream.name} "${seen.payload}" on ${seen.topic}, which it may not have`)
+      this.accuse(stream, `the broker sent ${stream.name} "${seen.payload}" on ${seen.topic}, which it may not receive`)
     if (seen.qos === 0) {
       if (seen.dup) this.accuse(stream, `the broker set DUP on a QoS 0 message to ${stream.name}`)
       return
@@ -328,7 +328,7 @@ export class PacketMonitor {
       case 'disconnect':
         if (stream.hasDisconnected) this.accuse(stream, `the broker sent DISCONNECT twice to ${stream.name}`)
         if ((stream.connect?.version ?? 4) < 5)
-          this.accuse(stream, `the broker sent DISCONNECT to ${stream.name}, whose MQTT has none from a server`)
+          this.accuse(stream, `the broker sent DISCONNECT to ${stream.name}, whose version has no DISCONNECT of a server`)
         stream.hasDisconnected = true
         return
       case 'pingresp':
@@ -356,12 +356,12 @@ export class PacketMonitor {
     if (stream.session !== undefined) this.accuse(stream, `the broker sent CONNACK twice to ${stream.name}`)
     if (connack.reasonCode !== 0) {
       if (connack.sessionPresent)
-        this.accuse(stream, `the broker refused ${stream.name} and spoke of a session [MQTT-3.2.2-4]`)
+        this.accuse(stream, `the broker refused ${stream.name} and reported a session [MQTT-3.2.2-4]`)
       stream.hasDisconnected = true
       return
     }
     if (connack.sessionPresent && connect.cleanStart)
-      this.accuse(stream, `${stream.name} asked for a clean start and got an old session [MQTT-3.2.2-1]`)
+      this.accuse(stream, `${stream.name} requested a clean start and got an old session [MQTT-3.2.2-1]`)
     const clientId =
       connect.clientId === '' ? (connack.properties?.assignedClientIdentifier ?? stream.name) : connect.clientId
     const known = this.sessions.get(clientId)
@@ -393,7 +393,7 @@ export class PacketMonitor {
 
   private checkFresh(stream: StreamWatch, session: SessionWatch, seen: PublishSeen, what: string): void {
     const tag = `${what} to ${stream.name} with packet id ${seen.packetId}`
-    if (seen.packetId === 0) this.accuse(stream, `the broker sent ${tag}: zero is no packet id`)
+    if (seen.packetId === 0) this.accuse(stream, `the broker sent ${tag}: packet identifier 0`)
     // A message of a shared group may return to a member by way of another one.
     if (seen.dup && !session.hasRestarted && !session.wasSent(what))
       this.accuse(stream, `the broker set DUP on ${tag}, which it had not sent before [MQTT-3.3.1-1]`)
@@ -429,7 +429,7 @@ export class PacketMonitor {
     if (underWay > limit)
       this.accuse(
         stream,
-        `the broker has ${underWay} messages under way to ${stream.name}, whose limit is ${limit} [MQTT5-3.3.4-9]`,
+        `the broker has ${underWay} messages in flight to ${stream.name}, whose limit is ${limit} [MQTT5-3.3.4-9]`,
       )
   }
 
@@ -455,11 +455,11 @@ export class PacketMonitor {
     if (owedAt > 0)
       this.accuse(
         stream,
-        `the broker sent PUBREL ${packetId} to ${stream.name} before PUBREL ${stream.owedReleases[0]}, whose PUBREC came first [MQTT-4.6.0-4]`,
+        `the broker sent PUBREL ${packetId} to ${stream.name} before PUBREL ${stream.owedReleases[0]}, whose PUBREC arrived first [MQTT-4.6.0-4]`,
       )
     if (owedAt === 0) stream.owedReleases.shift()
     else if (entry === undefined ? !session.hasRestarted : entry.qos === 1 || entry.stage === 'published') {
-      this.accuse(stream, `the broker sent PUBREL ${packetId} to ${stream.name}, from which no PUBREC had come`)
+      this.accuse(stream, `the broker sent PUBREL ${packetId} to ${stream.name}, which sent no PUBREC`)
     }
     if (entry !== undefined && entry.qos === 2) entry.stage = 'released'
   }
@@ -473,10 +473,10 @@ export class PacketMonitor {
       return
     }
     const isOwed = owedAnswers.some((owed) => owed.type === type && owed.packetId === packetId)
-    if (!isOwed) this.accuse(stream, `the broker sent ${type} ${packetId} to ${name}, which had not asked for it`)
+    if (!isOwed) this.accuse(stream, `the broker sent ${type} ${packetId} to ${name}, which is not due`)
     this.accuse(
       stream,
-      `the broker sent ${type} ${packetId} to ${name} before ${first?.type} ${first?.packetId}, whose packet came first [MQTT-4.6.0-2]`,
+      `the broker sent ${type} ${packetId} to ${name} before ${first?.type} ${first?.packetId}, whose packet arrived first [MQTT-4.6.0-2]`,
     )
   }
 }

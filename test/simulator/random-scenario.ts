@@ -286,7 +286,7 @@ export class RandomScenario {
 
   private calmDown(): void {
     this.hasCalmedDown = true
-    this.world.stage.tell('scenario', () => 'all trouble ends')
+    this.world.stage.tell('scenario', () => 'all faults end')
     this.world.disk.mend()
     this.world.disk.maxStepMs = 0
     this.administrators.calmDown()
@@ -320,17 +320,17 @@ export class RandomScenario {
 
   private checkQuiet(): void {
     const { world } = this
-    if (!world.host.isOpen) world.stage.fail('not all shards know of each other long after all trouble has ended')
+    if (!world.host.isOpen) world.stage.fail('not all shards are linked long after the end of all faults')
     for (const { client } of this.actors) {
       const view = world.view.client(client.id)
-      if (!client.isConnected) world.stage.fail(`${client.id} could not come back after all trouble had ended`)
+      if (!client.isConnected) world.stage.fail(`${client.id} could not reconnect after the end of all faults`)
       if (client.unfinished > 0)
         world.stage.fail(
-          `${client.unfinished} messages of ${client.id} are unanswered long after all trouble has ended`,
+          `${client.unfinished} messages of ${client.id} are unacknowledged long after the end of all faults`,
         )
       if (view === undefined || view.inflight + view.waiting + view.unreleased > 0) {
         world.stage.fail(
-          `the broker still has ${view?.inflight} under way, ${view?.waiting} waiting and ${view?.unreleased} unreleased for ${client.id}, long after all trouble has ended`,
+          `the broker still has ${view?.inflight} in flight, ${view?.waiting} waiting and ${view?.unreleased} unreleased for ${client.id}, long after the end of all faults`,
         )
       }
     }
@@ -359,7 +359,7 @@ export class RandomScenario {
       const again = client.messages.slice(heard).find(({ qos, connection }) => qos > 0 || connection > connections)
       if (again !== undefined)
         stage.fail(
-          `${client.id} heard "${again.payload.trimEnd()}" again after a restart, though it had acknowledged everything`,
+          `${client.id} received "${again.payload.trimEnd()}" again after a restart, although it had acknowledged everything`,
         )
     })
   }

@@ -129,7 +129,7 @@ export class ReaderScenario {
     if (this.damageTraits.atRestart > 0) yield* this.restartDamaged()
     yield this.random.between(0, 2_000)
     this.isOver = true
-    world.stage.tell('scenario', () => 'all trouble ends')
+    world.stage.tell('scenario', () => 'all faults end')
     yield* this.waitForQuiet()
     // Timers of the readers fire when the clock moves.
     for (let step = 0; step < 20; step++) yield SlowReads.endMs / 20
@@ -284,7 +284,7 @@ export class ReaderScenario {
     for (const { id } of this.subscribers) {
       const view = world.view.client(id)
       if (view === undefined || !view.isConnected || view.inflight + view.waiting > 0)
-        world.stage.fail(`${id} has not got what waits for it: ${JSON.stringify(view)}`)
+        world.stage.fail(`${id} has not received its queue: ${JSON.stringify(view)}`)
     }
   }
 

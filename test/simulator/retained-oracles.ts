@@ -60,7 +60,7 @@ export function checkCommonState(history: History): void {
     .map((payload) => (expired.has(payload) ? '' : payload))
   const [first] = found
   if (found.some((one) => one !== first))
-    history.fail(`the shards remember different messages of ${commonTopic}: "${found.join('", "')}"`)
+    history.fail(`the shards have different retained messages of ${commonTopic}: "${found.join('", "')}"`)
   for (const probe of probesOf(history.world)) checkFound(history, probe, { topic: commonTopic, allowed })
 }
 

@@ -67,7 +67,7 @@ async function runOne(seed: number): Promise<void> {
   console.log(end.log.join('\n'))
   console.log(
     end.fault === undefined
-      ? `\nseed ${seed} (${end.profile}): every promise was kept`
+      ? `\nseed ${seed} (${end.profile}): no rule was violated`
       : `\nseed ${seed} (${end.profile}): ${end.fault}`,
   )
   process.exitCode = end.fault === undefined ? 0 : 1

@@ -108,9 +108,9 @@ export class SlowReads {
   /** Checks that all reads are closed. Call it when nothing was read for `keptMs`. */
   checkEnd(hadFailures: boolean): void {
     const open = this.lives.flatMap((life) => (life.isOver ? [] : [...life.open.values()])).reduce(add, 0)
-    if (open > 0) this.stage.fail(`${open} readings of queues are open, though nothing has been read for a while`)
+    if (open > 0) this.stage.fail(`${open} reads of queues are open, although none is in progress`)
     if (!hadFailures && this.failuresTold > 0)
-      this.stage.fail(`the readers told of ${this.failuresTold} failures, though the disk had none`)
+      this.stage.fail(`the readers reported ${this.failuresTold} failures, although the disk had none`)
   }
 
   /** Time between the last read and `checkEnd`. */
@@ -124,7 +124,7 @@ export class SlowReads {
 
   private async *readQueue(store: Pick<Store, 'readQueue'>, life: Life, range: QueueRange): ReturnType<ReadQueue> {
     const { clientId, limit = Infinity } = range
-    if (limit > maxRecordsOfMoment) this.fail(`a reading of ${clientId} is of ${limit} records`)
+    if (limit > maxRecordsOfMoment) this.fail(`a read of ${clientId} has a limit of ${limit} records`)
     const { epoch } = this
     let slices: AsyncIterator<StoredSlice> | undefined
     this.noteOpened(life, clientId)
@@ -193,9 +193,9 @@ export class SlowReads {
       !life.asked.has(id) && this.stage.nowMs - (life.usedAtMs.get(id) ?? 0) >= leftMs
     if (life.isOver || !isUnused(clientId)) return
     const open = life.open.get(clientId) ?? 0
-    if (open > 1) this.fail(`${open} readings of the queue of ${clientId} are kept`)
+    if (open > 1) this.fail(`${open} reads of the queue of ${clientId} are kept`)
     const kept = [...life.open].filter(([id]) => isUnused(id)).reduce((sum, [, ofClient]) => sum + ofClient, 0)
-    if (kept > maxKeptReadings) this.fail(`${kept} readings are kept at once`)
+    if (kept > maxKeptReadings) this.fail(`${kept} reads are kept at the same time`)
   }
 
   /** Keeps the first violation. It is not thrown, because the reader would catch it. */
@@ -283,8 +283,8 @@ export class ShardReads {
       next = record.sequence + 1
       bytes += typeof record.message === 'number' ? 0 : record.message.payload.length
     }
-    if (records.length > limit) this.reads.fail(`${what} has ${records.length} records, and ${limit} were asked for`)
+    if (records.length > limit) this.reads.fail(`${what} has ${records.length} records, and ${limit} were requested`)
     if (!isEnd && records.length < limit && bytes < maxPartBytes)
-      this.reads.fail(`${what} has ${records.length} records of ${limit}, and is not the last`)
+      this.reads.fail(`${what} has ${records.length} records of ${limit}, and is not the end`)
   }
 }

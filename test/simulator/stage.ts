@@ -16,7 +16,7 @@ export class Violation extends Error {
 /** Returns the sentence for an error that ended a scenario: a violation, or an assertion of the broker. */
 export function faultOf(error: unknown, seed: number): string {
   if (error instanceof Violation) return error.message
-  return `the broker or the world stopped: ${error instanceof Error ? (error.stack ?? error.message) : String(error)} [seed ${seed}]`
+  return `the broker or the simulator failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)} [seed ${seed}]`
 }
 
 export interface PlannedEvent {
@@ -126,7 +126,7 @@ export class Stage {
   }
 
   private takeDue(untilMs: number, count: number): (() => void | Promise<void>) | undefined {
-    if (count > maxEventsPerCall) this.fail(`${maxEventsPerCall} events and no end: the world turns in circles`)
+    if (count > maxEventsPerCall) this.fail(`${maxEventsPerCall} events in one call: they do not end`)
     for (let next = this.agenda[0]; next !== undefined && next.atMs <= untilMs; next = this.agenda[0]) {
       pop(this.agenda)
       if (next.run === undefined) continue

@@ -142,10 +142,10 @@ export class WillMonitor {
         this.stage.fail(`the will "${payload}" was due and was never published [MQTT-3.1.2-8]`)
       return
     }
-    if (state === 'armed') this.stage.fail(`the will "${payload}" was published while its client was there`)
+    if (state === 'armed') this.stage.fail(`the will "${payload}" was published while its client was connected`)
     if (state === 'cancelled')
       this.stage.fail(
-        `the will "${payload}" was published after its client had come back or said goodbye [MQTT-3.1.2-10]`,
+        `the will "${payload}" was published after its client had returned or sent DISCONNECT [MQTT-3.1.2-10]`,
       )
     if (first > dueAtMs + allowedMs) this.stage.fail(`the will "${payload}" was published ${first - dueAtMs} ms late`)
     if (first < dueAtMs - haste && !this.hasCrashed)

@@ -143,7 +143,7 @@ export class Wire {
       }
     } catch (error) {
       if (error instanceof Error && error.name === 'ProtocolError') {
-        this.stage.fail(`the broker sent ${this.name} what is no packet: ${error.message}`)
+        this.stage.fail(`the broker sent ${this.name} an invalid packet: ${error.message}`)
       }
       throw error
     }

@@ -140,7 +140,7 @@ export class World implements Surroundings {
     const client = this.client(id, options)
     client.connect()
     if (!client.isConnected)
-      this.stage.fail(`the broker did not let ${id} in: ${client.connack?.reasonCode ?? 'no CONNACK'}`)
+      this.stage.fail(`the broker refused ${id}: ${client.connack?.reasonCode ?? 'no CONNACK'}`)
     return client
   }
 
@@ -169,7 +169,7 @@ export class World implements Surroundings {
       options.version === undefined ? {} : { version: options.version },
     )
     const publication = publisher.publish(topic, payload, options)
-    if (!publication.isComplete) this.stage.fail(`the broker did not take "${topic}" at QoS ${publication.qos}`)
+    if (!publication.isComplete) this.stage.fail(`the broker did not acknowledge "${topic}" at QoS ${publication.qos}`)
     publisher.disconnect()
   }
 
