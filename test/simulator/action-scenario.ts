@@ -28,8 +28,8 @@ const maxBuffered = 10_000
 
 export interface ActionScenarioOptions {
   readonly shards: number
-  /** See `HostTraits.promisesEarly`. */
-  readonly promisesEarly?: boolean
+  /** See `HostTraits.acknowledgesEarly`. */
+  readonly acknowledgesEarly?: boolean
   readonly isRecorded?: boolean
 }
 
@@ -39,7 +39,7 @@ export interface ActionScenario {
   readonly log: readonly string[]
   readonly arrived: number
   readonly delayed: number
-  readonly deaths: number
+  readonly crashes: number
   readonly failures: number
 }
 
@@ -47,21 +47,21 @@ type Mood = 'well' | 'failing' | 'slow' | 'silent'
 
 /** The same seed gives the same scenario. */
 export function runActionScenario(seed: number, options: ActionScenarioOptions): ActionScenario {
-  const teller = new Teller(seed, options)
+  const scenario = new Teller(seed, options)
   let fault: string | undefined
   try {
-    teller.tell()
+    scenario.run()
   } catch (error) {
     fault = `seed ${seed}: ${error instanceof Error ? error.message : String(error)}`
   }
-  const { arrived, heard, deaths, failures } = teller
-  return { fault, log: teller.log, arrived: arrived.length, delayed: heard.size, deaths, failures }
+  const { arrived, delayedArrivals, crashes, failures } = scenario
+  return { fault, log: scenario.log, arrived: arrived.length, delayed: delayedArrivals.size, crashes, failures }
 }
 
 class Teller {
   readonly arrived: string[] = []
-  readonly heard = new Map<string, number>()
-  deaths = 0
+  readonly delayedArrivals = new Map<string, number>()
+  crashes = 0
   failures = 0
   readonly #options: ActionScenarioOptions
   readonly #world: World
@@ -70,7 +70,7 @@ class Teller {
   #streams: LinkStream[] = []
   #mood: Mood = 'well'
   /** Counts the starts of the broker: pending events of an earlier process are ignored. */
-  #life = 0
+  #starts = 0
   readonly #publishers: Client[]
   readonly #listener: Client
   readonly #published: { readonly text: string; readonly by: number; readonly publication: Publication }[] = []
@@ -84,13 +84,13 @@ class Teller {
   constructor(seed: number, options: ActionScenarioOptions) {
     this.#options = options
     const ruleHook = (own: number): RuleHook => (this.#runners[own] = this.#newRunner(own))
-    const promisesEarly = options.promisesEarly ?? false
+    const acknowledgesEarly = options.acknowledgesEarly ?? false
     this.#world = new World({
       seed,
       isRecorded: options.isRecorded ?? false,
       shards: options.shards,
       diskStepMs: 20,
-      host: { ruleHook, promisesEarly },
+      host: { ruleHook, acknowledgesEarly },
     })
     this.#beginLife()
     const stored = { cleanStart: false, sessionExpirySeconds: 1_000_000 }
@@ -106,7 +106,7 @@ class Teller {
     return this.#world.log
   }
 
-  tell(): void {
+  run(): void {
     const { random } = this.#world.stage
     for (let step = 0; step < steps; step++) {
       this.#act()
@@ -151,8 +151,8 @@ class Teller {
   }
 
   #die(death: 'kill' | 'power-loss'): void {
-    this.deaths++
-    this.#life++
+    this.crashes++
+    this.#starts++
     for (const delivery of this.#deliveries) delivery.stop()
     for (const stream of this.#streams) stream.destroy()
     this.#world.crash(death)
@@ -209,8 +209,8 @@ class Teller {
 
   #deliver(own: number): ActionDelivery {
     const { stage } = this.#world
-    const life = this.#life
-    const guarded = (work: () => void) => (): void => (this.#life === life ? work() : undefined)
+    const start = this.#starts
+    const guarded = (work: () => void) => (): void => (this.#starts === start ? work() : undefined)
     const settings = { batchSize: 4, batchTimeMs: 10, inflightWindow: 8, maxRetries: 2, retryIntervalMs: 500 }
     return new ActionDelivery(
       { ...settings, healthCheckIntervalMs: 5_000, onePerKey: false },
@@ -248,10 +248,10 @@ class Teller {
   }
 
   #sink(): Sink {
-    const life = this.#life
+    const start = this.#starts
     return {
-      write: (batch) => this.#answer(life, () => this.#take(batch)),
-      check: () => this.#answer(life, () => (this.#mood === 'failing' ? 'it is away' : undefined)),
+      write: (batch) => this.#answer(start, () => this.#take(batch)),
+      check: () => this.#answer(start, () => (this.#mood === 'failing' ? 'it is away' : undefined)),
       close: () => undefined,
     }
   }
@@ -267,7 +267,7 @@ class Teller {
   }
 
   /** Does not use a promise: the next step runs in simulated time. */
-  #answer<Value>(life: number, answer: () => Value): Promise<Value> {
+  #answer<Value>(start: number, answer: () => Value): Promise<Value> {
     const { stage } = this.#world
     const { random } = stage
     const delays: Readonly<Record<Mood, number>> = {
@@ -280,7 +280,7 @@ class Teller {
       // oxlint-disable-next-line unicorn/no-thenable -- a promise would be fulfilled in real time
       then: (next: (value: Value) => void) =>
         void stage.after(delays[this.#mood], () => {
-          if (this.#life === life) next(answer())
+          if (this.#starts === start) next(answer())
         }),
     }
     return thenable as unknown as Promise<Value>
@@ -310,10 +310,11 @@ class Teller {
       if (delayed === undefined) stage.fail(`${payload} was not delayed`)
       else if (atMs < delayed.dueAtMs)
         stage.fail(`the delayed message ${payload} arrived ${delayed.dueAtMs - atMs} ms early`)
-      if (this.heard.has(payload)) stage.fail(`the delayed message ${payload} arrived twice`)
-      this.heard.set(payload, atMs)
+      if (this.delayedArrivals.has(payload)) stage.fail(`the delayed message ${payload} arrived twice`)
+      this.delayedArrivals.set(payload, atMs)
     }
     for (const { text, publication } of this.#delayed)
-      if (publication.isAcknowledged && !this.heard.has(text)) stage.fail(`the delayed message ${text} never arrived`)
+      if (publication.isAcknowledged && !this.delayedArrivals.has(text))
+        stage.fail(`the delayed message ${text} never arrived`)
   }
 }

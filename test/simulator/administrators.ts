@@ -45,7 +45,7 @@ export class Administrators {
     host.traits.permissions = this.rules
     host.traits.mayDo = (request) => this.rules.learn(request)
     host.watch.mayReceive = (clientId, topic) => !this.rules.isDenied('receive', clientId, topic)
-    if (features.denialEnds) this.rules.whenSentAway = (clientId) => this.noteSentAway(clientId)
+    if (features.denialEnds) this.rules.whenDisconnected = (clientId) => this.noteSentAway(clientId)
     if (features.asksPermission) this.rules.answerMs = () => stage.random.between(0, 500)
     const count = features.denials === 'none' ? 0 : stage.random.between(1, 6)
     for (let at = 0; at < count; at++) this.denySomething()
@@ -71,7 +71,7 @@ export class Administrators {
     const { host, stage } = this.world
     const { id } = stage.random.pick(this.actors).client
     if (!host.isOpen || host.isStopping) return
-    stage.tell('operator', () => `kicks ${id}`)
+    stage.record('operator', () => `kicks ${id}`)
     this.noteSentAway(id)
     this.command({ name: 'kick', clientId: id })
   }
@@ -87,12 +87,12 @@ export class Administrators {
     else if (client.isConnected && did < 0.8) {
       const filter = generator.pick(filters)
       const qos = generator.pick([0, 1, 2] as const)
-      stage.tell('operator', () => `subscribes ${client.id} to ${filter} at QoS ${qos}`)
+      stage.record('operator', () => `subscribes ${client.id} to ${filter} at QoS ${qos}`)
       const { granted, refused } = client.beSubscribed(filter, qos)
       this.command({ name: 'subscribe', clientId: client.id, filter: filter as TopicFilter, qos }, granted, refused)
     } else if (client.isConnected) {
       const filter = generator.pick(filters)
-      stage.tell('operator', () => `unsubscribes ${client.id} from ${filter}`)
+      stage.record('operator', () => `unsubscribes ${client.id} from ${filter}`)
       const done = client.beUnsubscribed(filter)
       this.command({ name: 'unsubscribe', clientId: client.id, filter: filter as TopicFilter }, done)
     }
@@ -103,7 +103,7 @@ export class Administrators {
     const topic = generator.pick(topics)
     const payload = `operator:${++this.published}`
     const qos = generator.pick([0, 1, 2] as const)
-    stage.tell('operator', () => `publishes "${payload}" to ${topic} at QoS ${qos} for ${client.id}`)
+    stage.record('operator', () => `publishes "${payload}" to ${topic} at QoS ${qos} for ${client.id}`)
     const publication = new Publication(client.id, { topic, payload, qos })
     publication.isByAdministrator = true
     publication.timesSent = 1
@@ -146,9 +146,9 @@ export class Administrators {
         return event.result.done ? done(event.result.matched) : failed()
       }
       // A failed shard does not respond.
-      if (stage.nowMs < askedAtMs + noticeMs) stage.after(20, () => look(events.length))
+      if (stage.nowMs < requestedAtMs + noticeMs) stage.after(20, () => look(events.length))
     }
-    const askedAtMs = stage.nowMs
+    const requestedAtMs = stage.nowMs
     const from = host.events.length
     host.handle({ kind: 'command', requestId, command })
     look(from)
@@ -163,8 +163,8 @@ export class Administrators {
   }
 
   /** All clients may reconnect, and no denied action disconnects a client that sends a message again. */
-  calmDown(): void {
-    this.rules.whenSentAway = undefined
+  endFaults(): void {
+    this.rules.whenDisconnected = undefined
     for (const denial of this.rules.inForce) if (denial.action === 'stay') this.rules.grant(denial)
   }
 
@@ -174,7 +174,7 @@ export class Administrators {
   }
 
   /** Recent enough to be the reason why the connection of the client ended. */
-  hasSentAway(clientId: string): boolean {
+  hasDisconnected(clientId: string): boolean {
     return (this.sentAwayAtMs.get(clientId) ?? -Infinity) + noticeMs >= this.world.nowMs
   }
 

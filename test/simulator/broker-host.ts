@@ -21,12 +21,12 @@ import type {
 } from '../../src/core/index.ts'
 import type { ConnectPacket } from '../../src/protocol/index.ts'
 import { BrokerStream } from './broker-stream.ts'
-import type { Death, Disk } from './disk.ts'
+import type { CrashKind, Disk } from './disk.ts'
 import { PacketMonitor } from './packet-monitor.ts'
 import { whenReady, type Eventually, type StartRecords } from './record-store.ts'
 import { Link, type NetworkTraits } from './network.ts'
 import { openPipe, type PipeEnd } from './peer-pipe.ts'
-import { ShardHost, type ShardSurroundings } from './shard-host.ts'
+import { ShardHost, type ShardDependencies } from './shard-host.ts'
 import type { Stage } from './stage.ts'
 
 type ConnectRequest = CoreRequest & { kind: 'authenticate' }
@@ -62,13 +62,13 @@ export interface HostTraits {
   /** Difference between the clock of the broker and that of the world. */
   clockOffsetMs: number
   /** A defect on purpose, to test the oracles: packets that must wait for the disk are sent before. */
-  promisesEarly: boolean
+  acknowledgesEarly: boolean
 }
 
 /** A CONNECT for a shard that failed is refused after this time, unless the shard has restarted. */
 const relayTimeoutMs = 1_000
 
-export class BrokerHost implements ShardSurroundings {
+export class BrokerHost implements ShardDependencies {
   readonly stage: Stage
   readonly traits: HostTraits
   settings: CoreSettings
@@ -100,7 +100,7 @@ export class BrokerHost implements ShardSurroundings {
       maxInflightMessages: this.settings.maxInflightMessages,
       retryIntervalMs: this.settings.retryIntervalMs,
       nowMs: this.nowMs,
-      isSick: disks.some((disk) => disk.isSick),
+      isFailing: disks.some((disk) => disk.isFailing),
     }))
     this.isStopping = false
     this.isRunning = false
@@ -139,9 +139,9 @@ export class BrokerHost implements ShardSurroundings {
   }
 
   /** The process is killed, or the power fails. Connections break; the disk keeps its records. */
-  die(death: Death): Eventually<void> {
+  die(death: CrashKind): Eventually<void> {
     if (!this.isRunning) return undefined
-    this.stage.tell('broker', () => `dies: ${death}`)
+    this.stage.record('broker', () => `dies: ${death}`)
     this.watch.wills.crashed(() => true)
     this.watch.restarted(() => true)
     this.isRunning = false
@@ -158,7 +158,7 @@ export class BrokerHost implements ShardSurroundings {
     const shard = this.shards[own]
     if (!shard.isRunning || this.isStopping) return undefined
     const isOfShard = (clientId: string): boolean => shardOf(clientId, this.shards.length) === own
-    this.stage.tell(shard.name, () => 'dies')
+    this.stage.record(shard.name, () => 'dies')
     this.shardDiedAtMs = this.stage.nowMs
     this.watch.wills.crashed(isOfShard)
     this.watch.restarted(isOfShard)
@@ -189,7 +189,7 @@ export class BrokerHost implements ShardSurroundings {
   /** Asks the broker to stop. It ends when all clients are disconnected and all data is durable. */
   stop(): void {
     if (!this.isRunning || this.isStopping) return
-    this.stage.tell('broker', () => 'is asked to stop')
+    this.stage.record('broker', () => 'is asked to stop')
     this.isStopping = true
     for (const shard of this.shards) if (shard.isRunning) shard.handle({ kind: 'shutdown' })
     // The shard refuses a connection before its CONNECT, because it has no client yet.
@@ -238,7 +238,7 @@ export class BrokerHost implements ShardSurroundings {
     stream.shard = undefined
     from?.streams.delete(stream)
     from?.handle({ kind: 'connection-closed', connection: stream.connection })
-    this.stage.tell(from?.name ?? 'broker', () => `relays ${stream.name} of ${clientId} to ${home.name}`)
+    this.stage.record(from?.name ?? 'broker', () => `relays ${stream.name} of ${clientId} to ${home.name}`)
     const untilMs = this.stage.nowMs + relayTimeoutMs
     const arrive = (): void => {
       if (stream.isClosed || !this.isRunning) return
@@ -333,7 +333,7 @@ export class BrokerHost implements ShardSurroundings {
     if (this.streams.size > 0 || !this.shards.every((shard) => shard.isIdle || !shard.isRunning)) return
     // Messages between shards (wills) are still handled, as when a node stops in order.
     if ([...this.pipes.values()].some((pipe) => !pipe.isEmpty)) return
-    this.stage.tell('broker', () => 'has stopped')
+    this.stage.record('broker', () => 'has stopped')
     this.isRunning = false
     this.isStopping = false
     this.pipes.clear()

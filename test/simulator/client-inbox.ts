@@ -2,7 +2,7 @@
 // the delay of the scenario.
 
 import { AckPacket, reasonCodes, type PacketId, type PublishPacket } from '../../src/protocol/index.ts'
-import type { Correspondent } from './client-options.ts'
+import type { ClientParts } from './client-options.ts'
 import type { ReceivedMessage } from './client-session.ts'
 
 export class Inbox {
@@ -10,11 +10,11 @@ export class Inbox {
   /** See `Client.acknowledges` and `Client.thinkMs`. */
   acknowledges: boolean
   thinkMs: () => number
-  private readonly client: Correspondent
+  private readonly client: ClientParts
   private readonly aliases: Map<number, string>
   private lastAnswerMs: number
 
-  constructor(client: Correspondent) {
+  constructor(client: ClientParts) {
     this.client = client
     this.messages = []
     this.acknowledges = true

@@ -50,7 +50,7 @@ export interface ConnectOptions {
 }
 
 /** The part of a client that its outbox and inbox use. */
-export interface Correspondent {
+export interface ClientParts {
   readonly stage: Stage
   readonly id: string
   readonly version: ProtocolVersion
@@ -66,11 +66,11 @@ export interface Correspondent {
 
 /** Returns the CONNECT packet, without 5.0 properties for an older version. */
 export function connectPacketOf(clientId: string, options: ConnectOptions): ConnectPacket {
-  const asked: ConnectProperties = { ...options.properties }
-  if (options.sessionExpirySeconds !== undefined) asked.sessionExpiryIntervalSeconds = options.sessionExpirySeconds
-  if (options.receiveMaximum !== undefined) asked.receiveMaximum = options.receiveMaximum
-  if (options.topicAliasMaximum !== undefined) asked.topicAliasMaximum = options.topicAliasMaximum
-  if (options.maximumPacketBytes !== undefined) asked.maximumPacketSizeBytes = options.maximumPacketBytes
+  const properties: ConnectProperties = { ...options.properties }
+  if (options.sessionExpirySeconds !== undefined) properties.sessionExpiryIntervalSeconds = options.sessionExpirySeconds
+  if (options.receiveMaximum !== undefined) properties.receiveMaximum = options.receiveMaximum
+  if (options.topicAliasMaximum !== undefined) properties.topicAliasMaximum = options.topicAliasMaximum
+  if (options.maximumPacketBytes !== undefined) properties.maximumPacketSizeBytes = options.maximumPacketBytes
   const { will, version = 5 } = options
   return plainConnect(version, clientId, {
     cleanStart: options.cleanStart ?? true,
@@ -78,7 +78,7 @@ export function connectPacketOf(clientId: string, options: ConnectOptions): Conn
     username: options.username,
     password: options.password,
     will: will === undefined ? undefined : willOf(will),
-    properties: version < 5 || Object.keys(asked).length === 0 ? undefined : asked,
+    properties: version < 5 || Object.keys(properties).length === 0 ? undefined : properties,
   })
 }
 

@@ -4,17 +4,17 @@
 //   publish --> waiting --pump--> session.outgoing --PUBACK or PUBCOMP--> complete
 
 import { AckPacket, reasonCodes, type PacketId } from '../../src/protocol/index.ts'
-import type { Correspondent } from './client-options.ts'
+import type { ClientParts } from './client-options.ts'
 import type { Publication } from './client-session.ts'
 
 const protocolDefaultReceiveMaximum = 65_535
 
 export class Outbox {
   readonly waiting: Publication[]
-  private readonly client: Correspondent
+  private readonly client: ClientParts
   private readonly aliases: Map<string, number>
 
-  constructor(client: Correspondent) {
+  constructor(client: ClientParts) {
     this.client = client
     this.waiting = []
     this.aliases = new Map()

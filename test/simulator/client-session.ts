@@ -121,7 +121,11 @@ export interface HeldSubscription {
 }
 
 /** Returns a requested subscription without a SUBACK. */
-export function asked(request: SubscriptionRequest, identifier: number | undefined, step: number): HeldSubscription {
+export function requestedSubscription(
+  request: SubscriptionRequest,
+  identifier: number | undefined,
+  step: number,
+): HeldSubscription {
   return {
     request,
     identifier,
@@ -140,12 +144,12 @@ export function isSameFilter(one: string, other: string): boolean {
 }
 
 /** `awayMs`: maximum time without a client, which may be longer than the time since the client saw itself connected. */
-interface FoundAgain {
+interface Resumption {
   readonly step: number
   readonly nowMs: number
   readonly lastSeenMs: number
   readonly awayMs: number
-  readonly saysSo: boolean
+  readonly hasSessionPresent: boolean
 }
 
 export class ClientSession {
@@ -168,10 +172,10 @@ export class ClientSession {
   /** QoS 2 packet identifiers that a session which replaced this one does not know. */
   readonly doubtful: Set<PacketId>
   /** Times in which the session may have expired, although the broker still had it when the client returned. */
-  readonly lapses: { readonly fromMs: number; readonly untilStep: number }[]
+  readonly expiredTimes: { readonly fromMs: number; readonly untilStep: number }[]
   /** Number of CONNECT packets without a response, and the step of the first. */
   private unanswered: number
-  private askedStep: number
+  private connectStep: number
 
   constructor(from: { number: number; step: number; expirySeconds: number }) {
     this.number = from.number
@@ -184,16 +188,16 @@ export class ClientSession {
     this.endedStep = Infinity
     this.mayBeGone = false
     this.doubtful = new Set()
-    this.lapses = []
+    this.expiredTimes = []
     this.unanswered = 0
-    this.askedStep = Infinity
+    this.connectStep = Infinity
   }
 
   /** Called when CONNECT is sent after `awayMs`: the broker may have ended the session, and then creates another. */
-  askedFor(step: number, awayMs: number): void {
+  noteConnect(step: number, awayMs: number): void {
     if (awayMs >= this.expirySeconds * 1_000) this.mayBeGone = true
     this.unanswered++
-    this.askedStep = Math.min(this.askedStep, step)
+    this.connectStep = Math.min(this.connectStep, step)
   }
 
   /** The CONNECT was refused, so it created no session. */
@@ -204,28 +208,28 @@ export class ClientSession {
   /**
    * The broker reports a session as present. It is this one, unless this one had ended when an earlier CONNECT arrived whose CONNACK was
    * lost with the broker or the connection. Then that CONNECT created another session without the state of this one, and a client cannot
-   * distinguish them [MQTT-3.2.2-2]. `saysSo`: the CONNACK has the flag session present.
+   * distinguish them [MQTT-3.2.2-2]. `hasSessionPresent`: the CONNACK has the flag session present.
    */
-  foundAgain({ step, nowMs, lastSeenMs, awayMs, saysSo }: FoundAgain): void {
+  resumed({ step, nowMs, lastSeenMs, awayMs, hasSessionPresent }: Resumption): void {
     const expiryMs = this.expirySeconds * 1_000
     const wasPerhapsOver = this.mayBeGone || awayMs >= expiryMs
-    if (nowMs - lastSeenMs >= expiryMs) this.lapses.push({ fromMs: lastSeenMs + expiryMs, untilStep: step })
-    if (wasPerhapsOver && (this.unanswered > 1 || !saysSo)) this.mayBeAnother()
+    if (nowMs - lastSeenMs >= expiryMs) this.expiredTimes.push({ fromMs: lastSeenMs + expiryMs, untilStep: step })
+    if (wasPerhapsOver && (this.unanswered > 1 || !hasSessionPresent)) this.mayBeAnother()
     this.mayBeGone = false
     this.unanswered = 0
-    this.askedStep = Infinity
+    this.connectStep = Infinity
   }
 
   /** Earlier subscriptions apply perhaps; later ones apply in either session. */
   private mayBeAnother(): void {
-    for (const held of this.subscriptions) held.endSentStep = Math.min(held.endSentStep, this.askedStep)
+    for (const held of this.subscriptions) held.endSentStep = Math.min(held.endSentStep, this.connectStep)
     for (const packetId of this.incoming) this.doubtful.add(packetId)
     for (const publication of this.outgoing.values()) if (!publication.isReceived) publication.timesBegunAnew++
   }
 
   /** [MQTT5-3.1.2.11.2] The session was expired when the broker accepted the message, so the message need not arrive. */
-  hadLapsed({ firstSentStep, acknowledgedAtMs }: Publication): boolean {
-    return this.lapses.some(({ fromMs, untilStep }) => fromMs <= acknowledgedAtMs && firstSentStep < untilStep)
+  hadExpired({ firstSentStep, acknowledgedAtMs }: Publication): boolean {
+    return this.expiredTimes.some(({ fromMs, untilStep }) => fromMs <= acknowledgedAtMs && firstSentStep < untilStep)
   }
 
   /** The client set the expiry in DISCONNECT. If the broker crashes at that time, it may not know. */

@@ -18,10 +18,10 @@ import {
 } from '../../src/protocol/index.ts'
 import { takeoverWaitMs } from '../../src/core/connect/takeover-wait.ts'
 import { Inbox } from './client-inbox.ts'
-import { connectPacketOf, type ConnectOptions, type Correspondent } from './client-options.ts'
+import { connectPacketOf, type ConnectOptions, type ClientParts } from './client-options.ts'
 import { Outbox } from './client-outbox.ts'
 import {
-  asked,
+  requestedSubscription,
   ClientSession,
   isSameFilter,
   Publication,
@@ -32,12 +32,12 @@ import {
   type WhatToPublish,
 } from './client-session.ts'
 import type { PlannedEvent, Stage } from './stage.ts'
-import { openWire, type Doorstep, type Wire } from './wire.ts'
+import { openWire, type ClientListener, type Wire } from './wire.ts'
 
 /** The part of the world that clients use. */
-export interface Surroundings {
+export interface ClientDependencies {
   readonly stage: Stage
-  readonly broker: Doorstep
+  readonly broker: ClientListener
   /** Called after each action of a hand-written scenario: runs everything that takes no time. */
   settle(): void
 }
@@ -48,12 +48,12 @@ const plainly = { noLocal: false, retainAsPublished: false, retainHandling: 0 } 
 const earlierNoticeMs = 8_000
 
 /** A SUBSCRIBE or UNSUBSCRIBE without an acknowledgement: the subscriptions that begin with it and those that end. */
-interface Asked {
+interface PendingRequest {
   readonly held: HeldSubscription[]
   readonly ending: HeldSubscription[]
 }
 
-export class Client implements Correspondent {
+export class Client implements ClientParts {
   readonly id: string
   readonly stage: Stage
   options: ConnectOptions
@@ -76,15 +76,15 @@ export class Client implements Correspondent {
   readonly cutShort: Set<number>
   /** The step of the last successful CONNACK. */
   connectedStep: number
-  private readonly surroundings: Surroundings
+  private readonly surroundings: ClientDependencies
   private readonly outbox: Outbox
   private readonly inbox: Inbox
-  private readonly pendingRequests: Map<PacketId, Asked>
+  private readonly pendingRequests: Map<PacketId, PendingRequest>
   private lastPacketId: number
-  private askedAtMs: number
+  private connectAtMs: number
   private ping: PlannedEvent | undefined
 
-  constructor(surroundings: Surroundings, id: string, options: ConnectOptions) {
+  constructor(surroundings: ClientDependencies, id: string, options: ConnectOptions) {
     this.surroundings = surroundings
     this.stage = surroundings.stage
     this.id = id
@@ -99,7 +99,7 @@ export class Client implements Correspondent {
     this.whenMessage = () => undefined
     this.lastSeenConnectedAtMs = 0
     this.cutShort = new Set()
-    this.askedAtMs = 0
+    this.connectAtMs = 0
     this.connectedStep = Infinity
     this.outbox = new Outbox(this)
     this.inbox = new Inbox(this)
@@ -191,9 +191,9 @@ export class Client implements Correspondent {
     this.wire = wire
     if (wire === undefined) return undefined
     this.connections++
-    this.askedAtMs = this.stage.nowMs
+    this.connectAtMs = this.stage.nowMs
     const awayMs = this.stage.nowMs - this.lastSeenConnectedAtMs
-    this.session?.askedFor(this.stage.step, this.isCleanStart || this.expirySeconds === 0 ? Infinity : awayMs)
+    this.session?.noteConnect(this.stage.step, this.isCleanStart || this.expirySeconds === 0 ? Infinity : awayMs)
     wire.send(connectPacketOf(this.id, this.options))
     this.planPing()
     this.surroundings.settle()
@@ -225,7 +225,7 @@ export class Client implements Correspondent {
       retainAsPublished: how.retainAsPublished ?? false,
       retainHandling: how.retainHandling ?? 0,
     }))
-    const held = subscriptions.map((request) => asked(request, identifier, this.stage.step))
+    const held = subscriptions.map((request) => requestedSubscription(request, identifier, this.stage.step))
     const ending = this.markEnding(held.map(({ request }) => request.filter))
     this.session?.subscriptions.push(...held)
     this.pendingRequests.set(packetId, { held, ending })
@@ -252,7 +252,7 @@ export class Client implements Correspondent {
    * unknown: then the subscription, and the one that it replaces, apply perhaps.
    */
   beSubscribed(filter: string, qos: QoS): { granted: () => void; refused: () => void } {
-    const held = asked({ filter: filter as TopicFilter, qos, ...plainly }, undefined, this.stage.step)
+    const held = requestedSubscription({ filter: filter as TopicFilter, qos, ...plainly }, undefined, this.stage.step)
     const ending = this.markEnding([filter])
     this.session?.subscriptions.push(held)
     const isCertain = this.pendingRequests.size === 0
@@ -285,7 +285,7 @@ export class Client implements Correspondent {
 
   /** Breaks the connection; both sides notice. */
   drop(brokerAfterMs = 0): void {
-    this.stage.tell(this.id, () => `loses its connection (the broker notices after ${brokerAfterMs} ms)`)
+    this.stage.record(this.id, () => `loses its connection (the broker notices after ${brokerAfterMs} ms)`)
     this.cutShort.add(this.connections)
     this.wire?.break(brokerAfterMs)
     this.lost()
@@ -294,7 +294,7 @@ export class Client implements Correspondent {
 
   /** Breaks the connection; the broker does not notice. */
   vanish(): void {
-    this.stage.tell(this.id, () => 'vanishes')
+    this.stage.record(this.id, () => 'vanishes')
     this.cutShort.add(this.connections)
     this.wire?.break(undefined)
     this.lost()
@@ -395,7 +395,7 @@ export class Client implements Correspondent {
     this.connack = connack
     if (connack.reasonCode !== 0) return this.session?.refused()
     this.connectedStep = this.stage.step
-    if (this.stage.nowMs - this.askedAtMs >= takeoverWaitMs) this.cutShort.add(this.connections - 1)
+    if (this.stage.nowMs - this.connectAtMs >= takeoverWaitMs) this.cutShort.add(this.connections - 1)
     // MQTT 3.1 has no such flag: its clients assume that the requested session exists.
     const isResumed = this.version === 3 ? !this.isCleanStart && this.session !== undefined : connack.sessionPresent
     if (isResumed) this.resume()
@@ -430,7 +430,13 @@ export class Client implements Correspondent {
     }
     const awayMs = this.stage.nowMs - this.lastSeenConnectedAtMs + earlierNoticeMs
     const { step, nowMs } = this.stage
-    this.session.foundAgain({ step, nowMs, lastSeenMs: this.lastSeenConnectedAtMs, awayMs, saysSo: this.version > 3 })
+    this.session.resumed({
+      step,
+      nowMs,
+      lastSeenMs: this.lastSeenConnectedAtMs,
+      awayMs,
+      hasSessionPresent: this.version > 3,
+    })
     this.session.expirySeconds = this.expirySeconds
     this.outbox.resume()
   }

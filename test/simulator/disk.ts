@@ -29,7 +29,7 @@ export interface DiskUser {
   health(isHealthy: boolean): void
 }
 
-export type Death = 'kill' | 'power-loss'
+export type CrashKind = 'kill' | 'power-loss'
 
 interface Write {
   readonly batch: Batch
@@ -79,7 +79,7 @@ export class Disk {
   }
 
   /** The disk fails, and the broker knows. */
-  get isSick(): boolean {
+  get isFailing(): boolean {
     return !this.isHealthy
   }
 
@@ -153,13 +153,13 @@ export class Disk {
 
   /** Makes all writes and syncs fail until `mend`. */
   fail(): void {
-    this.stage.tell('disk', () => 'begins to fail')
+    this.stage.record('disk', () => 'begins to fail')
     this.fails = true
   }
 
   mend(): void {
     if (!this.fails) return
-    this.stage.tell('disk', () => 'works again')
+    this.stage.record('disk', () => 'works again')
     this.fails = false
   }
 
@@ -174,7 +174,7 @@ export class Disk {
   }
 
   /** The broker crashes. The generator decides which part of the pending batch survives, as far as `death` allows. */
-  die(death: Death): Eventually<void> {
+  die(death: CrashKind): Eventually<void> {
     const { write } = this
     this.user = undefined
     this.reads?.stop()
@@ -184,7 +184,7 @@ export class Disk {
     if (write === undefined) return undefined
     this.stage.cancel(write.next)
     const survives = write.isWritten && (death === 'kill' || this.stage.random.chance(0.5))
-    this.stage.tell('disk', () => `batch ${write.batch.number} ${survives ? 'survived' : 'is lost'}`)
+    this.stage.record('disk', () => `batch ${write.batch.number} ${survives ? 'survived' : 'is lost'}`)
     return survives ? this.recordStore.apply(write.changes) : undefined
   }
 
@@ -216,7 +216,7 @@ export class Disk {
     return whenReady(this.recordStore.apply(write.changes), () => {
       this.write = undefined
       this.committedBatch = write.batch.number
-      this.stage.tell('disk', () => `batch ${write.batch.number} is on disk (${write.changes.length} changes)`)
+      this.stage.record('disk', () => `batch ${write.batch.number} is on disk (${write.changes.length} changes)`)
       this.tellHealth(true)
       this.user?.committed(write.batch)
       this.startWaitingReads()

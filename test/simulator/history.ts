@@ -16,7 +16,7 @@ type Decision = ReturnType<ScenarioRules['wasDenied']>
 /** Size of a PUBLISH of these scenarios without topic and payload: properties, packet identifier, header. */
 const maxOverheadBytes = 60
 
-export interface Told {
+export interface HistorySource {
   readonly profile: ScenarioProfile
   readonly rules: ScenarioRules
   readonly byAdministrators?: readonly Publication[]
@@ -39,7 +39,7 @@ export class History {
   private readonly damage: RecordDamage | undefined
   private readonly kept: ReadonlySet<ReceivedMessage>
 
-  constructor(world: World, actors: readonly Actor[], from: Told) {
+  constructor(world: World, actors: readonly Actor[], from: HistorySource) {
     this.world = world
     this.actors = actors
     this.isCalm = from.profile.name === 'calm'
@@ -141,7 +141,7 @@ export class History {
 
   /** The permission of the client for the message did not change after its publication. */
   hasFixedRights(client: Client, publication: Publication): boolean {
-    return this.wasWithheld(client, publication) !== 'perhaps'
+    return this.wasDenied(client, publication) !== 'perhaps'
   }
 
   /** Whether the publisher was denied the message, from its first transmission to its acknowledgement. */
@@ -152,19 +152,19 @@ export class History {
   }
 
   /** Whether the client was denied the message, from its first transmission on. */
-  wasWithheld(client: Client, publication: Publication, untilStep = Infinity): Decision {
+  wasDenied(client: Client, publication: Publication, untilStep = Infinity): Decision {
     const { topic: what, firstSentStep: fromStep } = publication
     return this.rules.wasDenied({ action: 'receive', clientId: client.id, what, fromStep, untilStep })
   }
 
   /** The publisher may no longer have a retained message on this topic. */
-  isTakenBack(clientId: string, topic: string): boolean {
+  mayNotRetain(clientId: string, topic: string): boolean {
     return this.rules.isDenied('publish', clientId, topic)
   }
 
   /** Publisher and client certainly had permission all the time. */
   wasAllowed(client: Client, publication: Publication): boolean {
-    return this.wasTaken(publication) && this.wasWithheld(client, publication) === 'never'
+    return this.wasAccepted(publication) && this.wasDenied(client, publication) === 'never'
   }
 
   /** The publisher was disconnected for another packet, and the packets after that were not handled. */
@@ -177,12 +177,12 @@ export class History {
    * paused), it need not arrive. A connection that its client ended with DISCONNECT loses nothing: the broker reads everything.
    */
   wasLostOnTheWay({ publisher, connection, payload }: Publication): boolean {
-    if (this.world.host.watch.heard.has(payload.toString('latin1'))) return false
+    if (this.world.host.watch.handled.has(payload.toString('latin1'))) return false
     return this.actors.some(({ client }) => client.id === publisher && client.cutShort.has(connection))
   }
 
   /** MQTT 3 has no reason code for a denied PUBLISH: it is acknowledged and reaches no subscriber. */
-  wasTaken(publication: Publication): boolean {
+  wasAccepted(publication: Publication): boolean {
     return this.wasForbidden(publication) === 'never'
   }
 

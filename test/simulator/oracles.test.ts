@@ -119,7 +119,7 @@ describe('a message that was dropped for a full session', () => {
     world.host.undoneDrops.clear()
     assert.throws(
       () => judge(world, [author, sleeper]),
-      /sleeper-\d+ heard "two", which the broker counts as dropped for it/,
+      /sleeper-\d+ received "two", which the broker counts as dropped for it/,
     )
   })
 })

@@ -10,7 +10,7 @@ import { matchesFilter, reasonCodes, splitSharedFilter, type QoS, type TopicFilt
 import { abandonedSequence, type StoredRecord } from '../../src/records/index.ts'
 import type { Actor } from './scenario-clients.ts'
 import type { ClientSession, HeldSubscription } from './client-session.ts'
-import { History, numbered, type Told } from './history.ts'
+import { History, numbered, type HistorySource } from './history.ts'
 import { checkExclusive } from './probes.ts'
 import { checkCommonState, checkRetained } from './retained-oracles.ts'
 import type { Client, Publication, ReceivedMessage, World } from './world.ts'
@@ -23,16 +23,18 @@ const innocentReasons: number[] = [
 ]
 
 /** A correct client lost its connection while the broker ran: the broker must not have disconnected it for an error. */
-export function checkAccusation(world: World, client: Client): void {
+export function checkDisconnect(world: World, client: Client): void {
   const reason = client.disconnected?.reasonCode
   if (client.connack?.reasonCode !== 0) return
   if (reason === undefined)
     world.stage.fail(`the broker closed the connection of ${client.id}, which follows the protocol, without DISCONNECT`)
   if (innocentReasons.includes(reason)) return
-  world.stage.fail(`the broker disconnected ${client.id} with 0x${reason.toString(16)}, although it follows the protocol`)
+  world.stage.fail(
+    `the broker disconnected ${client.id} with 0x${reason.toString(16)}, although it follows the protocol`,
+  )
 }
 
-export function checkHistory(world: World, actors: readonly Actor[], from: Told): void {
+export function checkHistory(world: World, actors: readonly Actor[], from: HistorySource): void {
   const history = new History(world, actors, from)
   checkDeliveries(history)
   checkGroups(history)
@@ -50,7 +52,7 @@ export function checkDeliveries(history: History): void {
       checkOnce(history, client, session)
       if (group === undefined) checkOrder(history, client, session)
     }
-    if (group === undefined) checkOwed(history, client)
+    if (group === undefined) checkMissing(history, client)
   }
   checkAnswers(history)
   checkDropped(history)
@@ -72,7 +74,7 @@ function checkReceived(history: History, client: Client, session: ClientSession)
     if (message.retain && !publication.retain) history.fail(`${tag} has RETAIN and is not retained`)
     if (history.wasForbidden(publication, message.step) === 'always')
       history.fail(`${tag} was published by ${publication.publisher}, which had no permission`)
-    if (history.wasWithheld(client, publication, message.step) === 'always')
+    if (history.wasDenied(client, publication, message.step) === 'always')
       history.fail(`${tag} arrived at a client that may not receive it`)
     const possible = possibleFor(session, publication, message)
     if (possible.length === 0) history.fail(`${tag} arrived without a subscription`)
@@ -139,16 +141,16 @@ function checkHow(history: History, { message, publication, possible, certain, t
 
 /** No subscriber receives a duplicate: redeliveries have DUP, and the application receives a QoS 2 message once. */
 function checkOnce(history: History, client: Client, session: ClientSession): void {
-  const heard = new Map<Publication, { fresh: number; exact: number }>()
+  const received = new Map<Publication, { fresh: number; exact: number }>()
   for (const message of history.messagesOf(client, session)) {
     const publication = history.publicationOf(message)
     if (publication === undefined || message.isRepeat) continue
-    const count = heard.get(publication) ?? { fresh: 0, exact: 0 }
+    const count = received.get(publication) ?? { fresh: 0, exact: 0 }
     if (!message.dup) count.fresh++
     if (message.qos === 2) count.exact++
-    heard.set(publication, count)
+    received.set(publication, count)
   }
-  for (const [publication, { fresh, exact }] of heard) {
+  for (const [publication, { fresh, exact }] of received) {
     // A retained message is sent again for each SUBSCRIBE.
     const again = publication.retain
       ? session.subscriptions.filter((held) => matchesFilter(held.request.filter, publication.topic)).length
@@ -196,7 +198,7 @@ function checkOrder(history: History, client: Client, session: ClientSession): v
 }
 
 /** An acknowledged message reaches every client that was subscribed and still is. */
-function checkOwed(history: History, client: Client): void {
+function checkMissing(history: History, client: Client): void {
   for (const publication of missingMessages(history, client)) {
     if (history.damageOf(client, publication) !== undefined) continue
     history.fail(
@@ -212,15 +214,17 @@ export function missingMessages(history: History, client: Client): Publication[]
   const received = new Set(history.messagesOf(client, session).map((message) => history.publicationOf(message)))
   return history.publications.filter(
     (publication) =>
-      !received.has(publication) && publication.payload.length > 0 && isOwedTo(history, client, session, publication),
+      !received.has(publication) &&
+      publication.payload.length > 0 &&
+      mustReceive(history, client, session, publication),
   )
 }
 
-function isOwedTo(history: History, client: Client, session: ClientSession, publication: Publication): boolean {
+function mustReceive(history: History, client: Client, session: ClientSession, publication: Publication): boolean {
   const certain = certainFor(client, session, publication)
   const granted = certain.reduce<QoS>((highest, held) => (held.grantedQoS > highest ? held.grantedQoS : highest), 0)
   if (certain.length === 0 || history.isExcused(client, publication)) return false
-  if (!history.wasAllowed(client, publication) || session.hadLapsed(publication)) return false
+  if (!history.wasAllowed(client, publication) || session.hadExpired(publication)) return false
   return publication.qos > 0 && granted > 0
     ? publication.isAcknowledged
     : history.isCalm &&
@@ -250,7 +254,7 @@ function checkAnswers(history: History): void {
     for (const { client } of history.actors) {
       const { session } = client
       if (session === undefined || session.mayBeGone || certainFor(client, session, publication).length === 0) continue
-      if (!history.wasAllowed(client, publication) || session.hadLapsed(publication)) continue
+      if (!history.wasAllowed(client, publication) || session.hadExpired(publication)) continue
       history.fail(
         `the broker reported to ${publication.publisher} that no client subscribes to ${publication.topic}, and ${client.id} did`,
       )
@@ -265,15 +269,15 @@ function checkGroups(history: History): void {
     const members = history.actors.filter((actor) => actor.group === group).map((actor) => actor.client)
     for (const publication of history.publications) {
       if (!publication.topic.startsWith('work/')) continue
-      const heard = members.flatMap((member) =>
+      const received = members.flatMap((member) =>
         member.messages.filter((message) => !message.isRepeat && history.publicationOf(message) === publication),
       )
       // Clean sessions may end with their messages; then another member receives them.
-      const exact = heard.filter((message) => message.qos === 2 && history.isKept(message)).length
+      const exact = received.filter((message) => message.qos === 2 && history.isKept(message)).length
       if (publication.qos === 2 && exact > 1 + history.timesAnew(publication))
         history.fail(`group ${group} received "${numbered(publication)}" ${exact} times at QoS 2`)
-      if (heard.length > 0 || publication.qos === 0 || !publication.isAcknowledged) continue
-      if (isOwedToGroup(history, members, publication)) {
+      if (received.length > 0 || publication.qos === 0 || !publication.isAcknowledged) continue
+      if (mustReachGroup(history, members, publication)) {
         history.fail(
           `group ${group} never received "${numbered(publication)}" on ${publication.topic}, although the broker had acknowledged it`,
         )
@@ -287,7 +291,7 @@ function checkGroups(history: History): void {
  * session ended, go to that member if they were stored. A QoS 2 message that was sent to another member goes to no other
  * [MQTT5-4.8.2-5].
  */
-function isOwedToGroup(history: History, members: readonly Client[], publication: Publication): boolean {
+function mustReachGroup(history: History, members: readonly Client[], publication: Publication): boolean {
   const stayed = members.filter(neverLeft)
   const mightHave = stayed.some(
     (member) =>
@@ -372,7 +376,7 @@ function isGivenUp(world: World, record: StoredRecord): boolean {
     .filter((event) => event.clientId === clientId && (event.reason === 'not-allowed' || event.reason === 'too-large'))
     .some(({ message }) => {
       const what = `${message.topic.name.slice(mountpoint.length)} ${message.payload().toString('latin1')}`
-      return world.host.watch.isUnanswered(clientId, packetId, what)
+      return world.host.watch.isUnacknowledged(clientId, packetId, what)
     })
 }
 

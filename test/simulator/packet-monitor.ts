@@ -37,7 +37,7 @@ interface Limits {
   readonly retryIntervalMs: number
   readonly nowMs: number
   /** The broker knows that its disk fails. */
-  readonly isSick: boolean
+  readonly isFailing: boolean
 }
 
 type AnswerType = 'puback' | 'pubrec' | 'pubcomp' | 'suback' | 'unsuback'
@@ -125,9 +125,9 @@ class SessionWatch {
 }
 
 /** A bridge reports that the remote broker lost its session: acknowledged messages must be sent again. */
-function saysForgotten(connect: ConnectPacket): boolean {
+function hasLostSession(connect: ConnectPacket): boolean {
   const [[name]] = remoteSessionLostProperty
-  return connect.properties?.userProperties?.some(([said]) => said === name) === true
+  return connect.properties?.userProperties?.some(([key]) => key === name) === true
 }
 
 const inMs = (expirySeconds: number): number => (expirySeconds === 0xffff_ffff ? Infinity : expirySeconds * 1_000)
@@ -147,8 +147,8 @@ export class StreamWatch {
   hasDisconnected = false
   /** The connection has ended, so the packet never leaves. The broker assumes that it left, so it is recorded and not checked. */
   isGone = false
-  readonly owedAnswers: { type: AnswerType; packetId: PacketId; what?: string }[] = []
-  readonly owedReleases: PacketId[] = []
+  readonly dueAcknowledgements: { type: AnswerType; packetId: PacketId; what?: string }[] = []
+  readonly duePubrels: PacketId[] = []
   readonly sentHere = new Set<PacketId>()
   /** The last QoS 0 message: its authorization may still be pending. */
   inHand: string | undefined = undefined
@@ -176,7 +176,7 @@ export class PacketMonitor {
   private readonly limits: () => Limits
   private readonly sessions = new Map<string, SessionWatch>()
   /** Payloads of QoS 0 messages that the broker has handled. */
-  readonly heard = new Set<string>()
+  readonly handled = new Set<string>()
   /** QoS 2 messages that were refused once, or perhaps: by a broker that could not write, before its connection ended. */
   readonly refused = new Set<string>()
   /** Acknowledged messages: the broker must have them after a restart. */
@@ -214,7 +214,7 @@ export class PacketMonitor {
    * Whether a QoS 2 packet with this identifier may have been sent without a PUBREC. After a crash the broker only knows the packet
    * identifiers of the packets that it was about to send.
    */
-  isUnanswered(clientId: string, packetId: PacketId, what: string): boolean {
+  isUnacknowledged(clientId: string, packetId: PacketId, what: string): boolean {
     const session = this.sessions.get(clientId)
     const entry = session?.window.get(packetId)
     if (entry?.what === what) return entry.qos === 2 && (entry.stage === 'published' || entry.stage === 'unsure')
@@ -238,17 +238,17 @@ export class PacketMonitor {
       // A message that is sent again is another one, with another acknowledgement.
       this.promised.delete(what)
       for (const session of this.sessions.values()) session.sentBeforeRestart.delete(what)
-      stream.owedAnswers.push({ type: packet.qos === 1 ? 'puback' : 'pubrec', packetId: packet.packetId, what })
+      stream.dueAcknowledgements.push({ type: packet.qos === 1 ? 'puback' : 'pubrec', packetId: packet.packetId, what })
       return
     }
     if (packet.type === 'disconnect' && stream.connect !== undefined) {
-      this.wills.saidGoodbye(stream.connect, packet)
+      this.wills.noteDisconnect(stream.connect, packet)
       const { session } = stream
       const expirySeconds = packet.properties?.sessionExpiryIntervalSeconds
       if (session !== undefined && expirySeconds !== undefined) session.expiryMs = inMs(expirySeconds)
     }
     const type = answerTo[packet.type]
-    if (type !== undefined && 'packetId' in packet) stream.owedAnswers.push({ type, packetId: packet.packetId })
+    if (type !== undefined && 'packetId' in packet) stream.dueAcknowledgements.push({ type, packetId: packet.packetId })
     else if (packet.type === 'puback' || packet.type === 'pubrec' || packet.type === 'pubcomp')
       this.answerCameIn(stream, packet)
   }
@@ -256,7 +256,7 @@ export class PacketMonitor {
   /** The broker continues to read: it has handled earlier packets. */
   readsOn(stream: StreamWatch): void {
     if (stream.inHand === undefined) return
-    this.heard.add(stream.inHand)
+    this.handled.add(stream.inHand)
     stream.inHand = undefined
   }
 
@@ -268,7 +268,7 @@ export class PacketMonitor {
     if (session !== undefined) {
       session.left(this.stage.nowMs)
       this.wills.ended(connect)
-      if (this.limits().isSick) for (const answer of stream.owedAnswers) this.noteRefused(answer)
+      if (this.limits().isFailing) for (const answer of stream.dueAcknowledgements) this.noteRefused(answer)
       return
     }
     this.wills.perhapsReturned(connect.clientId, stream.connectAtMs)
@@ -317,7 +317,7 @@ export class PacketMonitor {
       case 'pubrec':
       case 'pubrel':
       case 'pubcomp':
-        if (packet.type === 'pubrec' && packet.reasonCode >= 0x80) this.noteRefused(stream.owedAnswers[0])
+        if (packet.type === 'pubrec' && packet.reasonCode >= 0x80) this.noteRefused(stream.dueAcknowledgements[0])
         this.ackLeaves(stream, packet.type, packet.packetId)
         return
       case 'suback':
@@ -328,7 +328,10 @@ export class PacketMonitor {
       case 'disconnect':
         if (stream.hasDisconnected) this.accuse(stream, `the broker sent DISCONNECT twice to ${stream.name}`)
         if ((stream.connect?.version ?? 4) < 5)
-          this.accuse(stream, `the broker sent DISCONNECT to ${stream.name}, whose version has no DISCONNECT of a server`)
+          this.accuse(
+            stream,
+            `the broker sent DISCONNECT to ${stream.name}, whose version has no DISCONNECT of a server`,
+          )
         stream.hasDisconnected = true
         return
       case 'pingresp':
@@ -372,7 +375,7 @@ export class PacketMonitor {
     session.expiryMs = expiryMsOf(connect)
     this.sessions.set(clientId, session)
     stream.session = session
-    if (saysForgotten(connect)) session.takeBack()
+    if (hasLostSession(connect)) session.takeBack()
     if (stream.isGone) this.wills.perhapsReturned(clientId, stream.connectAtMs)
     else {
       const { connectAtMs: sinceMs, isEnding } = stream
@@ -438,7 +441,7 @@ export class PacketMonitor {
     const entry = session?.window.get(packet.packetId)
     const isFailure = 'reasonCode' in packet && packet.reasonCode >= 0x80
     if (packet.type === 'pubrec' && !isFailure) {
-      stream.owedReleases.push(packet.packetId)
+      stream.duePubrels.push(packet.packetId)
       if (entry?.stage === 'published' || entry?.stage === 'unsure') entry.stage = 'received'
       return
     }
@@ -450,14 +453,14 @@ export class PacketMonitor {
   }
 
   private checkRelease(stream: StreamWatch, session: SessionWatch, packetId: PacketId): void {
-    const owedAt = stream.owedReleases.indexOf(packetId)
+    const dueAt = stream.duePubrels.indexOf(packetId)
     const entry = session.window.get(packetId)
-    if (owedAt > 0)
+    if (dueAt > 0)
       this.accuse(
         stream,
-        `the broker sent PUBREL ${packetId} to ${stream.name} before PUBREL ${stream.owedReleases[0]}, whose PUBREC arrived first [MQTT-4.6.0-4]`,
+        `the broker sent PUBREL ${packetId} to ${stream.name} before PUBREL ${stream.duePubrels[0]}, whose PUBREC arrived first [MQTT-4.6.0-4]`,
       )
-    if (owedAt === 0) stream.owedReleases.shift()
+    if (dueAt === 0) stream.duePubrels.shift()
     else if (entry === undefined ? !session.hasRestarted : entry.qos === 1 || entry.stage === 'published') {
       this.accuse(stream, `the broker sent PUBREL ${packetId} to ${stream.name}, which sent no PUBREC`)
     }
@@ -465,15 +468,15 @@ export class PacketMonitor {
   }
 
   private checkAnswer(stream: StreamWatch, type: AnswerType, packetId: PacketId): void {
-    const { owedAnswers, name } = stream
-    const first = owedAnswers[0]
+    const { dueAcknowledgements, name } = stream
+    const first = dueAcknowledgements[0]
     if (first?.type === type && first.packetId === packetId) {
-      owedAnswers.shift()
+      dueAcknowledgements.shift()
       if (first.what !== undefined) this.promised.add(first.what)
       return
     }
-    const isOwed = owedAnswers.some((owed) => owed.type === type && owed.packetId === packetId)
-    if (!isOwed) this.accuse(stream, `the broker sent ${type} ${packetId} to ${name}, which is not due`)
+    const isDue = dueAcknowledgements.some((due) => due.type === type && due.packetId === packetId)
+    if (!isDue) this.accuse(stream, `the broker sent ${type} ${packetId} to ${name}, which is not due`)
     this.accuse(
       stream,
       `the broker sent ${type} ${packetId} to ${name} before ${first?.type} ${first?.packetId}, whose packet arrived first [MQTT-4.6.0-2]`,

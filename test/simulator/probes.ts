@@ -20,7 +20,7 @@ export function placeProbes(world: World): Client[] {
   return [...probes.values()]
 }
 
-export function askProbes(probes: readonly Client[], features: ScenarioFeatures): void {
+export function subscribeProbes(probes: readonly Client[], features: ScenarioFeatures): void {
   for (const probe of probes) probe.subscribe('state/#', { qos: 2 })
   if (!features.exclusive) return
   // A second probe would be refused because of the first.
@@ -34,8 +34,8 @@ export function probesOf(world: World): Client[] {
 /** An exclusive subscription has one holder; without a holder, any client can get it. */
 export function checkExclusive(world: World, actors: readonly Actor[]): void {
   const [probe] = probesOf(world)
-  for (const asked of probe.session?.subscriptions ?? []) {
-    const { filter } = asked.request
+  for (const subscription of probe.session?.subscriptions ?? []) {
+    const { filter } = subscription.request
     if (!filter.startsWith('$exclusive/')) continue
     const sessions = actors.flatMap(({ client }) => client.session ?? [])
     const held = sessions
@@ -44,9 +44,10 @@ export function checkExclusive(world: World, actors: readonly Actor[]): void {
     const perhaps = held.filter((one) => !one.isRefused && one.endedStep === Infinity)
     const certain = perhaps.filter((one) => one.grantedStep !== Infinity && one.endSentStep === Infinity)
     if (certain.length > 1) world.stage.fail(`${certain.length} sessions hold ${filter}`)
-    if (asked.grantedStep === Infinity && !asked.isRefused) world.stage.fail(`no response to ${filter}`)
-    const isGranted = asked.grantedStep !== Infinity
+    if (subscription.grantedStep === Infinity && !subscription.isRefused) world.stage.fail(`no response to ${filter}`)
+    const isGranted = subscription.grantedStep !== Infinity
     if (isGranted && certain.length > 0) world.stage.fail(`a second session was granted ${filter}`)
-    if (asked.isRefused && perhaps.length === 0) world.stage.fail(`${filter} was refused, and no session holds it`)
+    if (subscription.isRefused && perhaps.length === 0)
+      world.stage.fail(`${filter} was refused, and no session holds it`)
   }
 }

@@ -45,10 +45,10 @@ export const profiles: readonly ScenarioProfile[] = [
 ]
 
 /** Crashes cause the most serious defects, so they have a larger part of the seeds. */
-const dealt = ['calm', 'network', 'disk', 'crash', 'tight', 'unruly', 'everything', 'crash', 'everything']
+const profileOrder = ['calm', 'network', 'disk', 'crash', 'tight', 'unruly', 'everything', 'crash', 'everything']
 
 export function profileOf(seed: number): ScenarioProfile {
-  return profileNamed(dealt[seed % dealt.length])
+  return profileNamed(profileOrder[seed % profileOrder.length])
 }
 
 export function profileNamed(name: string): ScenarioProfile {

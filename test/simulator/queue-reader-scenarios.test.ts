@@ -27,7 +27,7 @@ describe('the queue of a persistent session reaches its next connections in orde
   })
 
   test('a seed gives the same scenario in each run', async () => {
-    const [once, again, another] = [await told(7), await told(7), await told(8)]
+    const [once, again, another] = [await recordedLog(7), await recordedLog(7), await recordedLog(8)]
     assert.deepEqual(once, again)
     assert.notDeepEqual(once, another)
   })
@@ -88,19 +88,19 @@ describe('random scenarios whose queues are read in steps violate no rule', () =
   }
 })
 
-async function told(seed: number): Promise<readonly string[]> {
+async function recordedLog(seed: number): Promise<readonly string[]> {
   return (await runReaderScenario(seed, { isRecorded: true })).log
 }
 
 async function runMany(
   from: number,
   count: number,
-  tell: (seed: number) => Promise<ScenarioEnd>,
+  run: (seed: number) => Promise<ScenarioEnd>,
 ): Promise<{ faults: string[]; delivered: number }> {
   const faults: string[] = []
   let delivered = 0
   for (let seed = from; seed < from + count; seed++) {
-    const end = await tell(seed)
+    const end = await run(seed)
     delivered += end.delivered
     if (end.fault !== undefined) faults.push(`${end.profile}: ${end.fault}`)
   }

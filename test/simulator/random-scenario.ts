@@ -9,9 +9,9 @@ import type { HostTraits } from './broker-host.ts'
 import { whenReady, type Eventually, type RecordStore } from './record-store.ts'
 import { calmNetwork } from './network.ts'
 import { Administrators } from './administrators.ts'
-import { checkAccusation, checkHistory, checkRemains } from './oracles.ts'
+import { checkDisconnect, checkHistory, checkRemains } from './oracles.ts'
 import { profileOf, type ScenarioProfile } from './profiles.ts'
-import { askProbes, placeProbes } from './probes.ts'
+import { subscribeProbes, placeProbes } from './probes.ts'
 import type { Random } from './random.ts'
 import { drawFeatures, type ScenarioFeatures } from './scenario-features.ts'
 import { sendUnruly } from './unruly.ts'
@@ -25,7 +25,7 @@ export interface ScenarioOptions {
   /** See `WorldOptions`. */
   readonly readsSlowly?: boolean
   /** See `HostTraits`. */
-  readonly promisesEarly?: boolean
+  readonly acknowledgesEarly?: boolean
   /** Default: 1. */
   readonly shards?: number
 }
@@ -44,7 +44,7 @@ export class RandomScenario {
   private readonly administrators: Administrators
   private readonly random: Random
   private readonly activeMs: number
-  private hasCalmedDown: boolean
+  private haveFaultsEnded: boolean
 
   constructor(options: ScenarioOptions) {
     this.profile = options.profile ?? profileOf(options.seed)
@@ -63,17 +63,17 @@ export class RandomScenario {
     this.actors = []
     this.features = drawFeatures(this.random, options.seed)
     this.administrators = new Administrators(this.world, this.actors)
-    this.world.host.traits.promisesEarly = options.promisesEarly ?? false
+    this.world.host.traits.acknowledgesEarly = options.acknowledgesEarly ?? false
     this.activeMs = 0
-    this.hasCalmedDown = false
+    this.haveFaultsEnded = false
     this.setUp()
     this.activeMs = this.random.between(10_000, 40_000)
   }
 
   /** Yields the time to pass. The caller lets it pass, with or without promises. */
-  *tell(): Generator<number, void> {
+  *run(): Generator<number, void> {
     const { world } = this
-    world.stage.tell('scenario', () => `seed ${world.stage.seed}, ${this.profile.name}, ${this.activeMs} ms`)
+    world.stage.record('scenario', () => `seed ${world.stage.seed}, ${this.profile.name}, ${this.activeMs} ms`)
     world.stage.after(0, () => world.host.start())
     const count = this.random.between(3, 6)
     const { profile, features } = this
@@ -85,7 +85,7 @@ export class RandomScenario {
     this.planAdministrators()
     this.planOperatorActs()
     yield this.activeMs
-    this.calmDown()
+    this.endFaults()
     yield* this.waitForQuiet()
     yield* this.probe()
     checkHistory(world, this.actors, {
@@ -94,12 +94,12 @@ export class RandomScenario {
       byAdministrators: this.administrators.publications,
     })
     const dropped = new Set(world.events('message-dropped').map(({ message }) => message.payload().toString()))
-    world.host.watch.wills.judge(-world.host.traits.clockOffsetMs, (payload) => dropped.has(payload))
+    world.host.watch.wills.check(-world.host.traits.clockOffsetMs, (payload) => dropped.has(payload))
     yield* this.restartOnceMore()
   }
 
   /** Checks the stored records after the end of the scenario. */
-  judge(): Eventually<void> {
+  checkRecords(): Eventually<void> {
     return whenReady(this.world.recordStore.readAll(), (records) => checkRemains(this.world, this.actors, records))
   }
 
@@ -138,8 +138,8 @@ export class RandomScenario {
   /** Changes the memory level. No message is lost, because queued messages in memory are also on disk. */
   private findMemory(level: 'soft' | 'normal'): void {
     const { world } = this
-    world.host.handle({ kind: 'memory-level', level: this.hasCalmedDown ? 'normal' : level, step: 0 })
-    if (!this.hasCalmedDown)
+    world.host.handle({ kind: 'memory-level', level: this.haveFaultsEnded ? 'normal' : level, step: 0 })
+    if (!this.haveFaultsEnded)
       world.stage.after(memoryLevelMs, () => this.findMemory(level === 'soft' ? 'normal' : 'soft'))
   }
 
@@ -147,7 +147,7 @@ export class RandomScenario {
     const { random } = this
     const banned = this.administrators.refusalOf(clientId)
     if (banned !== undefined) return { decision: { allowed: false, reason: banned }, afterMs: 0 }
-    const isAtOnce = !this.profile.slowDecisions || clientId === 'witness' || this.hasCalmedDown
+    const isAtOnce = !this.profile.slowDecisions || clientId === 'witness' || this.haveFaultsEnded
     if (isAtOnce) return { decision: { allowed: true }, afterMs: 0 }
     const isAllowed = random.chance(0.9)
     return {
@@ -163,10 +163,10 @@ export class RandomScenario {
       // A client of a failed shard loses its connection without DISCONNECT.
       const wasOfDeadShard = host.shardDiedAtMs === this.world.stage.nowMs
       const isBrokersWill = host.isRunning && !host.isStopping && !wasOfDeadShard
-      if (isBrokersWill && !this.administrators.hasSentAway(client.id)) checkAccusation(this.world, client)
+      if (isBrokersWill && !this.administrators.hasDisconnected(client.id)) checkDisconnect(this.world, client)
     }
     const next = (): void => {
-      if (this.hasCalmedDown) return
+      if (this.haveFaultsEnded) return
       actor.act()
       this.world.stage.after(this.random.between(20, 2_500), next)
     }
@@ -182,17 +182,17 @@ export class RandomScenario {
       sessionExpirySeconds: 0xffff_ffff,
       network: calmNetwork,
     })
-    const comeBack = (): void => {
+    const reconnect = (): void => {
       if (host.isRunning && !host.isStopping && !witness.hasOpenConnection) witness.connect()
       const { wills } = host.watch
       wills.hasWitness = witness.session?.subscriptions.some((held) => held.grantedStep !== Infinity) === true
       if (witness.isConnected && !wills.hasWitness) witness.subscribe('wills/#', { qos: 1 })
-      stage.after(100, comeBack)
+      stage.after(100, reconnect)
     }
     witness.whenMessage = (message) => {
-      host.watch.wills.heard(message)
+      host.watch.wills.noteReceived(message)
     }
-    stage.after(0, comeBack)
+    stage.after(0, reconnect)
   }
 
   private planFaults(): void {
@@ -203,7 +203,7 @@ export class RandomScenario {
       if (this.features.nearDeaths) this.planNearDeaths()
     }
     if (profile.roughDisk) this.planMany(random.between(0, 2), () => this.failDisk())
-    if (profile.unruly) this.planMany(random.between(1, 8), () => sendUnruly(this.world, () => this.hasCalmedDown))
+    if (profile.unruly) this.planMany(random.between(1, 8), () => sendUnruly(this.world, () => this.haveFaultsEnded))
   }
 
   private planAdministrators(): void {
@@ -218,7 +218,7 @@ export class RandomScenario {
     const { generator, administratorsAct } = this.features
     for (let count = administratorsAct ? generator.between(3, 15) : 0; count > 0; count--) {
       this.world.stage.after(generator.between(500, this.activeMs), () => {
-        if (!this.hasCalmedDown) this.administrators.actForClient(generator, this.features.mountpoint)
+        if (!this.haveFaultsEnded) this.administrators.actForClient(generator, this.features.mountpoint)
       })
     }
   }
@@ -230,7 +230,7 @@ export class RandomScenario {
   private restartBroker(): Eventually<void> {
     const { random, world } = this
     const { host, stage } = world
-    if (!host.isRunning || host.isStopping || this.hasCalmedDown) return undefined
+    if (!host.isRunning || host.isStopping || this.haveFaultsEnded) return undefined
     const awayMs = random.between(10, 3_000)
     if (random.chance(0.2)) {
       host.stop()
@@ -246,7 +246,7 @@ export class RandomScenario {
 
   private restartShard(generator: Random, whenBack: () => void = () => undefined): Eventually<void> {
     const { host, stage } = this.world
-    if (!host.isRunning || host.isStopping || this.hasCalmedDown) return undefined
+    if (!host.isRunning || host.isStopping || this.haveFaultsEnded) return undefined
     const own = generator.between(0, host.shards.length - 1)
     const awayMs = generator.between(10, 3_000)
     return whenReady(host.killShard(own), () => {
@@ -279,21 +279,21 @@ export class RandomScenario {
 
   private failDisk(): undefined {
     const { disk, stage } = this.world
-    if (this.hasCalmedDown) return
+    if (this.haveFaultsEnded) return
     disk.fail()
     stage.after(this.random.between(100, 6_000), () => disk.mend())
   }
 
-  private calmDown(): void {
-    this.hasCalmedDown = true
-    this.world.stage.tell('scenario', () => 'all faults end')
+  private endFaults(): void {
+    this.haveFaultsEnded = true
+    this.world.stage.record('scenario', () => 'all faults end')
     this.world.disk.mend()
     this.world.disk.maxStepMs = 0
-    this.administrators.calmDown()
-    this.bringBack()
+    this.administrators.endFaults()
+    this.reconnectAll()
   }
 
-  private bringBack(): void {
+  private reconnectAll(): void {
     const { host } = this.world
     for (const { client } of this.actors) {
       client.options.network = calmNetwork
@@ -339,7 +339,7 @@ export class RandomScenario {
   private *waitForQuiet(): Generator<number, void> {
     for (let second = 0; second < timeoutSeconds && !this.isQuiet(); second++) {
       yield 1_000
-      this.bringBack()
+      this.reconnectAll()
     }
     this.checkQuiet()
   }
@@ -347,16 +347,19 @@ export class RandomScenario {
   /** All messages were delivered and acknowledged: after a restart no client receives one again, and the scan finds no records. */
   private *restartOnceMore(): Generator<number, void> {
     const { host, stage } = this.world
-    const before = this.actors.map(({ client }) => ({ heard: client.messages.length, connections: client.connections }))
+    const before = this.actors.map(({ client }) => ({
+      received: client.messages.length,
+      connections: client.connections,
+    }))
     host.stop()
     this.startWhenStopped(0)
     yield 10_000
     yield* this.waitForQuiet()
     yield 1_000
     this.actors.forEach(({ client }, at) => {
-      const { heard, connections } = before[at]
+      const { received, connections } = before[at]
       // A QoS 0 message has no acknowledgement and may have been in the network when the broker was stopped.
-      const again = client.messages.slice(heard).find(({ qos, connection }) => qos > 0 || connection > connections)
+      const again = client.messages.slice(received).find(({ qos, connection }) => qos > 0 || connection > connections)
       if (again !== undefined)
         stage.fail(
           `${client.id} received "${again.payload.trimEnd()}" again after a restart, although it had acknowledged everything`,
@@ -368,7 +371,7 @@ export class RandomScenario {
   private *probe(): Generator<number, void> {
     const probes = placeProbes(this.world)
     yield 1_000
-    askProbes(probes, this.features)
+    subscribeProbes(probes, this.features)
     yield 5_000
   }
 }

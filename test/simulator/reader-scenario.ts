@@ -9,7 +9,7 @@ import type { Actor } from './scenario-clients.ts'
 import { damageKinds, type RecordDamage } from './record-damage.ts'
 import type { RealRecordStore } from './real-record-store.ts'
 import { History } from './history.ts'
-import { checkAccusation, checkDeliveries, missingMessages } from './oracles.ts'
+import { checkDisconnect, checkDeliveries, missingMessages } from './oracles.ts'
 import { profileNamed } from './profiles.ts'
 import { Random } from './random.ts'
 import { type ReadStep, SlowReads } from './slow-reads.ts'
@@ -108,9 +108,9 @@ export class ReaderScenario {
   }
 
   /** Yields the time to pass. */
-  *tell(): Generator<number, void> {
+  *run(): Generator<number, void> {
     const { world, traits, reads } = this
-    world.stage.tell('scenario', () => `seed ${world.stage.seed}, ${JSON.stringify(traits)}`)
+    world.stage.record('scenario', () => `seed ${world.stage.seed}, ${JSON.stringify(traits)}`)
     world.stage.after(0, () => world.host.start())
     yield 50
     for (let number = 1; number <= traits.subscribers; number++) this.placeSubscriber(number)
@@ -129,7 +129,7 @@ export class ReaderScenario {
     if (this.damageTraits.atRestart > 0) yield* this.restartDamaged()
     yield this.random.between(0, 2_000)
     this.isOver = true
-    world.stage.tell('scenario', () => 'all faults end')
+    world.stage.record('scenario', () => 'all faults end')
     yield* this.waitForQuiet()
     // Timers of the readers fire when the clock moves.
     for (let step = 0; step < 20; step++) yield SlowReads.endMs / 20
@@ -163,7 +163,7 @@ export class ReaderScenario {
   private async damageRecords(): Promise<void> {
     const kind = this.random.pick(damageKinds)
     const text = await this.damage?.damage(this.recordStore.store, kind)
-    this.world.stage.tell('store', () => String(text))
+    this.world.stage.record('store', () => String(text))
   }
 
   private setUp(): void {
@@ -196,7 +196,7 @@ export class ReaderScenario {
       if (++taken % traits.messagesPerConnection === 0) this.breakOff(client)
     }
     this.qosOf.set(client, qos)
-    client.whenEnded = () => (this.isRestarting ? undefined : checkAccusation(world, client))
+    client.whenEnded = () => (this.isRestarting ? undefined : checkDisconnect(world, client))
     this.subscribe(client, qos)
   }
 
@@ -236,7 +236,7 @@ export class ReaderScenario {
     if (how === 'drop') client.drop()
     else if (how === 'late drop') client.drop(random.between(0, 20))
     else if (how === 'good-bye') client.disconnect()
-    world.stage.tell(client.id, () => `ends its connection: ${how}`)
+    world.stage.record(client.id, () => `ends its connection: ${how}`)
     const renews = random.chance(this.traits.renewals)
     const awayMs = random.pick([0, 0, 1, 3, 30, 1_500])
     world.stage.after(how === 'takeover' ? 0 : awayMs, () => {

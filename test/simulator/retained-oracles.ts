@@ -10,7 +10,7 @@ export function checkRetained(history: History): void {
   for (const { client } of history.actors) {
     const topic = `state/${client.id}`
     const sent = client.publications.filter((publication) => publication.topic === topic && publication.timesSent > 0)
-    const lastKept = sent.findLastIndex((publication) => publication.isAcknowledged && history.wasTaken(publication))
+    const lastKept = sent.findLastIndex((publication) => publication.isAcknowledged && history.wasAccepted(publication))
     const allowed = new Set(sent.slice(Math.max(0, lastKept)).map((publication) => publication.payload.toString()))
     if (lastKept < 0) allowed.add('')
     // A message that is sent again is a new one, which may follow a QoS 2 message that was accepted meanwhile.
@@ -19,8 +19,8 @@ export function checkRetained(history: History): void {
     // An expired message is deleted, although nothing replaces it.
     const last = [...sent.slice(Math.max(0, lastKept)), ...late]
     if (last.some((publication) => history.hasExpired(publication))) allowed.add('')
-    if (history.isTakenBack(client.id, topic)) allowed.clear()
-    if (history.isTakenBack(client.id, topic)) allowed.add('')
+    if (history.mayNotRetain(client.id, topic)) allowed.clear()
+    if (history.mayNotRetain(client.id, topic)) allowed.add('')
     for (const probe of probesOf(history.world)) checkFound(history, probe, { topic, allowed })
   }
 }
@@ -43,14 +43,14 @@ function checkFound(
 export function checkCommonState(history: History): void {
   const sent = history.publications.filter(({ topic, timesSent }) => topic === commonTopic && timesSent > 0)
   if (sent.length === 0) return
-  const counted = sent.filter((one) => one.qos > 0 && one.isAcknowledged && history.wasTaken(one))
+  const counted = sent.filter((one) => one.qos > 0 && one.isAcknowledged && history.wasAccepted(one))
   const allowed = new Set<string>()
   if (counted.length === 0) allowed.add('')
   for (const publication of sent) {
     if (history.wasForbidden(publication) === 'always') continue
     if (counted.some((later) => isReplacedBy(history, publication, later))) continue
-    const isTakenBack = history.isTakenBack(publication.publisher, commonTopic)
-    allowed.add(isTakenBack ? '' : publication.payload.toString())
+    const mayNotRetain = history.mayNotRetain(publication.publisher, commonTopic)
+    allowed.add(mayNotRetain ? '' : publication.payload.toString())
     if (history.hasExpired(publication)) allowed.add('')
   }
   // Shards respond at different times: a message that has expired by now may still be found by some of them.

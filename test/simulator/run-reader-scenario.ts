@@ -46,7 +46,7 @@ export async function runReaderScenario(
     })
     const { world, reads } = scenario
     const fault = await faultIn(seed, async () => {
-      for (const ms of scenario.tell()) await world.passMsAsync(ms)
+      for (const ms of scenario.run()) await world.passMsAsync(ms)
     })
     reads.end()
     return {
@@ -70,8 +70,8 @@ export async function runScenarioReadingSlowly(
     const scenario = new RandomScenario({ seed, recordStore, readsSlowly: true, ...options })
     const { world } = scenario
     const fault = await faultIn(seed, async () => {
-      for (const ms of scenario.tell()) await world.passMsAsync(ms)
-      await scenario.judge()
+      for (const ms of scenario.run()) await world.passMsAsync(ms)
+      await scenario.checkRecords()
     })
     world.reads?.end()
     const profile = (options.profile ?? profileOf(seed)).name
@@ -79,9 +79,9 @@ export async function runScenarioReadingSlowly(
   })
 }
 
-async function faultIn(seed: number, tell: () => Promise<void>): Promise<string | undefined> {
+async function faultIn(seed: number, run: () => Promise<void>): Promise<string | undefined> {
   try {
-    await tell()
+    await run()
     return undefined
   } catch (error) {
     return faultOf(error, seed)
@@ -90,12 +90,12 @@ async function faultIn(seed: number, tell: () => Promise<void>): Promise<string 
 
 async function withRecordStore<End>(
   { onLevel = false, damage }: { readonly onLevel?: boolean | undefined; readonly damage?: RecordDamage | undefined },
-  tell: (recordStore: RealRecordStore) => Promise<End>,
+  run: (recordStore: RealRecordStore) => Promise<End>,
 ): Promise<End> {
-  if (!onLevel) return await tell(realMemoryStore(damage))
+  if (!onLevel) return await run(realMemoryStore(damage))
   const directory = await mkdtemp(join(tmpdir(), 'godwit-scenario-'))
   const recordStore = realLevelStore(directory, damage)
-  const end = await tell(recordStore)
+  const end = await run(recordStore)
   await recordStore.close()
   await rm(directory, { recursive: true, force: true })
   return end

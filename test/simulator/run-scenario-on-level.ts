@@ -20,8 +20,8 @@ export async function runScenarioOnLevel(
   const profile = (options.profile ?? profileOf(seed)).name
   let fault: string | undefined
   try {
-    for (const ms of scenario.tell()) await scenario.world.passMsAsync(ms)
-    await scenario.judge()
+    for (const ms of scenario.run()) await scenario.world.passMsAsync(ms)
+    await scenario.checkRecords()
   } catch (error) {
     fault = faultOf(error, seed)
   }

@@ -19,8 +19,8 @@ export function runScenario(seed: number, options: Omit<ScenarioOptions, 'seed' 
   const profile = (options.profile ?? profileOf(seed)).name
   let fault: string | undefined
   try {
-    for (const ms of scenario.tell()) scenario.world.passMs(ms)
-    if (scenario.judge() instanceof Promise) throw new Error('a scenario in memory takes no real time')
+    for (const ms of scenario.run()) scenario.world.passMs(ms)
+    if (scenario.checkRecords() instanceof Promise) throw new Error('a scenario in memory takes no real time')
   } catch (error) {
     fault = faultOf(error, seed)
   }

@@ -23,7 +23,7 @@ export interface Denial {
 }
 
 /** The subject of a permission check, between two steps. */
-export interface Asked {
+export interface ActionCheck {
   readonly action: DeniedAction
   readonly clientId: string
   readonly what: string
@@ -38,7 +38,7 @@ export class ScenarioRules implements Permissions {
   /** Duration of an authorization request; undefined: each decision is known at once. */
   answerMs: (() => number) | undefined
   /** Called with the client whose denied action ends its connection; undefined: actions are denied only. */
-  whenSentAway: ((clientId: string) => void) | undefined
+  whenDisconnected: ((clientId: string) => void) | undefined
   /** Connections that an administrator ended, or that ended for an action of their client, as "client number". */
   readonly ended: Set<string>
   private readonly world: World
@@ -51,7 +51,7 @@ export class ScenarioRules implements Permissions {
     this.allowsEverything = false
     this.isUncacheable = false
     this.answerMs = undefined
-    this.whenSentAway = undefined
+    this.whenDisconnected = undefined
     this.ended = new Set()
     this.denials = []
     this.known = new Set()
@@ -63,24 +63,24 @@ export class ScenarioRules implements Permissions {
   }
 
   deny(action: DeniedAction, clientId: string, what: string): void {
-    this.world.stage.tell('rules', () => `${clientId} may not ${action} ${what}`)
+    this.world.stage.record('rules', () => `${clientId} may not ${action} ${what}`)
     this.denials.push({ action, clientId, what, fromStep: this.world.stage.step, untilStep: Infinity })
     this.changed()
   }
 
   grant(denial: Denial): void {
-    this.world.stage.tell('rules', () => `${denial.clientId} may ${denial.action} ${denial.what} again`)
+    this.world.stage.record('rules', () => `${denial.clientId} may ${denial.action} ${denial.what} again`)
     denial.untilStep = this.world.stage.step
     this.changed()
   }
 
   /** Returns whether the action was denied between the two steps. */
-  wasDenied(asked: Asked): 'never' | 'perhaps' | 'always' {
+  wasDenied(check: ActionCheck): 'never' | 'perhaps' | 'always' {
     let isSometimes = false
     for (const denial of this.denials) {
-      if (!isOf(denial, asked)) continue
-      if (denial.fromStep < asked.fromStep && denial.untilStep > asked.untilStep) return 'always'
-      if (denial.fromStep <= asked.untilStep && denial.untilStep >= asked.fromStep) isSometimes = true
+      if (!isOf(denial, check)) continue
+      if (denial.fromStep < check.fromStep && denial.untilStep > check.untilStep) return 'always'
+      if (denial.fromStep <= check.untilStep && denial.untilStep >= check.fromStep) isSometimes = true
     }
     return isSometimes ? 'perhaps' : 'never'
   }
@@ -108,8 +108,8 @@ export class ScenarioRules implements Permissions {
   }
 
   /** An authorization request is pending. Returns the milliseconds until its result. */
-  learn(asked: { action: string; identity: Identity; topic: string }): number {
-    this.known.add(`${asked.action} ${asked.identity.clientId} ${asked.topic}`)
+  learn(check: { action: string; identity: Identity; topic: string }): number {
+    this.known.add(`${check.action} ${check.identity.clientId} ${check.topic}`)
     return this.answerMs?.() ?? 0
   }
 
@@ -118,8 +118,8 @@ export class ScenarioRules implements Permissions {
   }
 
   private refuse({ clientId }: Identity): Permission {
-    this.whenSentAway?.(clientId)
-    return this.whenSentAway === undefined ? 'deny' : 'disconnect'
+    this.whenDisconnected?.(clientId)
+    return this.whenDisconnected === undefined ? 'deny' : 'disconnect'
   }
 
   private isUnknown(action: DeniedAction, clientId: string, what: string): boolean {
@@ -132,8 +132,8 @@ export class ScenarioRules implements Permissions {
   }
 }
 
-function isOf(denial: Denial, asked: { action: DeniedAction; clientId: string; what: string }): boolean {
-  if (denial.action !== asked.action || denial.clientId !== asked.clientId) return false
-  if (denial.what === asked.what) return true
-  return denial.action !== 'subscribe' && denial.what !== '' && matchesFilter(denial.what, asked.what)
+function isOf(denial: Denial, check: { action: DeniedAction; clientId: string; what: string }): boolean {
+  if (denial.action !== check.action || denial.clientId !== check.clientId) return false
+  if (denial.what === check.what) return true
+  return denial.action !== 'subscribe' && denial.what !== '' && matchesFilter(denial.what, check.what)
 }

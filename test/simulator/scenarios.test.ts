@@ -61,7 +61,7 @@ describe('a broker that crashes', () => {
     const author = world.connect('author')
     world.disk.hold()
     const publication = author.publish('news/a', 'one', { qos: 1 })
-    assert.equal(publication.isAcknowledged, false, 'the disk has not said that it has it')
+    assert.equal(publication.isAcknowledged, false, 'the message is not durable yet')
     world.disk.release()
     world.settle()
     assert.equal(publication.isAcknowledged, true)

@@ -59,7 +59,7 @@ const firstEarlySeed = 380
 test('the oracles detect a broker that acknowledges before the commit', () => {
   const faults: string[] = []
   for (let seed = firstEarlySeed; seed <= 2_000 && faults.length === 0; seed++) {
-    const { fault } = runScenario(seed, { profile: profileNamed('crash'), promisesEarly: true })
+    const { fault } = runScenario(seed, { profile: profileNamed('crash'), acknowledgesEarly: true })
     if (fault?.includes('although the broker had acknowledged it') === true) faults.push(fault)
   }
   assert.equal(faults.length, 1, 'no scenario detects the defect')

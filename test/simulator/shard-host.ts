@@ -25,7 +25,7 @@ import { Link as PeerLink, type LinkDependencies } from '../../src/links/index.t
 import { ProtocolError, reasonCodes, TopicTable, type ConnectPacket } from '../../src/protocol/index.ts'
 import type { HostTraits } from './broker-host.ts'
 import { writeSends, type BrokerStream } from './broker-stream.ts'
-import type { Death, Disk } from './disk.ts'
+import type { CrashKind, Disk } from './disk.ts'
 import type { PacketMonitor } from './packet-monitor.ts'
 import type { Eventually, StartRecords } from './record-store.ts'
 import { MemoryMonitor } from './memory-monitor.ts'
@@ -48,7 +48,7 @@ const closeTimeoutMs = 5_000
 /** The state that all shards of one broker share. */
 const failedAuthentication = { allowed: false, reason: reasonCodes.notAuthorized } as const
 
-export interface ShardSurroundings {
+export interface ShardDependencies {
   readonly stage: Stage
   readonly watch: PacketMonitor
   readonly events: BrokerEvent[]
@@ -73,7 +73,7 @@ export class ShardHost {
   topics: TopicTable
   /** Memory of the running core. */
   memory: MemoryAccount
-  private readonly around: ShardSurroundings
+  private readonly around: ShardDependencies
   private running: BrokerCore | undefined
   private turnEnd: PlannedEvent | undefined
   private deadline: PlannedEvent | undefined
@@ -88,7 +88,7 @@ export class ShardHost {
   /** Drops reported since the last commit: if the shard fails now, these messages are accepted or sent again. */
   private readonly freshDrops: Set<BrokerEvent>
 
-  constructor(around: ShardSurroundings, disk: Disk, place: ShardPlace) {
+  constructor(around: ShardDependencies, disk: Disk, place: ShardPlace) {
     this.around = around
     this.disk = disk
     this.place = place
@@ -156,7 +156,10 @@ export class ShardHost {
       committed: (batch) => this.committed(batch),
       health: (isHealthy) => this.handle({ kind: 'storage-health', isHealthy }),
     })
-    around.stage.tell(this.name, () => `starts with ${found.records.length} records and ${found.queues.length} queues`)
+    around.stage.record(
+      this.name,
+      () => `starts with ${found.records.length} records and ${found.queues.length} queues`,
+    )
     this.handle({ kind: 'restore', records: found.records })
     for (const queue of found.queues) {
       if (shardOf(queue.clientId, shard.count) === shard.own) this.handle({ kind: 'restore-queue', ...queue })
@@ -195,7 +198,7 @@ export class ShardHost {
       noteClosed: (link) => {
         this.links.delete(peer)
         this.dirtyLinks.delete(link)
-        this.around.stage.tell(this.name, () => `has lost shard ${peer}`)
+        this.around.stage.record(this.name, () => `has lost shard ${peer}`)
         this.handle({ kind: 'peer-left', peer })
         const next = this.following.get(peer)
         this.following.delete(peer)
@@ -208,7 +211,7 @@ export class ShardHost {
   }
 
   /** The shard fails and loses everything that it had not stored. Its streams break. */
-  die(death: Death): Eventually<void> {
+  die(death: CrashKind): Eventually<void> {
     for (const stream of this.streams) {
       if (stream.watch.session === undefined) this.around.watch.ended(stream.watch)
     }
@@ -231,7 +234,7 @@ export class ShardHost {
         const error = packet
         const { connection, decoder } = stream
         if (connection.now.state === 'awaiting-connect') connection.version = decoder.version
-        stage.tell(this.name, () => `does not understand ${stream.name}: ${error.message}`)
+        stage.record(this.name, () => `does not understand ${stream.name}: ${error.message}`)
         this.handle({ kind: 'protocol-fault', connection: stream.connection, error })
         return
       }
@@ -303,12 +306,12 @@ export class ShardHost {
   }
 
   private hearPlain(peer: number, message: Message): void {
-    this.around.stage.tell(this.name, () => `hears publish from shard ${peer}`)
+    this.around.stage.record(this.name, () => `hears publish from shard ${peer}`)
     this.handle({ kind: 'peer-passes', peer, message })
   }
 
   private hear(peer: number, message: PeerMessage): void {
-    this.around.stage.tell(this.name, () => `hears ${message.kind} from shard ${peer}`)
+    this.around.stage.record(this.name, () => `hears ${message.kind} from shard ${peer}`)
     this.handle({ kind: 'peer-message', peer, message })
   }
 
@@ -378,14 +381,14 @@ export class ShardHost {
     const batch = this.core.takeBatch()
     if (batch === undefined) return this.freshDrops.clear()
     this.around.watch.stored(batch.changes, this.around.traits.listener?.mountpoint ?? '')
-    if (this.around.traits.promisesEarly) this.flush(this.writeSends(batch.sendsAfterCommit, true))
+    if (this.around.traits.acknowledgesEarly) this.flush(this.writeSends(batch.sendsAfterCommit, true))
     // A batch whose writes are all cancelled completes without a write.
     if (batch.changes.length === batch.cancelled) this.committed(batch)
     else this.disk.commit(batch)
   }
 
   private committed(batch: Batch): void {
-    if (!this.around.traits.promisesEarly) this.flush(this.writeSends(batch.sendsAfterCommit, true))
+    if (!this.around.traits.acknowledgesEarly) this.flush(this.writeSends(batch.sendsAfterCommit, true))
     this.committedBatch = batch.number
     for (const close of this.waitingCloses.splice(0)) this.closeAfter(close)
     this.handle({ kind: 'committed', batch: batch.number })

@@ -25,7 +25,7 @@ const { values } = parseArgs({
 
 const profile = values.profile === undefined ? undefined : profileNamed(values.profile)
 const shards = values.shards === undefined ? undefined : Number(values.shards)
-const maxFaultsTold = 20
+const maxFaultsPrinted = 20
 
 if (values.help) {
   console.log(
@@ -82,7 +82,7 @@ async function runMany(from: number, count: number): Promise<void> {
     delivered += end.delivered
     if (end.fault === undefined) continue
     failed.push(seed)
-    if (failed.length <= maxFaultsTold) console.log(`seed ${seed} (${end.profile}): ${end.fault}`)
+    if (failed.length <= maxFaultsPrinted) console.log(`seed ${seed} (${end.profile}): ${end.fault}`)
   }
   const seconds = Number(process.hrtime.bigint() - startedAt) / 1e9
   console.log(

@@ -23,7 +23,7 @@ type StoredSlice = ReturnType<ReadQueue> extends AsyncIterable<infer Part> ? Par
 /** The step of a read. A scenario may break connections at each step. */
 export interface ReadStep {
   readonly clientId: string
-  readonly at: 'asked' | 'before-slice' | 'after-slice' | 'closed' | 'answered'
+  readonly at: 'requested' | 'before-slice' | 'after-slice' | 'closed' | 'responded'
 }
 
 /** Limits of the real readers, see `src/storage/queue-readers.ts` and `src/shard/store/queue-reads.ts`. */
@@ -35,12 +35,12 @@ const keptMs = 1_000
 const leftMs = 600
 
 /** One shard from its start to its failure. */
-interface Life {
+interface ShardRun {
   isOver: boolean
   /** Number of open reads of the store, by client. */
   readonly open: Map<string, number>
   /** Number of requested parts without a response, by client. */
-  readonly asked: Map<string, number>
+  readonly requested: Map<string, number>
   /** Time of the last request or response, by client. */
   readonly usedAtMs: Map<string, number>
 }
@@ -53,7 +53,7 @@ export class SlowReads {
   /** The probability that a slice cannot be read. */
   failures: number
   /** Number of failures that the readers reported. */
-  failuresTold: number
+  failuresReported: number
   /** The first rule that the readers violated. */
   fault: string | undefined
   /** Number of requested parts, and of reads of the store for them. */
@@ -61,7 +61,7 @@ export class SlowReads {
   opened: number
   private readonly source: () => Store
   private readonly random: Random
-  private readonly lives: Life[]
+  private readonly shardRuns: ShardRun[]
   private epoch: number
 
   constructor(stage: Stage, source: () => Store) {
@@ -72,11 +72,11 @@ export class SlowReads {
     this.maxStepMs = this.random.pick([0, 2, 20])
     this.whenStep = () => undefined
     this.failures = 0
-    this.failuresTold = 0
+    this.failuresReported = 0
     this.fault = undefined
     this.parts = 0
     this.opened = 0
-    this.lives = []
+    this.shardRuns = []
     this.epoch = 0
     mock.timers.reset()
     mock.timers.enable({ apis: ['setTimeout'] })
@@ -88,14 +88,14 @@ export class SlowReads {
 
   /** Returns the readers of one shard until it fails. */
   start(): ShardReads {
-    const life = { isOver: false, open: new Map(), asked: new Map(), usedAtMs: new Map() }
-    this.lives.push(life)
-    return new ShardReads(this, life, this.slowStore(life))
+    const shardRun = { isOver: false, open: new Map(), requested: new Map(), usedAtMs: new Map() }
+    this.shardRuns.push(shardRun)
+    return new ShardReads(this, shardRun, this.slowStore(shardRun))
   }
 
   /** The store was opened again: reads in progress are interrupted. */
   interrupt(): void {
-    this.stage.tell('readers', () => 'are interrupted')
+    this.stage.record('readers', () => 'are interrupted')
     this.epoch++
   }
 
@@ -107,31 +107,37 @@ export class SlowReads {
 
   /** Checks that all reads are closed. Call it when nothing was read for `keptMs`. */
   checkEnd(hadFailures: boolean): void {
-    const open = this.lives.flatMap((life) => (life.isOver ? [] : [...life.open.values()])).reduce(add, 0)
+    const open = this.shardRuns
+      .flatMap((shardRun) => (shardRun.isOver ? [] : [...shardRun.open.values()]))
+      .reduce(add, 0)
     if (open > 0) this.stage.fail(`${open} reads of queues are open, although none is in progress`)
-    if (!hadFailures && this.failuresTold > 0)
-      this.stage.fail(`the readers reported ${this.failuresTold} failures, although the disk had none`)
+    if (!hadFailures && this.failuresReported > 0)
+      this.stage.fail(`the readers reported ${this.failuresReported} failures, although the disk had none`)
   }
 
   /** Time between the last read and `checkEnd`. */
   static readonly endMs = keptMs * 2
 
-  private slowStore(life: Life): Store {
+  private slowStore(shardRun: ShardRun): Store {
     const inner: Pick<Store, 'readQueue'> = { readQueue: (range) => this.source().readQueue(range) }
     const others = new Proxy({} as Store, { get: () => assert.fail('the readers only read queues') })
-    return withReadQueue(others, (range) => this.readQueue(inner, life, range))
+    return withReadQueue(others, (range) => this.readQueue(inner, shardRun, range))
   }
 
-  private async *readQueue(store: Pick<Store, 'readQueue'>, life: Life, range: QueueRange): ReturnType<ReadQueue> {
+  private async *readQueue(
+    store: Pick<Store, 'readQueue'>,
+    shardRun: ShardRun,
+    range: QueueRange,
+  ): ReturnType<ReadQueue> {
     const { clientId, limit = Infinity } = range
     if (limit > maxRecordsOfMoment) this.fail(`a read of ${clientId} has a limit of ${limit} records`)
     const { epoch } = this
     let slices: AsyncIterator<StoredSlice> | undefined
-    this.noteOpened(life, clientId)
+    this.noteOpened(shardRun, clientId)
     try {
       for (;;) {
         this.whenStep({ clientId, at: 'before-slice' })
-        const next = await this.step<Slice>(life, () => {
+        const next = await this.step<Slice>(shardRun, () => {
           if (this.epoch !== epoch) throw new ReadingInterrupted('the database was opened again during a reading')
           if (this.random.chance(this.failures)) throw new StorageFailure('input/output error')
           slices ??= store.readQueue(range)[Symbol.asyncIterator]()
@@ -142,26 +148,26 @@ export class SlowReads {
         yield next.value
       }
     } finally {
-      await this.step(life, async () => void (await slices?.return?.()))
-      count(life.open, clientId, -1)
+      await this.step(shardRun, async () => void (await slices?.return?.()))
+      count(shardRun.open, clientId, -1)
       this.whenStep({ clientId, at: 'closed' })
     }
   }
 
   /** The operation of the store takes no simulated time; time passes before and after it. */
-  private step<T>(life: Life, act: () => Promise<T>): Promise<T> {
+  private step<T>(shardRun: ShardRun, act: () => Promise<T>): Promise<T> {
     const { stage } = this
     return new Promise<T>((resolve, reject) => {
       // A failed shard gets no result.
       const settle = (go: () => void): void => {
         stage.after(this.stepMs(), () => {
-          if (life.isOver) return
+          if (shardRun.isOver) return
           stage.notePromises()
           go()
         })
       }
       stage.after(this.stepMs(), async () => {
-        if (life.isOver) return
+        if (shardRun.isOver) return
         try {
           const result = await act()
           settle(() => resolve(result))
@@ -176,25 +182,25 @@ export class SlowReads {
     return this.maxStepMs === 0 ? 0 : this.random.between(0, this.maxStepMs)
   }
 
-  private noteOpened(life: Life, clientId: string): void {
+  private noteOpened(shardRun: ShardRun, clientId: string): void {
     this.opened++
-    count(life.open, clientId, 1)
+    count(shardRun.open, clientId, 1)
   }
 
   /** Called for each request and each response. */
-  noteUse(life: Life, clientId: string): void {
-    life.usedAtMs.set(clientId, this.stage.nowMs)
-    this.stage.after(leftMs, () => this.checkKept(life, clientId))
+  noteUse(shardRun: ShardRun, clientId: string): void {
+    shardRun.usedAtMs.set(clientId, this.stage.nowMs)
+    this.stage.after(leftMs, () => this.checkKept(shardRun, clientId))
   }
 
   /** Checks that replaced and abandoned reads are closed, and that only the allowed number is kept for a next part. */
-  private checkKept(life: Life, clientId: string): void {
+  private checkKept(shardRun: ShardRun, clientId: string): void {
     const isUnused = (id: string): boolean =>
-      !life.asked.has(id) && this.stage.nowMs - (life.usedAtMs.get(id) ?? 0) >= leftMs
-    if (life.isOver || !isUnused(clientId)) return
-    const open = life.open.get(clientId) ?? 0
+      !shardRun.requested.has(id) && this.stage.nowMs - (shardRun.usedAtMs.get(id) ?? 0) >= leftMs
+    if (shardRun.isOver || !isUnused(clientId)) return
+    const open = shardRun.open.get(clientId) ?? 0
     if (open > 1) this.fail(`${open} reads of the queue of ${clientId} are kept`)
-    const kept = [...life.open].filter(([id]) => isUnused(id)).reduce((sum, [, ofClient]) => sum + ofClient, 0)
+    const kept = [...shardRun.open].filter(([id]) => isUnused(id)).reduce((sum, [, ofClient]) => sum + ofClient, 0)
     if (kept > maxKeptReadings) this.fail(`${kept} reads are kept at the same time`)
   }
 
@@ -216,20 +222,20 @@ const add = (sum: number, one: number): number => sum + one
 export class ShardReads {
   private readonly reads: SlowReads
   private readonly loads: QueueReads
-  private readonly life: Life
-  private readonly askers: Map<number, { request: LoadQueue; answer: (slice: QueueSlice) => void }>
+  private readonly shardRun: ShardRun
+  private readonly pending: Map<number, { request: LoadQueue; answer: (slice: QueueSlice) => void }>
 
-  constructor(reads: SlowReads, life: Life, store: Store) {
+  constructor(reads: SlowReads, shardRun: ShardRun, store: Store) {
     this.reads = reads
-    this.life = life
-    this.askers = new Map()
+    this.shardRun = shardRun
+    this.pending = new Map()
     this.loads = new QueueReads(store, {
       answer: ({ requestId, records, isEnd }) => {
-        const asker = this.askers.get(requestId)
-        this.askers.delete(requestId)
-        if (asker !== undefined && !this.life.isOver) this.take(asker, { records, isEnd })
+        const waiting = this.pending.get(requestId)
+        this.pending.delete(requestId)
+        if (waiting !== undefined && !this.shardRun.isOver) this.take(waiting, { records, isEnd })
       },
-      noteFailure: () => void reads.failuresTold++,
+      noteFailure: () => void reads.failuresReported++,
       noteRecovery: () => undefined,
       fail: (error) => reads.fail(`the readers failed: ${String(error)}`),
     })
@@ -238,12 +244,12 @@ export class ShardReads {
   add(request: LoadQueue, committedBatch: number, answer: (slice: QueueSlice) => void): void {
     const { clientId } = request
     this.reads.parts++
-    this.askers.set(request.requestId, { request, answer })
-    count(this.life.asked, clientId, 1)
-    this.reads.noteUse(this.life, clientId)
+    this.pending.set(request.requestId, { request, answer })
+    count(this.shardRun.requested, clientId, 1)
+    this.reads.noteUse(this.shardRun, clientId)
     this.loads.add(request, committedBatch)
     this.reads.stage.notePromises()
-    this.reads.whenStep({ clientId, at: 'asked' })
+    this.reads.whenStep({ clientId, at: 'requested' })
   }
 
   noteCommitted(batch: number): void {
@@ -252,7 +258,7 @@ export class ShardReads {
   }
 
   stop(): void {
-    this.life.isOver = true
+    this.shardRun.isOver = true
   }
 
   private take(
@@ -260,8 +266,8 @@ export class ShardReads {
     slice: QueueSlice,
   ): void {
     const { clientId } = request
-    count(this.life.asked, clientId, -1)
-    this.reads.noteUse(this.life, clientId)
+    count(this.shardRun.requested, clientId, -1)
+    this.reads.noteUse(this.shardRun, clientId)
     this.check(request, slice)
     try {
       answer(slice)
@@ -269,7 +275,7 @@ export class ShardReads {
       // It would end the process as a rejected promise of the readers.
       this.reads.fault ??= faultOf(error, this.reads.stage.seed)
     }
-    this.reads.whenStep({ clientId, at: 'answered' })
+    this.reads.whenStep({ clientId, at: 'responded' })
   }
 
   /** Each response matches its request, also if the core does not need it any more. */

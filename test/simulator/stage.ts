@@ -115,9 +115,9 @@ export class Stage {
   }
 
   /** Adds one line to the log. `what` is called only if the scenario is recorded. */
-  tell(who: string, what: () => string): void {
+  record(actor: string, what: () => string): void {
     if (this.log === undefined) return
-    this.log.push(`${(this.elapsedMs / 1_000).toFixed(3).padStart(9)}  ${who.padEnd(10)} ${what()}`)
+    this.log.push(`${(this.elapsedMs / 1_000).toFixed(3).padStart(9)}  ${actor.padEnd(10)} ${what()}`)
   }
 
   /** Ends the scenario, because a rule was violated. */

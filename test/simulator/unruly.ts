@@ -25,12 +25,12 @@ export function sendUnruly(world: World, isOver: () => boolean): undefined {
   stage.after(random.between(100, 8_000), () => wire.break(0))
 }
 
-interface Surroundings {
+interface ClientDependencies {
   greet: () => void
   world: World
 }
 
-const misbehaviours: ((wire: Wire, around: Surroundings) => void)[] = [
+const misbehaviours: ((wire: Wire, around: ClientDependencies) => void)[] = [
   function speakGarbage(wire, { world }) {
     wire.sendBytes(world.stage.random.bytes(world.stage.random.between(1, 200)))
   },
@@ -42,7 +42,7 @@ const misbehaviours: ((wire: Wire, around: Surroundings) => void)[] = [
     greet()
     greet()
   },
-  function sayHalfAWord(wire, { world }) {
+  function sendHalfPacket(wire, { world }) {
     const bytes = encode(greeting('half', 5), 5)
     wire.sendBytes(bytes.subarray(0, world.stage.random.between(1, bytes.length - 1)))
   },

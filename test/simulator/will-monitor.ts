@@ -26,7 +26,7 @@ interface Will {
   delayMayBeginAnew: boolean
   cancelledAtMs: number
   /** Times at which the witness received it, without redeliveries with DUP. */
-  readonly heardAtMs: number[]
+  readonly receivedAtMs: number[]
 }
 
 /** Maximum time for which the disk may fail before a due will is sent; the witness may have to reconnect first. */
@@ -74,14 +74,14 @@ export class WillMonitor {
       dueAtMs: Infinity,
       delayMayBeginAnew: false,
       cancelledAtMs: Infinity,
-      heardAtMs: [],
+      receivedAtMs: [],
     }
     this.wills.set(payload, kept)
     this.byClient.set(connect.clientId, kept)
   }
 
   /** DISCONNECT was received: with 0x04 the will is published. */
-  saidGoodbye(connect: ConnectPacket, { reasonCode, properties }: DisconnectPacket): void {
+  noteDisconnect(connect: ConnectPacket, { reasonCode, properties }: DisconnectPacket): void {
     const will = this.armed(connect)
     if (will === undefined) return
     const expirySeconds = properties?.sessionExpiryIntervalSeconds
@@ -115,16 +115,16 @@ export class WillMonitor {
     if (will !== undefined && will.state !== 'cancelled' && will.dueAtMs > sinceMs) will.state = 'unsure'
   }
 
-  heard(message: { payload: string; dup: boolean }): void {
-    const heardAtMs = this.wills.get(message.payload)?.heardAtMs
-    if (heardAtMs !== undefined && (heardAtMs.length === 0 || !message.dup)) heardAtMs.push(this.stage.nowMs)
+  noteReceived(message: { payload: string; dup: boolean }): void {
+    const receivedAtMs = this.wills.get(message.payload)?.receivedAtMs
+    if (receivedAtMs !== undefined && (receivedAtMs.length === 0 || !message.dup)) receivedAtMs.push(this.stage.nowMs)
   }
 
   /**
    * Called at the end of the scenario. `behindMs`: how far the clock of the broker is behind. `wasDropped`: the broker reported
    * a drop at a named limit.
    */
-  judge(behindMs: number, wasDropped: (payload: string) => boolean): void {
+  check(behindMs: number, wasDropped: (payload: string) => boolean): void {
     for (const will of this.wills.values()) {
       if (!wasDropped(will.payload)) this.judgeOne(will, timeoutMs + behindMs)
     }
@@ -132,10 +132,10 @@ export class WillMonitor {
 
   private judgeOne(will: Will, timeoutMs: number): void {
     const allowedMs = timeoutMs + (will.delayMayBeginAnew ? will.delayMs : 0)
-    const { payload, heardAtMs, dueAtMs, state } = will
-    const [first] = heardAtMs
-    if (heardAtMs.length > 1 && !this.hasCrashed)
-      this.stage.fail(`the will "${payload}" was published ${heardAtMs.length} times`)
+    const { payload, receivedAtMs, dueAtMs, state } = will
+    const [first] = receivedAtMs
+    if (receivedAtMs.length > 1 && !this.hasCrashed)
+      this.stage.fail(`the will "${payload}" was published ${receivedAtMs.length} times`)
     if (state === 'unsure') return
     if (first === undefined) {
       if (state === 'due' && dueAtMs + allowedMs < this.stage.nowMs)

@@ -22,7 +22,7 @@ import { calmNetwork } from './network.ts'
 import type { Stage } from './stage.ts'
 
 /** The listener of the broker for clients. Undefined: the broker does not listen. */
-export interface Doorstep {
+export interface ClientListener {
   accept(network: NetworkTraits): Link | undefined
 }
 
@@ -94,12 +94,12 @@ export class Wire {
   }
 
   send(packet: ControlPacket): void {
-    this.stage.tell(this.name, () => `-> ${describe(packet)}`)
+    this.stage.record(this.name, () => `-> ${describe(packet)}`)
     this.sendBytes(encode(packet, this.version))
   }
 
   sendPublish(frame: PublishFrame): void {
-    this.stage.tell(this.name, () => `-> ${describeFrame(frame)}`)
+    this.stage.record(this.name, () => `-> ${describeFrame(frame)}`)
     this.sendBytes(encodePublish(frame, this.version))
   }
 
@@ -137,7 +137,7 @@ export class Wire {
       for (let packet = this.decoder.next(); packet !== undefined; packet = this.decoder.next()) {
         this.received.push(packet)
         const seen = packet
-        this.stage.tell(this.name, () => `<- ${describe(seen)}`)
+        this.stage.record(this.name, () => `<- ${describe(seen)}`)
         this.user?.packet(packet)
         if (!this.isOpen) return
       }
@@ -153,7 +153,7 @@ export class Wire {
     if (!this.isOpen) return
     this.isOpen = false
     if (!isBroken) this.link.toBroker.end()
-    this.stage.tell(this.name, () => (isBroken ? 'connection broke' : 'connection closed'))
+    this.stage.record(this.name, () => (isBroken ? 'connection broke' : 'connection closed'))
     this.user?.ended(isBroken)
   }
 }
@@ -161,7 +161,7 @@ export class Wire {
 /** Opens a connection to the broker; undefined if the broker does not listen. */
 export function openWire(
   stage: Stage,
-  broker: Doorstep,
+  broker: ClientListener,
   options: ConstructorParameters<typeof Wire>[2] & { network?: NetworkTraits | undefined },
 ): Wire | undefined {
   const link = broker.accept(options.network ?? calmNetwork)

@@ -22,8 +22,8 @@ import { BrokerHost, type HostTraits } from './broker-host.ts'
 import { combinedView, type WorldView } from './broker-view.ts'
 import type { PublishOptions, SubscribeOptions } from './client-session.ts'
 import type { ConnectOptions } from './client-options.ts'
-import { Client, type Surroundings } from './client.ts'
-import { Disk, DiskGroup, type Death } from './disk.ts'
+import { Client, type ClientDependencies } from './client.ts'
+import { Disk, DiskGroup, type CrashKind } from './disk.ts'
 import { MemoryRecordStore, type RecordStore } from './record-store.ts'
 import { calmNetwork, type NetworkTraits } from './network.ts'
 import { SlowReads } from './slow-reads.ts'
@@ -65,7 +65,7 @@ export interface WorldOptions {
 
 const shardsUnlessSaid = Number(process.env['SIMULATED_SHARDS'] ?? 1)
 
-export class World implements Surroundings {
+export class World implements ClientDependencies {
   readonly stage: Stage
   readonly disk: DiskGroup
   readonly host: BrokerHost
@@ -94,7 +94,7 @@ export class World implements Surroundings {
         maxTurnMs: 0,
         maxLinkMs: 0,
         clockOffsetMs: 0,
-        promisesEarly: false,
+        acknowledgesEarly: false,
         decision: ({ authenticationMethod }) => ({
           decision:
             authenticationMethod === undefined
@@ -139,8 +139,7 @@ export class World implements Surroundings {
   connect(id: string, options: ConnectOptions = {}): Client {
     const client = this.client(id, options)
     client.connect()
-    if (!client.isConnected)
-      this.stage.fail(`the broker refused ${id}: ${client.connack?.reasonCode ?? 'no CONNACK'}`)
+    if (!client.isConnected) this.stage.fail(`the broker refused ${id}: ${client.connack?.reasonCode ?? 'no CONNACK'}`)
     return client
   }
 
@@ -207,7 +206,7 @@ export class World implements Surroundings {
   }
 
   /** `kill`: as by SIGKILL, written data remains. `power-loss`: only synced data certainly remains. */
-  crash(death: Death = 'power-loss'): void {
+  crash(death: CrashKind = 'power-loss'): void {
     if (this.host.die(death) !== undefined) throw new Error('this disk takes real time: plan the crash as an event')
     this.settle()
   }
@@ -221,7 +220,7 @@ export class World implements Surroundings {
   }
 
   /** Calls `crash` (`stop` for 'graceful') and `start` without passing time. */
-  restart(how: Death | 'graceful' = 'power-loss'): void {
+  restart(how: CrashKind | 'graceful' = 'power-loss'): void {
     if (how === 'graceful') this.stop()
     else this.crash(how)
     this.start()

@@ -55,7 +55,7 @@ export function runCoapScenario(seed: number, { isRecorded = false, damage }: Sc
   network.traits = reliable
   world.passSeconds(600)
   const faults = [
-    ...(host.lives === 0 ? [] : ['the broker has restarted']),
+    ...(host.starts === 0 ? [] : ['the broker has restarted']),
     ...asked.flatMap((payload) => {
       const times = reader.payloads.filter((one) => one === payload).length
       const isRight = answered.includes(payload) ? times === 1 : times <= 1

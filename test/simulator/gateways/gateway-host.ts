@@ -32,9 +32,9 @@ export class GatewayHost {
   readonly #topics = new TopicTable(1_024)
   #gateway: DatagramGateway | undefined
   /** Number of restarts, including one in progress. */
-  lives = 0
+  starts = 0
   /** The gateway that runs: events planned for an earlier one are ignored. */
-  #life = 0
+  #runNumber = 0
   #nextRequestId = firstRequestId
   #seenEvents = 0
   readonly #waiting = new Map<number, () => void>()
@@ -49,8 +49,8 @@ export class GatewayHost {
 
   /** Restarts without passing time. Devices do not notice. */
   restart(how: 'graceful' | 'kill' | 'power-loss'): void {
-    this.#world.stage.tell('gateway', () => `restarts: ${how}`)
-    this.lives++
+    this.#world.stage.record('gateway', () => `restarts: ${how}`)
+    this.starts++
     const gateway = this.#gateway
     // Its socket delivers nothing more.
     this.#gateway = undefined
@@ -58,7 +58,7 @@ export class GatewayHost {
       gateway?.close()
       this.#world.settle()
     }
-    this.#life++
+    this.#runNumber++
     this.#waiting.clear()
     this.#world.restart(how)
     this.#start()
@@ -76,9 +76,9 @@ export class GatewayHost {
 
   #dependencies(): GatewayDependencies {
     const { stage } = this.#world
-    const life = this.#life
+    const runNumber = this.#runNumber
     const ifAlive = (run: () => void) => (): void => {
-      if (life === this.#life) run()
+      if (runNumber === this.#runNumber) run()
     }
     let wake: PlannedEvent | undefined
     return {

@@ -97,7 +97,7 @@ export class SimulatedCoapDevice {
     if (before !== undefined) return this.#network.sendToGateway(before, this.#port)
     if (heard.code.startsWith('0.')) {
       const { code, said } = this.onRequest(heard)
-      this.#stage.tell('dev', () => `request ${heard.path} ${heard.messageId}`)
+      this.#stage.record('dev', () => `request ${heard.path} ${heard.messageId}`)
       this.#codec.answer(heard, code, said)
     } else {
       this.#codec.acknowledge(heard)

@@ -49,8 +49,8 @@ export class SimulatedSnDevice {
   /** QoS 2: message IDs that were accepted and not released. */
   readonly #unreleased = new Set<number>()
   /** Number of starts of the broker. */
-  readonly #lives: () => number
-  #connectedInLife = 0
+  readonly #starts: () => number
+  #connectedInStart = 0
   /** The broker had it as connected when it fell asleep: otherwise the response is the same. */
   #isSleepKnown = false
   #sleptAtMs = 0
@@ -66,12 +66,12 @@ export class SimulatedSnDevice {
   constructor(
     stage: Stage,
     network: LossyNetwork,
-    { id, port, lives }: { readonly id: string; readonly port: number; readonly lives: () => number },
+    { id, port, starts }: { readonly id: string; readonly port: number; readonly starts: () => number },
   ) {
     this.#stage = stage
     this.#network = network
     this.id = id
-    this.#lives = lives
+    this.#starts = starts
     this.#port = port
     network.attach(port, (bytes) => this.#receive(bytes))
   }
@@ -88,7 +88,7 @@ export class SimulatedSnDevice {
       isAnswer: (type) => type === types.connack,
       done: (body) => {
         this.state = body[0] === 0 ? 'active' : 'disconnected'
-        this.#connectedInLife = this.#lives()
+        this.#connectedInStart = this.#starts()
         if (this.state === 'disconnected') this.connect()
       },
     }
@@ -148,7 +148,7 @@ export class SimulatedSnDevice {
       done: () => {
         this.state = 'asleep'
         const wasLost = this.#stage.nowMs - this.#answeredAtMs > durationSeconds * 1_000
-        this.#isSleepKnown = this.#connectedInLife === this.#lives() && !wasLost
+        this.#isSleepKnown = this.#connectedInStart === this.#starts() && !wasLost
         this.#sleptAtMs = this.#stage.nowMs
       },
     })
@@ -181,7 +181,7 @@ export class SimulatedSnDevice {
   }
 
   #send(request: Request, isRepeated: boolean): void {
-    this.#stage.tell(this.id, () => `sends ${request.name}${isRepeated ? ' again' : ''}`)
+    this.#stage.record(this.id, () => `sends ${request.name}${isRepeated ? ' again' : ''}`)
     this.#say(request.write(isRepeated))
     this.#timer = this.#stage.after(retryMs, () => this.#send(request, true))
   }
@@ -197,7 +197,7 @@ export class SimulatedSnDevice {
     const body = datagram.subarray(2)
     const current = this.#current
     if (current?.isAnswer(type, body) === true) {
-      this.#stage.tell(this.id, () => `has its answer to ${current.name}`)
+      this.#stage.record(this.id, () => `has its answer to ${current.name}`)
       this.#stage.cancel(this.#timer)
       this.#current = undefined
       current.done(body)
@@ -233,7 +233,7 @@ export class SimulatedSnDevice {
       return this.#say(packet(types.pubrec, uint16(messageId)))
     }
     this.received.push(payload)
-    this.#stage.tell(this.id, () => `receives ${payload}`)
+    this.#stage.record(this.id, () => `receives ${payload}`)
     if (qos === 1) this.#say(packet(types.puback, Buffer.concat([uint16(topicId), uint16(messageId), Buffer.of(0)])))
   }
 
@@ -243,7 +243,7 @@ export class SimulatedSnDevice {
     // The response to a repetition.
     if (this.#stage.nowMs - this.#sleptAtMs < retryMs * 2) return
     if (this.state === 'asleep' && this.#isSleepKnown) this.disconnectsAsleep++
-    this.#stage.tell(this.id, () => 'is told that it is not connected')
+    this.#stage.record(this.id, () => 'is told that it is not connected')
     this.#stage.cancel(this.#timer)
     const pending = [...(this.#current === undefined ? [] : [this.#current]), ...this.#queue.splice(0)]
     this.#current = undefined

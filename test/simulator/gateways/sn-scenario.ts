@@ -34,9 +34,9 @@ export function runSnScenario(seed: number, { isRecorded = false, damage }: Scen
   const reader = world.connect('reader', lasting)
   const writer = world.connect('writer', lasting)
   reader.subscribe('up/#', { qos: 2 })
-  const lives = (): number => host.lives
+  const starts = (): number => host.starts
   const devices = ['a', 'b'].map(
-    (id, at) => new SimulatedSnDevice(world.stage, network, { id, port: 1_000 + at, lives }),
+    (id, at) => new SimulatedSnDevice(world.stage, network, { id, port: 1_000 + at, starts }),
   )
   for (const device of devices) device.connect()
   const acknowledged: { readonly payload: string; readonly qos: 1 | 2 }[] = []
