@@ -1,4 +1,4 @@
-// What was sent to a client that has not answered, and is not sent again as it may not have it any more.
+// QoS 2 messages that were sent without an acknowledgement, and are not sent again because the client lost the permission.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -10,7 +10,7 @@ import { worldWith, type Rulebook } from './denied-actions.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 
-/** One that is given messages and answers none by itself. */
+/** Returns a client that receives messages and acknowledges none by itself. */
 function silent(world: World, options: ConnectOptions): Client {
   const client = world.connect('slow', { ...durable, ...options })
   client.acknowledges = false

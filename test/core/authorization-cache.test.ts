@@ -1,4 +1,4 @@
-// What a client was told about publishing is remembered for so many topics, and for one epoch.
+// Decisions about publishing are cached for a limited number of topics, and for one epoch.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -10,11 +10,11 @@ import { Rulebook } from './denied-actions.ts'
 interface Asking {
   world: World
   rulebook: Rulebook
-  /** What has been asked, as `action topic`. */
+  /** Requests, as `action topic`. */
   asked: string[]
 }
 
-/** `slow/...` is undecided at first; the response takes two seconds and is what `answer` says. */
+/** `slow/...` is undecided at first; the response takes two seconds and is the value of `answer`. */
 function askingWorld(answer: 'allow' | 'deny' | 'ask' = 'allow', options: WorldOptions = {}): Asking {
   const rulebook = new Rulebook(
     { action: 'publish', topic: 'slow/#', is: 'ask' },
@@ -127,7 +127,7 @@ describe('a SUBSCRIBE without an immediate decision', () => {
     assert.equal(world.view.subscriptions('curious').size, 0)
     assert.deepEqual(asked, ['subscribe slow/a', 'subscribe slow/b'])
     world.passSeconds(2)
-    // Still undecided: those two are denied.
+    // These two are still undecided and are denied.
     assert.deepEqual([...world.view.subscriptions('curious').keys()], ['open'])
   })
 

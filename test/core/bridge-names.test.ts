@@ -1,4 +1,4 @@
-// Bridges of 3.1 and 3.1.1 that say what they are hear which broker they have come to.
+// Bridges of 3.1 and 3.1.1 that identify themselves receive the name of the broker.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

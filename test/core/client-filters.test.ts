@@ -1,4 +1,4 @@
-// What clients are subscribed to, as bridges are told of it.
+// Filters of clients, as bridges receive them.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

@@ -9,7 +9,7 @@ import { World, type Client, type ConnectOptions } from '../simulator/world.ts'
 
 const kept: ConnectOptions = { cleanStart: false, sessionExpirySeconds: 3_600 }
 
-/** Clients prove the user name that they give; without one they are anonymous. */
+/** Clients prove the user name that they send; without one they are anonymous. */
 function worldOf(settings: Partial<CoreSettings> = {}, shards = 1): World {
   return new World({
     shards,
@@ -24,7 +24,7 @@ function worldOf(settings: Partial<CoreSettings> = {}, shards = 1): World {
   })
 }
 
-/** A client that may be refused. */
+/** Returns a client that the broker may refuse. */
 function attempt(world: World, clientId: string, options: ConnectOptions): Client {
   const client = world.client(clientId, options)
   client.connect()

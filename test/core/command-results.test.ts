@@ -1,4 +1,4 @@
-// When the operator is answered: not before it is true, and not never.
+// An administrator receives a result when the command is complete, and always receives one.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

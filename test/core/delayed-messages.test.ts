@@ -14,7 +14,7 @@ function world(options: WorldOptions = {}): World {
 
 const storedIn = (told: World): number => told.records().filter(({ kind }) => kind === 'will').length
 
-/** Nothing is left of delayed messages, on disk or in memory. */
+/** Checks that no delayed messages remain on disk or in memory. */
 function assertNothingLeft(told: World): void {
   assert.equal(storedIn(told), 0)
   assert.equal(told.heldBytes('wills'), 0)
@@ -66,7 +66,7 @@ for (const shards of [1, 3]) {
       }
     })
 
-    test('that became due while the broker was away is published at its start, retained if it says so', () => {
+    test('that became due while the broker was stopped is published at its start, with its RETAIN flag', () => {
       const told = world({ shards })
       told.connect('author').publish('$delayed/5/a', 'state', { qos: 1, retain: true })
       told.settle()
@@ -91,7 +91,7 @@ for (const shards of [1, 3]) {
       told.disk.hold()
       const sent = author.publish('$delayed/30/a', 'once', { qos: 2 })
       for (const topic of kept) author.publish(`$delayed/30/${topic}`, 'kept', { qos: 2, retain: true })
-      // They are on the disk, and PUBREC never comes.
+      // The messages are durable, and PUBREC never arrives.
       author.drop()
       told.disk.release()
       told.settle()
@@ -125,7 +125,7 @@ for (const shards of [1, 3]) {
       for (const [requestId, id] of [row?.id ?? '', 'no-such'].entries())
         shard?.handle({ kind: 'command', requestId: 5_000_000 + requestId, command: { name: 'delete-delayed', id } })
       told.settle()
-      // The answer to the second does not wait for the disk.
+      // The response to the second does not wait for the disk.
       const answers = told.events('command-done').map(({ result }) => (result.done ? result.matched : result.why))
       assert.deepEqual(new Set(answers), new Set([0, 1]))
       told.passSeconds(10)
@@ -180,7 +180,7 @@ describe('delayed messages', () => {
     assert.deepEqual(reader.payloads, ['at'])
   })
 
-  test('beyond the limit are refused, and a client that cannot be told so is disconnected', () => {
+  test('above the limit are rejected, and a client whose version has no reason code is disconnected', () => {
     const told = world({ shards: 1, settings: { maxDelayedMessages: 2 } })
     const author = told.connect('author')
     const sent = [1, 2, 3].map((number) => author.publish('$delayed/5/a', String(number), { qos: 1 }))

@@ -1,4 +1,4 @@
-// Permissions for tests: everything is allowed but what is denied by name, and a change is told as the shard tells it.
+// Permissions for tests: everything is allowed unless it is denied by name, and changes are reported as a shard does.
 
 import type { Identity, Permission, Permissions } from '../../src/core/index.ts'
 import { matchesFilter, type Topic } from '../../src/protocol/index.ts'
@@ -11,7 +11,7 @@ export interface Rule {
   /** Undefined: all clients. */
   clientId?: string
   username?: string
-  /** A filter that the topic matches, or the very filter that is subscribed to. */
+  /** A filter that matches the topic, or the exact filter of a subscription. */
   topic?: string
   is?: Permission
 }
@@ -21,14 +21,14 @@ export class Rulebook implements Permissions {
   allowsEverything = false
   isUncacheable = false
   rules: Rule[]
-  /** How often each action was asked about. */
+  /** Number of requests for each action. */
   readonly asked: Record<Action, number> = { publish: 0, subscribe: 0, receive: 0, remain: 0, stay: 0 }
 
   constructor(...rules: Rule[]) {
     this.rules = rules
   }
 
-  /** In force from now on, and said so. */
+  /** Applies the denial and reports the change. */
   change(world: World, ...rules: Rule[]): void {
     this.rules = rules
     this.epoch++
@@ -75,7 +75,7 @@ export function worldWith(rules: Rule[], options: WorldOptions = {}): { world: W
   return { world, rulebook }
 }
 
-/** Accepts every client as the user that its client ID names. */
+/** Accepts each client as the user with the name of its client ID. */
 export function identities(changes: Partial<Identity> = {}): NonNullable<WorldOptions['host']> {
   return {
     decision: ({ clientId }) => ({

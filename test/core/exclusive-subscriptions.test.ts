@@ -1,4 +1,4 @@
-// mqtt.exclusive_subscription: $exclusive/filter is held by one session at a time.
+// mqtt.exclusive_subscription: one session at a time holds $exclusive/filter.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

@@ -1,5 +1,5 @@
-// A session ends while its client is away. What waits in it from shared subscriptions, on disk alone, was acknowledged to its
-// publishers: it goes to other members.
+// A session ends while its client is disconnected. Its queued messages of shared subscriptions, which are on disk only, were
+// acknowledged to their publishers, so they go to other members.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -9,18 +9,18 @@ import { World, type Client } from '../simulator/world.ts'
 import { testLength } from '../test-length.ts'
 
 const group = '$share/press/job/#'
-/** More than are read at once. */
+/** More messages than one read returns. */
 const many = 300
-/** A seed is also the time after which the broker dies, in milliseconds. */
+/** A seed is also the time until the broker crashes, in milliseconds. */
 const longestSeed = testLength({ daily: 40, long: 60 })
 const betweenSeeds = testLength({ daily: 3, long: 1 })
 const payloadsOf = (count: number): string[] => Array.from({ length: count }, (_, at) => String(at).padStart(3, '0'))
 
 interface Scene {
   readonly world: World
-  /** Its session ends a minute after it went. */
+  /** Its session ends a minute after it disconnected. */
   readonly brief: Client
-  /** Away as well, for as long as it likes. */
+  /** A disconnected client whose session does not expire. */
   readonly waitingClient: Client
 }
 
@@ -74,7 +74,7 @@ for (const shards of [1, 3]) {
         onlySessionsAreLeft(world, [waitingClient.id])
       })
 
-      test(`is not lost where the broker dies at any step of it (QoS ${qos})`, () => {
+      test(`is not lost if the broker crashes at any step (QoS ${qos})`, () => {
         for (let seed = 1; seed <= longestSeed; seed += betweenSeeds) {
           const { world, waitingClient } = scene({ shards, qos, seed })
           world.passSeconds(59)
@@ -85,17 +85,17 @@ for (const shards of [1, 3]) {
           world.start()
           world.passSeconds(2)
           const heard = comesBack(waitingClient)
-          // QoS 1 may come again from another shard, which had it and could not say so.
+          // A QoS 1 message may arrive again from another shard, which had it and could not confirm it.
           const exact = qos === 2 || shards === 1 ? heard : [...new Set(heard)]
           assert.deepEqual(exact.sort(), payloadsOf(many), `seed ${seed}`)
-          // By then a shard has forgotten what it had from one that died before it could release it.
+          // By then a shard has forgotten messages of a shard that failed before it could release them.
           world.passMs(5 * world.host.settings.awaitReleaseTimeoutMs)
           onlySessionsAreLeft(world, [waitingClient.id])
         }
       })
     }
 
-    test('goes to the member whose client is there', () => {
+    test('goes to the connected member', () => {
       const { world, waitingClient } = scene({ shards })
       const before = comesBack(waitingClient).length
       assert.ok(before > 0 && before < many, 'both have some')
@@ -219,8 +219,8 @@ function slowScene(thinkMs: number): { world: World; slow: Client } {
   return { world, slow }
 }
 
-describe('a member whose session is not stored, and that takes its time', () => {
-  test('is given what waits as it takes it, and nothing that is published meanwhile is dropped for it', () => {
+describe('a slow member with a clean session', () => {
+  test('receives queued messages at its speed, and no new message is dropped for it', () => {
     const { world, slow } = slowScene(20)
     world.passSeconds(61)
     const author = world.connect('late author')
@@ -246,7 +246,7 @@ describe('a member whose session is not stored, and that takes its time', () => 
     assert.deepEqual(heir.payloads, ['x'])
   })
 
-  test('is not waited for without an end: what it cannot take is dropped and counted', () => {
+  test('is not waited for without a limit: messages that it cannot receive are dropped and counted', () => {
     const { world, slow } = slowScene(3_600_000)
     world.passSeconds(180)
     assert.equal(slow.payloads.length, 1)

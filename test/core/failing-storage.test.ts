@@ -1,4 +1,4 @@
-// While the disk fails nothing is promised that needs it, and all else goes on.
+// While the disk fails, acknowledgements that need it are delayed, and everything else continues.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { World, type Client } from '../simulator/world.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 
-/** A world whose broker has noticed that its disk fails, with a client away that subscribes to `a`. */
+/** Returns a world whose broker knows that its disk fails, with an offline session that subscribes to `a`. */
 function failing(): { world: World; sleeper: Client } {
   const world = new World()
   const sleeper = world.connect('sleeper', { ...durable })

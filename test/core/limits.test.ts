@@ -1,4 +1,4 @@
-// Every queue has a limit with a name, and says what happens at it.
+// Each queue has a named limit, with a defined behavior at the limit.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -9,7 +9,7 @@ import { plainConnect } from '../simulator/plain-connect.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 
-/** Takes QoS 1 and 2 and acknowledges nothing. */
+/** Returns a client that receives QoS 1 and 2 and acknowledges nothing. */
 function silent(world: World, id: string, options: Parameters<World['connect']>[1] = {}): Client {
   const client = world.connect(id, options)
   client.acknowledges = false
@@ -35,7 +35,7 @@ function afterTen(queueFullPolicy: 'drop-newest' | 'drop-oldest'): { payloads: s
   return { payloads: client.payloads, dropped: world.view.counts.dropped['queue-full'] }
 }
 
-/** A client that is away and has as many messages stored as it may. */
+/** Returns an offline client whose queue is full. */
 function fullWorld(): { world: World; sleeper: Client } {
   const world = new World({ settings: { maxStoredMessages: 3 } })
   const sleeper = world.connect('sleeper', { ...durable })
@@ -54,7 +54,7 @@ describe('mqtt.max_mqueue_len, for sessions of which nothing is stored', () => {
     assert.deepEqual(afterTen('drop-oldest'), { payloads: ['0', '1', '7', '8', '9'], dropped: 5 })
   })
 
-  test('each drop is told with its reason and the client it was for', () => {
+  test('each drop is reported with its reason and client', () => {
     const world = new World({ settings: { maxInflightMessages: 1, maxQueuedMessages: 1 } })
     silent(world, 'slow').subscribe('a')
     for (let count = 0; count < 3; count++) world.publish('a', String(count), { qos: 1 })
@@ -76,7 +76,7 @@ describe('mqtt.max_mqueue_len, for sessions of which nothing is stored', () => {
     assert.deepEqual([told(), world.view.counts.dropped['queue-full']], [128, 198])
   })
 
-  test('a stored session is not held to it: what does not fit into memory waits on disk', () => {
+  test('does not apply to a persistent session: further messages are queued on disk', () => {
     const world = new World({ settings: { maxInflightMessages: 2, maxQueuedMessages: 3 } })
     const client = silent(world, 'slow', { ...durable })
     client.subscribe('a')
@@ -144,7 +144,7 @@ describe('mqtt.max_stored_messages', () => {
   })
 })
 
-/** A client that sends so many QoS 2 packets and releases none. */
+/** Returns a client that sends this number of QoS 2 packets and releases none. */
 function unreleased(world: World, version: 3 | 4 | 5, count: number): Wire {
   const bare = world.wire({ version })
   bare.send(plainConnect(version, 'me'))
@@ -262,7 +262,7 @@ function eagerWorld(decision: AuthenticationResult): World {
 describe('mqtt.max_parked_packets', () => {
   const slowly = { host: { decision: () => ({ decision: { allowed: true } as const, afterMs: 1_000 }) } }
 
-  test('a client that says more than that before it is let in is not read from until then, and all is heard in order', () => {
+  test('a client that sends more before CONNACK is not read until then, and all packets are handled in order', () => {
     const world = eagerWorld({ allowed: true })
     const listener = world.subscriber('a')
     const client = world.client('eager')
@@ -276,7 +276,7 @@ describe('mqtt.max_parked_packets', () => {
     assert.deepEqual(listener.payloads, all)
   })
 
-  test('of one that is not let in nothing is heard', () => {
+  test('packets of a refused client are ignored', () => {
     const world = eagerWorld({ allowed: false, reason: reasonCodes.notAuthorized })
     const listener = world.subscriber('a')
     const client = world.client('eager')
@@ -287,7 +287,7 @@ describe('mqtt.max_parked_packets', () => {
     assert.deepEqual(listener.payloads, [])
   })
 
-  test('one that says just so much is heard in order', () => {
+  test('packets of a client up to the limit are handled in order', () => {
     const world = new World({ ...slowly, settings: { maxParkedPackets: 5 } })
     const client = world.client('eager')
     client.connect()

@@ -26,7 +26,7 @@ test('a scan in slices finds each session once that exists all the time, whateve
     fc.property(fc.integer({ min: 0, max: 200 }), steps, (stayers, changes) => {
       const table = new SessionTable(new MemoryAccount())
       const waiting = [...changes]
-      // Those that stay and those that go lie among each other.
+      // Sessions that stay and sessions that end are mixed.
       for (let index = 0; index < stayers; index++) {
         table.add(session(`stays-${index}`))
         if (index < 41) table.add(session(`goes-${index}`))
@@ -72,7 +72,7 @@ test('a walk along sessions that were chosen before finds what a walk along all 
       const table = new SessionTable(new MemoryAccount())
       for (const [index, count] of rows.entries()) table.add(session(`${index}:${count}`))
       const chosen = [...table.values()].filter(({ clientId }) => !clientId.endsWith(':0'))
-      /** Every session has as many rows as its name says, and so many fit into a slice. */
+      /** Each session has as many rows as its name says; this number fits into a slice. */
       const rowsOf = (walk: (at: WalkPosition, visit: Visit) => WalkPosition | undefined): string[] => {
         const read: string[] = []
         for (let at: WalkPosition | undefined = start; at !== undefined;) {

@@ -26,7 +26,7 @@ function acknowledgeAll(client: Client): void {
   for (const message of client.messages.slice()) client.acknowledge(message)
 }
 
-/** A client with one message in flight, and some that wait: `count` in all, of 1 KB. */
+/** Returns a client with one message in flight and others queued: `count` in all, of 1 KB. */
 function waitingWorld(options: Parameters<World['connect']>[1], settings: Partial<CoreSettings> = {}) {
   const world = new World({ settings: { maxInflightMessages: 1, maxQueuedBytes: 160_000, ...settings } })
   const slow = silent(world, 'slow', options)
@@ -179,7 +179,7 @@ describe('while the level is soft', () => {
   })
 })
 
-/** Clients that have left with twenty messages in flight to each. */
+/** Returns disconnected clients, each with twenty messages in flight. */
 function awayWorld(qos: 1 | 2, clients: number) {
   const world = new World()
   const all = Array.from({ length: clients }, (_, number) => {

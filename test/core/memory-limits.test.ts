@@ -1,5 +1,5 @@
-// What one client can make the broker hold in memory is bounded in bytes, and the account of it is exact: nothing is left
-// when all is gone.
+// The memory that one client can use is limited in bytes, and the account is exact: it is zero when
+// everything is freed.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

@@ -1,4 +1,4 @@
-// A mount point: the clients of a listener live in a part of the topic tree and take it for the whole.
+// A mount point: clients of a listener use a part of the topic tree as if it were the whole tree.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -6,7 +6,7 @@ import { reasonCodes } from '../../src/protocol/index.ts'
 import { World, type Client, type ConnectOptions, type WorldOptions } from '../simulator/world.ts'
 import { Rulebook } from './denied-actions.ts'
 
-/** A client that comes through a listener with this mount point; '' for one without. */
+/** Returns a client of a listener with this mount point; '' for none. */
 function through(world: World, mountpoint: string, id: string, options: ConnectOptions = {}): Client {
   world.host.traits.listener = { mountpoint }
   const client = world.client(id, options)

@@ -1,4 +1,4 @@
-// What is not allowed does not happen: at PUBLISH, at SUBSCRIBE, for wills, and again whenever a message is delivered.
+// Denied actions are not executed: at PUBLISH, at SUBSCRIBE, for wills, and at each delivery of a message.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -90,7 +90,7 @@ describe('PUBLISH without permission', () => {
     })
   }
 
-  test('an answer is asked for once for each topic, until permissions change', () => {
+  test('a decision is requested once for each topic, until permissions change', () => {
     const { world, rulebook } = worldWith([])
     const client = world.connect('author')
     for (let count = 0; count < 10; count++) client.publish('a', 'x', { qos: 1 })
@@ -101,7 +101,7 @@ describe('PUBLISH without permission', () => {
     assert.equal(reasonOf(client, 'b', 1), reasonCodes.noMatchingSubscribers)
   })
 
-  test('where answers lapse by themselves nothing is remembered', () => {
+  test('decisions that expire by themselves are not cached', () => {
     const { world, rulebook } = worldWith([])
     rulebook.isUncacheable = true
     const client = world.connect('author')
@@ -118,7 +118,7 @@ describe('PUBLISH without permission', () => {
     assert.equal(rulebook.asked.publish, 3)
   })
 
-  test('a repeated QoS 2 PUBLISH that was taken before is answered as before', () => {
+  test('a repeated QoS 2 PUBLISH that was accepted before is acknowledged as before', () => {
     const { world, rulebook } = worldWith([])
     const wire = connectedWire(world, 5)
     wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 7 })
@@ -188,7 +188,7 @@ describe('SUBSCRIBE without permission', () => {
     assert.equal(world.connect('curious').subscribe('$share/group/secret')?.reasonCodes[0], 0x87)
   })
 
-  test('auth.deny_action = disconnect: nothing of the SUBSCRIBE takes hold', () => {
+  test('auth.deny_action = disconnect: no filter of the SUBSCRIBE is granted', () => {
     const { world } = worldWith([{ action: 'subscribe', topic: 'secret', is: 'disconnect' }])
     const client = world.connect('curious', { ...durable })
     client.subscribe(['open', 'secret'])
@@ -198,7 +198,7 @@ describe('SUBSCRIBE without permission', () => {
 })
 
 describe('delivery', () => {
-  test('a narrow denial holds back what a broad subscription would bring', () => {
+  test('a denied topic is not delivered through a broader subscription', () => {
     const { world } = worldWith([{ action: 'receive', clientId: 'curious', topic: 'secret/#' }])
     const curious = world.connect('curious')
     curious.subscribe('#', { qos: 2 })
@@ -260,7 +260,7 @@ describe('delivery', () => {
   test('after a restart no message is lost because the identity of a client is not known yet', () => {
     const rulebook = new Rulebook()
     const world = new World({ host: { ...identities({ grants: {} }), permissions: rulebook } })
-    // Only who has grants may have it: a session from the disk has none.
+    // Only a client with grants may receive it: a session from disk has none.
     rulebook.canReceive = (who) => who.grants !== undefined
     const client = world.connect('curious', { ...durable })
     client.subscribe('a', { qos: 1 })
@@ -303,7 +303,7 @@ describe('delivery', () => {
     assert.deepEqual(client.payloads, ['1'])
   })
 
-  test('a client that comes back with grants of another kind has what those allow', () => {
+  test('a client that reconnects with other grants receives what those allow', () => {
     const rulebook = new Rulebook({ action: 'receive', clientId: 'nobody' })
     rulebook.canReceive = ({ grants }) => grants === undefined
     const world = new World({ host: { permissions: rulebook, ...identities() } })
@@ -317,7 +317,7 @@ describe('delivery', () => {
     assert.deepEqual(client.payloads, ['1'])
   })
 
-  test('retained messages: neither what the subscriber may not have, nor what its publisher may not say any more', () => {
+  test('retained messages: none that the subscriber may not receive or the publisher may no longer publish', () => {
     const { world, rulebook } = worldWith([], { host: identities() })
     world.connect('good').publish('a/good', 'g', { retain: true, qos: 1 })
     world.connect('bad').publish('a/bad', 'b', { retain: true, qos: 1 })
@@ -376,7 +376,7 @@ describe('delivery', () => {
     assert.deepEqual(one.payloads, [])
   })
 
-  test('what a group gave to a member that lost its right meanwhile goes to another', () => {
+  test('a message of a group for a member that lost the permission goes to another member', () => {
     const { world, rulebook } = worldWith([], { settings: { maxInflightMessages: 1 } })
     const one = world.connect('one')
     one.acknowledges = false
@@ -393,7 +393,7 @@ describe('delivery', () => {
   })
 })
 
-describe('who may not stay', () => {
+describe('a client that may not stay connected', () => {
   test('is disconnected with 0x87 when permissions change, and others stay connected', () => {
     const { world, rulebook } = worldWith([])
     const bad = world.connect('bad')
@@ -422,7 +422,7 @@ describe('who may not stay', () => {
 })
 
 describe('the permissions that a client connected with', () => {
-  test('ends: 5.0 clients are told 0xA0, and the will is published', () => {
+  test('is disconnected: 5.0 clients with 0xA0, and the will is published', () => {
     const world = new World({ host: identities({ expiresAtMs: 100_000 }) })
     world.host.traits.decision =
       identities({ expiresAtMs: world.nowMs + 60_000 }).decision ?? world.host.traits.decision
@@ -439,8 +439,8 @@ describe('the permissions that a client connected with', () => {
   })
 })
 
-describe('a certificate that says who the client is', () => {
-  test('counts instead of what CONNECT says', () => {
+describe('a certificate that identifies the client', () => {
+  test('is used instead of the user name in CONNECT', () => {
     const asked: string[] = []
     const world = new World({
       host: {

@@ -1,4 +1,4 @@
-// A part of a queue that leaves out records which must be there: the core reads it again instead of moving past them.
+// A part of a queue lacks records that must exist: the core reads it again instead of moving past them.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -8,11 +8,11 @@ import { World, type Client } from '../simulator/world.ts'
 
 const messages = 30
 
-/** A store whose reads leave records out as the test says. */
+/** A store whose reads skip records that the test selects. */
 class SkippingRecordStore extends MemoryRecordStore {
   readonly asked: PartRequest[] = []
   skips: (sequence: number, wanted: PartRequest) => boolean = () => false
-  /** The parts after which no record is said to follow. */
+  /** Parts that are reported as the end of the queue. */
   endsAfter: (wanted: PartRequest) => boolean = () => false
 
   override readQueue(wanted: PartRequest): QueueSlice {

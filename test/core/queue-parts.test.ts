@@ -1,4 +1,4 @@
-// What waits on disk comes into memory in parts: each is little work, and little is read ahead.
+// A queue on disk is read into memory in parts: each part is little work, and little is read ahead.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { World, type Client } from '../simulator/world.ts'
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 const maxInPart = 128
 
-/** What the core asks its disk for. */
+/** Collects the requests of the core for parts. */
 function watchParts(world: World): PartRequest[] {
   const asked: PartRequest[] = []
   const { recordStore } = world
@@ -20,7 +20,7 @@ function watchParts(world: World): PartRequest[] {
   return asked
 }
 
-/** A client with so many messages on disk; it has left. */
+/** Returns a disconnected client with this number of messages on disk. */
 function sleeperWith(world: World, count: number): Client {
   const sleeper = world.connect('sleeper', { ...durable })
   sleeper.subscribe('a')
@@ -65,7 +65,7 @@ test('little is read ahead for a client that does not answer', () => {
   assert.ok(read <= world.host.settings.maxQueuedMessages, `${read} were asked for`)
 })
 
-test('a client that comes back has its queue read from its first part on', () => {
+test('the queue of a client that reconnects is read from its first part', () => {
   const world = new World()
   const sleeper = sleeperWith(world, 600)
   const parts = watchParts(world)
@@ -82,7 +82,7 @@ test('a client that comes back has its queue read from its first part on', () =>
   assert.deepEqual(new Set(sleeper.payloads), new Set(numbered(600)))
 })
 
-/** A bridge or an action queue: a client that the broker itself has. */
+/** Returns a bridge or an action queue: a client within the broker. */
 function ownClient(world: World): Client {
   const { traits } = world.host
   traits.listener = { isBridge: true }

@@ -1,4 +1,4 @@
-// Limits on what one client may publish in a second: it is read more slowly, loses no message, and other clients notice nothing.
+// Limits on publications of one client per second: the broker reads it more slowly, loses no message, and other clients are not affected.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

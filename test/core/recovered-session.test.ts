@@ -1,4 +1,4 @@
-// A session whose record was lost in damage and made again: its client gets the queue and CONNACK without session present.
+// A session whose record was damaged and created again: its client receives the queue, and CONNACK without session present.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -7,7 +7,7 @@ import { World } from '../simulator/world.ts'
 
 const payloads = Array.from({ length: 300 }, (_, index) => String(index))
 
-/** As the storage leaves it after the damage. */
+/** The records after the repair by the storage. */
 function recovered(version: 4 | 5): World {
   const world = new World()
   const sleeper = world.connect('sleeper', { version, cleanStart: false, sessionExpirySeconds: 3_600 })

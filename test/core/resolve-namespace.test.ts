@@ -1,4 +1,4 @@
-// Namespaces: their clients know nothing of each other, and no message gets from one into another.
+// Namespaces: their clients do not affect each other, and no message passes from one to another.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -17,7 +17,7 @@ const settings: NamespaceSettings = {
   isRequired: false,
 }
 
-/** As a broker with namespaces has them: what lies there is out of reach for the others. */
+/** Settings of a broker with namespaces: the topics of a namespace are inaccessible to others. */
 function rules(): AccessRules {
   const world = { nowMs: () => 0, mayStay: () => true }
   return new AccessRules({ ...defaultAccessSettings.rules, hasNamespaces: true }, world)
@@ -31,7 +31,7 @@ function worldOf(changes: Partial<NamespaceSettings> = {}, options: WorldOptions
   })
 }
 
-/** Of the namespace in front of the slash; without one, of none. */
+/** The namespace is the part before the slash; without a slash there is none. */
 function join(world: World, name: string, options: ConnectOptions = {}): Client {
   const [namespace, id] = name.includes('/') ? name.split('/') : [undefined, name]
   const username = namespace === undefined ? undefined : `${namespace}/${id}`
@@ -88,13 +88,13 @@ describe('clients of different namespaces', () => {
     assert.deepEqual(topicsOf(shop), [])
   })
 
-  test('are told the client id that they were given, without where they belong', () => {
+  test('receive their assigned client ID without the namespace', () => {
     const world = worldOf()
     const client = join(world, 'plant/', { username: 'plant/x' })
     assert.match(client.connack?.properties?.assignedClientIdentifier ?? '', /^auto-/)
   })
 
-  test('come back to their sessions after a restart', () => {
+  test('resume their sessions after a restart', () => {
     const world = worldOf()
     const plant = join(world, 'plant/a', { cleanStart: false, sessionExpirySeconds: 3_600 })
     plant.subscribe('lamp', { qos: 1 })
@@ -246,7 +246,7 @@ describe('the limits of a namespace', () => {
     keep('w', '3')
     assert.deepEqual(kept(), ['w 3', 'z 2'])
     assert.equal(table.counts('plant').retainedMessages, 2)
-    // A shard that comes back counts what it has.
+    // A shard that restarts counts its sessions.
     table.freeShard(0)
     world.restart()
     assert.equal(table.counts('plant').retainedMessages, 2)
@@ -321,7 +321,7 @@ describe('the namespace of a client', () => {
   })
 })
 
-describe('a namespace that is taken away', () => {
+describe('a namespace that is deleted', () => {
   test('deletes large wills that are being read from disk, and no client waits for them', () => {
     const world = worldOf({}, { settings: { maxWillBytesInMemory: 10 } })
     const [listener, other] = [join(world, 'plant/listener'), join(world, 'shop/listener')]

@@ -1,5 +1,5 @@
-// Limits on what one client is sent and subscribes to in a second: QoS 1 and 2 come later and in order, and other clients
-// notice nothing.
+// Limits on messages to one client and its subscriptions per second: QoS 1 and 2 arrive later and in order, and other clients
+// are not affected.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

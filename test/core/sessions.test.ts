@@ -1,4 +1,4 @@
-// Clients that come, go and take each other's place; MQTT 3.1; what is retained, given slowly.
+// Connections, disconnections and takeovers; MQTT 3.1; slow retained messages.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -149,7 +149,7 @@ describe('a stored session whose client comes back and gives it no time', () => 
   }
 })
 
-/** A broker with small limits that remembers so many topics. */
+/** Returns a broker with small limits and this number of retained messages. */
 function remembering(count: number): World {
   const world = new World({ settings: { maxQueuedMessages: 50, maxInflightMessages: 10, maxUnsentBytes: 20_000 } })
   const author = world.connect('author')

@@ -1,4 +1,4 @@
-// Which member of a shared group gets a message, and what becomes of it when that member goes.
+// The choice of a member of a shared group, and what happens to its messages when the member leaves.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -46,7 +46,7 @@ describe('a shared group', () => {
     assert.deepEqual(sorted([...stuck.payloads, ...working.payloads]), all)
   })
 
-  test('prefers members whose client is there', () => {
+  test('prefers connected members', () => {
     const world = new World()
     member(world, 'away', { ...durable }).disconnect()
     const there = member(world, 'there')
@@ -54,7 +54,7 @@ describe('a shared group', () => {
     assert.deepEqual(there.payloads, all)
   })
 
-  test('keeps messages for a stored member where no client is there', () => {
+  test('keeps messages for an offline member if none is connected', () => {
     const world = new World()
     const away = member(world, 'away', { ...durable })
     away.disconnect()
@@ -74,7 +74,7 @@ describe('a shared group', () => {
 
   test('moves a message on to a stored member when the others that it was stored for have had it', () => {
     const world = new World()
-    // Two stored subscribers: its body is stored once for both, and goes when both have acknowledged.
+    // For two persistent sessions the payload is stored once, and deleted when both have acknowledged.
     for (const id of ['first', 'second']) world.connect(id, durable).subscribe('a')
     const away = member(world, 'away', { ...durable })
     const stuck = member(world, 'stuck')
@@ -102,7 +102,7 @@ describe('a shared group', () => {
     })
   }
 
-  test('moves QoS 1 on from a stored member that is gone, and not a second time when it comes back', () => {
+  test('moves QoS 1 from an offline member to another, and not again when it reconnects', () => {
     const world = new World()
     const leaving = member(world, 'leaving', { ...durable })
     leaving.acknowledges = false
@@ -116,7 +116,7 @@ describe('a shared group', () => {
     assert.equal(world.records().filter(({ kind }) => kind === 'queued').length, 0)
   })
 
-  test('says that it is a repeat where a message comes back to a member by way of another, also after a crash', () => {
+  test('sets DUP if a message returns to a member by way of another, also after a crash', () => {
     const world = new World()
     const first = member(world, 'first', { ...durable })
     first.acknowledges = false

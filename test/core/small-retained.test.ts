@@ -16,7 +16,7 @@ function published(payload: Buffer, topic = 'räume/1'): Message {
     publisher: 'sensor',
     publishedAtMs: 1_000,
     expiresAtMs: never,
-    // What surrounds the payload in its chunk is not part of it.
+    // The bytes around the payload in its chunk do not belong to it.
     chunk: Buffer.concat([Buffer.from('before'), payload, Buffer.from('after')]),
     payloadStart: 6,
     payloadEnd: 6 + payload.length,
@@ -27,7 +27,7 @@ function published(payload: Buffer, topic = 'räume/1'): Message {
   return message
 }
 
-test('every byte of a small retained payload comes back, in a buffer of its own', () => {
+test('every byte of a small retained payload is restored, in a separate buffer', () => {
   const payload = Buffer.from(Array.from({ length: maxSmallPayloadBytes }, (_, index) => index & 0xff))
   const message = published(payload)
   const kept = new SmallRetained(message)
@@ -38,7 +38,7 @@ test('every byte of a small retained payload comes back, in a buffer of its own'
   assert.equal(kept.payloadBytes, maxSmallPayloadBytes)
 })
 
-test('topic, properties and what is known of the publisher of a small retained message come back', () => {
+test('topic, properties and publisher of a small retained message are restored', () => {
   const message = published(Buffer.from('on'))
   const back = new SmallRetained(message).message()
   assert.equal(back.topic.name, 'räume/1')
@@ -59,7 +59,7 @@ test('topic, properties and what is known of the publisher of a small retained m
   assert.equal(back.isOwned, true)
 })
 
-test('QoS, flags and every time of publication come back exactly', () => {
+test('QoS, flags and the time of publication are restored exactly', () => {
   const times = [0, 1, 2 ** 30 - 1, 2 ** 30, 1_732_650_000_123, 1_732_650_000_123.25, 8_640_000_000_000_000]
   for (const publishedAtMs of times)
     for (const qos of [0, 1, 2] satisfies QoS[])

@@ -1,4 +1,4 @@
-// Messages of sources (`$bridges/type:name/...`) come from their services. Whatever else publishes to such a topic starts no rule.
+// Messages of sources (`$bridges/type:name/...`) come from their services. Other publications to such a topic start no rule.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

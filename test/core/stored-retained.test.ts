@@ -1,4 +1,4 @@
-// Of large retained messages only the metadata is in memory: payloads are read when a subscriber is to get them.
+// Only the metadata of large retained messages is in memory: a payload is read when a subscriber receives it.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -98,7 +98,7 @@ describe('a large retained message', () => {
     assert.equal(recordStore.reads, 1)
   })
 
-  test('that is replaced or deleted while it is read is not given any more', () => {
+  test('that is replaced or deleted while it is read is not delivered', () => {
     for (const next of [`${large}, later`, 'small', '']) {
       const { told } = world()
       told.publish('a', large, retained)
@@ -113,7 +113,7 @@ describe('a large retained message', () => {
     }
   })
 
-  test('[MQTT5-3.3.2-5] that expires while it is read is not given any more', () => {
+  test('[MQTT5-3.3.2-5] that expires while it is read is not delivered', () => {
     const { told } = world()
     told.publish('a', large, { ...retained, properties: { messageExpiryIntervalSeconds: 10 } })
     told.disk.holdReads()
@@ -181,7 +181,7 @@ describe('a large retained message', () => {
   })
 })
 
-/** To the only shard. */
+/** Sends it to the only shard. */
 function commandOf(told: World, message: StoredMessage) {
   const requestId = 77_000 + told.events('command-done').length
   told.host.shards[0].handle({
@@ -205,7 +205,7 @@ describe('many large retained messages', () => {
     return told
   }
 
-  /** What may be read and what may be cached. */
+  /** Limits of reads and of the cache. */
   const maxHeld = 16 * mebibyte + 8 * mebibyte + count * 2_000
 
   test('are sent to a client as fast as it reads', () => {

@@ -18,7 +18,7 @@ function willWith(payload: string, willDelayIntervalSeconds = 0): NonNullable<Co
   return { topic: 'wills/author', payload, qos: 1, properties: { willDelayIntervalSeconds } }
 }
 
-/** The author is disconnected and its will is being read; it is not published yet. */
+/** The publisher is disconnected and its will is being read; it is not published yet. */
 function cutWhileReadsAreHeld(author: Client, told: World): void {
   told.disk.holdReads()
   author.drop()
@@ -78,7 +78,7 @@ describe('a large will', () => {
     assert.deepEqual(mourner.payloads, [large])
   })
 
-  test('comes before what its client publishes on its next connection', () => {
+  test('is published before messages of the next connection of its client', () => {
     const told = world()
     const mourner = told.subscriber('wills/#')
     const will = { ...willWith(large), retain: true }
@@ -205,7 +205,7 @@ describe('a large will', () => {
     assert.equal(willRecords(told), 0)
   })
 
-  test('that is being read when the broker dies is published at the next start, and once', () => {
+  test('that is being read when the broker crashes is published once at the next start', () => {
     for (const session of [stored, { cleanStart: true }]) {
       const told = world()
       const mourner = told.subscriber('wills/#', { qos: 1, ...stored })
@@ -225,7 +225,7 @@ describe('a large will', () => {
     }
   })
 
-  test('a client that comes back at once after such a death does not take its will back', () => {
+  test('a client that reconnects at once after such a crash does not cancel its will', () => {
     const told = world()
     const mourner = told.subscriber('wills/#', { qos: 1, ...stored })
     const author = told.connect('author', { will: willWith(large), ...stored })

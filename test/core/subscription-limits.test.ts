@@ -1,4 +1,4 @@
-// What the subscriptions of one session may cost the publications of others.
+// Limits on the work that the subscriptions of one session cause for publications of others.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

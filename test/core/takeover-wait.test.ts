@@ -1,5 +1,5 @@
-// A client that reconnects while the broker holds back packets of its older connection: those were sent first, and are handled first, with
-// its DISCONNECT. For a limited time, as the older connection may never end.
+// A client reconnects while the broker delays packets of its earlier connection: those were sent first and are handled first, with
+// its DISCONNECT. The wait is limited, because the earlier connection may never end.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -18,7 +18,7 @@ interface Held {
   rulebook: Rulebook
   listener: Client
   mourner: Client
-  /** Has published 'one', whose authorization is pending, and 'two' behind it: neither is delivered yet. */
+  /** Has published 'one', whose authorization is pending, and 'two' after it: neither is delivered yet. */
   author: Client
 }
 
@@ -44,10 +44,10 @@ function heldBack(options: ConnectOptions = {}, { shards = 1, afterMs = answerMs
   return { world, rulebook, listener, mourner, author }
 }
 
-describe('a client that says good-bye while it is held back, and comes again at once', () => {
+describe('a client that sends DISCONNECT while its packets are delayed, and reconnects at once', () => {
   for (const version of [3, 4, 5] as const) {
     for (const shards of [1, 3]) {
-      test(`[MQTT-3.14.4-3] [MQTT5-3.14.4-3] is heard to its end: no word is lost, and its will does not go out (version ${version}, ${shards} shards, seed 401247)`, () => {
+      test(`[MQTT-3.14.4-3] [MQTT5-3.14.4-3] loses no packet, and its will is not published (version ${version}, ${shards} shards, seed 401247)`, () => {
         const { world, listener, mourner, author } = heldBack({ version }, { shards })
         author.disconnect()
         author.connect()
@@ -64,7 +64,7 @@ describe('a client that says good-bye while it is held back, and comes again at 
     }
   }
 
-  test('[MQTT-4.3.3-2] has its QoS 2 heard once, though it sends it again', () => {
+  test('[MQTT-4.3.3-2] has its QoS 2 message published once, although it sends the message again', () => {
     const { world, listener, author } = heldBack()
     author.publish('news', 'three', { qos: 2 })
     author.disconnect()
@@ -120,7 +120,7 @@ describe('a client that comes again and leaves its older connection as it is', (
     assert.equal(world.events('session-taken-over').length, 1)
   })
 
-  test('takes its place after a while where the answer never comes, and what was held back is over', () => {
+  test('is accepted after a limited time if the response never arrives, and delayed packets are discarded', () => {
     const { world, listener, author } = heldBack({}, { afterMs: 1_000_000 })
     author.publish('news', 'three', { qos: 1 })
     author.disconnect()

@@ -1,4 +1,4 @@
-// What becomes due by itself: redelivery towards older clients, packet identifiers that clients never release.
+// Events at a due time: redelivery to older clients, packet identifiers that clients never release.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

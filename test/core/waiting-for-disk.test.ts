@@ -1,4 +1,4 @@
-// What may leave at once and what waits until it is on disk.
+// Packets that leave at once, and packets that wait for the commit.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ function subscribedTo(world: World, topic: string): Client {
   return client
 }
 
-/** A client id of another shard, where there are several. */
+/** Returns a client ID of another shard, if there are several. */
 function idAwayFrom(world: World, { id }: Client): string {
   const ids = ['one', 'two', 'three', 'four']
   return ids.find((other) => world.coreOf(other) !== world.coreOf(id)) ?? 'one'
@@ -64,7 +64,7 @@ test('to sessions of which nothing is stored all of it goes at once', () => {
   assert.deepEqual(listener.payloads, ['0', '1', '2'])
 })
 
-test('a session, a subscription and a retained message are promised once they are on disk', () => {
+test('a session, a subscription and a retained message are acknowledged when they are durable', () => {
   const world = new World()
   const client = world.connect('me', { ...durable })
   const author = world.connect('author')
@@ -79,7 +79,7 @@ test('a session, a subscription and a retained message are promised once they ar
   assert.equal(world.view.connections, 3)
 })
 
-test('what was not answered when the power failed may be lost, what was is not', () => {
+test('a power loss may lose unacknowledged messages, and no acknowledged ones', () => {
   const world = new World()
   const client = world.connect('me', { ...durable })
   client.subscribe('kept')

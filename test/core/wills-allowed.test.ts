@@ -1,4 +1,4 @@
-// Whether a client may leave its will behind, and whether it is still published when the client has gone.
+// Whether a client may have its will, and whether it is still published after the client has disconnected.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

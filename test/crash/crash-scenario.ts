@@ -1,5 +1,5 @@
-// The real broker is killed, again and again, under load and on one data directory. At the end all clients finish, and the scenario checks:
-// is what was acknowledged there, once where once was promised, and in order?
+// The real broker is killed repeatedly under load with one data directory. At the end all clients finish, and the scenario checks that all
+// acknowledged messages arrived, in order, and QoS 2 messages once.
 
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,33 +15,33 @@ const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 
 export interface CrashScenarioOptions {
   readonly seed: number
-  /** How often the broker is killed. */
+  /** Number of kills of the broker. */
   readonly rounds: number
   readonly dataDirectory: string
   /** Further `KEY=VALUE` settings. */
   readonly set?: readonly string[]
   readonly environment?: NodeJS.ProcessEnv
-  /** A client that has not finished by then never will; 30 s if undefined. */
+  /** Maximum time until each client has finished; default: 30 s. */
   readonly timeoutMs?: number
-  /** After each kill, before the next start: what the power takes with it. */
+  /** Called after each kill, before the next start: removes what a power cut loses. */
   readonly afterKill?: () => void
 }
 
 export interface CrashScenarioEnd {
-  /** Sentences; none in a scenario that went well. */
+  /** Sentences about violated rules; empty if none was violated. */
   readonly faults: readonly string[]
   readonly acknowledged: number
-  /** To all subscribers together. */
+  /** Total of all subscribers. */
   readonly delivered: number
 }
 
 const maxAcksBeforeKill = 600
-/** A crash comes so long after the last of these acknowledgements, at most, and not at it: that would always be after a commit. */
+/** Maximum time from the last of these acknowledgements to the crash. A crash at the acknowledgement would always follow a commit. */
 const maxMomentMs = 12
-/** Of all crashes so many meet a broker that is still starting, within so much time. */
+/** The fraction of crashes while the broker is starting, within this time. */
 const crashesAtStart = 0.15
 const maxStartMs = 900
-/** After a crash the broker is sometimes also stopped in good order. */
+/** The fraction of restarts with an additional graceful stop. */
 const orderlyStops = 0.1
 const sleeperComes = 0.3
 const defaultTimeoutMs = 90_000
@@ -62,13 +62,13 @@ class CrashScenario {
   readonly #random: Random
   readonly #publishers: readonly Publisher[]
   readonly #awake: readonly Subscriber[]
-  /** Connected now and then: what they are owed waits on disk. */
+  /** Connected sometimes: their messages wait on disk. */
   readonly #sleepers: readonly Subscriber[]
-  /** They share one subscription. */
+  /** These subscribers share one subscription. */
   readonly #groupMembers: readonly Subscriber[]
   readonly #faults: string[]
   #wake: () => void
-  /** What the broker of this round has written. */
+  /** The log of the broker in this round. */
   #output: string
 
   constructor(options: CrashScenarioOptions) {
@@ -111,7 +111,7 @@ class CrashScenario {
     for (const publisher of this.#publishers) publisher.finish()
     for (const client of this.#everybody()) client.connect(port)
     const isSettled = (): boolean => this.#mayBeComplete() && this.#missing().length === 0
-    // What is missing in the end is told below, by name.
+    // Missing messages are reported below, by name.
     await this.#until('all is delivered', isSettled).catch(() => {})
     const latecomer = await this.#latecomer(port)
     const faults = [...this.#everybody().flatMap((client) => client.faults), ...this.#judge(latecomer)]
@@ -154,7 +154,7 @@ class CrashScenario {
     for (const client of this.#everybody()) client.disconnect()
   }
 
-  /** While publishers are at it. */
+  /** While publishers are publishing. */
   async #stopInGoodOrder(): Promise<void> {
     const { process, port } = await this.#start()
     const until = this.#acknowledged() + this.#random.between(0, maxAcksBeforeKill)
@@ -165,7 +165,7 @@ class CrashScenario {
     for (const client of this.#everybody()) client.disconnect()
   }
 
-  /** A killed process leaves nothing that is damaged, and a power cut takes nothing that was promised. */
+  /** A killed process leaves no damaged files, and a power cut loses no acknowledged message. */
   #noteAlarms(): void {
     const alarms = this.#output.split('\n').filter((line) => line.includes('"alarm"'))
     if (this.#options.set?.includes('storage.sync=never') !== true) this.#faults.push(...alarms)
@@ -187,7 +187,7 @@ class CrashScenario {
     return child
   }
 
-  /** A scenario starts with subscribers: messages that are published before them are owed to none. */
+  /** A scenario starts with subscribers: messages that are published before their subscriptions need not arrive. */
   async #subscribeAll(port: number, isFirst: boolean): Promise<void> {
     for (const subscriber of isFirst ? this.#subscribers() : [...this.#awake, ...this.#groupMembers])
       subscriber.connect(port)
@@ -219,7 +219,7 @@ class CrashScenario {
     ]
   }
 
-  /** A quick look, before the long one at every number. */
+  /** A quick check, before the long check of each number. */
   #mayBeComplete(): boolean {
     const acknowledged = this.#acknowledged()
     const receivedByGroup = this.#groupMembers.reduce((sum, { distinctMessages }) => sum + distinctMessages, 0)
@@ -232,7 +232,7 @@ class CrashScenario {
     return [...alone, ...missingFor(this.#publishers, this.#groupMembers)]
   }
 
-  /** Looks whenever a client has heard something. */
+  /** Checks whenever a client has received a packet. */
   #until(what: string, isSo: () => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -273,7 +273,7 @@ async function stop(process: ChildProcess, faults: string[]): Promise<void> {
   if (code !== 0) faults.push(`the broker ended with ${code} when it was stopped`)
 }
 
-/** A thousand faults of one kind say no more than a few. */
+/** Of many faults of one kind only the first are reported. */
 function summary(faults: readonly string[]): string[] {
   return faults.length <= 20 ? [...faults] : [...faults.slice(0, 20), `and ${faults.length - 20} more`]
 }

@@ -1,9 +1,9 @@
-// What must hold at the end of a crash scenario, in sentences about what does not.
+// Checks at the end of a crash scenario. Each returns sentences about violated rules.
 
 import { isRetained, type Publisher } from './publisher.ts'
 import type { Subscriber } from './subscriber.ts'
 
-/** Acknowledged, and not come to `subscribers`: to each by itself, or to several who share a subscription together. */
+/** Acknowledged messages that `subscribers` did not receive: each of them, or the members of a shared group together. */
 export function missingFor(publishers: readonly Publisher[], subscribers: readonly Subscriber[]): string[] {
   return publishers.flatMap((publisher) => {
     const received = new Set(subscribers.flatMap((subscriber) => subscriber.received.get(publisher.topic) ?? []))
@@ -12,7 +12,7 @@ export function missingFor(publishers: readonly Publisher[], subscribers: readon
   })
 }
 
-/** [MQTT-4.3.3-1] [MQTT5-4.3.3-1] QoS 2 all the way: no subscriber has it twice, no two members of a shared group have it. */
+/** [MQTT-4.3.3-1] [MQTT5-4.3.3-1] QoS 2 from end to end: no subscriber, and no two members of a shared group, receive a message twice. */
 export function repeatedFor(publishers: readonly Publisher[], subscribers: readonly Subscriber[]): string[] {
   return publishers.flatMap((publisher) => {
     if (Math.min(publisher.qos, ...subscribers.map(({ qos }) => qos)) < 2) return []
@@ -23,7 +23,7 @@ export function repeatedFor(publishers: readonly Publisher[], subscribers: reado
   })
 }
 
-/** [MQTT-4.6.0-6] [MQTT5-4.6.0-6] The first coming of each number is behind all lower ones that came. */
+/** [MQTT-4.6.0-6] [MQTT5-4.6.0-6] The first delivery of each number follows those of all lower numbers that arrived. */
 export function outOfOrderFor(publishers: readonly Publisher[], subscriber: Subscriber): string[] {
   return publishers.flatMap((publisher) => {
     const seen = new Set<number>()
@@ -40,7 +40,7 @@ export function outOfOrderFor(publishers: readonly Publisher[], subscriber: Subs
   })
 }
 
-/** What came and was never published would have no number, or one that its publisher has not reached. */
+/** A received message that was never published has no number, or one that its publisher has not reached. */
 export function inventedFor(publishers: readonly Publisher[], subscriber: Subscriber): string[] {
   return [...subscriber.received].flatMap(([topic, numbers]) => {
     const last = publishers.find((publisher) => publisher.topic === topic)?.last ?? 0

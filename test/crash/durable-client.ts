@@ -1,5 +1,5 @@
-// Clients that do what the standard asks of them across broken connections: what is not acknowledged is sent again, what
-// was received is remembered. Their memory never fails, so whatever is missing or comes twice is the broker's doing.
+// Clients that follow the standard across broken connections: they send unacknowledged packets again, and store received packet
+// identifiers. Their memory never fails, so each missing or repeated message is a fault of the broker.
 
 import { connect, type Socket } from 'node:net'
 import {
@@ -22,18 +22,18 @@ const topics = new TopicTable(64)
 export interface ClientOptions {
   readonly clientId: string
   readonly version: ProtocolVersion
-  /** Called whenever anything has come. */
+  /** Called for each received packet. */
   readonly heard: () => void
 }
 
 export abstract class DurableClient {
   readonly clientId: string
   readonly version: ProtocolVersion
-  /** What the broker did wrong, in sentences. */
+  /** Faults of the broker, in sentences. */
   readonly faults: string[]
   readonly #heard: () => void
   #socket: Socket | undefined
-  /** A CONNACK has come once: from then on the session must be there. */
+  /** A CONNACK has arrived once: from then on the session must exist. */
   #wasConnected: boolean
 
   constructor(options: ClientOptions) {
@@ -56,7 +56,7 @@ export abstract class DurableClient {
       maxTopicBytes: 65_535,
     })
     this.#socket = socket
-    // The broker is killed under it: errors and ends are what the scenario is about.
+    // The broker is killed, so errors and ends of the connection are expected.
     socket.on('error', () => {})
     socket.on('close', () => this.#ended(socket))
     socket.on('data', (chunk: Buffer) => {
@@ -101,7 +101,7 @@ export abstract class DurableClient {
   protected abstract packet(packet: Packet): void
 
   #take(packet: Packet): void {
-    // [MQTT5-3.14.0-1] An orderly stop is announced to 5.0 clients.
+    // [MQTT5-3.14.0-1] A 5.0 client receives DISCONNECT before a graceful stop.
     if (packet.type === 'disconnect' && packet.reasonCode === reasonCodes.serverShuttingDown) return
     if (packet.type !== 'connack') return this.packet(packet)
     if (packet.reasonCode !== 0) {

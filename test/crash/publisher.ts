@@ -1,4 +1,4 @@
-// Who publishes through crashes: what is not acknowledged is sent again, PUBLISH with DUP or PUBREL, in its order.
+// A publisher that sends unacknowledged packets again after crashes, PUBLISH with DUP or PUBREL, in their order.
 
 import type { AckPacket, Packet, PacketId } from '../../src/protocol/index.ts'
 import { encodePublish } from '../simulator/wire.ts'
@@ -7,12 +7,12 @@ import { DurableClient, type ClientOptions } from './durable-client.ts'
 const maxInFlight = 20
 const retainedEvery = 7
 
-/** Some are retained: the topic remembers the last of them. */
+/** Some messages are retained: the topic keeps the last of them. */
 export function isRetained(number: number): boolean {
   return number % retainedEvery === 0
 }
 
-/** The number, and now and then so much behind it that records straddle the blocks of a file. */
+/** The number, sometimes with padding, so that records cross the blocks of a file. */
 function payloadFor(number: number): string {
   return `${number} ${'.'.repeat(number % 11 === 0 ? (number * 37) % 6_000 : number % 90)}`
 }
@@ -21,10 +21,10 @@ function payloadFor(number: number): string {
 export class Publisher extends DurableClient {
   readonly qos: 1 | 2
   readonly topic: string
-  /** The numbers that the broker has taken over: PUBACK, or PUBREC. */
+  /** Numbers that the broker has acknowledged with PUBACK or PUBREC. */
   readonly acknowledged: number[]
   readonly #inFlight: Map<PacketId, { number: number; isReleased: boolean }>
-  /** The highest number that it has published. */
+  /** The highest published number. */
   last: number
   #lastPacketId: number
   #mayGoOn: boolean
@@ -44,14 +44,14 @@ export class Publisher extends DurableClient {
     return this.#inFlight.size === 0
   }
 
-  /** Explains why no progress is made. */
+  /** Describes why no progress is made. */
   get told(): string {
     const released = [...this.#inFlight.values()].filter((sent) => sent.isReleased).length
     const connection = this.isConnected ? 'connected' : 'not connected'
     return `${this.clientId} is ${connection}, ${this.#inFlight.size} in flight, ${released} of them released`
   }
 
-  /** Nothing new is published from now on; what is in flight is brought to its end. */
+  /** Publishes nothing new; messages in flight are completed. */
   finish(): void {
     this.#mayGoOn = false
   }

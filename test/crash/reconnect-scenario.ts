@@ -1,5 +1,5 @@
-// A subscriber with a persistent session loses its connection again and again while a publisher streams. What the broker
-// acknowledged must reach the next connections: all of it, in order, without a restart of the broker.
+// A subscriber with a persistent session loses its connection repeatedly while a publisher sends. All messages that the broker
+// acknowledged must reach the next connections in order, without a restart of the broker.
 
 import mqtt, { type MqttClient } from 'mqtt'
 
@@ -7,25 +7,25 @@ export interface ReconnectScenario {
   readonly url: string
   readonly qos: 1 | 2
   readonly messages: number
-  /** The subscriber loses its connection after so many messages. */
+  /** Number of messages after which the subscriber loses its connection. */
   readonly messagesPerConnection: number
   readonly receiveMaximum: number
-  /** The scenario stops when no message has arrived for so long. */
+  /** The scenario stops when no message has arrived for this time. */
   readonly silenceMs: number
-  /** Makes client ids and topics of its own. */
+  /** Added to client IDs and topics, so that they are unique. */
   readonly name: string
 }
 
 export interface ReconnectEnd {
   readonly connections: number
   readonly missing: number
-  /** Messages whose first delivery came behind a later message [MQTT-4.6.0-5]. */
+  /** Messages whose first delivery followed a later message [MQTT-4.6.0-5]. */
   readonly late: number
-  /** Delivered more than once: a fault at QoS 2 only. */
+  /** Messages that were delivered more than once: a fault at QoS 2 only. */
   readonly repeated: number
 }
 
-/** Publications that may be unacknowledged at a time: less than the default `mqtt.receive_maximum`. */
+/** Maximum number of unacknowledged publications: less than the default `mqtt.receive_maximum`. */
 const publisherWindow = 50
 
 export async function runReconnectScenario(scenario: ReconnectScenario): Promise<ReconnectEnd> {
@@ -35,7 +35,7 @@ export async function runReconnectScenario(scenario: ReconnectScenario): Promise
     clientId: `subscriber-${scenario.name}`,
     clean: false,
     reconnectPeriod: 1,
-    // Only the session brings messages after a reconnection.
+    // Only the session delivers messages after a reconnect.
     resubscribe: false,
     properties: { sessionExpiryInterval: 600, receiveMaximum: scenario.receiveMaximum },
   })

@@ -1,4 +1,4 @@
-// Some rounds of the scenario of reconnections; `npm run reconnect` tells as many as are wanted.
+// A few rounds of the reconnect scenario; `npm run reconnect` runs any number.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

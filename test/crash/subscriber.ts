@@ -1,4 +1,4 @@
-// Who hears through crashes. It remembers what it has received, so that QoS 2 is once for it whatever the broker does right.
+// A subscriber that stores received packet identifiers across crashes, so that it receives each QoS 2 message once from a correct broker.
 
 import {
   parseTopicFilter,
@@ -10,7 +10,7 @@ import {
 } from '../../src/protocol/index.ts'
 import { DurableClient, type ClientOptions } from './durable-client.ts'
 
-/** Acknowledgements that wait for more, at most. */
+/** Maximum number of delayed acknowledgements. */
 const maxUnsaid = 8
 const maxUnsaidMs = 5
 
@@ -21,10 +21,10 @@ export interface SubscriberOptions extends ClientOptions {
 
 export class Subscriber extends DurableClient {
   readonly qos: QoS
-  /** By topic, the numbers in the order in which they came. */
+  /** By topic, the numbers in order of arrival. */
   readonly received: Map<string, number[]>
   readonly retained: Map<string, number>
-  /** Messages without those that came again. */
+  /** Messages without duplicates. */
   distinctMessages: number
   readonly #known: Set<string>
   readonly #filters: readonly string[]
@@ -97,7 +97,7 @@ export class Subscriber extends DurableClient {
     else numbers.push(number)
   }
 
-  /** A crash between a message and its acknowledgement is to be likely: some wait for more. */
+  /** Some acknowledgements are delayed, so that a crash between a message and its acknowledgement is likely. */
   #answerSoon(type: AckType, packetId: PacketId): void {
     this.#unsaid.push([type, packetId])
     if (this.#unsaid.length > packetId % maxUnsaid) return this.#answerAll()
@@ -110,7 +110,7 @@ export class Subscriber extends DurableClient {
     for (const [type, packetId] of this.#unsaid.splice(0)) this.answer(type, packetId)
   }
 
-  /** What it has not said in one connection it does not say in the next: there it will be asked again. */
+  /** Pending acknowledgements of one connection are not sent on the next: the broker redelivers the messages there. */
   override disconnect(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined

@@ -1,5 +1,5 @@
-// Files of a store are damaged in every way: what is good is served, and nothing that was acknowledged vanishes without an
-// alarm. `npm run fuzz:damage` goes through more stores, and through all files with all damages.
+// Files of a store are damaged in every way: undamaged records are served, and no acknowledged record is lost without an
+// alarm. `npm run fuzz:damage` tests more stores, and all files with all damages.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'

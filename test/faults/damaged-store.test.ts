@@ -1,4 +1,4 @@
-// Between two runs the files are damaged. The program starts all the same, reports the damage, and serves.
+// The files are damaged between two runs. The program starts, reports the damage, and serves clients.
 
 import assert from 'node:assert/strict'
 import { cpSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { MqttPeer } from './mqtt-peer.ts'
 const messages = 400
 const seed = 1
 
-/** What is damaged, how, and how many of the messages are beyond its reach. */
+/** Name, function, and the number of messages that the damage cannot affect. */
 const damages: readonly [string, (store: string) => void | Promise<void>, number?][] = [
   ['bytes of its newest log are flipped', (store) => flipBytes(newest(store, '.log')), messages / 2],
   ['bytes of its newest table are flipped', (store) => flipBytes(newest(store, '.ldb'))],
@@ -26,7 +26,7 @@ const damages: readonly [string, (store: string) => void | Promise<void>, number
   ['bytes of every file are flipped', (store) => filesIn(store).forEach(flipBytes)],
 ]
 
-/** As two runs that were killed have left it; each test damages a copy. */
+/** The files after two runs that were killed; each test damages a copy. */
 let left: string
 
 before(async (t) => {
@@ -45,7 +45,7 @@ for (const [name, damage, safe = 0] of damages) {
   })
 }
 
-/** The sleeper is owed these, the first half in a table and the rest in the log. */
+/** Messages that the subscriber must receive, the first half in a table and the rest in the log. */
 const payload = (number: number): string => `message ${number} ${'='.repeat(200)}`
 const allPayloads = Array.from({ length: messages }, (_, number) => payload(number))
 
@@ -57,7 +57,7 @@ async function runThatIsKilled(t: TestContext): Promise<string> {
   await publish(first.port, 0, messages / 2)
   await first.process.stop('SIGKILL')
   const { dataDirectory } = first
-  // At its opening LevelDB turns its old log into a table.
+  // When LevelDB opens a database, it turns its old log into a table.
   const second = await startBroker(t, { dataDirectory })
   await publish(second.port, messages / 2, messages)
   await second.process.stop('SIGKILL')
@@ -80,7 +80,7 @@ function connectSleeper(port: number): Promise<MqttPeer> {
 
 async function serves({ port }: Broker, safe: number): Promise<void> {
   const sleeper = await connectSleeper(port)
-  // What its session held may be lost; then it has to say again what it wants, as it is told by CONNACK.
+  // The session may be lost; then the client must subscribe again, as CONNACK without session present requires.
   await sleeper.subscribe('kept/#', 1)
   const publisher = await MqttPeer.connect(port, { clientId: 'publisher', version: 5 })
   publisher.publish({ topic: 'kept/new', payload: 'new', qos: 1, packetId: 1 })
@@ -118,7 +118,7 @@ function newest(store: string, ending: string): string {
   return found
 }
 
-/** Some bytes in the middle, where records are. */
+/** Changes bytes in the middle of the file, where the records are. */
 function flipBytes(path: string): void {
   const random = new Random(seed)
   const bytes = readFileSync(path)
@@ -126,7 +126,7 @@ function flipBytes(path: string): void {
   writeFileSync(path, bytes)
 }
 
-/** 48 bytes say where the index is. */
+/** The last 48 bytes contain the position of the index. */
 function loseFooter(path: string): void {
   truncateSync(path, statSync(path).size - 48)
 }

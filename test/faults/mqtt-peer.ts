@@ -1,4 +1,4 @@
-// A client for these tests: one connection that says exactly what it is told to and keeps all that it hears.
+// A client for these tests: one connection that sends exactly the given packets and keeps all received packets.
 
 import { connect, type Socket } from 'node:net'
 import {
@@ -17,26 +17,26 @@ import {
 import { encode, encodePublish, type PublishFrame } from '../simulator/wire.ts'
 import { plainConnect } from '../simulator/plain-connect.ts'
 
-/** A peer that has not answered by then never will. */
+/** A peer without a response after this time has failed. */
 const timeoutMs = 60_000
 const topics = new TopicTable(1_024)
 
 export interface PeerOptions {
   readonly clientId: string
   readonly version: ProtocolVersion
-  /** Its session outlives its connections, by an hour in 5.0. Not, if left out. */
+  /** The session survives its connections, in 5.0 for an hour. Default: it does not. */
   readonly isDurable?: boolean
 }
 
 export class MqttPeer {
   readonly options: PeerOptions
-  /** Everything that came, in order. */
+  /** All received packets, in order. */
   readonly received: Packet[]
   isOpen: boolean
   readonly #socket: Socket
   readonly #waiting: Set<() => void>
 
-  /** Connects, and says CONNECT without waiting for the answer. */
+  /** Connects and sends CONNECT without waiting for the response. */
   constructor(port: number, options: PeerOptions) {
     this.options = options
     this.received = []
@@ -52,7 +52,7 @@ export class MqttPeer {
       maxTopicLevels: 128,
       maxTopicBytes: 65_535,
     })
-    // A broker that dies under it is what these tests are about.
+    // These tests end the broker, so errors of the connection are expected.
     this.#socket.on('error', () => {})
     this.#socket.on('close', () => this.#ended())
     this.#socket.on('data', (chunk: Buffer) => {
@@ -63,7 +63,7 @@ export class MqttPeer {
     this.#sayConnect()
   }
 
-  /** One that has been let in. */
+  /** Returns an accepted client. */
   static async connect(port: number, options: PeerOptions): Promise<MqttPeer> {
     const peer = new MqttPeer(port, options)
     const connack = await peer.until('CONNACK', () => peer.of('connack')[0])
@@ -83,7 +83,7 @@ export class MqttPeer {
     this.send(new AckPacket(type, packetId, reasonCodes.success, undefined))
   }
 
-  /** Resolves once the broker has said SUBACK. */
+  /** Resolves when SUBACK has arrived. */
   async subscribe(text: string, qos: QoS): Promise<void> {
     const filter = parseTopicFilter(text)
     if (filter === undefined) throw new Error(`${text} is no filter`)
@@ -93,12 +93,12 @@ export class MqttPeer {
     await this.until('SUBACK', () => this.of('suback')[before])
   }
 
-  /** Everything of one type that has come. */
+  /** All received packets of one type. */
   of<T extends Packet['type']>(type: T): Extract<Packet, { type: T }>[] {
     return this.received.filter((packet): packet is Extract<Packet, { type: T }> => packet.type === type)
   }
 
-  /** The acknowledgement of a packet id, if it has come. */
+  /** The acknowledgement of a packet identifier, if it has arrived. */
   ack(packetId: number): AckPacket | undefined {
     return this.received.find(
       (packet): packet is AckPacket => packet instanceof AckPacket && packet.packetId === packetId,
@@ -109,12 +109,12 @@ export class MqttPeer {
     return this.until(`an acknowledgement of ${packetId}`, () => this.ack(packetId))
   }
 
-  /** The payloads of all messages that came, as text. */
+  /** The payloads of all received messages, as text. */
   payloads(): string[] {
     return this.of('publish').map(payloadOf)
   }
 
-  /** Resolves with what `find` gives as soon as it gives something; looks whenever something has come. */
+  /** Resolves with the first result of `find`, which is called for each received packet. */
   until<T>(what: string, find: () => T | undefined): Promise<T> {
     return new Promise((resolve, reject) => {
       const settle = (): void => {
@@ -137,7 +137,7 @@ export class MqttPeer {
     })
   }
 
-  /** Gone without a word. */
+  /** Breaks the connection without DISCONNECT. */
   destroy(): void {
     this.#socket.destroy()
   }

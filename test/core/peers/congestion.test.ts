@@ -30,7 +30,7 @@ describe('a link that is congested', () => {
   })
 })
 
-describe('a shard that dies while its link is congested', () => {
+describe('a shard that fails while its link is congested', () => {
   test('pauses no publisher any more, nor when it is back', () => {
     const cores = new SeveralCores()
     const reader = cores.client(1, 'reader')

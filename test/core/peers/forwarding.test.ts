@@ -57,7 +57,7 @@ describe('a publication on one of three shards', () => {
     assert.equal(author.answered.get('x'), reasonCodes.noMatchingSubscribers)
   })
 
-  test('with no-local does not come back to its publisher, and reaches others with no-local', () => {
+  test('with No Local does not return to its publisher, and reaches other subscribers with No Local', () => {
     const cores = new SeveralCores()
     const [self, other] = [cores.client(0, 'self'), cores.client(1, 'other')]
     cores.settle()
@@ -86,7 +86,7 @@ describe('a publication on one of three shards', () => {
   })
 })
 
-describe('what a shard has not confirmed when it dies', () => {
+describe('a message that a shard has not confirmed when it fails', () => {
   test('is sent again, with DUP to clients that may have received it', () => {
     const cores = new SeveralCores()
     const listener = cores.client(1, 'listener', stored)

@@ -10,7 +10,7 @@ const shared = '$share/group/work'
 
 for (const how of ['goes', 'starts a new session'] as const) {
   describe(`a client with thousands of subscriptions that ${how}`, () => {
-    test('has its part in shared subscriptions no more, while the rest is taken out', () => {
+    test('receives no messages of shared subscriptions while its other subscriptions are removed', () => {
       for (const publishes of [0, 1, 2]) {
         const cores = new SeveralCores()
         const leaving = cores.client(0, 'leaving', how === 'goes' ? {} : { expirySeconds: 3_600 })
@@ -37,7 +37,7 @@ for (const how of ['goes', 'starts a new session'] as const) {
   })
 }
 
-test('the end of thousands of subscriptions is told to the others to the last filter', () => {
+test('the end of thousands of subscriptions is reported to peers up to the last filter', () => {
   const cores = new SeveralCores()
   const leaving = cores.client(0, 'leaving')
   const author = cores.client(1, 'author')

@@ -126,7 +126,7 @@ function assertInOrder(reader: PacketClient, author: string, qos: string): void 
     )
 }
 
-describe('whatever happens, the stored sessions of all shards hear what was promised, and QoS 2 once', () => {
+describe('persistent sessions on all shards receive all acknowledged messages, and QoS 2 once, whatever fails', () => {
   const scenarios = [
     { name: 'no shard fails', single: 0, all: 0 },
     { name: 'shards die and come back', single: 0.05, all: 0 },

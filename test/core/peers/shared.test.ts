@@ -84,7 +84,7 @@ describe('a shared subscription with members on several shards', () => {
     })
   }
 
-  test('prefers members whose client is there, and keeps messages for stored ones where none is', () => {
+  test('prefers connected members, and keeps messages for stored ones where none is', () => {
     const cores = new SeveralCores()
     const away = member(cores, 1, 'away', stored)
     const there = member(cores, 2, 'there')

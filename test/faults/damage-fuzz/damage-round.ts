@@ -1,4 +1,4 @@
-// One store, one damage, and what came of it.
+// Damages one store and checks the result.
 
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -10,7 +10,7 @@ import { damages } from './damages.ts'
 import { isOneOf, leaveStore, nameOf, openStore, type LeftStore } from './prepared-store.ts'
 
 export interface RoundEnd {
-  /** What must not be. */
+  /** Violated rules. */
   readonly faults: readonly string[]
   readonly lost: number
   readonly restored: number
@@ -18,13 +18,13 @@ export interface RoundEnd {
   readonly alarms: readonly string[]
 }
 
-/** All files of the store, and what stands beside it. */
+/** All files of the store, and the files next to it. */
 export function filesOf({ directory }: LeftStore): string[] {
   const inside = readdirSync(directory).filter((name) => name !== 'LOCK')
   return [...inside.map((name) => join(directory, name)), `${directory}.batches`]
 }
 
-/** Leaves a store in `folder`, in a directory of its own. */
+/** Creates a store in its own directory in `folder`. */
 export function leaveOne(folder: string, seed: number): Promise<LeftStore> {
   return leaveStore(join(folder, String(seed), 'store'), new Random(seed), seed % 2 === 0 ? 'closed' : 'killed')
 }
@@ -73,7 +73,7 @@ interface Findings {
   readonly exported: ReadonlySet<string>
 }
 
-/** Whatever is served must have been put. Returns how many records are older than they should be, or were deleted. */
+/** Each served record was put. Returns the number of records that are older than they should be, or were deleted. */
 function look(
   left: LeftStore,
   served: ReadonlyMap<string, StoredRecord>,
@@ -102,7 +102,7 @@ function isRecovered(record: StoredRecord): boolean {
   return record.kind === 'session' && record.queueHead === 0
 }
 
-/** As a queue, in whatever session, or in the file. */
+/** The record is in a queue of any session, or in the quarantine file. */
 function isServed(
   record: StoredRecord,
   left: LeftStore,

@@ -1,4 +1,4 @@
-// What can happen to a file.
+// The kinds of damage to a file.
 
 import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import type { Random } from '../../simulator/random.ts'

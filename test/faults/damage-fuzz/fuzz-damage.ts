@@ -1,4 +1,4 @@
-// The long run, by hand: every file of many stores, damaged in every way.
+// The long run, started by hand: each file of many stores with each damage.
 //
 //   npm run fuzz:damage -- --stores 20 --seed 1
 

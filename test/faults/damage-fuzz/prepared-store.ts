@@ -1,4 +1,4 @@
-// A store as a process leaves it, and what is known of its records: what was acknowledged, and what ever was.
+// A store after the end of a process, and its records: the acknowledged ones, and all that ever existed.
 
 import { cpSync, rmSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
@@ -9,16 +9,16 @@ import { message, queued, session, subscription } from '../../storage/sample-rec
 
 export interface LeftStore {
   readonly directory: string
-  /** By name: what is to be there. */
+  /** By name: records that must exist. */
   readonly present: ReadonlyMap<string, StoredRecord>
-  /** By name: everything that was there at some time. */
+  /** By name: all records that ever existed. */
   readonly ever: ReadonlyMap<string, readonly StoredRecord[]>
 }
 
 export const recoveredExpirySeconds = 3_600
 const clients = 12
 
-/** Every opening but the last makes tables of the log; what the last one writes stays in its log. */
+/** Each opening except the last turns the log into tables; the writes of the last opening stay in the log. */
 export async function leaveStore(directory: string, random: Random, how: 'closed' | 'killed'): Promise<LeftStore> {
   const writer = new Writer(random)
   const openings = random.between(1, 4)
@@ -46,7 +46,7 @@ export async function openStore(directory: string, onAlarm: (text: string) => vo
   })
 }
 
-/** What a record is called, whatever is in it. */
+/** Returns the name of a record, which does not depend on its content. */
 export function nameOf(record: StoredRecord): string {
   switch (record.kind) {
     case 'session':
