@@ -149,7 +149,7 @@ interface Resumption {
   readonly nowMs: number
   readonly lastSeenMs: number
   readonly awayMs: number
-  readonly hasSessionPresent: boolean
+  readonly hasFlag: boolean
 }
 
 export class ClientSession {
@@ -208,13 +208,13 @@ export class ClientSession {
   /**
    * The broker reports a session as present. It is this one, unless this one had ended when an earlier CONNECT arrived whose CONNACK was
    * lost with the broker or the connection. Then that CONNECT created another session without the state of this one, and a client cannot
-   * distinguish them [MQTT-3.2.2-2]. `hasSessionPresent`: the CONNACK has the flag session present.
+   * distinguish them [MQTT-3.2.2-2]. `hasFlag`: the CONNACK has the flag session present.
    */
-  resumed({ step, nowMs, lastSeenMs, awayMs, hasSessionPresent }: Resumption): void {
+  resumed({ step, nowMs, lastSeenMs, awayMs, hasFlag }: Resumption): void {
     const expiryMs = this.expirySeconds * 1_000
     const wasPerhapsOver = this.mayBeGone || awayMs >= expiryMs
     if (nowMs - lastSeenMs >= expiryMs) this.expiredTimes.push({ fromMs: lastSeenMs + expiryMs, untilStep: step })
-    if (wasPerhapsOver && (this.unanswered > 1 || !hasSessionPresent)) this.mayBeAnother()
+    if (wasPerhapsOver && (this.unanswered > 1 || !hasFlag)) this.mayBeAnother()
     this.mayBeGone = false
     this.unanswered = 0
     this.connectStep = Infinity

@@ -72,7 +72,7 @@ export class Client implements ClientParts {
   /** Called for each received message. */
   whenMessage: (message: ReceivedMessage) => void
   lastSeenConnectedAtMs: number
-  /** Connections, counted from 1, that broke, or whose end the broker did not wait for: packets in the network may be lost. */
+  /** Connections, from 1, that broke or whose end the broker did not wait for: packets may be lost. */
   readonly cutShort: Set<number>
   /** The step of the last successful CONNACK. */
   connectedStep: number
@@ -265,7 +265,7 @@ export class Client implements ClientParts {
     return { granted, refused: () => void (held.isRefused = true) }
   }
 
-  /** An administrator unsubscribes for the client. Returns the callback for success. The order is unknown as above. */
+  /** An administrator unsubscribes for the client: returns the callback for success. */
   beUnsubscribed(filter: string): () => void {
     const ending = this.markEnding([filter]).filter(({ request }) => request.filter === filter)
     const isCertain = this.pendingRequests.size === 0
@@ -430,13 +430,7 @@ export class Client implements ClientParts {
     }
     const awayMs = this.stage.nowMs - this.lastSeenConnectedAtMs + earlierNoticeMs
     const { step, nowMs } = this.stage
-    this.session.resumed({
-      step,
-      nowMs,
-      lastSeenMs: this.lastSeenConnectedAtMs,
-      awayMs,
-      hasSessionPresent: this.version > 3,
-    })
+    this.session.resumed({ step, nowMs, lastSeenMs: this.lastSeenConnectedAtMs, awayMs, hasFlag: this.version > 3 })
     this.session.expirySeconds = this.expirySeconds
     this.outbox.resume()
   }
