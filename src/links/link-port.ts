@@ -1,7 +1,7 @@
 // One end of the channel between two shards, as a link uses it: it sends link buffers, receives them, and closes.
 
 export interface LinkPort {
-  /** Receives the link buffers of the other end, in order. Set before the first one can arrive; never called after `onClose`. */
+  /** Receives the link buffers of the other end, in order. Those that arrive before it is set wait; never called after `onClose`. */
   onBuffer: (buffer: ArrayBuffer) => void
   /** The other end is gone, or this one was closed. Called once, after everything that was sent. */
   onClose: () => void

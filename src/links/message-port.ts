@@ -7,15 +7,28 @@ import type { LinkPort } from './link-port.ts'
 const ignore = (): void => {}
 
 class MessagePortEnd implements LinkPort {
-  onBuffer: (buffer: ArrayBuffer) => void = ignore
   onClose: () => void = ignore
   readonly #port: MessagePort
+  #onBuffer: ((buffer: ArrayBuffer) => void) | undefined = undefined
   #isClosed = false
 
   constructor(port: MessagePort) {
     this.#port = port
-    port.on('message', (buffer: ArrayBuffer) => this.onBuffer(buffer))
     port.on('close', () => this.#noteClosed())
+  }
+
+  get onBuffer(): (buffer: ArrayBuffer) => void {
+    return this.#onBuffer ?? ignore
+  }
+
+  /**
+   * The first listener starts the port. A shard that restarted may get this end while it still closes the link before it; what the other
+   * shard has sent meanwhile waits in the port.
+   */
+  set onBuffer(onBuffer: (buffer: ArrayBuffer) => void) {
+    const isFirst = this.#onBuffer === undefined
+    this.#onBuffer = onBuffer
+    if (isFirst) this.#port.on('message', (buffer: ArrayBuffer) => this.#onBuffer?.(buffer))
   }
 
   send(buffer: ArrayBuffer): void {
@@ -34,12 +47,12 @@ class MessagePortEnd implements LinkPort {
   #noteClosed(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.onBuffer = ignore
+    this.#onBuffer = ignore
     this.onClose()
   }
 }
 
-/** Returns the end of a link over `port`. It calls `onBuffer` from the next turn of the event loop on. */
+/** Returns the end of a link over `port`. It calls `onBuffer` from the turn of the event loop after the one in which it was set. */
 export function linkPortOver(port: MessagePort): LinkPort {
   return new MessagePortEnd(port)
 }

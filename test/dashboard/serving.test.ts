@@ -4,11 +4,17 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
-import { administrator, type Answer, type Asked, shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import {
+  administrator,
+  type ApiResponse,
+  type RequestOptions,
+  shareBrokerWithApi,
+  startBrokerWithApi,
+} from '../management/api.ts'
 
 describe('the dashboard over HTTP', () => {
   const broker = shareBrokerWithApi()
-  const ask = async (path: string, asked: Asked = {}): Promise<Answer> =>
+  const ask = async (path: string, asked: RequestOptions = {}): Promise<ApiResponse> =>
     (await broker()).ask(path, { as: null, ...asked })
 
   test('needs no sign-in and may run nothing but its own files', async () => {
@@ -118,7 +124,7 @@ test('`dashboard.bind` serves page and API at an address of their own, and can b
   assert.equal(await statusOf('/dashboard/'), 200)
   assert.equal(await statusOf('/api/v4/nodes'), 200)
   assert.equal((await fetch(`${url}/api/v4/nodes`)).status, 401)
-  const change = (bind: string): Promise<Answer> =>
+  const change = (bind: string): Promise<ApiResponse> =>
     broker.ask('/api/v4/configuration/', { method: 'POST', body: { data: { dashboard: { bind } } } })
   const taken = await change(new URL(broker.url).host)
   assert.equal(taken.status, 400, taken.text)

@@ -41,3 +41,21 @@ test('both ends hear once that one of them was closed', async () => {
   await new Promise((resolve) => setImmediate(resolve))
   assert.deepEqual(closed, [1, 1])
 })
+
+test('buffers that arrive before the handler is set wait for it', async () => {
+  const { port1, port2 } = new MessageChannel()
+  const [here, there] = [linkPortOver(port1), linkPortOver(port2)]
+  there.send(new ArrayBuffer(1))
+  there.send(new ArrayBuffer(2))
+  // As a shard that closes an earlier link first.
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+  const sizes: number[] = []
+  await new Promise<void>((resolve) => {
+    here.onBuffer = ({ byteLength }) => {
+      sizes.push(byteLength)
+      if (byteLength === 2) resolve()
+    }
+  })
+  assert.deepEqual(sizes, [1, 2])
+  here.close()
+})
