@@ -274,10 +274,14 @@ export function copyProperties<P extends MessageProperties>(properties: P | unde
   return { ...properties, correlationData: copyBytes(correlationData) }
 }
 
-/** Returns the remaining seconds, rounded up; undefined if the message never expires. */
+/**
+ * Returns the remaining seconds, rounded up; undefined if the message never expires. Never more than the publisher gave [MQTT5-3.3.2-6]: the
+ * turn of this shard may have begun before another shard received the message.
+ */
 export function remainingSeconds(message: Message, nowMs: number): number | undefined {
   if (message.expiresAtMs === never) return undefined
-  return Math.max(0, Math.ceil((message.expiresAtMs - nowMs) / 1_000))
+  const waitedUntilMs = Math.max(nowMs, message.publishedAtMs)
+  return Math.max(0, Math.ceil((message.expiresAtMs - waitedUntilMs) / 1_000))
 }
 
 export function toStored(message: Message): StoredMessage {
