@@ -40,7 +40,7 @@ test('an action whose service takes messages and answers nothing is not shown as
   await untilStatus('connected')
   isSilent = true
   await client.publishAsync('readings/1', 'not answered', { qos: 1 })
-  assert.match((await untilStatus('connecting')).status_reason, /not answered/)
+  assert.match((await untilStatus('connecting')).status_reason, /not responded/)
   isSilent = false
   for (const answer of held) answer()
   await untilStatus('connected')
