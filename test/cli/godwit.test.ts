@@ -50,7 +50,7 @@ test('a broker starts with settings that make the C library return memory and li
   // Other systems have no such library, and a broker begins once there.
   const expected =
     process.platform === 'linux'
-      ? `own from 40960, kept up to 1048576, heaps ${availableParallelism()}, helpers ${Math.max(1, Math.min(availableParallelism() - 1, 4))}`
+      ? `own from 32768, kept up to 1048576, heaps ${availableParallelism()}, helpers ${Math.max(1, Math.min(availableParallelism() - 1, 4))}`
       : 'own from unset, kept up to unset, heaps unset, helpers unset'
   const { memorySettings, hasEnded } = await startTelling(t, {})
   assert.equal(memorySettings, expected)
