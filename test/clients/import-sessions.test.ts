@@ -46,10 +46,7 @@ for (const shards of shardNumbers(1, 2)) {
     assert.match(imported.output, /^2 sessions with 2 subscriptions and 600 queued messages are imported to /m)
     const repeated = runGodwit(t, [...words, join(folder, 'second')])
     assert.equal(await repeated.ended, 0, repeated.errors)
-    assert.match(
-      repeated.output,
-      /not imported: 2 sessions that exist already \("\w+", "\w+"\): they were not changed/,
-    )
+    assert.match(repeated.output, /not imported: 2 sessions that exist already \("\w+", "\w+"\): they were not changed/)
     assert.match(repeated.output, /^0 sessions with 0 subscriptions and 0 queued messages are imported to /m)
 
     const broker = await startBroker(t, { dataDirectory: data, set: [`node.shards=${shards}`] })
