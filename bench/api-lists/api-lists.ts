@@ -206,7 +206,7 @@ function startLoad(publisher: LoadClient): NodeJS.Timeout {
   return setInterval(() => publisher.write(burst), burstMs)
 }
 
-async function ask(url: string): Promise<Response> {
+async function request(url: string): Promise<Response> {
   const response = await fetch(url, { headers: { authorization } })
   if (response.status !== 200) throw new Error(`${url}: ${response.status} ${await response.text()}`)
   return response
@@ -217,7 +217,7 @@ async function readPages(url: string): Promise<Latencies> {
   let cursor = 'first'
   for (let count = 0; count < pages; count++) {
     const atMs = performance.now()
-    const text = await (await ask(`${url}?_cursor=${cursor}&_limit=${limit}`)).text()
+    const text = await (await request(`${url}?_cursor=${cursor}&_limit=${limit}`)).text()
     latencies.add(performance.now() - atMs)
     const { meta } = JSON.parse(text) as { meta: { cursor?: string } }
     cursor = meta.cursor ?? 'first'
@@ -230,7 +230,7 @@ async function readMany(url: string, times: number): Promise<Latencies> {
   const latencies = new Latencies()
   for (let count = 0; count < times; count++) {
     const atMs = performance.now()
-    for await (const chunk of (await ask(url)).body ?? []) void chunk
+    for await (const chunk of (await request(url)).body ?? []) void chunk
     latencies.add(performance.now() - atMs)
   }
   return latencies

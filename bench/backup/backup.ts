@@ -105,12 +105,12 @@ function memoryOf(pid: number): { readonly now: number; readonly most: number } 
 
 const mebibytes = (value: number): string => `${Math.round(value)} MiB`
 
-async function timed<Reply>(what: string, pid: number, ask: () => Promise<Result<Reply>>): Promise<void> {
+async function timed<Reply>(what: string, pid: number, call: () => Promise<Result<Reply>>): Promise<void> {
   const before = memoryOf(pid)
   let most = before.now
   const watch = setInterval(() => (most = Math.max(most, memoryOf(pid).now)), 50)
   const startedAt = performance.now()
-  const result = await ask()
+  const result = await call()
   clearInterval(watch)
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1)
   const outcome = 'failure' in result ? `FAILED: ${result.failure.message}` : 'done'

@@ -34,7 +34,7 @@ const seconds = Number(options.seconds)
 const spooled = Number(options.spooled)
 const window = Number(options.window)
 const remoteKind = options.remote as RemoteKind
-const answerAfterMs = Number(options['answer-after'])
+const responseDelayMs = Number(options['answer-after'])
 
 const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 const warmSeconds = 2
@@ -42,7 +42,7 @@ const warmSeconds = 2
 const toldMs = 2_500
 const microseconds = 1e6
 const kibPerMib = 1_024
-const { settings: apiSettings, ask, loopDelayMs } = await brokerApi()
+const { settings: apiSettings, request, loopDelayMs } = await brokerApi()
 
 function ours(remotePort: number): BrokerKind {
   return {
@@ -98,7 +98,7 @@ interface Throughput {
 
 async function throughput(kindOf: (remotePort: number) => BrokerKind): Promise<Throughput> {
   const remotePort = await freePort()
-  const remote = await startRemote(remoteKind, remotePort, answerAfterMs)
+  const remote = await startRemote(remoteKind, remotePort, responseDelayMs)
   const own = await startBroker(kindOf(remotePort), options.processors)
   try {
     // The bridge is connected when a message arrives through it.
@@ -168,7 +168,7 @@ async function drain(): Promise<Drain> {
 }
 
 async function spoolDepth(): Promise<number> {
-  const { data } = JSON.parse(await ask('bridges/up')) as {
+  const { data } = JSON.parse(await request('bridges/up')) as {
     data: { bridge: { nodes: { status: { spool_depth: number } | null }[] } }
   }
   return data.bridge.nodes[0]?.status?.spool_depth ?? 1

@@ -26,12 +26,12 @@ export const freely = [
 ]
 
 /** `answerAfterMs`: of a sink alone. */
-export async function startRemote(kind: RemoteKind, port: number, answerAfterMs = 0): Promise<Remote> {
-  return kind === 'sink' ? sinkAt(port, answerAfterMs) : brokerAt(kind, port)
+export async function startRemote(kind: RemoteKind, port: number, responseDelayMs = 0): Promise<Remote> {
+  return kind === 'sink' ? sinkAt(port, responseDelayMs) : brokerAt(kind, port)
 }
 
-async function sinkAt(port: number, answerAfterMs: number): Promise<Remote> {
-  const sink = new Sink(answerAfterMs)
+async function sinkAt(port: number, responseDelayMs: number): Promise<Remote> {
+  const sink = new Sink(responseDelayMs)
   await sink.listen(port)
   return { count: () => sink.messages, stop: () => sink.close() }
 }

@@ -15,11 +15,11 @@ export class Sink {
   messages = 0
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
-  readonly #answerAfterMs: number
+  readonly #responseDelayMs: number
 
   /** `answerAfterMs`: how far away it is, there and back. */
-  constructor(answerAfterMs = 0) {
-    this.#answerAfterMs = answerAfterMs
+  constructor(responseDelayMs = 0) {
+    this.#responseDelayMs = responseDelayMs
     this.#server = createServer({ noDelay: true }, (socket) => this.#accept(socket))
   }
 
@@ -38,7 +38,7 @@ export class Sink {
 
   #accept(socket: Socket): void {
     this.#sockets.add(socket)
-    const reader = new SinkReader(socket, this.#answerAfterMs)
+    const reader = new SinkReader(socket, this.#responseDelayMs)
     // A client that is killed closes its connection with an error.
     socket.on('error', () => socket.destroy()).on('close', () => this.#sockets.delete(socket))
     socket.on('data', (chunk) => {
@@ -50,38 +50,38 @@ export class Sink {
 /** One connection. Its answers to a chunk go as one write. */
 class SinkReader {
   readonly #socket: Socket
-  readonly #answerAfterMs: number
+  readonly #responseDelayMs: number
   #rest: Buffer = Buffer.alloc(0)
   #version = 4
 
-  constructor(socket: Socket, answerAfterMs: number) {
+  constructor(socket: Socket, responseDelayMs: number) {
     this.#socket = socket
-    this.#answerAfterMs = answerAfterMs
+    this.#responseDelayMs = responseDelayMs
   }
 
   /** Gives the number of PUBLISH packets in it. */
   take(chunk: Buffer): number {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
-    const answers = Buffer.allocUnsafe(2 * bytes.length + ackBytes)
+    const responses = Buffer.allocUnsafe(2 * bytes.length + ackBytes)
     let used = 0
     let published = 0
     let at = 0
     for (let end = endOf(bytes, at); end !== -1 && end <= bytes.length; end = endOf(bytes, at)) {
       if (bytes[at] >> 4 === types.publish) published++
-      used = this.#answer(bytes, at, end, answers, used)
+      used = this.#respond(bytes, at, end, responses, used)
       at = end
     }
     this.#rest = bytes.subarray(at)
-    if (used > 0) this.#send(answers.subarray(0, used))
+    if (used > 0) this.#send(responses.subarray(0, used))
     return published
   }
 
-  #send(answers: Buffer): void {
-    if (this.#answerAfterMs === 0) this.#socket.write(answers)
-    else setTimeout(() => this.#socket.write(answers), this.#answerAfterMs)
+  #send(responses: Buffer): void {
+    if (this.#responseDelayMs === 0) this.#socket.write(responses)
+    else setTimeout(() => this.#socket.write(responses), this.#responseDelayMs)
   }
 
-  #answer(bytes: Buffer, at: number, end: number, answers: Buffer, used: number): number {
+  #respond(bytes: Buffer, at: number, end: number, responses: Buffer, used: number): number {
     const body = bodyOf(bytes, at)
     switch (bytes[at] >> 4) {
       case types.publish: {
@@ -89,27 +89,27 @@ class SinkReader {
         if (qos === 0) return used
         const idAt = body + lengthBytes + bytes.readUInt16BE(body)
         // By the million: without an array for each.
-        answers[used] = qos === 1 ? 0x40 : 0x50
-        answers[used + 1] = 2
-        answers[used + 2] = bytes[idAt]
-        answers[used + 3] = bytes[idAt + 1]
+        responses[used] = qos === 1 ? 0x40 : 0x50
+        responses[used + 1] = 2
+        responses[used + 2] = bytes[idAt]
+        responses[used + 3] = bytes[idAt + 1]
         return used + ackBytes
       }
       case types.pubrel:
-        return this.#write(answers, used, [0x70, 2, bytes[body], bytes[body + 1]])
+        return this.#write(responses, used, [0x70, 2, bytes[body], bytes[body + 1]])
       case types.connect:
         this.#version = bytes[body + lengthBytes + bytes.readUInt16BE(body)] & 0x7f
-        return this.#write(answers, used, [0x20, this.#isNewest ? 3 : 2, 0, 0, ...(this.#isNewest ? [0] : [])])
+        return this.#write(responses, used, [0x20, this.#isNewest ? 3 : 2, 0, 0, ...(this.#isNewest ? [0] : [])])
       case types.subscribe:
-        return this.#write(answers, used, this.#answerToFilter(0x90, bytes.subarray(body, end), [0]))
+        return this.#write(responses, used, this.#responseToFilter(0x90, bytes.subarray(body, end), [0]))
       case types.unsubscribe:
         return this.#write(
-          answers,
+          responses,
           used,
-          this.#answerToFilter(0xb0, bytes.subarray(body, end), this.#isNewest ? [0] : []),
+          this.#responseToFilter(0xb0, bytes.subarray(body, end), this.#isNewest ? [0] : []),
         )
       case types.pingreq:
-        return this.#write(answers, used, [0xd0, 0])
+        return this.#write(responses, used, [0xd0, 0])
       default:
         return used
     }
@@ -120,13 +120,13 @@ class SinkReader {
   }
 
   /** As if it were one filter: bridges that only bring messages ask for no more. */
-  #answerToFilter(firstByte: number, body: Buffer, codes: readonly number[]): number[] {
+  #responseToFilter(firstByte: number, body: Buffer, codes: readonly number[]): number[] {
     const rest = [body[0], body[1], ...(this.#isNewest ? [0] : []), ...codes]
     return [firstByte, rest.length, ...rest]
   }
 
-  #write(answers: Buffer, used: number, bytes: readonly number[]): number {
-    for (const [index, byte] of bytes.entries()) answers[used + index] = byte
+  #write(responses: Buffer, used: number, bytes: readonly number[]): number {
+    for (const [index, byte] of bytes.entries()) responses[used + index] = byte
     return used + bytes.length
   }
 }

@@ -64,10 +64,10 @@ async function connectSnClients(scope: Scope, port: number, first: number, end: 
     if (open.size === 0) resolve()
   }
   socket.on('error', reject)
-  socket.on('message', (answer) => {
+  socket.on('message', (response) => {
     // Of a forwarder: its head, the number of the wireless node, CONNACK.
-    if (answer[8] !== 5 || answer[9] !== 0) reject(new Error(`MQTT-SN client refused: ${answer.toString('hex')}`))
-    if (open.delete(answer.readUInt32BE(3))) send()
+    if (response[8] !== 5 || response[9] !== 0) reject(new Error(`MQTT-SN client refused: ${response.toString('hex')}`))
+    if (open.delete(response.readUInt32BE(3))) send()
   })
   const again = setInterval(() => {
     for (const client of open) socket.send(snConnect(client))

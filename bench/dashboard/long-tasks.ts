@@ -26,7 +26,7 @@ export async function measureLongTasks(scope: Scope, { clients, messagesPerSecon
   await connectClients(scope, { port: broker.port, snPort }, clients)
   await publishAlways(scope, broker.port, messagesPerSecond)
   const browser = await startBrowser(scope)
-  const { connections } = (await broker.ask('/api/v5/monitor_current')).json.data
+  const { connections } = (await broker.request('/api/v5/monitor_current')).json.data
   process.stdout.write(`${connections} clients connected, ${messagesPerSecond} messages/s\n`)
   for (const route of ['#/topics', '#/overview', '#/clients']) {
     const page = await signedInPage(browser, broker, route)

@@ -51,7 +51,7 @@ interface Protocol {
   readonly perAddress: number
   connect(client: number): Buffer
   /** The number of the client within its address; undefined: it was refused. */
-  accepted(answer: Buffer): number | undefined
+  accepted(response: Buffer): number | undefined
 }
 
 const protocols: Readonly<Record<string, Protocol>> = {
@@ -61,7 +61,7 @@ const protocols: Readonly<Record<string, Protocol>> = {
     settings: [],
     perAddress: clients,
     connect: connectOf,
-    accepted: (answer) => (answer[8] === 5 && answer[9] === 0 ? answer.readUInt32BE(3) : undefined),
+    accepted: (response) => (response[8] === 5 && response[9] === 0 ? response.readUInt32BE(3) : undefined),
   },
   coap: {
     name: 'CoAP',
@@ -70,7 +70,7 @@ const protocols: Readonly<Record<string, Protocol>> = {
     // A message ID is known for four minutes.
     perAddress: 50_000,
     connect: connectionOf,
-    accepted: (answer) => (answer[1] === 0x41 ? answer.readUInt16BE(2) : undefined),
+    accepted: (response) => (response[1] === 0x41 ? response.readUInt16BE(2) : undefined),
   },
 }
 

@@ -35,11 +35,11 @@ async function openSocket(port: number): Promise<Socket> {
 }
 
 /** Calls `resend` if nothing has been answered for a while: a datagram was lost. */
-function watch(answers: () => number, resend: () => void): void {
+function watch(responseCount: () => number, resend: () => void): void {
   let before = -1
   setInterval(() => {
-    if (answers() === before) resend()
-    before = answers()
+    if (responseCount() === before) resend()
+    before = responseCount()
   }, stalledMs).unref()
 }
 
@@ -50,18 +50,18 @@ async function sendMqttSn(socket: Socket, name: string): Promise<() => number> {
   if (connack.length !== connackBytes || connack[2] !== 0) throw new Error(`not connected: ${connack.toString('hex')}`)
   const publish = Buffer.concat([Buffer.from([0x0f, 0x0c, 0x01, 0, 1, 0, 0]), Buffer.from('21.5 deg')])
   const ping = Buffer.from([2, 0x16])
-  let answered = 0
+  let responses = 0
   const send = (): void => {
     for (let count = 0; count < burst; count++) socket.send(publish)
     socket.send(ping)
   }
   socket.on('message', () => {
-    answered++
+    responses++
     send()
   })
   for (let count = 0; count < burstsUnderWay; count++) send()
-  watch(() => answered, send)
-  return () => answered * burst
+  watch(() => responses, send)
+  return () => responses * burst
 }
 
 function sendCoap(socket: Socket, name: string): Promise<() => number> {
@@ -73,19 +73,19 @@ function sendCoap(socket: Socket, name: string): Promise<() => number> {
     Buffer.from('21.5'),
   ])
   let messageId = 0
-  let answered = 0
+  let responses = 0
   const send = (): void => {
     messageId = (messageId + 1) & 0xffff
     socket.send([Buffer.from([0x40, 0x03, messageId >> 8, messageId & 0xff]), rest])
   }
   socket.on('message', (bytes) => {
     if (bytes[1] !== changed) throw new Error(`not taken: ${bytes.toString('hex')}`)
-    answered++
+    responses++
     send()
   })
   for (let count = 0; count < requestsPerSocket; count++) send()
-  watch(() => answered, send)
-  return Promise.resolve(() => answered)
+  watch(() => responses, send)
+  return Promise.resolve(() => responses)
 }
 
 const [protocolName = '', port, seconds, number] = process.argv.slice(2)

@@ -8,7 +8,7 @@ export interface BrokerApi {
   /** `KEY=VALUE` pairs to start the broker with. */
   readonly settings: readonly string[]
   /** The body of the answer to `GET /api/v4/<path>`. */
-  readonly ask: (path: string) => Promise<string>
+  readonly request: (path: string) => Promise<string>
   /** The longest delay of the event loop of the first shard over the last second. */
   readonly loopDelayMs: () => Promise<number>
 }
@@ -16,14 +16,14 @@ export interface BrokerApi {
 export async function brokerApi(): Promise<BrokerApi> {
   const port = await freePort()
   const authorization = `Basic ${Buffer.from(`admin:${password}`).toString('base64')}`
-  const ask = async (path: string): Promise<string> =>
+  const request = async (path: string): Promise<string> =>
     (await fetch(`http://127.0.0.1:${port}/api/v4/${path}`, { headers: { authorization } })).text()
   return {
     settings: [`http_server.port=${port}`, `http_server.password=${password}`],
-    ask,
+    request,
     loopDelayMs: async () => {
       const pattern = /^svc_event_loop_delay_max_seconds\{[^}]*shard="0"[^}]*\} (\S+)$/m
-      const [, seconds = '0'] = pattern.exec(await ask('prometheus')) ?? []
+      const [, seconds = '0'] = pattern.exec(await request('prometheus')) ?? []
       return Number(seconds) * 1_000
     },
   }

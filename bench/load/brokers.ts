@@ -145,11 +145,11 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
 function accepts(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1' })
-    const answer = (taken: boolean): void => {
+    const settle = (taken: boolean): void => {
       socket.destroy()
       resolve(taken)
     }
-    socket.on('connect', () => answer(true)).on('error', () => answer(false))
+    socket.on('connect', () => settle(true)).on('error', () => settle(false))
   })
 }
 

@@ -105,7 +105,7 @@ export class LoadClient {
       buffer = Buffer.allocUnsafeSlow(Math.max(bufferBytes, end + 8))
       usedBytes = 0
     }
-    const answersStart = usedBytes
+    const responsesStart = usedBytes
     let delivered = 0
     let acknowledged = 0
     let at = 0
@@ -125,17 +125,17 @@ export class LoadClient {
           acknowledged++
           break
         case packetType.pubrec:
-          answer(0x62, bytes, bodyStart)
+          acknowledge(0x62, bytes, bodyStart)
           break
         case packetType.pubrel:
-          answer(0x70, bytes, bodyStart)
+          acknowledge(0x70, bytes, bodyStart)
           break
         default:
           this.#takeRare(bytes, firstByte, bodyStart, bodyEnd)
       }
       at = bodyEnd
     }
-    if (usedBytes > answersStart) this.socket.write(buffer.subarray(answersStart, usedBytes))
+    if (usedBytes > responsesStart) this.socket.write(buffer.subarray(responsesStart, usedBytes))
     if (delivered > 0) this.owner.delivered(this, delivered)
     if (acknowledged > 0) this.owner.acknowledged(this, acknowledged)
     return at
@@ -145,7 +145,7 @@ export class LoadClient {
     const qos = (firstByte >> 1) & 3
     let at = bodyStart + 2 + (bytes[bodyStart] << 8) + bytes[bodyStart + 1]
     if (qos > 0) {
-      answer(qos === 1 ? 0x40 : 0x50, bytes, at)
+      acknowledge(qos === 1 ? 0x40 : 0x50, bytes, at)
       at += 2
     }
     if (this.owner.look === undefined) return
@@ -191,7 +191,7 @@ function bodyStartOf(bytes: Buffer, at: number, end: number): number {
   return -1
 }
 
-function answer(firstByte: number, bytes: Buffer, packetIdAt: number): void {
+function acknowledge(firstByte: number, bytes: Buffer, packetIdAt: number): void {
   buffer[usedBytes] = firstByte
   buffer[usedBytes + 1] = 2
   buffer[usedBytes + 2] = bytes[packetIdAt]

@@ -39,7 +39,7 @@ const broker = await startBroker(godwit(settings))
 try {
   const api = urlOfApi(broker)
   await compareThroughput(broker, api)
-  await askMeanwhile(broker, api)
+  await requestMeanwhile(broker, api)
 } finally {
   await broker.stop()
 }
@@ -85,7 +85,7 @@ function scrapeOften(api: string, took: Latencies): () => Promise<void> {
   const scraping = (async (): Promise<void> => {
     while (!ending.signal.aborted) {
       const beganAtMs = performance.now()
-      await ask(`${api}/prometheus`)
+      await request(`${api}/prometheus`)
       const tookMs = performance.now() - beganAtMs
       took.add(tookMs)
       await pause(Math.max(0, intervalMs - tookMs), undefined, ending).catch(() => {
@@ -100,16 +100,16 @@ function scrapeOften(api: string, took: Latencies): () => Promise<void> {
 }
 
 /** Requests lists and runs commands repeatedly, while messages are sent at a rate that the broker can sustain. */
-async function askMeanwhile({ port, pid, folder }: RunningBroker, api: string): Promise<void> {
-  const asked: Record<string, () => Promise<unknown>> = {
-    'GET /clients': () => ask(`${api}/clients`),
-    'GET /clients?_limit=10&_page=2': () => ask(`${api}/clients?_limit=10&_page=2`),
-    'GET /subscriptions': () => ask(`${api}/subscriptions`),
-    'GET /prometheus': () => ask(`${api}/prometheus`),
+async function requestMeanwhile({ port, pid, folder }: RunningBroker, api: string): Promise<void> {
+  const requests: Record<string, () => Promise<unknown>> = {
+    'GET /clients': () => request(`${api}/clients`),
+    'GET /clients?_limit=10&_page=2': () => request(`${api}/clients?_limit=10&_page=2`),
+    'GET /subscriptions': () => request(`${api}/subscriptions`),
+    'GET /prometheus': () => request(`${api}/prometheus`),
     'godwit ctl clients list': () => ctl(folder, ['clients', 'list']),
     'godwit ctl status': () => ctl(folder, ['status']),
   }
-  const took = new Map(Object.keys(asked).map((what) => [what, new Latencies()]))
+  const took = new Map(Object.keys(requests).map((what) => [what, new Latencies()]))
   const counts = new Map<string, number>()
   const load = { ...plainLoad, ...scenarios['p2p0'].load, window: 10_000, ratePerSecond, port, brokerPid: pid, seconds }
   const ending = { isOver: false }
@@ -119,7 +119,7 @@ async function askMeanwhile({ port, pid, folder }: RunningBroker, api: string): 
   })
   await pause(plainLoad.warmSeconds * 1_000)
   while (!ending.isOver) {
-    for (const [what, act] of Object.entries(asked)) {
+    for (const [what, act] of Object.entries(requests)) {
       const beganAtMs = performance.now()
       await act()
       took.get(what)?.add(performance.now() - beganAtMs)
@@ -139,7 +139,7 @@ async function askMeanwhile({ port, pid, folder }: RunningBroker, api: string): 
   printTable(['asked', 'times', 'median ms', 'longest ms'], rows)
 }
 
-async function ask(url: string): Promise<number> {
+async function request(url: string): Promise<number> {
   const response = await fetch(url, { headers })
   const { length } = await response.text()
   if (!response.ok) throw new Error(`${url}: ${response.status}`)

@@ -206,16 +206,16 @@ async function serve(port: NonNullable<typeof parentPort>): Promise<void> {
     socket.setNoDelay(true).on('data', (chunk) => {
       const text = rest + chunk.toString('latin1')
       let at = 0
-      let answers = ''
+      let responses = ''
       for (;;) {
         const end = requestEnd(text, at)
         if (end === undefined) break
         at = end
         posts++
-        answers += noContent
+        responses += noContent
       }
       rest = text.slice(at)
-      if (answers !== '') socket.write(answers, 'latin1')
+      if (responses !== '') socket.write(responses, 'latin1')
     })
     socket.on('error', () => socket.destroy())
   }).listen(0, '127.0.0.1')

@@ -25,11 +25,11 @@ const step = fc.record({
 test('the first authenticator that knows the client decides, at once or later, and no further one is asked', () =>
   fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 6 }), fc.boolean(), async (steps, failingDenies) => {
-      const asked: number[] = []
+      const called: number[] = []
       const links = steps.map(({ result, isLate }, index) => {
         const authenticator: Authenticator = {
           authenticate: () => {
-            asked.push(index)
+            called.push(index)
             return isLate ? Promise.resolve(results[result]) : results[result]
           },
         }
@@ -42,7 +42,7 @@ test('the first authenticator that knows the client decides, at once or later, a
       const last = steps.findIndex(decides)
       assert.equal(result, last === -1 ? 'unknown-client' : steps[last].result)
       const expected = last === -1 ? steps : steps.slice(0, last + 1)
-      assert.deepEqual(asked, [...expected.keys()])
+      assert.deepEqual(called, [...expected.keys()])
       assert.equal(
         found instanceof Promise,
         expected.some(({ isLate }) => isLate),

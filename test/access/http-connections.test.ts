@@ -9,15 +9,15 @@ import { test, type TestContext } from 'node:test'
 import { rootCertificates, setDefaultCACertificates } from 'node:tls'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { Authority } from '../transports/certificates.ts'
-import { HttpService, status, type Answer } from './http-service.ts'
-import { ask, outcome, requestTo, settingsFor, stageFor } from './http-stage.ts'
+import { HttpService, status, type RequestHandler } from './http-service.ts'
+import { authenticate, outcome, requestTo, settingsFor, stageFor } from './http-stage.ts'
 import { AccessStage } from './stage.ts'
 
 const { serverUnavailable } = reasonCodes
 
 test('no more requests are under way than the pool has, and all of them are answered over few connections', async (context) => {
   const service = await HttpService.start(context)
-  service.answer = (_, response) => void setImmediate(() => response.end())
+  service.respond = (_, response) => void setImmediate(() => response.end())
   const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 3 })
   const outcomes = await Promise.all(Array.from({ length: 50 }, () => outcome(stage)))
   assert.ok(outcomes.every((found) => found === 'in'))
@@ -115,33 +115,33 @@ test('connections that are kept open are closed with the connection pool', async
 test('a connection that the service closed meanwhile loses no response', async (context) => {
   const service = await HttpService.start(context)
   const stage = stageFor(context, { authRequest: requestTo(service.url()) })
-  service.answer = (_, response) => {
+  service.respond = (_, response) => {
     response.writeHead(200).end()
     // After the answer, and without telling: the next request finds out when it is sent.
     response.socket?.resetAndDestroy()
   }
-  for (let round = 0; round < 5; round++) await ask(stage)
-  service.answer = status(200)
+  for (let round = 0; round < 5; round++) await authenticate(stage)
+  service.respond = status(200)
   assert.equal(await outcome(stage), 'in')
 })
 
-const breaks: Answer = (_, response) => void response.socket?.resetAndDestroy()
+const breaks: RequestHandler = (_, response) => void response.socket?.resetAndDestroy()
 
 test('a question goes out a second time only where it met a connection that was kept, and not a third time', async (context) => {
   const service = await HttpService.start(context)
-  service.answer = breaks
+  service.respond = breaks
   const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 2 })
   assert.equal(await outcome(stage), serverUnavailable)
-  assert.equal(service.asked.length, 1)
+  assert.equal(service.requests.length, 1)
   const both: ServerResponse[] = []
-  service.answer = (_, response) => {
+  service.respond = (_, response) => {
     if (both.push(response) === 2) for (const one of both) one.end()
   }
   assert.deepEqual(await Promise.all([outcome(stage), outcome(stage)]), ['in', 'in'])
-  service.answer = breaks
-  service.asked.length = 0
+  service.respond = breaks
+  service.requests.length = 0
   assert.equal(await outcome(stage), serverUnavailable)
-  assert.equal(service.asked.length, 2)
+  assert.equal(service.requests.length, 2)
 })
 
 test('a service that stays the same keeps its connections when other settings change', async (context) => {
@@ -149,10 +149,10 @@ test('a service that stays the same keeps its connections when other settings ch
   const http = settingsFor({ authRequest: requestTo(service.url()) })
   const stage = new AccessStage({ chain: ['http'], http })
   context.after(() => stage.access.close())
-  await ask(stage)
+  await authenticate(stage)
   const { settings } = new AccessStage({ chain: ['http'], http: structuredClone(http), allowAnonymous: false })
   stage.access.changeSettings(settings)
-  await ask(stage)
+  await authenticate(stage)
   assert.equal(service.connections, 1)
   stage.access.changeSettings({ ...settings, http: { ...http, poolSize: 2 } })
   assert.equal(await outcome(stage), 'in')

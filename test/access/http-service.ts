@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 
-export interface Asked {
+export interface ReceivedRequest {
   readonly method: string
   readonly path: string
   readonly query: Record<string, string>
@@ -12,11 +12,11 @@ export interface Asked {
   readonly body: string
 }
 
-export type Answer = (asked: Asked, response: ServerResponse) => void
+export type RequestHandler = (received: ReceivedRequest, response: ServerResponse) => void
 
 export class HttpService {
-  readonly asked: Asked[] = []
-  answer: Answer = (_, response) => response.end()
+  readonly requests: ReceivedRequest[] = []
+  respond: RequestHandler = (_, response) => response.end()
   connections = 0
   maxAtOnce = 0
   readonly #server: Server
@@ -45,8 +45,8 @@ export class HttpService {
   /** Answers nothing until the first question has come; then that one waits for the function that this gives, to be answered. */
   holdFirst(): Promise<() => void> {
     return new Promise((resolve) => {
-      this.answer = (_, response) => {
-        this.answer = status(200)
+      this.respond = (_, response) => {
+        this.respond = status(200)
         resolve(() => response.end())
       }
     })
@@ -63,23 +63,23 @@ export class HttpService {
     let body = ''
     for await (const chunk of request) body += String(chunk)
     const url = new URL(request.url ?? '', 'http://service')
-    const asked = {
+    const received = {
       method: request.method ?? '',
       path: url.pathname,
       query: Object.fromEntries(url.searchParams),
       headers: request.headers,
       body,
     }
-    this.asked.push(asked)
-    this.answer(asked, response)
+    this.requests.push(received)
+    this.respond(received, response)
   }
 }
 
 export const status =
-  (code: number, body = '', headers: Record<string, string> = {}): Answer =>
+  (code: number, body = '', headers: Record<string, string> = {}): RequestHandler =>
   (_, response) => {
     response.writeHead(code, headers).end(body)
   }
 
-export const json = (value: unknown, code = 200): Answer =>
+export const json = (value: unknown, code = 200): RequestHandler =>
   status(code, JSON.stringify(value), { 'content-type': 'application/json' })

@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test'
 import type { AccessSettings } from '../../src/access/index.ts'
 import type { HttpAuthorizerSettings } from '../../src/access/http/http-authorizer.ts'
 import type { AuthenticationResult } from '../../src/core/index.ts'
-import { AccessStage, outcomeOf, type AskOptions } from './stage.ts'
+import { AccessStage, outcomeOf, type RequestOptions } from './stage.ts'
 
 type Request = NonNullable<HttpAuthorizerSettings['authRequest']>
 
@@ -43,8 +43,9 @@ export function stageFor(
   return stage
 }
 
-export async function ask(stage: AccessStage, options: AskOptions = {}): Promise<AuthenticationResult> {
-  return stage.ask({ username: 'alice', password: 'secret', ...options })
+export async function authenticate(stage: AccessStage, options: RequestOptions = {}): Promise<AuthenticationResult> {
+  return stage.authenticate({ username: 'alice', password: 'secret', ...options })
 }
 
-export const outcome = async (stage: AccessStage, options: AskOptions = {}) => outcomeOf(await ask(stage, options))
+export const outcome = async (stage: AccessStage, options: RequestOptions = {}) =>
+  outcomeOf(await authenticate(stage, options))

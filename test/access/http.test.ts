@@ -11,14 +11,14 @@ import { namespacedName } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { defaultRuleSettings } from '../../src/access/rules/access-rules.ts'
 import { Authority } from '../transports/certificates.ts'
-import { HttpService, json, status, type Answer } from './http-service.ts'
-import { ask, outcome, requestTo, settingsFor, stageFor } from './http-stage.ts'
+import { HttpService, json, status, type RequestHandler } from './http-service.ts'
+import { authenticate, outcome, requestTo, settingsFor, stageFor } from './http-stage.ts'
 import { client } from './rule-stage.ts'
 import { AccessStage, connectionFrom, credential, outcomeOf } from './stage.ts'
 
 const { badUserNameOrPassword, serverUnavailable } = reasonCodes
 
-const cases: readonly [name: string, answer: Answer, outcome: unknown][] = [
+const cases: readonly [name: string, respond: RequestHandler, outcome: unknown][] = [
   ['200 is yes', status(200), 'in'],
   ['200 with any words is yes', status(200, 'fine'), 'in'],
   ['204 is yes', status(204), 'in'],
@@ -62,10 +62,10 @@ const cases: readonly [name: string, answer: Answer, outcome: unknown][] = [
   ['a connection that breaks is a failure', (_, response) => response.destroy(), serverUnavailable],
 ]
 
-for (const [name, answer, expected] of cases) {
+for (const [name, respond, expected] of cases) {
   test(name, async (context) => {
     const service = await HttpService.start(context)
-    service.answer = answer
+    service.respond = respond
     const stage = stageFor(context, { authRequest: requestTo(service.url()) })
     assert.equal(await outcome(stage), expected)
     assert.ok(!stage.told.includes('secret'), 'no password is told')
@@ -74,7 +74,7 @@ for (const [name, answer, expected] of cases) {
 
 test('an answer that breaks off is one at once, and not when the time is up', async (context) => {
   const service = await HttpService.start(context)
-  service.answer = (_, response) =>
+  service.respond = (_, response) =>
     void response.writeHead(200, { 'content-length': '10' }).write('x', () => response.destroy())
   const stage = stageFor(context, { authRequest: requestTo(service.url()) })
   assert.equal(await outcome(stage), serverUnavailable)
@@ -83,24 +83,24 @@ test('an answer that breaks off is one at once, and not when the time is up', as
 
 test('a TLS service is refused if no trusted authority signed its certificate', async (context) => {
   const { certificate, key } = new Authority('nobody').issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
-  let asked = 0
-  const server = createTlsServer({ cert: certificate, key }, (_, response) => void response.end(String(++asked)))
+  let requestCount = 0
+  const server = createTlsServer({ cert: certificate, key }, (_, response) => void response.end(String(++requestCount)))
   server.on('tlsClientError', () => undefined)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   context.after(() => server.close())
   const { port } = server.address() as AddressInfo
   const stage = stageFor(context, { authRequest: requestTo(`https://127.0.0.1:${port}/`) })
   assert.equal(await outcome(stage), serverUnavailable)
-  assert.equal(asked, 0)
+  assert.equal(requestCount, 0)
 })
 
 test('a redirect is not followed', async (context) => {
   const service = await HttpService.start(context)
-  service.answer = ({ path }, response) =>
+  service.respond = ({ path }, response) =>
     response.writeHead(path === '/auth' ? 302 : 200, { location: service.url('/elsewhere') }).end()
   assert.equal(await outcome(stageFor(context, { authRequest: requestTo(service.url()) })), serverUnavailable)
   assert.deepEqual(
-    service.asked.map(({ path }) => path),
+    service.requests.map(({ path }) => path),
     ['/auth'],
   )
 })
@@ -135,9 +135,9 @@ test('forms, JSON and addresses contain the inserted values, and no value adds a
   ] as const
   const expected = { u: odd.username, p: odd.password, c: `${odd.clientId}/x` }
   for (const [more, read] of [
-    [{}, () => Object.fromEntries(new URLSearchParams(service.asked.at(-1)!.body))],
-    [{ headers: [['Content-Type', 'application/json']] }, () => JSON.parse(service.asked.at(-1)!.body) as unknown],
-    [{ method: 'GET' }, () => service.asked.at(-1)!.query],
+    [{}, () => Object.fromEntries(new URLSearchParams(service.requests.at(-1)!.body))],
+    [{ headers: [['Content-Type', 'application/json']] }, () => JSON.parse(service.requests.at(-1)!.body) as unknown],
+    [{ method: 'GET' }, () => service.requests.at(-1)!.query],
   ] as const) {
     assert.equal(
       await outcome(stageFor(context, { authRequest: requestTo(service.url(), { params, ...more }) }), odd),
@@ -145,7 +145,7 @@ test('forms, JSON and addresses contain the inserted values, and no value adds a
     )
     assert.deepEqual(read(), expected)
   }
-  assert.equal(service.asked[2].body, '')
+  assert.equal(service.requests[2].body, '')
 })
 
 test('every placeholder is replaced by its value, one without a value by nothing', async (context) => {
@@ -161,7 +161,7 @@ test('every placeholder is replaced by its value, one without a value by nothing
     fingerprint: 'f',
     der: new Uint8Array(),
   }
-  await ask(stage, { clientId: 'id', arrival: { certificate } })
+  await authenticate(stage, { clientId: 'id', arrival: { certificate } })
   const full = {
     u: 'alice',
     c: 'id',
@@ -175,11 +175,11 @@ test('every placeholder is replaced by its value, one without a value by nothing
     t: '',
     A: '',
   }
-  assert.deepEqual(service.asked[0].query, { ...full, x: '%x ${y}' })
-  await ask(stage, { clientId: 'id', username: undefined, password: undefined })
-  assert.deepEqual(service.asked[1].query, { ...full, u: '', P: '', C: '', d: '', x: '%x ${y}' })
-  await ask(stage, { clientId: namespacedName('plant', 'id') })
-  assert.deepEqual(service.asked[2].query, { ...full, C: '', d: '', m: '$ns/plant/', x: '%x ${y}' })
+  assert.deepEqual(service.requests[0].query, { ...full, x: '%x ${y}' })
+  await authenticate(stage, { clientId: 'id', username: undefined, password: undefined })
+  assert.deepEqual(service.requests[1].query, { ...full, u: '', P: '', C: '', d: '', x: '%x ${y}' })
+  await authenticate(stage, { clientId: namespacedName('plant', 'id') })
+  assert.deepEqual(service.requests[2].query, { ...full, C: '', d: '', m: '$ns/plant/', x: '%x ${y}' })
 })
 
 test('headers of the configuration are sent, but those that are not its business', async (context) => {
@@ -189,20 +189,20 @@ test('headers of the configuration are sent, but those that are not its business
     ['Content-Length', '9999'],
     ['Transfer-Encoding', 'chunked'],
   ] as const
-  await ask(stageFor(context, { authRequest: requestTo(service.url(), { headers }) }))
-  const sent = service.asked[0].headers
+  await authenticate(stageFor(context, { authRequest: requestTo(service.url(), { headers }) }))
+  const sent = service.requests[0].headers
   assert.equal(sent.authorization, 'Bearer abc')
-  assert.equal(sent['content-length'], String(service.asked[0].body.length))
+  assert.equal(sent['content-length'], String(service.requests[0].body.length))
 })
 
 const isSuperuser = async (stage: AccessStage): Promise<unknown> => {
-  const decision = await ask(stage)
+  const decision = await authenticate(stage)
   return decision.allowed === true && decision.identity?.isSuperuser
 }
 
 test('a superuser is one by the answer, or by a requestId of its own', async (context) => {
   const service = await HttpService.start(context)
-  service.answer = ({ path }, response) =>
+  service.respond = ({ path }, response) =>
     (path === '/auth' ? json({ is_superuser: true }) : status(path === '/super' ? 200 : 403))({} as never, response)
   assert.equal(await isSuperuser(stageFor(context, { authRequest: requestTo(service.url('/auth')) })), true)
   const open = { allowAnonymous: true }
@@ -214,11 +214,11 @@ test('a superuser is one by the answer, or by a requestId of its own', async (co
 test('a client is a superuser only if the service says so', async (context) => {
   const service = await HttpService.start(context)
   const stage = stageFor(context, { superRequest: requestTo(service.url()) }, { allowAnonymous: true })
-  for (const answer of [json({ result: 'allow', is_superuser: false }), status(200, '{"is_superuser":false}')]) {
-    service.answer = answer
+  for (const respond of [json({ result: 'allow', is_superuser: false }), status(200, '{"is_superuser":false}')]) {
+    service.respond = respond
     assert.equal(await isSuperuser(stage), false)
   }
-  service.answer = json({ result: 'allow' })
+  service.respond = json({ result: 'allow' })
   assert.equal(await isSuperuser(stage), true)
 })
 
@@ -227,8 +227,8 @@ test('an answer holds as long as it is said, for the same client with the same p
   const stage = stageFor(context, { authRequest: requestTo(service.url()), cacheTtlMs: 1_000 })
   assert.equal(await outcome(stage), 'in')
   assert.equal(outcomeOf(stage.decision({ username: 'alice', password: 'secret' })), 'in', 'at hand')
-  assert.equal(service.asked.length, 1)
-  service.answer = status(403)
+  assert.equal(service.requests.length, 1)
+  service.respond = status(403)
   assert.equal(await outcome(stage, { password: 'other' }), badUserNameOrPassword)
   assert.equal(await outcome(stage), 'in')
   stage.nowMs += 1_001
@@ -238,9 +238,9 @@ test('an answer holds as long as it is said, for the same client with the same p
 test('a failure is not remembered', async (context) => {
   const service = await HttpService.start(context)
   const stage = stageFor(context, { authRequest: requestTo(service.url()), cacheTtlMs: 60_000 })
-  service.answer = status(500)
+  service.respond = status(500)
   assert.equal(await outcome(stage), serverUnavailable)
-  service.answer = status(200)
+  service.respond = status(200)
   assert.equal(await outcome(stage), 'in')
 })
 
@@ -250,10 +250,10 @@ test('pending authorization requests are denied at once when the URL of the serv
   const http = settingsFor({ authRequest: requestTo(service.url()), poolSize: 1, timeoutMs: 600_000 })
   const stage = new AccessStage({ chain: ['http'], http })
   context.after(() => stage.access.close())
-  const answers = [outcome(stage), outcome(stage)]
+  const outcomes = [outcome(stage), outcome(stage)]
   await held
   stage.access.changeSettings({ ...stage.settings, http: { ...http, poolSize: 2 } })
-  assert.deepEqual(await Promise.all(answers), [serverUnavailable, serverUnavailable])
+  assert.deepEqual(await Promise.all(outcomes), [serverUnavailable, serverUnavailable])
 })
 
 test('what a client may do is asked of the service that is asked now, also where the one before had not answered', async (context) => {
@@ -276,22 +276,22 @@ test('what a client may do is asked of the service that is asked now, also where
   await held
   stage.access.changeSettings({ ...stage.settings, http: { ...http, aclRequest: requestTo(now.url()) } })
   await ready
-  assert.deepEqual([before.asked.length, now.asked.length], [1, 1])
+  assert.deepEqual([before.requests.length, now.requests.length], [1, 1])
   const decision = stage.access.explain(identity, 'subscribe', 'a/#')
   assert.deepEqual([decision?.because, decision?.allows], ['service', true])
 })
 
 test('a superuser stays one, whatever the service says', async (context) => {
   const service = await HttpService.start(context)
-  service.answer = status(403)
+  service.respond = status(403)
   const stage = stageFor(
     context,
     { superRequest: requestTo(service.url()) },
     { chain: ['password'], credentials: [{ ...credential('username', 'alice', 'secret'), isSuperuser: true }] },
   )
-  const decision = await ask(stage)
+  const decision = await authenticate(stage)
   assert.ok(decision.allowed === true && decision.identity?.isSuperuser === true)
-  assert.equal(service.asked.length, 0)
+  assert.equal(service.requests.length, 0)
 })
 
 test('no further request is made for a client that has disconnected', async (context) => {
@@ -299,12 +299,12 @@ test('no further request is made for a client that has disconnected', async (con
   const held = service.holdFirst()
   const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 1 })
   const connections = [1, 2, 3].map(() => connectionFrom(false))
-  const answers = connections.map((connection) => outcome(stage, { connection }))
+  const outcomes = connections.map((connection) => outcome(stage, { connection }))
   connections[1].now = { state: 'closed' }
   const letGo = await held
   letGo()
-  assert.deepEqual(await Promise.all(answers), ['in', serverUnavailable, 'in'])
-  assert.equal(service.asked.length, 2)
+  assert.deepEqual(await Promise.all(outcomes), ['in', serverUnavailable, 'in'])
+  assert.equal(service.requests.length, 2)
 })
 
 test('what a client may do is asked with topic and action', async (context) => {
@@ -327,11 +327,11 @@ test('what a client may do is asked with topic and action', async (context) => {
     topic: 'a/b',
   } as const
   assert.deepEqual(await authority.authorize(action), { result: 'allow', isSuperuser: undefined })
-  assert.deepEqual(service.asked[0].query, { t: 'a/b', A: '2', u: '' })
-  service.answer = status(403)
+  assert.deepEqual(service.requests[0].query, { t: 'a/b', A: '2', u: '' })
+  service.respond = status(403)
   assert.deepEqual(await authority.authorize({ ...action, action: 'subscribe', topic: 'a/#' }), { result: 'deny' })
-  assert.deepEqual(service.asked[1].query, { t: 'a/#', A: '1', u: '' })
-  service.answer = status(500)
+  assert.deepEqual(service.requests[1].query, { t: 'a/#', A: '1', u: '' })
+  service.respond = status(500)
   assert.equal((await authority.authorize(action)).result, 'failed')
 })
 

@@ -94,19 +94,19 @@ test('[F2] jwt: tokens for a gateway have a key of their own', async () => {
   const input = `${part({ alg: 'HS256' })}.${part({ exp: stage.nowMs / 1_000 + 60 })}`
   const outcome = async (key: Uint8Array) => {
     const password = `${input}.${createHmac('sha256', key).update(input).digest('base64url')}`
-    return outcomeOf(await stage.ask({ username: 'm', password, authentication }))
+    return outcomeOf(await stage.authenticate({ username: 'm', password, authentication }))
   }
   assert.equal(await outcome(secret), 'in')
   assert.notEqual(await outcome(Buffer.from('another secret of 32 bytes, and a few')), 'in')
 })
 
 test('[F2] http: with a service of its own, the broker refuses every client while that service is down', async (t) => {
-  const asked: string[] = []
+  const requests: string[] = []
   const server = createServer((request, response) => {
     let body = ''
     request.on('data', (chunk: Buffer) => (body += chunk.toString()))
     request.on('end', () => {
-      asked.push(body)
+      requests.push(body)
       response.writeHead(body.includes('password=right') ? 200 : 403).end()
     })
   })
@@ -136,11 +136,11 @@ test('[F2] http: with a service of its own, the broker refuses every client whil
   const stage = new AccessStage({ profile: 'legacy' })
   t.after(() => stage.access.close())
   const authentication: ListenerAuthentication = { chain: 'coap', kind: 'http', http }
-  assert.equal(outcomeOf(await stage.ask({ clientId: 'lamp', password: 'right', authentication })), 'in')
-  assert.notEqual(outcomeOf(await stage.ask({ clientId: 'lamp', password: 'wrong', authentication })), 'in')
-  assert.deepEqual(asked, ['id=lamp&password=right', 'id=lamp&password=wrong'])
+  assert.equal(outcomeOf(await stage.authenticate({ clientId: 'lamp', password: 'right', authentication })), 'in')
+  assert.notEqual(outcomeOf(await stage.authenticate({ clientId: 'lamp', password: 'wrong', authentication })), 'in')
+  assert.deepEqual(requests, ['id=lamp&password=right', 'id=lamp&password=wrong'])
   server.closeAllConnections()
   server.close()
-  const away = await stage.ask({ clientId: 'lamp', password: 'right', authentication })
+  const away = await stage.authenticate({ clientId: 'lamp', password: 'right', authentication })
   assert.equal(outcomeOf(away), reasonCodes.serverUnavailable)
 })

@@ -53,7 +53,7 @@ describe('guesses of one password from one address', () => {
         const decision = stage.decision({ username, password: `${time}` })
         assert.equal(outcomeOf(decision), reasonCodes.badUserNameOrPassword)
       }
-      assert.ok(stage.ask({ username, password: 'next' }) instanceof Promise, username)
+      assert.ok(stage.authenticate({ username, password: 'next' }) instanceof Promise, username)
     }
   })
 
@@ -159,12 +159,13 @@ describe('a login that has to wait', () => {
   }
 
   const stage = new AccessStage()
-  const ask = (password: string) => stage.request({ username: 'alice', password, connection: connectionFrom(false) })
+  const requestWith = (password: string) =>
+    stage.request({ username: 'alice', password, connection: connectionFrom(false) })
 
   test('is looked at when its turn comes: the right password is right then', async () => {
     const { access, waiting } = stageWithClock()
-    for (let time = 0; time < freeAttempts; time++) void access.authenticate(ask(String(time)))
-    const decision = access.authenticate(ask('secret'))
+    for (let time = 0; time < freeAttempts; time++) void access.authenticate(requestWith(String(time)))
+    const decision = access.authenticate(requestWith('secret'))
     assert.ok(decision instanceof Promise)
     assert.deepEqual(
       waiting.map(({ ms }) => ms),
@@ -172,14 +173,14 @@ describe('a login that has to wait', () => {
     )
     waiting[0]?.resolve()
     assert.equal(outcomeOf(await decision), 'in')
-    assert.equal(outcomeOf(await access.authenticate(ask('secret'))), 'in', 'and is known from then on')
+    assert.equal(outcomeOf(await access.authenticate(requestWith('secret'))), 'in', 'and is known from then on')
     assert.equal(waiting.length, 1)
   })
 
   test('of a client that has gone is not looked at', async () => {
     const { access, waiting } = stageWithClock()
-    for (let time = 0; time < freeAttempts; time++) void access.authenticate(ask(String(time)))
-    const request = ask('secret')
+    for (let time = 0; time < freeAttempts; time++) void access.authenticate(requestWith(String(time)))
+    const request = requestWith('secret')
     const decision = access.authenticate(request)
     request.connection.now = { state: 'closed' }
     waiting[0]?.resolve()

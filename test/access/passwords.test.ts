@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { hashPassword, isPassword } from '../../src/access/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
-import { AccessStage, credential, outcomeOf, settingsWith, type AskOptions } from './stage.ts'
+import { AccessStage, credential, outcomeOf, settingsWith, type RequestOptions } from './stage.ts'
 import { fc } from '../properties.ts'
 
 const algorithms = ['plain', 'md5', 'sha', 'sha256', 'sha512'] as const
@@ -18,7 +18,7 @@ function stageWith(...records: ReturnType<typeof credential>[]): AccessStage {
   return stage
 }
 
-const outcome = (stage: AccessStage, options: AskOptions) => outcomeOf(stage.decision(options))
+const outcome = (stage: AccessStage, options: RequestOptions) => outcomeOf(stage.decision(options))
 
 test('a hashed password is known again, and no other one is, in every manner of hashing', () => {
   fc.assert(
@@ -81,7 +81,7 @@ test('where both are known either password is enough', () => {
 })
 
 /** Undefined: it is not let in, or has none. */
-function usernameOf(stage: AccessStage, options: AskOptions): string | undefined {
+function usernameOf(stage: AccessStage, options: RequestOptions): string | undefined {
   const decision = stage.decision(options)
   return decision.allowed === true ? decision.identity?.username : undefined
 }

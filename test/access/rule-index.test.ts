@@ -118,13 +118,13 @@ function topicOf({ action, levels, wildcards }: { action: Action; levels: string
 describe('the index of rules', () => {
   test('finds the rule that going through them finds', () => {
     fc.assert(
-      fc.property(fc.array(rule, { maxLength: 30 }), caller, accessRequest, (rules, from, asked) => {
+      fc.property(fc.array(rule, { maxLength: 30 }), caller, accessRequest, (rules, from, request) => {
         const compiled = rules.map((each, order) =>
           compileRule({ ...each, place: undefined, because: 'configured-rule' }, order),
         )
-        const plain = new Search(principalOf(from), asked.action, topicOf(asked))
+        const plain = new Search(principalOf(from), request.action, topicOf(request))
         scanRules(compiled, plain)
-        const indexed = new Search(principalOf(from), asked.action, topicOf(asked))
+        const indexed = new Search(principalOf(from), request.action, topicOf(request))
         new RuleIndex(compiled).search(indexed)
         assert.equal(indexed.order, plain.order)
         assert.deepEqual(indexed.decision, plain.decision)
@@ -135,16 +135,16 @@ describe('the index of rules', () => {
 
   test('and the index by subject decide as the first rule about the client does', () => {
     fc.assert(
-      fc.property(fc.array(rule, { maxLength: 40 }), caller, accessRequest, (rules, from, asked) => {
+      fc.property(fc.array(rule, { maxLength: 40 }), caller, accessRequest, (rules, from, request) => {
         const compiled = rules.map((each, order) =>
           compileRule({ ...each, place: 'f:1', because: 'configured-rule' }, order),
         )
-        const plain = new Search(principalOf(from), asked.action, topicOf(asked))
+        const plain = new Search(principalOf(from), request.action, topicOf(request))
         scanRules(
           compiled.filter((_, index) => appliesTo(rules[index].who, from, addressOf(from))),
           plain,
         )
-        const booked = new Search(principalOf(from), asked.action, topicOf(asked))
+        const booked = new Search(principalOf(from), request.action, topicOf(request))
         for (const list of new RuleSet(rules).listsFor(from)) list.search(booked)
         assert.equal(booked.order, plain.order)
         assert.deepEqual(booked.decision, plain.decision)
@@ -164,11 +164,14 @@ describe('the index of rules', () => {
     const from = { clientId: 'c7', username: undefined, peerAddress: '' }
     const lists = book.listsFor(from)
     assert.equal(lists.length, 2)
-    const ask = (topic: string): number => {
+    const orderOfMatch = (topic: string): number => {
       const search = new Search(principalOf(from), 'publish', topic)
       for (const list of lists) list.search(search)
       return search.order
     }
-    assert.deepEqual([ask('plant/7/a'), ask('plant/9/a'), ask('plant/19998/x')], [7, Infinity, 19_998])
+    assert.deepEqual(
+      [orderOfMatch('plant/7/a'), orderOfMatch('plant/9/a'), orderOfMatch('plant/19998/x')],
+      [7, Infinity, 19_998],
+    )
   })
 })

@@ -301,10 +301,10 @@ describe('the rules of a token', () => {
 })
 
 describe('an access service', () => {
-  const asking = { asksService: true, noMatch: 'allow' } as const
+  const withService = { asksService: true, noMatch: 'allow' } as const
 
   test('is asked only where no rule says anything, and its answer holds for its time', () => {
-    const world = stage('{deny, all, publish, ["a"]}.', { ...asking, decisionTtlMs: 10_000 })
+    const world = stage('{deny, all, publish, ["a"]}.', { ...withService, decisionTtlMs: 10_000 })
     assert.equal(world.rules.isUncacheable, true)
     assert.equal(publishes(world, someone, 'a'), 'deny')
     assert.equal(publishes(world, someone, 'b'), 'ask')
@@ -323,7 +323,7 @@ describe('an access service', () => {
       [true, 'deny'],
       [false, 'allow'],
     ] as const) {
-      const world = stage('', { ...asking, failingDenies })
+      const world = stage('', { ...withService, failingDenies })
       world.rules.recordResponse(someone, 'publish', 'a', 'failed')
       assert.equal(publishes(world, someone, 'a'), expected)
       world.time += 1_000
@@ -332,7 +332,7 @@ describe('an access service', () => {
   })
 
   test('is remembered for a limited number of decisions of one client', () => {
-    const world = stage('', { ...asking, maxDecisions: 3 })
+    const world = stage('', { ...withService, maxDecisions: 3 })
     for (let index = 0; index < 10; index++) {
       world.time += 2_000
       world.rules.recordResponse(someone, 'publish', `t/${index}`, 'allow')
@@ -344,21 +344,21 @@ describe('an access service', () => {
   })
 
   test('answers the question it was just asked, however little is kept', () => {
-    const world = stage('', { ...asking, maxDecisions: 0, decisionTtlMs: 0 })
+    const world = stage('', { ...withService, maxDecisions: 0, decisionTtlMs: 0 })
     for (let index = 0; index < 100; index++) world.rules.recordResponse(someone, 'subscribe', `t/${index}`, 'allow')
     for (let index = 0; index < 100; index++) assert.equal(subscribes(world, someone, `t/${index}`), 'allow')
   })
 
   test('is asked again when settings have changed: it may be another one', () => {
-    const world = stage('', asking)
+    const world = stage('', withService)
     world.rules.recordResponse(someone, 'subscribe', 'a', 'allow')
     assert.equal(subscribes(world, someone, 'a'), 'allow')
-    world.rules.changeSettings({ ...defaultRuleSettings, ...asking })
+    world.rules.changeSettings({ ...defaultRuleSettings, ...withService })
     assert.equal(subscribes(world, someone, 'a'), 'ask')
   })
 
   test('is not asked at delivery', () => {
-    const world = stage('{deny, all, subscribe, ["a/secret"]}.', asking)
+    const world = stage('{deny, all, subscribe, ["a/secret"]}.', withService)
     assert.equal(receives(world, someone, 'a/b'), true)
     assert.equal(receives(world, someone, 'a/secret'), false)
   })

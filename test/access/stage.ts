@@ -12,9 +12,9 @@ import { defaultFailedLoginSettings } from '../../src/access/failed-logins/login
 import type { CredentialRecord } from '../../src/records/index.ts'
 import type { Log } from '../../src/telemetry/index.ts'
 
-export type Ask = Extract<CoreRequest, { kind: 'authenticate' }>
+export type AuthenticateRequest = Extract<CoreRequest, { kind: 'authenticate' }>
 
-export interface AskOptions extends Partial<Omit<Ask, 'kind' | 'requestId' | 'password'>> {
+export interface RequestOptions extends Partial<Omit<AuthenticateRequest, 'kind' | 'requestId' | 'password'>> {
   readonly password?: string | Buffer | undefined
   readonly isLoopback?: boolean
   readonly arrival?: Partial<ConnectionOrigin>
@@ -39,7 +39,7 @@ export class AccessStage {
   }
 
   /** A client connects: from a remote address, unless `isLoopback` is set. */
-  ask(options: AskOptions = {}): AuthenticationResult | Promise<AuthenticationResult> {
+  authenticate(options: RequestOptions = {}): AuthenticationResult | Promise<AuthenticationResult> {
     const result = this.access.authenticate(this.request(options))
     return result instanceof Promise ? result.then((late) => this.#noteCause(late)) : this.#noteCause(result)
   }
@@ -47,19 +47,25 @@ export class AccessStage {
   /** What the log gets, and what is left for the client. */
   #noteCause(result: AuthenticationResult): AuthenticationResult {
     if (result.allowed !== false) return result
-    const { cause, ...answer } = result
+    const { cause, ...refusal } = result
     this.lines.push({ level: 'warn', event: 'client refused', fields: { why: cause } })
-    return answer
+    return refusal
   }
 
   /** Returns the result of an authenticator that decides at once. Throws if it must be waited for. */
-  decision(options: AskOptions = {}): AuthenticationResult {
-    const decision = this.ask(options)
+  decision(options: RequestOptions = {}): AuthenticationResult {
+    const decision = this.authenticate(options)
     if (decision instanceof Promise) throw new Error('the result is a promise')
     return decision
   }
 
-  request({ password, isLoopback = false, arrival, authentication, ...asked }: AskOptions = {}): Ask {
+  request({
+    password,
+    isLoopback = false,
+    arrival,
+    authentication,
+    ...rest
+  }: RequestOptions = {}): AuthenticateRequest {
     return {
       kind: 'authenticate',
       requestId: ++this.#lastRequestId,
@@ -70,7 +76,7 @@ export class AccessStage {
       version: 5,
       authenticationMethod: undefined,
       authenticationData: undefined,
-      ...asked,
+      ...rest,
     }
   }
 

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { readTokenKeys, type TokenKeySource, type TokenSettings } from '../../src/access/index.ts'
 import type { AuthenticationResult } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
-import { AccessStage, credential, outcomeOf, type AskOptions } from './stage.ts'
+import { AccessStage, credential, outcomeOf, type RequestOptions } from './stage.ts'
 import { fc } from '../properties.ts'
 
 const { badUserNameOrPassword } = reasonCodes
@@ -58,12 +58,16 @@ function stageFor(key: TokenKeySource, more: Partial<TokenSettings> = {}): Acces
   })
 }
 
-async function ask(stage: AccessStage, password: string, options: AskOptions = {}): Promise<AuthenticationResult> {
-  return stage.ask({ username: 'alice', password, ...options })
+async function authenticate(
+  stage: AccessStage,
+  password: string,
+  options: RequestOptions = {},
+): Promise<AuthenticationResult> {
+  return stage.authenticate({ username: 'alice', password, ...options })
 }
 
-async function outcome(stage: AccessStage, password: string, options: AskOptions = {}): Promise<unknown> {
-  return outcomeOf(await ask(stage, password, options))
+async function outcome(stage: AccessStage, password: string, options: RequestOptions = {}): Promise<unknown> {
+  return outcomeOf(await authenticate(stage, password, options))
 }
 
 test('tokens signed with RS256, ES256, EdDSA and HS256 are accepted with the matching key', async () => {
@@ -150,7 +154,7 @@ test('a huge token is refused before it is decoded', async () => {
   const password = `${part({ alg: 'ES256' })}.${'A'.repeat(1_048_576)}.AAAA`
   // Nor is it a password like any.
   stage.access.applyRecords({ put: [credential('username', 'alice', password)], delete: [] })
-  const decision = stage.ask({ username: 'alice', password })
+  const decision = stage.authenticate({ username: 'alice', password })
   assert.ok(!(decision instanceof Promise), 'nothing is worked out')
   assert.equal(outcomeOf(decision), badUserNameOrPassword)
 })
@@ -276,28 +280,28 @@ test('required claims are compared with client ID and user name of the client', 
 
 test('a token in the user name field is not a user name', async () => {
   const stage = stageFor(pem(ec), { from: 'username' })
-  const decision = await stage.ask({ username: token('ES256', fresh) })
+  const decision = await stage.authenticate({ username: token('ES256', fresh) })
   assert.ok(decision.allowed === true && decision.identity !== undefined)
   assert.equal(decision.identity.username, undefined)
 })
 
 test('the user name is that of the token where a claim is named for it', async () => {
   const stage = stageFor(pem(ec), { from: 'username', usernameClaim: 'name' })
-  const decision = await stage.ask({ username: token('ES256', { ...fresh, name: 'pump' }) })
+  const decision = await stage.authenticate({ username: token('ES256', { ...fresh, name: 'pump' }) })
   assert.equal(decision.allowed === true && decision.identity?.username, 'pump')
-  assert.equal(outcomeOf(await stage.ask({ username: token('ES256', fresh) })), badUserNameOrPassword)
+  assert.equal(outcomeOf(await stage.authenticate({ username: token('ES256', fresh) })), badUserNameOrPassword)
 })
 
 test('a client may stay until its token ends, unless it is said otherwise', async () => {
-  const ending = await ask(stageFor(pem(ec)), token('ES256', fresh))
+  const ending = await authenticate(stageFor(pem(ec)), token('ES256', fresh))
   assert.equal(ending.allowed === true && ending.identity?.expiresAtMs, (fresh.exp + 5) * 1_000)
-  const staying = await ask(stageFor(pem(ec), { endsWithToken: false }), token('ES256', fresh))
+  const staying = await authenticate(stageFor(pem(ec), { endsWithToken: false }), token('ES256', fresh))
   assert.equal(staying.allowed === true && staying.identity?.expiresAtMs, undefined)
 })
 
 test('the topics in a token are given to the access rules, and a token with invalid topics is refused', async () => {
   const stage = stageFor(pem(ec))
-  const decision = await ask(stage, token('ES256', { ...fresh, acl: { pub: ['a/#'], sub: [], all: [] } }))
+  const decision = await authenticate(stage, token('ES256', { ...fresh, acl: { pub: ['a/#'], sub: [], all: [] } }))
   assert.ok(decision.allowed === true && decision.identity?.grants !== undefined)
   assert.equal(await outcome(stage, token('ES256', { ...fresh, acl: { publish: 'a' } })), badUserNameOrPassword)
 })
@@ -305,7 +309,7 @@ test('the topics in a token are given to the access rules, and a token with inva
 test('log and client learn of a refused token only that it is wrong', async () => {
   const stage = stageFor(pem(ec))
   const wrong = token('ES256', { exp: nowSeconds - 100, secretClaim: 'hunter2' })
-  const decision = await ask(stage, wrong)
+  const decision = await authenticate(stage, wrong)
   assert.match(stage.told, /jwt: the token has expired/)
   assert.ok(!stage.told.includes(wrong.slice(0, 20)) && !JSON.stringify(decision).includes('expired'))
 })

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AccessSettings } from '../../src/access/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
-import { AccessStage, credential, outcomeOf, type AskOptions } from './stage.ts'
+import { AccessStage, credential, outcomeOf, type RequestOptions } from './stage.ts'
 
 const { badUserNameOrPassword, notAuthorized } = reasonCodes
 
@@ -17,7 +17,7 @@ const certificate = {
 }
 
 /** The user name that a client is let in with, or the code that it is refused with. */
-function nameOf(settings: Partial<AccessSettings>, options: AskOptions): unknown {
+function nameOf(settings: Partial<AccessSettings>, options: RequestOptions): unknown {
   const stage = new AccessStage(settings)
   stage.access.applyRecords({ put: [credential('username', 'alice', 'secret')], delete: [] })
   const decision = stage.decision(options)

@@ -16,13 +16,16 @@ interface Heard {
 }
 
 /** It answers pings, and messages as `answer` says. */
-function remote(bridge: string, answer: (packet: Packet, send: (bytes: Buffer) => void) => void = () => undefined) {
+function remote(
+  bridge: string,
+  handlePacket: (packet: Packet, send: (bytes: Buffer) => void) => void = () => undefined,
+) {
   const published: Heard[] = []
   const there = crafted(
     polite((packet, send) => {
       if (packet.type === 'pingreq') send(pingresp)
       if (packet.type === 'publish') published.push({ atMs: world.here.nowMs, dup: packet.dup })
-      answer(packet, send)
+      handlePacket(packet, send)
     }),
   )
   const world: Bridged = new Bridged({ bridge: `${outward}, ${bridge}`, crafted: there.remote })
@@ -84,10 +87,10 @@ describe('a remote broker that responds to PINGREQ only', () => {
 
 test('a remote broker that answers one message a second is slow, and its connection is left alone', () => {
   const waiting: number[] = []
-  let answerOne = nothing
+  let acknowledgeOne = nothing
   const { world, there } = remote('resend_wait = 3s, resend_interval = 1s', (packet, send) => {
     if (packet.type === 'publish') waiting.push(packet.packetId)
-    answerOne = () => {
+    acknowledgeOne = () => {
       const packetId = waiting.shift()
       if (packetId !== undefined) send(ack('puback', packetId))
     }
@@ -95,7 +98,7 @@ test('a remote broker that answers one message a second is slow, and its connect
   publishAll(world.here, 'out', payloads(20), 1)
   for (let second = 0; second < 25; second++) {
     world.passSeconds(1)
-    answerOne()
+    acknowledgeOne()
     world.settle()
   }
   assert.equal(there.connections, 1)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { encodePublish } from '../simulator/world.ts'
 import { Bridged, payloads, publishAll } from './bridged-brokers.ts'
-import { connackIn, crafted, type Answer } from './crafted.ts'
+import { connackIn, crafted, type PacketHandler } from './crafted.ts'
 
 const outward = 'forwards = [{local_topic = "out/#", remote_topic = "", qos = 2}]'
 const inward = 'subscription = [{remote_topic = "in/#", local_topic = "", qos = 2}]'
@@ -331,7 +331,7 @@ describe('a message that is as large as this broker takes', () => {
 })
 
 /** Accepts every client, and disconnects with the first message. */
-const closesOnMessages: Answer = (packet, send, close) => {
+const closesOnMessages: PacketHandler = (packet, send, close) => {
   if (packet.type === 'connect') send(connackIn(5))
   if (packet.type === 'publish') close()
 }
@@ -390,20 +390,20 @@ describe('a message that the remote broker refuses', () => {
 
 test('a message of the remote broker with more properties than are taken here is passed over, and no other', () => {
   const much = { userProperties: [['k', 'v'.repeat(40_000)]] } as const
-  const answered: number[] = []
-  const answer: Answer = (packet, send) => {
+  const acknowledged: number[] = []
+  const handlePacket: PacketHandler = (packet, send) => {
     if (packet.type === 'connect') send(connackIn(5))
-    if (packet.type === 'puback' || packet.type === 'pubrec') answered.push(packet.packetId)
+    if (packet.type === 'puback' || packet.type === 'pubrec') acknowledged.push(packet.packetId)
     if (packet.type !== 'subscribe') return
     for (const [index, properties] of [undefined, much, undefined].entries())
       send(encodePublish({ topic: 'in/a', payload: `${index}`, qos: 1, packetId: index + 1, properties }, 5))
   }
-  const world = new Bridged({ bridge: inward, crafted: crafted(answer).remote, isBroken: () => true })
+  const world = new Bridged({ bridge: inward, crafted: crafted(handlePacket).remote, isBroken: () => true })
   const listener = world.here.subscriber('in/#')
   world.isBroken = () => false
   world.passSeconds(10)
   assert.deepEqual(
-    [listener.payloads, answered.toSorted((one, other) => one - other)],
+    [listener.payloads, acknowledged.toSorted((one, other) => one - other)],
     [
       ['0', '2'],
       [1, 2, 3],

@@ -7,7 +7,7 @@ import { AckPacket, reasonCodes } from '../../src/protocol/index.ts'
 import type { ByteStream } from '../../src/transports/index.ts'
 import { encode, encodePublish } from '../simulator/world.ts'
 import { Bridged, payloads, publishAll } from './bridged-brokers.ts'
-import { ack, connackIn, crafted, pingresp, polite, repeated, type Answer } from './crafted.ts'
+import { ack, connackIn, crafted, pingresp, polite, repeated, type PacketHandler } from './crafted.ts'
 
 const bothWays = `keepalive = 20s, backoff_max = 10s,
   forwards = [{local_topic = "out/#", remote_topic = ""}],
@@ -15,13 +15,13 @@ const bothWays = `keepalive = 20s, backoff_max = 10s,
 
 const connack = connackIn(5)
 
-function once(bytes: () => Buffer): Answer {
+function once(bytes: () => Buffer): PacketHandler {
   return polite((packet, send) => {
     if (packet.type === 'subscribe') send(bytes())
   })
 }
 
-const breaches: readonly (readonly [what: string, answer: Answer, error: RegExp])[] = [
+const breaches: readonly (readonly [what: string, handlePacket: PacketHandler, error: RegExp])[] = [
   ['bytes that are no MQTT', (_, send) => send(Buffer.alloc(100, 0xff)), /broke the protocol/],
   ['a CONNACK that is malformed', (_, send) => send(Buffer.from([0x20, 3, 0, 0, 9])), /broke the protocol/],
   ['another packet before CONNACK', (_, send) => send(pingresp), /pingresp before connack/],
@@ -55,9 +55,9 @@ function aliased(topicAlias: number): Buffer {
 }
 
 describe('a remote broker that sends', () => {
-  for (const [what, answer, error] of breaches) {
+  for (const [what, handlePacket, error] of breaches) {
     test(`${what} is disconnected, and contacted again at increasing intervals`, () => {
-      const there = crafted(answer)
+      const there = crafted(handlePacket)
       const world = new Bridged({ bridge: bothWays, crafted: there.remote })
       world.here.publish('out/a', 'kept', { qos: 1 })
       world.passSeconds(600)
@@ -74,36 +74,36 @@ describe('a remote broker that sends', () => {
     const flood = Array.from({ length: 3_000 }, (_, index) =>
       encodePublish({ topic: 'in/a', payload: `${index}`, qos: 1, packetId: index + 1 }, 5),
     )
-    const answered: number[] = []
-    const answer: Answer = polite((packet, send) => {
+    const acknowledged: number[] = []
+    const handlePacket: PacketHandler = polite((packet, send) => {
       if (packet.type === 'subscribe') send(Buffer.concat(flood))
-      if (packet.type === 'puback') answered.push(packet.packetId)
+      if (packet.type === 'puback') acknowledged.push(packet.packetId)
     })
-    const world = new Bridged({ bridge: bothWays, crafted: crafted(answer).remote })
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).remote })
     assert.equal(world.status.lastError, undefined)
     assert.deepEqual(
-      answered,
+      acknowledged,
       Array.from({ length: 3_000 }, (_, index) => index + 1),
     )
   })
 
   test('what breaks the protocol is told so before it is left, in MQTT 5.0', () => {
     const heard: (number | undefined)[] = []
-    const answer: Answer = polite((packet, send) => {
+    const handlePacket: PacketHandler = polite((packet, send) => {
       if (packet.type === 'subscribe') send(connack)
       if (packet.type === 'disconnect') heard.push(packet.reasonCode)
     })
-    const world = new Bridged({ bridge: bothWays, crafted: crafted(answer).remote })
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).remote })
     assert.match(world.status.lastError ?? '', /connack was not asked for/)
     assert.deepEqual(heard, [reasonCodes.protocolError])
   })
 
   test('acknowledgements that match no request, repeatedly: they are not reported', () => {
     const suback = encode({ type: 'suback', packetId: 9, reasonCodes: [0x87], properties: undefined }, 5)
-    const answer: Answer = polite((packet, send) => {
+    const handlePacket: PacketHandler = polite((packet, send) => {
       if (packet.type === 'subscribe') send(repeated(suback, 5_000))
     })
-    const world = new Bridged({ bridge: bothWays, crafted: crafted(answer).remote })
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).remote })
     world.passSeconds(120)
     assert.match(world.status.lastError ?? '', /a flood of suback/)
     assert.equal(world.events.filter(({ event }) => event === 'warning').length, 0)
@@ -134,10 +134,10 @@ describe('a remote broker that sends', () => {
   }
 
   test('PUBREC for a message over and over is answered each time, and not for ever', () => {
-    const answer: Answer = polite((packet, send) => {
+    const handlePacket: PacketHandler = polite((packet, send) => {
       if (packet.type === 'publish' || packet.type === 'pubrel') send(ack('pubrec', packet.packetId))
     })
-    const world = new Bridged({ bridge: bothWays, crafted: crafted(answer).remote })
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).remote })
     world.here.publish('out/a', 'one', { qos: 2 })
     world.passSeconds(30)
     assert.match(world.status.lastError ?? '', /a flood of acknowledgements, such as pubrec/)
@@ -160,14 +160,14 @@ describe('a remote broker that refuses', () => {
 
   test('a message for good: it is counted, and the others go', () => {
     const seen: string[] = []
-    const answer: Answer = polite((packet, send) => {
+    const handlePacket: PacketHandler = polite((packet, send) => {
       if (packet.type !== 'publish') return
       const isBad = packet.topic?.name === 'out/bad'
       if (!isBad) seen.push(packet.chunk.toString('utf8', packet.payloadStart, packet.frameEnd))
       const reason = isBad ? reasonCodes.notAuthorized : reasonCodes.success
       send(encode(new AckPacket('puback', packet.packetId, reason, undefined), 5))
     })
-    const world = new Bridged({ bridge: bothWays, crafted: crafted(answer).remote })
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).remote })
     world.here.publish('out/bad', 'x', { qos: 1 })
     publishAll(world.here, 'out/a', payloads(3), 1)
     assert.deepEqual(seen, payloads(3))
@@ -179,12 +179,12 @@ describe('a remote broker that refuses', () => {
   for (const why of passing) {
     test(`a message for what passes (${why}): it comes again`, () => {
       let refusals = 0
-      const answer: Answer = polite((packet, send) => {
+      const handlePacket: PacketHandler = polite((packet, send) => {
         if (packet.type !== 'publish') return
         const reason = refusals++ < 2 ? reasonCodes[why] : reasonCodes.success
         send(encode(new AckPacket('puback', packet.packetId, reason, undefined), 5))
       })
-      const world = new Bridged({ bridge: bothWays, crafted: crafted(answer).remote })
+      const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).remote })
       world.here.publish('out/a', 'x', { qos: 1 })
       world.passSeconds(15)
       assert.equal(world.status.spooled, 0)
@@ -195,13 +195,13 @@ describe('a remote broker that refuses', () => {
 
   test('one message repeatedly: the count ends when it is accepted, and starts again for its packet identifier', () => {
     let seen = 0
-    const answer: Answer = polite((packet, send) => {
+    const handlePacket: PacketHandler = polite((packet, send) => {
       if (packet.type !== 'publish') return
       const isShort = packet.topic?.name === 'out/bad' && seen++ % 4 !== 3
       const reason = isShort ? reasonCodes.quotaExceeded : reasonCodes.success
       send(encode(new AckPacket('puback', packet.packetId, reason, undefined), 5))
     })
-    const world = new Bridged({ bridge: bothWays, crafted: crafted(answer).remote })
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).remote })
     world.here.publish('out/bad', 'x', { qos: 1 })
     world.passSeconds(60)
     // All packet ids that the core gives a bridge: the next message has the first one again.
@@ -212,11 +212,11 @@ describe('a remote broker that refuses', () => {
   })
 
   test('a message for lack of quota for ever: it is dropped at last', () => {
-    const answer: Answer = polite((packet, send) => {
+    const handlePacket: PacketHandler = polite((packet, send) => {
       if (packet.type === 'publish')
         send(encode(new AckPacket('puback', packet.packetId, reasonCodes.quotaExceeded, undefined), 5))
     })
-    const world = new Bridged({ bridge: bothWays, crafted: crafted(answer).remote })
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).remote })
     world.here.publish('out/a', 'x', { qos: 1 })
     world.passSeconds(300)
     assert.equal(world.status.counters.dropped['refused-there'], 1)

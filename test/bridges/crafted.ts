@@ -14,7 +14,7 @@ import type { ByteStream } from '../../src/transports/index.ts'
 import { encode } from '../simulator/world.ts'
 
 /** `close`: of the connection, when what was sent has left. */
-export type Answer = (packet: Packet, send: (bytes: Buffer) => void, close: () => void) => void
+export type PacketHandler = (packet: Packet, send: (bytes: Buffer) => void, close: () => void) => void
 
 export interface Crafted {
   readonly remote: (stream: ByteStream) => void
@@ -23,7 +23,7 @@ export interface Crafted {
 }
 
 /** It answers what `answer` says. */
-export function crafted(answer: Answer): Crafted {
+export function crafted(handlePacket: PacketHandler): Crafted {
   const made = {
     connections: 0,
     remote: (stream: ByteStream): void => {
@@ -44,7 +44,7 @@ export function crafted(answer: Answer): Crafted {
       stream.onData = (chunk) => {
         decoder.push(Buffer.from(chunk))
         for (let packet = decoder.next(); packet !== undefined; packet = decoder.next())
-          answer(packet, send, () => stream.end())
+          handlePacket(packet, send, () => stream.end())
       }
       stream.onClose = () => undefined
     },
@@ -76,11 +76,11 @@ export function granted(packet: Packet): Buffer | undefined {
   if (type !== 'subscribe' && type !== 'unsubscribe') return undefined
   const { packetId } = packet
   const codes = type === 'subscribe' ? packet.subscriptions.map(({ qos }) => qos) : packet.filters.map(() => 0)
-  const answer = type === 'subscribe' ? 'suback' : 'unsuback'
-  return encode({ type: answer, packetId, reasonCodes: codes, properties: undefined }, 5)
+  const responseType = type === 'subscribe' ? 'suback' : 'unsuback'
+  return encode({ type: responseType, packetId, reasonCodes: codes, properties: undefined }, 5)
 }
 
 /** CONNACK without a session, and then what `then` says for each packet. */
-export function polite(then: Answer): Answer {
+export function polite(then: PacketHandler): PacketHandler {
   return (packet, send, close) => (packet.type === 'connect' ? send(connackIn(5)) : then(packet, send, close))
 }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { encodePublish } from '../simulator/world.ts'
 import { Bridged, payloads, settingsOf } from './bridged-brokers.ts'
-import { ack, connackIn, crafted, granted, type Answer } from './crafted.ts'
+import { ack, connackIn, crafted, granted, type PacketHandler } from './crafted.ts'
 
 const bothWays = `forwards = [{local_topic = "out/#", remote_topic = ""}],
   subscription = [{remote_topic = "in/#", local_topic = "", qos = 1}]`
@@ -14,7 +14,7 @@ const first = 'mqtt-tcp://first:1883'
 const other = 'mqtt-tcp://other:1883'
 
 interface Remote {
-  answers: boolean
+  acknowledges: boolean
   say: (bytes: Buffer) => void
   close: () => void
   /** The connections that messages came by. */
@@ -23,18 +23,18 @@ interface Remote {
 
 /** A bridge that drains: one message is on its way, and is not answered before `answers` says so. */
 function draining() {
-  const remote: Remote = { answers: false, say: () => undefined, close: () => undefined, published: [] }
-  const answer: Answer = (packet, send, close) => {
+  const remote: Remote = { acknowledges: false, say: () => undefined, close: () => undefined, published: [] }
+  const handlePacket: PacketHandler = (packet, send, close) => {
     remote.say = send
     remote.close = close
     if (packet.type === 'connect') send(connackIn(5))
-    const answered = granted(packet)
-    if (answered !== undefined) send(answered)
+    const response = granted(packet)
+    if (response !== undefined) send(response)
     if (packet.type !== 'publish') return
     remote.published.push(there.connections)
-    if (remote.answers) send(ack('puback', packet.packetId))
+    if (remote.acknowledges) send(ack('puback', packet.packetId))
   }
-  const there = crafted(answer)
+  const there = crafted(handlePacket)
   const world = new Bridged({ bridge: `${bothWays}, server = "${first}"`, crafted: there.remote })
   world.here.publish('out/a', 'one', { qos: 1 })
   world.change(`${bothWays}, server = "${other}"`)
@@ -50,7 +50,7 @@ describe('a bridge that drains', () => {
     world.settle()
     world.here.publish('out/a', 'two', { qos: 1 })
     assert.deepEqual([listener.payloads, remote.published], [['in'], [1]])
-    remote.answers = true
+    remote.acknowledges = true
     remote.say(ack('puback', 1))
     world.passSeconds(1)
     assert.deepEqual([remote.published, world.status.server, world.status.spooled], [[1, 2], other, 0])

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import type { CoreSettings } from '../../src/core/index.ts'
 import { encodePublish, type World } from '../simulator/world.ts'
 import { Bridged } from './bridged-brokers.ts'
-import { ack, connackIn, crafted, granted, type Answer } from './crafted.ts'
+import { ack, connackIn, crafted, granted, type PacketHandler } from './crafted.ts'
 
 function inward(filter: string): string {
   return `subscription = [{remote_topic = "${filter}", local_topic = "", qos = 2}]`
@@ -14,7 +14,7 @@ function inward(filter: string): string {
 test('an id of QoS 2 that no rule is for any more when it comes again is free for the next message', () => {
   const heard: string[] = []
   const old = { payload: 'old', qos: 2, packetId: 5 } as const
-  const answer: Answer = (packet, send, close) => {
+  const handlePacket: PacketHandler = (packet, send, close) => {
     const sessionPresent = there.connections > 1
     if (packet.type === 'connect') {
       send(connackIn(5, { sessionPresent }))
@@ -30,7 +30,7 @@ test('an id of QoS 2 that no rule is for any more when it comes again is free fo
     heard.push(packet.type)
     if (heard.length === 1) send(encodePublish({ ...old, topic: 'now/a', payload: 'new' }, 5))
   }
-  const there = crafted(answer)
+  const there = crafted(handlePacket)
   const world = new Bridged({ bridge: inward('before/#'), crafted: there.remote })
   const listener = world.here.subscriber('#')
   world.change(inward('now/#'))
@@ -84,7 +84,7 @@ test('a remote broker that comes back with very many messages to release is in o
   const count = 1_500
   const heard: number[] = []
   const ids = Array.from({ length: count }, (_, index) => index + 1)
-  const answer: Answer = (packet, send, close) => {
+  const handlePacket: PacketHandler = (packet, send, close) => {
     const sessionPresent = there.connections > 1
     if (packet.type === 'connect') {
       send(connackIn(5, { sessionPresent }))
@@ -96,7 +96,7 @@ test('a remote broker that comes back with very many messages to release is in o
     if (packet.type === 'pubrec' && packet.packetId === count) close()
     if (packet.type === 'pubcomp') heard.push(packet.packetId)
   }
-  const there = crafted(answer)
+  const there = crafted(handlePacket)
   const world = new Bridged({ bridge: inward('in/#'), crafted: there.remote })
   world.passSeconds(30)
   assert.equal(heard.length, count)

@@ -48,8 +48,8 @@ test('several servers are tried one after the other, with a pause after each rou
   const bridge = `server = "mqtt-tcp://a:1", hybrid_bridging = true, hybrid_servers = ${servers}, ${forwards}`
   const world = new Bridged({ bridge, isBroken: () => true })
   world.passSeconds(20)
-  const asked = world.dialed.slice(0, 6).map((server) => server.slice('mqtt-tcp://'.length, -2))
-  assert.deepEqual(asked, ['a', 'b', 'c', 'a', 'b', 'c'])
+  const dialed = world.dialed.slice(0, 6).map((server) => server.slice('mqtt-tcp://'.length, -2))
+  assert.deepEqual(dialed, ['a', 'b', 'c', 'a', 'b', 'c'])
 })
 
 test('without hybrid bridging only the server is tried', () => {

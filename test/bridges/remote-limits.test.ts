@@ -6,7 +6,7 @@ import { reasonCodes, type ConnackProperties, type PublishPacket } from '../../s
 import type { ByteStream } from '../../src/transports/index.ts'
 import { encodePublish } from '../simulator/world.ts'
 import { Bridged, payloads, publishAll } from './bridged-brokers.ts'
-import { ack, connackIn, crafted, granted, pingresp, polite, type Answer } from './crafted.ts'
+import { ack, connackIn, crafted, granted, pingresp, polite, type PacketHandler } from './crafted.ts'
 
 const outward = 'forwards = [{local_topic = "out/#", remote_topic = ""}]'
 const inward = 'subscription = [{remote_topic = "in/#", local_topic = "", qos = 2}]'
@@ -40,8 +40,8 @@ test('a bridge to AWS IoT keeps to its quotas: a CONNECT in a second, eight filt
       send(connackIn(4))
     }
     if (packet.type === 'subscribe') requests.push(packet.subscriptions.length)
-    const answer = granted(packet)
-    if (answer !== undefined) send(answer)
+    const response = granted(packet)
+    if (response !== undefined) send(response)
   })
   const rules = Array.from({ length: 20 }, (_, at) => `{remote_topic = "in/${at}", local_topic = "", qos = 1}`)
   const bridge = `proto_ver = 4, no_local_v4 = false, subscription = [${rules.join()}]`
@@ -107,12 +107,12 @@ describe('a remote broker', () => {
 
   test('that sends few unrequested packets, over days, is accepted', () => {
     let say: ((bytes: Buffer) => void) | undefined
-    const answer: Answer = (packet, send) => {
+    const handlePacket: PacketHandler = (packet, send) => {
       say = send
       if (packet.type === 'connect') send(connackIn(5))
       if (packet.type === 'pingreq') send(pingresp)
     }
-    const world = new Bridged({ bridge: `${outward}, keepalive = 20s`, crafted: crafted(answer).remote })
+    const world = new Bridged({ bridge: `${outward}, keepalive = 20s`, crafted: crafted(handlePacket).remote })
     for (let round = 0; round < 5; round++) {
       say?.(Buffer.concat(Array.from({ length: 600 }, () => ack('puback', 7))))
       world.passSeconds(60)
@@ -123,14 +123,14 @@ describe('a remote broker', () => {
   test('that sends QoS 2 again in one connection, and releases it at once, is answered', () => {
     const heard: string[] = []
     const message = { topic: 'in/a', payload: 'x', qos: 2, packetId: 1 } as const
-    const answer: Answer = polite((packet, send) => {
+    const handlePacket: PacketHandler = polite((packet, send) => {
       send(granted(packet) ?? Buffer.alloc(0))
       if (packet.type === 'subscribe') send(encodePublish(message, 5))
       if (packet.type === 'pubrec' && heard.length === 0)
         send(Buffer.concat([encodePublish({ ...message, dup: true }, 5), ack('pubrel', 1)]))
       if (packet.type === 'pubrec' || packet.type === 'pubcomp') heard.push(packet.type)
     })
-    const world = new Bridged({ bridge: inward, crafted: crafted(answer).remote })
+    const world = new Bridged({ bridge: inward, crafted: crafted(handlePacket).remote })
     assert.equal(world.status.lastError, undefined)
     assert.deepEqual(heard, ['pubrec', 'pubrec', 'pubcomp'])
   })
@@ -143,12 +143,12 @@ describe('a remote broker', () => {
       ['', 1],
       ['', 2],
     ] as const
-    const answer: Answer = polite((packet, send) => {
+    const handlePacket: PacketHandler = polite((packet, send) => {
       if (packet.type === 'subscribe') send(Buffer.concat(said.map(([topic, alias]) => aliased(topic, alias, 1))))
       if (packet.type === 'puback' && packet.packetId === 2) send(aliased('', 3, 0))
     })
     const bridge = `${inward}, conn_properties { topic_alias_maximum = 3 }`
-    const world = new Bridged({ bridge, crafted: crafted(answer).remote, isBroken: () => true })
+    const world = new Bridged({ bridge, crafted: crafted(handlePacket).remote, isBroken: () => true })
     const listener = world.here.subscriber('#')
     world.isBroken = () => false
     world.passSeconds(1)

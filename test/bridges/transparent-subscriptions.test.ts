@@ -75,9 +75,9 @@ describe('a transparent bridge', () => {
     let packets = 0
     const there = crafted(
       polite((packet, send) => {
-        const answer = granted(packet)
-        if (answer !== undefined) packets++
-        if (answer !== undefined) send(answer)
+        const response = granted(packet)
+        if (response !== undefined) packets++
+        if (response !== undefined) send(response)
       }),
     )
     const world = new Bridged({ bridge: transparent, crafted: there.remote })
@@ -96,13 +96,13 @@ describe('a transparent bridge', () => {
   test('says what a thousand clients want in few packets, and no more at a time than are answered', () => {
     const sizes: number[] = []
     const waiting: Buffer[] = []
-    let answer = nothing
+    let respond = nothing
     const there = crafted(
       polite((packet, send) => {
         if (packet.type === 'subscribe') sizes.push(packet.subscriptions.length)
         const reply = granted(packet)
         if (reply !== undefined) waiting.push(reply)
-        answer = () => {
+        respond = () => {
           for (const bytes of waiting.splice(0)) send(bytes)
         }
       }),
@@ -112,7 +112,7 @@ describe('a transparent bridge', () => {
     world.passSeconds(2)
     assert.deepEqual(sizes, [64, 64, 64, 64])
     for (let round = 0; round < 10; round++) {
-      answer()
+      respond()
       world.passSeconds(1)
     }
     assert.equal(

@@ -7,7 +7,7 @@ import { loopMarkerName } from '../../src/core/index.ts'
 import { reasonCodes, type ConnectPacket, type Packet } from '../../src/protocol/index.ts'
 import { encodePublish } from '../simulator/world.ts'
 import { Bridged } from './bridged-brokers.ts'
-import { ack, connackIn, crafted, pingresp, type Answer } from './crafted.ts'
+import { ack, connackIn, crafted, pingresp, type PacketHandler } from './crafted.ts'
 
 const outward = 'forwards = [{local_topic = "out/#", remote_topic = ""}]'
 const inward = 'subscription = [{remote_topic = "in/#", local_topic = "", qos = 2}]'
@@ -110,30 +110,30 @@ describe('a bridge to a Godwit', () => {
 const nameOf = (payload: string | Buffer, topic = '$godwit/broker'): Buffer => encodePublish({ topic, payload }, 4)
 
 /** Speaks 3.1.1 as one does, with `behind` behind CONNACK, and leaves 5.0 to `inFive`. */
-function liar(behind: Buffer, inFive: Answer): Answer {
+function liar(behind: Buffer, inFive: PacketHandler): PacketHandler {
   let version = 4
   return (packet, send, close) => {
     if (packet.type === 'connect') version = packet.version
     if (version === 5) return inFive(packet, send, close)
     if (packet.type === 'connect') send(Buffer.concat([connackIn(4), behind]))
-    else answerPolitely(packet, send)
+    else respond(packet, send)
   }
 }
 
-function answerPolitely(packet: Packet, send: (bytes: Buffer) => void): void {
+function respond(packet: Packet, send: (bytes: Buffer) => void): void {
   if (packet.type === 'pingreq') send(pingresp)
   if (packet.type === 'publish' && packet.qos === 1) send(ack('puback', packet.packetId))
 }
 
 const onConnect =
-  (act: (send: (bytes: Buffer) => void, close: () => void) => void): Answer =>
+  (act: (send: (bytes: Buffer) => void, close: () => void) => void): PacketHandler =>
   (packet, send, close) => {
     if (packet.type === 'connect') act(send, close)
   }
 
 const noName = (name: string): Buffer => connackIn(5, { properties: { userProperties: [[loopMarkerName, name]] } })
 
-const lies: readonly (readonly [what: string, inFive: Answer])[] = [
+const lies: readonly (readonly [what: string, inFive: PacketHandler])[] = [
   ['closes when it is asked in 5.0', onConnect((_, close) => close())],
   ['refuses 5.0', onConnect((send) => send(connackIn(5, { reasonCode: reasonCodes.unsupportedProtocolVersion })))],
   ['tells no name in 5.0', onConnect((send) => send(connackIn(5)))],
@@ -200,13 +200,13 @@ test('what a remote broker before 5.0 says behind CONNACK is heard, and in order
 
 test('a remote broker that leaves a ping without its answer is served all the same, two seconds later', () => {
   const published: Packet[] = []
-  const answer: Answer = (packet, send) => {
+  const handlePacket: PacketHandler = (packet, send) => {
     if (packet.type === 'connect') send(connackIn(4))
     if (packet.type !== 'publish') return
     published.push(packet)
     send(ack('puback', packet.packetId))
   }
-  const world = new Bridged({ bridge: before5, crafted: crafted(answer).remote })
+  const world = new Bridged({ bridge: before5, crafted: crafted(handlePacket).remote })
   assert.equal(world.status.state, 'connecting', 'it may be a Godwit that is far away')
   world.passSeconds(3)
   assert.deepEqual([world.status.state, world.status.version, world.status.counters.failures], ['connected', 4, 0])
@@ -216,28 +216,28 @@ test('a remote broker that leaves a ping without its answer is served all the sa
 
 /** Knows no bridges: refuses them in its own way. */
 function narrow(refuse: (send: (bytes: Buffer) => void, close: () => void) => void): {
-  answer: Answer
+  handlePacket: PacketHandler
   bits: boolean[]
 } {
   const bits: boolean[] = []
-  const answer: Answer = (packet, send, close) => {
-    if (packet.type !== 'connect') return answerPolitely(packet, send)
+  const handlePacket: PacketHandler = (packet, send, close) => {
+    if (packet.type !== 'connect') return respond(packet, send)
     bits.push(packet.isBridge)
     if (packet.isBridge) refuse(send, close)
     else send(connackIn(4))
   }
-  return { answer, bits }
+  return { handlePacket, bits }
 }
 
 describe('before 5.0 a bridge says that it is one', () => {
   test('whatever its rules, and says nothing where it is told not to', () => {
     const connects: ConnectPacket[] = []
-    const answer: Answer = (packet, send) => {
+    const handlePacket: PacketHandler = (packet, send) => {
       if (packet.type === 'connect') connects.push(packet)
       if (packet.type === 'connect') send(connackIn(4))
-      else answerPolitely(packet, send)
+      else respond(packet, send)
     }
-    const world = new Bridged({ bridge: before5, crafted: crafted(answer).remote })
+    const world = new Bridged({ bridge: before5, crafted: crafted(handlePacket).remote })
     assert.equal(world.status.state, 'connected')
     world.change(`${before5}, ${inward}`)
     assert.equal(world.status.counters.connects, 1, 'rules change in the connection that is there')
@@ -256,8 +256,8 @@ describe('before 5.0 a bridge says that it is one', () => {
     ],
   ] as const) {
     test(`a broker that ${what} is asked without that, at once`, () => {
-      const { answer, bits } = narrow(refuse)
-      const world = new Bridged({ bridge: before5, crafted: crafted(answer).remote })
+      const { handlePacket, bits } = narrow(refuse)
+      const world = new Bridged({ bridge: before5, crafted: crafted(handlePacket).remote })
       assert.equal(world.status.state, 'connected')
       assert.deepEqual(bits, expected, 'and at last one to be forgotten, one to stay')
       assert.equal(world.status.counters.failures, 0)
@@ -265,8 +265,8 @@ describe('before 5.0 a bridge says that it is one', () => {
     })
 
     test(`a broker that ${what} may send back what it was sent: where rules go both ways that is a warning`, () => {
-      const { answer, bits } = narrow(refuse)
-      const world = new Bridged({ bridge: `${before5}, ${inward}`, crafted: crafted(answer).remote })
+      const { handlePacket, bits } = narrow(refuse)
+      const world = new Bridged({ bridge: `${before5}, ${inward}`, crafted: crafted(handlePacket).remote })
       assert.match(told(world, 'warning').join(), /cannot be asked not to send back/)
       world.passSeconds(100)
       assert.equal(told(world, 'warning').length, 1)
@@ -278,14 +278,14 @@ describe('before 5.0 a bridge says that it is one', () => {
     let isNarrow = true
     const bits: boolean[] = []
     const closes: (() => void)[] = []
-    const answer: Answer = (packet, send, close) => {
-      if (packet.type !== 'connect') return answerPolitely(packet, send)
+    const handlePacket: PacketHandler = (packet, send, close) => {
+      if (packet.type !== 'connect') return respond(packet, send)
       bits.push(packet.isBridge)
       closes.push(close)
       if (packet.isBridge && isNarrow) close()
       else send(connackIn(4))
     }
-    const world = new Bridged({ bridge: `keepalive = 0s, ${before5}`, crafted: crafted(answer).remote })
+    const world = new Bridged({ bridge: `keepalive = 0s, ${before5}`, crafted: crafted(handlePacket).remote })
     world.passSeconds(60)
     isNarrow = false
     closes.at(-1)?.()
@@ -296,11 +296,11 @@ describe('before 5.0 a bridge says that it is one', () => {
 
   test('a broker that closes whatever it is told is asked with growing pauses, in pairs', () => {
     const bits: boolean[] = []
-    const answer: Answer = (packet, _send, close) => {
+    const handlePacket: PacketHandler = (packet, _send, close) => {
       if (packet.type === 'connect') bits.push(packet.isBridge)
       close()
     }
-    const world = new Bridged({ bridge: `${before5}, backoff_max = 10s`, crafted: crafted(answer).remote })
+    const world = new Bridged({ bridge: `${before5}, backoff_max = 10s`, crafted: crafted(handlePacket).remote })
     world.passSeconds(600)
     assert.ok(bits.length >= 120 && bits.length <= 260, `${bits.length} connections`)
     assert.deepEqual(bits.slice(0, 4), [true, false, true, false])
@@ -311,14 +311,14 @@ describe('before 5.0 a bridge says that it is one', () => {
   test('a broker that went away as it was asked is told again when it is back', () => {
     const bits: boolean[] = []
     const away = { isAway: false }
-    const answer: Answer = (packet, send, close) => {
-      if (packet.type !== 'connect') return answerPolitely(packet, send)
+    const handlePacket: PacketHandler = (packet, send, close) => {
+      if (packet.type !== 'connect') return respond(packet, send)
       bits.push(packet.isBridge)
       if (bits.length > 1) return send(connackIn(4))
       away.isAway = true
       close()
     }
-    const world = new Bridged({ bridge: before5, crafted: crafted(answer).remote, isBroken: () => away.isAway })
+    const world = new Bridged({ bridge: before5, crafted: crafted(handlePacket).remote, isBroken: () => away.isAway })
     assert.equal(world.status.state, 'waiting')
     away.isAway = false
     world.passSeconds(10)

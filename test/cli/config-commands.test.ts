@@ -234,12 +234,12 @@ test('config check --ports finds ports that are in use', async (t) => {
   const { port } = other.address() as AddressInfo
   const file = join(await temporaryFolder(t), 'a.conf')
   await writeFile(file, `http_server.enable = false\nlisteners.tcp.bind = "127.0.0.1:${port}"\n`)
-  const asked = { file, environment: {}, asJson: false }
-  assert.equal((await listen((terminal) => configCheck(asked, terminal))).exitCode, 0)
-  const { exitCode, errors } = await listen((terminal) => configCheck({ ...asked, checksPorts: true }, terminal))
+  const options = { file, environment: {}, asJson: false }
+  assert.equal((await listen((terminal) => configCheck(options, terminal))).exitCode, 0)
+  const { exitCode, errors } = await listen((terminal) => configCheck({ ...options, checksPorts: true }, terminal))
   assert.equal(exitCode, 1)
   await writeFile(file, `http_server.port = 0\ndashboard.bind = "127.0.0.1:${port}"\n`)
-  const dashboard = await listen((terminal) => configCheck({ ...asked, checksPorts: true }, terminal))
+  const dashboard = await listen((terminal) => configCheck({ ...options, checksPorts: true }, terminal))
   assert.match(
     dashboard.errors,
     new RegExp(`a\\.conf:2:\\d+: dashboard\\.bind: port ${port} on 127\\.0\\.0\\.1 is in use`),

@@ -182,7 +182,7 @@ test('a second broker on the same data directory is refused, the first serves on
   const broker = await configuredBroker()
   const told = await refusal(t, 1, ['start', '--data', broker.dataDirectory, ...quietly])
   assert.match(told, new RegExp(`a node is running there already \\(process ${broker.process.child.pid}\\)`))
-  assert.equal((await broker.ask('/api/v4/brokers')).status, 200)
+  assert.equal((await broker.request('/api/v4/brokers')).status, 200)
 })
 
 test('a broker that was killed leaves no lock that blocks', async (t) => {
@@ -254,7 +254,7 @@ test('SIGHUP reads the file again and reports the changes, and an invalid file c
   await writeFile(broker.configFile, 'mqtt.max_packet_size = \n]')
   godwit.child.kill('SIGHUP')
   await godwit.until(/configuration not loaded/)
-  assert.match((await broker.ask('/api/v4/configuration/mqtt')).text, /"max_packet_size":"2MB"/)
+  assert.match((await broker.request('/api/v4/configuration/mqtt')).text, /"max_packet_size":"2MB"/)
 })
 
 test('a reader of the output that goes away does not stop the broker', async (t) => {

@@ -105,7 +105,7 @@ test('the commands of the pages, one after the other, do what they say at a brok
   t.after(() => client.endAsync(true))
   const [name = '', password = ''] = administrator.split(':')
   const lines = ['README.md', 'docs/OPERATING.md', 'docs/BACKUP.md'].flatMap(commandLinesIn)
-  const asked = lines.filter((line) => line.startsWith('godwit ctl '))
+  const commands = lines.filter((line) => line.startsWith('godwit ctl '))
   let archive = ''
   const run = async (line: string): Promise<void> => {
     const words = wordsOf(
@@ -116,11 +116,11 @@ test('the commands of the pages, one after the other, do what they say at a brok
     assert.deepEqual({ code, errors }, { code: 0, errors: '' }, line)
     archive = /exported to (\S+)\./.exec(output)?.[1] ?? archive
   }
-  for (const line of asked.filter((one) => !isRestart(one))) await run(line)
+  for (const line of commands.filter((one) => !isRestart(one))) await run(line)
   const [curl = ''] = lines.filter((line) => line.startsWith('curl '))
   const [, path = ''] = /http:\/\/127\.0\.0\.1:8081(\S+)/.exec(curl) ?? []
-  assert.equal((await broker.ask(path, { as: `${name}:${password}` })).status, 200, curl)
-  for (const line of asked.filter(isRestart)) await run(line)
+  assert.equal((await broker.request(path, { as: `${name}:${password}` })).status, 200, curl)
+  for (const line of commands.filter(isRestart)) await run(line)
   await broker.process.until(/restarting[^]*listening +mqtt:/)
 })
 

@@ -209,7 +209,7 @@ test('a bridge to mosquitto over TLS shows its certificate, and believes no othe
   await there.until(await publishNumbered(publisher, 'up/1', { qos: 2, from: 0, count: 20 }))
   const { status: _, ...node } = await bridgeOf(own)
   const put = (tls: object) =>
-    own.ask('/api/v4/bridges/up', { method: 'PUT', body: { up: { ...node, tls: { ...node.tls, ...tls } } } })
+    own.request('/api/v4/bridges/up', { method: 'PUT', body: { up: { ...node, tls: { ...node.tls, ...tls } } } })
   const first = await put({ cacertfile: path('stranger.pem'), cacert: undefined })
   assert.equal(first.status, 200, first.text)
   const { last_error: why } = await untilBridge(own, ({ state, attempts }) => state === 'waiting' && attempts > 0)

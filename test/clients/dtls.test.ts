@@ -146,7 +146,7 @@ for (const [field, username] of Object.entries(fields)) {
     const { broker, urlOf, deviceWords } = await startIdentities()
     const put = ['-m', 'put', '-e', '1', `${urlOf(field)}/plant/1?c=said&u=somebody&p=else`]
     await runProgram(t, 'coap-client-openssl', [...deviceWords, ...put]).until(/2\.04/)
-    const { json } = await broker.ask('/api/v4/clients?proto_name=CoAP')
+    const { json } = await broker.request('/api/v4/clients?proto_name=CoAP')
     const clients = json.data.map((client: { clientid: string; username: string }) => [
       client.clientid,
       client.username,

@@ -14,7 +14,7 @@ interface Series {
 }
 
 function influx(port: number) {
-  const ask = async (parameters: Readonly<Record<string, string>>): Promise<readonly Series[]> => {
+  const runQuery = async (parameters: Readonly<Record<string, string>>): Promise<readonly Series[]> => {
     const query = new URLSearchParams({ u: 'root', p: 'secret', ...parameters })
     const response = await fetch(`http://127.0.0.1:${port}/query?${query.toString()}`, { method: 'POST' })
     const { results } = (await response.json()) as {
@@ -23,8 +23,8 @@ function influx(port: number) {
     return results[0]?.series ?? []
   }
   return {
-    run: (q: string) => ask({ q }),
-    points: async (q: string) => (await ask({ db: 'plant', epoch: 'ms', q }))[0]?.values ?? [],
+    run: (q: string) => runQuery({ q }),
+    points: async (q: string) => (await runQuery({ db: 'plant', epoch: 'ms', q }))[0]?.values ?? [],
   }
 }
 
@@ -93,7 +93,7 @@ test('InfluxDB without the database, or with another password, is told as it is,
 
 test('version 2 is asked with bucket, organization and token (a stub: Debian has no InfluxDB 2)', async (t) => {
   const service = await HttpService.start(t)
-  service.answer = () => 204
+  service.statusFor = () => 204
   const { client } = await startWith(t, [
     `connectors.influxdb.db={server="127.0.0.1:${service.port}",parameters={bucket="b 1",org=o,token=secret}}`,
     `actions.influxdb.points={connector=db,parameters={write_syntax="r v=\${payload.number}i \${timestamp}",precision=us},${options}}`,

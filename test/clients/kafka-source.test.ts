@@ -71,7 +71,7 @@ test('a source of Kafka shows that it does not receive while Kafka is away, and 
   const broker = await startBrokerWithApi(t, { set: sourceOf(cluster) })
   const untilStatus = async (status: string): Promise<{ readonly status_reason: string }> => {
     for (;;) {
-      const { json } = await broker.ask('/api/v5/sources/kafka_consumer:readings')
+      const { json } = await broker.request('/api/v5/sources/kafka_consumer:readings')
       if (json.status === status) return json
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
@@ -81,18 +81,18 @@ test('a source of Kafka shows that it does not receive while Kafka is away, and 
   const connector = { type: 'kafka_consumer', bootstrap_hosts: cluster.servers, connect_timeout: '1s' }
   const source = { type: 'kafka_consumer', connector: 'plant', parameters: { topic: 'readings' } }
   const probe = async (what: string, body: object): Promise<number> =>
-    (await broker.ask(`/api/v5/${what}_probe`, { method: 'POST', body })).status
+    (await broker.request(`/api/v5/${what}_probe`, { method: 'POST', body })).status
   assert.deepEqual([await probe('connectors', connector), await probe('sources', source)], [400, 400])
   await cluster.set('forwarding')
   await untilStatus('connected')
   assert.deepEqual([await probe('connectors', connector), await probe('sources', source)], [204, 204])
   assert.equal(await probe('sources', { ...source, parameters: { topic: 'a b' } }), 400)
-  assert.equal((await broker.ask('/api/v5/sources/kafka_consumer:readings/stop', { method: 'POST' })).status, 204)
+  assert.equal((await broker.request('/api/v5/sources/kafka_consumer:readings/stop', { method: 'POST' })).status, 204)
   assert.equal((await untilStatus('disconnected')).status_reason, 'stopped by an administrator')
-  assert.equal((await broker.ask('/api/v5/sources/kafka_consumer:readings/start', { method: 'POST' })).status, 204)
+  assert.equal((await broker.request('/api/v5/sources/kafka_consumer:readings/start', { method: 'POST' })).status, 204)
   await untilStatus('connected')
   for (;;) {
-    const { json } = await broker.ask('/api/v5/sources/kafka_consumer:readings/metrics')
+    const { json } = await broker.request('/api/v5/sources/kafka_consumer:readings/metrics')
     if (json.metrics.received >= 1) break
     await new Promise((resolve) => setTimeout(resolve, 50))
   }

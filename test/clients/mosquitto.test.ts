@@ -76,12 +76,12 @@ for (const version of versions) {
 
 test('mosquitto_rr gets its answer over MQTT 5 request and response', async (t) => {
   const broker = await startShared()
-  const answering = await subscriber(t, broker, ['-V', 'mqttv5', '-t', 'ask', '-F', 'got %t %q %r %R', '-C', '1'])
+  const responder = await subscriber(t, broker, ['-V', 'mqttv5', '-t', 'ask', '-F', 'got %t %q %r %R', '-C', '1'])
   const words = ['-V', 'mqttv5', '-t', 'ask', '-e', 'answers/me', '-m', 'time?']
-  const asking = client(t, 'mosquitto_rr', broker, words)
-  assert.equal(await answering.ended, 0)
-  assert.deepEqual(got(answering), ['got ask 0 0 answers/me'])
+  const requester = client(t, 'mosquitto_rr', broker, words)
+  assert.equal(await responder.ended, 0)
+  assert.deepEqual(got(responder), ['got ask 0 0 answers/me'])
   assert.equal(await client(t, 'mosquitto_pub', broker, ['-V', 'mqttv5', '-t', 'answers/me', '-m', 'noon']).ended, 0)
-  assert.equal(await asking.ended, 0, asking.errors)
-  assert.match(asking.output, /noon/)
+  assert.equal(await requester.ended, 0, requester.errors)
+  assert.match(requester.output, /noon/)
 })

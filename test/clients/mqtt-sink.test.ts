@@ -170,7 +170,7 @@ test('a wrong password is shown as the reason, and the probe says so', async (t)
   await client.publishAsync('readings/1', '{}', { qos: 1 })
   await until(broker, action, async () => /not authorized/.test((await actionView(broker, action)).status_reason))
   const body = { type: 'mqtt', name: 'x', server: `127.0.0.1:${mosquitto.port}` }
-  const probed = await broker.ask('/api/v5/connectors_probe', { method: 'POST', body })
+  const probed = await broker.request('/api/v5/connectors_probe', { method: 'POST', body })
   assert.equal(probed.status, 400)
   assert.match(probed.text, /TEST_FAILED.*not authorized/)
 })

@@ -118,19 +118,19 @@ test('the API creates a source, shows its state and counters, stops it and delet
     set: [`connectors.mqtt.plant={server="127.0.0.1:${mosquitto.port}"}`],
   })
   const settings = { type: 'mqtt', name: 'readings', connector: 'plant', parameters: { topic: 'plant/#', qos: 1 } }
-  const probe = (body: object) => broker.ask('/api/v5/sources_probe', { method: 'POST', body })
+  const probe = (body: object) => broker.request('/api/v5/sources_probe', { method: 'POST', body })
   assert.equal((await probe(settings)).status, 204)
   assert.match((await probe({ ...settings, parameters: {} })).text, /TEST_FAILED.*parameters\.topic/)
   assert.match((await probe({ ...settings, connector: 'west' })).text, /there is no connector/)
   const away = { type: 'mqtt', name: 'away', server: '127.0.0.1:1' }
-  assert.equal((await broker.ask('/api/v5/connectors', { method: 'POST', body: away })).status, 201)
+  assert.equal((await broker.request('/api/v5/connectors', { method: 'POST', body: away })).status, 201)
   assert.match((await probe({ ...settings, connector: 'away' })).text, /TEST_FAILED.*refused/)
-  assert.equal((await broker.ask('/api/v5/connectors/mqtt:away', { method: 'DELETE' })).status, 204)
-  const created = await broker.ask('/api/v5/sources', { method: 'POST', body: settings })
+  assert.equal((await broker.request('/api/v5/connectors/mqtt:away', { method: 'DELETE' })).status, 204)
+  const created = await broker.request('/api/v5/sources', { method: 'POST', body: settings })
   assert.equal(created.status, 201, created.text)
   const shows = async (status: string): Promise<void> => {
     for (;;) {
-      const { json } = await broker.ask('/api/v5/sources/mqtt:readings')
+      const { json } = await broker.request('/api/v5/sources/mqtt:readings')
       if (json.status === status) return
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
@@ -138,24 +138,24 @@ test('the API creates a source, shows its state and counters, stops it and delet
   await shows('connected')
   await remote.publishAsync('plant/a', '1', { qos: 1 })
   for (;;) {
-    const { json } = await broker.ask('/api/v5/sources/mqtt:readings/metrics')
+    const { json } = await broker.request('/api/v5/sources/mqtt:readings/metrics')
     if (json.metrics.received === 1) break
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
   const rule = { id: 'r', sql: 'SELECT * FROM "$bridges/mqtt:readings"', actions: [{ function: 'console' }] }
-  assert.equal((await broker.ask('/api/v5/rules', { method: 'POST', body: rule })).status, 201)
-  const used = await broker.ask('/api/v5/sources/mqtt:readings', { method: 'DELETE' })
+  assert.equal((await broker.request('/api/v5/rules', { method: 'POST', body: rule })).status, 201)
+  const used = await broker.request('/api/v5/sources/mqtt:readings', { method: 'DELETE' })
   assert.equal(used.status, 400)
   assert.match(used.text, /is used by r/)
-  assert.equal((await broker.ask('/api/v5/sources/mqtt:readings/stop', { method: 'POST' })).status, 204)
+  assert.equal((await broker.request('/api/v5/sources/mqtt:readings/stop', { method: 'POST' })).status, 204)
   await shows('disconnected')
-  assert.equal((await broker.ask('/api/v5/sources/mqtt:readings/start', { method: 'POST' })).status, 204)
+  assert.equal((await broker.request('/api/v5/sources/mqtt:readings/start', { method: 'POST' })).status, 204)
   await shows('connected')
-  assert.equal((await broker.ask('/api/v5/sources/mqtt:readings/enable/false', { method: 'PUT' })).status, 204)
+  assert.equal((await broker.request('/api/v5/sources/mqtt:readings/enable/false', { method: 'PUT' })).status, 204)
   await shows('disconnected')
-  const { json: connector } = await broker.ask('/api/v5/connectors/mqtt:plant', { method: 'DELETE' })
+  const { json: connector } = await broker.request('/api/v5/connectors/mqtt:plant', { method: 'DELETE' })
   assert.match(JSON.stringify(connector), /is used by mqtt:readings/)
-  assert.equal((await broker.ask('/api/v5/rules/r', { method: 'DELETE' })).status, 204)
-  assert.equal((await broker.ask('/api/v5/sources/mqtt:readings', { method: 'DELETE' })).status, 204)
-  assert.deepEqual((await broker.ask('/api/v5/sources')).json, [])
+  assert.equal((await broker.request('/api/v5/rules/r', { method: 'DELETE' })).status, 204)
+  assert.equal((await broker.request('/api/v5/sources/mqtt:readings', { method: 'DELETE' })).status, 204)
+  assert.deepEqual((await broker.request('/api/v5/sources')).json, [])
 })

@@ -134,7 +134,7 @@ test('rules see what JetStream says of a message; one that is too large is not s
   })
   await client.subscribeAsync('from/source', { qos: 1 })
   const put = async (path: string, body: object): Promise<number> =>
-    (await broker.ask(`/api/v5/${path}`, { method: 'POST', body })).status
+    (await broker.request(`/api/v5/${path}`, { method: 'POST', body })).status
   assert.equal(await put('connectors', { type: 'nats', name: 'plant', server: `127.0.0.1:${nats.port}` }), 201)
   const args = { topic: 'from/source', qos: 1, payload: columns }
   const rule = { id: 'all', sql: `SELECT * FROM "$bridges/${source}"`, actions: [{ function: 'republish', args }] }
@@ -142,7 +142,7 @@ test('rules see what JetStream says of a message; one that is too large is not s
   const parameters = { jetstream: true, stream: 'ORDERS', consumer: 'godwit', deliver_policy: 'all' }
   assert.equal(await put('sources', { type: 'nats', name: 'orders', connector: 'plant', parameters }), 201)
   assert.equal(await first, 'small orders.2 ORDERS 2 1')
-  assert.equal((await broker.ask(`/api/v5/sources/${source}/metrics`)).json.metrics.dropped, 1)
+  assert.equal((await broker.request(`/api/v5/sources/${source}/metrics`)).json.metrics.dropped, 1)
   const pending = (): Promise<number> =>
     withClient(nats.port, async (connection) => {
       const { num_ack_pending: unacknowledged } = await (
@@ -162,7 +162,7 @@ test('a stream that does not exist is the reason that is shown, and a probe says
   const { status_reason: reason } = await untilSource(broker, source, 'disconnected')
   assert.match(reason, /no stream/)
   const probe = async (parameters: object) =>
-    await broker.ask('/api/v5/sources_probe', {
+    await broker.request('/api/v5/sources_probe', {
       method: 'POST',
       body: { type: 'nats', connector: 'plant', parameters },
     })

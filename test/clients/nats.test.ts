@@ -80,7 +80,7 @@ test('a stream of JetStream has every message once, though the server is killed 
   await publishTo(200, 250)
   await server.start()
   await until(broker, action, async () => {
-    const { json } = await broker.ask(`/api/v5/actions/${action}/metrics`)
+    const { json } = await broker.request(`/api/v5/actions/${action}/metrics`)
     return json.metrics.success === 250
   })
   const again = await client(t, server.port)
@@ -139,7 +139,7 @@ test('a subject without a stream, and a wrong token, are the reason that is show
     /no stream takes the subject nowhere/.test((await actionView(broker, action)).status_reason),
   )
   const body = { type: 'nats', name: 'x', server: `127.0.0.1:${server.port}`, token: 'wrong' }
-  const probed = await broker.ask('/api/v5/connectors_probe', { method: 'POST', body })
+  const probed = await broker.request('/api/v5/connectors_probe', { method: 'POST', body })
   assert.equal(probed.status, 400)
   assert.match(probed.text, /TEST_FAILED.*[Aa]uthorization/)
 })

@@ -9,7 +9,7 @@ const fixedBySpecification =
 
 test('promtool has nothing to say about metrics whose names the specification does not fix', async (t) => {
   const broker = await startBrokerWithApi(t)
-  const { status, text } = await broker.ask('/api/v4/prometheus')
+  const { status, text } = await broker.request('/api/v4/prometheus')
   assert.equal(status, 200)
   const { stdout, stderr, error } = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' })
   assert.equal(error, undefined)

@@ -89,7 +89,7 @@ test('every message of a queue runs rules, though the network is cut, this broke
     if (left === 0) break
     assert.ok(left <= 10, `${left} messages are left, and 10 may be under way`)
     broker = await start()
-    const received = async () => (await broker.ask(`/api/v5/sources/${source}/metrics`)).json.metrics.received
+    const received = async () => (await broker.request(`/api/v5/sources/${source}/metrics`)).json.metrics.received
     while ((await received()) < left) await new Promise((resolve) => setTimeout(resolve, 50))
   }
 })
@@ -111,7 +111,7 @@ test('a message that is not stored is not acknowledged: a full action queue stop
   })
   await untilSource(broker, source, 'connected')
   for (;;) {
-    const { json } = await broker.ask('/api/v5/actions/http:full/metrics')
+    const { json } = await broker.request('/api/v5/actions/http:full/metrics')
     if (json.metrics.queuing + json.metrics.inflight >= 30) break
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
@@ -150,7 +150,7 @@ test('rules see what RabbitMQ says of a message; one that is too large goes to t
     await first,
     `a.#.ü|columns|plant|a.#.ü|false|{"plant":"x","count":"3"}|text/plain|m1|4|1700000000000|127.0.0.1:${rabbitmq.port}|hello`,
   )
-  const { json } = await broker.ask(`/api/v5/sources/${source}/metrics`)
+  const { json } = await broker.request(`/api/v5/sources/${source}/metrics`)
   assert.equal(json.metrics.dropped, 1)
   for (;;) {
     const letter = await channel.get('refused', { noAck: true })
@@ -167,7 +167,7 @@ test('a queue that does not exist is the reason that is shown, and a probe says 
   const { status_reason: reason } = await untilSource(broker, source, 'disconnected')
   assert.match(reason, /no queue 'later'/)
   const probe = async (queue: string) =>
-    await broker.ask('/api/v5/sources_probe', {
+    await broker.request('/api/v5/sources_probe', {
       method: 'POST',
       body: { type: 'rabbitmq', connector: 'plant', parameters: { queue } },
     })
@@ -179,7 +179,7 @@ test('a queue that does not exist is the reason that is shown, and a probe says 
   assert.equal((await probe('later')).status, 204)
   await untilSource(broker, source, 'connected')
   const control = async (what: string): Promise<number> =>
-    (await broker.ask(`/api/v5/sources/${source}/${what}`, { method: 'POST' })).status
+    (await broker.request(`/api/v5/sources/${source}/${what}`, { method: 'POST' })).status
   assert.equal(await control('stop'), 204)
   assert.equal((await untilSource(broker, source, 'disconnected')).status_reason, 'stopped by an administrator')
   assert.equal(await control('start'), 204)

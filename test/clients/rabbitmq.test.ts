@@ -66,7 +66,7 @@ test('a queue gets every message with its routing key, though the server is kill
   await until(broker, action, async () => (await actionView(broker, action)).status === 'disconnected')
   await rabbitmq.start()
   await until(broker, action, async () => {
-    const { json } = await broker.ask(`/api/v5/actions/${action}/metrics`)
+    const { json } = await broker.request(`/api/v5/actions/${action}/metrics`)
     return json.metrics.success === 250
   })
   const found = await drain(await channelTo(t, rabbitmq.port), 'all')
@@ -127,7 +127,7 @@ test('a queue that is full, and a missing exchange, are the reason that is shown
   })
   assert.ok(hasAllNumbers(found, 3))
   const body = { type: 'rabbitmq', name: 'x', server: `127.0.0.1:${rabbitmq.port}`, password: 'wrong' }
-  const probed = await broker.ask('/api/v5/connectors_probe', { method: 'POST', body })
+  const probed = await broker.request('/api/v5/connectors_probe', { method: 'POST', body })
   assert.equal(probed.status, 400)
   assert.match(probed.text, /TEST_FAILED.*ACCESS_REFUSED/)
 })

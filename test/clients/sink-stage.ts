@@ -25,7 +25,7 @@ export async function until(broker: BrokerWithApi, action: string, look: () => P
   const endMs = Date.now() + timeoutMs
   while (!(await look())) {
     if (Date.now() > endMs) {
-      const { text } = await broker.ask(`/api/v5/actions/${action}/metrics`)
+      const { text } = await broker.request(`/api/v5/actions/${action}/metrics`)
       throw new Error(`not reached within ${timeoutMs} ms: ${text}`)
     }
     await new Promise((resolve) => setTimeout(resolve, 50))
@@ -38,7 +38,7 @@ export interface ActionView {
 }
 
 export async function actionView(broker: BrokerWithApi, action: string): Promise<ActionView> {
-  return (await broker.ask(`/api/v5/actions/${action}`)).json as ActionView
+  return (await broker.request(`/api/v5/actions/${action}`)).json as ActionView
 }
 
 export async function publishAll(
@@ -60,7 +60,7 @@ export interface DeadLetterView {
 }
 
 export async function deadLettersOf(broker: BrokerWithApi, action: string): Promise<readonly DeadLetterView[]> {
-  const { json } = await broker.ask(`/api/v5/actions/${action}/dead_letters`)
+  const { json } = await broker.request(`/api/v5/actions/${action}/dead_letters`)
   return (json as { readonly data: readonly DeadLetterView[] }).data
 }
 

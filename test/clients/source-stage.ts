@@ -44,7 +44,7 @@ export async function untilSource(
   status: string,
 ): Promise<{ readonly status_reason: string }> {
   for (;;) {
-    const { json } = await broker.ask(`/api/v5/sources/${source}`)
+    const { json } = await broker.request(`/api/v5/sources/${source}`)
     if (json.status === status) return json
     await new Promise((resolve) => setTimeout(resolve, 50))
   }

@@ -60,7 +60,7 @@ class Uplink {
   }
 
   /** `data` of the response without the path of the request. */
-  async ask(msgType: string, data: Document): Promise<Document> {
+  async request(msgType: string, data: Document): Promise<Document> {
     await this.send(msgType, data)
     const { reqID, data: response } = await this.next(msgType)
     assert.equal(reqID, msgType)
@@ -98,24 +98,24 @@ test('[F5] Wakaama registers, and is read, written, executed, observed and exten
   assert.deepEqual([ep, lt, b], ['wakaama', 60, 'U'])
   assert.deepEqual((objectList as readonly string[]).slice(0, 3), ['/1/0', '/2/0', '/3/0'])
 
-  assert.deepEqual(await uplink.ask('read', { path: '/3/0/0' }), content('/3/0/0', 'Open Mobile Alliance'))
-  const whole = (await uplink.ask('read', { path: '/3/0' }))['content'] as readonly Document[]
+  assert.deepEqual(await uplink.request('read', { path: '/3/0/0' }), content('/3/0/0', 'Open Mobile Alliance'))
+  const whole = (await uplink.request('read', { path: '/3/0' }))['content'] as readonly Document[]
   const valueAt = (path: string): unknown => whole.find((one) => one['path'] === path)?.['value']
   assert.deepEqual(['/3/0/7/1', '/3/0/9', '/3/0/14'].map(valueAt), [5_000, 100, '+01:00'])
-  const { content: links } = await uplink.ask('discover', { path: '/3/0' })
+  const { content: links } = await uplink.request('discover', { path: '/3/0' })
   assert.deepEqual((links as readonly string[]).slice(0, 2), ['</3/0>', '</3/0/0>'])
 
-  assert.deepEqual(await uplink.ask('write', { path: '/3/0/14', type: 'String', value: '+02:00' }), changed)
-  assert.deepEqual(await uplink.ask('read', { path: '/3/0/14' }), content('/3/0/14', '+02:00'))
-  assert.deepEqual(await uplink.ask('execute', { path: '/3/0/12' }), changed)
+  assert.deepEqual(await uplink.request('write', { path: '/3/0/14', type: 'String', value: '+02:00' }), changed)
+  assert.deepEqual(await uplink.request('read', { path: '/3/0/14' }), content('/3/0/14', '+02:00'))
+  assert.deepEqual(await uplink.request('execute', { path: '/3/0/12' }), changed)
   const instance = { basePath: '/31024', content: [{ path: '/31024/13/1', type: 'Integer', value: 42 }] }
-  assert.deepEqual(await uplink.ask('create', instance), { code: '2.01', codeMsg: 'created' })
+  assert.deepEqual(await uplink.request('create', instance), { code: '2.01', codeMsg: 'created' })
   assert.ok((await uplink.nextObjects()).includes('/31024/13'))
-  assert.deepEqual(await uplink.ask('delete', { path: '/31024/13' }), { code: '2.02', codeMsg: 'deleted' })
+  assert.deepEqual(await uplink.request('delete', { path: '/31024/13' }), { code: '2.02', codeMsg: 'deleted' })
   assert.ok(!(await uplink.nextObjects()).includes('/31024/13'))
-  assert.deepEqual(await uplink.ask('read', { path: '/9/0' }), { code: '4.04', codeMsg: 'not_found' })
+  assert.deepEqual(await uplink.request('read', { path: '/9/0' }), { code: '4.04', codeMsg: 'not_found' })
 
-  assert.deepEqual(await uplink.ask('observe', { path: '/3/0/9' }), content('/3/0/9', 100))
+  assert.deepEqual(await uplink.request('observe', { path: '/3/0/9' }), content('/3/0/9', 100))
   device.child.stdin?.write('change /3/0/9 77\n')
   const notified = (await uplink.next('notify'))['data'] as Document
   assert.deepEqual(notified, { reqPath: '/3/0/9', ...content('/3/0/9', 77) })
@@ -142,7 +142,7 @@ test('[F5, F7] Wakaama registers over DTLS with a pre-shared key and tinydtls, a
   await startWakaama(t, 'dtls', { own, server: ports.dtls }, ['-n', 'secure', '-t', '60', '-i', 'meter', '-s', key])
   const { data } = await uplink.next('register')
   assert.equal((data as Document)['ep'], 'secure')
-  const read = await uplink.ask('read', { path: '/3/0/0' })
+  const read = await uplink.request('read', { path: '/3/0/0' })
   assert.deepEqual(read['content'], [{ path: '/3/0/0', value: 'Open Mobile Alliance' }])
-  assert.deepEqual(await uplink.ask('execute', { path: '/3/0/12' }), changed)
+  assert.deepEqual(await uplink.request('execute', { path: '/3/0/12' }), changed)
 })

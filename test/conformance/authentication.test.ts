@@ -140,8 +140,8 @@ describe('authentication before CONNACK', () => {
   }
 
   test('[MQTT5-3.1.2-30] a client that named a method and sends another packet is disconnected', () => {
-    for (const whileAsked of [true, false]) {
-      const world = runicWorld(whileAsked ? {} : { host: { decision: () => ({ decision: yes, afterMs: 1_000 }) } })
+    for (const isChallenged of [true, false]) {
+      const world = runicWorld(isChallenged ? {} : { host: { decision: () => ({ decision: yes, afterMs: 1_000 }) } })
       const wire = begin(world)
       wire.send({ type: 'pingreq' })
       world.settle()
@@ -151,8 +151,8 @@ describe('authentication before CONNACK', () => {
   })
 
   test('[MQTT5-4.12.0-3] AUTH before the broker has answered what came last is a protocol error', () => {
-    const asked: string[] = []
-    const authenticate = (): AuthenticationResult => (asked.push('authenticate'), yes)
+    const requests: string[] = []
+    const authenticate = (): AuthenticationResult => (requests.push('authenticate'), yes)
     const world = runicWorld({ host: { decision: () => ({ decision: notYet, afterMs: 1_000 }), authenticate } })
     const wire = begin(world)
     auth(world, wire, 'rune')
@@ -161,7 +161,7 @@ describe('authentication before CONNACK', () => {
       wire.of('connack').map(({ reasonCode }) => reasonCode),
       [reasonCodes.protocolError],
     )
-    assert.deepEqual(asked, [])
+    assert.deepEqual(requests, [])
     assert.equal(wire.isOpen, false)
   })
 
@@ -297,12 +297,12 @@ describe('re-authentication', () => {
   test('[MQTT5-4.12.1-1] a PUBLISH that waits to hear what the one it was may do is asked about again, and not refused', () => {
     const rulebook = new Rulebook({ action: 'publish', topic: 'a', is: 'ask' })
     const known = { clientId: 'me', peerAddress: '127.0.0.1', isSuperuser: false, grants: undefined }
-    const asked: unknown[] = []
+    const requests: unknown[] = []
     const world = runicWorld({
       host: {
         permissions: rulebook,
         mayDo: ({ identity }) => {
-          asked.push(identity.username)
+          requests.push(identity.username)
           if (identity.username === 'renewed') rulebook.rules = []
           return 2_000
         },
@@ -321,10 +321,10 @@ describe('re-authentication', () => {
     })
     wire.sendBytes(publishBytes(5, 'a', { flags: 0b0010, packetId: 1 }))
     world.settle()
-    assert.deepEqual(asked, [undefined])
+    assert.deepEqual(requests, [undefined])
     assert.equal(world.view.client('me')?.username, 'renewed')
     world.passSeconds(5)
-    assert.deepEqual(asked, [undefined, 'renewed'])
+    assert.deepEqual(requests, [undefined, 'renewed'])
     assert.deepEqual(
       acksOf(wire, 'puback').map(({ reasonCode }) => reasonCode),
       [reasonCodes.noMatchingSubscribers],

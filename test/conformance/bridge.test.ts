@@ -111,8 +111,8 @@ test('[MQTT-7.0.0-1] it answers QoS 2 step by step, and delivers once what the s
   const subscribe = server.letIn(world).find(({ type }) => type === 'subscribe')
   server.say(world, Buffer.from([0x90, 3, ...idBytes(idOf(subscribe)), 2]))
   for (const flags of [0x04, 0x0c]) {
-    const answers = server.say(world, publishBytes(4, 'in/a', { flags, packetId: 7, payload: 'x' }))
-    assert.deepEqual([typesOf(answers), answers.map(idOf)], [['pubrec'], [7]])
+    const responses = server.say(world, publishBytes(4, 'in/a', { flags, packetId: 7, payload: 'x' }))
+    assert.deepEqual([typesOf(responses), responses.map(idOf)], [['pubrec'], [7]])
   }
   const released = server.say(world, bytes`62 02 0007`)
   assert.deepEqual([typesOf(released), released.map(idOf)], [['pubcomp'], [7]])

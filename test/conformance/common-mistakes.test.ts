@@ -122,11 +122,11 @@ describe('client ids of MQTT 3.1', () => {
     ['24 characters', 'a'.repeat(24), '20020002'],
     ['none at all', '', '20020002'],
   ]
-  for (const [what, clientId, answer] of cases) {
-    test(`[MQTT-3.1.3-5] ${what}: answered ${answer}`, () => {
+  for (const [what, clientId, connack] of cases) {
+    test(`[MQTT-3.1.3-5] ${what}: answered ${connack}`, () => {
       const end = new RawEnd(new World({ settings: { limitsClientIdsOf31: true } }))
-      assert.equal(end.send(connect31(clientId)), answer)
-      assert.equal(end.isOpen, answer === '20020000')
+      assert.equal(end.send(connect31(clientId)), connack)
+      assert.equal(end.isOpen, connack === '20020000')
     })
   }
 })

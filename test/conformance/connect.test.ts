@@ -25,7 +25,7 @@ import {
 } from './raw.ts'
 
 /** The broker closes without a word. */
-function assertNotAnswered(connect: Buffer, what: string): void {
+function assertClosedSilently(connect: Buffer, what: string): void {
   const end = new RawEnd(new World())
   assert.equal(end.send(connect), '', `${what}: answered`)
   assert.equal(end.isOpen, false, `${what}: let pass`)
@@ -43,10 +43,10 @@ const letters = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
 for (const version of versions) {
   describe(`the form of CONNECT in MQTT ${version}`, () => {
     test('[MQTT-3.1.0-1] [MQTT5-3.1.0-1] [MQTT5-3.14.0-1] a connection that starts with another packet is closed without a response', () => {
-      assertNotAnswered(publishBytes(version, 'a'), 'PUBLISH')
-      assertNotAnswered(subscribeBytes(version, 'a'), 'SUBSCRIBE')
-      assertNotAnswered(pingreq, 'PINGREQ')
-      assertNotAnswered(bytes`e0 00`, 'DISCONNECT')
+      assertClosedSilently(publishBytes(version, 'a'), 'PUBLISH')
+      assertClosedSilently(subscribeBytes(version, 'a'), 'SUBSCRIBE')
+      assertClosedSilently(pingreq, 'PINGREQ')
+      assertClosedSilently(bytes`e0 00`, 'DISCONNECT')
     })
 
     test('[MQTT-3.1.0-2] [MQTT5-3.1.0-2] a second CONNECT ends the connection', () => {
@@ -204,8 +204,8 @@ for (const version of versions) {
       })
       world.connect('me', { version, ...durable }).disconnect()
       const end = new RawEnd(world)
-      const answer = end.send(connectBytes(version, { flags: 0x80, payload: [text('me'), text('mallory')] }))
-      assert.equal(answer, version === 5 ? '2003008600' : '20020004')
+      const connack = end.send(connectBytes(version, { flags: 0x80, payload: [text('me'), text('mallory')] }))
+      assert.equal(connack, version === 5 ? '2003008600' : '20020004')
       assert.equal(end.isOpen, false)
     })
 
@@ -263,8 +263,8 @@ for (const version of versions) {
     test('[MQTT-3.1.3-9] [MQTT5-3.1.3-8] an id that is not taken is told so and closed', () => {
       const world = new World({ settings: { maxClientIdBytes: 10 } })
       const end = new RawEnd(world)
-      const answer = end.send(connectBytes(version, { payload: [text('eleven char')] }))
-      assert.equal(answer, version === 5 ? '2003008500' : '20020002')
+      const connack = end.send(connectBytes(version, { payload: [text('eleven char')] }))
+      assert.equal(connack, version === 5 ? '2003008500' : '20020002')
       assert.equal(end.isOpen, false)
       assert.match(new RawEnd(world).send(connectBytes(version, { payload: [text('ten chars.')] })), /^20..0000/)
     })
@@ -424,7 +424,7 @@ for (const version of versions) {
 }
 
 test('[MQTT-3.1.2-22] a password without a user name is malformed in 3.1.1', () => {
-  assertNotAnswered(connectBytes(4, { flags: 0x42, payload: [text('raw'), text('secret')] }), 'a password alone')
+  assertClosedSilently(connectBytes(4, { flags: 0x42, payload: [text('raw'), text('secret')] }), 'a password alone')
 })
 
 test('[MQTT-3.1.3-7] [MQTT-3.1.3-8] an empty client ID without clean session is refused with return code 2', () => {

@@ -7,7 +7,7 @@ import { World, type Wire } from '../simulator/world.ts'
 import {
   ackBytes,
   acksOf,
-  answer,
+  acknowledge,
   bytes,
   connectedRaw,
   durable,
@@ -52,7 +52,7 @@ for (const version of versions) {
       const again = kept(world, version)
       const [packet] = again.of('publish')
       assert.equal(packet?.dup, true)
-      answer(world, again, 'puback', packet?.packetId ?? 0)
+      acknowledge(world, again, 'puback', packet?.packetId ?? 0)
       leave(world, again)
       assert.deepEqual(kept(world, version).of('publish'), [])
     })
@@ -69,7 +69,7 @@ for (const version of versions) {
         second.of('publish').map((packet) => [packet.packetId, packet.dup]),
         [[packetId, true]],
       )
-      answer(world, second, 'pubrec', packetId)
+      acknowledge(world, second, 'pubrec', packetId)
       assert.deepEqual(
         acksOf(second, 'pubrel').map((packet) => packet.packetId),
         [packetId],
@@ -78,9 +78,9 @@ for (const version of versions) {
 
       const third = kept(world, version)
       assert.deepEqual(typesOf(third.received), ['connack', 'pubrel'])
-      answer(world, third, 'pubrec', packetId)
+      acknowledge(world, third, 'pubrec', packetId)
       assert.deepEqual(typesOf(third.received), ['connack', 'pubrel', 'pubrel'])
-      answer(world, third, 'pubcomp', packetId)
+      acknowledge(world, third, 'pubcomp', packetId)
       leave(world, third)
       assert.deepEqual(typesOf(kept(world, version).received), ['connack'])
     })
@@ -90,7 +90,7 @@ for (const version of versions) {
       const first = subscribed(world, version)
       world.publish('a', 'early', { qos: 2 })
       const early = first.of('publish')[0]?.packetId ?? 0
-      answer(world, first, 'pubrec', early)
+      acknowledge(world, first, 'pubrec', early)
       world.publish('a', 'late', { qos: 2 })
       const late = first.of('publish')[1]?.packetId ?? 0
       world.restart('power-loss')
@@ -118,8 +118,8 @@ for (const version of versions) {
       ] as const)
         world.publish('a', payload, { qos })
       const ids = wire.of('publish').map(({ packetId }) => packetId)
-      answer(world, wire, 'pubrec', ids[1] ?? 0)
-      answer(world, wire, 'puback', ids[0] ?? 0)
+      acknowledge(world, wire, 'pubrec', ids[1] ?? 0)
+      acknowledge(world, wire, 'puback', ids[0] ?? 0)
       leave(world, wire)
       const again = kept(world, version)
       assert.deepEqual(
@@ -219,7 +219,7 @@ for (const version of versions) {
       const last = kept(world, version)
       publish(last)
       assert.deepEqual(listener.payloads, ['once'])
-      answer(world, last, 'pubrel', 5)
+      acknowledge(world, last, 'pubrel', 5)
       assert.deepEqual(
         acksOf(last, 'pubcomp').map((packet) => [packet.packetId, packet.reasonCode]),
         [[5, 0]],
@@ -292,8 +292,8 @@ describe('delivery in MQTT 5.0', () => {
     world.publish('a', '1', { qos: 1 })
     world.publish('a', '2', { qos: 2 })
     const [one = 0, two = 0] = wire.of('publish').map(({ packetId }) => packetId)
-    answer(world, wire, 'puback', one, reasonCodes.unspecifiedError)
-    answer(world, wire, 'pubrec', two, reasonCodes.quotaExceeded)
+    acknowledge(world, wire, 'puback', one, reasonCodes.unspecifiedError)
+    acknowledge(world, wire, 'pubrec', two, reasonCodes.quotaExceeded)
     assert.deepEqual(acksOf(wire, 'pubrel'), [])
     leave(world, wire)
     assert.deepEqual(typesOf(kept(world, 5).received), ['connack'])
@@ -358,7 +358,7 @@ describe('delivery in MQTT 5.0', () => {
     world.passSeconds(60)
     sleeper.connect()
     assert.deepEqual(sleeper.payloads, [])
-    answer(world, wire, 'pubrel', 5)
+    acknowledge(world, wire, 'pubrel', 5)
     assert.deepEqual(
       acksOf(wire, 'pubcomp').map((packet) => [packet.packetId, packet.reasonCode]),
       [[5, 0]],

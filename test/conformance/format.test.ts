@@ -269,9 +269,9 @@ function conversation(version: Version): Buffer {
   const end = new RawEnd(world)
   const heard: Buffer[] = []
   const tell = (packet: Buffer): Buffer => {
-    const answer = Buffer.from(end.send(packet), 'hex')
-    heard.push(answer)
-    return answer
+    const response = Buffer.from(end.send(packet), 'hex')
+    heard.push(response)
+    return response
   }
   tell(connectBytes(version))
   tell(subscribeBytes(version, 'a', { options: 2 }))

@@ -127,8 +127,8 @@ describe('the maximum packet size of a client', () => {
   test('[MQTT5-3.1.2-24] [MQTT5-3.2.2-19] [MQTT5-3.2.2-20] a CONNACK that would be too large is not sent', () => {
     const world = new World()
     const end = new RawEnd(world)
-    const answer = end.send(connectBytes(5, { properties: [bytes`27 0000000a`] }))
-    assert.ok(answer.length <= 20, `${answer.length / 2} bytes for a client that takes 10`)
+    const response = end.send(connectBytes(5, { properties: [bytes`27 0000000a`] }))
+    assert.ok(response.length <= 20, `${response.length / 2} bytes for a client that takes 10`)
     assert.equal(end.isOpen, false, 'who cannot be told what holds cannot be let in')
   })
 
@@ -167,7 +167,7 @@ describe('the maximum packet size of a client', () => {
     const world = new World()
     const end = connectedRaw(world, 5)
     end.send(subscribeBytes(5, 'a', { options: 2 }))
-    const answers = [
+    const responses = [
       end.send(publishBytes(5, 'nobody', { flags: 0x02, packetId: 1 })),
       end.send(publishBytes(5, '$SYS/x', { flags: 0x02, packetId: 2 })),
       end.send(publishBytes(5, 'nobody', { flags: 0x04, packetId: 3 })),
@@ -176,7 +176,7 @@ describe('the maximum packet size of a client', () => {
       end.send(bytes`62 02 0009`),
       end.send(bytes`50 02 0009`),
     ]
-    for (const answer of answers) assert.ok(answer.length > 0 && answer.length <= 12, answer)
+    for (const response of responses) assert.ok(response.length > 0 && response.length <= 12, response)
   })
 
   test('[MQTT5-3.1.2-29] a client without Request Problem Information gets no reason strings, but all properties of messages', () => {

@@ -85,8 +85,8 @@ function withoutReason(frame: Buffer): Buffer {
 /** A `RawEnd` that has been let in; its CONNACK is taken. */
 export function connectedRaw(world: World, version: Version, clientId = 'raw'): RawEnd {
   const end = new RawEnd(world)
-  const answer = end.send(connectBytes(version, { payload: [text(clientId)] }))
-  assert.match(answer, /^20..0000/, 'the broker did not let it in')
+  const response = end.send(connectBytes(version, { payload: [text(clientId)] }))
+  assert.match(response, /^20..0000/, 'the broker did not let it in')
   return end
 }
 
@@ -230,7 +230,7 @@ export const payloadOf = (packet: PublishPacket): string =>
   packet.chunk.toString('utf8', packet.payloadStart, packet.frameEnd)
 
 /** Sends an acknowledgement and lets happen what follows. */
-export function answer(world: World, wire: Wire, type: AckType, packetId: number, reason: ReasonCode = 0): void {
+export function acknowledge(world: World, wire: Wire, type: AckType, packetId: number, reason: ReasonCode = 0): void {
   wire.send(new AckPacket(type, packetId, reason, undefined))
   world.settle()
 }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { World } from '../simulator/world.ts'
-import { answer, connectedWire, durable, kept, leave, payloadOf, silent, subscribeBytes, typesOf } from './raw.ts'
+import { acknowledge, connectedWire, durable, kept, leave, payloadOf, silent, subscribeBytes, typesOf } from './raw.ts'
 
 describe('Receive Maximum', () => {
   test('[MQTT5-3.3.4-7] [MQTT5-4.13.1-1] one PUBLISH more than the broker takes ends the connection with 0x93', () => {
@@ -17,7 +17,7 @@ describe('Receive Maximum', () => {
       world.settle()
     }
     for (const packetId of [1, 2, 3]) publish(packetId)
-    answer(world, wire, 'pubrel', 1)
+    acknowledge(world, wire, 'pubrel', 1)
     publish(4)
     assert.equal(wire.isOpen, true)
     publish(5)
@@ -34,7 +34,7 @@ describe('Receive Maximum', () => {
     for (const dup of [false, true, true]) wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 1, dup })
     world.settle()
     assert.deepEqual(typesOf(wire.received), ['connack', 'pubrec', 'pubrec', 'pubrec'])
-    answer(world, wire, 'pubrel', 1)
+    acknowledge(world, wire, 'pubrel', 1)
     wire.sendPublish({ topic: 'a', payload: 'y', qos: 1, packetId: 2 })
     world.settle()
     assert.equal(wire.isOpen, true)
@@ -80,11 +80,11 @@ describe('Receive Maximum', () => {
     const payloads = (): string => wire.of('publish').map(payloadOf).join('')
     assert.equal(payloads(), '12')
     const [one = 0, two = 0] = wire.of('publish').map(({ packetId }) => packetId)
-    answer(world, wire, 'pubrec', two)
+    acknowledge(world, wire, 'pubrec', two)
     assert.equal(payloads(), '12', 'PUBREC alone frees no slot')
-    answer(world, wire, 'puback', one)
+    acknowledge(world, wire, 'puback', one)
     assert.equal(payloads(), '123')
-    answer(world, wire, 'pubcomp', two)
+    acknowledge(world, wire, 'pubcomp', two)
     assert.equal(payloads(), '1234')
   })
 
@@ -94,7 +94,7 @@ describe('Receive Maximum', () => {
     wire.sendBytes(subscribeBytes(5, 'a', { options: 2 }))
     world.settle()
     for (const payload of ['1', '2']) world.publish('a', payload, { qos: 2 })
-    answer(world, wire, 'pubrec', wire.of('publish')[0]?.packetId ?? 0, reasonCodes.unspecifiedError)
+    acknowledge(world, wire, 'pubrec', wire.of('publish')[0]?.packetId ?? 0, reasonCodes.unspecifiedError)
     assert.deepEqual(wire.of('publish').map(payloadOf), ['1', '2'])
   })
 
@@ -110,8 +110,8 @@ describe('Receive Maximum', () => {
     wire.send({ type: 'pingreq' })
     wire.sendPublish({ topic: '$other', payload: 'x', qos: 1, packetId: 5 })
     world.settle()
-    const answers = typesOf(wire.received).slice(4)
-    assert.deepEqual(answers.toSorted(), ['pingresp', 'puback', 'suback'])
+    const responses = typesOf(wire.received).slice(4)
+    assert.deepEqual(responses.toSorted(), ['pingresp', 'puback', 'suback'])
     assert.deepEqual(wire.of('publish').map(payloadOf), ['1', 'QoS 0'])
   })
 
@@ -125,8 +125,8 @@ describe('Receive Maximum', () => {
     leave(world, wire)
     const again = kept(world, 5, 2)
     assert.deepEqual(again.of('publish').map(payloadOf), ['1', '2'])
-    for (let answered = 0; answered < 5; answered++) {
-      answer(world, again, 'puback', again.of('publish')[answered]?.packetId ?? 0)
+    for (let count = 0; count < 5; count++) {
+      acknowledge(world, again, 'puback', again.of('publish')[count]?.packetId ?? 0)
     }
     assert.deepEqual(again.of('publish').map(payloadOf), ['1', '2', '3', '4', '5'])
     assert.ok(again.of('publish').every(({ dup }) => dup))

@@ -97,7 +97,7 @@ for (const version of versions) {
     })
 
     test('[MQTT-4.8.0-1] [MQTT5-4.13.1-1] an acknowledgement that does not fit the QoS ends the connection', () => {
-      for (const [qos, answer] of [
+      for (const [qos, acknowledgement] of [
         [1, '50'],
         [2, '40'],
         [2, '70'],
@@ -107,7 +107,7 @@ for (const version of versions) {
         end.send(subscribeBytes(version, 'a', { options: 2 }))
         world.publish('a', 'x', { qos })
         const id = end.take().subarray(5, 7).toString('hex')
-        assert.match(end.send(Buffer.from(`${answer}02${id}`, 'hex')), version === 5 ? /^e00[12]82/ : /^$/)
+        assert.match(end.send(Buffer.from(`${acknowledgement}02${id}`, 'hex')), version === 5 ? /^e00[12]82/ : /^$/)
         assert.equal(end.isOpen, false)
       }
     })

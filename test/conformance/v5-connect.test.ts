@@ -208,9 +208,9 @@ describe('CONNACK of MQTT 5.0', () => {
 
   test('[MQTT5-3.1.2-28] response information is sent only to clients that request it', () => {
     const world = new World()
-    const information = (asked: boolean | undefined): string | undefined =>
-      world.connect('me', asked === undefined ? {} : { properties: { requestResponseInformation: asked } }).connack
-        ?.properties?.responseInformation
+    const information = (isRequested: boolean | undefined): string | undefined =>
+      world.connect('me', isRequested === undefined ? {} : { properties: { requestResponseInformation: isRequested } })
+        .connack?.properties?.responseInformation
     assert.equal(information(undefined), undefined)
     assert.equal(information(false), undefined)
     assert.equal(typeof information(true), 'string')
@@ -291,8 +291,8 @@ describe('DISCONNECT of MQTT 5.0', () => {
     for (const offence of offences) {
       const end = connectedRaw(world, 5)
       const second = publishBytes(5, 'late', { flags: 0x04, packetId: 2 })
-      const answer = end.send(offence, second, publishBytes(5, 'late'))
-      assert.match(answer, /^(50020001)?e00(18[0-9a-f]|28[0-9a-f]00|29[0-9a-f]00|19[0-9a-f])$/)
+      const response = end.send(offence, second, publishBytes(5, 'late'))
+      assert.match(response, /^(50020001)?e00(18[0-9a-f]|28[0-9a-f]00|29[0-9a-f]00|19[0-9a-f])$/)
       assert.equal(end.isOpen, false)
     }
     assert.deepEqual(

@@ -27,7 +27,7 @@ async function webSocketShard(t: TestContext): Promise<Upgrade> {
 const connect = (version: Version): Buffer => connectBytes(version, { payload: [text('browser')] })
 
 /** Bytes of MQTT that come back, as digits, until there are so many bytes. */
-async function answer(peer: WebSocketPeer, bytes: number): Promise<string> {
+async function readResponse(peer: WebSocketPeer, bytes: number): Promise<string> {
   let arrived = Buffer.alloc(0)
   while (arrived.length < bytes) {
     const { opcode, payload } = await peer.nextFrame()
@@ -41,15 +41,15 @@ for (const version of versions) {
   test(`[MQTT-6.0.0-1] [MQTT5-6.0.0-1] MQTT ${version} comes and goes in binary frames`, async (t) => {
     const { peer } = await (await webSocketShard(t))()
     peer.send(binary(connect(version)))
-    assert.match(await answer(peer, 4), /^20..0000/)
+    assert.match(await readResponse(peer, 4), /^20..0000/)
     peer.send(binary(pingRequest))
-    assert.equal(await answer(peer, 2), pingResponse)
+    assert.equal(await readResponse(peer, 2), pingResponse)
   })
 
   test(`[MQTT-6.0.0-1] [MQTT5-6.0.0-1] a text frame closes the connection of MQTT ${version}`, async (t) => {
     const { peer } = await (await webSocketShard(t))()
     peer.send(binary(connect(version)))
-    await answer(peer, 4)
+    await readResponse(peer, 4)
     peer.send(frame({ opcode: opcodes.text, payload: pingRequest }), binary(pingRequest))
     assert.equal(await peer.closeCode(), 1003)
     peer.socket.end()
@@ -63,7 +63,7 @@ for (const version of versions) {
     for (let cut = 1; cut < packet.length; cut += 1) {
       const { peer } = await upgrade()
       peer.send(binary(packet.subarray(0, cut)), binary(packet.subarray(cut)))
-      assert.match(await answer(peer, 4), /^20..0000/, `cut at ${cut}`)
+      assert.match(await readResponse(peer, 4), /^20..0000/, `cut at ${cut}`)
       peer.socket.destroy()
     }
   })
@@ -71,21 +71,21 @@ for (const version of versions) {
   test(`[MQTT-6.0.0-2] [MQTT5-6.0.0-2] one frame may hold many packets of MQTT ${version}`, async (t) => {
     const { peer } = await (await webSocketShard(t))()
     peer.send(binary(connect(version)))
-    await answer(peer, 4)
+    await readResponse(peer, 4)
     peer.send(binary(Buffer.concat([pingRequest, pingRequest, pingRequest.subarray(0, 1)])), binary(Buffer.of(0)))
-    assert.equal(await answer(peer, 6), pingResponse.repeat(3))
+    assert.equal(await readResponse(peer, 6), pingResponse.repeat(3))
   })
 
   test(`[MQTT-6.0.0-2] [MQTT5-6.0.0-2] [bad-input 3] a packet of MQTT ${version} that is longer than its frames reaches no subscriber`, async (t) => {
     const upgrade = await webSocketShard(t)
     const { peer: listening } = await upgrade()
     listening.send(binary(connect(version)))
-    await answer(listening, 4)
+    await readResponse(listening, 4)
     listening.send(binary(subscribeBytes(version, 'a')))
-    await answer(listening, version === 5 ? 6 : 5)
+    await readResponse(listening, version === 5 ? 6 : 5)
     const { peer } = await upgrade()
     peer.send(binary(connectBytes(version, { payload: [text('liar')] })))
-    await answer(peer, 4)
+    await readResponse(peer, 4)
     // It announces 127 bytes and brings five; the bytes after its end reach no subscriber.
     peer.send(
       binary(Buffer.of(0x30, 127, 0, 1, 0x61, 0x78, 0x78)),
@@ -93,7 +93,7 @@ for (const version of versions) {
     )
     assert.equal(await peer.closeCode(), 1_000)
     listening.send(binary(pingRequest))
-    assert.equal(await answer(listening, 2), pingResponse)
+    assert.equal(await readResponse(listening, 2), pingResponse)
   })
 }
 

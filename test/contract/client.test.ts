@@ -59,9 +59,9 @@ test('an answer that does not come in time is a failure, and one that breaks off
 
 async function serve(
   t: TestContext,
-  answer: (request: IncomingMessage, response: ServerResponse) => unknown,
+  respond: (request: IncomingMessage, response: ServerResponse) => unknown,
 ): Promise<string> {
-  const server = createServer(answer).listen(0, '127.0.0.1')
+  const server = createServer(respond).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => {
     server.close()

@@ -21,14 +21,14 @@ function clientAt(url: string): ApiClient {
   return createClient({ at: { url }, authorization: basicAuthorization(name, password) })
 }
 
-async function replyOf<Reply>(asked: Promise<Result<Reply>>): Promise<Reply> {
-  const result = await asked
+async function replyOf<Reply>(pending: Promise<Result<Reply>>): Promise<Reply> {
+  const result = await pending
   assert.ok('reply' in result, JSON.stringify(result))
   return result.reply
 }
 
-async function failureOf(asked: Promise<Result<unknown>>): Promise<Failure> {
-  const result = await asked
+async function failureOf(pending: Promise<Result<unknown>>): Promise<Failure> {
+  const result = await pending
   assert.ok('failure' in result, JSON.stringify(result))
   return result.failure
 }

@@ -7,32 +7,35 @@ import { reasonCodes } from '../../src/protocol/index.ts'
 import { World, type Client, type WorldOptions } from '../simulator/world.ts'
 import { Rulebook } from './denied-actions.ts'
 
-interface Asking {
+interface AuthorizationStage {
   world: World
   rulebook: Rulebook
   /** Requests, as `action topic`. */
-  asked: string[]
+  requests: string[]
 }
 
 /** `slow/...` is undecided at first; the response takes two seconds and is the value of `answer`. */
-function askingWorld(answer: 'allow' | 'deny' | 'ask' = 'allow', options: WorldOptions = {}): Asking {
+function authorizationStage(
+  decision: 'allow' | 'deny' | 'ask' = 'allow',
+  options: WorldOptions = {},
+): AuthorizationStage {
   const rulebook = new Rulebook(
     { action: 'publish', topic: 'slow/#', is: 'ask' },
     { action: 'subscribe', topic: 'slow/#', is: 'ask' },
   )
-  const asked: string[] = []
+  const requests: string[] = []
   const world = new World({
     ...options,
     host: {
       permissions: rulebook,
       mayDo: ({ action, topic }) => {
-        asked.push(`${action} ${topic}`)
-        rulebook.rules.unshift({ action, topic, is: answer })
+        requests.push(`${action} ${topic}`)
+        rulebook.rules.unshift({ action, topic, is: decision })
         return 2_000
       },
     },
   })
-  return { world, rulebook, asked }
+  return { world, rulebook, requests }
 }
 
 const publishAll = (client: Client): unknown[] => [
@@ -46,7 +49,7 @@ const publishAll = (client: Client): unknown[] => [
 describe('a PUBLISH without an immediate decision', () => {
   for (const version of [4, 5] as const) {
     test(`waits, and what comes behind it waits with it, in order (version ${version})`, () => {
-      const { world, asked } = askingWorld()
+      const { world, requests } = authorizationStage()
       const listener = world.subscriber('#', { qos: 2 })
       const client = world.connect('author', { version })
       publishAll(client)
@@ -55,13 +58,13 @@ describe('a PUBLISH without an immediate decision', () => {
       assert.deepEqual(listener.payloads, ['1', '2', '3'])
       world.passMs(2_000)
       assert.deepEqual(listener.payloads, ['1', '2', '3', '4', '5'])
-      assert.deepEqual(asked, ['publish slow/a', 'publish slow/b'])
+      assert.deepEqual(requests, ['publish slow/a', 'publish slow/b'])
       assert.equal(world.view.counts.publishesReceived, 5)
     })
   }
 
   test('is refused if the answer is no', () => {
-    const { world } = askingWorld('deny')
+    const { world } = authorizationStage('deny')
     const client = world.connect('author')
     const publication = client.publish('slow/a', 'x', { qos: 1 })
     world.passSeconds(3)
@@ -69,21 +72,21 @@ describe('a PUBLISH without an immediate decision', () => {
   })
 
   test('is refused if it is undecided after the response: it is not requested twice', () => {
-    const { world, rulebook, asked } = askingWorld('ask')
+    const { world, rulebook, requests } = authorizationStage('ask')
     const client = world.connect('author')
     const first = client.publish('slow/a', 'x', { qos: 2 })
     world.passSeconds(3)
     assert.equal(first.reasonCode, reasonCodes.notAuthorized)
-    assert.deepEqual(asked, ['publish slow/a'])
+    assert.deepEqual(requests, ['publish slow/a'])
     // Another PUBLISH is another request.
     rulebook.rules = [{ action: 'publish', is: 'ask' }]
     client.publish('slow/a', 'y', { qos: 1 })
     world.passSeconds(3)
-    assert.equal(asked.length, 2)
+    assert.equal(requests.length, 2)
   })
 
   test('is forgotten with its client, and the answer that comes then changes nothing', () => {
-    const { world } = askingWorld()
+    const { world } = authorizationStage()
     const listener = world.subscriber('#')
     const client = world.connect('author')
     client.publish('slow/a', 'x', { qos: 1 })
@@ -94,7 +97,7 @@ describe('a PUBLISH without an immediate decision', () => {
   })
 
   test('its client is not taken for silent meanwhile, nor right after', () => {
-    const { world } = askingWorld()
+    const { world } = authorizationStage()
     world.host.traits.mayDo = () => 100_000
     const client = world.connect('author', { keepAliveSeconds: 10 })
     client.publish('slow/a', 'x', { qos: 1 })
@@ -103,7 +106,7 @@ describe('a PUBLISH without an immediate decision', () => {
   })
 
   test('its client is not read from: more than mqtt.max_parked_packets do no harm', () => {
-    const { world } = askingWorld('allow', { settings: { maxParkedPackets: 4 } })
+    const { world } = authorizationStage('allow', { settings: { maxParkedPackets: 4 } })
     const listener = world.subscriber('#')
     const client = world.connect('author')
     for (let count = 0; count < 100; count++) client.publish(count === 0 ? 'slow/a' : 'open', String(count))
@@ -116,54 +119,54 @@ describe('a PUBLISH without an immediate decision', () => {
 
 describe('a SUBSCRIBE without an immediate decision', () => {
   test('is answered as a whole when all its filters are known', () => {
-    const { world, asked } = askingWorld()
+    const { world, requests } = authorizationStage()
     const client = world.connect('curious')
     world.host.traits.mayDo = ({ action, topic }) => {
-      asked.push(`${action} ${topic}`)
+      requests.push(`${action} ${topic}`)
       return topic === 'slow/a' ? 1_000 : 3_000
     }
     client.subscribe(['open', 'slow/a', '$share/g/slow/b'], { qos: 1 })
     world.passSeconds(2)
     assert.equal(world.view.subscriptions('curious').size, 0)
-    assert.deepEqual(asked, ['subscribe slow/a', 'subscribe slow/b'])
+    assert.deepEqual(requests, ['subscribe slow/a', 'subscribe slow/b'])
     world.passSeconds(2)
     // These two are still undecided and are denied.
     assert.deepEqual([...world.view.subscriptions('curious').keys()], ['open'])
   })
 
   test('many filters are asked about a few at a time', () => {
-    const { world, asked } = askingWorld()
+    const { world, requests } = authorizationStage()
     const client = world.connect('curious')
     client.subscribe(Array.from({ length: 150 }, (_, index) => `slow/${index}`))
-    assert.equal(asked.length, 64)
+    assert.equal(requests.length, 64)
     world.passSeconds(2)
-    assert.equal(asked.length, 128)
+    assert.equal(requests.length, 128)
     world.passSeconds(5)
-    assert.equal(asked.length, 150)
+    assert.equal(requests.length, 150)
     assert.equal(world.view.subscriptions('curious').size, 150)
   })
 })
 
 describe('a will without an immediate decision', () => {
-  for (const [answer, code] of [
+  for (const [decision, code] of [
     ['allow', 0],
     ['deny', reasonCodes.notAuthorized],
     ['ask', reasonCodes.notAuthorized],
   ] as const) {
-    test(`CONNECT waits for the answer, which is ${answer}`, () => {
-      const { world, asked } = askingWorld(answer)
+    test(`CONNECT waits for the answer, which is ${decision}`, () => {
+      const { world, requests } = authorizationStage(decision)
       const client = world.client('mortal', { will: { topic: 'slow/w', payload: 'gone' } })
       client.connect()
       assert.equal(client.hasOpenConnection && !client.isConnected, true)
       world.passSeconds(3)
       assert.equal(client.connack?.reasonCode, code)
-      assert.deepEqual(asked, ['publish slow/w'])
+      assert.deepEqual(requests, ['publish slow/w'])
       assert.equal(client.isConnected, code === 0)
     })
   }
 
   test('its client is refused that has been banned while it waited for the answer', () => {
-    const { world, rulebook } = askingWorld()
+    const { world, rulebook } = authorizationStage()
     const client = world.client('mortal', { will: { topic: 'slow/w', payload: 'gone' } })
     client.connect()
     rulebook.change(world, { action: 'stay', clientId: 'mortal' })
@@ -173,7 +176,7 @@ describe('a will without an immediate decision', () => {
   })
 
   test('a broker that stops meanwhile accepts no further client', () => {
-    const { world } = askingWorld()
+    const { world } = authorizationStage()
     const client = world.client('mortal', { will: { topic: 'slow/w', payload: 'gone' } })
     client.connect()
     world.stop()

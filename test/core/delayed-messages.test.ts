@@ -126,8 +126,8 @@ for (const shards of [1, 3]) {
         shard?.handle({ kind: 'command', requestId: 5_000_000 + requestId, command: { name: 'delete-delayed', id } })
       told.settle()
       // The response to the second does not wait for the disk.
-      const answers = told.events('command-done').map(({ result }) => (result.done ? result.matched : result.why))
-      assert.deepEqual(new Set(answers), new Set([0, 1]))
+      const results = told.events('command-done').map(({ result }) => (result.done ? result.matched : result.why))
+      assert.deepEqual(new Set(results), new Set([0, 1]))
       told.passSeconds(10)
       assert.deepEqual(reader.payloads, [])
       assertNothingLeft(told)

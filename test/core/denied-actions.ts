@@ -22,7 +22,7 @@ export class Rulebook implements Permissions {
   isUncacheable = false
   rules: Rule[]
   /** Number of requests for each action. */
-  readonly asked: Record<Action, number> = { publish: 0, subscribe: 0, receive: 0, remain: 0, stay: 0 }
+  readonly requests: Record<Action, number> = { publish: 0, subscribe: 0, receive: 0, remain: 0, stay: 0 }
 
   constructor(...rules: Rule[]) {
     this.rules = rules
@@ -57,7 +57,7 @@ export class Rulebook implements Permissions {
   }
 
   private look(action: Action, who: { clientId: string; username: string | undefined }, topic: string): Permission {
-    this.asked[action]++
+    this.requests[action]++
     const found = this.rules.find(
       (rule) =>
         rule.action === action &&

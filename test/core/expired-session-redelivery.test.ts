@@ -179,15 +179,15 @@ test('a session without shared subscriptions goes at once, whatever waits in it'
   for (const payload of payloadsOf(20)) world.publish('job/1', payload, { qos: 1 })
   world.restart()
   world.connect('member').subscribe(group, { qos: 1 })
-  const asked: string[] = []
+  const readQueues: string[] = []
   const { recordStore } = world
   const readQueue = recordStore.readQueue.bind(recordStore)
   recordStore.readQueue = (wanted) => {
-    asked.push(wanted.clientId)
+    readQueues.push(wanted.clientId)
     return readQueue(wanted)
   }
   world.passSeconds(61)
-  assert.deepEqual(asked, [])
+  assert.deepEqual(readQueues, [])
   onlySessionsAreLeft(world, [])
 })
 

@@ -95,7 +95,7 @@ describe('PUBLISH without permission', () => {
     const client = world.connect('author')
     for (let count = 0; count < 10; count++) client.publish('a', 'x', { qos: 1 })
     for (let count = 0; count < 10; count++) client.publish(count % 2 === 0 ? 'a' : 'b', 'x', { qos: 1 })
-    assert.equal(rulebook.asked.publish, 2)
+    assert.equal(rulebook.requests.publish, 2)
     rulebook.change(world, { action: 'publish', topic: 'a' })
     assert.equal(reasonOf(client, 'a', 1), reasonCodes.notAuthorized)
     assert.equal(reasonOf(client, 'b', 1), reasonCodes.noMatchingSubscribers)
@@ -106,7 +106,7 @@ describe('PUBLISH without permission', () => {
     rulebook.isUncacheable = true
     const client = world.connect('author')
     for (let count = 0; count < 5; count++) client.publish('a', 'x', { qos: 1 })
-    assert.equal(rulebook.asked.publish, 5)
+    assert.equal(rulebook.requests.publish, 5)
   })
 
   test('a publication with the retain flag is authorized separately from one without', () => {
@@ -115,7 +115,7 @@ describe('PUBLISH without permission', () => {
     client.publish('a', 'x', { qos: 1 })
     client.publish('a', 'x', { qos: 1, retain: true })
     client.publish('a', 'x', { qos: 2 })
-    assert.equal(rulebook.asked.publish, 3)
+    assert.equal(rulebook.requests.publish, 3)
   })
 
   test('a repeated QoS 2 PUBLISH that was accepted before is acknowledged as before', () => {
@@ -126,9 +126,9 @@ describe('PUBLISH without permission', () => {
     rulebook.change(world, { action: 'publish', topic: 'a' })
     wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 7, dup: true })
     world.settle()
-    const answers = wire.received.filter((packet) => packet.type === 'pubrec')
+    const pubrecs = wire.received.filter((packet) => packet.type === 'pubrec')
     assert.deepEqual(
-      answers.map((packet) => 'reasonCode' in packet && packet.reasonCode),
+      pubrecs.map((packet) => 'reasonCode' in packet && packet.reasonCode),
       [reasonCodes.noMatchingSubscribers, reasonCodes.success],
     )
   })
@@ -412,7 +412,7 @@ describe('a client that may not stay connected', () => {
     rulebook.epoch++
     world.host.handle({ kind: 'permissions-changed' })
     world.host.handle({ kind: 'tick' })
-    assert.ok(rulebook.asked.stay > 0 && rulebook.asked.stay < 2_500, 'it is amid the first ones')
+    assert.ok(rulebook.requests.stay > 0 && rulebook.requests.stay < 2_500, 'it is amid the first ones')
     rulebook.rules.push({ action: 'stay', clientId: 'c3' })
     rulebook.epoch++
     world.host.handle({ kind: 'permissions-changed' })
@@ -441,18 +441,18 @@ describe('the permissions that a client connected with', () => {
 
 describe('a certificate that identifies the client', () => {
   test('is used instead of the user name in CONNECT', () => {
-    const asked: string[] = []
+    const requests: string[] = []
     const world = new World({
       host: {
         decision: ({ clientId, username }) => {
-          asked.push(`${clientId} ${username ?? ''}`)
+          requests.push(`${clientId} ${username ?? ''}`)
           return { decision: { allowed: true }, afterMs: 0 }
         },
         arrival: { port: 1, clientId: 'device-7', username: 'plant', certificate: undefined, pskIdentity: undefined },
       },
     })
     const client = world.connect('liar', { username: 'liar' })
-    assert.deepEqual(asked, ['device-7 plant'])
+    assert.deepEqual(requests, ['device-7 plant'])
     assert.equal(world.view.client('device-7')?.username, 'plant')
     assert.equal(world.view.client('liar'), undefined)
     assert.equal(client.connack?.properties?.assignedClientIdentifier, undefined)

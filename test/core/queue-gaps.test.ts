@@ -10,13 +10,13 @@ const messages = 30
 
 /** A store whose reads skip records that the test selects. */
 class SkippingRecordStore extends MemoryRecordStore {
-  readonly asked: PartRequest[] = []
+  readonly requests: PartRequest[] = []
   skips: (sequence: number, wanted: PartRequest) => boolean = () => false
   /** Parts that are reported as the end of the queue. */
   endsAfter: (wanted: PartRequest) => boolean = () => false
 
   override readQueue(wanted: PartRequest): QueueSlice {
-    this.asked.push(wanted)
+    this.requests.push(wanted)
     const { records, isEnd } = super.readQueue(wanted)
     return {
       records: records.filter((record) => record.kind !== 'queued' || !this.skips(record.sequence, wanted)),
@@ -33,7 +33,7 @@ function sleeperWithQueue(count = messages): { world: World; recordStore: Skippi
   sleeper.disconnect()
   const author = world.connect('author')
   for (let number = 1; number <= count; number++) author.publish('news', String(number), { qos: 1 })
-  recordStore.asked.length = 0
+  recordStore.requests.length = 0
   return { world, recordStore, sleeper }
 }
 
@@ -97,14 +97,14 @@ describe('a queue with gaps', () => {
     for (const message of sleeper.messages.filter(({ payload }) => Number(payload) % 2 === 0))
       sleeper.acknowledge(message)
     world.restart('kill')
-    recordStore.asked.length = 0
+    recordStore.requests.length = 0
     sleeper.connect()
     assert.deepEqual(
       sleeper.messages.slice(messages).map(({ payload }) => payload),
       numbers().filter((payload) => Number(payload) % 2 === 1),
     )
     assert.ok(
-      recordStore.asked.every(({ part }) => part !== undefined),
+      recordStore.requests.every(({ part }) => part !== undefined),
       'nothing is read again',
     )
   })

@@ -10,14 +10,14 @@ const maxInPart = 128
 
 /** Collects the requests of the core for parts. */
 function watchParts(world: World): PartRequest[] {
-  const asked: PartRequest[] = []
+  const requests: PartRequest[] = []
   const { recordStore } = world
   const read = recordStore.readQueue.bind(recordStore)
   recordStore.readQueue = (wanted) => {
-    asked.push(wanted)
+    requests.push(wanted)
     return read(wanted)
   }
-  return asked
+  return requests
 }
 
 /** Returns a disconnected client with this number of messages on disk. */

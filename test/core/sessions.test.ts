@@ -245,11 +245,11 @@ describe('retained messages for a wide filter', () => {
 describe('response information', () => {
   test('is a part of the topic tree of the client’s own', () => {
     const world = new World()
-    const ask = (id: string): string =>
+    const responseInformationOf = (id: string): string =>
       world.connect(id, { properties: { requestResponseInformation: true } }).connack?.properties
         ?.responseInformation ?? ''
-    assert.notEqual(ask('one'), ask('two'))
-    assert.equal(ask('one'), ask('one'))
+    assert.notEqual(responseInformationOf('one'), responseInformationOf('two'))
+    assert.equal(responseInformationOf('one'), responseInformationOf('one'))
   })
 })
 

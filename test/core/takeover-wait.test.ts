@@ -9,7 +9,7 @@ import { World, type Client, type ConnectOptions } from '../simulator/world.ts'
 import { Rulebook } from './denied-actions.ts'
 import { plainConnect } from '../simulator/plain-connect.ts'
 
-const answerMs = 1_000
+const authenticationMs = 1_000
 const will = { topic: 'wills/author', payload: 'gone' }
 const kept: ConnectOptions = { cleanStart: false, sessionExpirySeconds: 3_600, will }
 
@@ -23,7 +23,7 @@ interface Held {
 }
 
 /** `slow` is undecided at first; the response comes after `afterMs`, and allows it. */
-function heldBack(options: ConnectOptions = {}, { shards = 1, afterMs = answerMs } = {}): Held {
+function heldBack(options: ConnectOptions = {}, { shards = 1, afterMs = authenticationMs } = {}): Held {
   const rulebook = new Rulebook({ action: 'publish', topic: 'slow', is: 'ask' })
   const world = new World({
     shards,
@@ -54,7 +54,7 @@ describe('a client that sends DISCONNECT while its packets are delayed, and reco
         assert.equal(author.isConnected, false, 'what it said before comes first')
         author.publish('news', 'three')
 
-        world.passMs(answerMs)
+        world.passMs(authenticationMs)
         assert.equal(author.connack?.reasonCode, reasonCodes.success)
         world.settle()
         assert.deepEqual(listener.payloads, ['one', 'two', 'three'])
@@ -69,7 +69,7 @@ describe('a client that sends DISCONNECT while its packets are delayed, and reco
     author.publish('news', 'three', { qos: 2 })
     author.disconnect()
     author.connect()
-    world.passMs(answerMs)
+    world.passMs(authenticationMs)
     assert.deepEqual(listener.payloads, ['one', 'two', 'three'])
     assert.equal(author.unfinished, 0)
   })
@@ -82,7 +82,7 @@ describe('a client that sends DISCONNECT while its packets are delayed, and reco
     eager.sendPublish({ topic: 'news', payload: 'three' })
     world.settle()
     assert.deepEqual(listener.payloads, [])
-    world.passMs(answerMs)
+    world.passMs(authenticationMs)
     assert.deepEqual(listener.payloads, ['one', 'two', 'three'])
   })
 
@@ -143,7 +143,7 @@ describe('several that come with one client id while it is held back', () => {
     })
     world.settle()
     assert.deepEqual(listener.payloads, [])
-    world.passMs(answerMs)
+    world.passMs(authenticationMs)
     assert.deepEqual(listener.payloads, ['one', 'two', 'three', 'four', 'five'])
     assert.deepEqual(
       wires.map((wire) => wire.of('connack').length),
@@ -163,7 +163,7 @@ describe('several that come with one client id while it is held back', () => {
     world.settle()
     author.connect()
     impatient.close()
-    world.passMs(answerMs)
+    world.passMs(authenticationMs)
     assert.equal(author.connack?.sessionPresent, true)
     assert.deepEqual(impatient.received, [])
     assert.deepEqual(listener.payloads, ['one', 'two'])
@@ -176,7 +176,7 @@ describe('a client that waits for its older connection', () => {
     author.disconnect()
     author.connect()
     rulebook.change(world, { action: 'stay', clientId: 'author', is: 'deny' })
-    world.passMs(answerMs)
+    world.passMs(authenticationMs)
     assert.equal(author.connack?.reasonCode, reasonCodes.banned)
   })
 
@@ -191,11 +191,11 @@ describe('a client that waits for its older connection', () => {
     const { world, rulebook, listener, author } = heldBack()
     author.disconnect()
     author.connect({ will: { topic: 'slow', payload: 'gone' } })
-    world.passMs(answerMs - 1)
+    world.passMs(authenticationMs - 1)
     rulebook.change(world, { action: 'publish', topic: 'slow', is: 'ask' })
     world.passMs(1)
     assert.equal(author.isConnected, false)
-    world.passMs(answerMs)
+    world.passMs(authenticationMs)
     assert.equal(author.connack?.reasonCode, reasonCodes.success)
     assert.deepEqual(listener.payloads, ['two'], 'what is asked about twice is a no, as it ever was')
   })

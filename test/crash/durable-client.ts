@@ -81,7 +81,7 @@ export abstract class DurableClient {
     this.#socket?.write(encode(packet, this.version))
   }
 
-  protected answer(type: AckType, packetId: PacketId): void {
+  protected acknowledge(type: AckType, packetId: PacketId): void {
     this.send(new AckPacket(type, packetId, reasonCodes.success, undefined))
   }
 

@@ -58,7 +58,7 @@ export class Publisher extends DurableClient {
 
   protected connected(): void {
     for (const [packetId, { number, isReleased }] of this.#inFlight) {
-      if (isReleased) this.answer('pubrel', packetId)
+      if (isReleased) this.acknowledge('pubrel', packetId)
       else this.#publish(packetId, number, true)
     }
     this.#goOn()
@@ -88,7 +88,7 @@ export class Publisher extends DurableClient {
     const sent = this.#accept(ack)
     if (sent === undefined) return
     sent.isReleased = true
-    this.answer('pubrel', ack.packetId)
+    this.acknowledge('pubrel', ack.packetId)
   }
 
   #accept(ack: AckPacket): { number: number; isReleased: boolean } | undefined {

@@ -67,7 +67,7 @@ export class Subscriber extends DurableClient {
         return this.#receive(packet)
       case 'pubrel':
         this.#unreleased.delete(packet.packetId)
-        return this.#answerSoon('pubcomp', packet.packetId)
+        return this.#acknowledgeSoon('pubcomp', packet.packetId)
       default:
         return this.unexpected(packet)
     }
@@ -78,10 +78,10 @@ export class Subscriber extends DurableClient {
     const isKnown = packet.qos === 2 && this.#unreleased.has(packet.packetId)
     if (isKnown && !packet.dup) this.fault(`got packet id ${packet.packetId} again before it was released`)
     if (!isKnown) this.#note(packet)
-    if (packet.qos === 1) this.#answerSoon('puback', packet.packetId)
+    if (packet.qos === 1) this.#acknowledgeSoon('puback', packet.packetId)
     if (packet.qos !== 2) return
     this.#unreleased.add(packet.packetId)
-    this.#answerSoon('pubrec', packet.packetId)
+    this.#acknowledgeSoon('pubrec', packet.packetId)
   }
 
   #note(packet: PublishPacket): void {
@@ -98,16 +98,16 @@ export class Subscriber extends DurableClient {
   }
 
   /** Some acknowledgements are delayed, so that a crash between a message and its acknowledgement is likely. */
-  #answerSoon(type: AckType, packetId: PacketId): void {
+  #acknowledgeSoon(type: AckType, packetId: PacketId): void {
     this.#unsaid.push([type, packetId])
-    if (this.#unsaid.length > packetId % maxUnsaid) return this.#answerAll()
-    this.#timer ??= setTimeout(() => this.#answerAll(), maxUnsaidMs)
+    if (this.#unsaid.length > packetId % maxUnsaid) return this.#acknowledgeAll()
+    this.#timer ??= setTimeout(() => this.#acknowledgeAll(), maxUnsaidMs)
   }
 
-  #answerAll(): void {
+  #acknowledgeAll(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    for (const [type, packetId] of this.#unsaid.splice(0)) this.answer(type, packetId)
+    for (const [type, packetId] of this.#unsaid.splice(0)) this.acknowledge(type, packetId)
   }
 
   /** Pending acknowledgements of one connection are not sent on the next: the broker redelivers the messages there. */

@@ -56,12 +56,12 @@ describe('what an administrator does in the page happens at the broker', () => {
     await page.getByLabel('Topic filter').fill('plant/#')
     await page.getByRole('button', { name: 'Subscribe', exact: true }).click()
     await page.getByRole('table', { name: 'Subscriptions' }).getByText('plant/#').waitFor()
-    const made = await broker.ask('/api/v4/subscriptions/reader')
+    const made = await broker.request('/api/v4/subscriptions/reader')
     assert.equal(made.json.data[0].topic, 'plant/#')
     await page.getByRole('button', { name: 'Unsubscribe plant/#' }).click()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Unsubscribe' }).click()
     await page.getByText('No subscriptions.').waitFor()
-    assert.deepEqual((await broker.ask('/api/v4/subscriptions/reader')).json.data, [])
+    assert.deepEqual((await broker.request('/api/v4/subscriptions/reader')).json.data, [])
   })
 
   test('users, rules and bans are added and deleted', async (t) => {
@@ -73,11 +73,11 @@ describe('what an administrator does in the page happens at the broker', () => {
     await dialog.getByLabel('Password').fill('secret-of-anna')
     await dialog.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('table', { name: 'Users' }).getByText('anna').waitFor()
-    assert.equal((await broker.ask('/api/v4/auth_username/anna')).status, 200)
+    assert.equal((await broker.request('/api/v4/auth_username/anna')).status, 200)
     await page.getByRole('button', { name: 'Delete anna' }).click()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()
     await page.getByText('No users.').waitFor()
-    assert.equal((await broker.ask('/api/v4/auth_username/anna')).status, 404)
+    assert.equal((await broker.request('/api/v4/auth_username/anna')).status, 404)
 
     await page.getByRole('tab', { name: 'Rules' }).click()
     await page.getByRole('button', { name: 'Add', exact: true }).click()
@@ -88,7 +88,7 @@ describe('what an administrator does in the page happens at the broker', () => {
     await rule.getByLabel('Access').selectOption('deny')
     await rule.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('table', { name: 'Rules' }).getByText('secret/#').waitFor()
-    const [stored] = (await broker.ask('/api/v4/acl/username/bob')).json.data
+    const [stored] = (await broker.request('/api/v4/acl/username/bob')).json.data
     assert.deepEqual(stored, { username: 'bob', topic: 'secret/#', action: 'pubsub', access: 'deny' })
 
     await page.getByRole('tab', { name: 'Explain' }).click()
@@ -104,7 +104,7 @@ describe('what an administrator does in the page happens at the broker', () => {
     await ban.getByLabel('Who').fill('flooder')
     await ban.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('table', { name: 'Bans' }).getByText('flooder').waitFor()
-    assert.equal((await broker.ask('/api/v4/banned')).json.data[0].who, 'flooder')
+    assert.equal((await broker.request('/api/v4/banned')).json.data[0].who, 'flooder')
   })
 
   test('a retained message is shown and deleted', async (t) => {
@@ -120,7 +120,7 @@ describe('what an administrator does in the page happens at the broker', () => {
     await page.getByRole('button', { name: 'Delete keep/this' }).click()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()
     await page.getByText('No retained messages.').waitFor()
-    const gone = await broker.ask('/api/v4/retained/keep%2Fthis')
+    const gone = await broker.request('/api/v4/retained/keep%2Fthis')
     assert.deepEqual([gone.status, gone.json.code], [404, 108])
   })
 
@@ -135,7 +135,7 @@ describe('what an administrator does in the page happens at the broker', () => {
     await review.getByText('→ 77').waitFor()
     await review.getByRole('button', { name: 'Apply' }).click()
     await done(page, /Apply changes/)
-    const after = await broker.ask('/api/v4/configuration/mqtt')
+    const after = await broker.request('/api/v4/configuration/mqtt')
     assert.equal(after.json.data.mqtt.max_awaiting_rel, 77, JSON.stringify(after.json.data))
 
     await page.getByRole('tab', { name: 'Text' }).click()
@@ -179,14 +179,14 @@ describe('what an administrator does in the page happens at the broker', () => {
     await shown.waitFor()
     const texts = await shown.locator('bdi').allTextContents()
     const [key = '', secret = ''] = texts
-    assert.equal((await broker.ask('/api/v4/clients', { as: `${key}:${secret}` })).status, 200)
+    assert.equal((await broker.request('/api/v4/clients', { as: `${key}:${secret}` })).status, 200)
     await shown.getByRole('button', { name: 'Close' }).click()
     await page.getByRole('table', { name: 'API keys' }).getByText('reporter').waitFor()
   })
 
   test('a viewer sees the lists and no control that changes', async (t) => {
     const broker: BrokerWithApi = await shared()
-    await broker.ask('/api/v5/users', {
+    await broker.request('/api/v5/users', {
       method: 'POST',
       body: { username: 'viewer', password: 'a-viewers-password', role: 'viewer' },
     })
@@ -317,7 +317,7 @@ test('one list of access rules has pages', async (t) => {
     action: 'sub',
     access: 'allow',
   }))
-  assert.equal((await broker.ask('/api/v4/acl', { method: 'POST', body: rules })).status, 200)
+  assert.equal((await broker.request('/api/v4/acl', { method: 'POST', body: rules })).status, 200)
   const opened = await openAt(t, broker, '#/access?tab=rules')
   const { page } = opened
   const table = page.getByRole('table', { name: 'Rules' })

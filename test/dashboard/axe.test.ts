@@ -27,11 +27,11 @@ const options = { ...short, rules: { 'target-size': { enabled: true } } }
 const colorOptions = { ...short, runOnly: ['color-contrast', 'link-in-text-block'] }
 
 /** Requests of the API that a page waits for. */
-const unanswered = new WeakMap<Page, Set<Request>>()
+const pendingRequests = new WeakMap<Page, Set<Request>>()
 
 function watchRequests(page: Page): void {
   const waiting = new Set<Request>()
-  unanswered.set(page, waiting)
+  pendingRequests.set(page, waiting)
   page.on('request', (request) => {
     if (new URL(request.url()).pathname.startsWith('/api/')) waiting.add(request)
   })
@@ -40,8 +40,8 @@ function watchRequests(page: Page): void {
 }
 
 /** A page asks once it is painted, and some of what it shows asks for more. */
-async function untilAnswered(page: Page): Promise<void> {
-  const waiting = unanswered.get(page) ?? assert.fail('the requests of this page are not watched')
+async function untilIdle(page: Page): Promise<void> {
+  const waiting = pendingRequests.get(page) ?? assert.fail('the requests of this page are not watched')
   for (;;) {
     await page.evaluate(async () => {
       for (let frame = 0; frame < 2; frame++)
@@ -60,15 +60,15 @@ const loadingSelector = '[aria-busy="true"]'
  * loading when the run begins.
  */
 async function violationsOf(page: Page, place: string, rules: object): Promise<AxeResult['violations']> {
-  await untilAnswered(page)
+  await untilIdle(page)
   for (;;) {
     await page.waitForFunction((loading) => document.querySelector(loading) === null, loadingSelector)
     const violations = await page.evaluate(
-      async ([root, asked, loading]) => {
+      async ([root, axeOptions, loading]) => {
         let wasLoading = document.querySelector(loading) !== null
         const observer = new MutationObserver(() => (wasLoading ||= document.querySelector(loading) !== null))
         observer.observe(document, { subtree: true, childList: true, attributes: true, attributeFilter: ['aria-busy'] })
-        const result = await window.axe.run(root, asked)
+        const result = await window.axe.run(root, axeOptions)
         observer.disconnect()
         return wasLoading ? undefined : result.violations
       },

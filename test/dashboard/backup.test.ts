@@ -8,7 +8,10 @@ describe('Backup and Restore', () => {
 
   test('creates, restores after a question whose checkbox is cleared each time, and deletes', async (t) => {
     const broker = await shared()
-    await broker.ask('/api/v4/auth_username', { method: 'POST', body: { username: 'kept', password: 'kept-password' } })
+    await broker.request('/api/v4/auth_username', {
+      method: 'POST',
+      body: { username: 'kept', password: 'kept-password' },
+    })
     const opened = await openAt(t, broker, '#/backup')
     const { page } = opened
     await page.getByRole('button', { name: 'Create', exact: true }).click()
@@ -16,7 +19,7 @@ describe('Backup and Restore', () => {
     await table.getByText(/^godwit-export-.*\.tar\.gz$/).waitFor()
     const titles = await table.getByRole('columnheader').allTextContents()
     assert.deepEqual(titles.slice(0, 4), ['File name', 'Node name', 'Created at', 'File size'])
-    await broker.ask('/api/v4/auth_username/kept', { method: 'DELETE' })
+    await broker.request('/api/v4/auth_username/kept', { method: 'DELETE' })
 
     const restore = page.getByRole('button', { name: /^Restore / })
     const dialog = page.getByRole('alertdialog', { name: 'Restore backup' })
@@ -29,7 +32,7 @@ describe('Backup and Restore', () => {
     await dialog.getByRole('region', { name: 'What will change' }).waitFor()
     await dialog.getByRole('button', { name: 'Restore' }).click()
     await dialog.getByRole('region', { name: 'Restored' }).waitFor()
-    assert.equal((await broker.ask('/api/v4/auth_username/kept')).status, 200)
+    assert.equal((await broker.request('/api/v4/auth_username/kept')).status, 200)
     await dialog.getByRole('button', { name: 'Close' }).click()
 
     const [download] = await Promise.all([
@@ -41,13 +44,13 @@ describe('Backup and Restore', () => {
     await page.getByRole('button', { name: /^Delete / }).click()
     await page.getByRole('alertdialog', { name: 'Delete backup' }).getByRole('button', { name: 'Delete' }).click()
     await page.getByText('No backup files.').waitFor()
-    assert.deepEqual((await broker.ask('/api/v5/data/files')).json.data, [])
+    assert.deepEqual((await broker.request('/api/v5/data/files')).json.data, [])
     assertQuiet(opened)
   })
 
   test('lists the newest first; a restore sends what was allowed, and stays open with the refusal', async (t) => {
     const broker = await shared()
-    for (let time = 0; time < 2; time++) await broker.ask('/api/v5/data/export', { method: 'POST', body: {} })
+    for (let time = 0; time < 2; time++) await broker.request('/api/v5/data/export', { method: 'POST', body: {} })
     const { page } = await openAt(t, broker, '#/backup')
     const names = page.getByRole('table', { name: 'Backup files', exact: true }).locator('tbody td:first-child')
     await names.nth(1).waitFor()
@@ -66,11 +69,11 @@ describe('Backup and Restore', () => {
     await dialog.getByRole('region', { name: 'What will change', exact: true }).waitFor()
     await dialog.getByRole('button', { name: 'Restore', exact: true }).click()
     await dialog.getByRole('alert').getByText('the profile of the file is legacy').waitFor()
-    const [{ node }] = (await broker.ask('/api/v4/nodes')).json.data as [{ readonly node: string }]
+    const [{ node }] = (await broker.request('/api/v4/nodes')).json.data as [{ readonly node: string }]
     assert.deepEqual(sent, [{ filename: shown[0], node, allow_security_profile_mismatch: true }])
     await dialog.getByRole('button', { name: 'Cancel', exact: true }).click()
     await dialog.waitFor({ state: 'detached' })
-    for (const filename of shown) await broker.ask(`/api/v5/data/files/${filename}`, { method: 'DELETE' })
+    for (const filename of shown) await broker.request(`/api/v5/data/files/${filename}`, { method: 'DELETE' })
   })
 
   test('a refused upload shows what the broker says', async (t) => {
@@ -85,7 +88,7 @@ describe('Backup and Restore', () => {
 
   test('Create is disabled while a namespace is selected, and for administrators of one', async (t) => {
     const broker = await shared()
-    await broker.ask('/api/v5/namespaces', { method: 'POST', body: { namespace: 'plant' } })
+    await broker.request('/api/v5/namespaces', { method: 'POST', body: { namespace: 'plant' } })
     const { page } = await openAt(t, broker, '#/backup')
     const create = page.getByRole('button', { name: 'Create', exact: true })
     const choice = page.getByRole('main').getByRole('combobox', { name: 'Namespace' })
@@ -100,7 +103,7 @@ describe('Backup and Restore', () => {
     await page.getByRole('button', { name: 'Create', exact: true, disabled: false }).waitFor()
     assert.equal(await create.isEnabled(), true)
 
-    await broker.ask('/api/v5/users', {
+    await broker.request('/api/v5/users', {
       method: 'POST',
       body: { username: 'planter', password: 'a-planters-password', role: 'administrator', namespace: 'plant' },
     })

@@ -20,9 +20,9 @@ async function proxyBelow(t: Scope, broker: BrokerWithApi, prefix: string): Prom
   const proxy = createServer((incoming, outgoing) => {
     const { url = '', method, headers } = incoming
     if (!url.startsWith(`${prefix}/`)) return outgoing.writeHead(404).end()
-    const passed = request(`${broker.url}${url.slice(prefix.length)}`, { method, headers }, (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
-      answer.pipe(outgoing)
+    const passed = request(`${broker.url}${url.slice(prefix.length)}`, { method, headers }, (response) => {
+      outgoing.writeHead(response.statusCode ?? 502, response.headers)
+      response.pipe(outgoing)
     })
     passed.on('error', () => outgoing.destroy())
     return incoming.pipe(passed)
@@ -67,11 +67,11 @@ describe('lists', () => {
     await page.getByText('No clients', { exact: false }).waitFor()
     await page.getByRole('button', { name: 'Pause', exact: true }).click()
     await connect(t, 'live-1')
-    const asked: string[] = []
-    page.on('request', (one) => asked.push(one.url()))
+    const requested: string[] = []
+    page.on('request', (one) => requested.push(one.url()))
     await page.clock.runFor(60_000)
     assert.deepEqual(
-      asked.filter((url) => url.includes('/clients')),
+      requested.filter((url) => url.includes('/clients')),
       [],
     )
     await page.getByRole('button', { name: 'Resume', exact: true }).click()

@@ -19,7 +19,7 @@ const broker = shared(async (t): Promise<BrokerWithApi> => {
     ],
   })
   const send = async (path: string, body: unknown): Promise<void> => {
-    const { status, text } = await started.ask(path, { method: 'POST', body })
+    const { status, text } = await started.request(path, { method: 'POST', body })
     assert.ok(status < 300, `${path}: ${text}`)
   }
   await send('/api/v4/auth_username', { username: 'gateway', password: 'a-secret-word' })
@@ -175,7 +175,7 @@ test('each dialog has its name, its fields and its buttons', async (t) => {
 
 test('dangerous acts ask in an alertdialog that begins with the act, with the focus on Cancel', async (t) => {
   const { page } = await openAt(t, await broker(), '#/overview')
-  const [{ node }] = (await (await broker()).ask('/api/v4/nodes')).json.data as [{ readonly node: string }]
+  const [{ node }] = (await (await broker()).request('/api/v4/nodes')).json.data as [{ readonly node: string }]
   const acts: readonly (readonly [route: string, button: RegExp, title: RegExp, act: string, typed?: string])[] = [
     ['#/clients', /^Disconnect pump-1$/, /^Disconnect\b/, 'Disconnect'],
     ['#/retained', /^Delete plant\/pump-1$/, /^Delete\b/, 'Delete'],

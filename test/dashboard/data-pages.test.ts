@@ -25,7 +25,7 @@ describe('pages of data', () => {
     await page.getByRole('button', { name: 'Delete plant/start', exact: true }).click()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Delete', exact: true }).click()
     await page.getByText('No delayed messages.', { exact: true }).waitFor()
-    assert.deepEqual((await broker.ask('/api/v5/mqtt/delayed/messages')).json.data, [])
+    assert.deepEqual((await broker.request('/api/v5/mqtt/delayed/messages')).json.data, [])
     assertQuiet(opened)
   })
 
@@ -53,7 +53,7 @@ describe('pages of data', () => {
     await page.getByRole('button', { name: 'Delete plant/count', exact: true }).click()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Delete', exact: true }).click()
     await page.getByText('No topics whose messages are counted.', { exact: true }).waitFor()
-    assert.deepEqual((await broker.ask('/api/v5/mqtt/topic_metrics')).json, [])
+    assert.deepEqual((await broker.request('/api/v5/mqtt/topic_metrics')).json, [])
     assertQuiet(opened)
   })
 
@@ -75,18 +75,18 @@ describe('pages of data', () => {
     await edit.getByLabel('Description', { exact: true }).fill('of pumps')
     await edit.getByRole('button', { name: 'Save', exact: true }).click()
     await page.getByRole('table', { name: 'Schemas', exact: true }).getByText('of pumps', { exact: true }).waitFor()
-    assert.equal((await broker.ask('/api/v5/schema_registry/pump')).json.description, 'of pumps')
+    assert.equal((await broker.request('/api/v5/schema_registry/pump')).json.description, 'of pumps')
     await page.getByRole('button', { name: 'Delete pump', exact: true }).click()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Delete', exact: true }).click()
     await page.getByText('No schemas.', { exact: true }).waitFor()
-    assert.equal((await broker.ask('/api/v5/schema_registry/pump')).status, 404)
+    assert.equal((await broker.request('/api/v5/schema_registry/pump')).status, 404)
     assertQuiet(opened)
   })
 
   test('a source is listed, turned off and deleted', async (t) => {
     const broker = await shared()
     const send = async (path: string, body: unknown): Promise<void> => {
-      const { status, text } = await broker.ask(path, { method: 'POST', body })
+      const { status, text } = await broker.request(path, { method: 'POST', body })
       assert.equal(status, 201, text)
     }
     await send('/api/v5/connectors', { type: 'mqtt', name: 'far', server: '127.0.0.1:1' })
@@ -100,21 +100,21 @@ describe('pages of data', () => {
       .getByRole('status')
       .getByText(/^Done: .*mqtt:incoming/)
       .waitFor()
-    assert.equal((await broker.ask('/api/v5/sources/mqtt:incoming')).json.enable, false)
+    assert.equal((await broker.request('/api/v5/sources/mqtt:incoming')).json.enable, false)
     await page.getByRole('button', { name: 'Edit mqtt:incoming', exact: true }).click()
     await page.getByRole('dialog', { name: 'Edit mqtt:incoming', exact: true }).getByLabel('parameters.topic').waitFor()
     await page.keyboard.press('Escape')
     await page.getByRole('button', { name: 'Delete mqtt:incoming', exact: true }).click()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Delete', exact: true }).click()
     await page.getByText('No sources.', { exact: true }).waitFor()
-    assert.deepEqual((await broker.ask('/api/v5/sources')).json, [])
+    assert.deepEqual((await broker.request('/api/v5/sources')).json, [])
     assertQuiet(opened)
   })
 
   test('a viewer sees the pages and no control that changes', async (t) => {
     const broker = await shared()
     const body = { username: 'looker', password: 'a-lookers-password', role: 'viewer' }
-    assert.equal((await broker.ask('/api/v5/users', { method: 'POST', body })).status, 200)
+    assert.equal((await broker.request('/api/v5/users', { method: 'POST', body })).status, 200)
     const { page } = await openAt(t, broker, '#/delayed', { as: 'looker:a-lookers-password' })
     for (const [route, table] of [
       ['#/delayed', 'Delayed messages'],

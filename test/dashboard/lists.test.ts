@@ -45,11 +45,11 @@ describe('a list', () => {
 
   /** The page of clients, with a clock that stands, and what the API says in the hands of the test. */
   async function openClients(t: Parameters<typeof openAt>[0]) {
-    const state = { clients: [listed('b'), listed('c')], asked: [] as (string | undefined)[] }
+    const state = { clients: [listed('b'), listed('c')], requests: [] as (string | undefined)[] }
     const { page } = await openAt(t, await broker(), '#/about')
     await page.clock.install()
     await page.route('**/api/v4/clients?**', (route) => {
-      state.asked.push(route.request().headers()['x-godwit-idle'])
+      state.requests.push(route.request().headers()['x-godwit-idle'])
       return fulfil(route, clientPage(state.clients))
     })
     await page.evaluate(() => (location.hash = '#/clients'))
@@ -59,18 +59,18 @@ describe('a list', () => {
 
   test('is asked every five seconds, as no act of the user, and not while the tab is hidden', async (t) => {
     const { page, state } = await openClients(t)
-    assert.deepEqual(state.asked, [undefined], 'the first time is an act of the user')
+    assert.deepEqual(state.requests, [undefined], 'the first time is an act of the user')
     state.clients = [listed('b'), listed('c'), listed('d')]
     await page.clock.runFor(5_000)
     await link(page, 'd').waitFor()
-    assert.deepEqual(state.asked, [undefined, '1'])
+    assert.deepEqual(state.requests, [undefined, '1'])
     await showTab(page, false)
     await page.clock.runFor(60_000)
-    assert.equal(state.asked.length, 2, 'a hidden tab asks for nothing')
+    assert.equal(state.requests.length, 2, 'a hidden tab asks for nothing')
     state.clients = [listed('e')]
     await showTab(page, true)
     await link(page, 'e').waitFor()
-    assert.deepEqual(state.asked, [undefined, '1', '1'])
+    assert.deepEqual(state.requests, [undefined, '1', '1'])
   })
 
   test('keeps the rows in place while one of them has the focus, with the values of now', async (t) => {
@@ -168,9 +168,9 @@ describe('a list', () => {
 
   test('asks the server for user names and addresses, and keeps rows per page and the page in the route', async (t) => {
     const { page } = await openClients(t)
-    const asked: URLSearchParams[] = []
+    const requests: URLSearchParams[] = []
     await page.route('**/api/v4/clients?**', (route) => {
-      asked.push(new URL(route.request().url()).searchParams)
+      requests.push(new URL(route.request().url()).searchParams)
       const meta = { limit: 50, hasnext: true, cursor: '0.50.0' }
       return fulfil(route, JSON.stringify({ ...(JSON.parse(clientPage([listed('x')])) as object), meta }))
     })
@@ -185,9 +185,9 @@ describe('a list', () => {
     await page.waitForURL(/cursor=0\.50\.0/)
     await page.reload()
     await link(page, 'x').waitFor()
-    const last = asked.at(-1)
+    const last = requests.at(-1)
     assert.deepEqual(
-      [asked.map((one) => one.get('_like_username')).includes('anna'), last?.get('ip_address')],
+      [requests.map((one) => one.get('_like_username')).includes('anna'), last?.get('ip_address')],
       [true, '10.0.0.7'],
     )
     assert.deepEqual([last?.get('limit'), last?.get('cursor')], ['50', '0.50.0'])
@@ -197,7 +197,7 @@ describe('a list', () => {
     const names = Array.from({ length: 30 }, (_, number) => `user-${String(number).padStart(2, '0')}`)
     const started = await broker()
     for (const username of names) {
-      const { status } = await started.ask('/api/v4/auth_username', {
+      const { status } = await started.request('/api/v4/auth_username', {
         method: 'POST',
         body: { username, password: 'a-secret' },
       })

@@ -13,7 +13,7 @@ const as = 'planter:a-planters-password'
 const broker = shared(async (t): Promise<BrokerWithApi> => {
   const started = await startBrokerWithApi(t, { set: ['namespaces.enable=true'] })
   const add = async (path: string, body: object, who?: string): Promise<void> => {
-    const { status, text } = await started.ask(path, {
+    const { status, text } = await started.request(path, {
       method: 'POST',
       body,
       ...(who === undefined ? {} : { as: who }),
@@ -50,7 +50,7 @@ test('an administrator of a namespace edits a connector and an action in fields,
   await connector.getByLabel('connect_timeout', { exact: true }).fill('7s')
   await connector.getByRole('button', { name: 'Save', exact: true }).click()
   await connector.waitFor({ state: 'detached' })
-  const { json } = await started.ask('/api/v5/connectors/http:of-plant', { as })
+  const { json } = await started.request('/api/v5/connectors/http:of-plant', { as })
   assert.deepEqual([json.url, json.connect_timeout, json.headers], ['http://127.0.0.1:2', '7s', '******'])
 
   await page.getByRole('button', { name: 'Edit http:post', exact: true }).click()
@@ -59,7 +59,7 @@ test('an administrator of a namespace edits a connector and an action in fields,
   await action.getByLabel('parameters.headers', { exact: true }).fill('{"x-plant": "7"}')
   await action.getByRole('button', { name: 'Save', exact: true }).click()
   await action.waitFor({ state: 'detached' })
-  const changed = (await started.ask('/api/v5/actions/http:post', { as })).json
+  const changed = (await started.request('/api/v5/actions/http:post', { as })).json
   assert.deepEqual(
     [changed.parameters.method, changed.parameters.body, changed.connector],
     ['put', '${payload}', 'of-plant'],
@@ -82,15 +82,15 @@ test('an administrator of the broker chooses the namespace on the pages that hav
   await dialog.getByLabel('description', { exact: true }).fill('of the plant')
   await dialog.getByRole('button', { name: 'Save', exact: true }).click()
   await dialog.waitFor({ state: 'detached' })
-  assert.equal((await started.ask('/api/v5/connectors/http:of-plant', { as })).json.description, 'of the plant')
+  assert.equal((await started.request('/api/v5/connectors/http:of-plant', { as })).json.description, 'of the plant')
 
   const navigation = page.getByRole('navigation', { name: 'Main', exact: true })
   await navigation.getByRole('link', { name: 'Configuration', exact: true }).click()
   await page.getByRole('heading', { level: 1, name: 'Configuration', exact: true }).waitFor()
   assert.equal(await page.getByRole('combobox', { name: 'Namespace', exact: true }).count(), 0)
-  const asked = page.waitForRequest(/configuration_history/)
+  const requested = page.waitForRequest(/configuration_history/)
   await page.getByRole('tab', { name: 'History', exact: true }).click()
-  assert.doesNotMatch((await asked).url(), /namespace/)
+  assert.doesNotMatch((await requested).url(), /namespace/)
   const listed = page.waitForRequest(/api\/v4\/retained/)
   await navigation.getByRole('link', { name: 'Retained messages', exact: true }).click()
   assert.match((await listed).url(), /namespace=plant/)
@@ -117,8 +117,8 @@ test('an account of a namespace sees the pages that its API answers, and its nam
     assert.equal(names.includes(absent), false, absent)
   assert.ok(names.includes('Clients') && names.includes('Backup and Restore'), names.join())
   const refused: string[] = []
-  page.on('response', (answer) => {
-    if (answer.status() >= 400) refused.push(`${answer.status()} ${answer.url()}`)
+  page.on('response', (response) => {
+    if (response.status() >= 400) refused.push(`${response.status()} ${response.url()}`)
   })
   for (const name of names) {
     await links.and(page.getByText(name, { exact: true })).click()

@@ -57,12 +57,12 @@ test('a connector and an action are made in fields; what the broker refuses is s
   await field(connector, 'url').fill(`http://127.0.0.1:${port}`)
   await button(connector, 'Test').click()
   await connector.getByRole('status', { name: 'Result of the test' }).getByText('The service can be reached.').waitFor()
-  assert.deepEqual((await broker.ask('/api/v5/connectors')).json, [])
+  assert.deepEqual((await broker.request('/api/v5/connectors')).json, [])
   await connector.getByText('More settings', { exact: true }).click()
   await field(connector, 'description').fill('of the plant')
   await button(connector, 'Save').click()
   await connector.waitFor({ state: 'detached' })
-  const { json } = await broker.ask('/api/v5/connectors/http:web')
+  const { json } = await broker.request('/api/v5/connectors/http:web')
   assert.deepEqual([json.url, json.description], [`http://127.0.0.1:${port}`, 'of the plant'])
 
   await page.getByRole('button', { name: 'Add action', exact: true }).click()
@@ -75,7 +75,7 @@ test('a connector and an action are made in fields; what the broker refuses is s
   await button(action, 'Save').click()
   await action.waitFor({ state: 'detached' })
   const rule = { id: 'all', sql: 'SELECT * FROM "t"', actions: ['http:post'] }
-  assert.equal((await broker.ask('/api/v5/rules', { method: 'POST', body: rule })).status, 201)
+  assert.equal((await broker.request('/api/v5/rules', { method: 'POST', body: rule })).status, 201)
   const client = await connectAsync({ port: broker.port, reconnectPeriod: 0 })
   t.after(() => client.endAsync(true))
   await client.publishAsync('t', 'warm', { qos: 1 })
@@ -86,7 +86,7 @@ test('a connector and an action are made in fields; what the broker refuses is s
 test('a source of another type is made in fields, and JSON begins with what was filled in', async (t) => {
   const broker = await startShared()
   const connector = { type: 'mqtt', name: 'plant', server: '127.0.0.1:1', enable: false }
-  assert.equal((await broker.ask('/api/v5/connectors', { method: 'POST', body: connector })).status, 201)
+  assert.equal((await broker.request('/api/v5/connectors', { method: 'POST', body: connector })).status, 201)
   const opened = await openAt(t, broker, '#/rules?tab=sources')
   const { page } = opened
   await page.getByRole('button', { name: 'Add source', exact: true }).click()
@@ -108,14 +108,14 @@ test('a source of another type is made in fields, and JSON begins with what was 
   await button(dialog, 'As a form').click()
   await button(dialog, 'Save').click()
   await page.getByRole('table', { name: 'Sources' }).getByText('mqtt:incoming').waitFor()
-  assert.equal((await broker.ask('/api/v5/sources/mqtt:incoming')).json.parameters.topic, 'plant/#')
+  assert.equal((await broker.request('/api/v5/sources/mqtt:incoming')).json.parameters.topic, 'plant/#')
   assertQuiet(opened)
 })
 
 test('an administrator of a namespace adds a connector and an action in fields, without those of files', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['namespaces.enable=true'] })
   const account = { username: 'planter', password: 'a-planters-password', role: 'ns:plant::administrator' }
-  assert.equal((await broker.ask('/api/v5/users', { method: 'POST', body: account })).status, 200)
+  assert.equal((await broker.request('/api/v5/users', { method: 'POST', body: account })).status, 200)
   const as = 'planter:a-planters-password'
   const opened = await openAt(t, broker, '#/rules?tab=services', { as })
   const { page } = opened
@@ -141,8 +141,8 @@ test('an administrator of a namespace adds a connector and an action in fields, 
   await field(action, 'connector').selectOption('web')
   await button(action, 'Save').click()
   await action.waitFor({ state: 'detached' })
-  const own = (await broker.ask('/api/v5/actions/http:post', { as })).json
-  assert.deepEqual([own.connector, (await broker.ask('/api/v5/actions')).json], ['web', []])
+  const own = (await broker.request('/api/v5/actions/http:post', { as })).json
+  assert.deepEqual([own.connector, (await broker.request('/api/v5/actions')).json], ['web', []])
   assertQuiet(opened)
 })
 
@@ -164,7 +164,7 @@ test('a listener is added to a gateway, which then runs', async (t) => {
   await field(dialog, 'max_connections').fill('7')
   await button(dialog, 'Save').click()
   await row.getByText('Running').waitFor()
-  const [listener] = (await broker.ask('/api/v5/gateways/stomp/listeners')).json
+  const [listener] = (await broker.request('/api/v5/gateways/stomp/listeners')).json
   assert.deepEqual([listener.id, listener.max_connections, listener.running], ['stomp:tcp:floor', 7, true])
   assertQuiet(opened)
 })

@@ -26,7 +26,7 @@ test('a rule is tried, added, turned off, edited and deleted', async (t) => {
   await dialog.getByRole('alert', { name: 'Result of the test' }).waitFor()
   await dialog.getByRole('button', { name: 'Save' }).click()
   await dialog.getByRole('alert').nth(1).waitFor()
-  assert.deepEqual((await broker.ask('/api/v5/rules')).json.data, [], 'a rule that is wrong is not saved')
+  assert.deepEqual((await broker.request('/api/v5/rules')).json.data, [], 'a rule that is wrong is not saved')
   await dialog.getByLabel('SQL').fill('SELECT payload.temp AS temp FROM "t/#" WHERE payload.temp > 20')
   await dialog.getByLabel('Actions, as JSON').fill('[{"function": "republish", "args": {"topic": "hot"}}]')
   await dialog.getByRole('button', { name: 'Save' }).click()
@@ -40,7 +40,7 @@ test('a rule is tried, added, turned off, edited and deleted', async (t) => {
 
   await table.getByRole('switch', { name: 'Enabled hot' }).click()
   await page.getByRole('status').getByText('Done: Turn off hot').waitFor()
-  const stored = (await broker.ask('/api/v5/rules/hot')).json
+  const stored = (await broker.request('/api/v5/rules/hot')).json
   assert.deepEqual([stored.enable, stored.actions.length], [false, 1], 'the rest stays as it was')
   await table.getByRole('button', { name: 'Edit hot' }).click()
   const edit = page.getByRole('dialog', { name: 'Edit hot' })
@@ -50,7 +50,7 @@ test('a rule is tried, added, turned off, edited and deleted', async (t) => {
   await table.getByRole('button', { name: 'Delete hot' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()
   await page.getByText('No rules.').waitFor()
-  assert.equal((await broker.ask('/api/v5/rules/hot')).status, 404)
+  assert.equal((await broker.request('/api/v5/rules/hot')).status, 404)
   assertQuiet(opened)
 })
 
@@ -106,7 +106,7 @@ test('a connector and an action are added; what the service refuses is sent agai
   const actions = page.getByRole('table', { name: 'Actions' })
   await actions.getByText('http:post').waitFor()
 
-  await broker.ask('/api/v5/rules', {
+  await broker.request('/api/v5/rules', {
     method: 'POST',
     body: { id: 'all', sql: 'SELECT * FROM "t"', actions: ['http:post'] },
   })
@@ -114,7 +114,7 @@ test('a connector and an action are added; what the service refuses is sent agai
   t.after(() => client.endAsync(true))
   await client.publishAsync('t', 'refused once', { qos: 1 })
   // The dialog shows what there is when it is opened.
-  while ((await broker.ask('/api/v5/actions/http:post/dead_letters')).json.data.length === 0)
+  while ((await broker.request('/api/v5/actions/http:post/dead_letters')).json.data.length === 0)
     await new Promise((resolve) => setTimeout(resolve, 50))
   await actions.getByRole('button', { name: 'Dead letters http:post' }).click()
   const letters = page.getByRole('dialog', { name: 'Dead letters http:post' })
@@ -128,12 +128,12 @@ test('a connector and an action are added; what the service refuses is sent agai
   assert.deepEqual(accepted, ['refused once'])
   await actions.getByRole('switch', { name: 'Enabled http:post' }).click()
   await page.getByRole('status').getByText('Done: Turn off http:post').waitFor()
-  assert.equal((await broker.ask('/api/v5/actions/http:post')).json.enable, false)
+  assert.equal((await broker.request('/api/v5/actions/http:post')).json.enable, false)
 })
 
 test('connectors and actions are edited in fields of their settings; a secret that is not typed again stays', async (t) => {
   const broker = await startShared()
-  const add = (what: string, body: object) => broker.ask(`/api/v5/${what}`, { method: 'POST', body })
+  const add = (what: string, body: object) => broker.request(`/api/v5/${what}`, { method: 'POST', body })
   const connector = { type: 'redis', name: 'cache', server: '127.0.0.1:6379', password: 'a-secret-word' }
   assert.equal((await add('connectors', connector)).status, 201)
   const parameters = { command_template: ['SET', 'last', '${payload}'] }
@@ -152,7 +152,7 @@ test('connectors and actions are edited in fields of their settings; a secret th
 
   await edit('redis:cache', 'connect_timeout', '7s')
   await edit('redis:keep', 'resource_opts.batch_size', '12')
-  const settings = (await broker.ask('/api/v5/configuration_schema')).json.data as { key: string; value: string }[]
+  const settings = (await broker.request('/api/v5/configuration_schema')).json.data as { key: string; value: string }[]
   const valueOf = (key: string): string | undefined => settings.find((one) => one.key === key)?.value
   assert.equal(valueOf('connectors.redis.cache.connect_timeout'), '7s')
   assert.equal(valueOf('connectors.redis.cache.password'), '******', 'the password is still set')
@@ -183,7 +183,7 @@ test('a gateway is configured, and turned off and on', async (t) => {
   await edit.getByLabel('frame.max_headers', { exact: true }).fill('33')
   await edit.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('status').getByText('Done: Edit stomp').waitFor()
-  const { json } = await broker.ask('/api/v5/gateways/stomp')
+  const { json } = await broker.request('/api/v5/gateways/stomp')
   assert.equal(json.configuration.frame.max_headers, 33)
   await table.getByRole('button', { name: 'Edit stomp' }).click()
   await edit.getByRole('button', { name: 'As JSON' }).click()
@@ -193,7 +193,7 @@ test('a gateway is configured, and turned off and on', async (t) => {
   await table.getByRole('row', { name: /stomp/ }).getByText('Running').waitFor()
   await table.getByRole('switch', { name: 'Enabled stomp' }).click()
   await table.getByRole('row', { name: /stomp/ }).getByText('Stopped').waitFor()
-  const states = (await broker.ask('/api/v5/gateways?status=stopped')).json
+  const states = (await broker.request('/api/v5/gateways?status=stopped')).json
   assert.deepEqual(
     states.map(({ name }: { readonly name: string }) => name),
     ['stomp'],

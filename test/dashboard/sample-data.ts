@@ -22,7 +22,7 @@ type Send = (method: 'POST' | 'PUT', path: string, body: unknown) => Promise<voi
 /** Something of everything that a page shows; devices publish until the end of the scope. */
 export async function fillBroker(scope: Scope, broker: BrokerWithApi): Promise<void> {
   const send: Send = async (method, path, body) => {
-    const { status, text } = await broker.ask(path, { method, body })
+    const { status, text } = await broker.request(path, { method, body })
     if (status >= 300) throw new Error(`${path}: ${text}`)
   }
   await send('POST', '/api/v4/auth_username', { username: 'gateway', password: 'a-secret-word' })

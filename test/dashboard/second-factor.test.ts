@@ -24,7 +24,7 @@ function modulesOf(svg: string): boolean[][] {
 test('an account enrols for one-time codes, signs in with them, and an administrator removes them', async (t) => {
   const broker = await startBrokerWithApi(t)
   const body = { username: 'ann', password: 'a-long-password', role: 'viewer' }
-  assert.equal((await broker.ask('/api/v5/users', { method: 'POST', body })).status, 200)
+  assert.equal((await broker.request('/api/v5/users', { method: 'POST', body })).status, 200)
   const as = 'ann:a-long-password'
   const opened = await openAt(t, broker, '#/overview', { as })
   const { page } = opened
@@ -55,7 +55,7 @@ test('an account enrols for one-time codes, signs in with them, and an administr
 
   // From now on only a code opens the account, and the secret is never shown again.
   const login = (more: object) =>
-    broker.ask('/api/v5/login', {
+    broker.request('/api/v5/login', {
       as: null,
       method: 'POST',
       body: { username: 'ann', password: 'a-long-password', ...more },
@@ -69,17 +69,17 @@ test('an account enrols for one-time codes, signs in with them, and an administr
   assert.deepEqual([used.status, used.json.mfa.error], [401, 'bad_mfa_token'])
   const wrong = await login({ password: 'wrong', mfa_token: codeOfStep(bytesOfBase32(secret), step + 1) })
   assert.equal(wrong.json.reason, 'BAD_USERNAME_OR_PWD')
-  assert.equal((await broker.ask('/api/v4/nodes', { as })).status, 401, 'HTTP Basic has no code')
-  const again = await broker.ask('/api/v5/users/ann/mfa', { method: 'POST', body: { mechanism: 'totp' } })
+  assert.equal((await broker.request('/api/v4/nodes', { as })).status, 401, 'HTTP Basic has no code')
+  const again = await broker.request('/api/v5/users/ann/mfa', { method: 'POST', body: { mechanism: 'totp' } })
   assert.equal(again.status, 409, 'a stolen login does not enrol another device')
-  assert.doesNotMatch((await broker.ask('/api/v5/audit')).text, new RegExp(secret))
+  assert.doesNotMatch((await broker.request('/api/v5/audit')).text, new RegExp(secret))
 
   const admin = await openAt(t, broker, '#/accounts')
   await admin.page.getByRole('button', { name: 'Remove second factor ann' }).click()
   await admin.page.getByRole('alertdialog').getByRole('button', { name: 'Remove second factor' }).click()
   await admin.page.getByRole('status').getByText('Done').waitFor()
   assert.equal((await login({})).status, 200)
-  assert.equal((await broker.ask('/api/v4/nodes', { as })).status, 200)
+  assert.equal((await broker.request('/api/v4/nodes', { as })).status, 200)
   assertQuiet(opened)
   await broker.process.stop()
   assert.doesNotMatch(broker.process.output + broker.process.errors, new RegExp(secret))

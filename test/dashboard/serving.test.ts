@@ -14,11 +14,11 @@ import {
 
 describe('the dashboard over HTTP', () => {
   const broker = shareBrokerWithApi()
-  const ask = async (path: string, asked: RequestOptions = {}): Promise<ApiResponse> =>
-    (await broker()).ask(path, { as: null, ...asked })
+  const request = async (path: string, options: RequestOptions = {}): Promise<ApiResponse> =>
+    (await broker()).request(path, { as: null, ...options })
 
   test('needs no sign-in and may run nothing but its own files', async () => {
-    const page = await ask('/dashboard/')
+    const page = await request('/dashboard/')
     assert.equal(page.status, 200)
     assert.match(page.headers.get('content-type') ?? '', /^text\/html/)
     assert.equal(
@@ -34,15 +34,15 @@ describe('the dashboard over HTTP', () => {
   })
 
   test('assets are cached for good and come compressed', async () => {
-    const { text } = await ask('/dashboard/')
+    const { text } = await request('/dashboard/')
     const assets = [...text.matchAll(/(?:src|href)="(assets\/[^"]+)"/g)].map(([, path]) => path)
     assert.ok(assets.length >= 2)
     for (const path of assets) {
-      const asset = await ask(`/dashboard/${path}`)
+      const asset = await request(`/dashboard/${path}`)
       assert.equal(asset.status, 200, path)
       assert.match(asset.headers.get('cache-control') ?? '', /immutable/)
       assert.match(asset.headers.get('content-encoding') ?? '', /^(br|gzip)$/)
-      const plain = await ask(`/dashboard/${path}`, { headers: { 'accept-encoding': 'identity' } })
+      const plain = await request(`/dashboard/${path}`, { headers: { 'accept-encoding': 'identity' } })
       assert.equal(plain.headers.get('content-encoding'), null)
       assert.equal(plain.text, asset.text)
     }
@@ -50,12 +50,12 @@ describe('the dashboard over HTTP', () => {
 
   test('what is no file of it is refused: unknown names, ways out of the folder, other methods', async () => {
     for (const path of ['/dashboard/assets/nothing.js', '/dashboard/assets/..%2f..%2fpackage.json', '/dashboard/x']) {
-      const answer = await ask(path, { as: 'admin:a-password-for-tests' })
-      assert.equal(answer.status, 404, path)
-      assert.equal(answer.json.code, 102, path)
+      const response = await request(path, { as: 'admin:a-password-for-tests' })
+      assert.equal(response.status, 404, path)
+      assert.equal(response.json.code, 102, path)
     }
     for (const method of ['POST', 'PUT', 'DELETE', 'PATCH'] as const) {
-      const { status } = await ask('/dashboard/', { method })
+      const { status } = await request('/dashboard/', { method })
       assert.ok(status >= 400 && status < 500, `${method} ${status}`)
     }
   })
@@ -68,12 +68,16 @@ describe('the dashboard over HTTP', () => {
   })
 
   test('a page of another site changes nothing, with the token of a login or without', async () => {
-    const login = await ask('/api/v5/login', {
+    const login = await request('/api/v5/login', {
       method: 'POST',
       body: { username: 'admin', password: 'a-password-for-tests' },
     })
     const headers = { authorization: `Bearer ${login.json.token}`, origin: 'https://evil.example' }
-    const foreign = await ask('/api/v4/mqtt/publish', { method: 'POST', body: { topic: 'a', payload: '' }, headers })
+    const foreign = await request('/api/v4/mqtt/publish', {
+      method: 'POST',
+      body: { topic: 'a', payload: '' },
+      headers,
+    })
     assert.equal(foreign.status, 403)
   })
 })
@@ -83,16 +87,16 @@ test('`dashboard.enable = false` serves nothing of it', async (t) => {
   await writeFile(file, 'dashboard.enable = false\n')
   const broker = await startBrokerWithApi(t, { config: file })
   for (const path of ['/dashboard/', '/dashboard', '/dashboard/assets/a.js']) {
-    const { status, json } = await broker.ask(path, { as: null })
+    const { status, json } = await broker.request(path, { as: null })
     assert.deepEqual([status, json.code], [404, 102])
   }
   assert.deepEqual(await redirectOf(`${broker.url}/`, 'text/html'), { status: 200, location: undefined })
-  const changed = await broker.ask('/api/v4/configuration/', {
+  const changed = await broker.request('/api/v4/configuration/', {
     method: 'POST',
     body: { data: { dashboard: { enable: true, allow_origins: ['https://broker.example'] } } },
   })
   assert.equal(changed.status, 200, changed.text)
-  const proxied = await broker.ask('/api/v4/mqtt/publish', {
+  const proxied = await broker.request('/api/v4/mqtt/publish', {
     method: 'POST',
     body: { topic: 'a', payload: '' },
     headers: { origin: 'https://broker.example' },
@@ -125,7 +129,7 @@ test('`dashboard.bind` serves page and API at an address of their own, and can b
   assert.equal(await statusOf('/api/v4/nodes'), 200)
   assert.equal((await fetch(`${url}/api/v4/nodes`)).status, 401)
   const change = (bind: string): Promise<ApiResponse> =>
-    broker.ask('/api/v4/configuration/', { method: 'POST', body: { data: { dashboard: { bind } } } })
+    broker.request('/api/v4/configuration/', { method: 'POST', body: { data: { dashboard: { bind } } } })
   const taken = await change(new URL(broker.url).host)
   assert.equal(taken.status, 400, taken.text)
   assert.equal(await statusOf('/dashboard/'), 200, 'as before')

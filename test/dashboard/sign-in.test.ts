@@ -52,7 +52,7 @@ describe('signing in to the dashboard', () => {
     await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
     const after = await (
       await broker()
-    ).ask('/api/v4/nodes', { as: null, headers: { authorization: `Bearer ${token}` } })
+    ).request('/api/v4/nodes', { as: null, headers: { authorization: `Bearer ${token}` } })
     assert.equal(after.status, 401)
   })
 

@@ -52,7 +52,7 @@ const start = shared(async (t): Promise<{ readonly broker: BrokerWithApi; readon
     redirect_uri: redirect,
     roles: { ops: 'administrator', lookers: 'viewer' },
   }
-  const set = await broker.ask('/api/v4/configuration/dashboard', {
+  const set = await broker.request('/api/v4/configuration/dashboard', {
     method: 'POST',
     body: { data: { dashboard: { oidc } } },
   })
@@ -95,7 +95,7 @@ test('a user of the provider signs in, keeps the wanted page, and acts with the 
   await page.getByRole('button', { name: 'Account', exact: true }).click()
   await page.getByText('ann', { exact: true }).waitFor()
   assert.equal(await page.getByRole('button', { name: 'Change password', exact: true }).count(), 0)
-  const users = await broker.ask('/api/v5/users')
+  const users = await broker.request('/api/v5/users')
   assert.deepEqual(
     users.json.data.map((user: { username: string; role: string; backend: string }) => [
       user.username,
@@ -111,18 +111,22 @@ test('a user of the provider signs in, keeps the wanted page, and acts with the 
   await page.getByRole('button', { name: 'Sign out', exact: true }).click()
   await page.getByRole('heading', { level: 1, name: 'Sign in', exact: true }).waitFor()
 
-  const audit = await broker.ask('/api/v5/audit')
+  const audit = await broker.request('/api/v5/audit')
   const entry = audit.json.data.find(({ operation }: { operation: string }) => operation === 'finish_sso')
   assert.deepEqual([entry.username, entry.outcome], ['ann', 'done'])
   assert.equal(entry.request.authorization_code, '******')
   assert.equal(entry.request.sign_in_secret, '******')
   assert.ok(!audit.text.includes(clientSecret))
   for (const body of [{ old_pwd: 'any', new_pwd: 'another-password' }]) {
-    const change = await broker.ask('/api/v5/users/ann/change_pwd', { method: 'POST', body })
+    const change = await broker.request('/api/v5/users/ann/change_pwd', { method: 'POST', body })
     assert.deepEqual([change.status, change.json.reason], [400, 'BAD_REQUEST'], change.text)
   }
   for (const password of ['', 'any']) {
-    const login = await broker.ask('/api/v5/login', { as: null, method: 'POST', body: { username: 'ann', password } })
+    const login = await broker.request('/api/v5/login', {
+      as: null,
+      method: 'POST',
+      body: { username: 'ann', password },
+    })
     assert.equal(login.status, 401)
   }
 })
@@ -140,13 +144,13 @@ test('a viewer changes nothing, a user without a role is told so, and the addres
   await signInAtProvider(other.page, 'eve')
   await other.page.getByRole('alert').getByText('"eve" has no role here by the claim roles').waitFor()
   assert.equal(other.page.url(), `${broker.url}/dashboard/`)
-  const users = await broker.ask('/api/v5/users')
+  const users = await broker.request('/api/v5/users')
   assert.ok(!users.text.includes('eve'))
 })
 
 test('an answer that another tab or person asked for does not log in (login CSRF), and a refusal is shown', async (t) => {
   const { broker } = await start()
-  const begun = await broker.ask('/api/v5/sso/login/oidc', { as: null, method: 'POST' })
+  const begun = await broker.request('/api/v5/sso/login/oidc', { as: null, method: 'POST' })
   assert.equal(begun.status, 200, begun.text)
   const { state } = begun.json.data
   const { page } = await openPage(t, broker)
@@ -166,18 +170,18 @@ test('an answer that another tab or person asked for does not log in (login CSRF
 test('a provider that is away is named, the password still opens the page, and without a provider there is no button', async (t) => {
   const { broker } = await start()
   const dead = { data: { dashboard: { oidc: { issuer: 'http://127.0.0.1:1/' } } } }
-  const set = await broker.ask('/api/v4/configuration/dashboard', { method: 'POST', body: dead })
+  const set = await broker.request('/api/v4/configuration/dashboard', { method: 'POST', body: dead })
   assert.equal(set.status, 200, set.text)
   const { page } = await openPage(t, broker)
   await page.getByRole('button', { name: 'Single sign-on', exact: true }).click()
   await page.getByRole('alert').getByText('the provider can not be reached').waitFor()
-  const off = await broker.ask('/api/v4/configuration/dashboard', {
+  const off = await broker.request('/api/v4/configuration/dashboard', {
     method: 'POST',
     body: { data: { dashboard: { oidc: { issuer: 'none' } } } },
   })
   assert.equal(off.status, 200, off.text)
-  assert.deepEqual((await broker.ask('/api/v5/sso/running', { as: null })).json, { code: 0, data: [] })
-  assert.equal((await broker.ask('/api/v5/sso/login/oidc', { as: null, method: 'POST' })).status, 404)
+  assert.deepEqual((await broker.request('/api/v5/sso/running', { as: null })).json, { code: 0, data: [] })
+  assert.equal((await broker.request('/api/v5/sso/login/oidc', { as: null, method: 'POST' })).status, 404)
   await page.reload()
   await page.getByRole('heading', { level: 1, name: 'Sign in', exact: true }).waitFor()
   assert.equal(await page.getByRole('button', { name: 'Single sign-on', exact: true }).count(), 0)

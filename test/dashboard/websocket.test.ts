@@ -6,7 +6,10 @@ import { assertQuiet, openAt } from './browser.ts'
 
 test('the WebSocket client connects with credentials of its own, subscribes, publishes and tells of refusals', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['auth.allow_anonymous=false', 'node.shards=2'] })
-  await broker.ask('/api/v4/auth_username', { method: 'POST', body: { username: 'anna', password: 'a-secret-word' } })
+  await broker.request('/api/v4/auth_username', {
+    method: 'POST',
+    body: { username: 'anna', password: 'a-secret-word' },
+  })
   const opened = await openAt(t, broker, '#/websocket')
   const { page } = opened
   await page.getByLabel('Client identifier').fill('page-1')
@@ -19,7 +22,7 @@ test('the WebSocket client connects with credentials of its own, subscribes, pub
   await page.getByLabel('MQTT password').fill('a-secret-word')
   await page.keyboard.press('Enter')
   await page.getByRole('status').getByText('Connected', { exact: true }).waitFor()
-  const { json } = await broker.ask('/api/v4/clients/page-1')
+  const { json } = await broker.request('/api/v4/clients/page-1')
   assert.equal(json.data[0].connected, true)
 
   await page.getByLabel('Subscribe topic').fill('plant/ä/#')
@@ -48,7 +51,7 @@ test('the WebSocket client connects with credentials of its own, subscribes, pub
   await page.getByRole('alert').getByText('no topic name').waitFor()
   await page.getByRole('button', { name: 'Remove plant/ä/#' }).click()
   await page.getByRole('list', { name: 'Subscribed to' }).waitFor({ state: 'detached' })
-  const kicked = await broker.ask('/api/v4/clients/page-1', { method: 'DELETE' })
+  const kicked = await broker.request('/api/v4/clients/page-1', { method: 'DELETE' })
   assert.equal(kicked.status, 200)
   await page.getByRole('status').getByText('Closed', { exact: true }).waitFor()
   await page.getByRole('button', { name: 'Connect', exact: true }).click()

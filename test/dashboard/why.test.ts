@@ -33,7 +33,7 @@ describe('the dashboard answers', () => {
     await own.waitFor()
     await page.waitForURL(/internal=1/)
     const idsOf = async (query: string): Promise<string[]> =>
-      ((await broker.ask(`/api/v4/clients${query}`)).json.data as { readonly clientid: string }[])
+      ((await broker.request(`/api/v4/clients${query}`)).json.data as { readonly clientid: string }[])
         .map(({ clientid }) => clientid)
         .toSorted()
     assert.deepEqual(await idsOf('?internal=false'), ['pump-1'])
@@ -70,7 +70,10 @@ describe('the dashboard answers', () => {
 
   test('what changed last night, in the time zone of the reader', async (t) => {
     const broker = await shared()
-    await broker.ask('/api/v4/auth_username', { method: 'POST', body: { username: 'kept', password: 'a-secret-word' } })
+    await broker.request('/api/v4/auth_username', {
+      method: 'POST',
+      body: { username: 'kept', password: 'a-secret-word' },
+    })
     const { page } = await openAt(t, broker, '#/audit')
     const row = page.getByRole('row').filter({ hasText: 'create_auth_username' })
     await row.getByText('POST /api/v4/auth_username', { exact: true }).waitFor()
@@ -80,10 +83,10 @@ describe('the dashboard answers', () => {
     await page.getByRole('button', { name: 'Account', exact: true }).click()
     await page.getByRole('combobox', { name: 'Time zone', exact: true }).selectOption('UTC')
     await page.keyboard.press('Escape')
-    const asked = page.waitForRequest((request) => request.url().includes('until='))
+    const requested = page.waitForRequest((request) => request.url().includes('until='))
     await page.getByLabel('Since', { exact: true }).fill('2026-05-04T01:30')
     await page.getByLabel('Until', { exact: true }).fill('2026-05-04T05:45')
-    const { searchParams } = new URL((await asked).url())
+    const { searchParams } = new URL((await requested).url())
     const times = ['since', 'until'].map((key) => new Date(Number(searchParams.get(key))).toISOString())
     assert.deepEqual(times, ['2026-05-04T01:30:00.000Z', '2026-05-04T05:45:00.000Z'])
     await page.getByText('No entries.', { exact: true }).waitFor()

@@ -157,7 +157,7 @@ describe('with an acl.conf', () => {
     ]) {
       await configuredBroker()
       const broker = await configuredBroker(settings)
-      const { json } = await broker.ask('/api/v4/listeners')
+      const { json } = await broker.request('/api/v4/listeners')
       const other = json.data[0].listeners.find(
         ({ identifier }: { identifier: string }) => identifier === 'mqtt:tcp:other',
       )
@@ -211,17 +211,17 @@ describe('with an acl.conf', () => {
   })
 })
 
-const asking = (port: number): string[] => {
+const serviceAt = (port: number): string[] => {
   const url = `http://127.0.0.1:${port}/acl`
   return [`auth.http_auth.acl_req={ url = "${url}", method = GET, params { t = "%t", a = "%A", c = "%c" } }`]
 }
 
 describe('with an access service', () => {
   test('a client does what the service allows, and rules of the file come first', async (t) => {
-    const asked: string[] = []
+    const requests: string[] = []
     const service = createServer((request, response) => {
       const { searchParams } = new URL(request.url ?? '', 'http://x')
-      asked.push(`${searchParams.get('a')} ${searchParams.get('t')}`)
+      requests.push(`${searchParams.get('a')} ${searchParams.get('t')}`)
       response.statusCode = searchParams.get('t')?.startsWith('open/') === true ? 200 : 403
       response.end()
     })
@@ -230,7 +230,7 @@ describe('with an access service', () => {
     t.after(() => service.close())
     t.after(() => service.closeAllConnections())
     const { port } = service.address() as AddressInfo
-    const broker = await brokerWith(t, '{deny, all, subscribe, ["open/secret"]}.', ...asking(port))
+    const broker = await brokerWith(t, '{deny, all, subscribe, ["open/secret"]}.', ...serviceAt(port))
     const client = await connected(t, broker, { clientId: 'c' })
     const { payloads, end } = heard(client)
     assert.deepEqual(await subscribed(client, 'open/#', 'shut/#', 'open/secret'), [1, notAuthorized, notAuthorized])
@@ -241,11 +241,11 @@ describe('with an access service', () => {
     await published(client, 'open/a', 'end')
     await end
     assert.deepEqual(payloads, ['first', 'second'])
-    assert.deepEqual(asked, ['1 open/#', '1 shut/#', '2 open/a', '2 shut/a', '2 open/secret'])
+    assert.deepEqual(requests, ['1 open/#', '1 shut/#', '2 open/a', '2 shut/a', '2 open/secret'])
   })
 
   test('[bad-input 29] that does not respond, only what the rules allow is allowed', async (t) => {
-    const broker = await brokerWith(t, '{allow, all, publish, ["known"]}.', ...asking(await reservePort(t)))
+    const broker = await brokerWith(t, '{allow, all, publish, ["known"]}.', ...serviceAt(await reservePort(t)))
     const client = await connected(t, broker, { clientId: 'c' })
     assert.equal(await published(client, 'other', 'x'), notAuthorized)
     assert.deepEqual(await subscribed(client, 'other'), [notAuthorized])

@@ -49,12 +49,12 @@ async function connect(t: TestContext, broker: { readonly port: number }) {
 }
 
 async function metricsOf(broker: BrokerWithApi, action: string) {
-  return (await broker.ask(`/api/v5/actions/${action}/metrics`)).json.metrics
+  return (await broker.request(`/api/v5/actions/${action}/metrics`)).json.metrics
 }
 
 test('what a service refuses goes to all fallbacks, with its result, and is no dead letter; the others go on', async (t) => {
   const service = await HttpService.start(t)
-  service.answer = ({ body, path }) => (path === '/hook' && body.includes('poison') ? 400 : 200)
+  service.statusFor = ({ body, path }) => (path === '/hook' && body.includes('poison') ? 400 : 200)
   const broker = await configuredBroker(settings('first', { service }, [toSecond, toFailed]))
   const { client, failed } = await connect(t, broker)
   for (const payload of ['a', 'poison 1', 'b']) await client.publishAsync('in/x', payload, { qos: 1 })
@@ -71,19 +71,19 @@ test('what a service refuses goes to all fallbacks, with its result, and is no d
     const { matched, success, failed: refused, dead_letters, queuing, inflight } = await metricsOf(broker, 'http:first')
     assert.deepEqual([matched, success, refused, dead_letters, queuing, inflight], [3, 2, 1, 0, 0, 0])
   })
-  const rule = (await broker.ask('/api/v5/rules/all/metrics')).json.metrics
+  const rule = (await broker.request('/api/v5/rules/all/metrics')).json.metrics
   assert.deepEqual([rule['matched'], rule['actions.total'], rule['actions.failed']], [3, 3, 1])
 })
 
 test('what another rule stores for the publication of a fallback has no fallbacks: it becomes a dead letter', async (t) => {
   const service = await HttpService.start(t)
-  service.answer = () => 400
+  service.statusFor = () => 400
   const echo = 'rule_engine.rules.echo={sql="SELECT * FROM \\"failed/#\\"",actions=["http:echoed"]}'
   const broker = await configuredBroker([...settings('echoed', { service }, [toFailed]), echo])
   const { client, failed } = await connect(t, broker)
   await client.publishAsync('in/x', 'poison', { qos: 1 })
   await eventually(async () => assert.equal((await metricsOf(broker, 'http:echoed')).dead_letters, 1))
-  const [letter] = (await broker.ask('/api/v5/actions/http:echoed/dead_letters')).json.data
+  const [letter] = (await broker.request('/api/v5/actions/http:echoed/dead_letters')).json.data
   assert.equal(letter.rule, 'echo')
   await eventually(() => assert.equal(failed.length, 1))
   const bodies = service.received.map(({ body }) => body)
@@ -92,17 +92,17 @@ test('what another rule stores for the publication of a fallback has no fallback
 
 test('a fallback that fails for good leaves a dead letter with both reasons, which can be sent again', async (t) => {
   const service = await HttpService.start(t)
-  service.answer = () => 400
+  service.statusFor = () => 400
   const wrong = { kind: 'republish', args: { topic: 'failed/#' } }
   const broker = await configuredBroker(settings('lettered', { service }, [wrong, toFailed]))
   const { client, failed } = await connect(t, broker)
   await client.publishAsync('in/x', 'poison', { qos: 1 })
   await eventually(async () => assert.equal((await metricsOf(broker, 'http:lettered')).dead_letters, 1))
-  const [letter] = (await broker.ask('/api/v5/actions/http:lettered/dead_letters')).json.data
+  const [letter] = (await broker.request('/api/v5/actions/http:lettered/dead_letters')).json.data
   assert.deepEqual([letter.reason, letter.payload], ['HTTP status 400; fallback republish: invalid-topic', 'poison'])
   await eventually(() => assert.equal(failed.length, 1))
-  service.answer = () => 200
-  await broker.ask('/api/v5/actions/http:lettered/dead_letters/retry', { method: 'POST' })
+  service.statusFor = () => 200
+  await broker.request('/api/v5/actions/http:lettered/dead_letters/retry', { method: 'POST' })
   await service.until((received) => received.length >= 2)
   assert.equal(service.received[1]?.body, 'poison')
 })
@@ -127,7 +127,7 @@ test('what the queue of an action drops goes to its fallbacks at once', async (t
 test('a fallback that waits for its service outlives kill -9, bytes and large numbers included', async (t) => {
   const dataDirectory = await temporaryFolder(t)
   const service = await HttpService.start(t)
-  service.answer = () => 400
+  service.statusFor = () => 400
   const away = await HttpService.prepare(t)
   const port = await reservePort(t)
   const set = [
@@ -156,7 +156,7 @@ test('a fallback that waits for its service outlives kill -9, bytes and large nu
 test('fallbacks are checked, shown, and keep the action that they name from being deleted', async () => {
   const broker = await configuredBroker()
   const toOther = { ...toSecond, name: 'other' }
-  const post = (path: string, body: object) => broker.ask(`/api/v5${path}`, { method: 'POST', body })
+  const post = (path: string, body: object) => broker.request(`/api/v5${path}`, { method: 'POST', body })
   assert.equal((await post('/connectors', { type: 'http', name: 'checked', url: 'http://127.0.0.1:9' })).status, 201)
   const action = { type: 'http', name: 'named', connector: 'checked' }
   for (const [fallback, problem] of [
@@ -172,10 +172,10 @@ test('fallbacks are checked, shown, and keep the action that they name from bein
   assert.equal((await post('/actions', { ...action, name: 'other' })).status, 201)
   const made = await post('/actions', { ...action, fallback_actions: [toOther, toFailed] })
   assert.equal(made.status, 201, made.text)
-  const [first, republish] = (await broker.ask('/api/v5/actions/http:named')).json.fallback_actions
+  const [first, republish] = (await broker.request('/api/v5/actions/http:named')).json.fallback_actions
   assert.deepEqual(first, toOther)
   assert.equal(republish.args.topic, 'failed/${clientid}')
-  const used = await broker.ask('/api/v5/actions/http:other', { method: 'DELETE' })
+  const used = await broker.request('/api/v5/actions/http:other', { method: 'DELETE' })
   assert.equal(used.status, 400)
   assert.match(used.text, /used by http:named/)
 })

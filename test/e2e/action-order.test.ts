@@ -11,18 +11,18 @@ const messages = 200
 
 test('messages of one publisher reach an HTTP service in their order, also when it refuses some for a while', async (t) => {
   const service = await HttpService.start(t)
-  let asked = 0
+  let requestCount = 0
   const accepted = new Map<string, number[]>(publishers.map((name) => [name, []]))
-  service.answer = ({ body }) => {
-    if (++asked % 31 === 0) return 503
+  service.statusFor = ({ body }) => {
+    if (++requestCount % 31 === 0) return 503
     const [name = '', number = ''] = body.split(' ')
     accepted.get(name)?.push(Number(number))
     return 200
   }
   const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
   const post = async (path: string, body: object): Promise<void> => {
-    const answer = await broker.ask(`/api/v5${path}`, { method: 'POST', body })
-    assert.equal(answer.status, 201, answer.text)
+    const response = await broker.request(`/api/v5${path}`, { method: 'POST', body })
+    assert.equal(response.status, 201, response.text)
   }
   await post('/connectors', { type: 'http', name: 'local', url: `http://127.0.0.1:${service.port}` })
   // oxlint-disable-next-line no-template-curly-in-string -- a template of rules

@@ -167,7 +167,7 @@ test('a reload brings new passwords into force, and one with a key that is none 
 
 test('a service is asked over HTTP about clients and their actions; without it no client connects', async (t) => {
   const service = await HttpService.start(t)
-  service.answer = ({ path, query }, response) => {
+  service.respond = ({ path, query }, response) => {
     const isRight =
       path === '/auth' ? query.u === 'alice' && query.p === 'secret' : (query.t ?? '').startsWith(`own/${query.c}/`)
     response.writeHead(isRight ? 200 : 403).end()
@@ -195,7 +195,7 @@ test('a service is asked over HTTP about clients and their actions; without it n
   await client.publishAsync('own/alice/x', 'yes', { qos: 1 })
   const [topic, payload] = await heard
   assert.deepEqual([topic, String(payload)], ['own/alice/x', 'yes'])
-  assert.ok(service.asked.some(({ query }) => query.t === 'own/alice/#' && query.A === '1'))
+  assert.ok(service.requests.some(({ query }) => query.t === 'own/alice/#' && query.A === '1'))
   await service.stop()
   assert.equal(await outcome(t, broker, { username: 'alice', password: 'secret' }), serverUnavailable)
 })
@@ -226,7 +226,7 @@ class RawClient {
   }
 
   /** Says it, and gives the next packet that comes. */
-  async ask<P extends Packet>(packet: ControlPacket): Promise<P> {
+  async request<P extends Packet>(packet: ControlPacket): Promise<P> {
     const heard = this.received.length
     this.#socket.write(encode(packet, 5))
     while (this.received.length === heard) await new Promise<void>((resolve) => (this.#look = resolve))
@@ -257,34 +257,34 @@ test('[MQTT5-4.12] SCRAM lets a client in, and again while it is in; a wrong pas
 
   const raw = new RawClient(t, broker.port)
   const first = new ScramClient(alice)
-  const challenge = await raw.ask<AuthPacket>(connectWith(first.first))
+  const challenge = await raw.request<AuthPacket>(connectWith(first.first))
   assert.equal(challenge.reasonCode, continueAuthentication)
-  const answer = first.final(String(challenge.properties?.authenticationData))
-  const connack = await raw.ask<ConnackPacket>(authWith(answer.message, continueAuthentication))
+  const response = first.final(String(challenge.properties?.authenticationData))
+  const connack = await raw.request<ConnackPacket>(authWith(response.message, continueAuthentication))
   assert.equal(connack.reasonCode, success)
   assert.equal(connack.properties?.authenticationMethod, method)
-  assert.equal(String(connack.properties?.authenticationData), answer.verifier)
+  assert.equal(String(connack.properties?.authenticationData), response.verifier)
 
   const again = new ScramClient({ ...alice, nonce: 'another-nonce' })
-  const next = await raw.ask<AuthPacket>(authWith(again.first, reAuthenticate))
+  const next = await raw.request<AuthPacket>(authWith(again.first, reAuthenticate))
   const last = again.final(String(next.properties?.authenticationData))
-  const done = await raw.ask<AuthPacket>(authWith(last.message, continueAuthentication))
+  const done = await raw.request<AuthPacket>(authWith(last.message, continueAuthentication))
   assert.equal(done.type === 'auth' && done.reasonCode, success)
   assert.equal(String(done.properties?.authenticationData), last.verifier)
 
   const liar = new ScramClient({ ...alice, password: 'wrong' })
-  const lie = await raw.ask<AuthPacket>(authWith(liar.first, reAuthenticate))
+  const lie = await raw.request<AuthPacket>(authWith(liar.first, reAuthenticate))
   const lied = authWith(liar.final(String(lie.properties?.authenticationData)).message, continueAuthentication)
-  const end = await raw.ask<DisconnectPacket>(lied)
+  const end = await raw.request<DisconnectPacket>(lied)
   assert.equal(end.type === 'disconnect' && end.reasonCode, notAuthorized)
 
   const unauthenticated = new RawClient(t, broker.port)
-  const serverFirst = await unauthenticated.ask<AuthPacket>(connectWith(liar.first))
+  const serverFirst = await unauthenticated.request<AuthPacket>(connectWith(liar.first))
   const refused = authWith(
     liar.final(String(serverFirst.properties?.authenticationData)).message,
     continueAuthentication,
   )
-  assert.equal((await unauthenticated.ask<ConnackPacket>(refused)).reasonCode, notAuthorized)
+  assert.equal((await unauthenticated.request<ConnackPacket>(refused)).reasonCode, notAuthorized)
 })
 
 test('[MQTT5-4.12] a SCRAM user that is stored over the API comes in with the next CONNECT, until it is taken away', async (t) => {
@@ -293,16 +293,16 @@ test('[MQTT5-4.12] a SCRAM user that is stored over the API comes in with the ne
   const comes = async (): Promise<number> => {
     const client = new ScramClient({ hash: 'sha512', username: 'carol', password: 'a secret' })
     const raw = new RawClient(t, broker.port)
-    const challenge = await raw.ask<AuthPacket | ConnackPacket>(connectWith(client.first))
+    const challenge = await raw.request<AuthPacket | ConnackPacket>(connectWith(client.first))
     if (challenge.type === 'connack') return challenge.reasonCode
     const { message } = client.final(String(challenge.properties?.authenticationData))
-    return (await raw.ask<ConnackPacket>(authWith(message, continueAuthentication))).reasonCode
+    return (await raw.request<ConnackPacket>(authWith(message, continueAuthentication))).reasonCode
   }
   assert.notEqual(await comes(), success)
   const body = { username: 'carol', password: 'a secret', algorithm: method }
-  const stored = await broker.ask('/api/v4/auth_scram', { method: 'POST', body })
+  const stored = await broker.request('/api/v4/auth_scram', { method: 'POST', body })
   assert.equal(stored.status, 200, stored.text)
   assert.equal(await comes(), success)
-  assert.equal((await broker.ask('/api/v4/auth_scram/carol', { method: 'DELETE' })).status, 200)
+  assert.equal((await broker.request('/api/v4/auth_scram/carol', { method: 'DELETE' })).status, 200)
   assert.notEqual(await comes(), success)
 })

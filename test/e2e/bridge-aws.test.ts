@@ -34,7 +34,7 @@ test('a bridge to an endpoint as of AWS IoT shows its certificate, brings messag
   const broker = await startBrokerWithApi(t, { dataDirectory, set: oneShard })
   const [here, there] = [await Listener.at(t, broker.port, 'here/#'), await Listener.at(t, remote.port, 'up/#')]
   for (;;) {
-    const { json } = await broker.ask('/api/v4/bridges/aws.iot')
+    const { json } = await broker.request('/api/v4/bridges/aws.iot')
     if (json.data.bridge.nodes[0].status?.state === 'connected') break
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
@@ -46,19 +46,19 @@ test('a bridge to an endpoint as of AWS IoT shows its certificate, brings messag
     [...there.heard, ...here.heard].map(({ topic, qos }) => `${topic} ${qos}`),
     ['up/a 1', 'here/down 1'],
   )
-  const { json: clients } = await remote.ask('/api/v4/clients/thing-7')
+  const { json: clients } = await remote.request('/api/v4/clients/thing-7')
   assert.equal(clients.data.length, 1)
-  const { text } = await broker.ask('/api/v4/prometheus')
+  const { text } = await broker.request('/api/v4/prometheus')
   assert.match(text, /^svc_bridge_connected\{bridge="aws.iot"\} /m)
-  const { json: section } = await broker.ask('/api/v4/configuration/aws_bridge')
+  const { json: section } = await broker.request('/api/v4/configuration/aws_bridge')
   assert.equal(section.data.aws_bridge.nodes[0].name, 'aws.iot')
   const data = { subscription: [{ remote_topic: 'more', local_topic: 'here/more', qos: 1 }] }
-  assert.deepEqual((await broker.ask('/api/v4/bridges/sub/aws.iot', { method: 'PUT', body: { data } })).json, {
+  assert.deepEqual((await broker.request('/api/v4/bridges/sub/aws.iot', { method: 'PUT', body: { data } })).json, {
     code: 0,
   })
   const author = await client(t, remote.port)
   for (;;) {
-    const { json } = await remote.ask('/api/v4/subscriptions/thing-7')
+    const { json } = await remote.request('/api/v4/subscriptions/thing-7')
     if (json.data.some(({ topic }: { topic: string }) => topic === 'more')) break
   }
   await author.publishAsync('more', 'more', { qos: 1 })

@@ -24,7 +24,7 @@ import { eventually } from './eventually.ts'
 import { atEnd, temporaryFolder } from './godwit-process.ts'
 
 const put = (broker: Awaited<ReturnType<typeof startBrokerWithApi>>, node: object) =>
-  broker.ask('/api/v4/bridges/up', { method: 'PUT', body: { up: node } })
+  broker.request('/api/v4/bridges/up', { method: 'PUT', body: { up: node } })
 
 test('rules come and go while messages do, other settings drain what is under way, a refused change touches nothing', async (t) => {
   const { own, remote, wire } = await pair(t)
@@ -45,7 +45,7 @@ test('rules come and go while messages do, other settings drain what is under wa
   await there.until(await publishNumbered(publisher, 'up/first', { qos: 1, from: 0, count: 3 }))
 
   const body = { data: { subscription: [{ remote_topic: 'more/#', local_topic: '', qos: 1 }] } }
-  assert.equal((await own.ask('/api/v4/bridges/sub/up', { method: 'POST', body })).status, 200)
+  assert.equal((await own.request('/api/v4/bridges/sub/up', { method: 'POST', body })).status, 200)
   const here = await Listener.at(t, own.port, 'more/#')
   const commander = await client(t, remote.port)
   for (let number = 0; here.heard.length === 0; number += 1) {
@@ -71,7 +71,7 @@ test('rules come and go while messages do, other settings drain what is under wa
 test('a bridge that is off has no connection, and one that is not configured any more leaves nothing behind', async (t) => {
   const { own, wire } = await pair(t)
   const turn = (bridge_switch: boolean) =>
-    own.ask('/api/v4/bridges/switch/up', { method: 'POST', body: { data: { bridge_switch } } })
+    own.request('/api/v4/bridges/switch/up', { method: 'POST', body: { data: { bridge_switch } } })
   assert.equal((await turn(false)).status, 200)
   await untilBridge(own, ({ state }) => state === 'off')
   while (wire.connections > 0) await new Promise((resolve) => setTimeout(resolve, 10))
@@ -82,8 +82,8 @@ test('a bridge that is off has no connection, and one that is not configured any
   await writeFile(join(own.dataDirectory, 'changed-settings.conf'), '')
   const again = await startAgain(t, own, oneShard)
   for (;;) {
-    const answer = await again.ask('/api/v4/clients')
-    if (!answer.text.includes('$bridge/')) break
+    const response = await again.request('/api/v4/clients')
+    if (!response.text.includes('$bridge/')) break
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 })

@@ -51,9 +51,9 @@ class RawRemote {
         decoder.push(chunk)
         for (let packet = decoder.next(); packet !== undefined; packet = decoder.next()) {
           if (packet.type === 'connect') ({ version } = packet)
-          const answer = remote.#answerTo(packet, version)
+          const response = remote.#responseTo(packet, version)
           remote.#note(packet)
-          if (answer !== undefined) socket.write(answer)
+          if (response !== undefined) socket.write(response)
         }
       })
       t.after(() => socket.destroy())
@@ -85,7 +85,7 @@ class RawRemote {
     return this.until(() => this.said.findLast((packet): packet is SubscribePacket => packet.type === 'subscribe'))
   }
 
-  #answerTo(packet: Packet, version: ProtocolVersion): Buffer | undefined {
+  #responseTo(packet: Packet, version: ProtocolVersion): Buffer | undefined {
     if (packet.type === 'connect') return connackIn(version)
     if (packet.type === 'pubrel') return ack('pubcomp', packet.packetId)
     const qos = packet.type === 'publish' && this.acknowledges ? packet.qos : 0
@@ -106,7 +106,7 @@ class RawRemote {
 }
 
 const put = (broker: BrokerWithApi, node: object) =>
-  broker.ask('/api/v4/bridges/up', { method: 'PUT', body: { up: node } })
+  broker.request('/api/v4/bridges/up', { method: 'PUT', body: { up: node } })
 
 const inFile = `
   proto_ver = 5, clientid = "c-1", keepalive = 45s, clean_start = true, username = alice, password = "open sesame"
@@ -137,11 +137,11 @@ test('what the file says of a bridge is said to the remote broker, and so is wha
   const cache = 'bridges.mqtt.cache.disk_cache_size=500'
   const own = await startBridged(t, `server = "${server}"\n${inFile}`, { set: [...oneShard, cache] })
   await untilConnected(own)
-  const asked = await remote.connect()
-  const { willDelayIntervalSeconds, ...ofWill } = asked.will?.properties ?? {}
-  const { userProperties, ...properties } = asked.properties ?? {}
+  const connect = await remote.connect()
+  const { willDelayIntervalSeconds, ...ofWill } = connect.will?.properties ?? {}
+  const { userProperties, ...properties } = connect.properties ?? {}
   assert.deepEqual(
-    { ...asked, will: undefined, properties },
+    { ...connect, will: undefined, properties },
     {
       type: 'connect',
       version: 5,
@@ -170,7 +170,7 @@ test('what the file says of a bridge is said to the remote broker, and so is wha
     ],
   )
   assert.deepEqual(
-    [asked.will?.topic, asked.will?.payload.toString(), asked.will?.qos, asked.will?.retain],
+    [connect.will?.topic, connect.will?.payload.toString(), connect.will?.qos, connect.will?.retain],
     ['state/gone', 'bye', 1, true],
   )
   assert.equal(willDelayIntervalSeconds, 30)
@@ -201,7 +201,7 @@ test('what the file says of a bridge is said to the remote broker, and so is wha
   // With a subscription that goes it is said how, in the same connection.
   const unsub_properties = { identifier: 5, user_properties: [{ key: 'why', value: 'moved' }] }
   const data = { unsubscription: [{ topic: 'more' }], unsub_properties }
-  const unsubscribed = await own.ask('/api/v4/bridges/unsub/up', { method: 'PUT', body: { data } })
+  const unsubscribed = await own.request('/api/v4/bridges/unsub/up', { method: 'PUT', body: { data } })
   assert.deepEqual(unsubscribed.json, { code: 0 })
   const farewell = await remote.until(() =>
     remote.said.find((packet): packet is UnsubscribePacket => packet.type === 'unsubscribe'),
@@ -213,7 +213,7 @@ test('what the file says of a bridge is said to the remote broker, and so is wha
   // As it was put: in the names of the API, with MQTT 3.1.1, and without what belongs to 5.0.
   const { enable, name, spool_max_messages: ownLimit, spool_full_policy: policy } = await bridgeOf(own)
   assert.deepEqual([enable, name, ownLimit, policy], [true, 'up', null, 'drop_oldest'])
-  const { json: listed } = await own.ask('/api/v4/bridges')
+  const { json: listed } = await own.request('/api/v4/bridges')
   assert.equal(listed.data.bridge.sqlite.disk_cache_size, 500)
   remote.forget()
   const node = {
@@ -236,8 +236,8 @@ test('what the file says of a bridge is said to the remote broker, and so is wha
     spool_max_messages: 50,
     spool_full_policy: 'drop_oldest',
   }
-  const answer = await put(own, node)
-  assert.equal(answer.status, 200, answer.text)
+  const response = await put(own, node)
+  assert.equal(response.status, 200, response.text)
   await untilBridge(own, ({ state, counters }) => state === 'connected' && counters.connects >= 2)
   const again = await remote.connect()
   const { topic, payload, qos, retain } = again.will ?? {}

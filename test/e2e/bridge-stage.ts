@@ -107,8 +107,8 @@ export function startAgain(t: Scope, broker: BrokerWithApi, set: readonly string
 /** What the API says of the bridge. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export async function bridgeOf(broker: BrokerWithApi): Promise<any> {
-  const answer = await broker.ask('/api/v4/bridges/up')
-  return answer.json?.data.bridge.nodes[0]
+  const response = await broker.request('/api/v4/bridges/up')
+  return response.json?.data.bridge.nodes[0]
 }
 
 /** Asks again until it is as wanted. */

@@ -154,8 +154,8 @@ test('certificates are swapped while the bridge runs: it believes the new ones f
   const heard = await Listener.at(t, there.port, 'up/#')
   // A connected client stays connected: it has to reconnect.
   for (;;) {
-    await there.ask('/api/v4/clients/swapped', { method: 'DELETE' })
-    const { status } = (await own.ask('/api/v4/bridges/up')).json.data.bridge.nodes[0]
+    await there.request('/api/v4/clients/swapped', { method: 'DELETE' })
+    const { status } = (await own.request('/api/v4/bridges/up')).json.data.bridge.nodes[0]
     if (/TLS handshake failed/.test(status.last_error ?? '')) break
     await new Promise((resolve) => setTimeout(resolve, 50))
   }

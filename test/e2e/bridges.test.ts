@@ -107,7 +107,7 @@ test('bridge traffic needs a rule of its own in the ACL, and rules for all clien
   const commander = await client(t, remote.port)
   for (const topic of ['down/secret/a', 'down/open']) await commander.publishAsync(topic, topic, { qos: 2 })
   await here.until(['down/open'])
-  const { json } = await own.ask('/api/v4/mqtt/publish_batch', {
+  const { json } = await own.request('/api/v4/mqtt/publish_batch', {
     method: 'POST',
     body: ['up/secret/a', 'up/open'].map((topic) => ({ topic, payload: topic, qos: 1 })),
   })
@@ -123,13 +123,13 @@ test('a bridge to a denied address does not connect, reports why, and can be cha
   const bridge = `server = "mqtt-tcp://10.255.255.1:1883"\nproto_ver = 5\nbackoff_max = 1s`
   const own = await startBridged(t, bridge, { set: [...oneShard, 'node.denied_addresses=[private]'] })
   await untilBridge(own, ({ last_error: why }) => /10\.255\.255\.1 is an address that is not asked/.test(why ?? ''))
-  const turned = await own.ask('/api/v4/bridges/switch/up', {
+  const turned = await own.request('/api/v4/bridges/switch/up', {
     method: 'POST',
     body: { data: { bridge_switch: false } },
   })
   assert.equal(turned.status, 200)
   const body = { up: { server: `mqtt-tcp://127.0.0.1:${remote.port}`, proto_ver: 5, enable: true } }
-  assert.equal((await own.ask('/api/v4/bridges/up', { method: 'PUT', body })).status, 200)
+  assert.equal((await own.request('/api/v4/bridges/up', { method: 'PUT', body })).status, 200)
   await untilConnected(own)
 })
 
@@ -148,7 +148,7 @@ test('the age of the oldest message of a spool is shown also after a restart, wi
   assert.ok(after.oldest_age > before.oldest_age, `${after.oldest_age} s after ${before.oldest_age} s`)
   assert.equal(after.spool_depth, 5)
   await eventually(async () => {
-    const { text } = await again.ask('/api/v4/prometheus')
+    const { text } = await again.request('/api/v4/prometheus')
     const [, lag = '0'] = /^svc_bridge_lag_seconds\{bridge="up"\} (\S+)$/m.exec(text) ?? []
     assert.ok(Number(lag) >= after.lag, `${lag} s`)
     assert.match(text, /^svc_bridge_state\{bridge="up",state="(waiting|connecting)"\} 1$/m)
@@ -202,15 +202,15 @@ test('a connection that silently fails is noticed by the keep alive, and message
 test('when credentials are removed, messages wait, the reason is shown, and they are sent when the credentials are back', async (t) => {
   const remote = await startBrokerWithApi(t, { set: [...oneShard, 'auth.allow_anonymous=true'] })
   const credential = { clientid: 'bridge-up', password: 'first' }
-  const created = await remote.ask('/api/v4/auth_clientid', { method: 'POST', body: credential })
+  const created = await remote.request('/api/v4/auth_clientid', { method: 'POST', body: credential })
   assert.equal(created.status, 200, created.text)
   const wire = await Wire.to(t, remote.port)
   const more = 'clientid = bridge-up, username = bridge, password = first'
   const own = await startBridged(t, bridgeOver(wire, more), { set: oneShard })
   await untilConnected(own)
   const changed = { method: 'PUT', body: { password: 'second' } } as const
-  assert.equal((await remote.ask('/api/v4/auth_clientid/bridge-up', changed)).status, 200)
-  await remote.ask('/api/v4/clients/bridge-up', { method: 'DELETE' })
+  assert.equal((await remote.request('/api/v4/auth_clientid/bridge-up', changed)).status, 200)
+  await remote.request('/api/v4/clients/bridge-up', { method: 'DELETE' })
   const { last_error: why } = await untilBridge(own, ({ last_error: error }) => /password|authori/i.test(error ?? ''))
   assert.match(why, /password|authori/i)
   const there = await Listener.at(t, remote.port, 'up/#')
@@ -218,7 +218,7 @@ test('when credentials are removed, messages wait, the reason is shown, and they
   await untilBridge(own, ({ spool_depth: depth }) => depth === 10)
   const { name: _, status: _status, ...node } = await bridgeOf(own)
   const renewed = { up: { ...node, ...node.connector, password: 'second' } }
-  const put = await own.ask('/api/v4/bridges/up', { method: 'PUT', body: renewed })
+  const put = await own.request('/api/v4/bridges/up', { method: 'PUT', body: renewed })
   assert.equal(put.status, 200, put.text)
   assert.ok(!put.text.includes('second'))
   await there.until(texts)

@@ -75,7 +75,7 @@ test('a user does not get the connection, the queue or a ban of another by using
   assert.equal(String((await nextMessage(back)).payload), 'close', 'the device is not banned and has its queue')
 
   await eventually(async () => {
-    const alarms = await broker.ask('/api/v4/alarms/activated')
+    const alarms = await broker.request('/api/v4/alarms/activated')
     assert.match(alarms.text, /client-id-conflict/)
     assert.match(alarms.text, /mallory/)
   })
@@ -87,8 +87,8 @@ test('an administrator gives a client ID to another user by ending the session',
   const device = await connected(t, broker, { ...victim, ...expiry })
   await device.endAsync()
   assert.equal(await outcome(t, broker, attacker), reasonCodes.clientIdentifierNotValid)
-  assert.equal((await broker.ask('/api/v4/clients/pump-7', { method: 'DELETE' })).json.code, 112, 'it is offline')
-  const ended = await broker.ask('/api/v4/clients/pump-7?session=true', { method: 'DELETE' })
+  assert.equal((await broker.request('/api/v4/clients/pump-7', { method: 'DELETE' })).json.code, 112, 'it is offline')
+  const ended = await broker.request('/api/v4/clients/pump-7?session=true', { method: 'DELETE' })
   assert.deepEqual([ended.status, ended.json.code], [200, 0])
   assert.equal(await outcome(t, broker, attacker), 'in')
 })

@@ -21,11 +21,11 @@ function client(t: Scope, port: number): (call: Call) => Promise<IncomingMessage
   t.after(() => agent.close())
   return ({ payload, block1, ...params }) =>
     new Promise((resolve, reject) => {
-      const asked = request({ hostname: '127.0.0.1', port, agent, confirmable: true, ...params })
-      if (block1 !== undefined) asked.setOption('Block1', Buffer.of(block1))
-      asked.on('response', resolve)
-      asked.on('error', reject)
-      asked.end(payload)
+      const outgoing = request({ hostname: '127.0.0.1', port, agent, confirmable: true, ...params })
+      if (block1 !== undefined) outgoing.setOption('Block1', Buffer.of(block1))
+      outgoing.on('response', resolve)
+      outgoing.on('error', reject)
+      outgoing.end(payload)
     })
 }
 
@@ -46,24 +46,24 @@ test('[F4] node-coap publishes, also in blocks, reads what is retained, and obse
     return heard.shift() ?? assert.fail('nothing was heard')
   }
   await subscriber.subscribeAsync('up/#', { qos: 1 })
-  const ask = client(t, coapPort)
+  const call = client(t, coapPort)
 
-  const put = await ask({ method: 'PUT', pathname: '/ps/up/a', query: 'clientid=lib', payload: Buffer.from('21.5') })
+  const put = await call({ method: 'PUT', pathname: '/ps/up/a', query: 'clientid=lib', payload: Buffer.from('21.5') })
   assert.equal(put.code, '2.04')
   assert.equal((await next()).toString(), '21.5')
 
   const large = randomBytes(5_000)
   const query = 'clientid=lib&retain=true'
-  const blocks = await ask({ method: 'PUT', pathname: '/ps/up/b', query, payload: large, block1: 6 })
+  const blocks = await call({ method: 'PUT', pathname: '/ps/up/b', query, payload: large, block1: 6 })
   assert.equal(blocks.code, '2.04')
   assert.deepEqual(await next(), large)
 
-  const retained = await ask({ method: 'GET', pathname: '/ps/up/b', query: 'clientid=lib' })
+  const retained = await call({ method: 'GET', pathname: '/ps/up/b', query: 'clientid=lib' })
   assert.equal(retained.code, '2.05')
   assert.deepEqual(retained.payload, large, 'in blocks as well')
-  assert.equal((await ask({ method: 'GET', pathname: '/ps/up/none', query: 'clientid=lib' })).code, '4.04')
+  assert.equal((await call({ method: 'GET', pathname: '/ps/up/none', query: 'clientid=lib' })).code, '4.04')
 
-  const observed = (await ask({
+  const observed = (await call({
     method: 'GET',
     pathname: '/ps/down/%23',
     query: 'clientid=watcher',

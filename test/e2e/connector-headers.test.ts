@@ -35,7 +35,7 @@ test('null removes a header that the file has; others stay, also after a restart
   }
   assert.deepEqual(await headersNow(), ['first', 'second', undefined])
   const put = async (headers: unknown) =>
-    await broker.ask('/api/v5/connectors/http:hook', { method: 'PUT', body: { url, headers } })
+    await broker.request('/api/v5/connectors/http:hook', { method: 'PUT', body: { url, headers } })
   const changed = await put({ 'x-two': null, 'x-three': 'third' })
   assert.equal(changed.status, 200, changed.text)
   assert.deepEqual(await headersNow(), ['first', undefined, 'third'])

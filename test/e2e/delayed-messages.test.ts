@@ -22,7 +22,7 @@ test('a delayed message is acknowledged, survives kill -9, is listed, shown and 
     reader.on('message', (topic, payload) => resolve(`${topic} ${payload.toString()}`)),
   )
   await reader.subscribeAsync('soon', { qos: 1 })
-  const listed = (await again.ask('/api/v5/mqtt/delayed/messages')).json
+  const listed = (await again.request('/api/v5/mqtt/delayed/messages')).json
   const later = listed.data.filter(({ topic }: { topic: string }) => topic === 'later')
   assert.equal(later.length, 2)
   assert.equal(await heard, 'soon hello')
@@ -30,14 +30,14 @@ test('a delayed message is acknowledged, survives kill -9, is listed, shown and 
   for (const { node, msgid, from_clientid: from, delayed_interval: interval } of later) {
     assert.deepEqual([from, interval], ['author', 3_600])
     const path = `/api/v5/mqtt/delayed/messages/${encodeURIComponent(node)}/${encodeURIComponent(msgid)}`
-    payloads.add(Buffer.from((await again.ask(path)).json.payload, 'base64').toString())
-    assert.equal((await again.ask(path, { method: 'DELETE' })).status, 204)
-    assert.equal((await again.ask(path, { method: 'DELETE' })).status, 404)
+    payloads.add(Buffer.from((await again.request(path)).json.payload, 'base64').toString())
+    assert.equal((await again.request(path, { method: 'DELETE' })).status, 204)
+    assert.equal((await again.request(path, { method: 'DELETE' })).status, 404)
   }
   assert.deepEqual([...payloads].toSorted(), ['small', large])
-  const page = (await again.ask('/api/v5/mqtt/delayed/messages?limit=1')).json
+  const page = (await again.request('/api/v5/mqtt/delayed/messages?limit=1')).json
   assert.deepEqual(page, { data: [], meta: { page: 1, limit: 1, count: 0, hasnext: false } })
-  const put = await again.ask('/api/v5/mqtt/delayed', { method: 'PUT', body: { max_delayed_messages: 7 } })
+  const put = await again.request('/api/v5/mqtt/delayed', { method: 'PUT', body: { max_delayed_messages: 7 } })
   assert.deepEqual(put.json, { enable: true, max_delayed_messages: 7 })
-  assert.deepEqual((await again.ask('/api/v5/mqtt/delayed')).json, { enable: true, max_delayed_messages: 7 })
+  assert.deepEqual((await again.request('/api/v5/mqtt/delayed')).json, { enable: true, max_delayed_messages: 7 })
 })

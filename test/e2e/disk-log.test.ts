@@ -105,7 +105,7 @@ test('an action whose file cannot be written says so, keeps what comes, and writ
     rule('disk_log:all'),
   ])
   const state = async (): Promise<{ status: string; status_reason: string }> =>
-    (await broker.ask('/api/v5/actions/disk_log:all')).json
+    (await broker.request('/api/v5/actions/disk_log:all')).json
   await until(async () => (await state()).status === 'disconnected')
   const client = await connect(t, broker)
   await client.publishAsync('in/a', 'kept', { qos: 1 })
@@ -123,7 +123,7 @@ test('over the API a file lies in the data directory or in a directory of node.a
   const allowed = await temporaryFolder(t)
   const broker = await configuredBroker([`node.allowed_directories=["${allowed}"]`])
   const make = async (name: string, filepath: string): Promise<{ readonly status: number; readonly text: string }> =>
-    broker.ask('/api/v5/connectors', { method: 'POST', body: { type: 'disk_log', name, filepath } })
+    broker.request('/api/v5/connectors', { method: 'POST', body: { type: 'disk_log', name, filepath } })
   const outside = await temporaryFolder(t)
   await mkdir(join(broker.dataDirectory, 'exports'), { recursive: true })
   for (const [name, filepath, status] of [
@@ -135,8 +135,8 @@ test('over the API a file lies in the data directory or in a directory of node.a
     ['f', join(allowed, 'x.jsonl'), 201],
     ['g', join(allowed, 'x.jsonl.1'), 400],
   ] as const) {
-    const answer = await make(name, filepath)
-    assert.equal(answer.status, status, `${filepath}: ${answer.text}`)
-    if (status === 400) assert.match(answer.text, /filepath/)
+    const response = await make(name, filepath)
+    assert.equal(response.status, status, `${filepath}: ${response.text}`)
+    if (status === 400) assert.match(response.text, /filepath/)
   }
 })

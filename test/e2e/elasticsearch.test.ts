@@ -25,8 +25,8 @@ class BulkStub {
   readonly operations: Operation[] = []
   readonly authorizations = new Set<string | undefined>()
   /** The status of an operation, and of a whole request. */
-  answer: (operation: Operation) => number = () => 201
-  answerAll: (operations: readonly Operation[]) => number = () => 200
+  statusOf: (operation: Operation) => number = () => 201
+  statusOfAll: (operations: readonly Operation[]) => number = () => 200
 
   private constructor(port: number) {
     this.port = port
@@ -44,10 +44,10 @@ class BulkStub {
         stub.authorizations.add(request.headers.authorization)
         if (request.method === 'GET') return response.end('{}')
         const operations = operationsOf(Buffer.concat(parts).toString())
-        const status = stub.answerAll(operations)
+        const status = stub.statusOfAll(operations)
         if (status !== 200) return response.writeHead(status).end('{"error":"no"}')
         const items = operations.map((operation) => {
-          const own = stub.answer(operation)
+          const own = stub.statusOf(operation)
           if (own < 300) stub.operations.push(operation)
           const error = own < 300 ? {} : { error: { type: 'mapper_parsing_exception', reason: 'failed to parse' } }
           return { [operation.name]: { status: own, ...error } }
@@ -102,7 +102,7 @@ test('documents arrive by index and ID; one that is refused is quarantined alone
     'index="r-${payload.number}",id="${payload.number}",doc="${payload}"',
   )
   const seen = new Set<string>()
-  stub.answer = ({ place: { _id: id = '' } }) => {
+  stub.statusOf = ({ place: { _id: id = '' } }) => {
     if (id === '7') return 400
     if (id === '9' && !seen.has(id)) {
       seen.add(id)
@@ -125,7 +125,8 @@ test('documents arrive by index and ID; one that is refused is quarantined alone
 
 test('a request that is too large is split in halves, and a document that is too large by itself is quarantined', async (t) => {
   const { stub, broker, client, action } = await startWithStub(t, 'index=r,id="${payload.number}"')
-  stub.answerAll = (operations) => (operations.length > 4 || operations.some((each) => idOf(each) === '3') ? 413 : 200)
+  stub.statusOfAll = (operations) =>
+    operations.length > 4 || operations.some((each) => idOf(each) === '3') ? 413 : 200
   await publishAll(client, 0, 30)
   await until(broker, action, async () => new Set(stub.operations.map(idOf)).size === 29)
   await until(broker, action, async () => (await deadLettersOf(broker, action)).length === 1)
@@ -133,9 +134,9 @@ test('a request that is too large is split in halves, and a document that is too
 
 test('create without overwrite takes a document that is there for its own; update and delete are said as they are', async (t) => {
   const { stub, broker, client, action } = await startWithStub(t, 'index=r,id="${payload.number}",overwrite=false')
-  stub.answer = () => 409
+  stub.statusOf = () => 409
   await publishAll(client, 0, 3)
-  const metrics = async () => (await broker.ask(`/api/v5/actions/${action}/metrics`)).json.metrics
+  const metrics = async () => (await broker.request(`/api/v5/actions/${action}/metrics`)).json.metrics
   await until(broker, action, async () => (await metrics()).success === 3)
   assert.deepEqual(await deadLettersOf(broker, action), [])
   const update = await startWithStub(
@@ -159,10 +160,10 @@ test('create without overwrite takes a document that is there for its own; updat
 
 test('a wrong password is told, and nothing becomes a dead letter for it', async (t) => {
   const { stub, broker, client, action } = await startWithStub(t, 'index=r')
-  stub.answerAll = () => 401
+  stub.statusOfAll = () => 401
   await publishAll(client, 0, 1)
   await until(broker, action, async () => /HTTP status 401/.test((await actionView(broker, action)).status_reason))
   assert.deepEqual(await deadLettersOf(broker, action), [])
-  stub.answerAll = () => 200
+  stub.statusOfAll = () => 200
   await until(broker, action, async () => stub.operations.length === 1)
 })

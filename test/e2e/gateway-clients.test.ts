@@ -46,10 +46,10 @@ function coap(t: Scope, port: number, params: CoapRequestParams): Promise<string
   const agent = new Agent({ type: 'udp4' })
   t.after(() => agent.close())
   return new Promise((resolve, reject) => {
-    const asked = request({ hostname: '127.0.0.1', port, agent, confirmable: true, ...params })
-    asked.on('response', ({ code }) => resolve(code))
-    asked.on('error', reject)
-    asked.end()
+    const outgoing = request({ hostname: '127.0.0.1', port, agent, confirmable: true, ...params })
+    outgoing.on('response', ({ code }) => resolve(code))
+    outgoing.on('error', reject)
+    outgoing.end()
   })
 }
 
@@ -67,7 +67,7 @@ function connectionOf(clientId: string): CoapRequestParams {
 test('[F1] a banned client ID is refused over MQTT-SN and CoAP', async (t) => {
   const { broker, snPort, coapPort } = await openGateways(t)
   const body = { as: 'clientid', who: 'device-1' }
-  assert.equal((await broker.ask('/api/v4/banned', { method: 'POST', body })).status, 200)
+  assert.equal((await broker.request('/api/v4/banned', { method: 'POST', body })).status, 200)
   const device = await SnDevice.at(t, snPort)
   device.connect('device-1')
   assert.equal((await device.expect('connack'))[0], 3)
@@ -82,7 +82,7 @@ test('[F1] an MQTT client with the client ID of a device takes over its session,
   await device.connected('meter')
   const client = await connected(t, broker, { clientId: 'meter' })
   await device.expect('disconnect')
-  const { data } = (await broker.ask('/api/v4/clients?clientid=meter')).json
+  const { data } = (await broker.request('/api/v4/clients?clientid=meter')).json
   assert.deepEqual(
     data.map(({ proto_name: name }: { proto_name: string }) => name),
     ['MQTT'],

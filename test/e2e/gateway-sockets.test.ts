@@ -69,7 +69,7 @@ test('[F8] devices on many ports are served by all shards, and sleeping ones are
     }),
   )
   await eventually(async () => {
-    const [gateway] = (await broker.ask('/api/v5/gateways?status=running')).json
+    const [gateway] = (await broker.request('/api/v5/gateways?status=running')).json
     assert.equal(gateway.current_connections, devices)
     assert.equal(gateway.listeners[0].running, true)
   })
@@ -81,7 +81,7 @@ test('[F7, F8] one shard opens a DTLS socket, also beside a UDP socket of the sa
   const key = '7369787465656e2d627974652d6b6579'
   const secure = [`${socket}.bind="127.0.0.1:${dtlsPort}"`, `${socket}.dtls_options.psk=["meter:${key}"]`]
   const { broker } = await open(t, 3, secure)
-  const [gateway] = (await broker.ask('/api/v5/gateways?status=running')).json
+  const [gateway] = (await broker.request('/api/v5/gateways?status=running')).json
   const states = gateway.listeners.map(({ type, running }: { type: string; running: boolean }) => `${type} ${running}`)
   assert.deepEqual(states.toSorted(), ['dtls true', 'udp true'])
 })
@@ -95,8 +95,8 @@ test('[F3] SEARCHGW is answered in a multicast group', async (t) => {
   await once(socket, 'listening')
   socket.setMulticastInterface('127.0.0.1')
   socket.send(Buffer.of(3, 1, 0), port, group)
-  const [answer] = (await once(socket, 'message')) as [Buffer]
-  assert.equal(answer.toString('hex'), '030201')
+  const [response] = (await once(socket, 'message')) as [Buffer]
+  assert.equal(response.toString('hex'), '030201')
 })
 
 test('[F3] with broadcast, ADVERTISE is sent to all hosts of the network at each advertise_interval', async (t) => {
@@ -123,16 +123,16 @@ test('[F2] access_rules of a UDP listener decide which addresses are answered', 
       return socket
     }),
   )
-  let isDeniedAnswered = false
-  denied.on('message', () => (isDeniedAnswered = true))
+  let hasDeniedResponse = false
+  denied.on('message', () => (hasDeniedResponse = true))
   denied.send(Buffer.of(3, 1, 0), port, '127.0.0.1')
   // One socket of the broker receives all of them, in this order; an answer to the first would come before the last one.
   for (let times = 0; times < 3; times++) {
     allowed.send(Buffer.of(3, 1, 0), port, '127.0.0.1')
-    const [answer] = (await once(allowed, 'message')) as [Buffer]
-    assert.equal(answer.toString('hex'), '030201')
+    const [response] = (await once(allowed, 'message')) as [Buffer]
+    assert.equal(response.toString('hex'), '030201')
   }
-  assert.equal(isDeniedAnswered, false)
+  assert.equal(hasDeniedResponse, false)
 })
 
 test('[F8] a gateway receives over IPv6', async (t) => {
@@ -140,8 +140,8 @@ test('[F8] a gateway receives over IPv6', async (t) => {
   const socket = createSocket('udp6')
   t.after(() => socket.close())
   socket.send(Buffer.concat([Buffer.of(9, 4, 4, 1, 0, 60), Buffer.from('dev')]), port, '::1')
-  const [answer] = (await once(socket, 'message')) as [Buffer]
-  assert.equal(answer.toString('hex'), '030500')
+  const [response] = (await once(socket, 'message')) as [Buffer]
+  assert.equal(response.toString('hex'), '030500')
 })
 
 /** The code of CONNACK. */
@@ -199,8 +199,8 @@ for (const shards of shardNumbers(1, 2)) {
     t.after(() => socket.close())
     for (let node = 0; node < openFileLimit * 2; node++) {
       socket.send(connectOfNode(node), port, '127.0.0.1')
-      const [answer] = (await once(socket, 'message')) as [Buffer]
-      assert.equal(answer.toString('hex', 7), '030500', `node ${node}`)
+      const [response] = (await once(socket, 'message')) as [Buffer]
+      assert.equal(response.toString('hex', 7), '030500', `node ${node}`)
     }
     const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${mqttPort}`, { reconnectPeriod: 0 })
     t.after(() => client.end(true))
@@ -218,23 +218,23 @@ for (const shards of shardNumbers(1, 3)) {
     for (const name of ['new-1', 'new-2', 'new-3', 'new-4']) {
       const socket = createSocket('udp4')
       t.after(() => socket.close())
-      const ask = async (hex: string): Promise<string> => {
+      const exchange = async (hex: string): Promise<string> => {
         const bytes = Buffer.from(hex, 'hex')
         socket.send(Buffer.concat([Buffer.of(bytes.length + 1), bytes]), port, '127.0.0.1')
-        const [answer] = (await once(socket, 'message')) as [Buffer]
-        return answer.toString('hex')
+        const [response] = (await once(socket, 'message')) as [Buffer]
+        return response.toString('hex')
       }
       const clientId = Buffer.from(name).toString('hex')
-      assert.equal(await ask(`0101000702003c0000${clientId}`), '060200000700')
-      assert.equal(await ask(`03230009000b${Buffer.from('plant/value').toString('hex')}31`), '0504000900')
+      assert.equal(await exchange(`0101000702003c0000${clientId}`), '060200000700')
+      assert.equal(await exchange(`03230009000b${Buffer.from('plant/value').toString('hex')}31`), '0504000900')
       const publish = await old.expect('publish')
       assert.equal(publish.subarray(5).toString(), '1')
       old.send(0x0d, [...publish.subarray(1, 5), 0])
-      assert.equal(await ask('0c0001'), '040d0001')
-      const shown = (await broker.ask(`/api/v5/gateways/mqttsn/clients/${name}`)).json
+      assert.equal(await exchange('0c0001'), '040d0001')
+      const shown = (await broker.request(`/api/v5/gateways/mqttsn/clients/${name}`)).json
       assert.deepEqual([shown.proto_name, shown.proto_ver], ['MQTT-SN', 2])
     }
-    const { data } = (await broker.ask('/api/v5/gateways/mqttsn/clients?proto_ver=1')).json
+    const { data } = (await broker.request('/api/v5/gateways/mqttsn/clients?proto_ver=1')).json
     assert.deepEqual(
       data.map(({ clientid }: { clientid: string }) => clientid),
       ['old'],

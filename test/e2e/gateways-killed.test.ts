@@ -51,7 +51,7 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 }
 
 async function clientOf(broker: BrokerWithApi, name: string): Promise<Readonly<Record<string, unknown>> | undefined> {
-  return (await broker.ask(`/api/v4/clients/${name}`)).json.data[0] as Readonly<Record<string, unknown>> | undefined
+  return (await broker.request(`/api/v4/clients/${name}`)).json.data[0] as Readonly<Record<string, unknown>> | undefined
 }
 
 /** CONNECT with a session and a will, as a device does it. */
@@ -140,10 +140,10 @@ test('[F1] LwM2M: registrations, observations and commands that wait survive a k
   assert.equal(registered.code, '2.01')
   const path = `rd/${registered.location[1]}`
   const base = '/api/v5/gateways/lwm2m/clients/meter'
-  await broker.ask(`${base}/observe?path=/3/0/9&enable=true`, { method: 'POST' })
+  await broker.request(`${base}/observe?path=/3/0/9&enable=true`, { method: 'POST' })
   const observe = await meter.next()
-  meter.device.answer(observe, '2.05', { format: 0, observe: 1, payload: '90' })
-  await until(async () => (await broker.ask(`${base}/lookup?path=/3/0/9&action=observe`)).json.data.code === '2.05')
+  meter.device.respond(observe, '2.05', { format: 0, observe: 1, payload: '90' })
+  await until(async () => (await broker.request(`${base}/lookup?path=/3/0/9&action=observe`)).json.data.code === '2.05')
   const command = JSON.stringify({ reqID: 7, msgType: 'read', data: { path: '/3/0/0' } })
   const before = await listener(t, broker, 'lwm2m/meter/up/#')
   await before.client.publishAsync('lwm2m/meter/dn/x', command, { qos: 1 })
@@ -154,17 +154,17 @@ test('[F1] LwM2M: registrations, observations and commands that wait survive a k
   const again = await start(t, { ...place, dataDirectory: broker.dataDirectory })
   await until(async () => (await clientOf(again, 'meter'))?.['endpoint_name'] === 'meter')
   const up = await listener(t, again, 'lwm2m/meter/up/#')
-  meter.device.answerLater(observe, '2.05', { format: 0, observe: 2, payload: '89' })
+  meter.device.respondLater(observe, '2.05', { format: 0, observe: 2, payload: '89' })
   const notified = JSON.parse((await up.next()).replace('lwm2m/meter/up/notify ', ''))
   assert.deepEqual([notified.msgType, notified.seqNum, notified.data.content[0].value], ['notify', 2, 89])
   const isRead = async (): Promise<boolean> => {
     const heard = await meter.next()
-    if (heard.path === '/3/0/0') meter.device.answer(heard, '2.05', { format: 0, payload: 'maker' })
+    if (heard.path === '/3/0/0') meter.device.respond(heard, '2.05', { format: 0, payload: 'maker' })
     return heard.path === '/3/0/0'
   }
   await until(isRead)
-  const answer = JSON.parse((await up.next()).replace('lwm2m/meter/up/resp ', ''))
-  assert.deepEqual([answer.reqID, answer.data.content], [7, [{ path: '/3/0/0', value: 'maker' }]])
+  const response = JSON.parse((await up.next()).replace('lwm2m/meter/up/resp ', ''))
+  assert.deepEqual([response.reqID, response.data.content], [7, [{ path: '/3/0/0', value: 'maker' }]])
   meter.device.request(post, path, '', '')
   let heard = await meter.next()
   while (heard.type === 'con' || heard.code === '0.00') heard = await meter.next()

@@ -16,7 +16,7 @@ export class HttpService {
   readonly port: number
   readonly received: ReceivedRequest[] = []
   /** The status of the answer to a request; undefined: it is not answered. */
-  answer: (request: ReceivedRequest) => number | undefined = () => 200
+  statusFor: (request: ReceivedRequest) => number | undefined = () => 200
   #server: Server | undefined
   readonly #waiting = new Set<() => void>()
 
@@ -44,7 +44,7 @@ export class HttpService {
       request.on('end', () => {
         const { method = '', url: path = '', headers } = request
         const received = { method, path, headers, body: Buffer.concat(parts).toString() }
-        const status = method === 'HEAD' ? 200 : this.answer(received)
+        const status = method === 'HEAD' ? 200 : this.statusFor(received)
         if (method !== 'HEAD') this.received.push(received)
         if (status !== undefined) response.writeHead(status).end()
         for (const look of this.#waiting) look()

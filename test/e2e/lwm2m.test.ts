@@ -98,32 +98,34 @@ test('[F5] a device registers, is listed as LwM2M, is read and observed, and lea
   const [topic, registered] = await told()
   assert.equal(topic, 'lwm2m/meter-1/up/resp')
   assert.deepEqual(registered.data.objectList, ['/1/0', '/3/0'])
-  const [listed] = (await broker.ask('/api/v4/clients?proto_name=LwM2M')).json.data
+  const [listed] = (await broker.request('/api/v4/clients?proto_name=LwM2M')).json.data
   assert.deepEqual([listed.clientid, listed.keepalive, listed.proto_ver], ['meter-1', 300, 1])
-  const [same] = (await broker.ask('/api/v5/gateways/lwm2m/clients')).json.data
+  const [same] = (await broker.request('/api/v5/gateways/lwm2m/clients')).json.data
   assert.equal(same.clientid, 'meter-1')
 
   const read = { reqID: 1, msgType: 'read', data: { path: '/3/0/0' } }
   await client.publishAsync('lwm2m/meter-1/dn/any', JSON.stringify(read), { qos: 1 })
   const request = await next()
   assert.equal(request.path, '/3/0/0')
-  device.answer(request, '2.05', { format: 0, payload: 'maker' })
-  const [, answer] = await told()
-  assert.deepEqual(answer.data.content, [{ path: '/3/0/0', value: 'maker' }])
+  device.respond(request, '2.05', { format: 0, payload: 'maker' })
+  const [, response] = await told()
+  assert.deepEqual(response.data.content, [{ path: '/3/0/0', value: 'maker' }])
 
   const observe = { reqID: 2, msgType: 'observe', data: { path: '/3/0/9' } }
   await client.publishAsync('lwm2m/meter-1/dn/any', JSON.stringify(observe), { qos: 1 })
   const observed = await next()
-  device.answer(observed, '2.05', { format: 0, payload: '90', observe: 1 })
+  device.respond(observed, '2.05', { format: 0, payload: '90', observe: 1 })
   await told()
-  device.answerLater(observed, '2.05', { format: 0, payload: '80', observe: 2 })
+  device.respondLater(observed, '2.05', { format: 0, payload: '80', observe: 2 })
   assert.equal((await next()).type, 'ack')
   const [where, notified] = await told()
   assert.deepEqual([where, notified.data.content[0]?.value], ['lwm2m/meter-1/up/notify', 80])
 
   device.request(4, `rd/${created.location[1]}`, '', '')
   assert.equal((await next()).code, '2.02')
-  await eventually(async () => assert.deepEqual((await broker.ask('/api/v4/clients?proto_name=LwM2M')).json.data, []))
+  await eventually(async () =>
+    assert.deepEqual((await broker.request('/api/v4/clients?proto_name=LwM2M')).json.data, []),
+  )
 })
 
 test('[F5] commands for a device in queue mode wait for it, also over a restart of the broker', async (t) => {
@@ -143,11 +145,11 @@ test('[F5] commands for a device in queue mode wait for it, also over a restart 
   device.request(2, 'rd/gone', '', '')
   assert.equal((await next()).code, '4.04', 'a registration of before the restart is unknown')
   device.request(2, 'rd', 'ep=sleeper&lt=3600&b=UQ', '</3/0>')
-  const answers = [await next(), await next()]
-  const asked = answers.find(({ code }) => code === '0.01')
-  assert.ok(answers.some(({ code }) => code === '2.01'))
-  assert.equal(asked?.path, '/3/0/1')
-  device.answer(asked, '2.05', { format: 0, payload: 'model' })
+  const received = [await next(), await next()]
+  const read = received.find(({ code }) => code === '0.01')
+  assert.ok(received.some(({ code }) => code === '2.01'))
+  assert.equal(read?.path, '/3/0/1')
+  device.respond(read, '2.05', { format: 0, payload: 'model' })
   for (;;) {
     const [, document] = await second.next()
     if (document.reqID !== 9) continue
@@ -161,7 +163,7 @@ test('[F1] access rules count: a device without the right to its topics is not r
   const { device, next } = await deviceAt(t, broker.gatewayPort)
   device.request(2, 'rd', 'ep=meter-1&imei=u&password=wrong', '</3/0>')
   assert.equal((await next()).code, '4.01')
-  await broker.ask('/api/v4/auth_username', { method: 'POST', body: { username: 'u', password: 'right-one' } })
+  await broker.request('/api/v4/auth_username', { method: 'POST', body: { username: 'u', password: 'right-one' } })
   device.request(2, 'rd', 'ep=meter-1&imei=u&password=right-one', '</3/0>')
   assert.equal((await next()).code, '2.01')
 })

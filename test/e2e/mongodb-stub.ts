@@ -26,7 +26,7 @@ export class MongodbStub {
   /** By the name of the collection. */
   readonly collections = new Map<string, Document[]>()
   /** Called with each insert before it is answered; false: it is done, and the connection ends without an answer. */
-  answers: () => boolean = () => true
+  acknowledges: () => boolean = () => true
   readonly #sockets = new Set<Socket>()
   #server: Server
 
@@ -65,14 +65,14 @@ export class MongodbStub {
         pending = Buffer.concat([pending, chunk])
         while (pending.length >= headerBytes && pending.length >= pending.readInt32LE(0)) {
           const bytes = pending.readInt32LE(0)
-          this.#answer(socket, pending.subarray(0, bytes))
+          this.#respond(socket, pending.subarray(0, bytes))
           pending = pending.subarray(bytes)
         }
       })
     })
   }
 
-  #answer(socket: Socket, message: Buffer): void {
+  #respond(socket: Socket, message: Buffer): void {
     const id = message.readInt32LE(4)
     if (message.readInt32LE(12) === opQuery) {
       const reply = Buffer.concat([Buffer.alloc(16), int32(1), BSON.serialize(hello)])
@@ -80,9 +80,9 @@ export class MongodbStub {
       return
     }
     const command = readCommand(message.subarray(headerBytes))
-    const answer = this.#run(command)
-    if (answer === undefined) socket.destroy()
-    else socket.write(framed(id, opMsg, Buffer.concat([int32(0), Buffer.from([0]), BSON.serialize(answer)])))
+    const response = this.#run(command)
+    if (response === undefined) socket.destroy()
+    else socket.write(framed(id, opMsg, Buffer.concat([int32(0), Buffer.from([0]), BSON.serialize(response)])))
   }
 
   #run(command: Document): Document | undefined {
@@ -106,7 +106,7 @@ export class MongodbStub {
       } else errors.push({ index, ...error })
       if (error !== undefined && ordered !== false) break
     }
-    if (!this.answers()) return undefined
+    if (!this.acknowledges()) return undefined
     return { n: count, ok: 1, ...(errors.length === 0 ? {} : { writeErrors: errors }) }
   }
 }

@@ -33,7 +33,7 @@ test('each document is there once, though the server is away, and ends connectio
   const { broker, client } = await brokerWith(t, action, stub.port, parameters)
   await publishAll(client, 0, 50)
   let inserts = 0
-  stub.answers = () => ++inserts % 3 !== 0
+  stub.acknowledges = () => ++inserts % 3 !== 0
   await publishAll(client, 50, 100)
   await stub.stop()
   await publishAll(client, 100, 150)
@@ -41,7 +41,7 @@ test('each document is there once, though the server is away, and ends connectio
   await stub.restart()
   await publishAll(client, 150, 200)
   await until(broker, action, async () => {
-    const { json } = await broker.ask(`/api/v5/actions/${action}/metrics`)
+    const { json } = await broker.request(`/api/v5/actions/${action}/metrics`)
     return json.metrics.success === 200
   })
   const documents = stub.collections.get('readings_1') ?? []

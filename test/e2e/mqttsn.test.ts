@@ -118,7 +118,7 @@ for (const shards of shardNumbers(1, 3)) {
       await device.expect('disconnect')
       await publisher.publishAsync('night/1', 'zero', { qos: 0 })
       for (let number = 1; number <= 40; number++) await publisher.publishAsync('night/1', String(number), { qos: 1 })
-      const record = (await broker.ask('/api/v4/clients/sleeper')).json as {
+      const record = (await broker.request('/api/v4/clients/sleeper')).json as {
         data: Record<string, unknown>[]
       }
       assert.equal(record.data[0]?.['conn_state'], 'connected')

@@ -55,18 +55,18 @@ test('rules.sqlite creates its tables and writes the selected fields, also from 
     [everything?.['qos'], everything?.['topic'], everything?.['clientid'], everything?.['payload']],
     [1, 'all', 'kiln', 'it is'],
   )
-  const { json: actions } = await broker.ask('/api/v5/actions')
+  const { json: actions } = await broker.request('/api/v5/actions')
   const names = (actions as readonly { readonly name: string }[]).map(({ name }) => name)
   assert.deepEqual(names, ['$rules_0', '$rules_1', '$rules_2'])
   // A row is there before it is counted.
   await eventually(async () => {
-    const { json: one } = await broker.ask('/api/v5/actions/sqlite:$rules_0')
+    const { json: one } = await broker.request('/api/v5/actions/sqlite:$rules_0')
     assert.equal(one.status, 'connected')
     assert.match(one.description, /Made by rules\.sqlite\.rules\.0 of the configuration/)
-    const { json: metrics } = await broker.ask('/api/v5/actions/sqlite:$rules_0/metrics')
+    const { json: metrics } = await broker.request('/api/v5/actions/sqlite:$rules_0/metrics')
     assert.equal(metrics.metrics.success, 1)
   })
-  const removed = await broker.ask('/api/v5/actions/sqlite:$rules_0', { method: 'DELETE' })
+  const removed = await broker.request('/api/v5/actions/sqlite:$rules_0', { method: 'DELETE' })
   assert.equal(removed.status, 400)
   assert.match(removed.text, /is made by rules\.sqlite\.rules\.0: change that/)
 })
@@ -83,7 +83,7 @@ test('rules.repub sends all columns to the topic of another broker', async (t) =
   const client = await connect(t, broker.port)
   await client.publishAsync('abc', 'aaa', { qos: 0 })
   assert.equal(await received, 'topic/repub1 {"topic":"abc","payload":"aaa"}')
-  const { json } = await broker.ask('/api/v5/connectors/mqtt:$repub_0')
+  const { json } = await broker.request('/api/v5/connectors/mqtt:$repub_0')
   assert.equal(json.server, `127.0.0.1:${remote.port}`)
   assert.equal(JSON.stringify(json).includes('passwd'), false)
 })
@@ -101,7 +101,7 @@ test('mistakes in the section are named by their key', async () => {
   ]
   const broker = await configuredBroker()
   for (const [setting, message] of wrong) {
-    const refused = await broker.ask('/api/v4/config_update', { method: 'POST', body: setting })
+    const refused = await broker.request('/api/v4/config_update', { method: 'POST', body: setting })
     assert.equal(refused.status, 400)
     assert.match(refused.json.message, message)
   }
@@ -118,7 +118,7 @@ test('the API of NanoMQ creates rules that write to SQLite, and that republish',
     { name: 'sqlite', params: { table: 'made' } },
     { name: 'repub', params: { topic: 'there', address, proto_ver: 4, keepalive: 60, clean_start: true } },
   ]
-  const created = await broker.ask('/api/v4/rules', {
+  const created = await broker.request('/api/v4/rules', {
     method: 'POST',
     body: { rawsql: 'SELECT topic, payload FROM "made"', actions, enabled: true, description: '' },
   })

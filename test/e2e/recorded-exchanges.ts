@@ -41,8 +41,8 @@ class Player {
     this.#port = port
     this.#socket.on('message', (bytes) => {
       const hex = bytes.toString('hex')
-      const answer = this.#possible.get(hex)
-      if (answer !== undefined) return this.send(answer)
+      const response = this.#possible.get(hex)
+      if (response !== undefined) return this.send(response)
       this.#received.push(hex)
       this.#notify()
     })
@@ -60,8 +60,8 @@ class Player {
     this.#socket.send(Buffer.from(hex, 'hex'), this.#port, '127.0.0.1')
   }
 
-  expectPossibly(hex: string, answer: string): void {
-    this.#possible.set(hex, answer)
+  expectPossibly(hex: string, response: string): void {
+    this.#possible.set(hex, response)
   }
 
   async take(count: number): Promise<readonly string[]> {
@@ -119,13 +119,13 @@ export async function playRecordings(
   client.on('message', (topic, payload) => heard.add(`${topic} ${payload.toString()}`))
   await client.subscribeAsync('#', { qos: 1 })
   const byMqtt: string[] = []
-  const unanswered: string[] = []
+  const remaining: string[] = []
   for (const { command, steps } of await readRecordings(name)) {
     const player = await Player.open(t, gatewayPort)
     let expected: string[] = []
     const check = async (): Promise<void> => {
-      const answers = await player.take(expected.length)
-      assert.deepEqual(answers.toSorted(), expected.toSorted(), command)
+      const responses = await player.take(expected.length)
+      assert.deepEqual(responses.toSorted(), expected.toSorted(), command)
       expected = []
     }
     for (const { sign, text } of steps) {
@@ -141,8 +141,8 @@ export async function playRecordings(
       await check()
       if (sign === '>') player.send(text)
       else if (sign === '=') {
-        unanswered.push(text)
-        await heard.includes(unanswered)
+        remaining.push(text)
+        await heard.includes(remaining)
       } else {
         byMqtt.push(text)
         await client.publishAsync(first, second, { qos: 1 })

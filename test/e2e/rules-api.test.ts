@@ -8,9 +8,9 @@ import { HttpService } from './http-service.ts'
 
 test('what the API creates runs at once, shows its counters, outlives a restart and can be deleted', async (t) => {
   const service = await HttpService.start(t)
-  service.answer = ({ body }) => (body === 'poison' ? 400 : 200)
+  service.statusFor = ({ body }) => (body === 'poison' ? 400 : 200)
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
-  const post = (path: string, body: object) => broker.ask(`/api/v5${path}`, { method: 'POST', body })
+  const post = (path: string, body: object) => broker.request(`/api/v5${path}`, { method: 'POST', body })
   const headers = { authorization: 'Bearer hidden' }
   const connector = { type: 'http', name: 'local', url: `http://127.0.0.1:${service.port}`, headers }
   const made = await post('/connectors', connector)
@@ -33,21 +33,21 @@ test('what the API creates runs at once, shows its counters, outlives a restart 
   await service.until((received) => received.length === 3)
   assert.equal(service.received[0].headers['authorization'], 'Bearer hidden')
   let metrics
-  do metrics = (await broker.ask('/api/v5/actions/http:hook/metrics')).json.metrics
+  do metrics = (await broker.request('/api/v5/actions/http:hook/metrics')).json.metrics
   while (metrics.dead_letters !== 1 || metrics.success !== 2)
-  const letters = (await broker.ask('/api/v5/actions/http:hook/dead_letters')).json.data
+  const letters = (await broker.request('/api/v5/actions/http:hook/dead_letters')).json.data
   assert.deepEqual([letters.length, letters[0].payload, letters[0].rule], [1, 'poison', 'all'])
-  const counted = (await broker.ask('/api/v5/rules/all/metrics')).json.metrics
+  const counted = (await broker.request('/api/v5/rules/all/metrics')).json.metrics
   assert.deepEqual(
     [counted.matched, counted.passed, counted['actions.success'], counted['actions.failed']],
     [3, 3, 2, 1],
   )
   let rates
-  do rates = (await broker.ask('/api/v5/actions/http:hook/metrics')).json.metrics
+  do rates = (await broker.request('/api/v5/actions/http:hook/metrics')).json.metrics
   while (rates.rate_max === 0)
   assert.ok(rates.rate_last5m > 0)
   const connectorStatus = async (): Promise<string> =>
-    (await broker.ask('/api/v5/connectors/http:local')).json.status_reason
+    (await broker.request('/api/v5/connectors/http:local')).json.status_reason
   assert.equal((await post('/connectors/http:local/stop', {})).status, 204)
   assert.equal(await connectorStatus(), 'stopped by an administrator')
   await client.publishAsync('in/x', 'while stopped', { qos: 1 })
@@ -55,21 +55,24 @@ test('what the API creates runs at once, shows its counters, outlives a restart 
   await service.until((received) => received.at(-1)?.body === 'while stopped')
   assert.equal((await post('/connectors/http:local/pause', {})).status, 400)
   assert.equal((await post('/connectors/http:other/stop', {})).status, 404)
-  const written = (await broker.ask('/api/v5/rules/all')).json
+  const written = (await broker.request('/api/v5/rules/all')).json
   assert.equal(written.last_modified_at, written.created_at)
-  const changed = await broker.ask('/api/v5/rules/all', { method: 'PUT', body: { ...rule, description: 'changed' } })
+  const changed = await broker.request('/api/v5/rules/all', {
+    method: 'PUT',
+    body: { ...rule, description: 'changed' },
+  })
   assert.equal(changed.json.created_at, written.created_at)
   assert.ok(changed.json.last_modified_at > written.last_modified_at)
-  const inUse = await broker.ask('/api/v5/connectors/http:local', { method: 'DELETE' })
+  const inUse = await broker.request('/api/v5/connectors/http:local', { method: 'DELETE' })
   assert.equal(inUse.status, 400, inUse.text)
   await broker.process.stop()
   const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory, set: ['node.shards=1'] })
-  assert.equal((await again.ask('/api/v5/rules/all')).json.sql, rule.sql)
+  assert.equal((await again.request('/api/v5/rules/all')).json.sql, rule.sql)
   for (const path of ['rules/all', 'actions/http:hook?force=true', 'connectors/http:local']) {
-    const removed = await again.ask(`/api/v5/${path}`, { method: 'DELETE' })
+    const removed = await again.request(`/api/v5/${path}`, { method: 'DELETE' })
     assert.equal(removed.status, 204, `${path}: ${removed.text}`)
   }
-  assert.deepEqual((await again.ask('/api/v5/actions')).json, [])
+  assert.deepEqual((await again.request('/api/v5/actions')).json, [])
 })
 
 const sharedBroker = shareBrokerWithApi({ set: ['node.shards=1'] })
@@ -77,7 +80,7 @@ const sharedBroker = shareBrokerWithApi({ set: ['node.shards=1'] })
 test('SQL is tested on sample data', async () => {
   const broker = await sharedBroker()
   const run = (sql: string, context: object) =>
-    broker.ask('/api/v5/rule_test', { method: 'POST', body: { sql, context } })
+    broker.request('/api/v5/rule_test', { method: 'POST', body: { sql, context } })
   const sql = 'SELECT payload.t AS t FROM "a/#" WHERE t > 20'
   assert.deepEqual((await run(sql, { topic: 'a/b', payload: { t: 21 } })).json, { t: 21 })
   assert.equal((await run(sql, { topic: 'a/b', payload: { t: 1 } })).status, 412)
@@ -86,7 +89,7 @@ test('SQL is tested on sample data', async () => {
 
 test('connectors and actions as EMQX writes them are taken, and what has no effect is not shown unless it was written', async () => {
   const broker = await sharedBroker()
-  const post = (path: string, body: object) => broker.ask(`/api/v5${path}`, { method: 'POST', body })
+  const post = (path: string, body: object) => broker.request(`/api/v5${path}`, { method: 'POST', body })
   const resource_opts = { health_check_interval: '15s', start_timeout: '5s', start_after_created: true }
   const connector = await post('/connectors', {
     type: 'http',

@@ -19,7 +19,7 @@ async function post(
   path: string,
   body: object,
 ): Promise<{ status: number; text: string; json: { filename: string } }> {
-  return broker.ask(`/api/v5/${path}`, { method: 'POST', body })
+  return broker.request(`/api/v5/${path}`, { method: 'POST', body })
 }
 
 test('rules, connectors, actions and settings of topics are in archives: export, preview, import', async (t) => {
@@ -35,7 +35,7 @@ test('rules, connectors, actions and settings of topics are in archives: export,
   )
   assert.equal((await post(from, 'rules', rule)).status, 201)
   const rewrite = [{ action: 'publish', source_topic: 'old/#', re: '^old/(.+)$', dest_topic: 'in/$1' }]
-  assert.equal((await from.ask('/api/v5/mqtt/topic_rewrite', { method: 'PUT', body: rewrite })).status, 200)
+  assert.equal((await from.request('/api/v5/mqtt/topic_rewrite', { method: 'PUT', body: rewrite })).status, 200)
   assert.equal((await post(from, 'mqtt/topic_metrics', { topic: 'in/x' })).status, 200)
   const { filename } = (await post(from, 'data/export', {})).json
   await from.process.stop()
@@ -48,17 +48,17 @@ test('rules, connectors, actions and settings of topics are in archives: export,
   assert.equal(preview.status, 200, preview.text)
   assert.match(preview.text, /rule_engine\.rules\.all/)
   assert.doesNotMatch(preview.text, /hidden/)
-  assert.deepEqual((await to.ask('/api/v5/rules')).json.data, [])
+  assert.deepEqual((await to.request('/api/v5/rules')).json.data, [])
   const imported = await post(to, 'data/import', { filename })
   assert.equal(imported.status, 200, imported.text)
 
-  assert.equal((await to.ask('/api/v5/rules/all')).json.sql, rule.sql)
-  assert.equal((await to.ask('/api/v4/rules/rule:all')).json.data.description, 'kept')
+  assert.equal((await to.request('/api/v5/rules/all')).json.sql, rule.sql)
+  assert.equal((await to.request('/api/v4/rules/rule:all')).json.data.description, 'kept')
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${to.port}`, { clientId: 'publisher' })
   t.after(() => client.end(true))
   await client.publishAsync('old/x', 'restored', { qos: 1 })
   await service.until((received) => received.length === 1)
-  const [counted] = (await to.ask('/api/v5/mqtt/topic_metrics')).json
+  const [counted] = (await to.request('/api/v5/mqtt/topic_metrics')).json
   assert.deepEqual([counted.topic, counted.metrics['messages.qos1.in.count']], ['in/x', 1])
   assert.deepEqual([service.received[0].body, service.received[0].headers.authorization], ['restored', 'Bearer hidden'])
 })
@@ -91,10 +91,10 @@ async function makeAll(broker: BrokerWithApi, as: string, url: string): Promise<
     ['sources', { type: 'mqtt', name: 'in', connector: 'far', parameters: { topic: 'a' }, enable: false }],
     ['rules', { ...rule, actions: [{ action: 'http:hook', fallbacks: ['http:spare'] }] }],
   ] as const)
-    assert.equal((await broker.ask(`/api/v5/${path}`, { method: 'POST', body, as })).status, 201, path)
+    assert.equal((await broker.request(`/api/v5/${path}`, { method: 'POST', body, as })).status, 201, path)
   // What is shown of them does not change any more.
   await eventually(async () => {
-    const { json } = await broker.ask('/api/v5/actions', { as })
+    const { json } = await broker.request('/api/v5/actions', { as })
     assert.deepEqual(
       json.map(({ status }: { status: string }) => status),
       ['connected', 'connected'],
@@ -115,7 +115,7 @@ test('an archive of a namespace has its rules, connectors, actions and sources, 
   const from = await startWithNamespaces(t)
   await makeAll(from, plant, url)
   await makeAll(from, shop, url)
-  const made = await from.ask('/api/v5/data/export', { method: 'POST', body: {}, as: plant })
+  const made = await from.request('/api/v5/data/export', { method: 'POST', body: {}, as: plant })
   assert.equal(made.status, 200, made.text)
   const { filename } = made.json
   const content = await fetch(`${from.url}/api/v5/data/files/${filename}`, {
@@ -124,29 +124,33 @@ test('an archive of a namespace has its rules, connectors, actions and sources, 
   const archived = gunzipSync(Buffer.from(await content.arrayBuffer())).toString('latin1')
   assert.match(archived, /Bearer hidden of plant/)
   assert.doesNotMatch(archived, /hidden of shop|@plant/)
-  const same = await from.ask('/api/v5/data/diff', { method: 'POST', body: { first: filename }, as: plant })
+  const same = await from.request('/api/v5/data/diff', { method: 'POST', body: { first: filename }, as: plant })
   assert.deepEqual(same.json.data.configuration, [], same.text)
 
   const to = await startWithNamespaces(t)
   await makeAll(to, shop, url)
   const views = async (as: string): Promise<string[]> =>
     Promise.all(
-      ['connectors', 'actions', 'sources'].map(async (kind) => (await to.ask(`/api/v5/${kind}`, { as })).text),
+      ['connectors', 'actions', 'sources'].map(async (kind) => (await to.request(`/api/v5/${kind}`, { as })).text),
     )
-  const before = await to.ask('/api/v4/configuration')
+  const before = await to.request('/api/v4/configuration')
   copyArchive(from, to, filename)
-  const preview = await to.ask('/api/v5/data/import', { method: 'POST', body: { filename, dry_run: true }, as: plant })
+  const preview = await to.request('/api/v5/data/import', {
+    method: 'POST',
+    body: { filename, dry_run: true },
+    as: plant,
+  })
   assert.equal(preview.status, 200, preview.text)
   assert.match(preview.text, /"connectors\.http\.local\.url"/)
   assert.doesNotMatch(preview.text, /hidden|@plant/)
-  assert.equal((await to.ask('/api/v4/configuration')).text, before.text)
-  const imported = await to.ask('/api/v5/data/import', { method: 'POST', body: { filename }, as: plant })
+  assert.equal((await to.request('/api/v4/configuration')).text, before.text)
+  const imported = await to.request('/api/v5/data/import', { method: 'POST', body: { filename }, as: plant })
   assert.equal(imported.status, 200, imported.text)
 
-  const restored = (await to.ask('/api/v5/rules/all', { as: plant })).json
+  const restored = (await to.request('/api/v5/rules/all', { as: plant })).json
   assert.deepEqual([restored.sql, restored.actions], [rule.sql, [{ action: 'http:hook', fallbacks: ['http:spare'] }]])
-  assert.deepEqual((await to.ask('/api/v5/rules')).json.data, [])
-  assert.deepEqual((await to.ask('/api/v5/sources', { as: plant })).json[0].connector, 'far')
+  assert.deepEqual((await to.request('/api/v5/rules')).json.data, [])
+  assert.deepEqual((await to.request('/api/v5/sources', { as: plant })).json[0].connector, 'far')
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${to.port}`, { clientId: 'c', username: 'plant/c' })
   t.after(() => client.end(true))
   await client.publishAsync('in/x', 'restored', { qos: 1 })
@@ -157,24 +161,28 @@ test('an archive of a namespace has its rules, connectors, actions and sources, 
     ['/hook', 'restored', 'Bearer hidden of plant'],
   )
   // Of the other namespace nothing has changed, and a second import finds nothing to change.
-  assert.equal((await to.ask('/api/v5/rules/all', { as: shop })).json.actions[0].action, 'http:hook')
+  assert.equal((await to.request('/api/v5/rules/all', { as: shop })).json.actions[0].action, 'http:hook')
   const shops = await views(shop)
-  const again = await to.ask('/api/v5/data/import', { method: 'POST', body: { filename, dry_run: true }, as: plant })
+  const again = await to.request('/api/v5/data/import', {
+    method: 'POST',
+    body: { filename, dry_run: true },
+    as: plant,
+  })
   assert.deepEqual(again.json.data.configuration, [], again.text)
-  await to.ask('/api/v5/rules/all', { method: 'DELETE', as: plant })
-  const other = await to.ask('/api/v5/data/diff', { method: 'POST', body: { first: filename }, as: plant })
+  await to.request('/api/v5/rules/all', { method: 'DELETE', as: plant })
+  const other = await to.request('/api/v5/data/diff', { method: 'POST', body: { first: filename }, as: plant })
   assert.ok(
     other.json.data.configuration.some(({ key }: { key: string }) => key === 'rule_engine.rules.all.sql'),
     other.text,
   )
   // A global administrator restores it as well, into this namespace only.
   copyArchive(from, to, filename, 'shop')
-  const strange = await to.ask('/api/v5/data/import', { method: 'POST', body: { filename }, as: shop })
+  const strange = await to.request('/api/v5/data/import', { method: 'POST', body: { filename }, as: shop })
   assert.deepEqual([strange.status, strange.json.reason], [403, 'FORBIDDEN'], strange.text)
   const body = { filename }
-  assert.equal((await to.ask('/api/v5/data/import?namespace=shop', { method: 'POST', body })).status, 403)
-  assert.equal((await to.ask('/api/v5/data/import?namespace=plant', { method: 'POST', body })).status, 200)
-  assert.equal((await to.ask('/api/v5/rules/all', { as: plant })).json.sql, rule.sql)
+  assert.equal((await to.request('/api/v5/data/import?namespace=shop', { method: 'POST', body })).status, 403)
+  assert.equal((await to.request('/api/v5/data/import?namespace=plant', { method: 'POST', body })).status, 200)
+  assert.equal((await to.request('/api/v5/rules/all', { as: plant })).json.sql, rule.sql)
   assert.deepEqual(await views(shop), shops)
 })
 
@@ -182,20 +190,20 @@ test('an archive of a namespace brings files of the machine only for a global ad
   const from = await startWithNamespaces(t)
   const log = { type: 'disk_log', name: 'log', filepath: 'plant.log' }
   assert.equal((await post(from, 'connectors?namespace=plant', log)).status, 201)
-  const { filename } = (await from.ask('/api/v5/data/export', { method: 'POST', body: {}, as: plant })).json
-  const ask = (broker: BrokerWithApi, as?: string) =>
-    broker.ask(`/api/v5/data/import${as === undefined ? '?namespace=plant' : ''}`, {
+  const { filename } = (await from.request('/api/v5/data/export', { method: 'POST', body: {}, as: plant })).json
+  const importData = (broker: BrokerWithApi, as?: string) =>
+    broker.request(`/api/v5/data/import${as === undefined ? '?namespace=plant' : ''}`, {
       method: 'POST',
       body: { filename },
       ...(as !== undefined && { as }),
     })
-  assert.equal((await ask(from, plant)).status, 200, 'unchanged here')
+  assert.equal((await importData(from, plant)).status, 200, 'unchanged here')
   const to = await startWithNamespaces(t)
   copyArchive(from, to, filename)
-  const refused = await ask(to, plant)
+  const refused = await importData(to, plant)
   assert.deepEqual([refused.status, refused.json.reason], [403, 'FORBIDDEN'], refused.text)
   assert.match(refused.text, /connectors\.disk_log\.log: disk_log writes to files/)
-  assert.deepEqual((await to.ask('/api/v5/connectors', { as: plant })).json, [])
-  assert.equal((await ask(to)).status, 200)
-  assert.equal((await to.ask('/api/v5/connectors', { as: plant })).json[0].name, 'log')
+  assert.deepEqual((await to.request('/api/v5/connectors', { as: plant })).json, [])
+  assert.equal((await importData(to)).status, 200)
+  assert.equal((await to.request('/api/v5/connectors', { as: plant })).json[0].name, 'log')
 })

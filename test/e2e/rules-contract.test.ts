@@ -22,11 +22,11 @@ describe('E5 metrics', () => {
     const broker = await shared()
     const sql = 'FOREACH payload.l AS e DO e / payload.d AS v FROM "each"'
     const rule = { id: 'each', sql, actions: [{ function: 'console' }] }
-    assert.equal((await broker.ask('/api/v5/rules', { method: 'POST', body: rule })).status, 201)
+    assert.equal((await broker.request('/api/v5/rules', { method: 'POST', body: rule })).status, 201)
     const client = await connect(t, broker.port)
     for (const payload of ['{"l":[1,2,3],"d":1}', '{"l":[],"d":1}', '{"d":1}', '{"l":[1],"d":0}'])
       await client.publishAsync('each', payload, { qos: 1 })
-    const { metrics, node_metrics } = (await broker.ask('/api/v5/rules/each/metrics')).json
+    const { metrics, node_metrics } = (await broker.request('/api/v5/rules/each/metrics')).json
     assert.deepEqual(
       Object.fromEntries(Object.entries(metrics as object).filter(([name]) => !name.startsWith('matched.rate'))),
       {
@@ -46,14 +46,14 @@ describe('E5 metrics', () => {
     for (const rate of ['matched.rate', 'matched.rate.max', 'matched.rate.last5m'])
       assert.equal(typeof metrics[rate], 'number', rate)
     assert.deepEqual(node_metrics[0].metrics.matched, 4)
-    const old = (await broker.ask('/api/v4/rules/rule:each')).json.data
+    const old = (await broker.request('/api/v4/rules/rule:each')).json.data
     const [node] = old.metrics
     assert.deepEqual([node.matched, node.passed, node.failed, node.exception, node.no_result], [4, 1, 3, 1, 2])
     for (const speed of ['speed', 'speed_max', 'speed_last5m']) assert.equal(typeof node[speed], 'number', speed)
     const [action] = old.actions[0].metrics
     assert.deepEqual([action.success, action.failed, action.taken], [3, 0, 3])
-    assert.equal((await broker.ask('/api/v5/rules/each/metrics/reset', { method: 'PUT' })).status, 204)
-    const after = (await broker.ask('/api/v5/rules/each/metrics')).json.metrics
+    assert.equal((await broker.request('/api/v5/rules/each/metrics/reset', { method: 'PUT' })).status, 204)
+    const after = (await broker.request('/api/v5/rules/each/metrics')).json.metrics
     assert.deepEqual([after.matched, after['actions.total'], after.last_error], [0, 0, ''])
   })
 })
@@ -62,25 +62,25 @@ describe('E6 version 5', () => {
   test('a stored rule is tested on a context; no match is 412, an error 400, another rule 404', async () => {
     const broker = await shared()
     const rule = { id: 'asked', sql: 'SELECT payload.a / qos AS v FROM "t/#" WHERE payload.a > 1', actions: [] }
-    assert.equal((await broker.ask('/api/v5/rules', { method: 'POST', body: rule })).status, 201)
-    const ask = (id: string, context: object) =>
-      broker.ask(`/api/v5/rules/${id}/test`, { method: 'POST', body: { context } })
+    assert.equal((await broker.request('/api/v5/rules', { method: 'POST', body: rule })).status, 201)
+    const request = (id: string, context: object) =>
+      broker.request(`/api/v5/rules/${id}/test`, { method: 'POST', body: { context } })
     const event_type = 'message_publish'
-    const found = await ask('asked', { event_type, topic: 't/1', qos: 1, payload: '{"a":2}' })
+    const found = await request('asked', { event_type, topic: 't/1', qos: 1, payload: '{"a":2}' })
     assert.deepEqual([found.status, found.json], [200, { v: 2 }])
-    const unmatched = await ask('asked', { event_type, topic: 't/1', qos: 1, payload: '{"a":1}' })
+    const unmatched = await request('asked', { event_type, topic: 't/1', qos: 1, payload: '{"a":1}' })
     assert.deepEqual([unmatched.status, unmatched.json.reason], [412, 'NOT_MATCH'])
-    assert.equal((await ask('asked', { event_type, topic: 't/1', qos: 0, payload: '{"a":2}' })).status, 400)
-    assert.equal((await ask('missing', {})).status, 404)
+    assert.equal((await request('asked', { event_type, topic: 't/1', qos: 0, payload: '{"a":2}' })).status, 400)
+    assert.equal((await request('missing', {})).status, 404)
   })
 
   test('actions are enabled and disabled, their metrics reset, and a probe of a service that is away fails', async (t) => {
     const broker = await shared()
     const service = await HttpService.start(t)
     const post = async (path: string, body: object, status = 201) => {
-      const answer = await broker.ask(`/api/v5${path}`, { method: 'POST', body })
-      assert.equal(answer.status, status, answer.text)
-      return answer.json
+      const response = await broker.request(`/api/v5${path}`, { method: 'POST', body })
+      assert.equal(response.status, status, response.text)
+      return response.json
     }
     const url = `http://127.0.0.1:${service.port}`
     await post('/connectors_probe', { type: 'http', name: 'x', url }, 204)
@@ -89,26 +89,26 @@ describe('E6 version 5', () => {
     await post('/connectors', { type: 'http', name: 'local', url })
     await post('/actions', { type: 'http', name: 'hook', connector: 'local', parameters: { body: '${payload}' } })
     await post('/rules', { id: 'hooked', sql: 'SELECT payload FROM "hooked"', actions: ['http:hook'] })
-    const used = await broker.ask('/api/v5/connectors/http:local', { method: 'DELETE' })
+    const used = await broker.request('/api/v5/connectors/http:local', { method: 'DELETE' })
     assert.deepEqual([used.status, used.json.reason], [400, 'BAD_REQUEST'])
     const enable = async (is: boolean) => {
-      const { status } = await broker.ask(`/api/v5/actions/http:hook/enable/${is}`, { method: 'PUT' })
+      const { status } = await broker.request(`/api/v5/actions/http:hook/enable/${is}`, { method: 'PUT' })
       assert.equal(status, 204)
     }
     const client = await connect(t, broker.port)
     await enable(false)
     await client.publishAsync('hooked', 'while disabled', { qos: 1 })
-    const metrics = async () => (await broker.ask('/api/v5/actions/http:hook/metrics')).json.metrics
+    const metrics = async () => (await broker.request('/api/v5/actions/http:hook/metrics')).json.metrics
     assert.equal((await metrics()).queuing, 1)
     // What is stored stays as it was rendered.
     const sql = { sql: 'SELECT 0 AS payload FROM "hooked"', actions: ['http:hook'] }
-    assert.equal((await broker.ask('/api/v5/rules/hooked', { method: 'PUT', body: sql })).status, 200)
+    assert.equal((await broker.request('/api/v5/rules/hooked', { method: 'PUT', body: sql })).status, 200)
     assert.equal(service.received.length, 0)
     await enable(true)
     await service.until((received) => received.length > 0)
     assert.equal(service.received[0]?.body, 'while disabled')
     await eventually(async () => assert.equal((await metrics()).success, 1))
-    assert.equal((await broker.ask('/api/v5/actions/http:hook/metrics/reset', { method: 'PUT' })).status, 204)
+    assert.equal((await broker.request('/api/v5/actions/http:hook/metrics/reset', { method: 'PUT' })).status, 204)
     const { matched, success } = await metrics()
     assert.deepEqual([matched, success], [0, 0])
   })
@@ -127,7 +127,7 @@ describe('E8 a full queue', () => {
       ],
     })
     const alarms = async (): Promise<{ readonly name: string; readonly message: string }[]> =>
-      (await broker.ask('/api/v4/alarms/activated')).json.data.flatMap((node: { alarms: object[] }) => node.alarms)
+      (await broker.request('/api/v4/alarms/activated')).json.data.flatMap((node: { alarms: object[] }) => node.alarms)
     const client = await connect(t, broker.port)
     for (const payload of ['1', '2', '3', '4']) await client.publishAsync('in', payload, { qos: 0 })
     // Behind all of them on the same connection.
@@ -136,7 +136,7 @@ describe('E8 a full queue', () => {
       'dropped.queue_full': dropped,
       queuing,
       inflight,
-    } = (await broker.ask('/api/v5/actions/http:hook/metrics')).json.metrics
+    } = (await broker.request('/api/v5/actions/http:hook/metrics')).json.metrics
     assert.deepEqual([dropped, queuing + inflight], [2, 2])
     await eventually(async () => {
       const alarm = (await alarms()).find(({ name }) => name === 'action:http:hook')

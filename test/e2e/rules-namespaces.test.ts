@@ -30,13 +30,13 @@ const prepared = (): Promise<BrokerWithApi> =>
     for (const namespace of ['plant', 'shop']) {
       const role = `ns:${namespace === 'plant' ? 'plant.1' : namespace}::administrator`
       const body = { username: `${namespace}-admin`, password, role }
-      assert.equal((await broker.ask('/api/v5/users', { method: 'POST', body })).status, 200)
+      assert.equal((await broker.request('/api/v5/users', { method: 'POST', body })).status, 200)
     }
     return broker
   }))
 
-async function done(answer: Promise<ApiResponse>, status = 201): Promise<ApiResponse['json']> {
-  const { status: found, text, json } = await answer
+async function done(response: Promise<ApiResponse>, status = 201): Promise<ApiResponse['json']> {
+  const { status: found, text, json } = await response
   assert.equal(found, status, text)
   return json
 }
@@ -48,7 +48,7 @@ async function makeAll(
 ): Promise<void> {
   const { as, url, path, query = '' } = how
   const post = (kind: string, body: unknown) =>
-    done(broker.ask(`/api/v5/${kind}${query}`, { method: 'POST', body, ...(as !== undefined && { as }) }))
+    done(broker.request(`/api/v5/${kind}${query}`, { method: 'POST', body, ...(as !== undefined && { as }) }))
   const headers = { authorization: `secret of ${path}` }
   await post('connectors', { type: 'http', name: 'hook', url, headers })
   const parameters = { path: `/${path}`, body: '${topic} ${payload}' }
@@ -56,14 +56,14 @@ async function makeAll(
   await post('rules', { id: 'all', sql: 'SELECT * FROM "in/#"', actions: ['http:hook'] })
   // What is shown of it does not change any more.
   await eventually(async () => {
-    const { json } = await broker.ask(`/api/v5/actions/http:hook${query}`, as === undefined ? {} : { as })
+    const { json } = await broker.request(`/api/v5/actions/http:hook${query}`, as === undefined ? {} : { as })
     assert.equal(json.status, 'connected')
   })
 }
 
 async function removeAll(broker: BrokerWithApi, as: string | undefined): Promise<void> {
   for (const path of ['rules/all', 'actions/http:hook?force=true', 'connectors/http:hook'])
-    await done(broker.ask(`/api/v5/${path}`, { method: 'DELETE', ...(as !== undefined && { as }) }), 204)
+    await done(broker.request(`/api/v5/${path}`, { method: 'DELETE', ...(as !== undefined && { as }) }), 204)
 }
 
 describe('rules of namespaces', () => {
@@ -79,16 +79,16 @@ describe('rules of namespaces', () => {
       [shop, 'shop'],
       [undefined, 'global'],
     ] as const) {
-      const ask = (of: string) => broker.ask(`/api/v5/${of}`, as === undefined ? {} : { as })
-      const { data } = await done(ask('rules'), 200)
+      const request = (of: string) => broker.request(`/api/v5/${of}`, as === undefined ? {} : { as })
+      const { data } = await done(request('rules'), 200)
       assert.deepEqual(
         data.map(({ id, actions }: { id: string; actions: string[] }) => [id, actions]),
         [['all', ['http:hook']]],
       )
-      const [action, ...others] = await done(ask('actions'), 200)
+      const [action, ...others] = await done(request('actions'), 200)
       assert.deepEqual([action.name, action.connector, action.parameters.path], ['hook', 'hook', `/${path}`])
       assert.deepEqual(others, [])
-      assert.doesNotMatch((await ask('connectors')).text, /secret of|hook@/)
+      assert.doesNotMatch((await request('connectors')).text, /secret of|hook@/)
     }
     const publish = async (username: string | undefined, payload: string) => {
       const options = {
@@ -108,12 +108,12 @@ describe('rules of namespaces', () => {
       '/plant in/x p',
       '/shop in/x s',
     ])
-    const { metrics } = await done(broker.ask('/api/v5/rules/all/metrics', { as: plant }), 200)
+    const { metrics } = await done(broker.request('/api/v5/rules/all/metrics', { as: plant }), 200)
     assert.equal(metrics.matched, 1)
     // A global administrator names the namespace.
-    const seen = await done(broker.ask('/api/v5/actions?namespace=shop'), 200)
+    const seen = await done(broker.request('/api/v5/actions?namespace=shop'), 200)
     assert.equal(seen[0].parameters.path, '/shop')
-    const inUse = await broker.ask('/api/v5/namespaces/shop', { method: 'DELETE' })
+    const inUse = await broker.request('/api/v5/namespaces/shop', { method: 'DELETE' })
     assert.equal(inUse.status, 409)
     for (const as of [plant, shop, undefined]) await removeAll(broker, as)
   })
@@ -122,8 +122,8 @@ describe('rules of namespaces', () => {
     const broker = await prepared()
     const service = await HttpService.start(t)
     await makeAll(broker, { as: shop, url: `http://127.0.0.1:${service.port}`, path: 'shop' })
-    const before = await broker.ask('/api/v5/rules?namespace=shop')
-    const beforeActions = await broker.ask('/api/v5/connectors?namespace=shop')
+    const before = await broker.request('/api/v5/rules?namespace=shop')
+    const beforeActions = await broker.request('/api/v5/connectors?namespace=shop')
     const names = ['all', 'all@shop', 'http:hook', 'http:hook@shop', 'mqtt:x@shop']
     const settings = { sql: 'SELECT 1 FROM "#"', url: 'http://127.0.0.1:1', connector: 'hook', parameters: {} }
     for (const [name, endpoint] of Object.entries(endpoints) as [string, Endpoint][]) {
@@ -134,42 +134,57 @@ describe('rules of namespaces', () => {
         if (path === endpoint.path) continue
         for (const query of ['', '?namespace=shop', '?force=true&namespace=shop']) {
           const body = endpoint.method === 'GET' ? {} : { body: settings }
-          const answer = await broker.ask(`/api/v5${path}${query}`, { method: endpoint.method, as: plant, ...body })
-          assert.ok(answer.status >= 400 && answer.status < 500, `${name} ${path}: ${answer.status} ${answer.text}`)
-          assert.doesNotMatch(answer.text, /secret of/)
+          const response = await broker.request(`/api/v5${path}${query}`, {
+            method: endpoint.method,
+            as: plant,
+            ...body,
+          })
+          assert.ok(
+            response.status >= 400 && response.status < 500,
+            `${name} ${path}: ${response.status} ${response.text}`,
+          )
+          assert.doesNotMatch(response.text, /secret of/)
         }
       }
     }
-    assert.equal((await broker.ask('/api/v5/rules?namespace=shop')).text, before.text)
-    assert.equal((await broker.ask('/api/v5/connectors?namespace=shop')).text, beforeActions.text)
+    assert.equal((await broker.request('/api/v5/rules?namespace=shop')).text, before.text)
+    assert.equal((await broker.request('/api/v5/connectors?namespace=shop')).text, beforeActions.text)
     // Version 4: what is listed is empty, and what is named is not there.
     for (const path of ['rules', 'resources'])
-      assert.deepEqual((await broker.ask(`/api/v4/${path}?namespace=shop`, { as: plant })).json.data ?? [], [], path)
+      assert.deepEqual(
+        (await broker.request(`/api/v4/${path}?namespace=shop`, { as: plant })).json.data ?? [],
+        [],
+        path,
+      )
     for (const id of ['rule:all', 'all@shop', 'resource:hook', 'resource:hook@shop', 'http:hook@shop'])
       for (const kind of ['rules', 'resources', 'resource_status'])
         for (const method of ['GET', 'PUT', 'DELETE', 'POST'] as const) {
           const body = method === 'GET' ? {} : { body: { rawsql: 'SELECT 1 FROM "#"', config: {} } }
           const path = `/api/v4/${kind}/${encodeURIComponent(id)}`
-          const answer = await broker.ask(path, { method, as: plant, ...body })
-          assert.ok(answer.status >= 400 && answer.status < 500, `${method} ${path}: ${answer.status} ${answer.text}`)
-          assert.doesNotMatch(answer.text, /secret of/)
+          const response = await broker.request(path, { method, as: plant, ...body })
+          assert.ok(
+            response.status >= 400 && response.status < 500,
+            `${method} ${path}: ${response.status} ${response.text}`,
+          )
+          assert.doesNotMatch(response.text, /secret of/)
         }
-    assert.equal((await broker.ask('/api/v5/rules?namespace=shop')).text, before.text)
-    assert.equal((await broker.ask('/api/v5/connectors?namespace=shop')).text, beforeActions.text)
+    assert.equal((await broker.request('/api/v5/rules?namespace=shop')).text, before.text)
+    assert.equal((await broker.request('/api/v5/connectors?namespace=shop')).text, beforeActions.text)
     await removeAll(broker, shop)
   })
 
   test('version 4 of the API makes rules of a namespace with actions and fallbacks of it, and deletes them', async (t) => {
     const broker = await prepared()
     const service = await HttpService.start(t)
-    const ask = (path: string, asked: RequestOptions = {}) => broker.ask(`/api/v4/${path}`, { as: plant, ...asked })
+    const request = (path: string, options: RequestOptions = {}) =>
+      broker.request(`/api/v4/${path}`, { as: plant, ...options })
     const config = { url: `http://127.0.0.1:${service.port}` }
-    await done(ask('resources', { method: 'POST', body: { type: 'web_hook', id: 'resource:own', config } }), 200)
+    await done(request('resources', { method: 'POST', body: { type: 'web_hook', id: 'resource:own', config } }), 200)
     const hook = { name: 'data_to_webserver', params: { $resource: 'resource:own', payload_tmpl: '${topic}' } }
     const failing = { name: 'republish', params: { target_topic: 'wrong/#' } }
     const rawsql = 'SELECT * FROM "in/#"'
     const body = { rawsql, actions: [hook, { ...failing, fallbacks: [hook] }], on_action_failed: 'stop' }
-    const { data: rule } = await done(ask('rules', { method: 'POST', body }), 200)
+    const { data: rule } = await done(request('rules', { method: 'POST', body }), 200)
     assert.equal(rule.actions[0].params.$resource, 'resource:own')
     assert.equal(rule.actions[1].fallbacks[0].params.$resource, 'resource:own')
     const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'c', username: 'plant.1/c' })
@@ -181,25 +196,28 @@ describe('rules of namespaces', () => {
       ['in/x', 'in/x'],
     )
     // Another namespace and the whole broker do not have it; a global administrator names the namespace.
-    assert.deepEqual((await broker.ask('/api/v4/rules', { as: shop })).json.data, [])
-    assert.deepEqual((await broker.ask('/api/v4/rules')).json.data, [])
-    const { data: named } = (await broker.ask('/api/v4/rules?namespace=plant.1')).json
+    assert.deepEqual((await broker.request('/api/v4/rules', { as: shop })).json.data, [])
+    assert.deepEqual((await broker.request('/api/v4/rules')).json.data, [])
+    const { data: named } = (await broker.request('/api/v4/rules?namespace=plant.1')).json
     assert.deepEqual(
       named.map(({ id }: { id: string }) => id),
       [rule.id],
     )
-    const shown = await done(ask('rules?test=true', { method: 'POST', body: { rawsql, ctx: { topic: 'in/y' } } }), 200)
+    const shown = await done(
+      request('rules?test=true', { method: 'POST', body: { rawsql, ctx: { topic: 'in/y' } } }),
+      200,
+    )
     assert.equal(shown.data.topic, 'in/y')
-    const inUse = await ask('resources/resource:own', { method: 'DELETE' })
+    const inUse = await request('resources/resource:own', { method: 'DELETE' })
     assert.deepEqual([inUse.status, inUse.json.code], [400, 108])
     const toFile = { rawsql, actions: [{ name: 'sqlite', params: { table: 't' } }] }
-    const refused = await ask('rules', { method: 'POST', body: toFile })
+    const refused = await request('rules', { method: 'POST', body: toFile })
     assert.deepEqual([refused.status, refused.json.code], [400, 108], refused.text)
     assert.match(refused.text, /files of the broker/)
-    await done(ask(`rules/${rule.id}?force=true`, { method: 'DELETE' }), 200)
-    await done(ask('resources/resource:own', { method: 'DELETE' }), 200)
+    await done(request(`rules/${rule.id}?force=true`, { method: 'DELETE' }), 200)
+    await done(request('resources/resource:own', { method: 'DELETE' }), 200)
     for (const kind of ['rules', 'actions', 'connectors']) {
-      const { json } = await broker.ask(`/api/v5/${kind}?namespace=plant.1`)
+      const { json } = await broker.request(`/api/v5/${kind}?namespace=plant.1`)
       assert.deepEqual(json.data ?? json, [], kind)
     }
   })
@@ -211,7 +229,7 @@ describe('rules of namespaces', () => {
     await makeAll(broker, { as: shop, url, path: 'shop' })
     await makeAll(broker, { url, path: 'global' })
     const post = (kind: string, body: unknown, as = plant) =>
-      broker.ask(`/api/v5/${kind}`, { method: 'POST', body, as })
+      broker.request(`/api/v5/${kind}`, { method: 'POST', body, as })
     for (const action of ['http:hook', 'http:hook@shop', 'http:hook@']) {
       const refused = await post('rules', { id: 'r', sql: 'SELECT * FROM "#"', actions: [action] })
       assert.equal(refused.status, 400, refused.text)
@@ -235,7 +253,7 @@ describe('rules of namespaces', () => {
       assert.match(refused.text, /cacertfile names a file/)
     }
     // A secret as it is shown, under the name that another namespace has.
-    const masked = (await broker.ask('/api/v5/connectors/http:hook', { as: shop })).json
+    const masked = (await broker.request('/api/v5/connectors/http:hook', { as: shop })).json
     const { url: _, ...rest } = masked
     assert.ok(JSON.stringify(rest).includes('*'), JSON.stringify(rest))
     assert.equal((await post('connectors', { type: 'http', name: 'hook', url, headers: masked.headers })).status, 400)
@@ -257,7 +275,7 @@ describe('rules of namespaces', () => {
       assert.equal(made.status, id === 'r4' ? 400 : 201, made.text)
     }
     for (const path of ['rules/r2', 'rules/r3', 'connectors/http:c2'])
-      await done(broker.ask(`/api/v5/${path}`, { method: 'DELETE', as: plant }), 204)
+      await done(broker.request(`/api/v5/${path}`, { method: 'DELETE', as: plant }), 204)
     for (const as of [plant, shop, undefined]) await removeAll(broker, as)
   })
 
@@ -265,7 +283,7 @@ describe('rules of namespaces', () => {
     const broker = await prepared()
     const republish = { function: 'republish', args: { topic: 'out/${topic}', payload: '${payload}' } }
     const rule = { id: 'again', sql: 'SELECT * FROM "in/#"', actions: [republish] }
-    await done(broker.ask('/api/v5/rules', { method: 'POST', body: rule, as: plant }))
+    await done(broker.request('/api/v5/rules', { method: 'POST', body: rule, as: plant }))
     const clients = await Promise.all(
       ['plant.1/c', 'shop/c', undefined].map((username) =>
         mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, {
@@ -287,15 +305,15 @@ describe('rules of namespaces', () => {
     await own?.publishAsync('in/x', 'of the plant', { qos: 1 })
     await first
     assert.deepEqual(heard, ['0 out/in/x of the plant'])
-    await done(broker.ask('/api/v5/rules/again', { method: 'DELETE', as: plant }), 204)
+    await done(broker.request('/api/v5/rules/again', { method: 'DELETE', as: plant }), 204)
   })
 
   test('fallbacks of an action are actions of its namespace, and publish within it', async (t) => {
     const broker = await prepared()
     const service = await HttpService.start(t)
-    service.answer = ({ path }) => (path === '/hook' ? 400 : 200)
+    service.statusFor = ({ path }) => (path === '/hook' ? 400 : 200)
     const made = (path: string, body: object) =>
-      done(broker.ask(`/api/v5/${path}`, { method: 'POST', body, as: plant }))
+      done(broker.request(`/api/v5/${path}`, { method: 'POST', body, as: plant }))
     await made('connectors', { type: 'http', name: 'local', url: `http://127.0.0.1:${service.port}` })
     const action = { type: 'http', connector: 'local', resource_opts: { max_retries: 0 } }
     await made('actions', { ...action, name: 'second', parameters: { path: 'second', body: '${topic}' } })
@@ -304,7 +322,7 @@ describe('rules of namespaces', () => {
     const hook = { ...action, name: 'hook', parameters: { path: 'hook', body: '${payload}' } }
     const shown = await made('actions', { ...hook, fallback_actions: [reference, republish] })
     assert.deepEqual(shown.fallback_actions[0], reference)
-    const used = await broker.ask('/api/v5/actions/http:second', { method: 'DELETE', as: plant })
+    const used = await broker.request('/api/v5/actions/http:second', { method: 'DELETE', as: plant })
     assert.match(used.text, /the action http:second is used by http:hook:/)
     await made('rules', { id: 'all', sql: 'SELECT * FROM "in/#"', actions: ['http:hook'] })
     const connect = (username: string) => mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { username })
@@ -321,6 +339,6 @@ describe('rules of namespaces', () => {
       'actions/http:second?force=true',
       'connectors/http:local',
     ])
-      await done(broker.ask(`/api/v5/${path}`, { method: 'DELETE', as: plant }), 204)
+      await done(broker.request(`/api/v5/${path}`, { method: 'DELETE', as: plant }), 204)
   })
 })

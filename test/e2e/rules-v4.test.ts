@@ -19,19 +19,19 @@ function countsOf({ name, metrics }: { name: string; metrics: readonly Record<st
 
 suite('rules of version 4', () => {
   const shared = shareBrokerWithApi({ set: ['node.shards=1'] })
-  const asker = async () => {
+  const startApi = async () => {
     const broker = await shared()
     return {
       broker,
-      get: (path: string) => broker.ask(`/api/v4${path}`),
-      post: (path: string, body: object) => broker.ask(`/api/v4${path}`, { method: 'POST', body }),
-      put: (path: string, body: object) => broker.ask(`/api/v4${path}`, { method: 'PUT', body }),
-      remove: (path: string) => broker.ask(`/api/v4${path}`, { method: 'DELETE' }),
+      get: (path: string) => broker.request(`/api/v4${path}`),
+      post: (path: string, body: object) => broker.request(`/api/v4${path}`, { method: 'POST', body }),
+      put: (path: string, body: object) => broker.request(`/api/v4${path}`, { method: 'PUT', body }),
+      remove: (path: string) => broker.request(`/api/v4${path}`, { method: 'DELETE' }),
     }
   }
 
   test('a rule with a web hook and a function is created, runs, is counted, changed and deleted with its action', async (t) => {
-    const { broker, get, post, put, remove } = await asker()
+    const { broker, get, post, put, remove } = await startApi()
     const service = await HttpService.start(t)
     const hook = { url: `http://127.0.0.1:${service.port}`, headers: { authorization: 'Bearer hidden' } }
     const resource = await post('/resources', { type: 'web_hook', id: 'resource:hook', config: hook, description: 'd' })
@@ -62,7 +62,7 @@ suite('rules of version 4', () => {
     assert.equal(shown[0].params.payload_tmpl, '${payload}')
     assert.equal(shown[1].params.target_qos, -1)
     const bare = id.slice('rule:'.length)
-    const inV5 = (await broker.ask(`/api/v5/rules/${bare}`)).json
+    const inV5 = (await broker.request(`/api/v5/rules/${bare}`)).json
     assert.equal(inV5.sql, rawsql)
     assert.equal(inV5.actions[0], `http:${shown[0].id}`)
 
@@ -93,7 +93,7 @@ suite('rules of version 4', () => {
       fewer.json.data.actions.map(({ name }: { name: string }) => name),
       ['inspect'],
     )
-    assert.deepEqual((await broker.ask('/api/v5/actions')).json, [])
+    assert.deepEqual((await broker.request('/api/v5/actions')).json, [])
     assert.deepEqual((await remove(`/rules/${id}`)).json, { code: 0 })
     const absent = await get(`/rules/${id}`)
     assert.deepEqual([absent.status, absent.json.code], [404, 108])
@@ -101,9 +101,9 @@ suite('rules of version 4', () => {
   })
 
   test('a rule that holds messages for its action is deleted with force=true only', async (t) => {
-    const { broker, post, remove, get } = await asker()
+    const { broker, post, remove, get } = await startApi()
     const service = await HttpService.start(t)
-    service.answer = () => 503
+    service.statusFor = () => 503
     const config = { url: `http://127.0.0.1:${service.port}` }
     const { id: $resource } = (await post('/resources', { type: 'web_hook', config })).json.data
     const actions = [{ name: 'data_to_webserver', params: { $resource } }]
@@ -121,7 +121,7 @@ suite('rules of version 4', () => {
   })
 
   test('what is wrong has the codes of version 4, and leaves nothing behind', async () => {
-    const { broker, get, post, put } = await asker()
+    const { broker, get, post, put } = await startApi()
     const cases: [
       string,
       Promise<{ status: number; json: { code: number; message: string } }>,
@@ -155,17 +155,17 @@ suite('rules of version 4', () => {
       ['setting', post('/resources', { type: 'web_hook', config: { uri: 'x' } }), 400, 108, /uri/],
       ['absent resource', get('/resources/resource:none'), 404, 108, /no resource/],
     ]
-    for (const [name, asked, status, code, message] of cases) {
-      const answer = await asked
-      assert.deepEqual([answer.status, answer.json.code], [status, code], `${name}: ${answer.json.message}`)
-      assert.match(answer.json.message, message)
+    for (const [name, pending, status, code, message] of cases) {
+      const response = await pending
+      assert.deepEqual([response.status, response.json.code], [status, code], `${name}: ${response.json.message}`)
+      assert.match(response.json.message, message)
     }
-    assert.deepEqual((await broker.ask('/api/v5/connectors')).json, [])
-    assert.deepEqual((await broker.ask('/api/v5/rules')).json.data, [])
+    assert.deepEqual((await broker.request('/api/v5/connectors')).json, [])
+    assert.deepEqual((await broker.request('/api/v5/rules')).json.data, [])
   })
 
   test('SQL is tested and converted, events and types are listed', async () => {
-    const { get, post } = await asker()
+    const { get, post } = await startApi()
     const run = (rawsql: string, ctx: object) => post('/rules?test=true', { rawsql, ctx })
     const passed = await run('SELECT payload.t AS t FROM "a/#" WHERE t > 20', { topic: 'a/b', payload: '{"t":21}' })
     assert.deepEqual(passed.json, { code: 0, data: { t: 21 } })
@@ -192,7 +192,7 @@ suite('rules of version 4', () => {
   })
 
   test('actions of NanoMQ become a connector and an action with the next number', async () => {
-    const { broker, get, post, put, remove } = await asker()
+    const { broker, get, post, put, remove } = await startApi()
     const params = { table: 'readings', username: 'u', password: 'secret', host: '127.0.0.1' }
     const rawsql = 'SELECT topic, payload.t AS temperature FROM "nano"'
     const made = await post('/rules', { rawsql, actions: [{ name: 'mysql', params }] })
@@ -200,9 +200,9 @@ suite('rules of version 4', () => {
     const second = await post('/rules', { rawsql, actions: [{ name: 'postgresql', params }] })
     assert.equal(second.json.data.id, 2)
     for (const path of ['/rules/rule:1', '/rules/1']) assert.equal((await get(path)).json.data.rawsql, rawsql)
-    const action = (await broker.ask('/api/v5/actions/mysql:nanomq_rule_1_0')).json
+    const action = (await broker.request('/api/v5/actions/mysql:nanomq_rule_1_0')).json
     assert.equal(action.parameters.sql, 'INSERT INTO readings (topic, temperature) VALUES (${topic}, ${temperature})')
-    assert.doesNotMatch((await broker.ask('/api/v5/connectors')).text, /secret/)
+    assert.doesNotMatch((await broker.request('/api/v5/connectors')).text, /secret/)
     assert.equal((await put('/rules/rule:1', { enabled: false })).json.data.enabled, false)
     const refusals: [object, number][] = [
       [{ name: 'mysql', params: { table: 'x' } }, 107],
@@ -214,13 +214,13 @@ suite('rules of version 4', () => {
       assert.deepEqual([refused.status, refused.json.code], [400, code], refused.text)
     }
     for (const id of [1, 2]) assert.deepEqual((await remove(`/rules/${id}?force=true`)).json, { code: 0 })
-    assert.deepEqual((await broker.ask('/api/v5/connectors')).json, [])
+    assert.deepEqual((await broker.request('/api/v5/connectors')).json, [])
   })
 
   test('a service is asked before its settings are stored', async (t) => {
-    const { broker } = await asker()
+    const { broker } = await startApi()
     const service = await HttpService.start(t)
-    const probe = (what: string, body: object) => broker.ask(`/api/v5/${what}_probe`, { method: 'POST', body })
+    const probe = (what: string, body: object) => broker.request(`/api/v5/${what}_probe`, { method: 'POST', body })
     const url = `http://127.0.0.1:${service.port}`
     assert.equal((await probe('connectors', { type: 'http', url })).status, 204)
     service.stop()
@@ -230,11 +230,11 @@ suite('rules of version 4', () => {
     assert.match(wrong.json.message, /url/)
     const alone = await probe('actions', { type: 'http', connector: 'nowhere' })
     assert.match(alone.json.message, /no connector http:nowhere/)
-    assert.deepEqual((await broker.ask('/api/v5/connectors')).json, [])
+    assert.deepEqual((await broker.request('/api/v5/connectors')).json, [])
   })
 
   test('an action that fails stops the others, and its fallbacks run; all of it can be changed, and is deleted with the rule', async (t) => {
-    const { broker, get, post, put, remove } = await asker()
+    const { broker, get, post, put, remove } = await startApi()
     const service = await HttpService.start(t)
     const config = { url: `http://127.0.0.1:${service.port}` }
     await post('/resources', { type: 'web_hook', id: 'resource:second', config })
@@ -267,7 +267,7 @@ suite('rules of version 4', () => {
       ['republish', 1, 1, 0],
     ])
     const bare = id.slice('rule:'.length)
-    const inV5 = (await broker.ask(`/api/v5/rules/${bare}`)).json
+    const inV5 = (await broker.request(`/api/v5/rules/${bare}`)).json
     assert.equal(inV5.on_action_failed, 'stop')
     assert.equal(inV5.actions[0].fallbacks.length, 2)
     // A change that does not name them keeps them; the action of the fallback is in use.
@@ -286,7 +286,7 @@ suite('rules of version 4', () => {
     const refused = await put(`/rules/${id}`, { actions: nested })
     assert.deepEqual([refused.status, refused.json.code], [400, 108], refused.text)
     assert.deepEqual((await remove(`/rules/${id}`)).json, { code: 0 })
-    assert.deepEqual((await broker.ask('/api/v5/actions')).json, [])
+    assert.deepEqual((await broker.request('/api/v5/actions')).json, [])
     assert.deepEqual((await remove('/resources/resource:second')).json, { code: 0 })
   })
 })

@@ -190,7 +190,7 @@ describe('an action over HTTP', () => {
 
   test('a refused message becomes a dead letter after its retries, and the others go on', async (t) => {
     const service = await HttpService.start(t)
-    service.answer = ({ body }) => (body === 'poison' ? 400 : 200)
+    service.statusFor = ({ body }) => (body === 'poison' ? 400 : 200)
     const broker = await configuredBroker([hook(service.port, ', max_retries = 2, inflight_window = 1')])
     const publisher = await connect(t, broker, 'publisher')
     for (const payload of ['a', 'poison', 'b']) await publisher.publishAsync('in/a', payload, { qos: 1 })

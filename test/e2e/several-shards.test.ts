@@ -107,8 +107,8 @@ for (const setting of ['limits.max_connections=6', 'listeners.tcp.max_connection
     const broker = await configuredBroker([setting])
     // Clients of another test count until the broker has seen their end.
     await eventually(async () => {
-      const [{ connections }] = (await broker.ask('/api/v4/nodes')).json.data
-      const [{ listeners }] = (await broker.ask('/api/v4/listeners')).json.data
+      const [{ connections }] = (await broker.request('/api/v4/nodes')).json.data
+      const [{ listeners }] = (await broker.request('/api/v4/listeners')).json.data
       const open = listeners.map(({ current_conns }: { current_conns: number }) => current_conns)
       assert.deepEqual([connections, ...new Set(open)], [0, 0])
     })

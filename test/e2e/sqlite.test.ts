@@ -86,11 +86,11 @@ test('a missing table and a locked file are shown as the reason, and the rows wa
 test('other statements, and files outside of the allowed directories, are refused', async (t) => {
   const broker = await startBrokerWithApi(t, { set: configuration() })
   const create = (path: string, name: string, parameters: object = {}) =>
-    broker.ask(`/api/v5/${path}`, { method: 'POST', body: { type: 'sqlite', name, ...parameters } })
+    broker.request(`/api/v5/${path}`, { method: 'POST', body: { type: 'sqlite', name, ...parameters } })
   for (const statement of ["ATTACH '/tmp/x.db' AS x", 'PRAGMA journal_mode = OFF', "VACUUM INTO '/tmp/x.db'", '']) {
-    const answer = await create('actions', 'other', { connector: 'file', parameters: { sql: statement } })
-    assert.equal(answer.status, 400, statement)
-    assert.match(answer.text, /begins with INSERT, REPLACE, UPDATE, DELETE or WITH/)
+    const response = await create('actions', 'other', { connector: 'file', parameters: { sql: statement } })
+    assert.equal(response.status, 400, statement)
+    assert.match(response.text, /begins with INSERT, REPLACE, UPDATE, DELETE or WITH/)
   }
   const second = `${table}; ATTACH '/tmp/x.db' AS x`
   const tables = await create('actions', 'other', { connector: 'file', parameters: { sql, create_table: second } })

@@ -29,7 +29,7 @@ test('an action whose service takes messages and answers nothing is not shown as
   })
   const untilStatus = async (status: string): Promise<{ readonly status_reason: string }> => {
     for (;;) {
-      const { json } = await broker.ask('/api/v5/actions/http:post')
+      const { json } = await broker.request('/api/v5/actions/http:post')
       if (json.status === status) return json
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
@@ -42,7 +42,7 @@ test('an action whose service takes messages and answers nothing is not shown as
   await client.publishAsync('readings/1', 'not answered', { qos: 1 })
   assert.match((await untilStatus('connecting')).status_reason, /not responded/)
   isSilent = false
-  for (const answer of held) answer()
+  for (const respond of held) respond()
   await untilStatus('connected')
 })
 

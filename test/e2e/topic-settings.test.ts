@@ -12,7 +12,7 @@ suite('topics of clients', () => {
 
   test('are replaced in PUBLISH, SUBSCRIBE and UNSUBSCRIBE as soon as the rules are set', async (t) => {
     const broker = await configuredBroker()
-    const put = (body: unknown) => broker.ask('/api/v5/mqtt/topic_rewrite', { method: 'PUT', body })
+    const put = (body: unknown) => broker.request('/api/v5/mqtt/topic_rewrite', { method: 'PUT', body })
     const wrong = await put([{ action: 'all', source_topic: 'a/#', re: '(', dest_topic: 'b' }])
     assert.equal(wrong.status, 400)
     assert.match(wrong.text, /rewrite: re/)
@@ -31,19 +31,19 @@ suite('topics of clients', () => {
     await client.publishAsync('old/a', '2', { qos: 1 })
     await waiting.promise
     assert.deepEqual(heard, ['new/a 1', 'new/a 2'])
-    const subscriptions = (await broker.ask('/api/v4/subscriptions/c1')).json.data
+    const subscriptions = (await broker.request('/api/v4/subscriptions/c1')).json.data
     assert.deepEqual(
       subscriptions.map(({ topic }: { topic: string }) => topic),
       ['new/a'],
     )
     await client.unsubscribeAsync('old/a')
-    assert.deepEqual((await broker.ask('/api/v4/subscriptions/c1')).json.data, [])
+    assert.deepEqual((await broker.request('/api/v4/subscriptions/c1')).json.data, [])
     assert.deepEqual((await put([])).json, [])
   })
 
   test('are subscribed to when they connect', async (t) => {
     const broker = await configuredBroker()
-    const put = (body: unknown) => broker.ask('/api/v5/mqtt/auto_subscribe', { method: 'PUT', body })
+    const put = (body: unknown) => broker.request('/api/v5/mqtt/auto_subscribe', { method: 'PUT', body })
     assert.equal((await put([{ topic: 'a/#/b' }])).status, 400)
     const topics = [
       { topic: 'for/${clientid}', qos: 1, nl: 1 },
@@ -57,28 +57,34 @@ suite('topics of clients', () => {
       client.on('message', (topic, payload) => resolve(`${topic} ${payload.toString()}`)),
     )
     let subscriptions
-    do subscriptions = (await broker.ask('/api/v4/subscriptions/c2')).json.data
+    do subscriptions = (await broker.request('/api/v4/subscriptions/c2')).json.data
     while (subscriptions.length === 0)
     assert.deepEqual(
       subscriptions.map(({ topic, qos }: { topic: string; qos: number }) => `${topic} ${qos}`),
       ['for/c2 1'],
       'it has no user name',
     )
-    await broker.ask('/api/v4/mqtt/publish', { method: 'POST', body: { topic: 'for/c2', payload: 'hello', qos: 1 } })
+    await broker.request('/api/v4/mqtt/publish', {
+      method: 'POST',
+      body: { topic: 'for/c2', payload: 'hello', qos: 1 },
+    })
     assert.equal(await heard, 'for/c2 hello')
     assert.deepEqual((await put([])).json, [])
   })
 
   test('are counted from when they are registered, over all shards and after a restart', async (t) => {
     const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
-    const ask = (method: 'DELETE' | 'GET' | 'POST' | 'PUT', body?: unknown, topic = '') =>
-      broker.ask(`/api/v5/mqtt/topic_metrics${topic === '' ? '' : `/${encodeURIComponent(topic)}`}`, { method, body })
-    assert.deepEqual((await ask('GET')).json, [])
-    assert.match((await ask('POST', { topic: 'a/+' })).text, /BAD_REQUEST.*wildcards/)
-    const added = await ask('POST', { topic: 'a/b' })
+    const request = (method: 'DELETE' | 'GET' | 'POST' | 'PUT', body?: unknown, topic = '') =>
+      broker.request(`/api/v5/mqtt/topic_metrics${topic === '' ? '' : `/${encodeURIComponent(topic)}`}`, {
+        method,
+        body,
+      })
+    assert.deepEqual((await request('GET')).json, [])
+    assert.match((await request('POST', { topic: 'a/+' })).text, /BAD_REQUEST.*wildcards/)
+    const added = await request('POST', { topic: 'a/b' })
     assert.equal(added.status, 200, added.text)
-    assert.equal((await ask('POST', { topic: 'a/b' })).status, 409)
-    assert.equal((await ask('GET', undefined, 'a/c')).status, 404)
+    assert.equal((await request('POST', { topic: 'a/b' })).status, 409)
+    assert.equal((await request('GET', undefined, 'a/c')).status, 404)
     const clients = await Promise.all(
       ['m1', 'm2', 'm3', 'm4'].map((clientId) => mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId })),
     )
@@ -88,32 +94,32 @@ suite('topics of clients', () => {
     const heard = others.map((client) => new Promise((resolve) => client.once('message', resolve)))
     await first?.publishAsync('a/b', 'x', { qos: 1 })
     await Promise.all(heard)
-    const { metrics } = (await ask('GET', undefined, 'a/b')).json
+    const { metrics } = (await request('GET', undefined, 'a/b')).json
     const { 'messages.in.count': input, 'messages.out.count': output, 'messages.qos1.out.count': outputAt1 } = metrics
     assert.deepEqual([input, output, outputAt1, metrics['messages.dropped.count']], [1, 3, 3, 0])
     assert.equal(Object.keys(metrics).length, 18)
-    assert.equal((await ask('PUT', { action: 'reset', topic: 'a/b' })).status, 204)
-    assert.equal((await ask('PUT', { action: 'reset', topic: 'a/c' })).status, 404)
-    const [row] = (await ask('GET')).json
+    assert.equal((await request('PUT', { action: 'reset', topic: 'a/b' })).status, 204)
+    assert.equal((await request('PUT', { action: 'reset', topic: 'a/c' })).status, 404)
+    const [row] = (await request('GET')).json
     assert.equal(row.metrics['messages.in.count'], 0)
     assert.ok(Date.parse(row.reset_time) >= Date.parse(row.create_time))
-    const both = await Promise.all([ask('POST', { topic: 'x' }), ask('POST', { topic: 'y' })])
+    const both = await Promise.all([request('POST', { topic: 'x' }), request('POST', { topic: 'y' })])
     assert.deepEqual(
       both.map(({ status }) => status),
       [200, 200],
     )
     await broker.process.stop()
     const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory, set: ['node.shards=2'] })
-    const topics = (await again.ask('/api/v5/mqtt/topic_metrics')).json.map(({ topic }: { topic: string }) => topic)
+    const topics = (await again.request('/api/v5/mqtt/topic_metrics')).json.map(({ topic }: { topic: string }) => topic)
     assert.deepEqual(topics.toSorted(), ['a/b', 'x', 'y'])
-    assert.equal((await again.ask('/api/v5/mqtt/topic_metrics/x', { method: 'DELETE' })).status, 204)
-    assert.equal((await again.ask('/api/v5/mqtt/topic_metrics/x', { method: 'DELETE' })).status, 404)
+    assert.equal((await again.request('/api/v5/mqtt/topic_metrics/x', { method: 'DELETE' })).status, 204)
+    assert.equal((await again.request('/api/v5/mqtt/topic_metrics/x', { method: 'DELETE' })).status, 404)
   })
 
   test('of which more than 512 are not counted', async () => {
     const topics = Array.from({ length: 512 }, (_, number) => ({ topic: `many/${number}` }))
     const broker = await configuredBroker([`topic_metrics=${JSON.stringify(topics)}`])
-    const more = await broker.ask('/api/v5/mqtt/topic_metrics', { method: 'POST', body: { topic: 'one/more' } })
+    const more = await broker.request('/api/v5/mqtt/topic_metrics', { method: 'POST', body: { topic: 'one/more' } })
     assert.equal(more.status, 409)
     assert.match(more.text, /at most 512/)
   })

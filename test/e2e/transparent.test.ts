@@ -21,7 +21,7 @@ const twoShards = ['node.shards=2']
 
 /** What clients of a broker are subscribed to, as it tells. */
 async function subscriptionsOf(broker: BrokerWithApi, clientId: string): Promise<readonly string[]> {
-  const { json } = await broker.ask(`/api/v4/subscriptions/${clientId}`)
+  const { json } = await broker.request(`/api/v4/subscriptions/${clientId}`)
   const rows = (json?.data ?? []) as readonly { topic: string; qos: number }[]
   return rows.map(({ topic, qos }) => `${topic} ${qos}`).toSorted()
 }
@@ -62,7 +62,7 @@ test('clients of all shards hear what is published at the remote broker, once, a
   )
   const { status } = await bridgeOf(own)
   assert.deepEqual([status.passed_on, status.not_passed_on], [5, 0])
-  const { text } = await own.ask('/api/v4/prometheus')
+  const { text } = await own.request('/api/v4/prometheus')
   assert.match(text, /^svc_bridge_filters_passed_on\{bridge="up"\} \d/m)
 
   await untilBridge(own, ({ counters }) => counters.received >= 5)
@@ -76,12 +76,15 @@ test('clients of all shards hear what is published at the remote broker, once, a
   const node = await bridgeOf(again)
   assert.equal(node.transparent, true)
   // The value that is shown without a configuration is written by this, and so the bridge reconnects.
-  await again.ask('/api/v4/bridges/up', { method: 'PUT', body: { up: node } })
+  await again.request('/api/v4/bridges/up', { method: 'PUT', body: { up: node } })
   const { connects } = (await untilConnected(again)).counters
-  const off = await again.ask('/api/v4/bridges/up', { method: 'PUT', body: { up: { ...node, transparent: false } } })
+  const off = await again.request('/api/v4/bridges/up', {
+    method: 'PUT',
+    body: { up: { ...node, transparent: false } },
+  })
   assert.equal(off.json.data.up.transparent, false)
   await untilSubscribed(remote, ['cmd/# 1'])
-  await again.ask('/api/v4/bridges/up', { method: 'PUT', body: { up: { ...node, transparent: true } } })
+  await again.request('/api/v4/bridges/up', { method: 'PUT', body: { up: { ...node, transparent: true } } })
   await untilSubscribed(remote, ['cmd/# 1', 'stored 2'])
   assert.equal((await bridgeOf(again)).status.counters.connects, connects)
   await publisher.publishAsync('stored', 'after', { qos: 1 })

@@ -36,12 +36,12 @@ test('messages of the topics that it names are sent once each, with all that Nan
   await client.publishAsync('out/a', '{"t":1}', { qos: 2, retain: true })
   await service.until((received) => received.length === 2)
   const listed = await eventually(async () => {
-    const answer = await broker.ask('/api/v5/actions')
-    const [action] = answer.json as readonly Record<string, unknown>[]
+    const response = await broker.request('/api/v5/actions')
+    const [action] = response.json as readonly Record<string, unknown>[]
     assert.deepEqual([action?.['type'], action?.['name'], action?.['status']], ['http', '$webhook', 'connected'])
-    return answer
+    return response
   })
-  const connectors = await broker.ask('/api/v5/connectors')
+  const connectors = await broker.request('/api/v5/connectors')
   assert.equal(`${listed.text}${connectors.text}`.includes('secret'), false)
   const [{ headers, path, method }] = service.received
   assert.deepEqual(
@@ -155,7 +155,7 @@ test('it is changed while the broker runs, and a mistake in it is named', async 
   const service = await HttpService.start(t)
   const broker = await configuredBroker()
   const put = (value: unknown) =>
-    broker.ask('/api/v4/configuration', { method: 'POST', body: { data: { webhook: value } } })
+    broker.request('/api/v4/configuration', { method: 'POST', body: { data: { webhook: value } } })
   const events = [{ event: 'on_message_publish', topic: 'in/#' }]
   const wrong = await put({ url: 'ftp://127.0.0.1', events })
   assert.equal(wrong.status, 400, wrong.text)

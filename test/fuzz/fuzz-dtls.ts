@@ -18,7 +18,7 @@ const maxHandlingMs = 10
 export interface FuzzedDtls {
   readonly opened: number
   readonly refused: number
-  readonly answered: number
+  readonly responses: number
   /** Of answers to unverified addresses. */
   readonly amplification: Amplification
   readonly maxMs: number
@@ -37,7 +37,7 @@ export function fuzzDtls({
 }): FuzzedDtls {
   const world = new DtlsWorld({ maxSessions, usesConnectionIds: true })
   const random = randomOf(seed)
-  let [answered, maxMs, opened, refused] = [0, 0, 0, 0]
+  let [responses, maxMs, opened, refused] = [0, 0, 0, 0]
   const slowAt: number[] = []
   const amplification = new Amplification()
   const progress = { done: 0 }
@@ -61,7 +61,7 @@ export function fuzzDtls({
       const isUnauthenticated = random(2) === 0
       const address = isUnauthenticated ? `198.51.100.${random(250)}` : '192.0.2.1'
       const bytes = give(mutated, { address, port: isUnauthenticated ? 1_024 + random(maxUnauthenticatedPorts) : port })
-      if (bytes > 0) answered++
+      if (bytes > 0) responses++
       if (!isUnauthenticated) continue
       amplification.note(bytes, mutated.length)
       assert.ok(bytes <= Math.max(64, mutated.length * 3), `${bytes} octets to ${mutated.toString('hex')}`)
@@ -93,5 +93,5 @@ export function fuzzDtls({
     world.pass(random(1_000))
     world.sent.length = 0
   }
-  return { opened, refused, answered, amplification, maxMs, slowAt }
+  return { opened, refused, responses, amplification, maxMs, slowAt }
 }

@@ -152,16 +152,16 @@ const maxHandlingMs = 10
 const microsPerMs = 1_000
 
 /** Answers up to this size may be any multiple of the datagram [F8]. */
-const maxShortAnswerBytes = 64
+const maxShortResponseBytes = 64
 
 /** Largest ratios of answers to their datagrams. */
 export class Amplification {
   short = 0
   long = 0
 
-  note(answerBytes: number, datagramBytes: number): void {
-    const ratio = answerBytes / Math.max(1, datagramBytes)
-    if (answerBytes > maxShortAnswerBytes) this.long = Math.max(this.long, ratio)
+  note(responseBytes: number, datagramBytes: number): void {
+    const ratio = responseBytes / Math.max(1, datagramBytes)
+    if (responseBytes > maxShortResponseBytes) this.long = Math.max(this.long, ratio)
     else this.short = Math.max(this.short, ratio)
   }
 
@@ -179,7 +179,7 @@ function repairHead(name: FuzzedProtocol, datagram: Buffer): void {
 
 export interface FuzzedGateway {
   readonly malformed: number
-  readonly answered: number
+  readonly responses: number
   /** Largest multiple of its datagram that an answer was: of short answers, and of those of more than 64 bytes. */
   readonly amplification: Amplification
   readonly maxMs: number
@@ -208,7 +208,7 @@ export function fuzzGateway(
   const gateway = gateways[name](stage)
   const random = randomOf(seed)
   const amplification = new Amplification()
-  let answered = 0
+  let responses = 0
   let maxMs = 0
   let slow = 0
   for (let run = 0; run < count; run++) {
@@ -225,7 +225,7 @@ export function fuzzGateway(
     maxMs = Math.max(maxMs, tookMs)
     if (tookMs > maxHandlingMs) slow++
     const bytes = stage.sent.reduce((sum, one) => sum + one.bytes.length, 0)
-    if (bytes > 0) answered++
+    if (bytes > 0) responses++
     amplification.note(bytes, datagram.length)
     assert.ok(bytes <= Math.max(64, datagram.length * 3), `${bytes} octets to ${datagram.toString('hex')}`)
     if (run % 3 === 0) stage.acceptAll()
@@ -240,5 +240,5 @@ export function fuzzGateway(
   const { received, dropped } = stage.dependencies.counters
   assert.equal(received, count)
   gateway.close()
-  return { malformed: dropped.malformed, answered, amplification, maxMs, slow }
+  return { malformed: dropped.malformed, responses, amplification, maxMs, slow }
 }

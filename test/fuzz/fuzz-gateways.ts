@@ -41,12 +41,12 @@ const fuzzers = new Map<string, (run: Run) => string>([
   [
     'dtls',
     (run) => {
-      const { opened, refused, answered, amplification, maxMs, slowAt } = fuzzDtls(run)
+      const { opened, refused, responses, amplification, maxMs, slowAt } = fuzzDtls(run)
       // What is slow by itself is slow in each run; a pause for garbage, or of the machine, hits another datagram.
       const again = slowAt.length === 0 ? [] : fuzzDtls({ ...run, tell: () => {} }).slowAt
       const slow = slowAt.filter((at) => again.includes(at))
       return (
-        `${run.count} datagrams, ${answered} answered, to unverified addresses: ${amplification.toString()}; ` +
+        `${run.count} datagrams, ${responses} answered, to unverified addresses: ${amplification.toString()}; ` +
         `${opened} associations opened, ${refused} handshakes refused; longest ${maxMs.toFixed(1)} ms, ` +
         `${slowAt.length} above 10 ms, ${slow.length} of them again in a second run`
       )
@@ -79,9 +79,9 @@ function mibOf(bytes: readonly number[]): string {
 }
 
 function datagramsOf(name: (typeof fuzzedProtocols)[number], run: Run): string {
-  const { malformed, answered, amplification, maxMs, slow } = fuzzGateway(name, run)
+  const { malformed, responses, amplification, maxMs, slow } = fuzzGateway(name, run)
   return (
-    `${run.count} datagrams, ${malformed} malformed, ${answered} answered, ${amplification.toString()}; ` +
+    `${run.count} datagrams, ${malformed} malformed, ${responses} answered, ${amplification.toString()}; ` +
     `longest ${maxMs.toFixed(1)} ms, ${slow} above 10 ms`
   )
 }

@@ -56,8 +56,8 @@ export function fuzzStomp({
       device.handleBytes(bytes.subarray(cut))
       stage.acceptAll()
       for (const { packetId, qos } of stage.connections.at(-1)?.published.splice(0) ?? []) {
-        const answer = { packetId, reasonCode: 0, properties: undefined } as const
-        if (qos === 1) stage.connections.at(-1)?.callbacks.handlePacket({ type: 'puback', ...answer })
+        const acknowledgement = { packetId, reasonCode: 0, properties: undefined } as const
+        if (qos === 1) stage.connections.at(-1)?.callbacks.handlePacket({ type: 'puback', ...acknowledgement })
       }
       stage.nowMs += random(100)
       gateway.tick()

@@ -32,7 +32,7 @@ class Stage extends GatewayStage {
   }
 
   /** The broker answers what the gateway has asked, and sends the retained message. */
-  answerRead(): void {
+  respondToRead(): void {
     this.acceptAll()
     this.acceptAll()
     const packet = new PublishPacket(topics.named('a' as TopicName), { qos: 0, retain: true, dup: false }, retained)
@@ -46,31 +46,31 @@ function readWhole(stage: Stage, device: CoapDevice, query = 'c=dev') {
   const heard: Heard[] = []
   const largest: number[] = []
   const take = (): Heard => {
-    const answer = device.heard()
-    assert.ok(answer !== undefined)
-    heard.push(answer)
+    const response = device.heard()
+    assert.ok(response !== undefined)
+    heard.push(response)
     largest.push(stage.sentBytes - Math.max(64, 3 * stage.cameBytes))
-    return answer
+    return response
   }
   device.get('ps/a', query, { token: 1 })
-  stage.answerRead()
-  let answer = take()
-  let at = answer.payload.length
-  while (answer.block2?.[1] === true) {
-    const size = answer.block2[2]
+  stage.respondToRead()
+  let response = take()
+  let at = response.payload.length
+  while (response.block2?.[1] === true) {
+    const size = response.block2[2]
     device.get('ps/a', query, { token: 1, block2: [at / (16 << size), true, size] })
-    answer = take()
+    response = take()
     assert.equal(
-      (answer.block2?.[0] ?? 0) * (16 << (answer.block2?.[2] ?? 0)),
+      (response.block2?.[0] ?? 0) * (16 << (response.block2?.[2] ?? 0)),
       at,
       'the block begins where the last ended',
     )
-    at += answer.payload.length
+    at += response.payload.length
   }
   return {
     body: Buffer.concat(heard.map(({ payload }) => payload)),
     aboveLimit: Math.max(...largest),
-    answers: heard.length,
+    responses: heard.length,
   }
 }
 
@@ -86,19 +86,19 @@ test('[F8] a later block that is asked in a larger size comes in a small one to 
   const stage = new Stage()
   const device = stage.device({ address: '192.0.2.1', port: 4_000 })
   device.get('ps/a', 'c=dev', { token: 1 })
-  stage.answerRead()
+  stage.respondToRead()
   device.heard()
   device.get('ps/a', 'c=dev', { token: 1, block2: [1, true, 6] })
-  const answer = device.heard()
+  const response = device.heard()
   assert.ok(stage.sentBytes <= Math.max(64, 3 * stage.cameBytes), `${stage.sentBytes} bytes to ${stage.cameBytes}`)
-  const [number = 0, hasMore, exponent = 0] = answer?.block2 ?? []
+  const [number = 0, hasMore, exponent = 0] = response?.block2 ?? []
   assert.equal(number * (16 << exponent), 1_024)
   assert.equal(hasMore, true)
-  assert.deepEqual(answer?.payload, retained.subarray(1_024, 1_024 + (16 << exponent)))
+  assert.deepEqual(response?.payload, retained.subarray(1_024, 1_024 + (16 << exponent)))
 })
 
 test('[F8] a client that has shown its token, a device over DTLS and one of this machine get blocks of 1,024 bytes', () => {
-  const whole = { body: retained, answers: 4 }
+  const whole = { body: retained, responses: 4 }
   const token = new Stage()
   const connected = token.device({ address: '192.0.2.1', port: 4_000 })
   connected.request(post, 'mqtt/connection', 'c=dev', '')

@@ -51,7 +51,7 @@ class Stage extends GatewayStage {
   }
 
   /** The code of the answer to a request. */
-  ask(device: CoapDevice, method: number, path: string, { query = '', body = '' } = {}): string | undefined {
+  codeFor(device: CoapDevice, method: number, path: string, { query = '', body = '' } = {}): string | undefined {
     device.request(method, path, query, body)
     this.accept()
     this.accept()
@@ -61,10 +61,10 @@ class Stage extends GatewayStage {
   token(device: CoapDevice, clientId: string): string {
     device.request(post, 'mqtt/connection', `clientid=${clientId}`, '')
     this.accept()
-    const answer = device.heard()
-    assert.equal(answer?.code, '2.01')
-    assert.match(answer.payload.toString(), /^\d+$/)
-    return answer.payload.toString()
+    const response = device.heard()
+    assert.equal(response?.code, '2.01')
+    assert.match(response.payload.toString(), /^\d+$/)
+    return response.payload.toString()
   }
 
   /** A message for the last client, by its first subscription. */
@@ -78,7 +78,7 @@ class Stage extends GatewayStage {
 }
 
 describe('[F4] messages', () => {
-  for (const [what, hex, answers] of [
+  for (const [what, hex, responses] of [
     ['of another version are dropped', '80010001', []],
     ['with a token of 9 octets: CON is reset', '49010002', ['70000002']],
     ['with a token of 9 octets: NON is dropped', '59010003', []],
@@ -102,7 +102,7 @@ describe('[F4] messages', () => {
     test(what, () => {
       const stage = new Stage()
       const heard = stage.raw(hex)
-      if (answers !== undefined) return assert.deepEqual(heard, answers)
+      if (responses !== undefined) return assert.deepEqual(heard, responses)
       assert.match(heard[0] ?? '', /^60450013c128ff/)
     })
   }
@@ -113,9 +113,9 @@ describe('[F4] messages', () => {
     assert.deepEqual(stage.raw(publish), [])
     stage.accept()
     stage.accept()
-    const [answer] = stage.sent.splice(0).map(({ bytes }) => bytes.toString('hex'))
-    assert.equal(answer, '62440020aabb')
-    assert.deepEqual(stage.raw(publish), [answer])
+    const [response] = stage.sent.splice(0).map(({ bytes }) => bytes.toString('hex'))
+    assert.equal(response, '62440020aabb')
+    assert.deepEqual(stage.raw(publish), [response])
     assert.equal(stage.connections[0]?.published.length, 1)
     stage.nowMs += 247_000
     assert.deepEqual(stage.raw(publish), [])
@@ -127,16 +127,16 @@ describe('[F4] /mqtt/connection', () => {
   for (const query of ['', 'clientid=', 'username=u'])
     test(`POST with ${query === '' ? 'nothing' : query} is 4.00`, () => {
       const stage = new Stage()
-      assert.equal(stage.ask(stage.device(), post, 'mqtt/connection', { query }), '4.00')
+      assert.equal(stage.codeFor(stage.device(), post, 'mqtt/connection', { query }), '4.00')
     })
 
-  for (const [reasonCode, answer] of [
+  for (const [reasonCode, code] of [
     [0x86, '4.01'],
     [0x87, '4.01'],
     [0x8a, '4.03'],
     [0x88, '5.03'],
   ] as const)
-    test(`POST that the broker refuses with ${reasonCode} is ${answer}`, () => {
+    test(`POST that the broker refuses with ${reasonCode} is ${code}`, () => {
       const stage = new Stage()
       const device = stage.device()
       device.request(post, 'mqtt/connection', 'clientid=c&username=u&password=p', '')
@@ -144,7 +144,7 @@ describe('[F4] /mqtt/connection', () => {
       assert.ok(connect?.type === 'connect')
       assert.deepEqual([connect.clientId, connect.username, connect.password?.toString()], ['c', 'u', 'p'])
       stage.accept(reasonCode)
-      assert.equal(device.heard()?.code, answer)
+      assert.equal(device.heard()?.code, code)
     })
 
   test('PUT is a heartbeat and DELETE the end, with the token, from any port', () => {
@@ -153,10 +153,10 @@ describe('[F4] /mqtt/connection', () => {
     const token = stage.token(device, 'c')
     for (const method of [put, remove])
       for (const query of ['clientid=c', 'clientid=c&token=1', `clientid=d&token=${token}`])
-        assert.equal(stage.ask(device, method, 'mqtt/connection', { query }), '4.01', query)
-    assert.equal(stage.ask(moved, put, 'mqtt/connection', { query: `clientid=c&token=${token}` }), '2.04')
-    assert.equal(stage.ask(moved, get, 'mqtt/connection', { query: `clientid=c&token=${token}` }), '4.05')
-    assert.equal(stage.ask(device, remove, 'mqtt/connection', { query: `c=c&t=${token}` }), '2.02')
+        assert.equal(stage.codeFor(device, method, 'mqtt/connection', { query }), '4.01', query)
+    assert.equal(stage.codeFor(moved, put, 'mqtt/connection', { query: `clientid=c&token=${token}` }), '2.04')
+    assert.equal(stage.codeFor(moved, get, 'mqtt/connection', { query: `clientid=c&token=${token}` }), '4.05')
+    assert.equal(stage.codeFor(device, remove, 'mqtt/connection', { query: `c=c&t=${token}` }), '2.02')
     assert.equal(stage.gateway.clients, 0)
   })
 
@@ -173,7 +173,7 @@ describe('[F4] /mqtt/connection', () => {
 })
 
 describe('[F4] /ps', () => {
-  for (const [what, method, path, query, answer] of [
+  for (const [what, method, path, query, code] of [
     ['POST publishes', post, 'ps/a/b', '', '2.04'],
     ['PUT publishes', put, 'ps/a/b', 'qos=2', '2.04'],
     ['PUT to /mqtt publishes, with short names', put, 'mqtt/a/b', 'c=x&u=u&p=p&q=1', '2.04'],
@@ -185,7 +185,7 @@ describe('[F4] /ps', () => {
     ['DELETE is not allowed', remove, 'ps/a', '', '4.05'],
     ['an unknown token is refused', put, 'ps/a', 'clientid=c&token=1', '4.01'],
   ] as const) {
-    test(`${what}: ${answer}`, () => {
+    test(`${what}: ${code}`, () => {
       const stage = new Stage()
       const device = stage.device()
       device.request(method, path, query, 'v')
@@ -195,14 +195,14 @@ describe('[F4] /ps', () => {
           if (qos === 2) callbacks.handlePacket({ type: 'pubcomp', packetId, reasonCode: 0, properties: undefined })
           else if (qos === 1) callbacks.handlePacket({ type: 'puback', packetId, reasonCode: 0, properties: undefined })
         }
-      assert.equal(device.heard()?.code, answer)
+      assert.equal(device.heard()?.code, code)
     })
   }
 
   test('retain and expiry are those of the message; a path is decoded once', () => {
     const stage = new Stage()
     const device = stage.device()
-    assert.equal(stage.ask(device, put, 'ps/a%2523/b', { query: 'retain=true&expiry=60', body: 'v' }), '2.04')
+    assert.equal(stage.codeFor(device, put, 'ps/a%2523/b', { query: 'retain=true&expiry=60', body: 'v' }), '2.04')
     const [message] = stage.connections[0]?.published ?? []
     assert.deepEqual(
       [message?.topic.name, message?.retain, message?.messageExpiryIntervalSeconds],
@@ -213,10 +213,10 @@ describe('[F4] /ps', () => {
   test('where a connection is required, a request without client ID and token is 4.01', () => {
     const stage = new Stage({ requiresConnection: true })
     const device = stage.device()
-    assert.equal(stage.ask(device, put, 'ps/a', { body: 'v' }), '4.01')
-    assert.equal(stage.ask(device, put, 'ps/a', { query: 'clientid=c', body: 'v' }), '4.01')
+    assert.equal(stage.codeFor(device, put, 'ps/a', { body: 'v' }), '4.01')
+    assert.equal(stage.codeFor(device, put, 'ps/a', { query: 'clientid=c', body: 'v' }), '4.01')
     const token = stage.token(device, 'c')
-    assert.equal(stage.ask(device, put, 'ps/a', { query: `clientid=c&token=${token}`, body: 'v' }), '2.04')
+    assert.equal(stage.codeFor(device, put, 'ps/a', { query: `clientid=c&token=${token}`, body: 'v' }), '2.04')
     assert.equal(stage.connections.length, 1)
   })
 
@@ -227,15 +227,15 @@ describe('[F4] /ps', () => {
     stage.accept()
     stage.accept()
     stage.deliver('a', 'kept', { retain: true })
-    const answer = device.heard()
-    assert.deepEqual([answer?.code, answer?.payload.toString()], ['2.05', 'kept'])
+    const response = device.heard()
+    assert.deepEqual([response?.code, response?.payload.toString()], ['2.05', 'kept'])
     stage.accept()
     device.request(get, 'ps/b', 'clientid=c', '')
     stage.accept()
     assert.equal(device.heard(), undefined, 'the message may still come')
     stage.accept()
     assert.equal(device.heard()?.code, '4.04')
-    assert.equal(stage.ask(device, get, 'ps/a/+', { query: 'clientid=c' }), '4.00')
+    assert.equal(stage.codeFor(device, get, 'ps/a/+', { query: 'clientid=c' }), '4.00')
   })
 
   test('a retained message that the broker does not send in time is 5.03, as when the client is disconnected', () => {
@@ -299,8 +299,8 @@ describe('[F4] /ps', () => {
 
   test('a client without a client ID is known by its address', () => {
     const stage = new Stage()
-    stage.ask(stage.device(), put, 'ps/a', { body: 'v' })
-    stage.ask(stage.device(5_001), put, 'ps/a', { body: 'v' })
+    stage.codeFor(stage.device(), put, 'ps/a', { body: 'v' })
+    stage.codeFor(stage.device(5_001), put, 'ps/a', { body: 'v' })
     assert.equal(stage.gateway.clients, 2)
   })
 })

@@ -65,12 +65,12 @@ export class CoapDevice {
   }
 
   /** In the acknowledgement. */
-  answer(request: Heard, code: string, said: Said = {}): void {
+  respond(request: Heard, code: string, said: Said = {}): void {
     this.#say(2, request.messageId, request, code, said)
   }
 
   /** In a message of its own. */
-  answerLater(request: Heard, code: string, said: Said = {}): void {
+  respondLater(request: Heard, code: string, said: Said = {}): void {
     this.#say(0, this.#takeMessageId(), request, code, said)
   }
 

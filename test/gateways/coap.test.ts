@@ -11,7 +11,7 @@ const uriPath = 11
 const uriQuery = 15
 const block1 = 27
 
-interface Asked {
+interface RequestOptions {
   readonly peer?: number
   readonly query?: readonly string[]
   readonly payload?: Buffer
@@ -24,7 +24,10 @@ class Stage extends GatewayStage {
   readonly gateway = new CoapGateway(coapSettings, this.dependencies)
 
   /** The code of the answer, as `2.04`; undefined: there is none yet. */
-  post(path: string, { peer = 1, query = [], payload = Buffer.alloc(0), block }: Asked = {}): string | undefined {
+  post(
+    path: string,
+    { peer = 1, query = [], payload = Buffer.alloc(0), block }: RequestOptions = {},
+  ): string | undefined {
     const id = this.#nextMessageId++
     const options: [number, Buffer][] = [
       ...path.split('/').map((segment): [number, Buffer] => [uriPath, Buffer.from(segment)]),
@@ -45,10 +48,10 @@ class Stage extends GatewayStage {
     if (payload.length > 0) parts.push(Buffer.of(0xff), payload)
     this.sent.length = 0
     this.gateway.handleDatagram(Buffer.concat(parts), { address: `192.0.2.${peer & 255}`, port: 1_024 + (peer >> 8) })
-    return this.answer()
+    return this.lastCode()
   }
 
-  answer(): string | undefined {
+  lastCode(): string | undefined {
     const code = this.sent.at(-1)?.bytes[1]
     return code === undefined ? undefined : `${code >> 5}.${String(code & 31).padStart(2, '0')}`
   }
@@ -95,7 +98,7 @@ describe('[F4] a client', () => {
     const stage = new Stage()
     stage.post('mqtt/connection', { query: ['clientid=c'] })
     stage.acceptAll()
-    assert.equal(stage.answer(), '2.01')
+    assert.equal(stage.lastCode(), '2.01')
     const token = stage.sent.at(-1)?.bytes.subarray(5).toString() ?? ''
     for (const wrong of ['', '1', `${token}0`, token.slice(1)])
       assert.equal(stage.post('ps/a', { peer: 2, query: ['clientid=c', `token=${wrong}`] }), '4.01', wrong)

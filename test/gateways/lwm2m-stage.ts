@@ -49,10 +49,10 @@ export class Lwm2mStage extends GatewayStage {
   registered(device: CoapDevice, query = 'ep=dev&lt=300&lwm2m=1.0', body = '</1/0>,</3/0>'): string {
     device.request(post, 'rd', query, body)
     this.acceptAll()
-    const answer = device.heard()
-    assert.equal(answer?.code, '2.01')
-    assert.deepEqual(answer.location.slice(0, 1), ['rd'])
-    return answer.location[1] ?? ''
+    const response = device.heard()
+    assert.equal(response?.code, '2.01')
+    assert.deepEqual(response.location.slice(0, 1), ['rd'])
+    return response.location[1] ?? ''
   }
 
   /** What has been published since the last time. */

@@ -12,7 +12,7 @@ const post = 2
 const remove = 4
 
 /** A device that is registered, and the request that a command becomes there. */
-function asked(command: unknown, more: Partial<Lwm2mSettings> = {}): readonly [Lwm2mStage, CoapDevice, Heard] {
+function withRequest(command: unknown, more: Partial<Lwm2mSettings> = {}): readonly [Lwm2mStage, CoapDevice, Heard] {
   const stage = new Lwm2mStage(more)
   const device = stage.device()
   stage.registered(device)
@@ -46,7 +46,7 @@ describe('[F5] registration', () => {
     )
   })
 
-  for (const [query, body, answer] of [
+  for (const [query, body, code] of [
     ['lt=300', '</3/0>', '4.00'],
     ['ep=&lt=300', '</3/0>', '4.00'],
     ['ep=dev&lt=abc', '</3/0>', '4.00'],
@@ -54,23 +54,23 @@ describe('[F5] registration', () => {
     ['ep=dev&lt=300&lwm2m=2.0', '</3/0>', '4.12'],
     ['ep=a/%2B/+', '</3/0>', '4.00'],
   ] as const) {
-    test(`with ${query} and ${body} is refused with ${answer}`, () => {
+    test(`with ${query} and ${body} is refused with ${code}`, () => {
       const stage = new Lwm2mStage()
       const device = stage.device()
       device.request(post, 'rd', query, body)
-      assert.equal(device.heard()?.code, answer)
+      assert.equal(device.heard()?.code, code)
       assert.equal(stage.connections.length, 0)
     })
   }
 
-  for (const [asked, taken] of [
+  for (const [query, taken] of [
     ['lt=1', 15],
     ['lt=999999', 86_400],
     ['lwm2m=1', 86_400],
   ] as const) {
-    test(`with ${asked} has a lifetime of ${taken} s, and ends with it`, () => {
+    test(`with ${query} has a lifetime of ${taken} s, and ends with it`, () => {
       const stage = new Lwm2mStage()
-      stage.registered(stage.device(), `ep=dev&${asked}`)
+      stage.registered(stage.device(), `ep=dev&${query}`)
       assert.equal(stage.told()['lt'], taken)
       stage.wait(taken * 1_000 - 1)
       assert.equal(stage.gateway.clients, 1)
@@ -137,9 +137,9 @@ describe('[F5] registration', () => {
 
 describe('[F5] a command', () => {
   test('read asks, and its answer has the members of the request', () => {
-    const [stage, device, request] = asked({ reqID: 7, msgType: 'read', extra: 'x', data: { path: '/3/0/9' } })
+    const [stage, device, request] = withRequest({ reqID: 7, msgType: 'read', extra: 'x', data: { path: '/3/0/9' } })
     assert.deepEqual([request.code, request.path, request.query], ['0.01', '/3/0/9', ''])
-    device.answer(request, '2.05', { format: 0, payload: '95' })
+    device.respond(request, '2.05', { format: 0, payload: '95' })
     const data = { reqPath: '/3/0/9', code: '2.05', codeMsg: 'content', content: [{ path: '/3/0/9', value: 95 }] }
     const document = { reqID: 7, msgType: 'read', extra: 'x', data }
     assert.deepEqual(stage.published(), [{ topic: 'lwm2m/dev/up/resp', document }])
@@ -147,7 +147,7 @@ describe('[F5] a command', () => {
   })
 
   test('read of an instance decodes TLV by the definitions of objects', () => {
-    const [stage, device, request] = asked({ reqID: 1, msgType: 'read', data: { path: '/3/0' } })
+    const [stage, device, request] = withRequest({ reqID: 1, msgType: 'read', data: { path: '/3/0' } })
     // From the example of LwM2M 1.0, table 24, shortened.
     const payload = Buffer.from(
       'c800144f70656e204d6f62696c6520416c6c69616e6365' +
@@ -156,7 +156,7 @@ describe('[F5] a command', () => {
         'c40d5182428f',
       'hex',
     )
-    device.answer(request, '2.05', { format: 11_542, payload })
+    device.respond(request, '2.05', { format: 11_542, payload })
     const content = [
       { path: '/3/0/0', value: 'Open Mobile Alliance' },
       { path: '/3/0/6/0', value: 1 },
@@ -192,8 +192,8 @@ describe('[F5] a command', () => {
     ['an unknown format', 4_711, 'plain', ['/3/0 plain']],
   ] as const) {
     test(`that is answered with ${name} is told as values`, () => {
-      const [stage, device, request] = asked({ reqID: 1, msgType: 'read', data: { path: '/3/0' } })
-      device.answer(request, '2.05', { format, payload })
+      const [stage, device, request] = withRequest({ reqID: 1, msgType: 'read', data: { path: '/3/0' } })
+      device.respond(request, '2.05', { format, payload })
       const told = stage.told()['content'] as readonly { readonly path: string; readonly value: unknown }[]
       assert.deepEqual(
         told.map(({ path, value }) => `${path} ${String(value)}`),
@@ -259,7 +259,7 @@ describe('[F5] a command', () => {
     ['read with a query', { msgType: 'read', data: { path: '/3/0?a=1&b' } }, '0.01 /3/0 a=1&b  '],
   ] as const) {
     test(`${name} becomes its request`, () => {
-      const [, , request] = asked({ reqID: 1, ...command })
+      const [, , request] = withRequest({ reqID: 1, ...command })
       const accept = request.accept === undefined ? '' : `accept=${request.accept}`
       const format = request.format === undefined ? '' : `format=${request.format}`
       const text = [request.code, request.path, request.query, accept + format, request.payload.toString('hex')].join(
@@ -295,25 +295,25 @@ describe('[F5] a command', () => {
   }
 
   test('that the device refuses is told with its code', () => {
-    const [stage, device, request] = asked({ reqID: 1, msgType: 'read', data: { path: '/3/0/99' } })
-    device.answer(request, '4.04')
+    const [stage, device, request] = withRequest({ reqID: 1, msgType: 'read', data: { path: '/3/0/99' } })
+    device.respond(request, '4.04')
     const data = { reqPath: '/3/0/99', code: '4.04', codeMsg: 'not_found' }
     assert.deepEqual(stage.published()[0]?.document, { reqID: 1, msgType: 'read', data })
   })
 
   test('that is answered later is acknowledged first', () => {
     const command = { reqID: 1, msgType: 'read', data: { path: '/3/0/9' } }
-    const [stage, device, request] = asked(command)
+    const [stage, device, request] = withRequest(command)
     device.acknowledge(request)
     assert.deepEqual(stage.published()[0]?.document, { ...command, msgType: 'ack' })
-    device.answerLater(request, '2.05', { format: 0, payload: '1' })
+    device.respondLater(request, '2.05', { format: 0, payload: '1' })
     assert.equal(device.heard()?.code, '0.00', 'the answer is acknowledged')
     assert.equal(stage.told()['code'], '2.05')
   })
 
   test('without an answer is sent five times, then told as coap_timeout; a reset as coap_reset', () => {
     const command = { reqID: 1, msgType: 'read', data: { path: '/3/0/9' } }
-    const [stage, device] = asked(command)
+    const [stage, device] = withRequest(command)
     let sent = 1
     for (let seconds = 0; seconds < 100; seconds++) {
       stage.wait(1_000)
@@ -330,42 +330,42 @@ describe('[F5] a command', () => {
   })
 
   test('that meets a message ID which the device remembers is sent again under another one', () => {
-    const [stage, device, request] = asked({ reqID: 1, msgType: 'read', data: { path: '/3/0/9' } })
-    device.answer({ ...request, token: 'ffff' }, '2.05', { format: 0, payload: 'of another request' })
+    const [stage, device, request] = withRequest({ reqID: 1, msgType: 'read', data: { path: '/3/0/9' } })
+    device.respond({ ...request, token: 'ffff' }, '2.05', { format: 0, payload: 'of another request' })
     const again = device.heard()
     assert.ok(again !== undefined)
     assert.equal(again.path, '/3/0/9')
     assert.notEqual(again.messageId, request.messageId)
     assert.deepEqual(stage.published(), [])
-    device.answer(again, '2.05', { format: 0, payload: '1' })
+    device.respond(again, '2.05', { format: 0, payload: '1' })
     assert.equal(stage.told()['code'], '2.05')
   })
 
   test('that is answered with tokens of others only is told as coap_timeout', () => {
     const command = { reqID: 1, msgType: 'read', data: { path: '/3/0/9' } }
-    const [stage, device, request] = asked(command)
+    const [stage, device, request] = withRequest(command)
     let next: Heard | undefined = request
     let sent = 0
-    for (; next !== undefined; sent++, next = device.heard()) device.answer({ ...next, token: 'ffff' }, '2.05')
+    for (; next !== undefined; sent++, next = device.heard()) device.respond({ ...next, token: 'ffff' }, '2.05')
     assert.equal(sent, 4)
     assert.deepEqual(stage.published()[0]?.document, { ...command, msgType: 'coap_timeout' })
   })
 
   test('waits until the one before is done', () => {
-    const [stage, device, first] = asked({ reqID: 1, msgType: 'read', data: { path: '/3/0/1' } })
+    const [stage, device, first] = withRequest({ reqID: 1, msgType: 'read', data: { path: '/3/0/1' } })
     stage.command({ reqID: 2, msgType: 'read', data: { path: '/3/0/2' } }, 2)
     assert.equal(device.heard(), undefined)
-    device.answer(first, '2.05', { format: 0, payload: 'a' })
+    device.respond(first, '2.05', { format: 0, payload: 'a' })
     assert.equal(device.heard()?.path, '/3/0/2')
   })
 
   test('whose answer comes in blocks is told whole, and a large one is sent in blocks', () => {
-    const [stage, device, first] = asked({ reqID: 1, msgType: 'read', data: { path: '/3/0/0' } })
-    device.answer(first, '2.05', { format: 0, payload: 'a'.repeat(64), block2: [0, true, 2] })
+    const [stage, device, first] = withRequest({ reqID: 1, msgType: 'read', data: { path: '/3/0/0' } })
+    device.respond(first, '2.05', { format: 0, payload: 'a'.repeat(64), block2: [0, true, 2] })
     const second = device.heard()
     assert.ok(second !== undefined)
     assert.deepEqual(second.block2, [1, false, 2])
-    device.answer(second, '2.05', { format: 0, payload: 'b', block2: [1, false, 2] })
+    device.respond(second, '2.05', { format: 0, payload: 'b', block2: [1, false, 2] })
     const content = stage.told()['content'] as readonly { readonly value: string }[]
     assert.equal(content[0]?.value, `${'a'.repeat(64)}b`)
 
@@ -374,11 +374,11 @@ describe('[F5] a command', () => {
     const begin = device.heard()
     assert.ok(begin !== undefined)
     assert.deepEqual([begin.block1, begin.payload.length], [[0, true, 6], 1_024])
-    device.answer(begin, '2.31', { block1: [0, true, 6] })
+    device.respond(begin, '2.31', { block1: [0, true, 6] })
     const rest = device.heard()
     assert.ok(rest !== undefined)
     assert.deepEqual([rest.block1, begin.payload.length + rest.payload.length], [[1, false, 6], 1_504])
-    device.answer(rest, '2.04', { block1: [1, false, 6] })
+    device.respond(rest, '2.04', { block1: [1, false, 6] })
     assert.equal(stage.told()['code'], '2.04')
   })
 })
@@ -386,11 +386,11 @@ describe('[F5] a command', () => {
 describe('[F5] observations', () => {
   test('are told as they come, and end with the same token', () => {
     const command = { reqID: 5, msgType: 'observe', data: { path: '/3/0/9' } }
-    const [stage, device, request] = asked(command)
+    const [stage, device, request] = withRequest(command)
     assert.equal(request.observe, 0)
-    device.answer(request, '2.05', { format: 0, payload: '90', observe: 1 })
+    device.respond(request, '2.05', { format: 0, payload: '90', observe: 1 })
     assert.equal(stage.published()[0]?.document['msgType'], 'observe')
-    device.answerLater(request, '2.05', { format: 0, payload: '80', observe: 2 })
+    device.respondLater(request, '2.05', { format: 0, payload: '80', observe: 2 })
     assert.equal(device.heard()?.code, '0.00')
     const [notified] = stage.published()
     const data = { reqPath: '/3/0/9', code: '2.05', codeMsg: 'content', content: [{ path: '/3/0/9', value: 80 }] }
@@ -400,9 +400,9 @@ describe('[F5] observations', () => {
     const cancel = device.heard()
     assert.ok(cancel !== undefined)
     assert.deepEqual([cancel.observe, cancel.token], [1, request.token])
-    device.answer(cancel, '2.05', { format: 0, payload: '80' })
+    device.respond(cancel, '2.05', { format: 0, payload: '80' })
     stage.published()
-    device.answerLater(request, '2.05', { format: 0, payload: '70', observe: 3 })
+    device.respondLater(request, '2.05', { format: 0, payload: '70', observe: 3 })
     assert.equal(device.heard()?.type, 'rst')
     assert.deepEqual(stage.published(), [])
   })
@@ -432,7 +432,7 @@ describe('[F5] queue mode', () => {
     const [updated, second] = device.all()
     assert.deepEqual([updated?.code, second?.path], ['2.04', '/3/0/2'])
     assert.ok(second !== undefined)
-    device.answer(second, '2.05', { format: 0, payload: 'a' })
+    device.respond(second, '2.05', { format: 0, payload: 'a' })
     assert.equal(device.heard()?.path, '/3/0/3')
     assert.deepEqual(stage.acknowledged, [1, 2], 'what was never sent is acknowledged only when it is dropped')
   })
@@ -461,9 +461,9 @@ describe('[F5] queue mode', () => {
     second.wait(60_000)
     const device = second.device()
     device.request(post, `rd/${location}`, '', '')
-    const [updated, asked] = device.all()
-    assert.deepEqual([updated?.code, asked?.path], ['2.04', '/3/0/1'])
-    device.answer(asked ?? assert.fail(), '2.05', { format: 0, payload: 'a' })
+    const [updated, request] = device.all()
+    assert.deepEqual([updated?.code, request?.path], ['2.04', '/3/0/1'])
+    device.respond(request ?? assert.fail(), '2.05', { format: 0, payload: 'a' })
     // The device loses its state, and registers again before it has answered.
     assert.equal(device.heard()?.path, '/3/0/2')
     second.wait(100_000)
@@ -473,7 +473,7 @@ describe('[F5] queue mode', () => {
     third.acceptAll()
     const [registered, repeated] = again.all()
     assert.deepEqual([registered?.code, repeated?.path], ['2.01', '/3/0/2'])
-    again.answer(repeated ?? assert.fail(), '2.05', { format: 0, payload: 'b' })
+    again.respond(repeated ?? assert.fail(), '2.05', { format: 0, payload: 'b' })
     assert.deepEqual(again.all(), [], 'the third has expired')
     const last = third.restarted().device()
     last.request(post, `rd/${registered?.location[1]}`, '', '')

@@ -46,7 +46,7 @@ class Stage extends GatewayStage {
     this.mqtt.callbacks.handlePacket(packet)
   }
 
-  answer(type: 'puback' | 'pubrec' | 'pubcomp', packetId: number, reasonCode = 0): void {
+  acknowledge(type: 'puback' | 'pubrec' | 'pubcomp', packetId: number, reasonCode = 0): void {
     this.mqtt.callbacks.handlePacket({ type, packetId, reasonCode, properties: undefined } as never)
   }
 }
@@ -101,15 +101,15 @@ describe('[2.0: 3.1] CONNECT', () => {
     const stage = new Stage()
     stage.receive(0x01, 0x01, 0, 1, 2, 0, 60, 0, 0)
     stage.acceptAll()
-    const [answer = ''] = stage.taken()
-    const assigned = Buffer.from(answer, 'hex').toString('utf8', 6)
+    const [response = ''] = stage.taken()
+    const assigned = Buffer.from(response, 'hex').toString('utf8', 6)
     assert.match(assigned, /^[0-9a-f-]{36}$/)
     stage.receive(0x01, 0x01, 0, 1, 2, 0, 60, 0, 0)
-    assert.deepEqual(stage.taken(), [answer])
+    assert.deepEqual(stage.taken(), [response])
     assert.equal(stage.connections.length, 1)
   })
 
-  for (const [name, octets, answer] of [
+  for (const [name, octets, responses] of [
     ['an unknown authentication method', [0x05, 0, 1, 2, 0, 60, 0, 0, 1, 'X', 0, 0, 'dev'], ['06020000018c']],
     ['keep alive 0', [0x01, 0, 1, 2, 0, 0, 0, 0, 'dev'], ['060200000182']],
     ['a will to an unknown predefined topic', [0x03, 0x01, 0, 1, 2, 0, 60, 0, 0, 0, 9, 0, 0, 'd'], ['060200000190']],
@@ -120,7 +120,7 @@ describe('[2.0: 3.1] CONNECT', () => {
     test(`with ${name} is refused`, () => {
       const stage = new Stage()
       stage.receive(0x01, ...octets)
-      assert.deepEqual([stage.taken(), stage.connections.length], [answer, 0])
+      assert.deepEqual([stage.taken(), stage.connections.length], [responses, 0])
     })
   }
 })
@@ -152,9 +152,9 @@ describe('[2.0: 3.4, 3.6] topics and publications', () => {
         ['c/d', 2, true, 'two'],
       ],
     )
-    stage.answer('puback', 9)
-    stage.answer('pubrec', 10)
-    stage.answer('pubcomp', 10)
+    stage.acknowledge('puback', 9)
+    stage.acknowledge('pubrec', 10)
+    stage.acknowledge('pubcomp', 10)
     assert.deepEqual(stage.taken(), ['0504000900', '0505000a00', '0507000a00'])
   })
 
@@ -166,7 +166,7 @@ describe('[2.0: 3.4, 3.6] topics and publications', () => {
     stage.receive(0x03, 0x00, 0, 77, 'x')
     assert.deepEqual(stage.taken(), ['05040009f0', '0505000af0'])
     stage.receive(0x03, 0x23, 0, 11, 0, 1, 'a', 'x')
-    stage.answer('puback', 11, 0x87)
+    stage.acknowledge('puback', 11, 0x87)
     assert.deepEqual(stage.taken(), ['0504000b87'])
   })
 

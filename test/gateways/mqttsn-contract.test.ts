@@ -26,13 +26,13 @@ class Stage extends GatewayStage {
   }
 
   /** In hexadecimal, with its length; what is answered likewise. */
-  ask(hex: string): readonly string[] {
+  exchange(hex: string): readonly string[] {
     this.gateway.handleDatagram(Buffer.from(hex.replaceAll(' ', ''), 'hex'), peer)
     return this.sent.splice(0).map(({ bytes }) => bytes.toString('hex'))
   }
 
   /** What the broker answers to the last packets, with its reason code. */
-  answered(reasonCode: ReasonCode = 0): readonly string[] {
+  respond(reasonCode: ReasonCode = 0): readonly string[] {
     for (const { packets, published, callbacks } of this.connections) {
       for (const packet of packets.splice(0)) {
         if (packet.type === 'connect')
@@ -53,13 +53,13 @@ class Stage extends GatewayStage {
   }
 
   connected(): void {
-    this.ask('09 04 04 01 003c 646576')
-    assert.deepEqual(this.answered(), ['030500'])
+    this.exchange('09 04 04 01 003c 646576')
+    assert.deepEqual(this.respond(), ['030500'])
   }
 }
 
 describe('[F3] without a connection', () => {
-  for (const [what, packet, answers] of [
+  for (const [what, packet, responses] of [
     ['SEARCHGW is answered with GWINFO', '03 01 00', ['030207']],
     ['CONNECT of another protocol is refused with 3', '09 04 04 03 003c 646576', ['030503']],
     ['CONNECT without a client ID is refused with 3', '06 04 04 01 003c', ['030503']],
@@ -76,41 +76,41 @@ describe('[F3] without a connection', () => {
     ['QoS -1 to an unknown id is refused with 2', '08 0c 61 0006 0000 78', ['070d0006000002']],
     ['QoS -1 to a registered id is refused with 2', '08 0c 60 0001 0000 78', ['070d0001000002']],
   ] as const) {
-    test(what, () => assert.deepEqual(new Stage().ask(packet), answers))
+    test(what, () => assert.deepEqual(new Stage().exchange(packet), responses))
   }
 
   test('QoS -1 is refused with 3 where enable_qos3 is false', () =>
-    assert.deepEqual(new Stage(false).ask('08 0c 61 0005 0000 78'), ['070d0005000003']))
+    assert.deepEqual(new Stage(false).exchange('08 0c 61 0005 0000 78'), ['070d0005000003']))
 
   test('messages of QoS -1 come from NegQoS-Client with QoS 0', () => {
     const stage = new Stage()
-    stage.ask('08 0c 61 0005 0000 78')
+    stage.exchange('08 0c 61 0005 0000 78')
     const [connect] = stage.connections[0]?.packets ?? []
     assert.ok(connect?.type === 'connect')
     assert.equal(connect.clientId, 'NegQoS-Client')
   })
 
-  for (const [reasonCode, answer] of [
+  for (const [reasonCode, response] of [
     [0x87, '030503'],
     [0x8a, '030503'],
     [0x89, '030501'],
   ] as const)
-    test(`CONNECT that the broker refuses with ${reasonCode} is answered with ${answer}`, () => {
+    test(`CONNECT that the broker refuses with ${reasonCode} is answered with ${response}`, () => {
       const stage = new Stage()
-      stage.ask('09 04 04 01 003c 646576')
-      assert.deepEqual(stage.answered(reasonCode), [answer])
+      stage.exchange('09 04 04 01 003c 646576')
+      assert.deepEqual(stage.respond(reasonCode), [response])
     })
 
   test('CONNECT with a will asks for topic and message first; an empty topic is no will', () => {
     const stage = new Stage()
-    assert.deepEqual(stage.ask('09 04 0c 01 003c 646576'), ['0206'])
-    assert.deepEqual(stage.ask('05 07 20 7774'), ['0208'])
-    assert.deepEqual(stage.ask('05 09 627965'), [])
-    assert.deepEqual(stage.answered(), ['030500'])
+    assert.deepEqual(stage.exchange('09 04 0c 01 003c 646576'), ['0206'])
+    assert.deepEqual(stage.exchange('05 07 20 7774'), ['0208'])
+    assert.deepEqual(stage.exchange('05 09 627965'), [])
+    assert.deepEqual(stage.respond(), ['030500'])
     const other = new Stage()
-    assert.deepEqual(other.ask('09 04 0c 01 003c 646576'), ['0206'])
-    assert.deepEqual(other.ask('02 07'), [])
-    assert.deepEqual(other.answered(), ['030500'])
+    assert.deepEqual(other.exchange('09 04 0c 01 003c 646576'), ['0206'])
+    assert.deepEqual(other.exchange('02 07'), [])
+    assert.deepEqual(other.respond(), ['030500'])
   })
 })
 
@@ -142,11 +142,11 @@ describe('[F3] with a connection', () => {
     test(what, () => {
       const stage = new Stage()
       stage.connected()
-      assert.deepEqual([stage.ask(packet), stage.answered()], [atOnce, later])
+      assert.deepEqual([stage.exchange(packet), stage.respond()], [atOnce, later])
     })
   }
 
-  for (const [what, packet, answer] of [
+  for (const [what, packet, response] of [
     ['PUBLISH 1', '08 0c 21 0005 0009 78', '070d0005000903'],
     ['PUBLISH 2', '08 0c 41 0005 0009 78', '070d0005000903'],
     ['SUBSCRIBE', '06 12 20 0009 61', '0813000000000903'],
@@ -154,25 +154,25 @@ describe('[F3] with a connection', () => {
     test(`${what} that an access rule denies is refused with 3`, () => {
       const stage = new Stage()
       stage.connected()
-      stage.ask(packet)
-      assert.deepEqual(stage.answered(0x87), [answer])
+      stage.exchange(packet)
+      assert.deepEqual(stage.respond(0x87), [response])
     })
 
   test('a repeated CONNECT is answered again, and a name has one id', () => {
     const stage = new Stage()
     stage.connected()
-    assert.deepEqual(stage.ask('09 04 04 01 003c 646576'), ['030500'])
-    assert.deepEqual(stage.ask('07 0a 0000 0001 61'), ['070b0001000100'])
-    assert.deepEqual(stage.ask('07 0a 0000 0002 61'), ['070b0001000200'])
-    assert.deepEqual(stage.ask('07 0a 0000 0003 62'), ['070b0002000300'])
+    assert.deepEqual(stage.exchange('09 04 04 01 003c 646576'), ['030500'])
+    assert.deepEqual(stage.exchange('07 0a 0000 0001 61'), ['070b0001000100'])
+    assert.deepEqual(stage.exchange('07 0a 0000 0002 61'), ['070b0001000200'])
+    assert.deepEqual(stage.exchange('07 0a 0000 0003 62'), ['070b0002000300'])
   })
 
   test('a forwarder is answered in its encapsulation, and its nodes are clients of their own', () => {
     const stage = new Stage()
-    assert.deepEqual(stage.ask('05 fe 00 0102 09 04 04 01 003c 646576'), [])
-    assert.deepEqual(stage.answered(), ['05fe000102030500'])
-    assert.deepEqual(stage.ask('05 fe 00 0102 02 16'), ['05fe0001020217'])
-    assert.deepEqual(stage.ask('05 fe 00 0103 02 16'), ['05fe0001030218'])
+    assert.deepEqual(stage.exchange('05 fe 00 0102 09 04 04 01 003c 646576'), [])
+    assert.deepEqual(stage.respond(), ['05fe000102030500'])
+    assert.deepEqual(stage.exchange('05 fe 00 0102 02 16'), ['05fe0001020217'])
+    assert.deepEqual(stage.exchange('05 fe 00 0103 02 16'), ['05fe0001030218'])
   })
 })
 
@@ -183,7 +183,7 @@ test('[F3] ADVERTISE has the ID of the gateway and the time until the next one',
 test('[F1] clientinfo_override fills user name, password and client ID, with ${ConnInfo.clientid}', () => {
   const override = { clientId: 'sn-${ConnInfo.clientid}', username: 'sensor ${ConnInfo.clientid}', password: 'secret' }
   const stage = new Stage(true, override)
-  stage.ask('09 04 04 01 003c 646576')
+  stage.exchange('09 04 04 01 003c 646576')
   const connect = stage.connections[0]?.packets[0]
   assert.ok(connect?.type === 'connect')
   const password = connect.password === undefined ? undefined : Buffer.from(connect.password).toString()

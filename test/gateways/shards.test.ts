@@ -154,20 +154,20 @@ describe('[F8] CoAP: with two shards', () => {
     const moved = both.device(2)
     moved.request(post, 'ps/a', `clientid=${other}&token=${token}&qos=0`, 'x')
     assert.equal(moved.heard()?.code, '2.04')
-    const asked = {
+    const coapRequest = {
       kind: 'coap-request',
       method: 'get',
       token: 't',
       format: undefined,
       payload: Buffer.alloc(0),
     } as const
-    const response = both.gateways[1]?.request?.(other, { ...asked, timeoutMs: 10_000 })
+    const response = both.gateways[1]?.request?.(other, { ...coapRequest, timeoutMs: 10_000 })
     const request = moved.heard() ?? assert.fail()
     assert.equal(request.messageId % shards, 1)
-    moved.answer(request, '2.05', { payload: 'on' })
-    const answered = await response
-    assert.ok(answered?.kind === 'coap-response')
-    assert.equal(Buffer.from(answered.payload).toString(), 'on')
+    moved.respond(request, '2.05', { payload: 'on' })
+    const result = await response
+    assert.ok(result?.kind === 'coap-response')
+    assert.equal(Buffer.from(result.payload).toString(), 'on')
   })
 })
 
@@ -190,7 +190,7 @@ describe('[F8] LwM2M: with two shards', () => {
     moved.acknowledge(request)
     const published = both.stages[1]?.connections[0]?.published ?? []
     const before = published.length
-    moved.answerLater(request, '2.05', { format: 0, payload: 'maker' })
+    moved.respondLater(request, '2.05', { format: 0, payload: 'maker' })
     assert.equal(published.length, before + 1)
   })
 })

@@ -88,7 +88,7 @@ class Stage extends GatewayStage {
     return this.connections.at(-1) ?? assert.fail('there is no connection to the broker')
   }
 
-  answer(type: 'puback' | 'pubrec' | 'pubcomp', packetId: number, reasonCode: 0 | 0x87 = 0): void {
+  acknowledge(type: 'puback' | 'pubrec' | 'pubcomp', packetId: number, reasonCode: 0 | 0x87 = 0): void {
     this.mqtt.callbacks.handlePacket({ type, packetId, reasonCode, properties: undefined })
   }
 
@@ -111,15 +111,15 @@ class Stage extends GatewayStage {
 }
 
 describe('[F6] CONNECT', () => {
-  for (const [asked, agreed] of [
+  for (const [offered, agreed] of [
     ['1.2', '1.2'],
     ['1.0,1.1,2.0', '1.1'],
     ['1.0', '1.0'],
   ] as const) {
-    test(`that accepts ${asked} gets ${agreed}`, () => {
+    test(`that accepts ${offered} gets ${agreed}`, () => {
       const stage = new Stage()
       const device = stage.device()
-      device.send(`CONNECT\naccept-version:${asked}\nhost:h\n\n^`)
+      device.send(`CONNECT\naccept-version:${offered}\nhost:h\n\n^`)
       stage.acceptAll()
       assert.equal(device.taken(), `CONNECTED\nversion:${agreed}\nserver:Godwit\nheart-beat:0,0\n\n^`)
       assert.equal(stage.gateway.clients, 1)
@@ -221,7 +221,7 @@ describe('[F6] SEND', () => {
       ],
     )
     assert.equal(device.taken(), '')
-    stage.answer('puback', 1)
+    stage.acknowledge('puback', 1)
     assert.equal(device.taken(), 'RECEIPT\nreceipt-id:r1\n\n^')
   })
 
@@ -253,7 +253,7 @@ describe('[F6] SEND', () => {
     const stage = new Stage()
     const device = stage.connected()
     device.send('SEND\ndestination:secret\nreceipt:r1\n\nx^')
-    stage.answer('puback', 1, 0x87)
+    stage.acknowledge('puback', 1, 0x87)
     assert.match(device.taken(), /^ERROR\nmessage:not authorized to publish to secret\n.*receipt-id:r1\n/s)
     assert.ok(device.isEnded)
   })
@@ -297,9 +297,9 @@ describe('[F6] transactions', () => {
       stage.mqtt.published.map(({ topic }) => topic.name),
       ['a', 'b'],
     )
-    stage.answer('puback', 1)
+    stage.acknowledge('puback', 1)
     assert.equal(device.taken(), '')
-    stage.answer('puback', 2)
+    stage.acknowledge('puback', 2)
     assert.equal(device.taken(), 'RECEIPT\nreceipt-id:r\n\n^')
   })
 
@@ -330,9 +330,11 @@ describe('[F6] SUBSCRIBE', () => {
     const stage = new Stage()
     const device = stage.connected()
     device.send('SUBSCRIBE\nid:1\ndestination:a/#\n\n^SUBSCRIBE\nid:2\ndestination:b\nack:client\nreceipt:r\n\n^')
-    const asked = stage.mqtt.packets.flatMap((packet) => (packet.type === 'subscribe' ? packet.subscriptions : []))
+    const subscriptions = stage.mqtt.packets.flatMap((packet) =>
+      packet.type === 'subscribe' ? packet.subscriptions : [],
+    )
     assert.deepEqual(
-      asked.map(({ filter, qos }) => [filter, qos]),
+      subscriptions.map(({ filter, qos }) => [filter, qos]),
       [
         ['a/#', 0],
         ['b', 1],

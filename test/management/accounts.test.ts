@@ -7,7 +7,7 @@ import { type BrokerWithApi, shareBrokerWithApi } from './api.ts'
 
 /** The status of asking for the brokers. */
 async function statusAs(broker: BrokerWithApi, as: string): Promise<number> {
-  return (await broker.ask('/api/v4/brokers', { as })).status
+  return (await broker.request('/api/v4/brokers', { as })).status
 }
 
 const codeOf = ({ status, json }: { status: number; json: { code: number } }): [number, number] => [status, json.code]
@@ -17,20 +17,20 @@ const sharedBroker = shareBrokerWithApi()
 test('an account can log in until it is deleted', async () => {
   const broker = await sharedBroker()
   const body = { username: 'ann', password: 'a long password', tags: 'administrator' }
-  assert.deepEqual(codeOf(await broker.ask('/api/v4/users', { method: 'POST', body })), [200, 0])
+  assert.deepEqual(codeOf(await broker.request('/api/v4/users', { method: 'POST', body })), [200, 0])
   assert.equal(await statusAs(broker, 'ann:a long password'), 200)
   assert.equal(await statusAs(broker, 'ann:another password'), 401)
-  assert.deepEqual(codeOf(await broker.ask('/api/v4/users', { method: 'POST', body })), [400, 113])
-  assert.deepEqual(codeOf(await broker.ask('/api/v4/users/ann', { method: 'DELETE' })), [200, 0])
+  assert.deepEqual(codeOf(await broker.request('/api/v4/users', { method: 'POST', body })), [400, 113])
+  assert.deepEqual(codeOf(await broker.request('/api/v4/users/ann', { method: 'DELETE' })), [200, 0])
   assert.equal(await statusAs(broker, 'ann:a long password'), 401)
-  assert.deepEqual(codeOf(await broker.ask('/api/v4/users/ann', { method: 'DELETE' })), [404, 105])
+  assert.deepEqual(codeOf(await broker.request('/api/v4/users/ann', { method: 'DELETE' })), [404, 105])
 })
 
 test('an account without a name, with an empty field or with a weak password is not created', async () => {
   const broker = await sharedBroker()
   const create = async (body: unknown): Promise<[number, number]> =>
-    codeOf(await broker.ask('/api/v4/users', { method: 'POST', body }))
-  const before = (await broker.ask('/api/v4/users')).json.data
+    codeOf(await broker.request('/api/v4/users', { method: 'POST', body }))
+  const before = (await broker.request('/api/v4/users')).json.data
   assert.deepEqual(await create({ username: 'ann' }), [400, 107])
   assert.deepEqual(await create({ password: 'a long password' }), [400, 107])
   assert.deepEqual(await create({ username: '', password: 'a long password' }), [400, 104])
@@ -42,41 +42,41 @@ test('an account without a name, with an empty field or with a weak password is 
   assert.deepEqual(await create({ username: 'ann', password: 'a long password', tags: 'king' }), [400, 108])
   assert.deepEqual(await create([]), [400, 109])
   assert.deepEqual(await create('no json'), [400, 109])
-  assert.deepEqual((await broker.ask('/api/v4/users')).json.data, before)
+  assert.deepEqual((await broker.request('/api/v4/users')).json.data, before)
 })
 
 test('a viewer reads, and changes only its own password', async () => {
   const broker = await sharedBroker()
   const body = { username: 'vic', password: 'a long password', tags: 'viewer' }
-  await broker.ask('/api/v4/users', { method: 'POST', body })
+  await broker.request('/api/v4/users', { method: 'POST', body })
   const as = 'vic:a long password'
   assert.equal(await statusAs(broker, as), 200)
-  assert.deepEqual(codeOf(await broker.ask('/api/v4/users', { as, method: 'POST', body })), [403, 103])
+  assert.deepEqual(codeOf(await broker.request('/api/v4/users', { as, method: 'POST', body })), [403, 103])
   assert.deepEqual(
-    codeOf(await broker.ask('/api/v4/users/vic', { as, method: 'PUT', body: { tags: 'administrator' } })),
+    codeOf(await broker.request('/api/v4/users/vic', { as, method: 'PUT', body: { tags: 'administrator' } })),
     [403, 103],
   )
   const change = { old_pwd: 'a long password', new_pwd: 'another password' }
-  const others = await broker.ask('/api/v4/change_pwd/admin', { as, method: 'PUT', body: change })
+  const others = await broker.request('/api/v4/change_pwd/admin', { as, method: 'PUT', body: change })
   assert.deepEqual(codeOf(others), [403, 103])
-  const own = await broker.ask('/api/v4/change_pwd/vic', { as, method: 'PUT', body: change })
+  const own = await broker.request('/api/v4/change_pwd/vic', { as, method: 'PUT', body: change })
   assert.deepEqual(codeOf(own), [200, 0])
   assert.equal(await statusAs(broker, as), 401)
   assert.equal(await statusAs(broker, 'vic:another password'), 200)
   assert.deepEqual(
-    codeOf(await broker.ask('/api/v4/users/vic', { method: 'PUT', body: { tags: 'administrator' } })),
+    codeOf(await broker.request('/api/v4/users/vic', { method: 'PUT', body: { tags: 'administrator' } })),
     [200, 0],
   )
-  const nobody = await broker.ask('/api/v4/users/nobody', { method: 'PUT', body: { tags: 'viewer' } })
+  const nobody = await broker.request('/api/v4/users/nobody', { method: 'PUT', body: { tags: 'viewer' } })
   assert.deepEqual(codeOf(nobody), [404, 105])
 })
 
 test('a password is changed with the old one, and not if it is in the configuration', async () => {
   const broker = await sharedBroker()
-  await broker.ask('/api/v4/users', { method: 'POST', body: { username: 'ann', password: 'a long password' } })
+  await broker.request('/api/v4/users', { method: 'POST', body: { username: 'ann', password: 'a long password' } })
   const change = async (name: string, old: string, password: string): Promise<[number, number]> => {
     const body = { old_pwd: old, new_pwd: password }
-    return codeOf(await broker.ask(`/api/v4/change_pwd/${name}`, { method: 'PUT', body }))
+    return codeOf(await broker.request(`/api/v4/change_pwd/${name}`, { method: 'PUT', body }))
   }
   assert.deepEqual(await change('ann', 'not that one', 'another password'), [400, 114])
   assert.deepEqual(await change('ann', 'a long password', 'short'), [400, 108])
@@ -88,17 +88,17 @@ test('a password is changed with the old one, and not if it is in the configurat
 
 test('the account of http_server cannot be deleted and remains an administrator', async () => {
   const broker = await sharedBroker()
-  assert.deepEqual(codeOf(await broker.ask('/api/v4/users/admin', { method: 'DELETE' })), [400, 106])
-  const demoted = await broker.ask('/api/v4/users/admin', { method: 'PUT', body: { tags: 'viewer' } })
+  assert.deepEqual(codeOf(await broker.request('/api/v4/users/admin', { method: 'DELETE' })), [400, 106])
+  const demoted = await broker.request('/api/v4/users/admin', { method: 'PUT', body: { tags: 'viewer' } })
   assert.deepEqual(codeOf(demoted), [400, 106])
   const twin = { username: 'admin', password: 'a long password' }
-  assert.deepEqual(codeOf(await broker.ask('/api/v4/users', { method: 'POST', body: twin })), [400, 113])
+  assert.deepEqual(codeOf(await broker.request('/api/v4/users', { method: 'POST', body: twin })), [400, 113])
 })
 
 test('POST /auth reports whether a password is right, without authentication', async () => {
   const broker = await sharedBroker()
   const check = async (body: unknown): Promise<[number, number]> =>
-    codeOf(await broker.ask('/api/v4/auth', { as: null, method: 'POST', body }))
+    codeOf(await broker.request('/api/v4/auth', { as: null, method: 'POST', body }))
   assert.deepEqual(await check({ username: 'admin', password: 'a-password-for-tests' }), [200, 0])
   assert.deepEqual(await check({ username: 'admin', password: 'wrong' }), [401, 103])
   assert.deepEqual(await check({ username: 'nobody', password: 'wrong' }), [401, 103])
@@ -109,36 +109,36 @@ test('POST /auth reports whether a password is right, without authentication', a
 
 test('an API key authenticates with its ID and secret while it is enabled and not expired', async () => {
   const broker = await sharedBroker()
-  const made = await broker.ask('/api/v4/apps', { method: 'POST', body: { app_id: 'a/b c', name: 'reports' } })
+  const made = await broker.request('/api/v4/apps', { method: 'POST', body: { app_id: 'a/b c', name: 'reports' } })
   assert.equal(made.status, 200, made.text)
   const { secret } = made.json.data
   assert.match(secret, /^[0-9A-Za-z]{32,}$/)
   const as = `a/b c:${secret}`
   assert.equal(await statusAs(broker, as), 200)
   const path = `/api/v4/apps/${encodeURIComponent('a/b c')}`
-  const found = await broker.ask(path)
+  const found = await broker.request(path)
   const expected = { app_id: 'a/b c', name: 'reports', desc: '', status: true, expired: null, tags: 'administrator' }
   assert.deepEqual(found.json, { code: 0, data: expected })
-  assert.deepEqual((await broker.ask('/api/v4/apps')).json.data, [expected])
-  const change = async (body: unknown): Promise<number> => (await broker.ask(path, { method: 'PUT', body })).status
+  assert.deepEqual((await broker.request('/api/v4/apps')).json.data, [expected])
+  const change = async (body: unknown): Promise<number> => (await broker.request(path, { method: 'PUT', body })).status
   assert.equal(await change({ status: false }), 200)
   assert.equal(await statusAs(broker, as), 401)
   assert.equal(await change({ status: true, expired: 1 }), 200)
   assert.equal(await statusAs(broker, as), 401)
   assert.equal(await change({ expired: null, tags: 'viewer' }), 200)
   assert.equal(await statusAs(broker, as), 200)
-  assert.equal((await broker.ask('/api/v4/ctrl/stop', { as, method: 'POST' })).status, 403)
-  assert.deepEqual(codeOf(await broker.ask(path, { method: 'DELETE' })), [200, 0])
+  assert.equal((await broker.request('/api/v4/ctrl/stop', { as, method: 'POST' })).status, 403)
+  assert.deepEqual(codeOf(await broker.request(path, { method: 'DELETE' })), [200, 0])
   assert.equal(await statusAs(broker, as), 401)
   for (const method of ['GET', 'DELETE'] as const)
-    assert.deepEqual(codeOf(await broker.ask(path, { method })), [404, 105])
-  assert.deepEqual(codeOf(await broker.ask(path, { method: 'PUT', body: {} })), [404, 105])
+    assert.deepEqual(codeOf(await broker.request(path, { method })), [404, 105])
+  assert.deepEqual(codeOf(await broker.request(path, { method: 'PUT', body: {} })), [404, 105])
 })
 
 test('an API key may have a given secret, has its own ID, and does not manage accounts', async () => {
   const broker = await sharedBroker()
   const create = async (body: unknown, as?: string): Promise<[number, number]> =>
-    codeOf(await broker.ask('/api/v4/apps', { method: 'POST', body, ...(as === undefined ? {} : { as }) }))
+    codeOf(await broker.request('/api/v4/apps', { method: 'POST', body, ...(as === undefined ? {} : { as }) }))
   assert.deepEqual(await create({ app_id: 'one', secret: 'a secret of my own' }), [200, 0])
   assert.equal(await statusAs(broker, 'one:a secret of my own'), 200)
   assert.equal(await statusAs(broker, 'one:a secret of others'), 401)
@@ -147,7 +147,7 @@ test('an API key may have a given secret, has its own ID, and does not manage ac
   assert.deepEqual(await create({ app_id: 'two', secret: 'short' }), [400, 108])
   assert.deepEqual(await create({ name: 'two' }), [400, 107])
   assert.deepEqual(await create({ app_id: 'two' }, 'one:a secret of my own'), [403, 103])
-  const users = await broker.ask('/api/v4/users', { as: 'one:a secret of my own' })
+  const users = await broker.request('/api/v4/users', { as: 'one:a secret of my own' })
   assert.deepEqual(codeOf(users), [403, 103])
 })
 
@@ -155,18 +155,23 @@ test('the first start generates a password, prints it once and stores only its h
   const first = await startBroker(t, { generatesPassword: true })
   const [, password = ''] = await first.process.until(/sign in as +admin with (\S+) \(shown this once\)/)
   const [, url] = await first.process.until(/management API +(http:\S+)\/api\/v4/)
-  const ask = (place: string | undefined, path: string, who = `admin:${password}`, body?: object): Promise<Response> =>
+  const request = (
+    place: string | undefined,
+    path: string,
+    who = `admin:${password}`,
+    body?: object,
+  ): Promise<Response> =>
     fetch(`${place}/api/v4/${path}`, {
       headers: { authorization: `Basic ${Buffer.from(who).toString('base64')}` },
       ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
     })
   const ann = { username: 'ann', password: 'a long password', tags: 'administrator' }
-  assert.equal((await ask(url, 'users', undefined, ann)).status, 200)
+  assert.equal((await request(url, 'users', undefined, ann)).status, 200)
   await first.process.stop()
   const second = await startBroker(t, { dataDirectory: first.dataDirectory, generatesPassword: true })
   const [, again] = await second.process.until(/management API +(http:\S+)\/api\/v4/)
-  assert.equal((await ask(again, 'brokers', 'ann:a long password')).status, 200)
-  const { data } = (await (await ask(again, 'users')).json()) as { readonly data: unknown }
+  assert.equal((await request(again, 'brokers', 'ann:a long password')).status, 200)
+  const { data } = (await (await request(again, 'users')).json()) as { readonly data: unknown }
   assert.deepEqual(data, [
     { username: 'admin', tags: 'administrator' },
     { username: 'ann', tags: 'administrator' },

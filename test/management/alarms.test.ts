@@ -14,12 +14,12 @@ const configuredBroker = shareConfigurableBroker(['node.name="godwit@plant"'])
 test('where nothing is wrong no alarm holds and none is over', async () => {
   const broker = await configuredBroker()
   for (const path of ['', '/activated', '/deactivated']) {
-    const ofNodes = await broker.ask(`/api/v4/alarms${path}`)
+    const ofNodes = await broker.request(`/api/v4/alarms${path}`)
     assert.equal(shapeOf(alarmEndpoints.list_alarms.reply).faultOf(ofNodes.json), undefined)
     assert.deepEqual(ofNodes.json.data, [{ node: 'godwit@plant', alarms: [] }], path)
-    const ofNode = await broker.ask(`/api/v4/nodes/godwit%40plant/alarms${path}`)
+    const ofNode = await broker.request(`/api/v4/nodes/godwit%40plant/alarms${path}`)
     assert.deepEqual(ofNode.json, { code: 0, data: [] })
-    const elsewhere = await broker.ask(`/api/v4/nodes/elsewhere/alarms${path}`)
+    const elsewhere = await broker.request(`/api/v4/nodes/elsewhere/alarms${path}`)
     assert.deepEqual([elsewhere.status, elsewhere.json.code], [404, 108])
   }
 })
@@ -27,15 +27,15 @@ test('where nothing is wrong no alarm holds and none is over', async () => {
 test('alarms can be asked for in the words of EMQX 4 as well', async () => {
   const broker = await configuredBroker()
   for (const list of ['present', 'history']) {
-    assert.deepEqual((await broker.ask(`/api/v4/alarms/${list}`)).json, {
+    assert.deepEqual((await broker.request(`/api/v4/alarms/${list}`)).json, {
       code: 0,
       data: [{ node: 'godwit@plant', alarms: [] }],
     })
-    assert.deepEqual((await broker.ask(`/api/v4/alarms/${list}/godwit%40plant`)).json, { code: 0, data: [] })
-    const nowhere = await broker.ask(`/api/v4/alarms/${list}/there`)
+    assert.deepEqual((await broker.request(`/api/v4/alarms/${list}/godwit%40plant`)).json, { code: 0, data: [] })
+    const nowhere = await broker.request(`/api/v4/alarms/${list}/there`)
     assert.deepEqual([nowhere.status, nowhere.json.code], [404, 108])
   }
-  const forget = (node: string) => broker.ask(`/api/v4/nodes/${node}/alarms/deactivated`, { method: 'DELETE' })
+  const forget = (node: string) => broker.request(`/api/v4/nodes/${node}/alarms/deactivated`, { method: 'DELETE' })
   assert.deepEqual((await forget('godwit%40plant')).json, { code: 0 })
   assert.equal((await forget('there')).status, 404)
 })
@@ -43,7 +43,7 @@ test('alarms can be asked for in the words of EMQX 4 as well', async () => {
 test('an alarm that does not hold cannot be ended; without a name or without JSON it is said what is wrong', async () => {
   const broker = await configuredBroker()
   const post = async (body: unknown) => {
-    const { status, json } = await broker.ask('/api/v4/alarms/deactivated', { method: 'POST', body })
+    const { status, json } = await broker.request('/api/v4/alarms/deactivated', { method: 'POST', body })
     return [status, json.code]
   }
   assert.deepEqual(await post({ name: 'overload' }), [404, 108])
@@ -51,7 +51,7 @@ test('an alarm that does not hold cannot be ended; without a name or without JSO
   assert.deepEqual(await post({ name: 7 }), [400, 108])
   assert.deepEqual(await post({}), [400, 107])
   assert.deepEqual(await post('no json'), [400, 109])
-  const forgotten = await broker.ask('/api/v4/alarms/deactivated', { method: 'DELETE' })
+  const forgotten = await broker.request('/api/v4/alarms/deactivated', { method: 'DELETE' })
   assert.deepEqual(forgotten.json, { code: 0 })
 })
 
@@ -84,7 +84,7 @@ test('an alarm of a broker that runs is in the API, below $SYS and on the comman
   await renew(7)
   const raised = await told('signal')
   assert.deepEqual([raised.topic, raised.name], ['$SYS/brokers/godwit@plant/alarms/activate', 'certificate-ends'])
-  const [{ alarms }] = (await broker.ask('/api/v4/alarms/activated')).json.data
+  const [{ alarms }] = (await broker.request('/api/v4/alarms/activated')).json.data
   assert.deepEqual(
     alarms.map(({ name, message }: { name: string; message: string }) => [name, message]),
     [['certificate-ends', raised.message]],
@@ -96,5 +96,5 @@ test('an alarm of a broker that runs is in the API, below $SYS and on the comman
   assert.equal((await told('command')).topic, '$SYS/brokers/godwit@plant/alarms/deactivate')
   assert.equal(await ctlDone(broker, ['alarms']), '')
   assert.match(await ctlDone(broker, ['alarms', '--all']), /certificate-ends/)
-  await broker.ask('/api/v4/alarms/deactivated', { method: 'DELETE' })
+  await broker.request('/api/v4/alarms/deactivated', { method: 'DELETE' })
 })

@@ -34,7 +34,7 @@ export interface BrokerWithApi extends Broker {
   /** `http://127.0.0.1:port` */
   readonly url: string
   /** Path with `/api/v4` and all. */
-  ask(path: string, asked?: RequestOptions): Promise<ApiResponse>
+  request(path: string, options?: RequestOptions): Promise<ApiResponse>
 }
 
 export const administrator = 'admin:a-password-for-tests'
@@ -47,7 +47,7 @@ export async function startBrokerWithApi(t: Scope, options: BrokerOptions = {}):
     set: [`http_server.password="${password}"`, ...(options.set ?? [])],
   })
   const [, url] = await broker.process.until(/management API +(http:\/\/127\.0\.0\.1:\d+)\/api\/v4/)
-  return { ...broker, url, ask: (path, asked = {}) => ask(`${url}${path}`, asked) }
+  return { ...broker, url, request: (path, options = {}) => sendRequest(`${url}${path}`, options) }
 }
 
 /**
@@ -78,14 +78,14 @@ export function shareConfigurableBroker(
   return async (settings = []) => {
     const broker = await sharedBroker()
     await writeFile(broker.configFile, settings.join('\n'))
-    const { status, json, text } = await broker.ask('/api/v4/configuration_reload', { method: 'POST' })
+    const { status, json, text } = await broker.request('/api/v4/configuration_reload', { method: 'POST' })
     assert.equal(status, 200, text)
     assert.deepEqual(json.data.needs_restart, [])
     return broker
   }
 }
 
-async function ask(
+async function sendRequest(
   url: string,
   { method = 'GET', body, headers = {}, as = administrator }: RequestOptions,
 ): Promise<ApiResponse> {

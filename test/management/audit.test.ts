@@ -8,12 +8,12 @@ import { test, type TestContext } from 'node:test'
 import type { AuditEntry } from '../../src/management/index.ts'
 import { openAuditLog } from '../../src/node/observe/audit-log.ts'
 import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
-import { askSocket } from './http.ts'
+import { requestOverSocket } from './http.ts'
 
 type Row = Record<string, unknown>
 
 async function rows(broker: BrokerWithApi, query = ''): Promise<Row[]> {
-  const { status, json, text } = await broker.ask(`/api/v5/audit${query}`)
+  const { status, json, text } = await broker.request(`/api/v5/audit${query}`)
   assert.equal(status, 200, text)
   return json.data
 }
@@ -21,14 +21,14 @@ async function rows(broker: BrokerWithApi, query = ''): Promise<Row[]> {
 test('every change is recorded with account, operation, address and result, also over a restart', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
   const password = 'a long password of ann'
-  await broker.ask('/api/v5/users', { method: 'POST', body: { username: 'ann', password, role: 'viewer' } })
-  await broker.ask('/api/v4/auth_username', { method: 'POST', body: [{ username: 'c', password: 'secret-of-c' }] })
-  await broker.ask('/api/v4/acl', { as: `ann:${password}`, method: 'POST', body: { topic: 'a' } })
-  await broker.ask('/api/v5/login', { as: null, method: 'POST', body: { username: 'ann', password } })
-  await broker.ask('/api/v5/login', { as: null, method: 'POST', body: { username: 'ann', password: 'guessed' } })
-  await broker.ask('/api/v4/mqtt/publish', { method: 'POST', body: { topic: 'a', payload: 'x', clientid: 'c' } })
-  await broker.ask('/api/v4/config_update', { method: 'POST', body: 'mqtt { password = "hidden-in-text" ' })
-  await askSocket(join(broker.dataDirectory, 'ctl.sock'), '/api/v4/users/nobody', { method: 'DELETE' })
+  await broker.request('/api/v5/users', { method: 'POST', body: { username: 'ann', password, role: 'viewer' } })
+  await broker.request('/api/v4/auth_username', { method: 'POST', body: [{ username: 'c', password: 'secret-of-c' }] })
+  await broker.request('/api/v4/acl', { as: `ann:${password}`, method: 'POST', body: { topic: 'a' } })
+  await broker.request('/api/v5/login', { as: null, method: 'POST', body: { username: 'ann', password } })
+  await broker.request('/api/v5/login', { as: null, method: 'POST', body: { username: 'ann', password: 'guessed' } })
+  await broker.request('/api/v4/mqtt/publish', { method: 'POST', body: { topic: 'a', payload: 'x', clientid: 'c' } })
+  await broker.request('/api/v4/config_update', { method: 'POST', body: 'mqtt { password = "hidden-in-text" ' })
+  await requestOverSocket(join(broker.dataDirectory, 'ctl.sock'), '/api/v4/users/nobody', { method: 'DELETE' })
   broker.process.child.kill('SIGHUP')
   let found = await rows(broker)
   while (!found.some(({ via }) => via === 'signal')) found = await rows(broker)
@@ -65,12 +65,12 @@ test('every change is recorded with account, operation, address and result, also
   )
   assert.equal((await rows(again, '?via=ctl')).length, 1)
   assert.equal((await rows(again, `?until=${Number(made?.['at_ms'])}`)).length, 1)
-  const page = await again.ask('/api/v5/audit?page=2&limit=3')
+  const page = await again.request('/api/v5/audit?page=2&limit=3')
   assert.deepEqual(page.json.data, found.slice(3, 6))
   const { max_bytes: maxBytes, ...meta } = page.json.meta
   assert.deepEqual(meta, { page: 2, limit: 3, count: found.length, hasnext: true })
   assert.ok(maxBytes > 1_000_000)
-  assert.equal((await again.ask('/api/v5/audit?since=yesterday')).json.reason, 'BAD_REQUEST')
+  assert.equal((await again.request('/api/v5/audit?since=yesterday')).json.reason, 'BAD_REQUEST')
 })
 
 function folder(t: TestContext): string {

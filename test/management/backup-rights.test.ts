@@ -11,21 +11,21 @@ const said = ({ status, json }: ApiResponse): Said => [status, json?.reason]
 test('an API key without permission for accounts neither reads nor restores them in archives', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
   const post = (path: string, body: unknown, as = administrator): Promise<ApiResponse> =>
-    broker.ask(`/api/v5/${path}`, { as, method: 'POST', body })
+    broker.request(`/api/v5/${path}`, { as, method: 'POST', body })
   const user = { username: 'ann', password: 'a long password' }
   assert.equal((await post('users', user)).status, 200)
   const { json: key } = await post('api_key', { name: 'program', desc: '', enable: true })
   const as = `${key.api_key}:${key.api_secret}`
   const { json: whole } = await post('data/export', undefined)
   const path = `data/files/${whole.filename}`
-  await broker.ask('/api/v5/users/ann', { method: 'DELETE' })
+  await broker.request('/api/v5/users/ann', { method: 'DELETE' })
 
   await t.test('it has no archive with accounts in it, whichever administrator made it', async () => {
-    assert.deepEqual(said(await broker.ask(`/api/v5/${path}`, { as })), [403, 'FORBIDDEN'])
+    assert.deepEqual(said(await broker.request(`/api/v5/${path}`, { as })), [403, 'FORBIDDEN'])
     assert.deepEqual(said(await post('data/import', { filename: whole.filename }, as)), [403, 'FORBIDDEN'])
     const dry = { filename: whole.filename, dry_run: true }
     assert.deepEqual(said(await post('data/import', dry, as)), [403, 'FORBIDDEN'])
-    assert.deepEqual((await broker.ask('/api/v5/users')).json.data.length, 1)
+    assert.deepEqual((await broker.request('/api/v5/users')).json.data.length, 1)
   })
 
   await t.test('what it uploads itself is no better', async () => {
@@ -34,7 +34,7 @@ test('an API key without permission for accounts neither reads nor restores them
         headers: { authorization: `Basic ${Buffer.from(administrator).toString('base64')}` },
       })
     ).arrayBuffer()
-    await broker.ask(`/api/v5/${path}`, { method: 'DELETE' })
+    await broker.request(`/api/v5/${path}`, { method: 'DELETE' })
     const form = new FormData()
     form.append('anything', new Blob([bytes]), whole.filename)
     const authorization = `Basic ${Buffer.from(as).toString('base64')}`
@@ -47,7 +47,7 @@ test('an API key without permission for accounts neither reads nor restores them
     assert.ok(sent.status === 200 || reason === 'FORBIDDEN', `${sent.status} ${reason}`)
     const imported = await post('data/import', { filename: whole.filename }, as)
     assert.ok(imported.status === 403 || imported.status === 404, imported.text)
-    assert.deepEqual((await broker.ask('/api/v5/users')).json.data.length, 1)
+    assert.deepEqual((await broker.request('/api/v5/users')).json.data.length, 1)
   })
 
   await t.test('what it exports has no accounts in it, and is its own to restore', async () => {
@@ -57,13 +57,13 @@ test('an API key without permission for accounts neither reads nor restores them
     assert.equal(verified.status, 200, verified.text)
     const members = verified.json.data.members.map(({ name }: { name: string }) => name).join(' ')
     assert.doesNotMatch(members, /account|admin|api_key|api-key/)
-    assert.equal((await broker.ask(`/api/v5/data/files/${made.json.filename}`, { as })).status, 200)
+    assert.equal((await broker.request(`/api/v5/data/files/${made.json.filename}`, { as })).status, 200)
     assert.equal((await post('data/import', { filename: made.json.filename }, as)).status, 200)
   })
 
   await t.test('the configuration does not bypass this permission', async () => {
     const change = (data: unknown, who = as): Promise<ApiResponse> =>
-      broker.ask('/api/v4/configuration/http_server', {
+      broker.request('/api/v4/configuration/http_server', {
         as: who,
         method: 'POST',
         body: { data: { http_server: data } },
@@ -73,7 +73,7 @@ test('an API key without permission for accounts neither reads nor restores them
       const { status, json, text } = await change(data)
       assert.deepEqual([status, json.code], [403, 103], text)
     }
-    const text = await broker.ask('/api/v4/config_update', {
+    const text = await broker.request('/api/v4/config_update', {
       as,
       method: 'POST',
       body: 'http_server.auth_type = no_auth',
@@ -82,11 +82,11 @@ test('an API key without permission for accounts neither reads nor restores them
     assert.equal((await change({ max_body: '2MB' })).status, 200, 'what is about no account is its to change')
     assert.equal((await change(issuer, administrator)).status, 200)
     // Back to how it was for an administrator: a version with another way to sign in.
-    const { data: versions } = (await broker.ask('/api/v4/configuration_history')).json
+    const { data: versions } = (await broker.request('/api/v4/configuration_history')).json
     const first = versions.map(({ number }: { number: number }) => number).toSorted((x: number, y: number) => x - y)[0]
-    const back = await broker.ask(`/api/v4/configuration_history/${first}/rollback`, { as, method: 'POST' })
+    const back = await broker.request(`/api/v4/configuration_history/${first}/rollback`, { as, method: 'POST' })
     assert.equal(back.status, 403, back.text)
-    assert.equal((await broker.ask('/api/v4/brokers', { as: null })).status, 401)
+    assert.equal((await broker.request('/api/v4/brokers', { as: null })).status, 401)
     const own = await post('data/export', undefined, as)
     assert.equal((await post('data/import', { filename: own.json.filename }, as)).status, 200, own.text)
   })
@@ -94,9 +94,9 @@ test('an API key without permission for accounts neither reads nor restores them
   await t.test('what an administrator restores is in force with the answer', async () => {
     await post('users', { ...user, username: 'bob' })
     const { json } = await post('data/export', { table_sets: ['dashboard_users'] })
-    await broker.ask('/api/v5/users/bob', { method: 'DELETE' })
+    await broker.request('/api/v5/users/bob', { method: 'DELETE' })
     const restored = await post('data/import', { filename: json.filename })
     assert.equal(restored.status, 200, restored.text)
-    assert.equal((await broker.ask('/api/v4/brokers', { as: 'bob:a long password' })).status, 200)
+    assert.equal((await broker.request('/api/v4/brokers', { as: 'bob:a long password' })).status, 200)
   })
 })

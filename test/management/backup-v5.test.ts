@@ -53,40 +53,40 @@ function formWith(name: string, field = 'filename', content = 'no archive'): For
 
 async function makeUser(broker: BrokerWithApi, username: string, role: string): Promise<string> {
   const body = { username, password: 'a long password', role }
-  assert.equal((await broker.ask('/api/v5/users', { method: 'POST', body })).status, 200)
+  assert.equal((await broker.request('/api/v5/users', { method: 'POST', body })).status, 200)
   return `${username}:a long password`
 }
 
 promise('files are listed in pages, the newest first, with what is known of each', async (broker) => {
-  assert.deepEqual((await broker.ask('/api/v5/data/files')).json, {
+  assert.deepEqual((await broker.request('/api/v5/data/files')).json, {
     code: 0,
     data: [],
     meta: { page: 1, limit: 100, count: 0, hasnext: false },
   })
   for (const name of ['a.tar.gz', 'b.tar.gz', 'c.tar.gz']) putFile(broker, name, name)
-  const { data, meta } = (await broker.ask('/api/v5/data/files?page=1&limit=2')).json
+  const { data, meta } = (await broker.request('/api/v5/data/files?page=1&limit=2')).json
   assert.deepEqual(meta, { page: 1, limit: 2, count: 3, hasnext: true })
   assert.deepEqual(Object.keys(data[0]), ['filename', 'node', 'created_at', 'created_at_sec', 'size'])
   assert.equal(data[0].size, 8)
   assert.match(data[0].created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d$/)
   assert.equal(Math.floor(Date.parse(data[0].created_at) / 1_000), data[0].created_at_sec)
   for (const wrong of ['page=0', 'limit=0', 'limit=10001', 'page=x'])
-    assert.deepEqual(said(await broker.ask(`/api/v5/data/files?${wrong}`)), [400, 108, 'BAD_REQUEST'], wrong)
+    assert.deepEqual(said(await broker.request(`/api/v5/data/files?${wrong}`)), [400, 108, 'BAD_REQUEST'], wrong)
 })
 
 promise('a file is downloaded byte by byte, and deleted once', async (broker) => {
   const content = 'x'.repeat(300_000)
   putFile(broker, 'a.tar.gz', content)
-  const found = await broker.ask('/api/v5/data/files/a.tar.gz')
+  const found = await broker.request('/api/v5/data/files/a.tar.gz')
   assert.equal(found.headers.get('content-type'), 'application/octet-stream')
   assert.equal(found.headers.get('content-disposition'), null)
   assert.equal(found.text, content)
-  assert.deepEqual(said(await broker.ask('/api/v5/data/files/a.tar.gz?node=elsewhere')), [400, 108, 'BAD_REQUEST'])
-  const elsewhere = await broker.ask('/api/v5/data/files/a.tar.gz?node=elsewhere', { method: 'DELETE' })
+  assert.deepEqual(said(await broker.request('/api/v5/data/files/a.tar.gz?node=elsewhere')), [400, 108, 'BAD_REQUEST'])
+  const elsewhere = await broker.request('/api/v5/data/files/a.tar.gz?node=elsewhere', { method: 'DELETE' })
   assert.deepEqual(said(elsewhere), [400, 108, 'BAD_REQUEST'])
-  assert.deepEqual(said(await broker.ask('/api/v5/data/files/a.tar.gz', { method: 'DELETE' })), [200, 0, undefined])
+  assert.deepEqual(said(await broker.request('/api/v5/data/files/a.tar.gz', { method: 'DELETE' })), [200, 0, undefined])
   for (const method of ['GET', 'DELETE'] as const)
-    assert.deepEqual(said(await broker.ask('/api/v5/data/files/a.tar.gz', { method })), [404, 108, 'NOT_FOUND'])
+    assert.deepEqual(said(await broker.request('/api/v5/data/files/a.tar.gz', { method })), [404, 108, 'NOT_FOUND'])
 })
 
 promise('no name leads out of the backup directory', async (broker) => {
@@ -108,20 +108,20 @@ promise('no name leads out of the backup directory', async (broker) => {
   ]
   for (const name of names) {
     for (const method of ['GET', 'DELETE'] as const) {
-      const { status, text } = await broker.ask(`/api/v5/data/files/${name}`, { method })
+      const { status, text } = await broker.request(`/api/v5/data/files/${name}`, { method })
       assert.ok(status === 400 || status === 404, `${method} ${name}: ${status}`)
       assert.doesNotMatch(text, /not yours/)
     }
     const body = { filename: decodeURIComponent(name) }
     for (const path of ['import', 'verify']) {
-      const { status } = await broker.ask(`/api/v5/data/${path}`, { method: 'POST', body })
+      const { status } = await broker.request(`/api/v5/data/${path}`, { method: 'POST', body })
       assert.ok(status >= 400, `${path} ${name}: ${status}`)
     }
   }
   for (const name of ['../outside.tar.gz', '/tmp/x.tar.gz', '..\\x.tar.gz', 'a\u0000.tar.gz'])
     assert.deepEqual(said(await upload(broker, formWith(name))), [400, 108, 'BAD_REQUEST'], name)
   assert.equal(readFileSync(join(broker.dataDirectory, 'outside.tar.gz'), 'utf8'), 'not yours')
-  const { data } = (await broker.ask('/api/v5/data/files')).json
+  const { data } = (await broker.request('/api/v5/data/files')).json
   assert.deepEqual(
     data.map(({ filename }: { filename: string }) => filename),
     ['a.tar.gz'],
@@ -130,7 +130,7 @@ promise('no name leads out of the backup directory', async (broker) => {
 
 promise('what is no form with a named file in it is refused, and nothing is kept', async (broker) => {
   const post = (headers: Record<string, string>, body: string): Promise<ApiResponse> =>
-    broker.ask('/api/v5/data/files', { method: 'POST', headers, body })
+    broker.request('/api/v5/data/files', { method: 'POST', headers, body })
   const form = (text: string): Promise<ApiResponse> => post({ 'content-type': 'multipart/form-data; boundary=b' }, text)
   const bad = {
     JSON: await post({ 'content-type': 'application/json' }, '{}'),
@@ -146,7 +146,7 @@ promise('what is no form with a named file in it is refused, and nothing is kept
     'no form at all': await form('x'.repeat(10_000)),
     'a name that is no archive': await upload(broker, formWith('a.zip')),
   }
-  for (const [what, answer] of Object.entries(bad)) assert.deepEqual(said(answer), [400, 108, 'BAD_REQUEST'], what)
+  for (const [what, response] of Object.entries(bad)) assert.deepEqual(said(response), [400, 108, 'BAD_REQUEST'], what)
   const folder = join(broker.dataDirectory, 'backup')
   assert.deepEqual(existsSync(folder) ? readdirSync(folder) : [], [])
 })
@@ -165,28 +165,28 @@ promise('an upload that breaks off leaves nothing behind, and the broker goes on
   const socket = connect(Number(url.port), url.hostname)
   socket.write(`${head}\r\n\r\n${part}${'x'.repeat(1_000)}`)
   const folder = join(broker.dataDirectory, 'backup')
-  while (!existsSync(folder) || readdirSync(folder).length === 0) await broker.ask('/api/v5/data/files')
+  while (!existsSync(folder) || readdirSync(folder).length === 0) await broker.request('/api/v5/data/files')
   socket.destroy()
-  while (readdirSync(folder).length > 0) await broker.ask('/api/v5/data/files')
-  assert.deepEqual((await broker.ask('/api/v5/data/files')).json.data, [])
+  while (readdirSync(folder).length > 0) await broker.request('/api/v5/data/files')
+  assert.deepEqual((await broker.request('/api/v5/data/files')).json.data, [])
 })
 
 promise('a viewer sees the list, and has and changes no file', async (broker) => {
   putFile(broker, 'a.tar.gz', 'x')
   const as = await makeUser(broker, 'vic', 'viewer')
-  assert.equal((await broker.ask('/api/v5/data/files', { as })).status, 200)
+  assert.equal((await broker.request('/api/v5/data/files', { as })).status, 200)
   const path = '/api/v5/data/files/a.tar.gz'
   const body = { filename: 'a.tar.gz' }
-  for (const answer of [
-    await broker.ask(path, { as }),
-    await broker.ask(path, { as, method: 'DELETE' }),
-    await broker.ask('/api/v5/data/import', { as, method: 'POST', body }),
-    await broker.ask('/api/v5/data/export', { as, method: 'POST' }),
-    await broker.ask('/api/v5/data/verify', { as, method: 'POST', body }),
-    await broker.ask('/api/v5/data/diff', { as, method: 'POST', body: { first: 'a.tar.gz' } }),
+  for (const response of [
+    await broker.request(path, { as }),
+    await broker.request(path, { as, method: 'DELETE' }),
+    await broker.request('/api/v5/data/import', { as, method: 'POST', body }),
+    await broker.request('/api/v5/data/export', { as, method: 'POST' }),
+    await broker.request('/api/v5/data/verify', { as, method: 'POST', body }),
+    await broker.request('/api/v5/data/diff', { as, method: 'POST', body: { first: 'a.tar.gz' } }),
     await upload(broker, formWith('b.tar.gz'), as),
   ])
-    assert.deepEqual(said(answer), [403, 103, 'UNAUTHORIZED_ROLE'])
+    assert.deepEqual(said(response), [403, 103, 'UNAUTHORIZED_ROLE'])
 })
 
 promise(
@@ -196,31 +196,31 @@ promise(
     putFile(broker, 'plant.tar.gz', 'x', 'ns', 'plant')
     const as = await makeUser(broker, 'pat', 'ns:plant::administrator')
     const namesFor = async (path: string, who = administrator): Promise<string[]> =>
-      (await broker.ask(path, { as: who })).json.data.map(({ filename }: { filename: string }) => filename)
+      (await broker.request(path, { as: who })).json.data.map(({ filename }: { filename: string }) => filename)
     assert.deepEqual(await namesFor('/api/v5/data/files'), ['all.tar.gz'])
     assert.deepEqual(await namesFor('/api/v5/data/files?namespace=plant'), ['plant.tar.gz'])
     assert.deepEqual(await namesFor('/api/v5/data/files', as), ['plant.tar.gz'])
     assert.deepEqual(await namesFor('/api/v5/data/files?namespace=other', as), ['plant.tar.gz'])
-    assert.equal((await broker.ask('/api/v5/data/files/all.tar.gz', { as })).status, 404)
+    assert.equal((await broker.request('/api/v5/data/files/all.tar.gz', { as })).status, 404)
     // An administrator without the right to manage accounts has only archives that are known to contain none.
-    const made = await broker.ask('/api/v5/data/export', { as, method: 'POST' })
+    const made = await broker.request('/api/v5/data/export', { as, method: 'POST' })
     const own = `/api/v5/data/files/${made.json.filename}?namespace=other`
-    assert.equal((await broker.ask(own, { as })).status, 200)
-    const odd = await broker.ask('/api/v5/data/files?namespace=..')
+    assert.equal((await broker.request(own, { as })).status, 200)
+    const odd = await broker.request('/api/v5/data/files?namespace=..')
     assert.deepEqual(said(odd), [400, 108, 'BAD_REQUEST'])
   },
 )
 
 promise('bodies of the other operations are checked before anything is done', async (broker) => {
   const post = async (path: string, body: unknown): Promise<Said> =>
-    said(await broker.ask(`/api/v5/data/${path}`, { method: 'POST', body }))
+    said(await broker.request(`/api/v5/data/${path}`, { method: 'POST', body }))
   assert.deepEqual(await post('import', {}), [400, 107, 'BAD_REQUEST'])
   assert.deepEqual(await post('import', 'no json'), [400, 109, 'BAD_REQUEST'])
   const wrongFlag = { filename: 'a.tar.gz', allow_security_profile_mismatch: 'yes' }
   assert.deepEqual(await post('import', wrongFlag), [400, 108, 'BAD_REQUEST'])
   assert.deepEqual(await post('import', { filename: 'a.tar.gz', node: 'elsewhere' }), [400, 108, 'BAD_REQUEST'])
   assert.deepEqual(await post('export', { table_sets: 'psk' }), [400, 108, 'BAD_REQUEST'])
-  assert.deepEqual((await broker.ask('/api/v5/data/progress')).json, { code: 0, data: null })
+  assert.deepEqual((await broker.request('/api/v5/data/progress')).json, { code: 0, data: null })
 })
 
 promise('the typed client sends a file while it reads it, and hears why it is not kept', async (broker) => {

@@ -39,10 +39,10 @@ async function brokerWithBridges(t: Scope): Promise<BrokerWithApi & { readonly d
 
 // oxlint-disable-next-line typescript/no-explicit-any
 async function nodeOf(broker: BrokerWithApi, name: string): Promise<any> {
-  const answer = await broker.ask(`/api/v4/bridges/${name}`)
-  assert.equal(answer.status, 200, answer.text)
-  assert.equal(shapeOf(endpoints.get_mqtt_bridge.reply).faultOf(answer.json), undefined)
-  return settingsIn(answer.json.data.bridge.nodes[0])
+  const response = await broker.request(`/api/v4/bridges/${name}`)
+  assert.equal(response.status, 200, response.text)
+  assert.equal(shapeOf(endpoints.get_mqtt_bridge.reply).faultOf(response.json), undefined)
+  return settingsIn(response.json.data.bridge.nodes[0])
 }
 
 /** Without how it is at the moment. */
@@ -58,24 +58,24 @@ function flattened({ connector, ...node }: any): any {
 }
 
 async function allSettings(broker: BrokerWithApi): Promise<unknown> {
-  return (await broker.ask('/api/v4/bridges')).json.data.bridge.nodes.map(settingsIn)
+  return (await broker.request('/api/v4/bridges')).json.data.bridge.nodes.map(settingsIn)
 }
 
 const sharedBroker = shared((scope) => brokerWithBridges(scope))
 
 const put = (broker: BrokerWithApi, name: string, body: unknown) =>
-  broker.ask(`/api/v4/bridges/${name}`, { method: 'PUT', body })
+  broker.request(`/api/v4/bridges/${name}`, { method: 'PUT', body })
 
-const post = (broker: BrokerWithApi, body: unknown) => broker.ask('/api/v4/bridges', { method: 'POST', body })
+const post = (broker: BrokerWithApi, body: unknown) => broker.request('/api/v4/bridges', { method: 'POST', body })
 
-const remove = (broker: BrokerWithApi, name: string) => broker.ask(`/api/v4/bridges/${name}`, { method: 'DELETE' })
+const remove = (broker: BrokerWithApi, name: string) => broker.request(`/api/v4/bridges/${name}`, { method: 'DELETE' })
 
 test('bridges are shown with all of their settings, in the order that is expected, and without secrets', async () => {
   const broker = await sharedBroker()
-  const answer = await broker.ask('/api/v4/bridges/')
-  assert.equal(shapeOf(endpoints.get_mqtt_bridges.reply).faultOf(answer.json), undefined)
-  assert.ok(!answer.text.includes(secret))
-  const { nodes, sqlite } = answer.json.data.bridge
+  const response = await broker.request('/api/v4/bridges/')
+  assert.equal(shapeOf(endpoints.get_mqtt_bridges.reply).faultOf(response.json), undefined)
+  assert.ok(!response.text.includes(secret))
+  const { nodes, sqlite } = response.json.data.bridge
   assert.deepEqual(Object.keys(sqlite), [
     'enable',
     'disk_cache_size',
@@ -129,10 +129,10 @@ test('bridges are shown with all of their settings, in the order that is expecte
 test('what was shown can be sent back: nothing changes, the password least of all', async () => {
   const broker = await sharedBroker()
   const before = await nodeOf(broker, 'office')
-  const answer = await put(broker, 'office', { office: before })
-  assert.equal(answer.status, 200, answer.text)
-  assert.equal(shapeOf(endpoints.put_mqtt_bridge.reply).faultOf(answer.json), undefined)
-  assert.deepEqual(settingsIn(answer.json.data.office), flattened(before))
+  const response = await put(broker, 'office', { office: before })
+  assert.equal(response.status, 200, response.text)
+  assert.equal(shapeOf(endpoints.put_mqtt_bridge.reply).faultOf(response.json), undefined)
+  assert.deepEqual(settingsIn(response.json.data.office), flattened(before))
   assert.deepEqual(await nodeOf(broker, 'office'), before)
   const again = await put(broker, 'office', { office: flattened(before) })
   assert.deepEqual(settingsIn(again.json.data.office), flattened(before), 'what PUT answers can be sent back, too')
@@ -163,10 +163,10 @@ test('a bridge that is put has what was sent, defaults for the rest, and whether
     ssl: { enable: true, keyfile: '/etc/keys/bridge.pem', key_password: 'open', verify_peer: false },
     forwards: [{ remote_topic: '', local_topic: 'out/#', prefix: 'site/', suffix: '/x' }],
   }
-  const answer = await put(broker, 'north', { north: node })
-  assert.equal(answer.status, 200, answer.text)
+  const response = await put(broker, 'north', { north: node })
+  assert.equal(response.status, 200, response.text)
   const now = await nodeOf(broker, 'north')
-  assert.deepEqual(flattened(now), settingsIn(answer.json.data.north))
+  assert.deepEqual(flattened(now), settingsIn(response.json.data.north))
   assert.equal(now.enable, false)
   assert.equal(now.parallel, 4)
   assert.deepEqual([now.connector.server, now.connector.keepalive], ['tls+mqtt-tcp://new.example:8883', 45])
@@ -190,9 +190,9 @@ test('certificates are taken as PEM, shown as PEM, and a key is never shown', as
   const authority = new Authority('ours')
   const { key, certificate: cert } = authority.issue('bridge')
   const node = { connector: { server: 'tls+mqtt-tcp://a.example:8883' }, tls: { enable: true, key, cert } }
-  const answer = await put(broker, 'plain', { plain: node })
-  assert.equal(answer.status, 200, answer.text)
-  assert.ok(!answer.text.includes('PRIVATE KEY'))
+  const response = await put(broker, 'plain', { plain: node })
+  assert.equal(response.status, 200, response.text)
+  assert.ok(!response.text.includes('PRIVATE KEY'))
   const now = await nodeOf(broker, 'plain')
   assert.equal(now.tls.cert.trim(), cert.trim())
   assert.deepEqual([now.tls.key, now.tls.cacert], ['******', null])
@@ -212,11 +212,11 @@ test('a file that a bridge names shows nothing but certificates', async () => {
 test('a bridge is turned on and off, and twice the same is no error', async () => {
   const broker = await sharedBroker()
   for (const bridge_switch of [true, true, false]) {
-    const answer = await broker.ask('/api/v4/bridges/switch/office', {
+    const response = await broker.request('/api/v4/bridges/switch/office', {
       method: 'POST',
       body: { data: { bridge_switch } },
     })
-    assert.deepEqual([answer.status, answer.json], [200, { code: 0 }])
+    assert.deepEqual([response.status, response.json], [200, { code: 0 }])
     assert.equal((await nodeOf(broker, 'office')).enable, bridge_switch)
   }
 })
@@ -224,12 +224,12 @@ test('a bridge is turned on and off, and twice the same is no error', async () =
 test('a bridge is created, refused when its name is taken, and deleted', async () => {
   const broker = await sharedBroker()
   const node = { server: 'mqtt-tcp://new.example:1883', username: 'bob', password: secret, keepalive: 45 }
-  const answer = await post(broker, { name: 'depot', ...node, forwards: [{ local_topic: 'a/#', remote_topic: '' }] })
-  assert.equal(answer.status, 200, answer.text)
-  assert.equal(shapeOf(endpoints.post_mqtt_bridge.reply).faultOf(answer.json), undefined)
-  assert.ok(!answer.text.includes(secret))
+  const response = await post(broker, { name: 'depot', ...node, forwards: [{ local_topic: 'a/#', remote_topic: '' }] })
+  assert.equal(response.status, 200, response.text)
+  assert.equal(shapeOf(endpoints.post_mqtt_bridge.reply).faultOf(response.json), undefined)
+  assert.ok(!response.text.includes(secret))
   const now = await nodeOf(broker, 'depot')
-  assert.deepEqual(flattened(now), settingsIn(answer.json.data.depot))
+  assert.deepEqual(flattened(now), settingsIn(response.json.data.depot))
   assert.deepEqual([now.enable, now.connector.keepalive, now.connector.password], [false, 45, '******'])
   const taken = await post(broker, { name: 'depot', server: 'mqtt-tcp://other.example:1883' })
   assert.deepEqual([taken.status, taken.json.code], [400, 108])
@@ -237,7 +237,7 @@ test('a bridge is created, refused when its name is taken, and deleted', async (
   const gone = await remove(broker, 'depot')
   assert.deepEqual([gone.status, gone.json], [200, { code: 0 }])
   assert.equal((await remove(broker, 'depot')).status, 404)
-  assert.equal((await broker.ask('/api/v4/bridges/depot')).status, 404)
+  assert.equal((await broker.request('/api/v4/bridges/depot')).status, 404)
 })
 
 test('what is put, created and deleted of bridges outlives a restart', async (t) => {
@@ -253,10 +253,10 @@ test('what is put, created and deleted of bridges outlives a restart', async (t)
     ['office', { ...node, ...properties }],
     ['aws.iot', atAws],
   ] as const) {
-    const answer = await put(broker, name, { [name]: body })
-    assert.equal(answer.status, 200, answer.text)
+    const response = await put(broker, name, { [name]: body })
+    assert.equal(response.status, 200, response.text)
   }
-  const isOn = await broker.ask('/api/v4/bridges/switch/aws.iot', {
+  const isOn = await broker.request('/api/v4/bridges/switch/aws.iot', {
     method: 'POST',
     body: { data: { bridge_switch: true } },
   })
@@ -269,7 +269,7 @@ test('what is put, created and deleted of bridges outlives a restart', async (t)
   await broker.process.stop()
   const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
   assert.deepEqual(await Promise.all(names.map((name) => nodeOf(again, name))), now)
-  assert.equal((await again.ask('/api/v4/bridges/plain')).status, 404)
+  assert.equal((await again.request('/api/v4/bridges/plain')).status, 404)
 })
 
 test('a bridge that is created wrongly is refused with its key, and nothing is created', async () => {
@@ -296,51 +296,55 @@ test('a bridge that is created wrongly is refused with its key, and nothing is c
 test('two bridges that are created at the same time with one name become one', async () => {
   const broker = await sharedBroker()
   const create = (server: string) => post(broker, { name: 'twice', server })
-  const answers = await Promise.all([create('mqtt-tcp://a.example:1883'), create('mqtt-tcp://b.example:1883')])
+  const responses = await Promise.all([create('mqtt-tcp://a.example:1883'), create('mqtt-tcp://b.example:1883')])
   assert.deepEqual(
-    answers.map(({ status }) => status).toSorted((a, b) => a - b),
+    responses.map(({ status }) => status).toSorted((a, b) => a - b),
     [200, 400],
   )
-  const created = answers.find(({ status }) => status === 200)
+  const created = responses.find(({ status }) => status === 200)
   assert.equal((await nodeOf(broker, 'twice')).connector.server, created?.json.data.twice.server)
 })
 
 test('subscriptions of a bridge come and go by PUT and by POST, and the same topic is replaced', async () => {
   const broker = await sharedBroker()
-  const ask = (action: string, method: 'PUT' | 'POST', data: unknown) =>
-    broker.ask(`/api/v4/bridges/${action}/plain`, { method, body: { data } })
+  const request = (action: string, method: 'PUT' | 'POST', data: unknown) =>
+    broker.request(`/api/v4/bridges/${action}/plain`, { method, body: { data } })
   const one = { remote_topic: 'a/#', local_topic: 'b' }
-  assert.deepEqual((await ask('sub', 'PUT', { subscription: [one, { ...one, remote_topic: 'c' }] })).json, { code: 0 })
+  assert.deepEqual((await request('sub', 'PUT', { subscription: [one, { ...one, remote_topic: 'c' }] })).json, {
+    code: 0,
+  })
   const sub_properties = { identifier: 3, user_properties: [{ key: 'x', value: 'y' }] }
-  assert.deepEqual((await ask('sub', 'POST', { subscription: [{ ...one, qos: 2 }], sub_properties })).json, { code: 0 })
+  assert.deepEqual((await request('sub', 'POST', { subscription: [{ ...one, qos: 2 }], sub_properties })).json, {
+    code: 0,
+  })
   const common = { local_topic: 'b', retain_as_published: 1, retain_handling: 0 }
   assert.deepEqual((await nodeOf(broker, 'plain')).subscription, [
     { remote_topic: 'c', qos: 0, ...common },
     { remote_topic: 'a/#', qos: 2, ...common },
   ])
   const unsubscription = [{ topic: 'c' }, { topic: 'nothing' }]
-  assert.deepEqual((await ask('unsub', 'PUT', { unsubscription })).json, { code: 0 })
-  assert.deepEqual((await ask('unsub', 'POST', { unsubscription })).json, { code: 0 })
+  assert.deepEqual((await request('unsub', 'PUT', { unsubscription })).json, { code: 0 })
+  assert.deepEqual((await request('unsub', 'POST', { unsubscription })).json, { code: 0 })
   assert.equal((await nodeOf(broker, 'plain')).subscription.length, 1)
 })
 
 test('subscriptions that are added and taken away at the same time are all heeded', async () => {
   const broker = await sharedBroker()
-  const ask = (action: string, data: unknown) =>
-    broker.ask(`/api/v4/bridges/${action}/plain`, { method: 'PUT', body: { data } })
+  const request = (action: string, data: unknown) =>
+    broker.request(`/api/v4/bridges/${action}/plain`, { method: 'PUT', body: { data } })
   const topics = ['at-once/1', 'at-once/2', 'at-once/3', 'at-once/4']
-  const sub = (remote_topic: string) => ask('sub', { subscription: [{ remote_topic, local_topic: '' }] })
+  const sub = (remote_topic: string) => request('sub', { subscription: [{ remote_topic, local_topic: '' }] })
   assert.equal((await sub('at-once/0')).status, 200)
-  const isOn = await broker.ask('/api/v4/bridges/switch/plain', {
+  const isOn = await broker.request('/api/v4/bridges/switch/plain', {
     method: 'POST',
     body: { data: { bridge_switch: true } },
   })
   assert.equal(isOn.status, 200)
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     ...topics.map((topic) => sub(topic)),
-    ask('unsub', { unsubscription: [{ topic: 'at-once/0' }] }),
+    request('unsub', { unsubscription: [{ topic: 'at-once/0' }] }),
   ])
-  for (const { status, text } of answers) assert.equal(status, 200, text)
+  for (const { status, text } of responses) assert.equal(status, 200, text)
   const { subscription } = await nodeOf(broker, 'plain')
   const found: string[] = subscription.map(({ remote_topic }: { remote_topic: string }) => remote_topic)
   assert.deepEqual(found.filter((topic) => topic.startsWith('at-once/')).toSorted(), topics)
@@ -348,8 +352,8 @@ test('subscriptions that are added and taken away at the same time are all heede
 
 test('a bridge to AWS IoT is put, switched and subscribed like any other', async () => {
   const broker = await sharedBroker()
-  const ask = (action: string, data: unknown) =>
-    broker.ask(`/api/v4/bridges/${action}/aws.iot`, { method: 'POST', body: { data } })
+  const request = (action: string, data: unknown) =>
+    broker.request(`/api/v4/bridges/${action}/aws.iot`, { method: 'POST', body: { data } })
   const before = await nodeOf(broker, 'aws.iot')
   const same = await put(broker, 'aws.iot', { 'aws.iot': before })
   assert.equal(same.status, 200, same.text)
@@ -359,10 +363,10 @@ test('a bridge to AWS IoT is put, switched and subscribed like any other', async
     parallel: 4,
     subscription: [{ remote_topic: 'down', local_topic: 'here', qos: 1 }],
   }
-  const answer = await put(broker, 'aws.iot', { 'aws.iot': node })
-  assert.equal(answer.status, 200, answer.text)
-  assert.equal(shapeOf(endpoints.put_mqtt_bridge.reply).faultOf(answer.json), undefined)
-  assert.ok(!answer.text.includes(secret))
+  const response = await put(broker, 'aws.iot', { 'aws.iot': node })
+  assert.equal(response.status, 200, response.text)
+  assert.equal(shapeOf(endpoints.put_mqtt_bridge.reply).faultOf(response.json), undefined)
+  assert.ok(!response.text.includes(secret))
   const { connector, parallel, forwards } = await nodeOf(broker, 'aws.iot')
   const { server, proto_ver, password, keepalive, clientid } = connector
   assert.deepEqual(
@@ -371,9 +375,9 @@ test('a bridge to AWS IoT is put, switched and subscribed like any other', async
   )
   const address = { ...node, connector: { ...node.connector, server: 'third.example' } }
   assert.equal((await put(broker, 'aws.iot', { 'aws.iot': address })).status, 200)
-  assert.deepEqual((await ask('switch', { bridge_switch: true })).json, { code: 0 })
-  assert.deepEqual((await ask('sub', { subscription: [{ remote_topic: 'b', local_topic: '' }] })).json, { code: 0 })
-  assert.deepEqual((await ask('unsub', { unsubscription: [{ topic: 'down' }] })).json, { code: 0 })
+  assert.deepEqual((await request('switch', { bridge_switch: true })).json, { code: 0 })
+  assert.deepEqual((await request('sub', { subscription: [{ remote_topic: 'b', local_topic: '' }] })).json, { code: 0 })
+  assert.deepEqual((await request('unsub', { unsubscription: [{ topic: 'down' }] })).json, { code: 0 })
   const now = await nodeOf(broker, 'aws.iot')
   assert.deepEqual([now.enable, now.connector.server], [true, 'tls+mqtt-tcp://third.example'])
   assert.deepEqual(
@@ -409,7 +413,7 @@ test('of a bridge to AWS IoT nothing is changed that it has not, or that AWS IoT
     ['iot', { iot: node }, 404, /iot/],
   ]
   for (const [path, body, status, message] of cases) {
-    const { status: found, json, text } = await broker.ask(`/api/v4/bridges/${path}`, { method: 'PUT', body })
+    const { status: found, json, text } = await broker.request(`/api/v4/bridges/${path}`, { method: 'PUT', body })
     assert.deepEqual([found, json.code], [status, 108], text)
     assert.match(json.message, message)
   }
@@ -420,7 +424,7 @@ test('a key that every object has is no setting of a bridge, and is named as it 
   const broker = await sharedBroker()
   for (const key of ['__proto__', 'constructor', 'toString']) {
     const body = `{"office": {"server": "mqtt-tcp://a.example:1883", "${key}": 1}}`
-    const { status, json } = await broker.ask('/api/v4/bridges/office', { method: 'PUT', body })
+    const { status, json } = await broker.request('/api/v4/bridges/office', { method: 'PUT', body })
     assert.deepEqual([status, json.code], [400, 108])
     assert.match(json.message, new RegExp(`[ .]${key}\\b`))
   }
@@ -468,13 +472,13 @@ test('what is wrong with a request about bridges is told by its code, and nothin
     ['unsub/plain', 'POST', { data: { unsubscription: [{}] } }, 400, 108],
   ]
   for (const [path, method, body, status, code] of cases) {
-    const answer = await broker.ask(`/api/v4/bridges/${path}`, { method, body })
+    const response = await broker.request(`/api/v4/bridges/${path}`, { method, body })
     assert.deepEqual(
-      [answer.status, answer.json.code],
+      [response.status, response.json.code],
       [status, code],
-      `${method} ${path} ${JSON.stringify(body)}: ${answer.text}`,
+      `${method} ${path} ${JSON.stringify(body)}: ${response.text}`,
     )
-    assert.ok(!answer.text.includes(secret))
+    assert.ok(!response.text.includes(secret))
   }
   assert.deepEqual(await allSettings(broker), before)
 })

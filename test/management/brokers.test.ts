@@ -9,21 +9,21 @@ test('the broker and its node describe themselves to authorized accounts', async
   const broker = await sharedBroker()
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => client.endAsync())
-  const brokers = await broker.ask('/api/v4/brokers')
+  const brokers = await broker.request('/api/v4/brokers')
   assert.equal(brokers.status, 200)
   assert.equal(brokers.json.code, 0)
   const [described] = brokers.json.data
   assert.match(described.datetime, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/)
   assert.match(described.uptime, /^\d+ Hours, \d+ minutes, \d+ seconds$/)
   assert.equal(described.node_status, 'Running')
-  const nodes = await broker.ask('/api/v4/nodes/')
+  const nodes = await broker.request('/api/v4/nodes/')
   assert.equal(nodes.json.data[0].connections, 1)
   const { node } = nodes.json.data[0]
-  const [ofNode, one] = await Promise.all(['brokers', 'nodes'].map((list) => broker.ask(`/api/v4/${list}/${node}`)))
+  const [ofNode, one] = await Promise.all(['brokers', 'nodes'].map((list) => broker.request(`/api/v4/${list}/${node}`)))
   assert.deepEqual(ofNode.json.data.version, described.version)
   assert.deepEqual(Object.keys(one.json.data), Object.keys(nodes.json.data[0]))
   for (const list of ['brokers', 'nodes']) {
-    const nowhere = await broker.ask(`/api/v4/${list}/there`)
+    const nowhere = await broker.request(`/api/v4/${list}/there`)
     assert.deepEqual([nowhere.status, nowhere.json.code], [404, 108])
   }
 })
@@ -31,14 +31,14 @@ test('the broker and its node describe themselves to authorized accounts', async
 test('a request without credentials gets 104, a wrong password 103, and neither learns paths', async () => {
   const broker = await sharedBroker()
   for (const path of ['/api/v4/brokers', '/api/v4/nowhere', '/nowhere']) {
-    const nobody = await broker.ask(path, { as: null })
+    const nobody = await broker.request(path, { as: null })
     assert.deepEqual([nobody.status, nobody.json.code], [401, 104], path)
     assert.match(nobody.headers.get('www-authenticate') ?? '', /^Basic/)
-    const wrong = await broker.ask(path, { as: 'admin:wrong' })
+    const wrong = await broker.request(path, { as: 'admin:wrong' })
     assert.deepEqual([wrong.status, wrong.json.code], [401, 103], path)
-    const empty = await broker.ask(path, { as: ':' })
+    const empty = await broker.request(path, { as: ':' })
     assert.deepEqual([empty.status, empty.json.code], [401, 104], path)
   }
-  const unknown = await broker.ask('/api/v4/nowhere')
+  const unknown = await broker.request('/api/v4/nowhere')
   assert.deepEqual([unknown.status, unknown.json.code], [404, 102])
 })

@@ -35,18 +35,18 @@ describe('a stored rule', () => {
     const client = await connect(t, broker, 'pump/7')
     assert.notEqual(await publishes(client, 'plant/a'), notAuthorized)
     const rule = { clientid: 'pump/7', topic: 'plant/#', action: 'pub', access: 'deny' }
-    const created = promised('create_acl', await broker.ask('/api/v4/acl', { method: 'POST', body: rule }))
+    const created = promised('create_acl', await broker.request('/api/v4/acl', { method: 'POST', body: rule }))
     assert.deepEqual(created, { code: 0, data: { ...rule, result: 'ok' } })
     assert.equal(await publishes(client, 'plant/a'), notAuthorized)
-    const listed = promised('list_acl_clientid', await broker.ask('/api/v4/acl/clientid'))
+    const listed = promised('list_acl_clientid', await broker.request('/api/v4/acl/clientid'))
     assert.deepEqual(listed.data, [rule])
     assert.deepEqual(listed.meta, { page: 1, limit: 10_000, count: 1, hasnext: false })
     const path = '/api/v4/acl/clientid/pump%2F7'
-    assert.deepEqual(promised('lookup_acl_clientid', await broker.ask(path)).data, [rule])
-    promised('delete_acl_clientid', await broker.ask(`${path}/topic/plant%2F%23`, { method: 'DELETE' }))
+    assert.deepEqual(promised('lookup_acl_clientid', await broker.request(path)).data, [rule])
+    promised('delete_acl_clientid', await broker.request(`${path}/topic/plant%2F%23`, { method: 'DELETE' }))
     assert.notEqual(await publishes(client, 'plant/a'), notAuthorized)
-    refused(await broker.ask(`${path}/topic/plant%2F%23`, { method: 'DELETE' }), 'invalidParameter', 404)
-    assert.deepEqual(promised('lookup_acl_clientid', await broker.ask(path)).data, [])
+    refused(await broker.request(`${path}/topic/plant%2F%23`, { method: 'DELETE' }), 'invalidParameter', 404)
+    assert.deepEqual(promised('lookup_acl_clientid', await broker.request(path)).data, [])
   })
 
   test('comes in the order of its batch: the first that fits decides', async (t) => {
@@ -62,7 +62,7 @@ describe('a stored rule', () => {
       { topic: 'x', action: 'sub' },
       7,
     ]
-    const { data } = promised('create_acl', await broker.ask('/api/v4/acl', { method: 'POST', body }))
+    const { data } = promised('create_acl', await broker.request('/api/v4/acl', { method: 'POST', body }))
     const words = [
       'ok',
       'ok',
@@ -79,24 +79,27 @@ describe('a stored rule', () => {
     )
     assert.notEqual(await publishes(client, 'z/allowed'), notAuthorized)
     assert.equal(await publishes(client, 'other'), notAuthorized)
-    const { data: rules } = promised('list_acl_username', await broker.ask('/api/v4/acl/username?_like_username=of'))
+    const { data: rules } = promised(
+      'list_acl_username',
+      await broker.request('/api/v4/acl/username?_like_username=of'),
+    )
     assert.deepEqual(
       rules.map(({ topic }: { topic: string }) => topic),
       ['z/allowed', '#'],
     )
-    const denials = await broker.ask('/api/v4/acl/username?access=deny&action=pubsub&topic=%23')
+    const denials = await broker.request('/api/v4/acl/username?access=deny&action=pubsub&topic=%23')
     assert.equal(promised('list_acl_username', denials).meta.count, 1)
-    const { data: forAll } = promised('list_acl_all', await broker.ask('/api/v4/acl/$all'))
+    const { data: forAll } = promised('list_acl_all', await broker.request('/api/v4/acl/$all'))
     assert.deepEqual(forAll, [{ all: '$all', topic: 'a/#', action: 'sub', access: 'deny' }])
-    promised('delete_acl_all', await broker.ask('/api/v4/acl/$all/topic/a%2F%23', { method: 'DELETE' }))
+    promised('delete_acl_all', await broker.request('/api/v4/acl/$all/topic/a%2F%23', { method: 'DELETE' }))
     const ofUser = '/api/v4/acl/username/user%20of%20c'
-    promised('delete_acl_username', await broker.ask(`${ofUser}/topic/%23`, { method: 'DELETE' }))
-    assert.equal(promised('lookup_acl_username', await broker.ask(ofUser)).data.length, 1)
+    promised('delete_acl_username', await broker.request(`${ofUser}/topic/%23`, { method: 'DELETE' }))
+    assert.equal(promised('lookup_acl_username', await broker.request(ofUser)).data.length, 1)
   })
 
   test('that cannot be is refused with the code of what is wrong', async () => {
     const broker = await sharedBroker()
-    const create = (body: unknown) => broker.ask('/api/v4/acl', { method: 'POST', body })
+    const create = (body: unknown) => broker.request('/api/v4/acl', { method: 'POST', body })
     const rule = { topic: 'a', action: 'pub', access: 'deny' }
     refused(await create({ ...rule, topic: undefined }), 'missingParameter')
     refused(await create({ ...rule, action: undefined }), 'missingParameter')
@@ -105,27 +108,27 @@ describe('a stored rule', () => {
     refused(await create({ ...rule, topic: 'a/#/b' }), 'invalidTopic')
     refused(await create({ ...rule, topic: 'a'.repeat(70_000) }), 'invalidTopic')
     refused(await create('nothing'), 'notJson')
-    refused(await broker.ask('/api/v4/acl/clientid?action=fly'), 'invalidParameter')
+    refused(await broker.request('/api/v4/acl/clientid?action=fly'), 'invalidParameter')
   })
 
   test('with an unknown key is refused: without that key it could be one for all clients', async () => {
     const broker = await sharedBroker()
-    const create = (body: unknown) => broker.ask('/api/v4/acl', { method: 'POST', body })
+    const create = (body: unknown) => broker.request('/api/v4/acl', { method: 'POST', body })
     const rule = { topic: 'secret/#', action: 'sub', access: 'allow' }
     for (const key of ['client_id', 'Username', 'usernme', 'user', 'ipaddr', 'qos']) {
-      const answer = await create({ ...rule, [key]: 'bob' })
-      refused(answer, 'invalidParameter')
+      const response = await create({ ...rule, [key]: 'bob' })
+      refused(response, 'invalidParameter')
       assert.match(
-        answer.json.message,
+        response.json.message,
         new RegExp(`^"${key}" in the body is unknown here: .*; use clientid, username, all,`),
       )
       const { data } = promised('create_acl', await create([{ ...rule, username: 'bob', [key]: 'bob' }]))
       assert.equal(data[0].result, '{error,badarg}')
     }
-    assert.deepEqual(promised('list_acl_all', await broker.ask('/api/v4/acl/$all')).data, [])
+    assert.deepEqual(promised('list_acl_all', await broker.request('/api/v4/acl/$all')).data, [])
     const { data } = promised('create_acl', await create({ ...rule, all: '$all', qos: null, result: 'ok' }))
     assert.equal(data.all, '$all', 'a reply of the API can be sent back')
-    promised('delete_acl_all', await broker.ask('/api/v4/acl/$all/topic/secret%2F%23', { method: 'DELETE' }))
+    promised('delete_acl_all', await broker.request('/api/v4/acl/$all/topic/secret%2F%23', { method: 'DELETE' }))
   })
 })
 
@@ -140,16 +143,16 @@ describe('a ban', () => {
       const client = await connect(t, broker, 'the client')
       const gone = new Promise<void>((resolve) => client.once('close', () => resolve()))
       const before = Math.floor(Date.now() / 1_000)
-      const created = await broker.ask('/api/v4/banned', { method: 'POST', body: { as, who } })
+      const created = await broker.request('/api/v4/banned', { method: 'POST', body: { as, who } })
       const { data: ban } = promised('create_banned', created)
       assert.ok(ban.at >= before && ban.until - ban.at === 300)
       assert.deepEqual(ban, { who, as, reason: '', by: 'user', at: ban.at, until: ban.until })
       await gone
       await assert.rejects(connect(t, broker, 'the client'), (error: ErrorWithReasonCode) => error.code === banned)
-      assert.deepEqual(promised('list_banned', await broker.ask('/api/v4/banned')).data, [ban])
+      assert.deepEqual(promised('list_banned', await broker.request('/api/v4/banned')).data, [ban])
       const path = `/api/v4/banned/${as}/${encodeURIComponent(who)}`
-      promised('delete_banned', await broker.ask(path, { method: 'DELETE' }))
-      refused(await broker.ask(path, { method: 'DELETE' }), 'invalidParameter', 404)
+      promised('delete_banned', await broker.request(path, { method: 'DELETE' }))
+      refused(await broker.request(path, { method: 'DELETE' }), 'invalidParameter', 404)
     }
     await connect(t, broker, 'the client')
   })
@@ -160,7 +163,7 @@ describe('a ban', () => {
     const names = ['flapper one', 'flapper two', 'flapper three', 'flapper four']
     for (const name of names) for (let time = 0; time < 2; time++) await (await connect(t, broker, name)).endAsync()
     const listed = async (): Promise<{ who: string; by: string; until: number; at: number }[]> =>
-      promised('list_banned', await broker.ask('/api/v4/banned?as=clientid')).data
+      promised('list_banned', await broker.request('/api/v4/banned?as=clientid')).data
     // A client has gone when its shard has seen that.
     let bans = await listed()
     while (bans.length < names.length) bans = await listed()
@@ -168,8 +171,8 @@ describe('a ban', () => {
     assert.ok(bans.every(({ by, at, until }) => by === 'flapping detector' && until > at))
     await assert.rejects(connect(t, broker, 'flapper one'), (error: ErrorWithReasonCode) => error.code === banned)
     const path = '/api/v4/banned/clientid/flapper%20one'
-    promised('delete_banned', await broker.ask(path, { method: 'DELETE' }))
-    refused(await broker.ask(path, { method: 'DELETE' }), 'invalidParameter', 404)
+    promised('delete_banned', await broker.request(path, { method: 'DELETE' }))
+    refused(await broker.request(path, { method: 'DELETE' }), 'invalidParameter', 404)
     await connect(t, broker, 'flapper one')
   })
 
@@ -177,18 +180,18 @@ describe('a ban', () => {
     const broker = await sharedBroker()
     const ban = { as: 'clientid', who: 'old', at: 1, until: 2, reason: 'long ago', by: 'me' }
     assert.deepEqual(
-      promised('create_banned', await broker.ask('/api/v4/banned', { method: 'POST', body: ban })).data,
+      promised('create_banned', await broker.request('/api/v4/banned', { method: 'POST', body: ban })).data,
       ban,
     )
     const forEver = { as: 'username', who: 'u', until: null }
-    promised('create_banned', await broker.ask('/api/v4/banned', { method: 'POST', body: forEver }))
-    const { data } = promised('list_banned', await broker.ask('/api/v4/banned'))
+    promised('create_banned', await broker.request('/api/v4/banned', { method: 'POST', body: forEver }))
+    const { data } = promised('list_banned', await broker.request('/api/v4/banned'))
     assert.deepEqual([data.length, data[0].who, data[0].until], [1, 'u', null])
   })
 
   test('that cannot be is refused with the code of what is wrong', async () => {
     const broker = await sharedBroker()
-    const create = (body: unknown) => broker.ask('/api/v4/banned', { method: 'POST', body })
+    const create = (body: unknown) => broker.request('/api/v4/banned', { method: 'POST', body })
     refused(await create({ as: 'clientid' }), 'missingParameter')
     refused(await create({ who: 'x' }), 'missingParameter')
     refused(await create({ as: 'dog', who: 'x' }), 'invalidParameter')
@@ -196,6 +199,6 @@ describe('a ban', () => {
     refused(await create({ as: 'peerhost', who: 'nowhere' }), 'invalidParameter')
     refused(await create({ as: 'clientid', who: 'x', until: 'tomorrow' }), 'invalidParameter')
     refused(await create('{'), 'notJson')
-    refused(await broker.ask('/api/v4/banned/dog/x', { method: 'DELETE' }), 'invalidParameter')
+    refused(await broker.request('/api/v4/banned/dog/x', { method: 'DELETE' }), 'invalidParameter')
   })
 })

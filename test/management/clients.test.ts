@@ -10,7 +10,7 @@ const listShape = shapeOf(clientEndpoints.list_clients.reply)
 
 /** Their answers are checked against the contract. */
 async function list(broker: BrokerWithApi, path: string): Promise<ApiResponse['json']> {
-  const { status, json, text } = await broker.ask(`/api/v4${path}`)
+  const { status, json, text } = await broker.request(`/api/v4${path}`)
   assert.equal(status, 200, text)
   assert.equal(listShape.faultOf(json), undefined)
   return json
@@ -145,7 +145,7 @@ test('a key that is not known and a value that cannot be are refused with 108', 
   ]
   for (const query of wrong) {
     for (const path of ['/clients', '/clients/x', '/clients/username/x']) {
-      const { status, json } = await broker.ask(`/api/v4${path}${query}`)
+      const { status, json } = await broker.request(`/api/v4${path}${query}`)
       assert.deepEqual([status, json.code], [400, 108], path + query)
     }
   }
@@ -171,8 +171,8 @@ test('clients are told page by page and by cursor, each once, and the number of 
 
   const told: string[] = []
   let cursor = 'first'
-  for (let answers = 0; cursor !== ''; answers++) {
-    assert.ok(answers < 10, 'it comes to an end')
+  for (let pages = 0; cursor !== ''; pages++) {
+    assert.ok(pages < 10, 'it comes to an end')
     const { data, meta } = await list(broker, `/clients?_cursor=${cursor}&_limit=3`)
     for (const { clientid } of data) told.push(clientid)
     assert.equal(meta.hasnext, meta.cursor !== undefined)
@@ -188,12 +188,12 @@ test('a client that is kicked is told why and has gone, and one that is not ther
   const disconnected = new Promise<number | undefined>((resolve) => {
     client.once('disconnect', ({ reasonCode }) => resolve(reasonCode))
   })
-  const kicked = await broker.ask('/api/v4/clients/a%2Fb%20c', { method: 'DELETE' })
+  const kicked = await broker.request('/api/v4/clients/a%2Fb%20c', { method: 'DELETE' })
   assert.deepEqual([kicked.status, kicked.json], [200, { code: 0 }])
   assert.equal(await disconnected, 0x98)
   assert.deepEqual(await idsOf(broker, '/clients?conn_state=disconnected'), ['a/b c'])
   for (const id of ['a%2Fb%20c', 'nobody']) {
-    const offline = await broker.ask(`/api/v4/clients/${id}`, { method: 'DELETE' })
+    const offline = await broker.request(`/api/v4/clients/${id}`, { method: 'DELETE' })
     assert.deepEqual([offline.status, offline.json.code], [404, 112])
   }
 })
@@ -202,7 +202,7 @@ test('the keep alive of a client is changed while it is connected', async (t) =>
   const broker = await configuredBroker()
   const client = await connect(t, broker, { clientId: 'c', keepalive: 0 })
   const change = (body: unknown, id = 'c'): Promise<ApiResponse> =>
-    broker.ask(`/api/v4/clients/${id}/keepalive`, { method: 'PUT', body })
+    broker.request(`/api/v4/clients/${id}/keepalive`, { method: 'PUT', body })
   assert.deepEqual((await change({ interval: 77 })).json, { code: 0 })
   assert.equal((await list(broker, '/clients/c')).data[0].keepalive, 77)
   const wrong: readonly [unknown, number, number][] = [
@@ -231,20 +231,20 @@ test('what a client was told about publishing can be seen and forgotten', async 
   await client.publishAsync('yes', 'x', { qos: 1 })
   await client.publishAsync('no', 'x', { qos: 1 })
   const cache = '/api/v4/clients/c/acl_cache'
-  const { json } = await broker.ask(cache)
+  const { json } = await broker.request(cache)
   assert.equal(shapeOf(clientEndpoints.list_acl_cache.reply).faultOf(json), undefined)
   const told = json.data.map(({ topic, result }: { topic: string; result: string }) => `${topic}: ${result}`)
   assert.deepEqual(told.toSorted(), ['no: deny', 'yes: allow'])
-  assert.deepEqual((await broker.ask(cache, { method: 'DELETE' })).json, { code: 0 })
-  assert.deepEqual((await broker.ask(cache)).json, { code: 0, data: [] })
+  assert.deepEqual((await broker.request(cache, { method: 'DELETE' })).json, { code: 0 })
+  assert.deepEqual((await broker.request(cache)).json, { code: 0, data: [] })
   for (const path of ['/api/v4/acl-cache', '/api/v4/nodes/here@127.0.0.1/acl-cache']) {
     await client.publishAsync('yes', 'x', { qos: 1 })
-    assert.equal((await broker.ask(cache)).json.data.length, 1)
-    assert.deepEqual((await broker.ask(path, { method: 'DELETE' })).json, { code: 0 })
-    assert.deepEqual((await broker.ask(cache)).json.data, [], path)
+    assert.equal((await broker.request(cache)).json.data.length, 1)
+    assert.deepEqual((await broker.request(path, { method: 'DELETE' })).json, { code: 0 })
+    assert.deepEqual((await broker.request(cache)).json.data, [], path)
   }
   for (const method of ['GET', 'DELETE'] as const) {
-    const offline = await broker.ask('/api/v4/clients/nobody/acl_cache', { method })
+    const offline = await broker.request('/api/v4/clients/nobody/acl_cache', { method })
     assert.deepEqual([offline.status, offline.json.code], [404, 112])
   }
 })
@@ -258,7 +258,7 @@ test('the node has the same clients, and a node that there is not is 404', async
   assert.deepEqual(await idsOf(broker, '/nodes/here@127.0.0.1/clients/d'), [])
   assert.deepEqual(await idsOf(broker, '/nodes/here@127.0.0.1/clients/username/ann'), ['c'])
   assert.deepEqual(await idsOf(broker, '/nodes/here@127.0.0.1/clients/username/ann?proto_ver=5'), [])
-  const { json } = await broker.ask('/api/v4/nodes/here@127.0.0.1/subscriptions/c')
+  const { json } = await broker.request('/api/v4/nodes/here@127.0.0.1/subscriptions/c')
   assert.deepEqual(json.data, [{ clientid: 'c', topic: 'a', qos: 0, node: 'here@127.0.0.1' }])
   const paths = ['clients', 'clients/c', 'clients/username/ann', 'subscriptions', 'subscriptions/c']
   for (const [method, path] of [
@@ -266,11 +266,11 @@ test('the node has the same clients, and a node that there is not is 404', async
     ['DELETE', 'clients/c'],
     ['DELETE', 'acl-cache'],
   ]) {
-    const nowhere = await broker.ask(`/api/v4/nodes/there/${path}`, { method: method as 'GET' | 'DELETE' })
+    const nowhere = await broker.request(`/api/v4/nodes/there/${path}`, { method: method as 'GET' | 'DELETE' })
     assert.deepEqual([nowhere.status, nowhere.json.code], [404, 108], path)
   }
   const kick = { method: 'DELETE' } as const
-  assert.deepEqual((await broker.ask('/api/v4/nodes/here@127.0.0.1/clients/c', kick)).json, { code: 0 })
-  const gone = await broker.ask('/api/v4/nodes/here@127.0.0.1/clients/c', kick)
+  assert.deepEqual((await broker.request('/api/v4/nodes/here@127.0.0.1/clients/c', kick)).json, { code: 0 })
+  const gone = await broker.request('/api/v4/nodes/here@127.0.0.1/clients/c', kick)
   assert.deepEqual([gone.status, gone.json.code], [404, 112])
 })

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Scope, temporaryFolder } from '../e2e/godwit-process.ts'
 import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
-import { askSocket } from './http.ts'
+import { requestOverSocket } from './http.ts'
 
 interface Stage {
   readonly broker: BrokerWithApi
@@ -38,7 +38,7 @@ async function stage(t: Scope): Promise<Stage> {
 }
 
 const post = (broker: BrokerWithApi, path: string, body: unknown) =>
-  broker.ask(`/api/v4${path}`, { method: 'POST', body })
+  broker.request(`/api/v4${path}`, { method: 'POST', body })
 
 test('config_update with log.dir writes no file outside of the allowed directories, and psk_file reads none', async (t) => {
   const { broker, outside, allowed, config } = await stage(t)
@@ -86,7 +86,7 @@ test('only the system user of the broker can read the files that it writes', asy
   const dir = join(broker.dataDirectory, 'lines')
   const changed = await post(broker, '/configuration/log', { data: { log: { to: ['file'], dir, file: 'mine.log' } } })
   assert.equal(changed.status, 200, changed.text)
-  const exported = await broker.ask('/api/v5/data/export', { method: 'POST', body: {} })
+  const exported = await broker.request('/api/v5/data/export', { method: 'POST', body: {} })
   assert.equal(exported.status, 200, exported.text)
   const trace = { name: 'one', type: 'clientid', clientid: 'a' }
   await post(broker, '/traces', trace)
@@ -127,19 +127,19 @@ test('node.allowed_directories is changed by the file and --set, not by the API 
   const inSection = await post(broker, '/configuration/node', body)
   assert.deepEqual([inSection.status, inSection.json.code], [400, 108], inSection.text)
   const socket = join(broker.dataDirectory, 'ctl.sock')
-  const local = await askSocket(socket, '/api/v4/configuration/node', { method: 'POST', body })
+  const local = await requestOverSocket(socket, '/api/v4/configuration/node', { method: 'POST', body })
   assert.deepEqual([local.status, local.json.code], [400, 108])
   const logOutside = { data: { log: { to: ['file'], dir: outside } } }
-  const ctl = await askSocket(socket, '/api/v4/configuration/log', { method: 'POST', body: logOutside })
+  const ctl = await requestOverSocket(socket, '/api/v4/configuration/log', { method: 'POST', body: logOutside })
   assert.deepEqual([ctl.status, ctl.json.code], [400, 108], 'the socket has the same rule')
   // A text that does not say it leaves it as it is, also through a restart.
   const without = own.replace(/^node\..*\n/, '')
   assert.equal((await post(broker, '/config_update', without)).status, 200)
-  const { json } = await broker.ask('/api/v4/configuration/node')
+  const { json } = await broker.request('/api/v4/configuration/node')
   assert.deepEqual(json.data.node.allowed_directories, [allowed])
   // The file wins over what the API has kept.
   await writeFile(config, own.replace(/\[".*"\]/, wider))
-  assert.equal((await broker.ask('/api/v4/configuration_reload', { method: 'POST' })).status, 200)
+  assert.equal((await broker.request('/api/v4/configuration_reload', { method: 'POST' })).status, 200)
   const logNow = await post(broker, '/configuration/log', logOutside)
   assert.equal(logNow.status, 200, logNow.text)
 })

@@ -24,6 +24,6 @@ export function refused(
 export const keysOf = (list: readonly { key: string }[]): string[] => list.map(({ key }) => key).toSorted()
 
 export const post = (broker: BrokerWithApi, path: string, body: unknown): Promise<ApiResponse> =>
-  broker.ask(`/api/v4${path}`, { method: 'POST', body })
+  broker.request(`/api/v4${path}`, { method: 'POST', body })
 
-export const get = (broker: BrokerWithApi, path: string): Promise<ApiResponse> => broker.ask(`/api/v4${path}`)
+export const get = (broker: BrokerWithApi, path: string): Promise<ApiResponse> => broker.request(`/api/v4${path}`)

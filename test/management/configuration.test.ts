@@ -157,8 +157,8 @@ log.level = error
     }
     // The connection of a client that sends ten megabytes may be closed before it has read the response.
     const large = `mqtt.max_mqueue_len = 6\n#${'x'.repeat(10_000_000)}`
-    const answer = await post(broker, '/config_update', large).catch(() => undefined)
-    if (answer !== undefined) refused(answer, [400, 108], /large/)
+    const response = await post(broker, '/config_update', large).catch(() => undefined)
+    if (response !== undefined) refused(response, [400, 108], /large/)
     assert.equal(await readFile(config, 'utf8'), old)
     assert.deepEqual(dataOf('get_reload', await get(broker, '/reload')), before)
     assert.equal(({} as Record<string, unknown>)['a'], undefined)

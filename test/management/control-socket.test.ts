@@ -6,17 +6,17 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { startBrokerWithApi } from './api.ts'
-import { askSocket } from './http.ts'
+import { requestOverSocket } from './http.ts'
 
 test('a process that can read the data directory needs no password, also for changes', async (t) => {
   const broker = await startBrokerWithApi(t)
   const socket = join(broker.dataDirectory, 'ctl.sock')
   assert.equal(lstatSync(socket).mode & 0o777, 0o600)
-  const brokers = await askSocket(socket, '/api/v4/brokers')
+  const brokers = await requestOverSocket(socket, '/api/v4/brokers')
   assert.deepEqual([brokers.status, brokers.json.code], [200, 0])
-  const made = await askSocket(socket, '/api/v4/apps', { method: 'POST', body: { app_id: 'reports' } })
+  const made = await requestOverSocket(socket, '/api/v4/apps', { method: 'POST', body: { app_id: 'reports' } })
   assert.equal(made.status, 200, made.text)
-  const unknown = await askSocket(socket, '/api/v4/nowhere')
+  const unknown = await requestOverSocket(socket, '/api/v4/nowhere')
   assert.deepEqual([unknown.status, unknown.json.code], [404, 102])
   assert.equal(await broker.process.stop(), 0)
   assert.ok(!existsSync(socket), 'it is gone with the node')
@@ -28,7 +28,7 @@ test('a node that was killed leaves it behind, and the next one takes its place'
   await broker.process.stop('SIGKILL')
   assert.ok(existsSync(socket), 'it is left behind by a node that was killed')
   const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
-  const brokers = await askSocket(socket, '/api/v4/brokers')
+  const brokers = await requestOverSocket(socket, '/api/v4/brokers')
   assert.equal(brokers.status, 200)
   assert.equal(await again.process.stop(), 0)
 })
@@ -41,7 +41,7 @@ test('a file or link in the place of the control socket is replaced, wherever th
   mkdirSync(dataDirectory, { mode: 0o700 })
   symlinkSync(elsewhere, join(dataDirectory, 'ctl.sock'))
   const broker = await startBrokerWithApi(t, { dataDirectory })
-  const brokers = await askSocket(join(dataDirectory, 'ctl.sock'), '/api/v4/brokers')
+  const brokers = await requestOverSocket(join(dataDirectory, 'ctl.sock'), '/api/v4/brokers')
   assert.equal(brokers.status, 200)
   assert.ok(existsSync(elsewhere))
   await broker.process.stop()
@@ -53,7 +53,7 @@ test('a data directory whose path is too long for a socket gets a link at a shor
   const broker = await startBrokerWithApi(t, { dataDirectory })
   const target = readlinkSync(join(dataDirectory, 'ctl.sock'))
   assert.equal(lstatSync(dirname(target)).mode & 0o777, 0o700)
-  const brokers = await askSocket(target, '/api/v4/brokers')
+  const brokers = await requestOverSocket(target, '/api/v4/brokers')
   assert.equal(brokers.status, 200)
   assert.equal(await broker.process.stop(), 0)
   assert.ok(!existsSync(dirname(target)), 'the folder goes with the node')

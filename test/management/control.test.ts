@@ -46,22 +46,22 @@ const sharedBroker = shareConfigurableBroker(['node.shards=1'])
 test('an unknown action is 404 with 101, and nothing happens', async () => {
   const broker = await sharedBroker()
   for (const action of ['halt', 'stop%2F', 'restart%00', '__proto__']) {
-    const answer = await broker.ask(`/api/v4/ctrl/${action}`, { method: 'POST' })
-    assert.deepEqual([answer.status, answer.json.code], [404, 101], action)
+    const response = await broker.request(`/api/v4/ctrl/${action}`, { method: 'POST' })
+    assert.deepEqual([response.status, response.json.code], [404, 101], action)
   }
   for (const action of ['stop', 'restart']) {
-    const answer = await broker.ask(`/api/v4/ctrl/${action}`)
-    assert.deepEqual([answer.status, answer.json.code], [404, 102], 'reading must not end a broker')
+    const response = await broker.request(`/api/v4/ctrl/${action}`)
+    assert.deepEqual([response.status, response.json.code], [404, 102], 'reading must not end a broker')
   }
-  assert.equal((await broker.ask('/api/v4/brokers')).status, 200)
+  assert.equal((await broker.request('/api/v4/brokers')).status, 200)
 })
 
 test('a viewer cannot stop the broker; a stop, in whatever case, is answered first, ends the process with 0, and the log names the administrator', async (t) => {
   const broker = await startBrokerWithApi(t)
   const body = { username: 'ann', password: 'correct-horse', tags: 'viewer' }
-  assert.equal((await broker.ask('/api/v4/users', { method: 'POST', body })).status, 200)
+  assert.equal((await broker.request('/api/v4/users', { method: 'POST', body })).status, 200)
   for (const action of ['stop', 'restart']) {
-    const refused = await broker.ask(`/api/v4/ctrl/${action}`, { method: 'POST', as: 'ann:correct-horse' })
+    const refused = await broker.request(`/api/v4/ctrl/${action}`, { method: 'POST', as: 'ann:correct-horse' })
     assert.deepEqual([refused.status, refused.json.code], [403, 103])
   }
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0, protocolVersion: 5 })
@@ -69,8 +69,8 @@ test('a viewer cannot stop the broker; a stop, in whatever case, is answered fir
   const told = new Promise<number | undefined>((resolve) =>
     client.on('disconnect', (packet) => resolve(packet.reasonCode)),
   )
-  const answer = await broker.ask('/api/v4/ctrl/STOP', { method: 'POST' })
-  assert.deepEqual([answer.status, answer.json], [200, { code: 0 }])
+  const response = await broker.request('/api/v4/ctrl/STOP', { method: 'POST' })
+  assert.deepEqual([response.status, response.json], [200, { code: 0 }])
   assert.equal(await told, 0x8b)
   assert.equal(await broker.process.ended, 0)
   assert.match(broker.process.errors, /shutdown requested.*"request":"stop","by":"admin","address":"127\.0\.0\.1"/)
@@ -102,9 +102,9 @@ test('restart needs no administrator: the new file holds, --set is kept, and dur
 test('a restart that would fail is refused with the reason, and the broker continues', async () => {
   const broker = await sharedBroker()
   await writeFile(broker.configFile, 'mqtt.max_qos_alowed = 1\n')
-  const answer = await broker.ask('/api/v4/ctrl/restart', { method: 'POST' })
-  assert.deepEqual([answer.status, answer.json.code], [400, 108])
-  assert.match(answer.json.message, /mqtt\.max_qos_alowed/)
+  const response = await broker.request('/api/v4/ctrl/restart', { method: 'POST' })
+  assert.deepEqual([response.status, response.json.code], [400, 108])
+  assert.match(response.json.message, /mqtt\.max_qos_alowed/)
   await (await connectAsync(`mqtt://127.0.0.1:${broker.port}`)).endAsync()
 })
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { connectAsync, type ErrorWithReasonCode } from 'mqtt'
 import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
-import { askSocket } from './http.ts'
+import { requestOverSocket } from './http.ts'
 import { promised, refused } from './documented-responses.ts'
 
 /** 0: it came in; else why not. */
@@ -45,25 +45,28 @@ for (const [path, key, list] of [
         return outcomeOf(broker, key === 'username' ? { username: 'alice', password } : { clientId: 'alice', password })
       }
       const before = Date.now()
-      const created = await broker.ask(path, { method: 'POST', body: { [key]: 'alice', password: 'first' } })
+      const created = await broker.request(path, { method: 'POST', body: { [key]: 'alice', password: 'first' } })
       assert.deepEqual(promised(`create_${list}`, created), { code: 0 })
       assert.deepEqual([await comesIn('first'), await comesIn('other')], [0, wrongPassword])
 
-      const one = promised(`lookup_${list}`, await broker.ask(`${path}/alice`))
+      const one = promised(`lookup_${list}`, await broker.request(`${path}/alice`))
       assert.ok(one.data.created_at >= before && one.data.created_at <= Date.now())
       assert.deepEqual(one, { code: 0, data: { [key]: 'alice', created_at: one.data.created_at } })
 
-      const changed = await broker.ask(`${path}/alice`, { method: 'PUT', body: { [key]: 'bob', password: 'second' } })
+      const changed = await broker.request(`${path}/alice`, {
+        method: 'PUT',
+        body: { [key]: 'bob', password: 'second' },
+      })
       assert.deepEqual(promised(`update_${list}`, changed), { code: 0 })
       assert.deepEqual([await comesIn('first'), await comesIn('second')], [wrongPassword, 0])
       assert.deepEqual(
-        promised(`lookup_${list}`, await broker.ask(`${path}/alice`)),
+        promised(`lookup_${list}`, await broker.request(`${path}/alice`)),
         one,
         'created when it was created',
       )
-      refused(await broker.ask(`${path}/bob`), 'userNotFound')
+      refused(await broker.request(`${path}/bob`), 'userNotFound')
 
-      promised(`delete_${list}`, await broker.ask(`${path}/alice`, { method: 'DELETE' }))
+      promised(`delete_${list}`, await broker.request(`${path}/alice`, { method: 'DELETE' }))
       assert.equal(await comesIn('anything'), 0, 'no user is configured any more, and clients on loopback connect')
     })
   })
@@ -72,7 +75,7 @@ for (const [path, key, list] of [
 describe('what cannot be created', () => {
   test('is refused with the code of what is wrong', async () => {
     const broker = await sharedBroker()
-    const create = (body: unknown) => broker.ask('/auth_username', { method: 'POST', body })
+    const create = (body: unknown) => broker.request('/auth_username', { method: 'POST', body })
     refused(await create({ username: 'alice' }), 'missingParameter')
     refused(await create({ password: 'x' }), 'missingParameter')
     refused(await create({ username: 'alice', password: '' }), 'emptyCredentials', 400)
@@ -90,17 +93,17 @@ describe('what cannot be created', () => {
     refused(await create(''), 'notJson')
     promised('create_auth_username', await create({ username: 'alice', password: 'x' }))
     refused(await create({ username: 'alice', password: 'y' }), 'userExists')
-    refused(await broker.ask('/auth_username/bob', { method: 'PUT', body: { password: 'x' } }), 'userNotFound')
-    refused(await broker.ask('/auth_username/alice', { method: 'PUT', body: {} }), 'missingParameter')
+    refused(await broker.request('/auth_username/bob', { method: 'PUT', body: { password: 'x' } }), 'userNotFound')
+    refused(await broker.request('/auth_username/alice', { method: 'PUT', body: {} }), 'missingParameter')
     refused(
-      await broker.ask('/auth_username/alice', { method: 'PUT', body: { password: '' } }),
+      await broker.request('/auth_username/alice', { method: 'PUT', body: { password: '' } }),
       'emptyCredentials',
       400,
     )
-    refused(await broker.ask('/auth_username/alice', { method: 'PUT', body: '[' }), 'notJson')
-    refused(await broker.ask('/auth_username/alice', { method: 'PUT', body: [] }), 'notJson')
-    refused(await broker.ask('/auth_username/bob', { method: 'DELETE' }), 'userNotFound')
-    refused(await broker.ask('/auth_clientid/alice'), 'userNotFound')
+    refused(await broker.request('/auth_username/alice', { method: 'PUT', body: '[' }), 'notJson')
+    refused(await broker.request('/auth_username/alice', { method: 'PUT', body: [] }), 'notJson')
+    refused(await broker.request('/auth_username/bob', { method: 'DELETE' }), 'userNotFound')
+    refused(await broker.request('/auth_clientid/alice'), 'userNotFound')
   })
 
   test('is refused with a key that the list does not have, whether it means rights or not', async () => {
@@ -113,17 +116,17 @@ describe('what cannot be created', () => {
     ] as const) {
       for (const key of ['is_superuser', 'Algorithm', 'Password', 'foo', '__proto__']) {
         const body = `${JSON.stringify(entry).slice(0, -1)},"${key}":"x"}`
-        const answer = await broker.ask(path, { method: 'POST', body })
-        refused(answer, 'invalidParameter')
-        assert.equal(answer.json.message, `"${key}" in the body is unknown here; use ${known}`)
-        const batch = await broker.ask(path, { method: 'POST', body: `[${body}]` })
+        const response = await broker.request(path, { method: 'POST', body })
+        refused(response, 'invalidParameter')
+        assert.equal(response.json.message, `"${key}" in the body is unknown here; use ${known}`)
+        const batch = await broker.request(path, { method: 'POST', body: `[${body}]` })
         assert.deepEqual(batch.json, { code: 0, data: { eve: '{error,badarg}' } })
       }
       const again = { ...entry, created_at: 1, nothing: null }
-      assert.equal((await broker.ask(path, { method: 'POST', body: again })).status, 200)
-      refused(await broker.ask(`${path}/eve`, { method: 'PUT', body: { ...entry, foo: 1 } }), 'invalidParameter')
-      assert.equal((await broker.ask(`${path}/eve`, { method: 'PUT', body: again })).status, 200)
-      assert.equal((await broker.ask(`${path}/eve`, { method: 'DELETE' })).status, 200)
+      assert.equal((await broker.request(path, { method: 'POST', body: again })).status, 200)
+      refused(await broker.request(`${path}/eve`, { method: 'PUT', body: { ...entry, foo: 1 } }), 'invalidParameter')
+      assert.equal((await broker.request(`${path}/eve`, { method: 'PUT', body: again })).status, 200)
+      assert.equal((await broker.request(`${path}/eve`, { method: 'DELETE' })).status, 200)
     }
   })
 
@@ -131,7 +134,7 @@ describe('what cannot be created', () => {
     const broker = await listBroker()
     const body = `[{"username":"a","password":"1"},{"username":"b"},{"username":"c","password":""},7,
       {"password":"x"},{"username":"a","password":"2"},{"username":"__proto__","password":"p"}]`
-    const { data } = promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
+    const { data } = promised('create_auth_username', await broker.request('/auth_username', { method: 'POST', body }))
     const expected = {
       3: '{error,badarg}',
       4: '{error,login}',
@@ -140,16 +143,16 @@ describe('what cannot be created', () => {
       c: '{error,password}',
     }
     assert.deepEqual(Object.entries(data), [...Object.entries(expected), ['__proto__', 'ok']])
-    const { data: stored } = promised('list_auth_username', await broker.ask('/auth_username'))
+    const { data: stored } = promised('list_auth_username', await broker.request('/auth_username'))
     assert.deepEqual(
       stored.map(({ username }: { username: string }) => username),
       ['__proto__', 'a'],
     )
     assert.equal(await outcomeOf(broker, { username: 'a', password: '1' }), 0)
-    const none = promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body: [] }))
+    const none = promised('create_auth_username', await broker.request('/auth_username', { method: 'POST', body: [] }))
     assert.deepEqual(none, { code: 0, data: {} })
     for (const username of ['__proto__', 'a'])
-      promised('delete_auth_username', await broker.ask(`/auth_username/${username}`, { method: 'DELETE' }))
+      promised('delete_auth_username', await broker.request(`/auth_username/${username}`, { method: 'DELETE' }))
   })
 })
 
@@ -162,34 +165,34 @@ describe('names', () => {
   test('may hold any character, written in the path with percent signs', async () => {
     const broker = await sharedBroker()
     const body = names.map((username) => ({ username, password: 'x' }))
-    promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
+    promised('create_auth_username', await broker.request('/auth_username', { method: 'POST', body }))
     for (const username of names.filter((name) => name !== '..' && !longest.includes(name))) {
       const path = pathOf(username)
-      const { data } = promised('lookup_auth_username', await broker.ask(path))
+      const { data } = promised('lookup_auth_username', await broker.request(path))
       assert.equal(data.username, username)
-      promised('delete_auth_username', await broker.ask(path, { method: 'DELETE' }))
-      refused(await broker.ask(path), 'userNotFound')
+      promised('delete_auth_username', await broker.request(path, { method: 'DELETE' }))
+      refused(await broker.request(path), 'userNotFound')
     }
   })
 
   test('of any length are reached at the control socket, and over HTTP as far as the header limit goes', async () => {
     const broker = await sharedBroker()
     const body = longest.map((username) => ({ username, password: 'x' }))
-    promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
+    promised('create_auth_username', await broker.request('/auth_username', { method: 'POST', body }))
     const socket = join(broker.dataDirectory, 'ctl.sock')
     for (const username of longest) {
       const path = pathOf(username)
-      refused(await broker.ask(path), 'invalidParameter')
-      const found = await askSocket(socket, path)
+      refused(await broker.request(path), 'invalidParameter')
+      const found = await requestOverSocket(socket, path)
       assert.deepEqual([found.status, found.json.data.username], [200, username])
-      assert.equal((await askSocket(socket, path, { method: 'DELETE' })).status, 200)
-      assert.equal((await askSocket(socket, path)).status, 404)
+      assert.equal((await requestOverSocket(socket, path, { method: 'DELETE' })).status, 200)
+      assert.equal((await requestOverSocket(socket, path)).status, 404)
     }
   })
 })
 
 const list = async (broker: BrokerWithApi, query: string) =>
-  promised('list_auth_username', await broker.ask(`/auth_username${query}`))
+  promised('list_auth_username', await broker.request(`/auth_username${query}`))
 const idsOf = ({ data }: { data: { username: string }[] }): string[] => data.map(({ username }) => username)
 
 describe('the list', () => {
@@ -197,7 +200,7 @@ describe('the list', () => {
   test('has pages, the newest first, and says how many there are', async () => {
     const broker = await listBroker()
     const body = ids.map((username) => ({ username, password: 'x' }))
-    promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
+    promised('create_auth_username', await broker.request('/auth_username', { method: 'POST', body }))
     const newestFirst = ids.toReversed()
     const whole = await list(broker, '')
     assert.deepEqual(idsOf(whole), newestFirst)
@@ -218,18 +221,18 @@ describe('the list', () => {
     const neither = await list(broker, '?username=user-7&_like_username=8')
     assert.deepEqual([idsOf(neither), neither.meta.count], [[], 0])
     for (const query of ['_page=0', '_page=x', '_limit=-1', 'limit=1.5', 'page=', '_limit=10001']) {
-      const answer = await broker.ask(`/auth_username?${query}`)
-      if (query === 'page=') assert.equal(answer.status, 200, 'an empty value counts as none')
-      else refused(answer, 'invalidParameter')
+      const response = await broker.request(`/auth_username?${query}`)
+      if (query === 'page=') assert.equal(response.status, 200, 'an empty value counts as none')
+      else refused(response, 'invalidParameter')
     }
     for (const username of ids)
-      promised('delete_auth_username', await broker.ask(`/auth_username/${username}`, { method: 'DELETE' }))
+      promised('delete_auth_username', await broker.request(`/auth_username/${username}`, { method: 'DELETE' }))
   })
 
   test('is as it was after a restart, and so are the passwords', async (t) => {
     const broker = await startBrokerWithApi(t)
     const body = ids.map((username) => ({ username, password: `of ${username}` }))
-    promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
+    promised('create_auth_username', await broker.request('/auth_username', { method: 'POST', body }))
     const before = await list(broker, '')
     await broker.process.stop('SIGKILL')
     const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
@@ -242,14 +245,14 @@ describe('the list', () => {
 test('ten thousand credentials are created at once, and no response or file shows a password', async (t) => {
   const broker = await startBrokerWithApi(t)
   const body = Array.from({ length: 10_000 }, (_, index) => ({ clientid: `c${index}`, password: `secret-${index}` }))
-  const answer = await broker.ask('/auth_clientid', { method: 'POST', body })
-  const { data } = promised('create_auth_clientid', answer)
+  const response = await broker.request('/auth_clientid', { method: 'POST', body })
+  const { data } = promised('create_auth_clientid', response)
   assert.ok(body.every(({ clientid }) => data[clientid] === 'ok'))
-  const all = await broker.ask('/auth_clientid')
+  const all = await broker.request('/auth_clientid')
   assert.equal(promised('list_auth_clientid', all).meta.count, 10_000)
   assert.equal(await outcomeOf(broker, { clientId: 'c9999', password: 'secret-9999' }), 0)
   await broker.process.stop()
-  for (const text of [answer.text, all.text, broker.process.output, broker.process.errors]) {
+  for (const text of [response.text, all.text, broker.process.output, broker.process.errors]) {
     assert.ok(!text.includes('secret-'))
   }
 })
@@ -258,11 +261,11 @@ test('a stored password counts instead of the one in the configuration, and the 
   const broker = await startBrokerWithApi(t, { set: ['auth.password.alice="from the file"', 'log.level=warn'] })
   assert.equal(await outcomeOf(broker, { username: 'alice', password: 'from the file' }), 0)
   const body = { username: 'alice', password: 'from the API' }
-  promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
+  promised('create_auth_username', await broker.request('/auth_username', { method: 'POST', body }))
   await broker.process.until(/configured credential shadowed by a stored one/)
   assert.equal(await outcomeOf(broker, { username: 'alice', password: 'from the file' }), wrongPassword)
-  promised('delete_auth_username', await broker.ask('/auth_username/alice', { method: 'DELETE' }))
-  promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
+  promised('delete_auth_username', await broker.request('/auth_username/alice', { method: 'DELETE' }))
+  promised('create_auth_username', await broker.request('/auth_username', { method: 'POST', body }))
   assert.equal(await outcomeOf(broker, { username: 'alice', password: 'from the API' }), 0)
   await broker.process.stop()
   const { output, errors } = broker.process

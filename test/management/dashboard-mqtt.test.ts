@@ -17,7 +17,7 @@ interface Upgrade {
 /** The status of the answer to an upgrade. */
 function statusOf(broker: BrokerWithApi, upgrade: Upgrade): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
-    const asked = request(`${broker.url}${upgrade.path ?? path}`, {
+    const clientRequest = request(`${broker.url}${upgrade.path ?? path}`, {
       headers: {
         connection: 'upgrade',
         upgrade: 'websocket',
@@ -28,16 +28,16 @@ function statusOf(broker: BrokerWithApi, upgrade: Upgrade): Promise<number | und
         ...upgrade.headers,
       },
     })
-    asked.on('upgrade', (response, socket) => {
+    clientRequest.on('upgrade', (response, socket) => {
       socket.destroy()
       resolve(response.statusCode)
     })
-    asked.on('response', (response) => {
+    clientRequest.on('response', (response) => {
       response.resume()
       resolve(response.statusCode)
     })
-    asked.on('error', reject)
-    asked.end()
+    clientRequest.on('error', reject)
+    clientRequest.end()
   })
 }
 
@@ -73,7 +73,7 @@ describe('MQTT for the page of the dashboard', () => {
       await Promise.all(received),
       others.map(() => long),
     )
-    const { json } = await (await configuredBroker()).ask('/api/v4/clients/page-1')
+    const { json } = await (await configuredBroker()).request('/api/v4/clients/page-1')
     assert.equal(json.data[0].ip_address, '127.0.0.1')
     assert.equal(json.data[0].listener ?? 'mqtt:ws:dashboard', 'mqtt:ws:dashboard')
   })
@@ -110,12 +110,12 @@ describe('MQTT for the page of the dashboard', () => {
 
   test('it is a listener like others: it can be stopped and started', async () => {
     const started = await configuredBroker()
-    const listed = await started.ask('/api/v4/listeners')
+    const listed = await started.request('/api/v4/listeners')
     const { listeners } = listed.json.data[0]
     const own = listeners.find(({ identifier }: { identifier: string }) => identifier === 'mqtt:ws:dashboard')
     assert.equal(own.listen_on, '/dashboard/mqtt')
-    const control = (action: string): ReturnType<BrokerWithApi['ask']> =>
-      started.ask(`/api/v5/listeners/mqtt:ws:dashboard/${action}`, { method: 'POST' })
+    const control = (action: string): ReturnType<BrokerWithApi['request']> =>
+      started.request(`/api/v5/listeners/mqtt:ws:dashboard/${action}`, { method: 'POST' })
     assert.equal((await control('stop')).status, 200)
     assert.equal(await statusOf(started, { origin: started.url }), 503)
     assert.equal((await control('start')).status, 200)
@@ -127,7 +127,10 @@ describe('MQTT for the page of the dashboard', () => {
 
 test('clients of the page need credentials where others do', async () => {
   const broker = await configuredBroker(['auth.allow_anonymous=false'])
-  await broker.ask('/api/v4/auth_username', { method: 'POST', body: { username: 'anna', password: 'a-secret-word' } })
+  await broker.request('/api/v4/auth_username', {
+    method: 'POST',
+    body: { username: 'anna', password: 'a-secret-word' },
+  })
   await assert.rejects(connectAs(broker, 'page'), /Not authorized|Bad/i)
   await assert.rejects(connectAs(broker, 'page', { username: 'anna', password: 'wrong' }), /Not authorized|Bad/i)
   const client = await connectAs(broker, 'page', { username: 'anna', password: 'a-secret-word' })
@@ -138,11 +141,11 @@ test('with `dashboard.allow_origins` clients of the page are not local ones, and
   const broker = await configuredBroker(['dashboard.allow_origins=["https://broker.example"]'])
   assert.equal(await statusOf(broker, { origin: 'https://broker.example', headers: { 'x-forwarded-for': '::1' } }), 101)
   await assert.rejects(connectAs(broker, 'page'), /Not authorized/i, 'anonymous clients come from this machine only')
-  const change = (enable: boolean): ReturnType<BrokerWithApi['ask']> =>
-    broker.ask('/api/v4/configuration/', { method: 'POST', body: { data: { dashboard: { enable } } } })
+  const change = (enable: boolean): ReturnType<BrokerWithApi['request']> =>
+    broker.request('/api/v4/configuration/', { method: 'POST', body: { data: { dashboard: { enable } } } })
   assert.equal((await change(false)).status, 200)
   assert.equal(await statusOf(broker, { origin: 'https://broker.example' }), 404)
-  const { text } = await broker.ask('/api/v4/listeners')
+  const { text } = await broker.request('/api/v4/listeners')
   assert.doesNotMatch(text, /dashboard/)
   assert.equal((await change(true)).status, 200)
   assert.equal(await statusOf(broker, { origin: 'https://broker.example' }), 101)

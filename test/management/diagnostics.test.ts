@@ -34,9 +34,9 @@ describe('GET /clients/:clientid/queue', () => {
     const queue = async (
       query = '',
     ): Promise<{ topic: string; state: string; payload_bytes: number; qos: number }[]> => {
-      const answer = await broker.ask(`/api/v4/clients/reader/queue${query}`)
-      assertReply('client_queue', answer)
-      return answer.json.data
+      const response = await broker.request(`/api/v4/clients/reader/queue${query}`)
+      assertReply('client_queue', response)
+      return response.json.data
     }
     const properties = { sessionExpiryInterval: 600, receiveMaximum: 2 }
     // It takes messages and acknowledges none.
@@ -74,8 +74,8 @@ describe('GET /clients/:clientid/queue', () => {
   test('is empty for a client that has acknowledged everything, and 404 where there is no session', async (t) => {
     const broker = await configuredBroker()
     await connect(t, broker, { ...session, clientId: 'idle' })
-    assert.deepEqual((await broker.ask('/api/v4/clients/idle/queue')).json, { code: 0, data: [] })
-    const absent = await broker.ask('/api/v4/clients/nobody/queue')
+    assert.deepEqual((await broker.request('/api/v4/clients/idle/queue')).json, { code: 0, data: [] })
+    const absent = await broker.request('/api/v4/clients/nobody/queue')
     assert.deepEqual([absent.status, absent.json.code], [404, 112])
     assert.match(absent.json.message, /nobody/)
   })
@@ -84,7 +84,7 @@ describe('GET /clients/:clientid/queue', () => {
 describe('GET /dropped', () => {
   test('says of each message that was dropped when, where, why and whose it was', async (t) => {
     const broker = await startBrokerWithApi(t, { set: [...denying, 'node.shards=2'] })
-    const empty = await broker.ask('/api/v4/dropped')
+    const empty = await broker.request('/api/v4/dropped')
     assertReply('list_dropped', empty)
     assert.deepEqual([empty.json.data, empty.json.meta.count], [[], 0])
     const beganMs = Date.now() - 1_000
@@ -92,7 +92,7 @@ describe('GET /dropped', () => {
       const client = await connect(t, broker, { clientId })
       await client.publishAsync(`shut/${clientId}`, 'x', { qos: 1 })
     }
-    const all = await broker.ask('/api/v4/dropped')
+    const all = await broker.request('/api/v4/dropped')
     assertReply('list_dropped', all)
     assert.equal(all.json.meta.count, 3)
     assert.equal(all.json.meta.by_reason['not-allowed'], 3)
@@ -110,9 +110,9 @@ describe('GET /dropped', () => {
     const client = await connect(t, broker, { clientId: 'me' })
     for (const topic of ['shut/n/a', 'shut/n/b', 'shut/n/a/b']) await client.publishAsync(topic, 'x', { qos: 1 })
     const topics = async (query: string): Promise<readonly string[]> => {
-      const answer = await broker.ask(`/api/v4/dropped?${query}`)
-      assertReply('list_dropped', answer)
-      return answer.json.data.map(({ topic }: { topic: string }) => topic)
+      const response = await broker.request(`/api/v4/dropped?${query}`)
+      assertReply('list_dropped', response)
+      return response.json.data.map(({ topic }: { topic: string }) => topic)
     }
     assert.deepEqual(await topics('topic=shut/n/a'), ['shut/n/a'])
     assert.deepEqual(await topics('topic=shut/n/%2B'), ['shut/n/b', 'shut/n/a'])
@@ -121,11 +121,11 @@ describe('GET /dropped', () => {
     assert.deepEqual(await topics('clientid=other'), [])
     assert.deepEqual(await topics(`since=${Date.now() + 60_000}`), [])
     assert.deepEqual(await topics('clientid=me&_page=2&_limit=2'), ['shut/n/a'])
-    const noFilter = await broker.ask('/api/v4/dropped?topic=shut%23')
+    const noFilter = await broker.request('/api/v4/dropped?topic=shut%23')
     assert.deepEqual([noFilter.status, noFilter.json.code], [400, 115])
     for (const query of ['reason=whim', 'since=yesterday', 'since=-1', '_page=0', '_limit=1.5', 'colour=red']) {
-      const answer = await broker.ask(`/api/v4/dropped?${query}`)
-      assert.deepEqual([answer.status, answer.json.code], [400, 108], query)
+      const response = await broker.request(`/api/v4/dropped?${query}`)
+      assert.deepEqual([response.status, response.json.code], [400, 108], query)
     }
   })
 })
@@ -135,7 +135,7 @@ describe('GET /clients/:clientid/timeline', () => {
     const broker = await configuredBroker(denying)
     const clientId = 'odd/id?#%'
     const path = `/api/v4/clients/${encodeURIComponent(clientId)}/timeline`
-    assert.deepEqual((await broker.ask(path)).json, { code: 0, data: [] })
+    assert.deepEqual((await broker.request(path)).json, { code: 0, data: [] })
     const first = await connect(t, broker, { clientId })
     const gone = new Promise<void>((resolve) => first.once('close', () => resolve()))
     const second = await connect(t, broker, { clientId })
@@ -143,14 +143,14 @@ describe('GET /clients/:clientid/timeline', () => {
     for (const topic of ['shut/a', 'shut/b']) await second.publishAsync(topic, 'x', { qos: 1 })
     await second.endAsync()
     const timeline = async (): Promise<ApiResponse> => {
-      const answer = await broker.ask(path)
-      assertReply('client_timeline', answer)
-      return answer
+      const response = await broker.request(path)
+      assertReply('client_timeline', response)
+      return response
     }
-    let answer = await timeline()
-    while (answer.json.data.length < 8) answer = await timeline()
+    let response = await timeline()
+    while (response.json.data.length < 8) response = await timeline()
     assert.deepEqual(
-      answer.json.data.map(({ event, count }: { event: string; count: number }) => [event, count]),
+      response.json.data.map(({ event, count }: { event: string; count: number }) => [event, count]),
       [
         ['connected', 1],
         ['taken-over', 1],
@@ -162,9 +162,9 @@ describe('GET /clients/:clientid/timeline', () => {
         ['session-ended', 1],
       ],
     )
-    assert.equal(answer.json.data[2].reason_code, 0x8e)
-    assert.equal(answer.json.data[0].ip_address, '127.0.0.1')
-    assert.equal(answer.json.data[5].text, 'not-allowed')
+    assert.equal(response.json.data[2].reason_code, 0x8e)
+    assert.equal(response.json.data[0].ip_address, '127.0.0.1')
+    assert.equal(response.json.data[5].text, 'not-allowed')
   })
 
   test('tells of refusals, without saying more than the log', async (t) => {
@@ -173,12 +173,12 @@ describe('GET /clients/:clientid/timeline', () => {
       const password = 'a-secret-word'
       await assert.rejects(connect(t, broker, { clientId: 'stranger', username: 'x', password }))
     }
-    const answer = await broker.ask('/api/v4/clients/stranger/timeline')
-    assertReply('client_timeline', answer)
-    assert.equal(answer.json.data.length, 1)
-    const [{ event, count }] = answer.json.data
+    const response = await broker.request('/api/v4/clients/stranger/timeline')
+    assertReply('client_timeline', response)
+    assert.equal(response.json.data.length, 1)
+    const [{ event, count }] = response.json.data
     assert.deepEqual([event, count], ['refused', 2])
-    assert.ok(!answer.text.includes('a-secret-word'))
+    assert.ok(!response.text.includes('a-secret-word'))
   })
 })
 
@@ -195,9 +195,9 @@ describe('GET /explain', () => {
     for (const clientId of ['m1', 'm2'])
       await (await connect(t, broker, { clientId })).subscribeAsync('$share/g/a/b', { qos: 0 })
     const explain = async (): Promise<ApiResponse['json']> => {
-      const answer = await broker.ask('/api/v4/explain?clientid=eve-1&action=publish&topic=a/b')
-      assertReply('explain', answer)
-      return answer.json.data
+      const response = await broker.request('/api/v4/explain?clientid=eve-1&action=publish&topic=a/b')
+      assertReply('explain', response)
+      return response.json.data
     }
     const data = await explain()
     assert.deepEqual(data.client, {
@@ -225,7 +225,7 @@ describe('GET /explain', () => {
         'sleeper # 2 2 queued',
       ])
     })
-    const { json } = await broker.ask('/api/v4/explain?clientid=eve-1&action=subscribe&topic=a/%23')
+    const { json } = await broker.request('/api/v4/explain?clientid=eve-1&action=subscribe&topic=a/%23')
     assert.deepEqual([json.data.decision.result, json.data.subscriptions], ['allow', []])
     assert.match(json.data.decision.place, /acl\.conf:3$/)
   })
@@ -235,25 +235,25 @@ describe('GET /explain', () => {
       'auth.no_match=allow',
       'auth.acl.rules=[{permit=deny,action=publish,topics=["a"],username="eve"}]',
     ])
-    const ask = async (query: string): Promise<unknown> => {
-      const answer = await broker.ask(`/api/v4/explain?clientid=nobody&action=publish&topic=a${query}`)
-      assertReply('explain', answer)
-      const { client, decision, quotas } = answer.json.data
+    const explain = async (query: string): Promise<unknown> => {
+      const response = await broker.request(`/api/v4/explain?clientid=nobody&action=publish&topic=a${query}`)
+      assertReply('explain', response)
+      const { client, decision, quotas } = response.json.data
       assert.deepEqual([client.session, client.connected, client.authenticated_by, quotas], [false, false, null, {}])
       return [decision.result, decision.because]
     }
-    assert.deepEqual(await ask(''), ['allow', 'no-match'])
-    assert.deepEqual(await ask('&username=eve&ip_address=192.0.2.7'), ['deny', 'configured-rule'])
-    assert.deepEqual(await ask('&ip_address=no-address'), ['allow', 'no-match'])
-    assert.deepEqual((await broker.ask('/api/v4/clients/nobody/timeline')).json.data, [])
+    assert.deepEqual(await explain(''), ['allow', 'no-match'])
+    assert.deepEqual(await explain('&username=eve&ip_address=192.0.2.7'), ['deny', 'configured-rule'])
+    assert.deepEqual(await explain('&ip_address=no-address'), ['allow', 'no-match'])
+    assert.deepEqual((await broker.request('/api/v4/clients/nobody/timeline')).json.data, [])
   })
 
   test('says what stands in the way beside rules, and refuses what can not be asked', async () => {
     const broker = await configuredBroker()
     const obstacle = async (query: string): Promise<string> => {
-      const answer = await broker.ask(`/api/v4/explain?clientid=me&${query}`)
-      assertReply('explain', answer)
-      return answer.json.data.obstacle
+      const response = await broker.request(`/api/v4/explain?clientid=me&${query}`)
+      assertReply('explain', response)
+      return response.json.data.obstacle
     }
     assert.match(await obstacle('action=publish&topic=$SYS/x'), /broker's own/)
     assert.match(await obstacle('action=subscribe&topic=$exclusive/a'), /mqtt\.exclusive_subscription/)
@@ -269,8 +269,8 @@ describe('GET /explain', () => {
       ['clientid=me&action=subscribe&topic=a/%23/b', 115],
     ]
     for (const [query, code] of cases) {
-      const answer = await broker.ask(`/api/v4/explain?${query}`)
-      assert.deepEqual([answer.status, answer.json.code], [400, code], query)
+      const response = await broker.request(`/api/v4/explain?${query}`)
+      assert.deepEqual([response.status, response.json.code], [400, code], query)
     }
   })
 })

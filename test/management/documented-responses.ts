@@ -15,16 +15,16 @@ const shapeOfFailure = shapeOf(failure)
 
 /** The body of an answer that went well, looked at by the schema of its endpoint. */
 // oxlint-disable-next-line typescript/no-explicit-any
-export function promised(name: EndpointName, answer: ApiResponse): any {
-  assert.equal(answer.status, 200, answer.text)
+export function promised(name: EndpointName, response: ApiResponse): any {
+  assert.equal(response.status, 200, response.text)
   const { reply } = endpoints[name]
-  if (typeof reply !== 'string') assert.equal(shapeOf(reply).faultOf(answer.json), undefined, answer.text)
-  return answer.json
+  if (typeof reply !== 'string') assert.equal(shapeOf(reply).faultOf(response.json), undefined, response.text)
+  return response.json
 }
 
 /** The answer is this refusal, with a sentence. */
-export function refused(answer: ApiResponse, code: ResultCodeName, status: number = resultCodes[code].status): void {
-  assert.deepEqual([answer.status, answer.json?.code], [status, resultCodes[code].code], answer.text)
-  assert.equal(shapeOfFailure.faultOf(answer.json), undefined)
-  assert.notEqual(answer.json.message, '')
+export function refused(response: ApiResponse, code: ResultCodeName, status: number = resultCodes[code].status): void {
+  assert.deepEqual([response.status, response.json?.code], [status, resultCodes[code].code], response.text)
+  assert.equal(shapeOfFailure.faultOf(response.json), undefined)
+  assert.notEqual(response.json.message, '')
 }

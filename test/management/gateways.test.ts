@@ -18,7 +18,7 @@ interface Shown {
 test('[F2] a gateway is loaded, shown, disabled and enabled while the broker runs, and keeps that over a restart', async (t) => {
   const broker = await startBrokerWithApi(t)
   const list = async (query = ''): Promise<readonly Shown[]> =>
-    (await broker.ask(`/api/v5/gateways${query}`)).json as readonly Shown[]
+    (await broker.request(`/api/v5/gateways${query}`)).json as readonly Shown[]
   assert.deepEqual(
     (await list()).map(({ name, status }) => [name, status]),
     [
@@ -28,12 +28,12 @@ test('[F2] a gateway is loaded, shown, disabled and enabled while the broker run
       ['stomp', 'unloaded'],
     ],
   )
-  assert.equal((await broker.ask('/api/v5/gateways?status=bad')).status, 400)
-  assert.equal((await broker.ask('/api/v5/gateways/nothing')).status, 404)
+  assert.equal((await broker.request('/api/v5/gateways?status=bad')).status, 400)
+  assert.equal((await broker.request('/api/v5/gateways/nothing')).status, 404)
 
   const port = await reservePort(t)
   const configuration = { gateway_id: 7, listeners: { udp: { default: { bind: `127.0.0.1:${port}` } } } }
-  const loaded = await broker.ask('/api/v5/gateways/mqttsn', { method: 'PUT', body: configuration })
+  const loaded = await broker.request('/api/v5/gateways/mqttsn', { method: 'PUT', body: configuration })
   assert.equal(loaded.status, 200, loaded.text)
   const [shown] = await list('?status=running')
   assert.equal(shown?.name, 'mqttsn')
@@ -45,23 +45,23 @@ test('[F2] a gateway is loaded, shown, disabled and enabled while the broker run
   device.send(0x01, [0])
   assert.deepEqual(await device.expect('gwinfo'), Buffer.from([7]))
   await device.connected('meter-1')
-  const clients = (await broker.ask('/api/v5/gateways/mqttsn/clients')).json as { data: { clientid: string }[] }
+  const clients = (await broker.request('/api/v5/gateways/mqttsn/clients')).json as { data: { clientid: string }[] }
   assert.deepEqual(
     clients.data.map(({ clientid }) => clientid),
     ['meter-1'],
   )
-  assert.equal((await broker.ask('/api/v5/gateways/coap/clients/meter-1')).status, 404)
-  assert.equal((await broker.ask('/api/v5/gateways/mqttsn/clients/meter-1', { method: 'DELETE' })).status, 200)
+  assert.equal((await broker.request('/api/v5/gateways/coap/clients/meter-1')).status, 404)
+  assert.equal((await broker.request('/api/v5/gateways/mqttsn/clients/meter-1', { method: 'DELETE' })).status, 200)
   await device.expect('disconnect')
 
   await device.connected('meter-1')
-  assert.equal((await broker.ask('/api/v5/gateways/mqttsn/enable/false', { method: 'PUT' })).status, 200)
+  assert.equal((await broker.request('/api/v5/gateways/mqttsn/enable/false', { method: 'PUT' })).status, 200)
   await device.expect('disconnect')
   assert.equal((await list())[0]?.status, 'stopped')
-  assert.equal((await broker.ask('/api/v5/gateways/mqttsn/enable/true', { method: 'PUT' })).status, 200)
+  assert.equal((await broker.request('/api/v5/gateways/mqttsn/enable/true', { method: 'PUT' })).status, 200)
   await device.connected('meter-1')
 
-  const bad = await broker.ask('/api/v5/gateways/mqttsn', { method: 'PUT', body: { gateway_id: 700 } })
+  const bad = await broker.request('/api/v5/gateways/mqttsn', { method: 'PUT', body: { gateway_id: 700 } })
   assert.equal(bad.status, 400)
   assert.match(bad.text, /gateway_id/)
   const taken = createSocket('udp4')
@@ -69,7 +69,7 @@ test('[F2] a gateway is loaded, shown, disabled and enabled while the broker run
   taken.bind(0, '127.0.0.1')
   await once(taken, 'listening')
   const bind = `127.0.0.1:${taken.address().port}`
-  const refused = await broker.ask('/api/v5/gateways/coap', {
+  const refused = await broker.request('/api/v5/gateways/coap', {
     method: 'PUT',
     body: { listeners: { udp: { default: { bind } } } },
   })
@@ -78,24 +78,24 @@ test('[F2] a gateway is loaded, shown, disabled and enabled while the broker run
 
   await broker.process.stop()
   const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
-  const times = (await again.ask('/api/v5/gateways/mqttsn')).json as { created_at?: string; started_at?: string }
+  const times = (await again.request('/api/v5/gateways/mqttsn')).json as { created_at?: string; started_at?: string }
   assert.match(times.created_at ?? '', /^\d{4}-\d\d-\d\dT/)
   assert.match(times.started_at ?? '', /^\d{4}-\d\d-\d\dT/)
-  const after = (await again.ask('/api/v5/gateways/mqttsn')).json as Shown
+  const after = (await again.request('/api/v5/gateways/mqttsn')).json as Shown
   assert.equal(after.status, 'running')
 })
 
 test('a gateway is shown with its settings, can be sent back as it is shown, and takes listeners as a list', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
   const path = '/api/v5/gateways/coap'
-  const put = (body: unknown) => broker.ask(path, { method: 'PUT', body })
+  const put = (body: unknown) => broker.request(path, { method: 'PUT', body })
   const listeners = [
     { type: 'udp', name: 'first', bind: `127.0.0.1:${await reservePort(t)}`, max_connections: 7 },
     { type: 'udp', name: 'second', bind: `127.0.0.1:${await reservePort(t)}` },
   ]
   const made = await put({ heartbeat: '20s', listeners })
   assert.equal(made.status, 200, made.text)
-  const shown = (await broker.ask(path)).json
+  const shown = (await broker.request(path)).json
   assert.deepEqual([shown.status, shown.heartbeat, shown.configuration.heartbeat], ['running', '20s', '20s'])
   assert.deepEqual(
     shown.listeners.map((one: Record<string, unknown>) => [one['id'], one['max_connections'], one['running']]),
@@ -106,7 +106,7 @@ test('a gateway is shown with its settings, can be sent back as it is shown, and
   )
   const again = await put({ ...shown, heartbeat: '25s' })
   assert.equal(again.status, 200, again.text)
-  const changed = (await broker.ask(path)).json
+  const changed = (await broker.request(path)).json
   assert.deepEqual({ ...changed.configuration, heartbeat: '20s' }, shown.configuration)
   assert.equal(changed.heartbeat, '25s')
   for (const [wrong, message] of [

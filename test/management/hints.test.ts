@@ -13,8 +13,8 @@ async function messageOf(
   body?: unknown,
 ): Promise<[status: number, message: string]> {
   const broker = await configuredBroker()
-  const answer = await broker.ask(path, { method, body })
-  return [answer.status, answer.json?.message ?? '']
+  const response = await broker.request(path, { method, body })
+  return [response.status, response.json?.message ?? '']
 }
 
 describe('a path or method that is not served', () => {
@@ -38,13 +38,13 @@ describe('a path or method that is not served', () => {
 
 test('the root says what answers there: to programs that have signed in, and to browsers where there is no dashboard', async () => {
   const broker = await configuredBroker()
-  const unknown = await broker.ask('/', { as: null })
+  const unknown = await broker.request('/', { as: null })
   assert.deepEqual([unknown.status, unknown.json.code], [401, 104])
-  assert.match((await broker.ask('/')).text, /Godwit MQTT broker[^]*\/api\/docs/)
+  assert.match((await broker.request('/')).text, /Godwit MQTT broker[^]*\/api\/docs/)
   const bare = await configuredBroker(['dashboard.enable=false'])
-  const answer = await fetch(new URL('/', bare.url), { headers: { accept: 'text/html' } })
-  assert.equal(answer.status, 200)
-  assert.match(await answer.text(), /Godwit MQTT broker[^]*\/api\/docs/)
+  const response = await fetch(new URL('/', bare.url), { headers: { accept: 'text/html' } })
+  assert.equal(response.status, 200)
+  assert.match(await response.text(), /Godwit MQTT broker[^]*\/api\/docs/)
 })
 
 test('a key that differs from a known one by case or by one letter is refused, in an object and in a batch', async () => {
@@ -54,7 +54,7 @@ test('a key that differs from a known one by case or by one letter is refused, i
     '"Qos" in the body is not known; did you mean qos?',
   ])
   const broker = await configuredBroker()
-  const batch = await broker.ask('/api/v4/mqtt/publish_batch', {
+  const batch = await broker.request('/api/v4/mqtt/publish_batch', {
     method: 'POST',
     body: [message, { topic: 'a', payload: 'x' }],
   })
@@ -70,8 +70,8 @@ test('a key that differs from a known one by case or by one letter is refused, i
     assert.equal(/did you mean (\w+)\?/.test(text), key !== 'qs', `${key}: ${text}`)
   }
   for (const key of ['more', 'topicality', 'qoz', 'ratain']) {
-    const answer = await messageOf('/api/v4/mqtt/publish', 'POST', { topic: 'a', payload: 'x', [key]: 1 })
-    assert.deepEqual(answer, [200, ''], key)
+    const message = await messageOf('/api/v4/mqtt/publish', 'POST', { topic: 'a', payload: 'x', [key]: 1 })
+    assert.deepEqual(message, [200, ''], key)
   }
 })
 
@@ -92,8 +92,8 @@ test('a long value is shortened in the message', async () => {
 test('a user that exists has code 113 in both versions', async () => {
   const broker = await configuredBroker()
   const body = { username: 'twice', password: 'a-password-1', role: 'viewer' }
-  await broker.ask('/api/v5/users', { method: 'POST', body })
-  const again = await broker.ask('/api/v5/users', { method: 'POST', body })
+  await broker.request('/api/v5/users', { method: 'POST', body })
+  const again = await broker.request('/api/v5/users', { method: 'POST', body })
   assert.deepEqual([again.status, again.json.code, again.json.reason], [400, 113, 'BAD_REQUEST'])
 })
 

@@ -3,7 +3,7 @@
 import { request } from 'node:http'
 import { connect } from 'node:net'
 
-export interface RawAnswer {
+export interface RawResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly text: string
@@ -13,13 +13,13 @@ export interface RawAnswer {
 }
 
 /** One request over a Unix socket, with nothing said about who asks. */
-export function askSocket(
+export function requestOverSocket(
   socketPath: string,
   path: string,
   { method = 'GET', body }: { readonly method?: string; readonly body?: unknown } = {},
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
-    const asked = request({ socketPath, path, method }, (response) => {
+    const clientRequest = request({ socketPath, path, method }, (response) => {
       let text = ''
       response.on('data', (chunk) => (text += String(chunk)))
       response.on('end', () => {
@@ -27,8 +27,8 @@ export function askSocket(
         resolve({ status, headers, text, json: text.startsWith('{') ? JSON.parse(text) : undefined })
       })
     })
-    asked.on('error', reject)
-    asked.end(body === undefined ? undefined : JSON.stringify(body))
+    clientRequest.on('error', reject)
+    clientRequest.end(body === undefined ? undefined : JSON.stringify(body))
   })
 }
 

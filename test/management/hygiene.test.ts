@@ -37,14 +37,14 @@ test('unknown methods are 405, known methods that a path does not have are 404',
   for (const method of ['PATCH', 'HEAD', 'OPTIONS', 'PROPFIND', 'TRACE']) {
     assert.equal(await statusOf(broker, written(`${method} /api/v4/brokers`)), 405, method)
   }
-  const patched = await broker.ask('/api/v4/brokers', { method: 'PATCH' })
+  const patched = await broker.request('/api/v4/brokers', { method: 'PATCH' })
   assert.deepEqual([patched.status, patched.json.code], [405, 102])
   assert.equal(patched.headers.get('allow'), 'GET, POST, PUT, DELETE')
   for (const method of ['POST', 'PUT', 'DELETE'] as const) {
-    const answered = await broker.ask('/api/v4/brokers', { method })
-    assert.deepEqual([answered.status, answered.json.code], [404, 102], method)
+    const response = await broker.request('/api/v4/brokers', { method })
+    assert.deepEqual([response.status, response.json.code], [404, 102], method)
   }
-  const nobody = await broker.ask('/api/v4/brokers', { method: 'PATCH', as: null })
+  const nobody = await broker.request('/api/v4/brokers', { method: 'PATCH', as: null })
   assert.deepEqual([nobody.status, nobody.json.code], [401, 104], 'who asks comes first')
 })
 
@@ -57,12 +57,12 @@ test('paths of older brokers are 404 and name the replacement; one trailing slas
     ['/api/v4/sessions', '/api/v4/clients'],
     ['/sessions/a', '/api/v4/clients'],
   ] as const) {
-    const { status, json } = await broker.ask(path)
+    const { status, json } = await broker.request(path)
     assert.deepEqual([status, json.code], [404, 102], path)
     assert.ok(json.message.endsWith(`use ${successor}`), json.message)
   }
-  assert.equal((await broker.ask('/api/v4/brokers/')).status, 200)
-  assert.equal((await broker.ask('/api/v4/?a=b')).status, 200)
+  assert.equal((await broker.request('/api/v4/brokers/')).status, 200)
+  assert.equal((await broker.request('/api/v4/?a=b')).status, 200)
   assert.equal(await statusOf(broker, written('GET /api/v4//brokers')), 404)
   assert.equal(await statusOf(broker, written('GET //api/v4/brokers')), 404)
   assert.equal(await statusOf(broker, written('GET /api/v4/../v4/brokers')), 404)
@@ -75,7 +75,7 @@ test('a request that cannot be decoded is refused after authentication', async (
     assert.equal(await statusOf(broker, written(`GET ${path}`)), 400, path)
     assert.equal(await statusOf(broker, `GET ${path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`), 401, path)
   }
-  const twice = await broker.ask('/api/v4/apps/%2541')
+  const twice = await broker.request('/api/v4/apps/%2541')
   assert.match(twice.json.message, /%41/, 'decoded once')
 })
 
@@ -84,14 +84,14 @@ test('a page of another site changes nothing, whatever headers its browser adds'
   const body = '{"username":"eve","password":"a long password"}'
   const plain = { 'content-type': 'text/plain' }
   const statusFrom = async (headers: Record<string, string>): Promise<number> =>
-    (await broker.ask('/api/v4/users', { method: 'POST', body, headers: { ...plain, ...headers } })).status
+    (await broker.request('/api/v4/users', { method: 'POST', body, headers: { ...plain, ...headers } })).status
   for (const origin of ['https://evil.example', 'null', 'http://127.0.0.1:1', 'nonsense']) {
     assert.equal(await statusFrom({ origin }), 403, origin)
   }
   assert.equal(await statusFrom({ 'sec-fetch-site': 'cross-site' }), 403)
   const stop = { method: 'POST', headers: { origin: 'https://evil.example' } } as const
-  assert.equal((await broker.ask('/api/v4/ctrl/stop', stop)).status, 403)
-  assert.equal((await broker.ask('/api/v4/users')).json.data.length, 1, 'no account was created')
+  assert.equal((await broker.request('/api/v4/ctrl/stop', stop)).status, 403)
+  assert.equal((await broker.request('/api/v4/users')).json.data.length, 1, 'no account was created')
   assert.equal(await statusFrom({ origin: broker.url }), 200, 'its own page may')
 })
 
@@ -105,15 +105,15 @@ test('JSON is read whatever the content type says of it', async () => {
     'multipart/form-data',
   ].entries()) {
     const body = `{"app_id":"app-${number}"}`
-    const made = await broker.ask('/api/v4/apps', { method: 'POST', body, headers: { 'content-type': type } })
+    const made = await broker.request('/api/v4/apps', { method: 'POST', body, headers: { 'content-type': type } })
     assert.equal(made.status, 200, `${type}: ${made.text}`)
   }
 })
 
 test('a response is for the calling program only: not for caches, frames or content sniffing', async () => {
   const broker = await sharedBroker()
-  for (const asked of [{}, { as: null }] as const) {
-    const { headers } = await broker.ask('/api/v4/brokers', asked)
+  for (const options of [{}, { as: null }] as const) {
+    const { headers } = await broker.request('/api/v4/brokers', options)
     assert.equal(headers.get('cache-control'), 'no-store')
     assert.equal(headers.get('x-content-type-options'), 'nosniff')
     assert.match(headers.get('content-security-policy') ?? '', /^default-src 'none'/)
@@ -124,7 +124,7 @@ test('a response is for the calling program only: not for caches, frames or cont
 test('a body above max_body is 108, and a body that is not text is 109', async () => {
   const broker = await limitedBroker()
   const body = JSON.stringify({ app_id: 'a', desc: 'x'.repeat(3_000) })
-  const large = await broker.ask('/api/v4/apps', { method: 'POST', body })
+  const large = await broker.request('/api/v4/apps', { method: 'POST', body })
   assert.deepEqual([large.status, large.json.code], [400, 108])
   const chunked = written('POST /api/v4/apps', ['transfer-encoding: chunked'])
   assert.equal(await statusOf(broker, `${chunked}fff\r\n${'x'.repeat(0xfff)}\r\n0\r\n\r\n`), 400)
@@ -142,10 +142,10 @@ test('a request with two lengths is refused, and its body is not read as a secon
     ['content-length: 0', `content-length: ${smuggled.length}`],
     ['transfer-encoding: chunked, identity'],
   ]) {
-    const answered = await sendBytes(broker.url, `${written('POST /api/v4/apps', lengths)}0\r\n\r\n${smuggled}`)
-    assert.equal(statusIn(answered), 400, lengths.join())
+    const received = await sendBytes(broker.url, `${written('POST /api/v4/apps', lengths)}0\r\n\r\n${smuggled}`)
+    assert.equal(statusIn(received), 400, lengths.join())
   }
-  assert.equal((await broker.ask('/api/v4/apps/eve')).status, 404)
+  assert.equal((await broker.request('/api/v4/apps/eve')).status, 404)
 })
 
 async function opened(t: Scope, broker: BrokerWithApi): Promise<Socket> {
@@ -163,37 +163,37 @@ test('idle connections do not block new ones: the oldest is closed', async (t) =
   const firstIsClosed = once(first, 'close')
   for (let number = 0; number < 300; number++) await opened(t, broker)
   await firstIsClosed
-  assert.equal((await broker.ask('/api/v4/brokers')).status, 200)
+  assert.equal((await broker.request('/api/v4/brokers')).status, 200)
 })
 
 test('a client that sends requests without reading responses is closed', async () => {
   const broker = await sharedBroker()
   const wrong = Buffer.from('admin:wrong').toString('base64')
   const one = `GET /api/v4/brokers HTTP/1.1\r\nhost: a\r\nauthorization: Basic ${wrong}\r\n\r\n`
-  const answered = await sendBytes(broker.url, one.repeat(1_000))
-  assert.ok((answered.match(/HTTP\/1\.1/g) ?? []).length < 100)
-  assert.equal((await broker.ask('/api/v4/brokers')).status, 200)
+  const received = await sendBytes(broker.url, one.repeat(1_000))
+  assert.ok((received.match(/HTTP\/1\.1/g) ?? []).length < 100)
+  assert.equal((await broker.request('/api/v4/brokers')).status, 200)
 })
 
 test('requests whose body does not arrive occupy a few places, and others are served by the rest', async (t) => {
   const broker = await limitedBroker()
   const slow = await opened(t, broker)
   slow.write(written('POST /api/v4/apps', ['content-length: 100']))
-  const many = await Promise.all(Array.from({ length: 40 }, () => broker.ask('/api/v4/brokers')))
+  const many = await Promise.all(Array.from({ length: 40 }, () => broker.request('/api/v4/brokers')))
   assert.ok(many.every(({ status }) => status === 200))
 })
 
 test('a request whose headers do not end is closed after a timeout', async () => {
   const broker = await sharedBroker()
   await slowIsClosed
-  assert.equal((await broker.ask('/api/v4/brokers')).status, 200)
+  assert.equal((await broker.request('/api/v4/brokers')).status, 200)
 })
 
 test('a body that is no JSON is told where it ends to be some, and nothing of it: it may hold a password', async () => {
   const broker = await sharedBroker()
   for (const body of ['{"username":"ann","password":"hunter2" x}', 'hunter2', '{"password":"hunter2']) {
-    const answer = await broker.ask('/api/v4/auth_username', { method: 'POST', body })
-    assert.deepEqual([answer.status, answer.json.code], [400, 109])
-    assert.doesNotMatch(answer.text, /hunter/)
+    const response = await broker.request('/api/v4/auth_username', { method: 'POST', body })
+    assert.deepEqual([response.status, response.json.code], [400, 109])
+    assert.doesNotMatch(response.text, /hunter/)
   }
 })

@@ -45,10 +45,10 @@ test('a listener that is told to takes stored keys without a file of its own', a
   const port = portOf(broker, 'ssl')
   assert.equal(await opens(port, 'pump-9', key), false)
   const body = { identity: 'pump-9', key }
-  promised('create_auth_psk', await broker.ask('/api/v4/auth_psk', { method: 'POST', body }))
+  promised('create_auth_psk', await broker.request('/api/v4/auth_psk', { method: 'POST', body }))
   assert.equal(await opens(port, 'pump-9', key), true)
   assert.equal(await opens(port, 'pump-9', key.replace('00', 'ff')), false)
-  promised('delete_auth_psk', await broker.ask('/auth_psk/pump-9', { method: 'DELETE' }))
+  promised('delete_auth_psk', await broker.request('/auth_psk/pump-9', { method: 'DELETE' }))
 })
 
 test('a key of a namespace authenticates where the listener or the identity selects that namespace, and nowhere else', async (t) => {
@@ -64,7 +64,7 @@ test('a key of a namespace authenticates where the listener or the identity sele
   const make = async (namespace: string, identity: string, secret: string): Promise<void> => {
     const body = { identity, key: secret }
     const path = `/api/v4/auth_psk?namespace=${namespace}`
-    promised('create_auth_psk', await broker.ask(path, { method: 'POST', body }))
+    promised('create_auth_psk', await broker.request(path, { method: 'POST', body }))
   }
   const other = key.replace('00', 'ff')
   await make('plant', 'plant/pump', key)
@@ -78,11 +78,11 @@ test('a key of a namespace authenticates where the listener or the identity sele
   assert.deepEqual([await opens(port, 'plant/pump', other), await opens(port, 'plant/pump', key)], [false, true])
   await make('', 'plant/valve', other)
   assert.equal(await opens(port, 'plant/valve', other), true)
-  assert.deepEqual((await broker.ask('/api/v4/auth_psk')).json.data, [
+  assert.deepEqual((await broker.request('/api/v4/auth_psk')).json.data, [
     { identity: 'plant/valve' },
     { identity: 'plant/pump' },
   ])
-  const removed = await broker.ask('/api/v5/namespaces/plant', { method: 'DELETE' })
+  const removed = await broker.request('/api/v5/namespaces/plant', { method: 'DELETE' })
   assert.equal(removed.status, 200, removed.text)
   assert.deepEqual([await opens(port, 'plant/pump', other), await opens(port, 'plant/pump', key)], [true, false])
 })
@@ -95,27 +95,27 @@ test('a stored key opens a listener that takes keys, at once and instead of the 
     { identity: 'pump-2', key },
     { identity: 'pump-1', key: key.replace('00', 'ff') },
   ]
-  promised('create_auth_psk', await broker.ask('/api/v4/auth_psk', { method: 'POST', body }))
+  promised('create_auth_psk', await broker.request('/api/v4/auth_psk', { method: 'POST', body }))
   assert.deepEqual([await opens(port, 'pump-1', key), await opens(port, 'pump-2', key)], [false, true])
-  const listed = await broker.ask('/api/v4/auth_psk')
+  const listed = await broker.request('/api/v4/auth_psk')
   assert.deepEqual(promised('list_auth_psk', listed).data, [{ identity: 'pump-1' }, { identity: 'pump-2' }])
-  assert.deepEqual(promised('lookup_auth_psk', await broker.ask('/auth_psk/pump-2')).data, { identity: 'pump-2' })
+  assert.deepEqual(promised('lookup_auth_psk', await broker.request('/auth_psk/pump-2')).data, { identity: 'pump-2' })
   const another = { key: key.replace('00', '77') }
-  promised('update_auth_psk', await broker.ask('/auth_psk/pump-2', { method: 'PUT', body: another }))
+  promised('update_auth_psk', await broker.request('/auth_psk/pump-2', { method: 'PUT', body: another }))
   assert.deepEqual([await opens(port, 'pump-2', key), await opens(port, 'pump-2', another.key)], [false, true])
   for (const { identity } of body) {
-    promised('delete_auth_psk', await broker.ask(`/auth_psk/${identity}`, { method: 'DELETE' }))
+    promised('delete_auth_psk', await broker.request(`/auth_psk/${identity}`, { method: 'DELETE' }))
   }
   assert.deepEqual([await opens(port, 'pump-1', key), await opens(port, 'pump-2', another.key)], [true, false])
 })
 
 test('an invalid key is refused, and the error does not show it', async () => {
   const broker = await sharedBroker()
-  const create = (body: unknown) => broker.ask('/auth_psk', { method: 'POST', body })
+  const create = (body: unknown) => broker.request('/auth_psk', { method: 'POST', body })
   for (const wrong of ['0011', `${key}0`, `${key}zz`, 'ab'.repeat(257)]) {
-    const answer = await create({ identity: 'a', key: wrong })
-    refused(answer, 'invalidParameter')
-    assert.ok(!answer.text.includes(wrong))
+    const response = await create({ identity: 'a', key: wrong })
+    refused(response, 'invalidParameter')
+    assert.ok(!response.text.includes(wrong))
   }
   refused(await create({ identity: 'i'.repeat(129), key }), 'invalidParameter')
   refused(await create({ identity: 'a\nb', key }), 'invalidParameter')
@@ -126,14 +126,17 @@ test('an invalid key is refused, and the error does not show it', async () => {
 test('a SCRAM user is stored under one name, however it is spelled, and told with its algorithm only', async () => {
   const broker = await sharedBroker()
   const body = { username: 'ａlice', password: 'secret', algorithm: 'SCRAM-SHA-512' }
-  promised('create_auth_scram', await broker.ask('/auth_scram', { method: 'POST', body }))
-  refused(await broker.ask('/auth_scram', { method: 'POST', body: { ...body, username: 'alice' } }), 'userExists')
-  const { data } = promised('lookup_auth_scram', await broker.ask('/auth_scram/alice'))
+  promised('create_auth_scram', await broker.request('/auth_scram', { method: 'POST', body }))
+  refused(await broker.request('/auth_scram', { method: 'POST', body: { ...body, username: 'alice' } }), 'userExists')
+  const { data } = promised('lookup_auth_scram', await broker.request('/auth_scram/alice'))
   assert.deepEqual(data, { username: 'alice', algorithm: 'SCRAM-SHA-512', created_at: data.created_at })
-  promised('update_auth_scram', await broker.ask('/auth_scram/alice', { method: 'PUT', body: { password: 'other' } }))
-  assert.deepEqual(promised('list_auth_scram', await broker.ask('/auth_scram')).data, [data])
-  const wrong = await broker.ask('/auth_scram', { method: 'POST', body: { ...body, algorithm: 'SCRAM-MD5' } })
+  promised(
+    'update_auth_scram',
+    await broker.request('/auth_scram/alice', { method: 'PUT', body: { password: 'other' } }),
+  )
+  assert.deepEqual(promised('list_auth_scram', await broker.request('/auth_scram')).data, [data])
+  const wrong = await broker.request('/auth_scram', { method: 'POST', body: { ...body, algorithm: 'SCRAM-MD5' } })
   refused(wrong, 'invalidParameter')
-  promised('delete_auth_scram', await broker.ask('/auth_scram/alice', { method: 'DELETE' }))
-  refused(await broker.ask('/auth_scram/alice'), 'userNotFound')
+  promised('delete_auth_scram', await broker.request('/auth_scram/alice', { method: 'DELETE' }))
+  refused(await broker.request('/auth_scram/alice'), 'userNotFound')
 })

@@ -18,10 +18,10 @@ interface Listed {
 }
 
 async function listed(broker: BrokerWithApi, identifier: string): Promise<Listed> {
-  const answer = await broker.ask('/api/v4/listeners')
-  assert.equal(shapeOf(endpoints.list_listeners.reply).faultOf(answer.json), undefined)
-  const found = answer.json.data[0].listeners.find((one: Listed) => one.identifier === identifier)
-  assert.ok(found, `${identifier} in ${answer.text}`)
+  const response = await broker.request('/api/v4/listeners')
+  assert.equal(shapeOf(endpoints.list_listeners.reply).faultOf(response.json), undefined)
+  const found = response.json.data[0].listeners.find((one: Listed) => one.identifier === identifier)
+  assert.ok(found, `${identifier} in ${response.text}`)
   return found
 }
 
@@ -65,14 +65,14 @@ test('listeners are listed with their connections, on however many threads they 
 
 test('the listeners of a node are those of the node, and of an unknown one 404', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.name="godwit@here"'] })
-  const here = await broker.ask('/api/v4/nodes/godwit%40here/listeners')
+  const here = await broker.request('/api/v4/nodes/godwit%40here/listeners')
   assert.equal(shapeOf(endpoints.list_node_listeners.reply).faultOf(here.json), undefined)
   assert.equal(here.json.data[0].identifier, 'mqtt:tcp:default')
   for (const [path, method] of [
     ['/api/v4/nodes/elsewhere/listeners', 'GET'],
     ['/api/v4/nodes/elsewhere/listeners/mqtt:tcp:default/restart', 'PUT'],
   ] as const) {
-    const there = await broker.ask(path, { method })
+    const there = await broker.request(path, { method })
     assert.deepEqual([there.status, there.json.code], [404, 108], path)
   }
 })
@@ -90,8 +90,8 @@ test('a listener that is restarted sends its clients away with 0x8B, lets them i
   const told = leaving.map(
     (client) => new Promise((resolve) => client.on('disconnect', ({ reasonCode }) => resolve(reasonCode))),
   )
-  const answer = await broker.ask('/api/v4/listeners/mqtt%3Atcp%3Adefault/restart', { method: 'PUT' })
-  assert.deepEqual([answer.status, answer.json], [200, { code: 0 }])
+  const response = await broker.request('/api/v4/listeners/mqtt%3Atcp%3Adefault/restart', { method: 'PUT' })
+  assert.deepEqual([response.status, response.json], [200, { code: 0 }])
   assert.deepEqual(
     await Promise.all(told),
     leaving.map(() => 0x8b),
@@ -106,8 +106,8 @@ test('a listener that is restarted sends its clients away with 0x8B, lets them i
 test('a listener that is not there cannot be restarted: 404 with 108, and which there are', async (t) => {
   const broker = await startBrokerWithApi(t)
   for (const identifier of ['mqtt:tcp:nobody', 'default', 'mqtt:tcp', '%00', '..%2f', 'mqtt:__proto__:default']) {
-    const answer = await broker.ask(`/api/v4/listeners/${identifier}/restart`, { method: 'PUT' })
-    assert.deepEqual([answer.status, answer.json.code], [404, 108], identifier)
-    assert.match(answer.json.message, /mqtt:tcp:default/)
+    const response = await broker.request(`/api/v4/listeners/${identifier}/restart`, { method: 'PUT' })
+    assert.deepEqual([response.status, response.json.code], [404, 108], identifier)
+    assert.match(response.json.message, /mqtt:tcp:default/)
   }
 })

@@ -69,9 +69,9 @@ function anyClient(clientId: string): ClientView {
 }
 
 test('a list that is too long to be held is sent in pieces that come to the same', async () => {
-  const answer = await replyWithList(numbers(30_000), { part: 'whole' })
-  assert.ok(answer instanceof JsonText)
-  const { body } = answer
+  const response = await replyWithList(numbers(30_000), { part: 'whole' })
+  assert.ok(response instanceof JsonText)
+  const { body } = response
   assert.ok(body instanceof Readable)
   const { code, data } = JSON.parse(await text(body)) as { code: number; data: { row: number }[] }
   assert.equal(code, 0)
@@ -82,9 +82,9 @@ test('a list that is too long to be held is sent in pieces that come to the same
 })
 
 test('a shard that falls silent amid a long list breaks the answer off: half of it is not taken for the whole', async () => {
-  const answer = await replyWithList(numbers(30_000, 20_000), { part: 'whole' })
-  assert.ok(answer instanceof JsonText && answer.body instanceof Readable)
-  await assert.rejects(text(answer.body), /shard 3 is restarting/)
+  const response = await replyWithList(numbers(30_000, 20_000), { part: 'whole' })
+  assert.ok(response instanceof JsonText && response.body instanceof Readable)
+  await assert.rejects(text(response.body), /shard 3 is restarting/)
 })
 
 /** Of everything else there is a name only: the test does not request it. */
@@ -126,11 +126,11 @@ test('an answer that breaks off ends its connection, and the others are served',
 })
 
 test('where a shard is not there every answer that needs it is 101 and names it', async () => {
-  const asked: number[] = []
+  const queried: number[] = []
   const supervisor = {
     size: 3,
     query: async (shard: number) => {
-      asked.push(shard)
+      queried.push(shard)
       return undefined
     },
   }
@@ -169,7 +169,7 @@ test('where a shard is not there every answer that needs it is 101 and names it'
     assert.deepEqual([refusal.status, refusal.code], [500, 101])
     assert.match(refusal.message, /^shard \d is restarting/)
   }
-  assert.ok(asked.length >= outcomes.length)
+  assert.ok(queried.length >= outcomes.length)
 })
 
 test('a query is decoded once, what has no value is not there, and a plus sign is a wildcard where it can be one', () => {

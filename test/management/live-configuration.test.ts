@@ -69,7 +69,7 @@ test('a configuration with another security profile is written whole and in forc
   const waiting = ['log.level', 'mqtt.retry_interval', 'node.security_profile']
   assert.deepEqual(keysOf(outcome.needs_restart), waiting)
   assert.equal(await readFile(config, 'utf8'), text)
-  assert.equal((await broker.ask('/api/v4/nodes')).json.data[0].security_profile, 'hardened')
+  assert.equal((await broker.request('/api/v4/nodes')).json.data[0].security_profile, 'hardened')
   const one = { data: { mqtt: { max_mqueue_len: 6 } } }
   refused(await post(broker, '/configuration/mqtt', one), [400, 108], /node\.security_profile.*restart the broker/)
   refused(await post(broker, '/reload', { data: { msq_len: 6 } }), [400, 108], /node\.security_profile/)
@@ -160,9 +160,9 @@ test('what was changed of a bridge or a listener goes with it when it is taken o
   await writeFile(config, things)
   const broker = await startBrokerWithApi(t, { config, dataDirectory })
   const put = { method: 'PUT', body: { far: { server: 'mqtt-tcp://127.0.0.1:1', keepalive: 30 } } } as const
-  assert.equal((await broker.ask('/api/v4/bridges/far', put)).status, 200)
+  assert.equal((await broker.request('/api/v4/bridges/far', put)).status, 200)
   const putAtAws = { method: 'PUT', body: { 'aws.iot': { server: '127.0.0.1:1', keepalive: 30 } } } as const
-  assert.equal((await broker.ask('/api/v4/bridges/aws.iot', putAtAws)).status, 200)
+  assert.equal((await broker.request('/api/v4/bridges/aws.iot', putAtAws)).status, 200)
   const listeners = { tcp: { two: { max_connections: 5 } } }
   dataOf('set_configuration_section', await post(broker, '/configuration/listeners', { data: { listeners } }))
   await writeFile(config, 'mqtt.max_mqueue_len = 6\n')
@@ -175,7 +175,7 @@ test('what was changed of a bridge or a listener goes with it when it is taken o
   // While the broker is stopped the same can be done.
   await writeFile(config, things)
   dataOf('reload_configuration', await post(broker, '/configuration_reload', undefined))
-  assert.equal((await broker.ask('/api/v4/bridges/far', put)).status, 200)
+  assert.equal((await broker.request('/api/v4/bridges/far', put)).status, 200)
   await broker.process.stop()
   await writeFile(config, 'mqtt.max_mqueue_len = 7\n')
   const again = await startBrokerWithApi(t, { config, dataDirectory })

@@ -12,7 +12,7 @@ import { runGodwit, type Scope, shared, temporaryFolder } from '../e2e/godwit-pr
 import { reservePort } from '../e2e/reserve-port.ts'
 import { administrator, startBrokerWithApi } from './api.ts'
 
-interface Asked {
+interface RequestOptions {
   readonly method?: string
   readonly path: string
   readonly body?: unknown
@@ -43,25 +43,30 @@ class OneConnection {
     this.#agent.destroy()
   }
 
-  ask({ method = 'GET', path, body, as = administrator }: Asked): Promise<Seen> {
+  request({ method = 'GET', path, body, as = administrator }: RequestOptions): Promise<Seen> {
     const { promise, resolve, reject } = Promise.withResolvers<Seen>()
     const authorization = `Basic ${Buffer.from(as).toString('base64')}`
     const options = { ...this.#at, agent: this.#agent, method, path: `/api/v4${path}`, headers: { authorization } }
-    const asked = request(options, (response) => {
+    const clientRequest = request(options, (response) => {
       let text = ''
       response.on('data', (piece) => (text += String(piece)))
       response.on('end', () => resolve({ status: response.statusCode ?? 0, json: JSON.parse(text) }))
     })
-    asked.on('socket', () => (this.connections += asked.reusedSocket ? 0 : 1))
-    asked.on('error', reject)
-    asked.end(typeof body === 'string' ? body : JSON.stringify(body))
+    clientRequest.on('socket', () => (this.connections += clientRequest.reusedSocket ? 0 : 1))
+    clientRequest.on('error', reject)
+    clientRequest.end(typeof body === 'string' ? body : JSON.stringify(body))
     return promise
   }
 
   /** Of `http_server`. */
   change(settings: unknown, as?: string): Promise<Seen> {
     const body = { data: { http_server: settings } }
-    return this.ask({ method: 'POST', path: '/configuration/http_server', body, ...(as === undefined ? {} : { as }) })
+    return this.request({
+      method: 'POST',
+      path: '/configuration/http_server',
+      body,
+      ...(as === undefined ? {} : { as }),
+    })
   }
 }
 
@@ -81,22 +86,22 @@ async function startWithFile(t: Scope): Promise<{ readonly url: URL; readonly so
 test('what is no matter of the place holds for the next request, on the connections that are open', async (t) => {
   const { url, socket } = await startWithFile(t)
   const [over, at] = [new OneConnection(t, url), new OneConnection(t, socket)]
-  assert.equal((await at.ask({ path: '/brokers' })).status, 200)
+  assert.equal((await at.request({ path: '/brokers' })).status, 200)
   const { status, json } = await over.change({ password: 'quite another one', max_body: '2KB', limit_conn: 1 })
   assert.deepEqual(
     [status, json.data.changed.map(({ key }: { key: string }) => key).toSorted(), json.data.needs_restart],
     [200, ['http_server.limit_conn', 'http_server.max_body', 'http_server.password'], []],
   )
-  assert.equal((await over.ask({ path: '/brokers' })).status, 401)
+  assert.equal((await over.request({ path: '/brokers' })).status, 401)
   const as = 'admin:quite another one'
-  assert.equal((await over.ask({ path: '/brokers', as })).status, 200)
+  assert.equal((await over.request({ path: '/brokers', as })).status, 200)
   assert.equal((await over.change({ username: 'root' }, as)).status, 200)
-  assert.deepEqual([(await over.ask({ path: '/brokers', as })).status, over.connections], [401, 1])
+  assert.deepEqual([(await over.request({ path: '/brokers', as })).status, over.connections], [401, 1])
   const large = { method: 'POST', path: '/config_update', body: `# ${'x'.repeat(4_000)}`, as: 'root:quite another one' }
-  const tooLarge = await over.ask(large)
+  const tooLarge = await over.request(large)
   assert.deepEqual([tooLarge.status, tooLarge.json.code], [400, 108])
   assert.match(tooLarge.json.message, /too large/)
-  assert.equal((await at.ask({ path: '/brokers' })).status, 200)
+  assert.equal((await at.request({ path: '/brokers' })).status, 200)
   assert.equal(at.connections, 1, 'the socket of the data directory is as it was')
 })
 
@@ -106,22 +111,22 @@ const sharedBroker = shared(startWithFile)
 test('no request is refused while settings change, and a listener on any free port keeps its port', async (t) => {
   const { url } = await sharedBroker()
   const changes = new AbortController()
-  const asking = async (): Promise<number> => {
-    let asked = 0
-    for (; !changes.signal.aborted; asked++) {
+  const requestRepeatedly = async (): Promise<number> => {
+    let count = 0
+    for (; !changes.signal.aborted; count++) {
       const client = new OneConnection(t, url)
-      assert.equal((await client.ask({ path: '/nowhere' })).status, 404)
+      assert.equal((await client.request({ path: '/nowhere' })).status, 404)
       client.close()
     }
-    return asked
+    return count
   }
-  const others = [asking(), asking()]
+  const others = [requestRepeatedly(), requestRepeatedly()]
   const operator = new OneConnection(t, url)
   for (let round = 1; round <= 8; round++) {
     assert.equal((await operator.change({ max_body: `${round}KB`, limit_conn: round, port: 0 })).status, 200)
   }
   changes.abort()
-  for (const asked of await Promise.all(others)) assert.ok(asked > 0)
+  for (const count of await Promise.all(others)) assert.ok(count > 0)
 })
 
 test('another port is open before the answer leaves by the one from before, which then is closed', async (t) => {
@@ -133,13 +138,13 @@ test('another port is open before the answer leaves by the one from before, whic
   const inUse = await operator.change({ port: (taken.address() as AddressInfo).port, password: 'not to hold' })
   assert.deepEqual([inUse.status, inUse.json.code], [400, 108])
   assert.match(inUse.json.message, /http_server\.port: port \d+ on 127\.0\.0\.1 is in use by another program/)
-  assert.equal((await operator.ask({ path: '/brokers' })).status, 200, 'and nothing of it holds')
+  assert.equal((await operator.request({ path: '/brokers' })).status, 200, 'and nothing of it holds')
 
   const port = await reservePort(t)
   assert.equal((await operator.change({ port })).status, 200)
   const moved = new URL(`http://127.0.0.1:${port}`)
-  assert.equal((await new OneConnection(t, moved).ask({ path: '/brokers' })).status, 200)
-  await eventually(() => assert.rejects(new OneConnection(t, url).ask({ path: '/brokers' }), /ECONNREFUSED/))
+  assert.equal((await new OneConnection(t, moved).request({ path: '/brokers' })).status, 200)
+  await eventually(() => assert.rejects(new OneConnection(t, url).request({ path: '/brokers' }), /ECONNREFUSED/))
 })
 
 test('a change that would open the API to all clients, or to none, is refused before anything changes', async (t) => {
@@ -155,7 +160,7 @@ test('a change that would open the API to all clients, or to none, is refused be
     assert.deepEqual([status, json.code], [400, 108], json.message)
     assert.match(json.message, message)
   }
-  assert.deepEqual([(await operator.ask({ path: '/brokers' })).status, operator.connections], [200, 1])
+  assert.deepEqual([(await operator.request({ path: '/brokers' })).status, operator.connections], [200, 1])
   assert.equal((await operator.change({ auth_type: 'no_auth' })).status, 200)
-  assert.equal((await operator.ask({ path: '/brokers', as: 'absent:at all' })).status, 200)
+  assert.equal((await operator.request({ path: '/brokers', as: 'absent:at all' })).status, 200)
 })

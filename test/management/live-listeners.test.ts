@@ -51,7 +51,7 @@ async function letsIn(url: string): Promise<boolean> {
 }
 
 async function placeOf(broker: BrokerWithApi, identifier: string): Promise<string | undefined> {
-  const { json } = await broker.ask('/api/v4/listeners')
+  const { json } = await broker.request('/api/v4/listeners')
   const found = json.data[0].listeners.find((one: { identifier: string }) => one.identifier === identifier)
   return found?.listen_on
 }
@@ -60,13 +60,13 @@ async function update(
   broker: BrokerWithApi,
   text: string,
 ): Promise<{ status: number; code: number; message?: string }> {
-  const { status, json } = await broker.ask('/api/v4/config_update', { method: 'POST', body: text })
+  const { status, json } = await broker.request('/api/v4/config_update', { method: 'POST', body: text })
   return { ...json, status }
 }
 
 async function updated(broker: BrokerWithApi, text: string): Promise<void> {
-  const answer = await update(broker, text)
-  assert.deepEqual([answer.status, answer.code], [200, 0], JSON.stringify(answer))
+  const response = await update(broker, text)
+  assert.deepEqual([response.status, response.code], [200, 0], JSON.stringify(response))
 }
 
 interface BrokerWithFolder {
@@ -127,13 +127,13 @@ test('a port in use changes nothing, and the listeners before and behind it are 
   await updated(broker, 'listeners.tcp.kept.bind = "127.0.0.1:0"')
   const kept = `mqtt://${await placeOf(broker, 'mqtt:tcp:kept')}`
   const client = await watched(t, kept)
-  const answer = await update(
+  const response = await update(
     broker,
     `listeners.tcp { first.bind = "127.0.0.1:0", taken.bind = "127.0.0.1:${port}" }\nlisteners.ws.bind = "127.0.0.1:0/x"`,
   )
-  assert.deepEqual([answer.status, answer.code], [400, 108])
-  assert.match(answer.message ?? '', /listeners\.tcp\.taken\.bind.*in use/)
-  const { json } = await broker.ask('/api/v4/listeners')
+  assert.deepEqual([response.status, response.code], [400, 108])
+  assert.match(response.message ?? '', /listeners\.tcp\.taken\.bind.*in use/)
+  const { json } = await broker.request('/api/v4/listeners')
   const identifiers = json.data[0].listeners.map((one: { identifier: string }) => one.identifier)
   assert.deepEqual(identifiers, ['mqtt:tcp:default', 'mqtt:tcp:kept', 'mqtt:ws:dashboard'])
   assert.ok(await isServed(client))
@@ -180,13 +180,13 @@ test('a connection that is being accepted when its listener is closed is closed'
     `listeners.ws.a.bind = "127.0.0.1:0/mqtt"
      listeners.tcp.b { bind = "127.0.0.1:0", proxy_protocol = true, proxy_protocol_timeout = 60s }`,
   )
-  const asking = await begun(t, await placeOf(broker, 'mqtt:ws:a'), upgradeRequest.slice(0, -2))
+  const upgrading = await begun(t, await placeOf(broker, 'mqtt:ws:a'), upgradeRequest.slice(0, -2))
   const named = await begun(t, await placeOf(broker, 'mqtt:tcp:b'), 'PROXY TCP4 198.51.100.7 ')
   await Promise.all(['mqtt:ws:a', 'mqtt:tcp:b'].map((identifier) => untilConnected(broker, identifier)))
   await updated(broker, 'mqtt.max_qos_allowed = 2')
-  asking.write(upgradeRequest.slice(-2))
+  upgrading.write(upgradeRequest.slice(-2))
   named.write(Buffer.concat([Buffer.from('10.0.0.1 40123 1883\r\n'), connectPacket]))
-  await Promise.all([once(asking, 'close'), once(named, 'close')])
+  await Promise.all([once(upgrading, 'close'), once(named, 'close')])
   assert.equal(named.bytesRead, 0, 'no CONNACK')
 })
 
@@ -216,7 +216,7 @@ async function begun(t: TestContext, place: string | undefined, text: string): P
 async function untilConnected(broker: BrokerWithApi, identifier: string): Promise<void> {
   let isIn: boolean
   do {
-    const { json } = await broker.ask('/api/v4/listeners')
+    const { json } = await broker.request('/api/v4/listeners')
     isIn = json.data[0].listeners.some(
       (one: { identifier: string; current_conns: number }) => one.identifier === identifier && one.current_conns === 1,
     )
@@ -267,14 +267,14 @@ test('a listener is not restarted with files that it could not be opened with', 
 })
 
 function restarted(broker: BrokerWithApi, identifier: string): Promise<ApiResponse> {
-  return broker.ask(`/api/v4/listeners/${identifier}/restart`, { method: 'PUT' })
+  return broker.request(`/api/v4/listeners/${identifier}/restart`, { method: 'PUT' })
 }
 
 /** Files are looked at, and what is found is told, a moment later. That certificates end soon is another matter. */
 async function untilAlarms(broker: BrokerWithApi, names: readonly string[]): Promise<void> {
   let found: string[]
   do {
-    const { json } = await broker.ask('/api/v4/alarms/activated')
+    const { json } = await broker.request('/api/v4/alarms/activated')
     found = json.data[0].alarms
       .map(({ name }: { name: string }) => name)
       .filter((name: string) => name.startsWith('certificates:'))

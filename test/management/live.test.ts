@@ -103,7 +103,7 @@ describe('live messages', () => {
     const broker = await startBrokerWithApi(t)
     const open = await Promise.all(Array.from({ length: 8 }, () => watch(broker, 'topic=x')))
     t.after(() => open.forEach((live) => live.end()))
-    const refused = await broker.ask('/api/v5/live?topic=x')
+    const refused = await broker.request('/api/v5/live?topic=x')
     assert.deepEqual([refused.status, refused.json.reason], [409, 'CONFLICT'])
     open[0]?.end()
     for (;;) {
@@ -115,13 +115,13 @@ describe('live messages', () => {
 
   test('viewers and filters that are none are refused', async () => {
     const broker = await shared()
-    await broker.ask('/api/v5/users', {
+    await broker.request('/api/v5/users', {
       method: 'POST',
       body: { username: 'looker', password: 'a-lookers-password', role: 'viewer' },
     })
-    assert.equal((await broker.ask('/api/v5/live?topic=a', { as: 'looker:a-lookers-password' })).status, 403)
+    assert.equal((await broker.request('/api/v5/live?topic=a', { as: 'looker:a-lookers-password' })).status, 403)
     for (const topic of ['', 'a%23', '$share/g/a']) {
-      assert.equal((await broker.ask(`/api/v5/live?topic=${topic}`)).status, 400, topic)
+      assert.equal((await broker.request(`/api/v5/live?topic=${topic}`)).status, 400, topic)
     }
   })
 })

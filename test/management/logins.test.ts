@@ -17,7 +17,7 @@ const [, adminPassword = ''] = administrator.split(':')
 const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`
 
 async function logIn(broker: BrokerWithApi, username = 'admin', password = adminPassword): Promise<ApiResponse> {
-  return broker.ask('/api/v5/login', { as: null, method: 'POST', body: { username, password } })
+  return broker.request('/api/v5/login', { as: null, method: 'POST', body: { username, password } })
 }
 
 const bearer = (token: string): { as: null; headers: Record<string, string> } => ({
@@ -40,56 +40,60 @@ test('a login returns a token for both versions, valid until logout', async () =
     version,
     license: { edition: 'opensource' },
   })
-  assert.equal((await broker.ask('/api/v5/users', bearer(token))).status, 200)
-  assert.equal((await broker.ask('/api/v4/brokers', bearer(token))).status, 200)
+  assert.equal((await broker.request('/api/v5/users', bearer(token))).status, 200)
+  assert.equal((await broker.request('/api/v4/brokers', bearer(token))).status, 200)
   const logOut = (username: string): Promise<ApiResponse> =>
-    broker.ask('/api/v5/logout', { ...bearer(token), method: 'POST', body: { username } })
+    broker.request('/api/v5/logout', { ...bearer(token), method: 'POST', body: { username } })
   assert.deepEqual(said(await logOut('ann')), [401, 103, 'WRONG_TOKEN_OR_USERNAME'])
   assert.deepEqual(said(await logOut('admin')), [200, 0, undefined])
-  assert.deepEqual(said(await broker.ask('/api/v5/users', bearer(token))), [401, 103, 'BAD_TOKEN'])
-  const withoutLogin = await broker.ask('/api/v5/logout', { method: 'POST', body: { username: 'admin' } })
+  assert.deepEqual(said(await broker.request('/api/v5/users', bearer(token))), [401, 103, 'BAD_TOKEN'])
+  const withoutLogin = await broker.request('/api/v5/logout', { method: 'POST', body: { username: 'admin' } })
   assert.deepEqual(said(withoutLogin), [401, 103, 'WRONG_TOKEN_OR_USERNAME'])
 })
 
 test('each refused login has its own error, and none shows which names exist', async () => {
   const broker = await sharedBroker()
-  const ask = async (authorization?: string): Promise<ApiResponse> =>
-    broker.ask('/api/v5/users', { as: null, headers: authorization === undefined ? {} : { authorization } })
-  const without = await ask()
+  const request = async (authorization?: string): Promise<ApiResponse> =>
+    broker.request('/api/v5/users', { as: null, headers: authorization === undefined ? {} : { authorization } })
+  const without = await request()
   assert.deepEqual(said(without), [401, 104, 'AUTHORIZATION_HEADER_ERROR'])
   assert.match(without.headers.get('www-authenticate') ?? '', /^Basic realm=/)
-  assert.deepEqual(said(await ask('Digest a=b')), [401, 104, 'AUTHORIZATION_HEADER_ERROR'])
-  assert.deepEqual(said(await ask(basic('admin:wrong'))), [401, 103, 'BAD_API_KEY_OR_SECRET'])
-  const wrong = await ask(basic('nobody:wrong'))
+  assert.deepEqual(said(await request('Digest a=b')), [401, 104, 'AUTHORIZATION_HEADER_ERROR'])
+  assert.deepEqual(said(await request(basic('admin:wrong'))), [401, 103, 'BAD_API_KEY_OR_SECRET'])
+  const wrong = await request(basic('nobody:wrong'))
   assert.deepEqual(said(wrong), [401, 103, 'BAD_API_KEY_OR_SECRET'])
   assert.match(wrong.headers.get('www-authenticate') ?? '', /^Basic realm=/)
-  const badToken = await ask('Bearer abc')
+  const badToken = await request('Bearer abc')
   assert.deepEqual(said(badToken), [401, 103, 'BAD_TOKEN'])
   assert.match(badToken.headers.get('www-authenticate') ?? '', /^Bearer/)
-  assert.deepEqual(said(await ask('Bearer a.b.c')), [401, 104, 'BAD_TOKEN'])
+  assert.deepEqual(said(await request('Bearer a.b.c')), [401, 104, 'BAD_TOKEN'])
   const [one, other] = [await logIn(broker, 'admin', 'wrong'), await logIn(broker, 'nobody', 'wrong')]
   assert.deepEqual(said(one), [401, 103, 'BAD_USERNAME_OR_PWD'])
   assert.equal(one.text, other.text)
   assert.deepEqual(said(await logIn(broker, 'admin', '')), [401, 103, 'BAD_USERNAME_OR_PWD'])
-  const half = await broker.ask('/api/v5/login', { as: null, method: 'POST', body: { username: 'admin' } })
+  const half = await broker.request('/api/v5/login', { as: null, method: 'POST', body: { username: 'admin' } })
   assert.deepEqual(said(half), [400, 107, 'BAD_REQUEST'])
-  assert.deepEqual(said(await broker.ask('/api/v5/nothing')), [404, 102, 'NOT_FOUND'])
+  assert.deepEqual(said(await broker.request('/api/v5/nothing')), [404, 102, 'NOT_FOUND'])
 })
 
 test('an API key cannot log in, and a password change ends the tokens of the account', async () => {
   const broker = await sharedBroker()
-  await broker.ask('/api/v4/apps', { method: 'POST', body: { app_id: 'reports', secret: 'a secret of my own' } })
+  await broker.request('/api/v4/apps', { method: 'POST', body: { app_id: 'reports', secret: 'a secret of my own' } })
   assert.deepEqual(said(await logIn(broker, 'reports', 'a secret of my own')), [401, 103, 'BAD_USERNAME_OR_PWD'])
-  await broker.ask('/api/v5/users', {
+  await broker.request('/api/v5/users', {
     method: 'POST',
     body: { username: 'ann', password: 'a long password', role: 'viewer' },
   })
   const { token } = (await logIn(broker, 'ann', 'a long password')).json
-  assert.equal((await broker.ask('/api/v4/brokers', bearer(token))).status, 200)
+  assert.equal((await broker.request('/api/v4/brokers', bearer(token))).status, 200)
   const change = { old_pwd: 'a long password', new_pwd: 'another password' }
-  const changed = await broker.ask('/api/v5/users/ann/change_pwd', { ...bearer(token), method: 'POST', body: change })
+  const changed = await broker.request('/api/v5/users/ann/change_pwd', {
+    ...bearer(token),
+    method: 'POST',
+    body: change,
+  })
   assert.deepEqual(said(changed), [200, 0, undefined])
-  assert.deepEqual(said(await broker.ask('/api/v4/brokers', bearer(token))), [401, 103, undefined])
+  assert.deepEqual(said(await broker.request('/api/v4/brokers', bearer(token))), [401, 103, undefined])
   assert.equal((await logIn(broker, 'ann', 'another password')).status, 200)
 })
 
@@ -97,7 +101,7 @@ test('a login with a well-known password returns an explanation instead of a tok
   const legacy = ['node.security_profile=legacy', 'http_server.ip_addr="127.0.0.1"']
   const before = await startBrokerWithApi(t, { set: legacy })
   const body = { username: 'ann', password: 'changeme' }
-  assert.equal((await before.ask('/api/v5/users', { method: 'POST', body })).status, 200)
+  assert.equal((await before.request('/api/v5/users', { method: 'POST', body })).status, 200)
   assert.equal((await logIn(before, 'ann', 'changeme')).status, 200)
   await before.process.stop()
   const hardened = await startBrokerWithApi(t, { dataDirectory: before.dataDirectory })

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { test } from 'node:test'
 import { join } from 'node:path'
 import { type BrokerWithApi, shareBrokerWithApi } from './api.ts'
-import { askSocket } from './http.ts'
+import { requestOverSocket } from './http.ts'
 
 const sharedBroker = shareBrokerWithApi()
 
@@ -16,56 +16,56 @@ test('input that is not HTTP gets an error response like other invalid requests'
     `GET /api/v4/brokers HTTP/1.1\r\nHost: a\r\nExpect: 200-maybe\r\n\r\n`,
     `GET /${'a'.repeat(600_000)} HTTP/1.1\r\nHost: a\r\n\r\n`,
   ]) {
-    const { head, body } = await answerTo(broker, bytes)
+    const { head, body } = await responseTo(broker, bytes)
     assert.match(head, /^HTTP\/1\.1 400 /, bytes.slice(0, 60))
     assert.match(head, /content-type: application\/json/i)
     assert.equal(JSON.parse(body).code, 108)
   }
-  const { body } = await answerTo(broker, 'GET /api/v5/users HTTP/1.1\r\nHost: a\r\nExpect: 200-maybe\r\n\r\n')
+  const { body } = await responseTo(broker, 'GET /api/v5/users HTTP/1.1\r\nHost: a\r\nExpect: 200-maybe\r\n\r\n')
   assert.equal(JSON.parse(body).reason, 'BAD_REQUEST', 'where its path is known, in the words of its version')
 })
 
 test('an unknown method is 405, as are those that HTTP has and the API does not', async () => {
   const broker = await sharedBroker()
-  const { head, body } = await answerTo(broker, 'METHOD /api/v4/brokers HTTP/1.1\r\nHost: a\r\n\r\n')
+  const { head, body } = await responseTo(broker, 'METHOD /api/v4/brokers HTTP/1.1\r\nHost: a\r\n\r\n')
   assert.match(head, /^HTTP\/1\.1 405 [^]*Allow: GET, POST, PUT, DELETE/)
   assert.equal(JSON.parse(body).code, 102)
-  const known = await broker.ask('/api/v4/brokers', { method: 'PATCH' })
+  const known = await broker.request('/api/v4/brokers', { method: 'PATCH' })
   assert.deepEqual([known.status, known.json.code], [405, 102])
 })
 
 test('a path is the same however its letters are written, and what it names is decoded once', async () => {
   const broker = await sharedBroker()
   for (const path of ['/api/v4/%62rokers', '/%61pi/v4/acl/%24all', '/api/v4/clients?%63lientid=a']) {
-    const answered = await broker.ask(path)
-    assert.deepEqual([answered.status, answered.json.code], [200, 0], path)
+    const response = await broker.request(path)
+    assert.deepEqual([response.status, response.json.code], [200, 0], path)
   }
   const name = { username: 'a%62/%2F', password: 'p' }
-  assert.equal((await broker.ask('/api/v4/auth_username', { method: 'POST', body: name })).status, 200)
-  const found = await broker.ask(`/api/v4/auth_username/${encodeURIComponent(name.username)}`)
+  assert.equal((await broker.request('/api/v4/auth_username', { method: 'POST', body: name })).status, 200)
+  const found = await broker.request(`/api/v4/auth_username/${encodeURIComponent(name.username)}`)
   assert.equal(found.json.data.username, name.username)
 })
 
 test('a path that is escaped wrongly is refused in the same form', async () => {
   const broker = await sharedBroker()
-  const answered = await broker.ask('/api/v4/ctrl/%zz', { method: 'POST' })
-  assert.deepEqual([answered.status, answered.json.code], [400, 108])
+  const response = await broker.request('/api/v4/ctrl/%zz', { method: 'POST' })
+  assert.deepEqual([response.status, response.json.code], [400, 108])
 })
 
 const path = (letters: number): string => `/api/v4/ctrl/${'%C3%A9'.repeat(letters)}`
 
 test('over HTTP, address and headers have at most 16 KiB; at the control socket, client IDs may have the length of MQTT', async () => {
   const broker = await sharedBroker()
-  const read = await broker.ask(path(2_500), { method: 'POST' })
+  const read = await broker.request(path(2_500), { method: 'POST' })
   assert.deepEqual([read.status, read.json.code], [404, 101])
-  const tooLong = await broker.ask(path(2_731), { method: 'POST' })
+  const tooLong = await broker.request(path(2_731), { method: 'POST' })
   assert.deepEqual([tooLong.status, tooLong.json.code], [400, 108])
   assert.match(tooLong.json.message, /^address and headers are too long: maximum 16384 bytes$/)
-  const local = await askSocket(join(broker.dataDirectory, 'ctl.sock'), path(32_767), { method: 'POST' })
+  const local = await requestOverSocket(join(broker.dataDirectory, 'ctl.sock'), path(32_767), { method: 'POST' })
   assert.deepEqual([local.status, local.json.code], [404, 101])
 })
 
-async function answerTo({ url }: BrokerWithApi, bytes: string): Promise<{ head: string; body: string }> {
+async function responseTo({ url }: BrokerWithApi, bytes: string): Promise<{ head: string; body: string }> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   let text = ''
   socket.on('data', (chunk) => (text += chunk.toString()))

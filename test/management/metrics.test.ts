@@ -23,7 +23,7 @@ function assertShape(schema: TSchema | 'text', value: unknown): void {
 
 /** By name with labels. */
 async function scrape(broker: BrokerWithApi): Promise<Map<string, number>> {
-  const { text } = await broker.ask('/api/v4/prometheus')
+  const { text } = await broker.request('/api/v4/prometheus')
   const values = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
   return new Map(values.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]))
 }
@@ -41,7 +41,7 @@ const sharedBroker = shareBrokerWithApi(named)
 
 test('prometheus tells the fifteen numbers of the specification first, in its order, each with type, help and value', async () => {
   const broker = await sharedBroker()
-  const { status, headers, text } = await broker.ask('/api/v4/prometheus')
+  const { status, headers, text } = await broker.request('/api/v4/prometheus')
   assert.equal(status, 200)
   assert.match(headers.get('content-type') ?? '', /^text\/plain/)
   const expected = [
@@ -104,7 +104,7 @@ test('what clients do is in the numbers: connections, sessions, subscribers, top
 
 test('metrics are processor and memory, and nothing around them', async () => {
   const broker = await sharedBroker()
-  const { json } = await broker.ask('/api/v4/metrics')
+  const { json } = await broker.request('/api/v4/metrics')
   assertShape(metricEndpoints.get_metrics.reply, json)
   assert.deepEqual(Object.keys(json), ['metrics', 'cpuinfo', 'memory'])
   assert.deepEqual(json.metrics, [])
@@ -114,15 +114,15 @@ test('metrics are processor and memory, and nothing around them', async () => {
 
 test('stats and metrics of the node are numbers by name; of another node there are none', async () => {
   const broker = await sharedBroker()
-  const stats = await broker.ask('/api/v4/stats')
+  const stats = await broker.request('/api/v4/stats')
   assertShape(metricEndpoints.get_stats.reply, stats.json)
   assert.equal(stats.json.data[0].node, 'godwit@plant')
-  const ofNode = await broker.ask('/api/v4/nodes/godwit@plant/stats')
+  const ofNode = await broker.request('/api/v4/nodes/godwit@plant/stats')
   assertShape(metricEndpoints.get_node_stats.reply, ofNode.json)
   assert.deepEqual(Object.keys(ofNode.json.data), Object.keys(stats.json.data[0].stats))
   for (const name of ['connections', 'sessions', 'topics', 'subscribers', 'subscriptions.shared', 'routes', 'retained'])
     assert.deepEqual([ofNode.json.data[`${name}.count`], ofNode.json.data[`${name}.max`]], [0, 0], name)
-  const counts = await broker.ask('/api/v4/nodes/godwit%40plant/metrics')
+  const counts = await broker.request('/api/v4/nodes/godwit%40plant/metrics')
   assertShape(metricEndpoints.get_node_metrics.reply, counts.json)
   for (const name of [
     'bytes.received',
@@ -133,19 +133,19 @@ test('stats and metrics of the node are numbers by name; of another node there a
   ])
     assert.equal(counts.json.data[name], 0, name)
   for (const what of ['stats', 'metrics']) {
-    const elsewhere = await broker.ask(`/api/v4/nodes/nowhere/${what}`)
+    const elsewhere = await broker.request(`/api/v4/nodes/nowhere/${what}`)
     assert.deepEqual([elsewhere.status, elsewhere.json.code], [404, 108])
   }
 })
 
 test('readiness is shown outside the prefix, without authentication, in two lines', async () => {
   const broker = await sharedBroker()
-  const { status, text, headers } = await broker.ask('/status', { as: null })
+  const { status, text, headers } = await broker.request('/status', { as: null })
   assert.equal(status, 200)
   assert.match(headers.get('content-type') ?? '', /^text\/plain/)
   assert.equal(text, 'Node godwit@plant is started\ngodwit is running\n')
-  assert.equal((await broker.ask('/api/v4/status')).status, 404)
-  assert.equal((await broker.ask('/api/v4/prometheus', { as: null })).status, 401, 'a scrape needs an account')
+  assert.equal((await broker.request('/api/v4/status')).status, 404)
+  assert.equal((await broker.request('/api/v4/prometheus', { as: null })).status, 401, 'a scrape needs an account')
 })
 
 test('a broker with everything in it has a value for every metric, in the format as it is written down', async (t) => {
@@ -168,10 +168,10 @@ test('a broker with everything in it has a value for every metric, in the format
   const set = [...listener, bridge, ...service, gateway, counted, 'auth.allow_anonymous=false']
   const broker = await startBrokerWithApi(t, { set })
   await assert.rejects(connectAsync(`mqtt://127.0.0.1:${broker.port}`, { username: 'eve', password: 'x' }))
-  let families = readExposition((await broker.ask('/api/v4/prometheus')).text)
+  let families = readExposition((await broker.request('/api/v4/prometheus')).text)
   // Bridges say once a second how they are.
   while (lacking(families).length > 0 || !hasAlarm(families, 'bridge:north'))
-    families = readExposition((await broker.ask('/api/v4/prometheus')).text)
+    families = readExposition((await broker.request('/api/v4/prometheus')).text)
   assert.deepEqual([...families.keys()], Object.keys(metrics))
   assert.ok(hasAlarm(families, 'certificate-ends'))
   const refused = families
@@ -205,9 +205,9 @@ function labelsThatAreNot(text: string, families: ReadonlyMap<string, ReadFamily
   const known = new Set(['instance', 'job'])
   for (const { samples } of families.values())
     for (const { labels } of samples) for (const one of Object.keys(labels)) known.add(one)
-  const asked = [
+  const usedLabels = [
     ...[...text.matchAll(/\bby \(([\w, ]+)\)/g)].flatMap(([, names = '']) => names.split(/, */)),
     ...[...text.matchAll(/\{\{ *(?:\$labels\.)?(\w+) *\}\}/g)].map(([, name = '']) => name),
   ]
-  return asked.filter((name) => name !== '$value' && !known.has(name))
+  return usedLabels.filter((name) => name !== '$value' && !known.has(name))
 }

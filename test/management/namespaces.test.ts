@@ -33,7 +33,7 @@ async function makeUsers(broker: BrokerWithApi): Promise<void> {
     ['plant-administrator', 'ns:plant::administrator'],
     ['watcher', 'ns:plant::viewer'],
   ]) {
-    const made = await broker.ask('/api/v5/users', { method: 'POST', body: { username, password, role } })
+    const made = await broker.request('/api/v5/users', { method: 'POST', body: { username, password, role } })
     assert.equal(made.status, 200, made.text)
   }
 }
@@ -64,7 +64,7 @@ const post = (body: unknown, as = plantAdministrator): RequestOptions => ({ meth
 
 /** Of a list, what one key has. */
 async function column(broker: BrokerWithApi, path: string, key: string, as = plantAdministrator): Promise<string[]> {
-  const { status, json, text } = await broker.ask(path, { as })
+  const { status, json, text } = await broker.request(path, { as })
   assert.equal(status, 200, `${path}: ${text}`)
   return json.data.map((row: Record<string, string>) => row[key]).toSorted()
 }
@@ -79,9 +79,9 @@ function pathOf({ path, version }: Endpoint): string {
   return `/api/${version ?? 'v4'}${path.replaceAll(/:(\w+)/g, 'x')}`
 }
 
-function ask(broker: BrokerWithApi, endpoint: Endpoint, as: string): Promise<ApiResponse> {
+function requestEndpoint(broker: BrokerWithApi, endpoint: Endpoint, as: string): Promise<ApiResponse> {
   const { method } = endpoint
-  return broker.ask(pathOf(endpoint), { method, as, ...(method === 'GET' ? {} : { body: {} }) })
+  return broker.request(pathOf(endpoint), { method, as, ...(method === 'GET' ? {} : { body: {} }) })
 }
 
 describe('the administrator of a namespace', () => {
@@ -101,9 +101,9 @@ describe('the administrator of a namespace', () => {
     assert.deepEqual(await column(broker, '/api/v4/subscriptions?_match_topic=door/1', 'clientid'), ids)
     assert.deepEqual(await column(broker, '/api/v4/subscriptions/same', 'topic'), ['$share/g/door/#', 'lamp'])
     assert.deepEqual(await column(broker, '/api/v4/routes', 'topic'), ['door/#', 'lamp'])
-    const tree = await broker.ask('/api/v4/topic-tree', { as: plantAdministrator })
+    const tree = await broker.request('/api/v4/topic-tree', { as: plantAdministrator })
     assert.doesNotMatch(tree.text, /ns|plant|shop/)
-    const meta = (await broker.ask('/api/v4/clients?page=1&limit=1', { as: plantAdministrator })).json.meta
+    const meta = (await broker.request('/api/v4/clients?page=1&limit=1', { as: plantAdministrator })).json.meta
     assert.deepEqual(meta, { page: 1, limit: 1, count: 1, hasnext: false })
     // From above there are three of that name.
     assert.deepEqual(await column(broker, '/api/v4/clients', 'clientid', administrator), ['same', 'same', 'same'])
@@ -125,23 +125,26 @@ describe('the administrator of a namespace', () => {
     const heard: string[] = []
     shop.on('message', (topic) => heard.push(topic))
     const first = next(plant)
-    const published = await broker.ask(
+    const published = await broker.request(
       '/api/v4/mqtt/publish',
       post({ topic: 'lamp', payload: 'on', qos: 1, receipt: true }),
     )
     assert.equal(published.json.data.receipt.matched, 1, published.text)
     assert.equal(await first, 'lamp on')
     const escape = next(plant)
-    await broker.ask('/api/v4/mqtt/publish', post({ topic: '$ns/shop/lamp', payload: 'x', qos: 1 }))
+    await broker.request('/api/v4/mqtt/publish', post({ topic: '$ns/shop/lamp', payload: 'x', qos: 1 }))
     assert.equal(await escape, '$ns/shop/lamp x')
     const offline = { topic: 'a', clientid: 'nobody', qos: 1 }
-    assert.deepEqual((await broker.ask('/api/v4/mqtt/subscribe', post(offline))).json.code, 112)
-    const subscribed = await broker.ask('/api/v4/mqtt/subscribe', post({ topic: 'b', clientid: 'p1', qos: 1 }))
+    assert.deepEqual((await broker.request('/api/v4/mqtt/subscribe', post(offline))).json.code, 112)
+    const subscribed = await broker.request('/api/v4/mqtt/subscribe', post({ topic: 'b', clientid: 'p1', qos: 1 }))
     assert.equal(subscribed.json.code, 0, subscribed.text)
     assert.deepEqual(await column(broker, '/api/v4/subscriptions/p1', 'topic'), ['#', 'b'])
     assert.deepEqual(await column(broker, '/api/v4/subscriptions/p1?namespace=shop', 'topic', administrator), ['#'])
     const gone = new Promise<void>((resolve) => plant.once('close', () => resolve()))
-    assert.equal((await broker.ask('/api/v4/clients/p1', { method: 'DELETE', as: plantAdministrator })).json.code, 0)
+    assert.equal(
+      (await broker.request('/api/v4/clients/p1', { method: 'DELETE', as: plantAdministrator })).json.code,
+      0,
+    )
     await gone
     assert.equal(shop.connected, true)
     assert.deepEqual(heard, [])
@@ -150,19 +153,19 @@ describe('the administrator of a namespace', () => {
   test('keeps retained messages, and finds out why and where messages went', async (t) => {
     const broker = await brokerWithUsers()
     const body = { topic: 'kept', payload: 'x', qos: 1, retain: true }
-    await broker.ask('/api/v4/mqtt/publish', post(body))
-    await broker.ask('/api/v4/mqtt/publish', post({ ...body, topic: 'other' }, administrator))
-    await broker.ask('/api/v4/mqtt/publish?namespace=shop', post({ ...body, topic: 'of the shop' }, administrator))
+    await broker.request('/api/v4/mqtt/publish', post(body))
+    await broker.request('/api/v4/mqtt/publish', post({ ...body, topic: 'other' }, administrator))
+    await broker.request('/api/v4/mqtt/publish?namespace=shop', post({ ...body, topic: 'of the shop' }, administrator))
     assert.deepEqual(await column(broker, '/api/v4/retained', 'topic'), ['kept'])
     assert.deepEqual(await column(broker, '/api/v4/retained?namespace=shop', 'topic', administrator), ['of the shop'])
     const watched = await connect(t, broker, 'plant/watched')
     await watched.subscribeAsync('lamp/+', { qos: 1 })
     await (await connect(t, broker, 'shop/watched')).subscribeAsync('#', { qos: 1 })
     const query = 'clientid=watched&action=publish&topic=lamp/1'
-    const { data } = (await broker.ask(`/api/v4/explain?${query}`, { as: plantAdministrator })).json
+    const { data } = (await broker.request(`/api/v4/explain?${query}`, { as: plantAdministrator })).json
     assert.deepEqual([data.topic_here, data.subscriptions.length, data.subscriptions[0].topic], ['lamp/1', 1, 'lamp/+'])
     const absent = (
-      await broker.ask('/api/v4/explain?clientid=no&action=publish&topic=lamp/1', { as: plantAdministrator })
+      await broker.request('/api/v4/explain?clientid=no&action=publish&topic=lamp/1', { as: plantAdministrator })
     ).json
     assert.deepEqual([absent.data.topic_here, absent.data.subscriptions.length], ['lamp/1', 1])
     const timeline = await column(broker, '/api/v4/clients/watched/timeline', 'event')
@@ -174,8 +177,11 @@ describe('the administrator of a namespace', () => {
   test('has traces of its own', async (t) => {
     const broker = await brokerWithUsers()
     const trace = { name: 'mine', type: 'topic', topic: 'traced/#' }
-    assert.equal((await broker.ask('/api/v4/trace', post(trace))).json.code, 0)
-    assert.equal((await broker.ask('/api/v4/trace', post({ ...trace, name: 'theirs' }, administrator))).json.code, 0)
+    assert.equal((await broker.request('/api/v4/trace', post(trace))).json.code, 0)
+    assert.equal(
+      (await broker.request('/api/v4/trace', post({ ...trace, name: 'theirs' }, administrator))).json.code,
+      0,
+    )
     assert.deepEqual(await column(broker, '/api/v4/trace', 'name'), ['mine'])
     for (const name of ['plant/t1', 'shop/t1']) {
       const client = await connect(t, broker, name)
@@ -183,17 +189,17 @@ describe('the administrator of a namespace', () => {
       await client.publishAsync('traced/x', name, { qos: 1 })
     }
     for (let count = 2; count <= 6; count++) {
-      const made = await broker.ask('/api/v4/trace', post({ ...trace, name: `more-${count}` }))
+      const made = await broker.request('/api/v4/trace', post({ ...trace, name: `more-${count}` }))
       assert.equal(made.json.code, count <= 5 ? 0 : 108, 'others want some as well')
     }
     const lines = await eventually(async () => {
-      const { text } = await broker.ask('/api/v4/trace/mine/download', { as: plantAdministrator })
+      const { text } = await broker.request('/api/v4/trace/mine/download', { as: plantAdministrator })
       assert.match(text, /"clientid":"t1".*"topic":"traced\/x"/)
       return text
     })
     assert.doesNotMatch(lines, /shop|\$ns|u0000/)
-    assert.equal((await broker.ask('/api/v4/trace/theirs/download', { as: plantAdministrator })).status, 404)
-    assert.equal((await broker.ask('/api/v4/trace', { method: 'DELETE', as: plantAdministrator })).json.code, 0)
+    assert.equal((await broker.request('/api/v4/trace/theirs/download', { as: plantAdministrator })).status, 404)
+    assert.equal((await broker.request('/api/v4/trace', { method: 'DELETE', as: plantAdministrator })).json.code, 0)
     assert.deepEqual(await column(broker, '/api/v4/trace', 'name', administrator), ['theirs'])
   })
 
@@ -201,11 +207,14 @@ describe('the administrator of a namespace', () => {
     const broker = await startBrokerWithApi(t, { set: [...alone, 'auth.acl.rules=[{permit=allow}]'] })
     await makeUsers(broker)
     const query = '/api/v4/explain?clientid=c&action=publish&topic=open'
-    const { decision } = (await broker.ask(query, { as: plantAdministrator })).json.data
+    const { decision } = (await broker.request(query, { as: plantAdministrator })).json.data
     assert.deepEqual([decision.result, decision.because, decision.rule], ['allow', 'configured-rule', null])
     const user = { username: 'plant/ann', password: 'secret' }
-    assert.equal((await broker.ask('/api/v4/auth_username', post(user))).json.code, 0)
-    assert.equal((await broker.ask('/api/v4/auth_username', post([{ ...user, username: 'shop/bob' }]))).json.code, 0)
+    assert.equal((await broker.request('/api/v4/auth_username', post(user))).json.code, 0)
+    assert.equal(
+      (await broker.request('/api/v4/auth_username', post([{ ...user, username: 'shop/bob' }]))).json.code,
+      0,
+    )
     assert.deepEqual(await column(broker, '/api/v4/auth_username', 'username'), ['plant/ann', 'shop/bob'])
     assert.deepEqual(await column(broker, '/api/v4/auth_username', 'username', administrator), [])
     const others = '/api/v4/auth_username?namespace=plant'
@@ -215,23 +224,23 @@ describe('the administrator of a namespace', () => {
     // What the administrator of the plant says of a client of the shop has no effect there.
     await connect(t, broker, 'shop/bob', { password: 'whatever' })
     const rule = { topic: 'closed', action: 'pub', access: 'deny' }
-    assert.equal((await broker.ask('/api/v4/acl', post([rule]))).json.code, 0)
+    assert.equal((await broker.request('/api/v4/acl', post([rule]))).json.code, 0)
     assert.deepEqual(await column(broker, '/api/v4/acl/$all', 'topic', administrator), [])
     const shop = await connect(t, broker, 'shop/c')
     const plant = await connect(t, broker, 'plant/c')
     await shop.publishAsync('closed', 'x', { qos: 1 })
     await assert.rejects(plant.publishAsync('closed', 'x', { qos: 1 }), /[Nn]ot authorized/)
     const long = { ...rule, clientid: 'x'.repeat(65_535) }
-    assert.notEqual((await broker.ask('/api/v4/acl', post([long]))).json.code, 0)
+    assert.notEqual((await broker.request('/api/v4/acl', post([long]))).json.code, 0)
     const ban = { as: 'clientid', who: 'c' }
     const gone = new Promise<void>((resolve) => plant.once('close', () => resolve()))
-    assert.equal((await broker.ask('/api/v4/banned', post(ban))).json.code, 0)
+    assert.equal((await broker.request('/api/v4/banned', post(ban))).json.code, 0)
     await gone
     assert.deepEqual(await column(broker, '/api/v4/banned', 'who', administrator), [])
     await assert.rejects(connect(t, broker, 'plant/c'))
     await connect(t, broker, 'shop/c')
     assert.equal(
-      (await broker.ask('/api/v4/banned/clientid/c', { method: 'DELETE', as: plantAdministrator })).json.code,
+      (await broker.request('/api/v4/banned/clientid/c', { method: 'DELETE', as: plantAdministrator })).json.code,
       0,
     )
     await connect(t, broker, 'plant/c')
@@ -249,7 +258,7 @@ describe('an administrator of one namespace', () => {
     const broker = await brokerWithUsers()
     for (const [name, endpoint] of known) {
       if (endpoint.isForNamespaces === true || endpoint.atRoot === 'only') continue
-      const { status } = await ask(broker, endpoint, plantAdministrator)
+      const { status } = await requestEndpoint(broker, endpoint, plantAdministrator)
       assert.equal(status, 403, name)
     }
   })
@@ -258,29 +267,29 @@ describe('an administrator of one namespace', () => {
     const broker = await brokerWithUsers()
     for (const [name, endpoint] of known) {
       if (endpoint.access === 'read' || endpoint.atRoot === 'only') continue
-      assert.equal((await ask(broker, endpoint, watcher)).status, 403, name)
+      assert.equal((await requestEndpoint(broker, endpoint, watcher)).status, 403, name)
     }
-    assert.equal((await broker.ask('/api/v4/clients', { as: watcher })).status, 200)
+    assert.equal((await broker.request('/api/v4/clients', { as: watcher })).status, 200)
   })
 
   test('sees what its namespace has and may have, and of no other', async () => {
     const broker = await brokerWithUsers()
-    await broker.ask('/api/v5/namespaces', post({ namespace: 'shop' }, administrator))
+    await broker.request('/api/v5/namespaces', post({ namespace: 'shop' }, administrator))
     for (const as of [plantAdministrator, watcher, administrator])
-      assert.equal((await broker.ask('/api/v5/namespaces/plant', { as })).json.namespace, 'plant')
+      assert.equal((await broker.request('/api/v5/namespaces/plant', { as })).json.namespace, 'plant')
     for (const path of ['/api/v5/namespaces/shop', '/api/v5/namespaces/shop?namespace=shop'])
-      assert.equal((await broker.ask(path, { as: plantAdministrator })).status, 404, path)
-    assert.equal((await broker.ask('/api/v5/namespaces/shop')).status, 200)
-    assert.equal((await broker.ask('/api/v5/namespaces/shop?namespace=plant')).status, 404)
+      assert.equal((await broker.request(path, { as: plantAdministrator })).status, 404, path)
+    assert.equal((await broker.request('/api/v5/namespaces/shop')).status, 200)
+    assert.equal((await broker.request('/api/v5/namespaces/shop?namespace=plant')).status, 404)
   })
 
   test('cannot select another namespace: the parameter is ignored; for other administrators an invalid one is an error', async () => {
     const broker = await brokerWithUsers()
-    const vain = await broker.ask('/api/v4/clients?namespace=a%2Fb', { as: plantAdministrator })
+    const vain = await broker.request('/api/v4/clients?namespace=a%2Fb', { as: plantAdministrator })
     assert.equal(vain.status, 200)
-    const wrong = await broker.ask('/api/v4/clients?namespace=a%2Fb')
+    const wrong = await broker.request('/api/v4/clients?namespace=a%2Fb')
     assert.deepEqual([wrong.status, wrong.json.code], [400, 108])
-    assert.equal((await broker.ask('/api/v4/listeners?namespace=plant')).status, 200)
+    assert.equal((await broker.request('/api/v4/listeners?namespace=plant')).status, 200)
   })
 })
 
@@ -346,34 +355,34 @@ describe('the administrator of a namespace and archives', () => {
     test(`uploads an archive ${what}, and nothing of it is imported`, async () => {
       const broker = await brokerWithUsers()
       const kept = await upload(broker, await archiveOf(folder, namespace, members))
-      const imported = await broker.ask('/api/v5/data/import', post({ filename }))
+      const imported = await broker.request('/api/v5/data/import', post({ filename }))
       const refused = kept.status === 200 ? imported : kept
       assert.deepEqual([refused.status, refused.json.reason], [403, 'FORBIDDEN'], refused.text)
       assert.deepEqual(await column(broker, '/api/v4/acl/$all', 'topic', administrator), [])
-      assert.match((await broker.ask('/api/v4/configuration')).text, /"max_mqueue_len":1024/)
+      assert.match((await broker.request('/api/v4/configuration')).text, /"max_mqueue_len":1024/)
       // It is in the folder of the namespace only: who is kept to none neither sees it nor restores it by mistake.
       assert.deepEqual(await column(broker, '/api/v5/data/files', 'filename', administrator), [])
-      assert.equal((await broker.ask('/api/v5/data/import', post({ filename }, administrator))).status, 404)
-      await broker.ask(`/api/v5/data/files/${filename}`, { method: 'DELETE', as: plantAdministrator })
+      assert.equal((await broker.request('/api/v5/data/import', post({ filename }, administrator))).status, 404)
+      await broker.request(`/api/v5/data/files/${filename}`, { method: 'DELETE', as: plantAdministrator })
     })
   }
 
   test('gets exports in a separate folder, without data of other namespaces', async () => {
     const broker = await brokerWithUsers()
-    const made = await broker.ask('/api/v5/data/export', post({}))
+    const made = await broker.request('/api/v5/data/export', post({}))
     assert.equal(made.status, 200, made.text)
     const files = [made.json.filename]
     assert.deepEqual(await column(broker, '/api/v5/data/files', 'filename'), files)
     assert.deepEqual(await column(broker, '/api/v5/data/files?namespace=shop', 'filename'), files)
     assert.deepEqual(await column(broker, '/api/v5/data/files?namespace=plant', 'filename', administrator), files)
     assert.deepEqual(await column(broker, '/api/v5/data/files', 'filename', administrator), [])
-    const { counts, members } = (await broker.ask('/api/v5/data/verify', post({ filename: files[0] }))).json.data
+    const { counts, members } = (await broker.request('/api/v5/data/verify', post({ filename: files[0] }))).json.data
     assert.deepEqual([counts, members.map(({ name }: { name: string }) => name)], [{}, ['ns/plant/cluster.hocon']])
-    await broker.ask('/api/v4/acl', post([{ topic: 'of/all', action: 'pub', access: 'deny' }], administrator))
-    const compared = await broker.ask('/api/v5/data/diff', post({ first: files[0] }))
+    await broker.request('/api/v4/acl', post([{ topic: 'of/all', action: 'pub', access: 'deny' }], administrator))
+    const compared = await broker.request('/api/v5/data/diff', post({ first: files[0] }))
     assert.deepEqual(compared.json.data, { tables: [], configuration: [] }, compared.text)
-    assert.equal((await broker.ask(`/api/v5/data/files/${files[0]}`, { as: watcher })).status, 403)
-    assert.equal((await broker.ask('/api/v5/data/import', post({ filename: files[0] }))).status, 200)
+    assert.equal((await broker.request(`/api/v5/data/files/${files[0]}`, { as: watcher })).status, 403)
+    assert.equal((await broker.request('/api/v5/data/import', post({ filename: files[0] }))).status, 200)
   })
 })
 
@@ -382,29 +391,32 @@ describe('namespaces themselves', () => {
     const broker = await hallBroker()
     await makeUsers(broker)
     const path = '/api/v5/namespaces'
-    const made = await broker.ask(path, post({ namespace: 'shop' }, administrator))
+    const made = await broker.request(path, post({ namespace: 'shop' }, administrator))
     assert.deepEqual([made.status, made.json.code, made.json.namespace], [200, 0, 'shop'])
     assert.ok(Date.parse(made.json.created_at) > 0)
     assert.deepEqual(await column(broker, path, 'namespace', administrator), ['hall', 'plant', 'shop'])
-    const again = await broker.ask(path, post({ namespace: 'shop' }, administrator))
+    const again = await broker.request(path, post({ namespace: 'shop' }, administrator))
     assert.deepEqual([again.status, again.json.reason], [400, 'BAD_REQUEST'])
     for (const namespace of ['', 'a/b', '..', '$SYS', '+', 'x'.repeat(129)])
-      assert.equal((await broker.ask(path, post({ namespace }, administrator))).status, 400, namespace)
+      assert.equal((await broker.request(path, post({ namespace }, administrator))).status, 400, namespace)
     const entries = { username: 'ann', password: 'secret' }
-    await broker.ask('/api/v4/auth_username?namespace=shop', post(entries, administrator))
-    await broker.ask('/api/v4/acl?namespace=shop', post([{ topic: 'a', action: 'pub', access: 'deny' }], administrator))
-    await broker.ask('/api/v4/banned?namespace=shop', post({ as: 'clientid', who: 'c' }, administrator))
+    await broker.request('/api/v4/auth_username?namespace=shop', post(entries, administrator))
+    await broker.request(
+      '/api/v4/acl?namespace=shop',
+      post([{ topic: 'a', action: 'pub', access: 'deny' }], administrator),
+    )
+    await broker.request('/api/v4/banned?namespace=shop', post({ as: 'clientid', who: 'c' }, administrator))
     const remove = { method: 'DELETE', as: administrator } as const
-    assert.equal((await broker.ask(`${path}/shop`, remove)).json.code, 0)
+    assert.equal((await broker.request(`${path}/shop`, remove)).json.code, 0)
     for (const list of ['auth_username', 'acl/$all', 'banned'])
-      assert.deepEqual((await broker.ask(`/api/v4/${list}?namespace=shop`)).json.data, [], list)
-    const missing = await broker.ask(`${path}/shop`, remove)
+      assert.deepEqual((await broker.request(`/api/v4/${list}?namespace=shop`)).json.data, [], list)
+    const missing = await broker.request(`${path}/shop`, remove)
     assert.deepEqual([missing.status, missing.json.reason], [404, 'NOT_FOUND'])
     for (const name of ['plant', 'hall']) {
-      const refused = await broker.ask(`${path}/${name}`, remove)
+      const refused = await broker.request(`${path}/${name}`, remove)
       assert.deepEqual([refused.status, refused.json.reason], [409, 'CONFLICT'])
     }
-    assert.equal((await broker.ask(path, { as: plantAdministrator })).status, 403)
+    assert.equal((await broker.request(path, { as: plantAdministrator })).status, 403)
     await ctlDone(broker, ['namespaces', 'add', 'field'])
     assert.match(await ctlDone(broker, ['namespaces', 'list']), /^field\t2/m)
     await ctlDone(broker, ['namespaces', 'del', 'field'])
@@ -429,7 +441,7 @@ describe('namespaces themselves', () => {
       here.once('disconnect', ({ reasonCode }) => resolve(reasonCode)),
     )
     const remove = { method: 'DELETE' } as const
-    const removed = await broker.ask('/api/v5/namespaces/doomed', remove)
+    const removed = await broker.request('/api/v5/namespaces/doomed', remove)
     assert.deepEqual(removed.json, { code: 0, sessions: 2, retained_messages: 3 })
     assert.equal(await said, 0x98)
     assert.deepEqual(await column(broker, '/api/v4/clients?namespace=doomed', 'clientid', administrator), [])
@@ -440,46 +452,50 @@ describe('namespaces themselves', () => {
       ['kept/1', 'kept/2', 'kept/3'],
     )
     assert.equal(shop.connected, true)
-    assert.equal((await broker.ask('/api/v5/namespaces/doomed', remove)).status, 404)
+    assert.equal((await broker.request('/api/v5/namespaces/doomed', remove)).status, 404)
     // A client that returns later is new, and no delay waits for it.
     const again = await connect(t, broker, 'doomed/away', durable)
     assert.deepEqual(await column(broker, '/api/v4/subscriptions?namespace=doomed', 'topic', administrator), [])
     await again.endAsync(true)
-    assert.equal((await broker.ask('/api/v5/namespaces/doomed', remove)).json.sessions, 1)
+    assert.equal((await broker.request('/api/v5/namespaces/doomed', remove)).json.sessions, 1)
   })
 
   test('have limits of their own, which hold at once and after a restart', async (t) => {
     const broker = await startBrokerWithApi(t, { set: [...set, 'namespaces.max_clients=2'] })
     const path = '/api/v5/namespaces/plant'
-    assert.equal((await broker.ask(path)).status, 404)
-    assert.equal((await broker.ask(path, { method: 'PUT', body: {} })).status, 404)
-    await broker.ask('/api/v5/namespaces', post({ namespace: 'plant' }, administrator))
+    assert.equal((await broker.request(path)).status, 404)
+    assert.equal((await broker.request(path, { method: 'PUT', body: {} })).status, 404)
+    await broker.request('/api/v5/namespaces', post({ namespace: 'plant' }, administrator))
     const one = await connect(t, broker, 'plant/1')
     await connect(t, broker, 'plant/2')
     await assert.rejects(connect(t, broker, 'plant/3'), /Quota exceeded/)
     const limits = { max_clients: 3, max_retained_messages: 1, messages_rate: 'infinity' }
-    const changed = await broker.ask(path, { method: 'PUT', body: limits })
+    const changed = await broker.request(path, { method: 'PUT', body: limits })
     assert.deepEqual([changed.status, changed.json.limits], [200, limits], changed.text)
     await connect(t, broker, 'plant/3')
     await assert.rejects(connect(t, broker, 'plant/4'), /Quota exceeded/)
     await connect(t, broker, 'shop/1')
     for (const topic of ['a', 'b']) await one.publishAsync(topic, 'x', { qos: 1, retain: true })
-    const { clients, retained_messages: retained } = (await broker.ask(path)).json
+    const { clients, retained_messages: retained } = (await broker.request(path)).json
     assert.deepEqual([clients, retained], [3, 1])
     for (const wrong of [0, -1, 1.5, 'many', true])
-      assert.equal((await broker.ask(path, { method: 'PUT', body: { max_clients: wrong } })).status, 400, `${wrong}`)
-    const usual = await broker.ask(path, { method: 'PUT', body: { max_clients: null } })
+      assert.equal(
+        (await broker.request(path, { method: 'PUT', body: { max_clients: wrong } })).status,
+        400,
+        `${wrong}`,
+      )
+    const usual = await broker.request(path, { method: 'PUT', body: { max_clients: null } })
     assert.deepEqual(usual.json.limits, { ...limits, max_clients: null })
     assert.match(await ctlDone(broker, ['namespaces', 'show', 'plant']), /max_retained_messages\s+1\b/)
     await ctlDone(broker, ['namespaces', 'limit', 'plant', '--max-clients', '1', '--messages-rate', 'default'])
     await broker.process.stop()
     const again = await startBrokerWithApi(t, { set, dataDirectory: broker.dataDirectory })
-    assert.deepEqual((await again.ask(path)).json.limits, {
+    assert.deepEqual((await again.request(path)).json.limits, {
       max_clients: 1,
       max_retained_messages: 1,
       messages_rate: null,
     })
-    assert.equal((await again.ask(path)).json.retained_messages, 1)
+    assert.equal((await again.request(path)).json.retained_messages, 1)
     await connect(t, again, 'plant/1')
     await assert.rejects(connect(t, again, 'plant/2'), /Quota exceeded/)
   })
@@ -490,8 +506,8 @@ describe('namespaces themselves', () => {
     assert.deepEqual(await column(broker, '/api/v4/clients', 'namespace', administrator), ['hall'])
     await client.subscribeAsync('#', { qos: 1 })
     const heard = next(client)
-    await broker.ask('/api/v4/mqtt/publish?namespace=plant', post({ topic: 'x', payload: '1' }, administrator))
-    await broker.ask('/api/v4/mqtt/publish?namespace=hall', post({ topic: 'x', payload: '2' }, administrator))
+    await broker.request('/api/v4/mqtt/publish?namespace=plant', post({ topic: 'x', payload: '1' }, administrator))
+    await broker.request('/api/v4/mqtt/publish?namespace=hall', post({ topic: 'x', payload: '2' }, administrator))
     assert.equal(await heard, 'x 2')
   })
 })

@@ -40,7 +40,7 @@ const alternatives: Readonly<Record<string, Entries>> = {
 }
 
 async function rowsOf(broker: BrokerWithApi, section: string): Promise<readonly Row[]> {
-  const { status, json, text } = await broker.ask(`/api/v5/configuration_schema?new=${section}`)
+  const { status, json, text } = await broker.request(`/api/v5/configuration_schema?new=${section}`)
   assert.equal(status, 200, text)
   return json.data
 }
@@ -75,13 +75,13 @@ test('an entry with the settings that the schema calls required is taken, and wi
       const more = alternatives[`${section} ${type}`]
       for (const missing of required) {
         const body = merged(entryOf(type, required, missing), more)
-        const { status, text } = await broker.ask(`/api/v5/${section}_probe`, { method: 'POST', body })
+        const { status, text } = await broker.request(`/api/v5/${section}_probe`, { method: 'POST', body })
         assert.equal(status, 400, `${section} ${type} without ${missing.join('.')}: ${text}`)
         assert.match(text, new RegExp(missing.at(-1) ?? ''), `${section} ${type}: the refusal names the setting`)
         refused += 1
       }
       const body = merged({ ...entryOf(type, required), enable: false }, more)
-      const { status, text } = await broker.ask(`/api/v5/${section}`, { method: 'POST', body })
+      const { status, text } = await broker.request(`/api/v5/${section}`, { method: 'POST', body })
       assert.equal(status, 201, `${section} ${type}: ${text}`)
     }
   }
@@ -96,7 +96,7 @@ test('listeners of gateways are described before they exist, and a section witho
     'gateway.stomp.listeners.ssl.<name>',
   ])
   for (const section of ['mqtt', 'nothing', 'connectors.http.url', '__proto__', 'a.'.repeat(5_000)]) {
-    const { status, text } = await broker.ask(`/api/v5/configuration_schema?new=${section}`)
+    const { status, text } = await broker.request(`/api/v5/configuration_schema?new=${section}`)
     assert.equal(status, 400, section.slice(0, 20))
     assert.match(text, /has no named entries/)
   }
@@ -105,11 +105,11 @@ test('listeners of gateways are described before they exist, and a section witho
 test('an administrator of a namespace is told what it can set in new entries, and nothing of the configuration', async () => {
   const broker = await sharedBroker()
   const account = { username: 'planter', password: 'a-planters-password', role: 'ns:plant::administrator' }
-  assert.equal((await broker.ask('/api/v5/users', { method: 'POST', body: account })).status, 200)
+  assert.equal((await broker.request('/api/v5/users', { method: 'POST', body: account })).status, 200)
   const as = 'planter:a-planters-password'
   const keysOf = async (section: string, user?: string): Promise<Set<string>> => {
-    const asked = `/api/v5/configuration_schema?new=${section}`
-    const { status, json, text } = await broker.ask(asked, user === undefined ? {} : { as: user })
+    const url = `/api/v5/configuration_schema?new=${section}`
+    const { status, json, text } = await broker.request(url, user === undefined ? {} : { as: user })
     assert.equal(status, 200, text)
     return new Set(json.data.map(({ path }: Row) => path.join('.')))
   }
@@ -126,7 +126,7 @@ test('an administrator of a namespace is told what it can set in new entries, an
     if (section === 'connectors') assert.ok(onlyGlobal.includes('connectors.http.<name>.ssl.certfile'))
   }
   for (const query of ['', '?new=listeners', '?new=gateway.stomp.listeners', '?new=connectors.http']) {
-    const { status, text } = await broker.ask(`/api/v5/configuration_schema${query}`, { as })
+    const { status, text } = await broker.request(`/api/v5/configuration_schema${query}`, { as })
     assert.equal(status, 403, query)
     assert.match(text, /kept to the namespace plant: new=connectors/)
   }

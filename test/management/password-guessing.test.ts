@@ -9,18 +9,18 @@ const guessers = 200
 const maxGuessesBefore = 20
 
 interface Guesses {
-  answered: number
+  responses: number
   failed: number
   all: Promise<unknown>
 }
 
 /** Starts guesses that are not waited for; counts how many have been answered, and how many never will be. */
 function guess(broker: BrokerWithApi, nameOf: (number: number) => string): Guesses {
-  const guesses: Guesses = { answered: 0, failed: 0, all: Promise.resolve() }
+  const guesses: Guesses = { responses: 0, failed: 0, all: Promise.resolve() }
   guesses.all = Promise.all(
     Array.from({ length: guessers }, (_, number) =>
-      broker.ask('/api/v4/brokers', { as: `${nameOf(number)}:wrong-${number}` }).then(
-        () => (guesses.answered += 1),
+      broker.request('/api/v4/brokers', { as: `${nameOf(number)}:wrong-${number}` }).then(
+        () => (guesses.responses += 1),
         () => (guesses.failed += 1),
       ),
     ),
@@ -32,31 +32,31 @@ test('200 clients that guess passwords share the address of an account with the 
   const broker = await startBrokerWithApi(t)
   for (const username of ['ann', 'bob']) {
     const body = { username, password: `the password of ${username}`, role: 'viewer' }
-    assert.equal((await broker.ask('/api/v4/users', { method: 'POST', body })).status, 200)
+    assert.equal((await broker.request('/api/v4/users', { method: 'POST', body })).status, 200)
   }
   const login = { username: 'bob', password: 'the password of bob' }
-  const { json } = await broker.ask('/api/v5/login', { method: 'POST', body: login, as: null })
+  const { json } = await broker.request('/api/v5/login', { method: 'POST', body: login, as: null })
   const atAdmin = guess(broker, () => 'admin')
   const rounds = [atAdmin]
-  const answered = (): number => rounds.reduce((sum, round) => sum + round.answered, 0)
+  const countResponses = (): number => rounds.reduce((sum, round) => sum + round.responses, 0)
   /** How many guesses are answered between a request and its answer. */
   const guessesBefore = async (name: string, request: Promise<ApiResponse>, status: number): Promise<void> => {
-    const before = answered()
+    const before = countResponses()
     assert.equal((await request).status, status, name)
-    const meanwhile = answered() - before
+    const meanwhile = countResponses() - before
     t.diagnostic(`${name}: ${meanwhile} of ${rounds.length * guessers} guesses were answered meanwhile`)
     assert.ok(meanwhile <= maxGuessesBefore, `${name}: ${meanwhile} guesses`)
   }
-  const signIn = (as: string): Promise<ApiResponse> => broker.ask('/api/v4/brokers', { as })
+  const signIn = (as: string): Promise<ApiResponse> => broker.request('/api/v4/brokers', { as })
   await guessesBefore('right for the first time', signIn('ann:the password of ann'), 200)
   const headers = { authorization: `Bearer ${json.token}` }
   // A viewer, and known as one.
-  await guessesBefore('by token', broker.ask('/api/v5/users', { as: null, headers }), 403)
+  await guessesBefore('by token', broker.request('/api/v5/users', { as: null, headers }), 403)
   await guessesBefore('configured', signIn(administrator), 200)
   // Another round of guesses, with unknown names: accounts that logged in recently are not delayed by it.
   rounds.push(guess(broker, (number) => `nobody-${number}`))
   await guessesBefore('right lately', signIn('bob:the password of bob'), 200)
-  assert.ok(answered() < guessers, 'guesses are slow')
+  assert.ok(countResponses() < guessers, 'guesses are slow')
   assert.equal(await broker.process.stop(), 0)
   await Promise.all(rounds.map(({ all }) => all))
   assert.ok(

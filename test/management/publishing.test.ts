@@ -55,18 +55,18 @@ async function asleep(
   const { client } = await listen(t, broker, { clientId, clean: false, filters })
   await client.endAsync()
   await eventually(async () => {
-    const { json } = await broker.ask(`/api/v4/clients/${clientId}`)
+    const { json } = await broker.request(`/api/v4/clients/${clientId}`)
     assert.equal(json.data[0].conn_state, 'disconnected')
   })
 }
 
 function post(broker: BrokerWithApi, what: string, body: unknown): Promise<ApiResponse> {
-  return broker.ask(`/api/v4/mqtt/${what}`, { method: 'POST', body })
+  return broker.request(`/api/v4/mqtt/${what}`, { method: 'POST', body })
 }
 
 /** Of the entries of a batch. */
-function codes(answer: ApiResponse): unknown {
-  return answer.json.data.map((entry: { code: number }) => entry.code)
+function codes(response: ApiResponse): unknown {
+  return response.json.data.map((entry: { code: number }) => entry.code)
 }
 
 /** The answer is what the endpoint says that it is. */
@@ -82,7 +82,7 @@ describe('POST /mqtt/publish', () => {
   test('delivers the message with every property to the subscribers', async (t) => {
     const broker = await configuredBroker()
     const { hear } = await listen(t, broker, { protocolVersion: 5, filters: ['a/#'] })
-    const answer = await post(broker, 'publish', {
+    const response = await post(broker, 'publish', {
       topic: 'a/b',
       payload: 'hällo',
       qos: 1,
@@ -97,7 +97,7 @@ describe('POST /mqtt/publish', () => {
         user_properties: { name: 'value', number: 3, yes: true },
       },
     })
-    assertReply('mqtt_publish', answer)
+    assertReply('mqtt_publish', response)
     const [{ topic, payload, packet }] = await hear(1)
     assert.deepEqual([topic, payload.toString(), packet.qos, packet.retain], ['a/b', 'hällo', 1, false])
     const { properties } = packet
@@ -172,9 +172,9 @@ describe('POST /mqtt/publish', () => {
         await asleep(t, broker, { clientId, filters: ['received'] })
       }
       for (const clientId of ['l1', 'l2']) await listen(t, broker, { clientId, filters: ['received'] })
-      const answer = await post(broker, 'publish', { topic: 'received', payload: 'x', qos: 1, receipt: true })
-      assertReply('mqtt_publish', answer)
-      const { elsewhere, ...receipt } = answer.json.data.receipt
+      const response = await post(broker, 'publish', { topic: 'received', payload: 'x', qos: 1, receipt: true })
+      assertReply('mqtt_publish', response)
+      const { elsewhere, ...receipt } = response.json.data.receipt
       assert.deepEqual(receipt, { matched: 5, sent: 2, queued: 3, dropped: 0, missed: 0 })
       if (shards === 1) assert.deepEqual(elsewhere, { matched: 0, sent: 0, queued: 0 })
       const atMostOnce = await post(broker, 'publish', { topic: 'received', payload: 'x', receipt: true })
@@ -189,8 +189,8 @@ describe('POST /mqtt/publish', () => {
       await listen(t, broker, { clientId, filters: ['$share/g/dealt'] })
     for (const clientId of ['h1', 'h2', 'h3', 'h4']) await asleep(t, broker, { clientId, filters: ['$share/h/dealt'] })
     for (let times = 0; times < 12; times++) {
-      const answer = await post(broker, 'publish', { topic: 'dealt', payload: 'x', qos: 1, receipt: true })
-      const { elsewhere: _, ...receipt } = answer.json.data.receipt
+      const response = await post(broker, 'publish', { topic: 'dealt', payload: 'x', qos: 1, receipt: true })
+      const { elsewhere: _, ...receipt } = response.json.data.receipt
       assert.deepEqual(receipt, { matched: 2, sent: 1, queued: 1, dropped: 0, missed: 0 })
     }
   })
@@ -232,9 +232,9 @@ describe('POST /mqtt/publish', () => {
       [{ ...good, payload: '/w==', encoding: 'base64', properties: { payload_format_indicator: 1 } }, 108],
     ]
     for (const [body, code] of cases) {
-      const answer = await post(broker, 'publish', body)
-      assert.deepEqual([answer.status, answer.json.code], [400, code], JSON.stringify(body)?.slice(0, 100))
-      assert.equal(typeof answer.json.message, 'string')
+      const response = await post(broker, 'publish', body)
+      assert.deepEqual([response.status, response.json.code], [400, code], JSON.stringify(body)?.slice(0, 100))
+      assert.equal(typeof response.json.message, 'string')
     }
   })
 })
@@ -245,9 +245,9 @@ describe('POST /mqtt/publish_batch', () => {
     const { hear, heard } = await listen(t, broker, { filters: ['a/#'] })
     const messages = Array.from({ length: 200 }, (_, number) => ({ topic: 'a/n', payload: String(number), qos: 1 }))
     const wrong = [{ topic: 'a/#', payload: 'x' }, 'text', { topics: 'a/1,a/2' }, { topics: 'a/1,a/2', payload: 'end' }]
-    const answer = await post(broker, 'publish_batch', [...messages, ...wrong])
-    assertReply('mqtt_publish_batch', answer)
-    const entries = answer.json.data.map(({ topic, code }: { topic: string; code: number }) => [topic, code])
+    const response = await post(broker, 'publish_batch', [...messages, ...wrong])
+    assertReply('mqtt_publish_batch', response)
+    const entries = response.json.data.map(({ topic, code }: { topic: string; code: number }) => [topic, code])
     assert.deepEqual(
       entries.slice(0, 200),
       messages.map(() => ['a/n', 0]),
@@ -268,8 +268,8 @@ describe('POST /mqtt/publish_batch', () => {
   test('takes an array and nothing else', async () => {
     const broker = await configuredBroker()
     for (const body of [{}, '"x"', '[', { topic: 'a', payload: 'x' }]) {
-      const answer = await post(broker, 'publish_batch', body)
-      assert.deepEqual([answer.status, answer.json.code], [400, 109])
+      const response = await post(broker, 'publish_batch', body)
+      assert.deepEqual([response.status, response.json.code], [400, 109])
     }
   })
 })
@@ -284,8 +284,8 @@ describe('POST /mqtt/subscribe and /mqtt/unsubscribe', () => {
       })),
     )
     for (const { clientId } of clients) {
-      const answer = await post(broker, 'subscribe', { topics: 'a,b/+', clientid: clientId, qos: 1 })
-      assertReply('mqtt_subscribe', answer)
+      const response = await post(broker, 'subscribe', { topics: 'a,b/+', clientid: clientId, qos: 1 })
+      assertReply('mqtt_subscribe', response)
     }
     for (const topic of ['a', 'b/1']) await post(broker, 'publish', { topic, payload: 'x', qos: 2 })
     for (const { hear } of clients)
@@ -308,8 +308,8 @@ describe('POST /mqtt/subscribe and /mqtt/unsubscribe', () => {
     await listen(t, broker, { clientId: 'there' })
     for (const what of ['subscribe', 'unsubscribe']) {
       for (const clientid of ['sleeper', 'nobody']) {
-        const answer = await post(broker, what, { topic: 'a', clientid })
-        assert.deepEqual([answer.status, answer.json.code], [404, 112])
+        const response = await post(broker, what, { topic: 'a', clientid })
+        assert.deepEqual([response.status, response.json.code], [404, 112])
       }
       const cases: readonly (readonly [body: unknown, code: number])[] = [
         [{ clientid: 'there' }, 107],
@@ -320,8 +320,8 @@ describe('POST /mqtt/subscribe and /mqtt/unsubscribe', () => {
         ['[]', 109],
       ]
       for (const [body, code] of cases) {
-        const answer = await post(broker, what, body)
-        assert.deepEqual([answer.status, answer.json.code], [400, code], JSON.stringify(body))
+        const response = await post(broker, what, body)
+        assert.deepEqual([response.status, response.json.code], [400, code], JSON.stringify(body))
       }
     }
     const badQoS = await post(broker, 'subscribe', { topic: 'a', clientid: 'there', qos: 3 })

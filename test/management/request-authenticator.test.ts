@@ -26,9 +26,9 @@ function tokenOf(claims: object, signer: Signer = withKey(privateKey), header: o
   return `${signed}.${signer(signed).toString('base64url')}`
 }
 
-async function ask(broker: BrokerWithApi, authorization: string): Promise<[number, number]> {
+async function requestWith(broker: BrokerWithApi, authorization: string): Promise<[number, number]> {
   const headers = { authorization }
-  const { status, json } = await broker.ask('/api/v4/brokers', { as: null, headers })
+  const { status, json } = await broker.request('/api/v4/brokers', { as: null, headers })
   return [status, json.code]
 }
 
@@ -43,10 +43,10 @@ test('a token of the issuer is accepted like names and passwords; any other toke
   const settings = [`http_server.jwt.public.keyfile="${key}"`, 'http_server.jwt.issuer="ours"']
   const broker = await startBrokerWithApi(t, { set: settings })
   const good = { iss: 'ours', sub: 'ann', exp: nowSeconds() + 600 }
-  assert.deepEqual(await ask(broker, `Bearer ${tokenOf(good)}`), [200, 0])
-  assert.deepEqual(await ask(broker, `Bearer ${tokenOf({ ...good, exp: String(good.exp) })}`), [200, 0])
-  assert.deepEqual(await ask(broker, `Basic ${Buffer.from(administrator).toString('base64')}`), [200, 0])
-  assert.deepEqual(await ask(broker, `Bearer ${tokenOf({ ...good, exp: nowSeconds() - 60 })}`), [401, 116])
+  assert.deepEqual(await requestWith(broker, `Bearer ${tokenOf(good)}`), [200, 0])
+  assert.deepEqual(await requestWith(broker, `Bearer ${tokenOf({ ...good, exp: String(good.exp) })}`), [200, 0])
+  assert.deepEqual(await requestWith(broker, `Basic ${Buffer.from(administrator).toString('base64')}`), [200, 0])
+  assert.deepEqual(await requestWith(broker, `Bearer ${tokenOf({ ...good, exp: nowSeconds() - 60 })}`), [401, 116])
   const bad: Readonly<Record<string, string>> = {
     'without account': tokenOf(good, () => Buffer.of(), { alg: 'none' }),
     'signed with the public key': tokenOf(good, (text) => createHmac('sha256', publicPem).update(text).digest(), {
@@ -68,12 +68,12 @@ test('a token of the issuer is accepted like names and passwords; any other toke
     'that is none': 'a.b.c',
   }
   for (const [what, token] of Object.entries(bad))
-    assert.deepEqual(await ask(broker, `Bearer ${token}`), [401, 103], what)
+    assert.deepEqual(await requestWith(broker, `Bearer ${token}`), [401, 103], what)
   const may = async (role: unknown): Promise<[look: number, change: number, publish: number]> => {
     const headers = { authorization: `Bearer ${tokenOf({ ...good, role })}` }
     const status = async (path: string, body?: object): Promise<number> => {
       const sent = body === undefined ? {} : ({ method: 'POST', body } as const)
-      return (await broker.ask(`/api/v4${path}`, { as: null, headers, ...sent })).status
+      return (await broker.request(`/api/v4${path}`, { as: null, headers, ...sent })).status
     }
     const body = { topic: 'a', payload: '' }
     return [await status('/stats'), await status('/reload', { data: {} }), await status('/mqtt/publish', body)]
@@ -82,53 +82,57 @@ test('a token of the issuer is accepted like names and passwords; any other toke
   assert.deepEqual(await may('viewer'), [200, 403, 403])
   assert.deepEqual(await may('publisher'), [403, 403, 200])
   assert.deepEqual(await may('ns:plant::administrator'), [403, 403, 200], 'kept to its namespace')
-  assert.deepEqual(await ask(broker, `Bearer ${tokenOf({ ...good, role: 'king' })}`), [401, 103])
-  assert.deepEqual(await ask(broker, 'Digest username="admin"'), [401, 104])
-  assert.deepEqual(await ask(broker, 'Basic !!!!'), [401, 103])
-  assert.deepEqual(await ask(broker, 'Basic'), [401, 104])
-  assert.deepEqual(await ask(broker, `Bearer ${'a'.repeat(16_000)}`), [401, 103])
-  assert.deepEqual(await ask(broker, `Bearer ${'a'.repeat(100_000)}`), [400, 108], 'longer than all headers may be')
+  assert.deepEqual(await requestWith(broker, `Bearer ${tokenOf({ ...good, role: 'king' })}`), [401, 103])
+  assert.deepEqual(await requestWith(broker, 'Digest username="admin"'), [401, 104])
+  assert.deepEqual(await requestWith(broker, 'Basic !!!!'), [401, 103])
+  assert.deepEqual(await requestWith(broker, 'Basic'), [401, 104])
+  assert.deepEqual(await requestWith(broker, `Bearer ${'a'.repeat(16_000)}`), [401, 103])
+  assert.deepEqual(
+    await requestWith(broker, `Bearer ${'a'.repeat(100_000)}`),
+    [400, 108],
+    'longer than all headers may be',
+  )
 })
 
 test('with auth_type jwt the account of http_server is refused; tokens come in, and other people and programs as ever', async (t) => {
   const key = await keyFile(await temporaryFolder(t))
   const settings = ['http_server.auth_type=jwt', `http_server.jwt.public.keyfile="${key}"`]
   const broker = await startBrokerWithApi(t, { set: settings })
-  assert.equal((await broker.ask('/api/v4/brokers')).status, 401)
+  assert.equal((await broker.request('/api/v4/brokers')).status, 401)
   const authorization = `Bearer ${tokenOf({ exp: nowSeconds() + 600 })}`
   const app = { app_id: 'reports', secret: 'a secret of my own' }
-  const made = await broker.ask('/api/v4/apps', { as: null, headers: { authorization }, method: 'POST', body: app })
+  const made = await broker.request('/api/v4/apps', { as: null, headers: { authorization }, method: 'POST', body: app })
   assert.equal(made.status, 200, made.text)
-  assert.equal((await broker.ask('/api/v4/brokers', { as: 'reports:a secret of my own' })).status, 200)
+  assert.equal((await broker.request('/api/v4/brokers', { as: 'reports:a secret of my own' })).status, 200)
   const body = { username: 'ann', password: 'correct-horse' }
-  const user = await broker.ask('/api/v4/users', { as: null, headers: { authorization }, method: 'POST', body })
+  const user = await broker.request('/api/v4/users', { as: null, headers: { authorization }, method: 'POST', body })
   assert.equal(user.status, 200, user.text)
-  assert.equal((await broker.ask('/api/v4/brokers', { as: 'ann:correct-horse' })).status, 200)
-  assert.equal((await broker.ask('/api/v4/brokers')).status, 401)
+  assert.equal((await broker.request('/api/v4/brokers', { as: 'ann:correct-horse' })).status, 200)
+  assert.equal((await broker.request('/api/v4/brokers')).status, 401)
 })
 
 test('a login of the account of http_server ends when auth_type becomes jwt, and others go on', async (t) => {
   const key = await keyFile(await temporaryFolder(t))
   const broker = await startBrokerWithApi(t, { set: [`http_server.jwt.public.keyfile="${key}"`] })
-  const send = (path: string, body: object): Promise<ApiResponse> => broker.ask(path, { method: 'POST', body })
+  const send = (path: string, body: object): Promise<ApiResponse> => broker.request(path, { method: 'POST', body })
   await send('/api/v4/users', { username: 'ann', password: 'correct-horse' })
   const login = async (words: string): Promise<string> => {
     const [username, password] = words.split(':')
     return `Bearer ${(await send('/api/v5/login', { username, password })).json.token}`
   }
   const [own, ann] = [await login(administrator), await login('ann:correct-horse')]
-  assert.deepEqual(await ask(broker, own), [200, 0])
+  assert.deepEqual(await requestWith(broker, own), [200, 0])
   const changed = await send('/api/v4/configuration/http_server', { data: { http_server: { auth_type: 'jwt' } } })
   assert.equal(changed.status, 200, changed.text)
-  assert.deepEqual(await ask(broker, own), [401, 103])
-  assert.deepEqual(await ask(broker, ann), [200, 0])
+  assert.deepEqual(await requestWith(broker, own), [401, 103])
+  assert.deepEqual(await requestWith(broker, ann), [200, 0])
 })
 
 const withKnownPassword = shareBrokerWithApi({ set: ['http_server.password=public'] })
 
 test('a token is refused if no key is configured', async () => {
   const broker = await withKnownPassword()
-  assert.deepEqual(await ask(broker, `Bearer ${tokenOf({ exp: nowSeconds() + 600 })}`), [401, 104])
+  assert.deepEqual(await requestWith(broker, `Bearer ${tokenOf({ exp: nowSeconds() + 600 })}`), [401, 104])
 })
 
 /** Resolves with what was said. */
@@ -159,9 +163,9 @@ test('a key file that is missing, has no key or has the private one prevents the
 test('a well-known password causes a warning on loopback and is refused on other addresses', async (t) => {
   const broker = await withKnownPassword()
   await broker.process.until(/this is a well-known password/)
-  assert.equal((await broker.ask('/api/v4/brokers', { as: 'admin:public' })).status, 200)
+  assert.equal((await broker.request('/api/v4/brokers', { as: 'admin:public' })).status, 200)
   const change = { method: 'POST', body: { data: { msq_len: 5 } }, as: 'admin:public' } as const
-  const { data } = (await broker.ask('/api/v4/reload', change)).json
+  const { data } = (await broker.request('/api/v4/reload', change)).json
   assert.match(data.warnings.join(), /http_server\.password: this is a well-known password; set one/)
   const open = ['http_server.password=public', 'http_server.ip_addr="0.0.0.0"']
   const said = await failToStart(t, open)
@@ -171,13 +175,13 @@ test('a well-known password causes a warning on loopback and is refused on other
 test('legacy knows the documented password until another one is set', async (t) => {
   const settings = ['node.security_profile=legacy', 'http_server.ip_addr="127.0.0.1"', 'http_server.password=null']
   const broker = await startBrokerWithApi(t, { set: settings })
-  assert.equal((await broker.ask('/api/v4/brokers', { as: 'admin:public' })).status, 200)
+  assert.equal((await broker.request('/api/v4/brokers', { as: 'admin:public' })).status, 200)
 })
 
 test('no_auth needs no account, is refused on other addresses than loopback, and does not serve pages of other sites', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['http_server.auth_type=no_auth'] })
   const statusWith = async (headers: Record<string, string>, method: 'GET' | 'POST' = 'GET'): Promise<number> =>
-    (await broker.ask('/api/v4/brokers', { as: null, headers, method })).status
+    (await broker.request('/api/v4/brokers', { as: null, headers, method })).status
   assert.equal(await statusWith({}), 200)
   assert.equal(await statusWith({ origin: 'https://evil.example' }), 403)
   assert.equal(await statusWith({ 'sec-fetch-site': 'cross-site' }), 403)

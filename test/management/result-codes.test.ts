@@ -10,7 +10,7 @@ import { unusedCodes, type ResultCodeName, resultCodes } from '../../src/contrac
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { type RequestOptions, startBrokerWithApi } from './api.ts'
 
-type Provocation = readonly [path: string, asked?: RequestOptions]
+type Provocation = readonly [path: string, options?: RequestOptions]
 
 const user = { username: 'anna', password: 'a-password' }
 
@@ -43,20 +43,23 @@ test('every code of the table is answered to something, or it is said why not', 
   await writeFile(keyFile, publicKey.export({ type: 'spki', format: 'pem' }))
   const broker = await startBrokerWithApi(t, { set: [`http_server.jwt.public.keyfile="${keyFile}"`] })
   const bert = { username: 'bert', password: 'correct-horse' }
-  assert.equal((await broker.ask('/api/v4/users', { method: 'POST', body: bert })).status, 200)
+  assert.equal((await broker.request('/api/v4/users', { method: 'POST', body: bert })).status, 200)
   const seen = new Set<number>()
-  for (const [name, [path, asked]] of Object.entries(provocations)) {
-    const answered = await broker.ask(path, asked)
-    assert.equal(answered.json.code, resultCodes[name as ResultCodeName].code, `${name}: ${answered.text}`)
-    if (name !== 'success') assert.notEqual(answered.json.message, '', name)
-    seen.add(answered.json.code)
+  for (const [name, [path, options]] of Object.entries(provocations)) {
+    const response = await broker.request(path, options)
+    assert.equal(response.json.code, resultCodes[name as ResultCodeName].code, `${name}: ${response.text}`)
+    if (name !== 'success') assert.notEqual(response.json.message, '', name)
+    seen.add(response.json.code)
   }
   const ended = await signToken(
     { sub: 'late', exp: 1_000 },
     String(privateKey.export({ type: 'pkcs8', format: 'pem' })),
   )
   assert.ok('token' in ended)
-  const expired = await broker.ask('/api/v4/brokers', { as: null, headers: { authorization: `Bearer ${ended.token}` } })
+  const expired = await broker.request('/api/v4/brokers', {
+    as: null,
+    headers: { authorization: `Bearer ${ended.token}` },
+  })
   assert.deepEqual([expired.status, expired.json.code], [401, 116])
   seen.add(116)
   for (const [name, { code }] of Object.entries(resultCodes)) {

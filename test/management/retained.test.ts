@@ -17,24 +17,24 @@ test('retained messages are listed by filter, from every shard, and it is said w
     await client.publishAsync(`garden/${bed}/water`, 'wet', { qos: 1, retain: true, properties })
   }
   await client.publishAsync('house/door', 'shut', { qos: 1, retain: true })
-  const all = await broker.ask('/api/v4/retained?topic=garden/%2B/water')
+  const all = await broker.request('/api/v4/retained?topic=garden/%2B/water')
   assert.equal(reply.faultOf(all.json), undefined)
   assert.equal(new Set(all.json.data.map(({ topic }: { topic: string }) => topic)).size, 40)
   assert.deepEqual(all.json.meta, { limit: 1_000, hasnext: false })
   const [first] = all.json.data
   assert.deepEqual([first.qos, first.payload_bytes, first.from_clientid], [1, 3, 'gardener'])
   assert.match(first.expires_at, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/)
-  const some = await broker.ask('/api/v4/retained?limit=7')
+  const some = await broker.request('/api/v4/retained?limit=7')
   assert.equal(some.json.data.length, 7)
   assert.deepEqual(some.json.meta, { limit: 7, hasnext: true })
-  const exactly = await broker.ask('/api/v4/retained?limit=41')
+  const exactly = await broker.request('/api/v4/retained?limit=41')
   assert.deepEqual([exactly.json.data.length, exactly.json.meta.hasnext], [41, false])
 
   const seen: string[] = []
   const sizes: number[] = []
   let cursor = 'first'
   for (;;) {
-    const page = await broker.ask(`/api/v4/retained?topic=garden/%23&_limit=9&_cursor=${cursor}`)
+    const page = await broker.request(`/api/v4/retained?topic=garden/%23&_limit=9&_cursor=${cursor}`)
     assert.equal(reply.faultOf(page.json), undefined)
     seen.push(...page.json.data.map(({ topic }: { topic: string }) => topic))
     sizes.push(page.json.data.length)
@@ -42,7 +42,7 @@ test('retained messages are listed by filter, from every shard, and it is said w
     cursor = page.json.meta.cursor
   }
   assert.deepEqual([sizes, new Set(seen).size], [[9, 9, 9, 9, 4], 40])
-  const beyond = await broker.ask('/api/v4/retained?cursor=9.0.0')
+  const beyond = await broker.request('/api/v4/retained?cursor=9.0.0')
   assert.deepEqual([beyond.json.data, beyond.json.meta.hasnext], [[], false])
 })
 
@@ -54,7 +54,7 @@ test('shared subscriptions are listed alone, on every shard and page', async (t)
     await client.subscribeAsync(['plain/#', '$share/group/hall/+'])
   }
   const topicsOf = async (query: string): Promise<string[]> => {
-    const { json } = await broker.ask(`/api/v4/subscriptions?${query}`)
+    const { json } = await broker.request(`/api/v4/subscriptions?${query}`)
     return json.data.map(({ topic }: { topic: string }) => topic)
   }
   assert.deepEqual(new Set(await topicsOf('shared=true')), new Set(['$share/group/hall/+']))
@@ -78,7 +78,7 @@ test('a filter that is none is code 115, a limit that is none 108', async () => 
     ['limit=10001', 108],
     ['cursor=x', 108],
   ] as const) {
-    const refused = await broker.ask(`/api/v4/retained?${query}`)
+    const refused = await broker.request(`/api/v4/retained?${query}`)
     assert.deepEqual([refused.status, refused.json.code], [400, code], query)
   }
 })
@@ -90,16 +90,16 @@ test('one retained message is told with what it says, small or large, and is del
   const large = Buffer.alloc(200_000, 'ab')
   await client.publishAsync('one/small', 'x', { qos: 1, retain: true })
   await client.publishAsync('one/large', large, { qos: 1, retain: true })
-  const small = await broker.ask('/api/v4/retained/one%2Fsmall')
+  const small = await broker.request('/api/v4/retained/one%2Fsmall')
   assert.equal(Buffer.from(small.json.data.payload_base64, 'base64').toString(), 'x')
-  const found = await broker.ask('/api/v4/retained/one%2Flarge')
+  const found = await broker.request('/api/v4/retained/one%2Flarge')
   assert.deepEqual(Buffer.from(found.json.data.payload_base64, 'base64'), large)
   for (const name of ['large', 'small'])
-    assert.equal((await broker.ask(`/api/v4/retained/one%2F${name}`, { method: 'DELETE' })).json.code, 0)
+    assert.equal((await broker.request(`/api/v4/retained/one%2F${name}`, { method: 'DELETE' })).json.code, 0)
   for (const method of ['GET', 'DELETE'] as const) {
-    const gone = await broker.ask('/api/v4/retained/one%2Flarge', { method })
+    const gone = await broker.request('/api/v4/retained/one%2Flarge', { method })
     assert.deepEqual([gone.status, gone.json.code], [404, 108], method)
   }
-  const wrong = await broker.ask('/api/v4/retained/one%2F%23')
+  const wrong = await broker.request('/api/v4/retained/one%2F%23')
   assert.equal(wrong.json.code, 115)
 })

@@ -87,7 +87,7 @@ test('what rules of a broker do is in its metrics', async (t) => {
   t.after(() => client.end(true))
   await client.publishAsync('a', 'no JSON', { qos: 1 })
   await eventually(async () => {
-    const { text } = await broker.ask('/api/v4/prometheus')
+    const { text } = await broker.request('/api/v4/prometheus')
     assert.match(text, /^godwit_rule_matched_total\{rule="r1"\} 1$/m)
     assert.match(text, /^godwit_rule_results_total\{rule="r1",result="success"\} 1$/m)
     assert.match(text, /^godwit_rule_failed_total\{rule="r2",reason="exception"\} 1$/m)
@@ -113,10 +113,10 @@ test('numbers of counted topics are metrics, by topic, direction and QoS; of oth
     'godwit_topic_dropped_total{topic="lonely"} 1',
   ]
   let lines: ReadonlySet<string>
-  do lines = new Set((await broker.ask('/api/v4/prometheus')).text.split('\n'))
+  do lines = new Set((await broker.request('/api/v4/prometheus')).text.split('\n'))
   while (!wanted.every((line) => lines.has(line)))
   assert.ok(![...lines].some((line) => line.startsWith('godwit_topic_') && line.includes('"other"')))
-  await broker.ask('/api/v5/mqtt/topic_metrics', { method: 'PUT', body: { action: 'reset' } })
-  const { text } = await broker.ask('/api/v4/prometheus')
+  await broker.request('/api/v5/mqtt/topic_metrics', { method: 'PUT', body: { action: 'reset' } })
+  const { text } = await broker.request('/api/v4/prometheus')
   assert.match(text, /^godwit_topic_dropped_total\{topic="lonely"\} 0$/m)
 })

@@ -21,20 +21,20 @@ test('a client that takes nothing is on the list of slow ones with its oldest me
   await quick.publishAsync('plant/first', 'x', { qos: 1 })
   await quick.publishAsync('plant/second', 'x', { qos: 1 })
   await eventually(async () => {
-    const answer = await broker.ask(`${path}?threshold=1`)
-    assert.equal(shapeOf(slowSubscriptionEndpoints.list_slow_subscriptions.reply).faultOf(answer.json), undefined)
+    const response = await broker.request(`${path}?threshold=1`)
+    assert.equal(shapeOf(slowSubscriptionEndpoints.list_slow_subscriptions.reply).faultOf(response.json), undefined)
     // The quick one is on the list until its acknowledgements have come.
-    const [found, ...others] = answer.json.data
+    const [found, ...others] = response.json.data
     assert.deepEqual([found?.clientid, found?.topic, found?.mqueue_len], ['slow one', 'plant/first', 2])
     assert.deepEqual(others, [])
   })
-  assert.deepEqual((await broker.ask(`${path}?threshold=86400000`)).json.data, [], 'not as slow as that')
+  assert.deepEqual((await broker.request(`${path}?threshold=86400000`)).json.data, [], 'not as slow as that')
 })
 
 test('a threshold or a limit that is no number is refused', async () => {
   const broker = await sharedBroker()
   for (const query of ['threshold=soon', 'threshold=-1', '_limit=0', '_limit=1001']) {
-    const { status, json } = await broker.ask(`${path}?${query}`)
+    const { status, json } = await broker.request(`${path}?${query}`)
     assert.deepEqual([status, json.code], [400, 108], query)
   }
 })

@@ -9,7 +9,7 @@ const listShape = shapeOf(subscriptionEndpoints.list_subscriptions.reply)
 const treeShape = shapeOf(subscriptionEndpoints['list_topic-tree'].reply)
 
 async function list(broker: BrokerWithApi, path: string): Promise<ApiResponse['json']> {
-  const { status, json, text } = await broker.ask(`/api/v4${path}`)
+  const { status, json, text } = await broker.request(`/api/v4${path}`)
   assert.equal(status, 200, text)
   return json
 }
@@ -102,7 +102,7 @@ test('a filter of subscriptions that is none is refused with 108', async () => {
   const broker = await withTwo()
   for (const query of ['?qos=3', '?qos=-1', '?qos=x', '?username=x', '?_limit=0', '?_cursor=x', '?topic=a&topic=b']) {
     for (const path of ['/subscriptions', '/subscriptions/x']) {
-      const { status, json } = await broker.ask(`/api/v4${path}${query}`)
+      const { status, json } = await broker.request(`/api/v4${path}${query}`)
       assert.deepEqual([status, json.code], [400, 108], query)
     }
   }
@@ -110,12 +110,12 @@ test('a filter of subscriptions that is none is refused with 108', async () => {
 
 test('the topic tree is listed level by level from the root, with the subscribers of each level', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
-  assert.deepEqual((await broker.ask('/api/v4/topic-tree')).json, { code: 0, data: [[{ topic: '', cld_cnt: 0 }]] })
+  assert.deepEqual((await broker.request('/api/v4/topic-tree')).json, { code: 0, data: [[{ topic: '', cld_cnt: 0 }]] })
   const ann = await connect(t, broker, 'ann')
   await ann.subscribeAsync(['a/b', 'a', '$share/g/x'])
   const bob = await connect(t, broker, 'bob')
   await bob.subscribeAsync(['a/b'])
-  const { json } = await broker.ask('/api/v4/topic-tree')
+  const { json } = await broker.request('/api/v4/topic-tree')
   assert.equal(treeShape.faultOf(json), undefined)
   const levels: { topic: string; cld_cnt: number; clientid?: string[] }[][] = json.data
   for (const level of levels) for (const node of level) node.clientid?.sort()
@@ -170,6 +170,6 @@ test('routes are the topics with a subscriber, each once', async (t) => {
   assert.deepEqual(await walkRoutes(broker), ['#', 'a/+', 'a/b', 'x y'])
   assert.deepEqual((await list(broker, '/routes/a%2Fb')).data, [{ topic: 'a/b', node: 'here' }])
   assert.deepEqual((await list(broker, '/routes/nowhere')).data, [])
-  const unknown = await broker.ask('/api/v4/routes?topic=a')
+  const unknown = await broker.request('/api/v4/routes?topic=a')
   assert.deepEqual([unknown.status, unknown.json.code], [400, 108])
 })

@@ -12,14 +12,14 @@ const path = '/api/v4/trace'
 type Line = Record<string, string | number>
 
 async function post(broker: BrokerWithApi, body: unknown): Promise<[number, number]> {
-  const { status, json } = await broker.ask(path, { method: 'POST', body })
+  const { status, json } = await broker.request(path, { method: 'POST', body })
   return [status, json.code]
 }
 
 /** The lines behind the first, when one of them is as it is wanted. */
 function linesUntil(broker: BrokerWithApi, name: string, isIt: (line: Line) => boolean): Promise<Line[]> {
   return eventually(async () => {
-    const { text } = await broker.ask(`${path}/${name}/download`)
+    const { text } = await broker.request(`${path}/${name}/download`)
     const lines = text
       .split('\n')
       .slice(1, -1)
@@ -59,9 +59,9 @@ test('a trace by client has its packets and what becomes of it, of all shards, w
     'received disconnect',
   ])
     assert.ok(steps.includes(step), `${step} in ${steps.join(', ')}`)
-  const { text } = await broker.ask(`${path}/by-client/download`)
+  const { text } = await broker.request(`${path}/by-client/download`)
   for (const absent of ['secret', '\u001b']) assert.ok(!text.includes(absent))
-  assert.equal((await broker.ask(`${path}/by-client`, { method: 'DELETE' })).status, 200)
+  assert.equal((await broker.request(`${path}/by-client`, { method: 'DELETE' })).status, 200)
 })
 
 test('traces by topic and by address are listed while they run, and their files go with them', async (t) => {
@@ -75,7 +75,7 @@ test('traces by topic and by address are listed while they run, and their files 
   const heat = await linesUntil(broker, 'heat', ({ topic }) => topic === 'plant/1/heat')
   assert.equal(heat.length, 1)
   await linesUntil(broker, 'here', ({ topic }) => topic === 'plant/1/cold')
-  const { json } = await broker.ask(path)
+  const { json } = await broker.request(path)
   assert.equal(shapeOf(traceEndpoints.list_traces.reply).faultOf(json), undefined)
   assert.deepEqual(
     json.data.map((trace: Line) => [
@@ -89,17 +89,17 @@ test('traces by topic and by address are listed while they run, and their files 
       ['here', 'ip_address', '127.0.0.1', 'running'],
     ],
   )
-  assert.deepEqual((await broker.ask(`${path}/heat`, { method: 'DELETE' })).json, { code: 0 })
+  assert.deepEqual((await broker.request(`${path}/heat`, { method: 'DELETE' })).json, { code: 0 })
   assert.deepEqual(await readdir(join(broker.dataDirectory, 'trace')), ['here.jsonl'])
-  assert.deepEqual((await broker.ask(path, { method: 'DELETE' })).json, { code: 0 })
+  assert.deepEqual((await broker.request(path, { method: 'DELETE' })).json, { code: 0 })
   assert.deepEqual(await readdir(join(broker.dataDirectory, 'trace')), [])
 })
 
 test('a trace ends by itself, and its file stays', async () => {
   const broker = await sharedBroker()
   await post(broker, { name: 'short', type: 'clientid', clientid: 'nobody', duration: 1 })
-  await eventually(async () => assert.equal((await broker.ask(path)).json.data[0].status, 'stopped'))
-  assert.equal((await broker.ask(`${path}/short/download`)).status, 200)
+  await eventually(async () => assert.equal((await broker.request(path)).json.data[0].status, 'stopped'))
+  assert.equal((await broker.request(`${path}/short/download`)).status, 200)
 })
 
 test('a trace is ended by hand, and its file stays; when it ends may be said as a time', async () => {
@@ -107,13 +107,13 @@ test('a trace is ended by hand, and its file stays; when it ends may be said as 
   const endsAt = new Date(Date.now() + 3_600_000).toISOString()
   assert.deepEqual(await post(broker, { name: 'timed', type: 'topic', topic: 'a', end_at: endsAt }), [200, 0])
   const stop = async (name: string): Promise<[number, number]> => {
-    const { status, json } = await broker.ask(`${path}/${name}/stop`, { method: 'PUT' })
+    const { status, json } = await broker.request(`${path}/${name}/stop`, { method: 'PUT' })
     return [status, json.code]
   }
   assert.deepEqual(await stop('timed'), [200, 0])
-  const { json } = await broker.ask(path)
+  const { json } = await broker.request(path)
   assert.equal(json.data.find((trace: Line) => trace['name'] === 'timed').status, 'stopped')
-  assert.equal((await broker.ask(`${path}/timed/download`)).status, 200)
+  assert.equal((await broker.request(`${path}/timed/download`)).status, 200)
   assert.deepEqual(await stop('nothing'), [404, 108])
   const past = new Date(Date.now() - 1_000).toISOString()
   for (const when of [{ end_at: past }, { end_at: 'soon' }, { end_at: endsAt, duration: 5 }])
@@ -131,13 +131,13 @@ test('what is no trace is refused: names that could be paths, missing values, fi
   assert.deepEqual(await post(broker, 'no json'), [400, 109])
   assert.deepEqual(await post(broker, { name: 'a', type: 'topic', topic: 'a/#' }), [200, 0])
   assert.deepEqual(await post(broker, { name: 'a', type: 'topic', topic: 'a/#' }), [400, 108])
-  for (const asked of [
+  for (const request of [
     { method: 'DELETE', at: `${path}/none` } as const,
     { method: 'GET', at: `${path}/none/download` } as const,
   ]) {
-    const { status, json } = await broker.ask(asked.at, { method: asked.method })
+    const { status, json } = await broker.request(request.at, { method: request.method })
     assert.deepEqual([status, json.code], [404, 108])
   }
-  const outside = await broker.ask(`${path}/..%2fnode/download`)
+  const outside = await broker.request(`${path}/..%2fnode/download`)
   assert.deepEqual([outside.status, outside.json.code], [400, 108])
 })

@@ -53,11 +53,11 @@ const here = '192.0.2.1'
 
 /** Says how often a password of a person was worked out. */
 class CountingWork extends PasswordHasher {
-  readonly asked: (StoredPassword | undefined)[] = []
+  readonly checked: (StoredPassword | undefined)[] = []
 
-  override isPassword(...asked: Parameters<PasswordHasher['isPassword']>): Promise<boolean> {
-    this.asked.push(asked[1])
-    return super.isPassword(...asked)
+  override isPassword(...parameters: Parameters<PasswordHasher['isPassword']>): Promise<boolean> {
+    this.checked.push(parameters[1])
+    return super.isPassword(...parameters)
   }
 }
 
@@ -132,7 +132,7 @@ test('a failed login costs one password hash, whether the account exists or not'
     delete: [],
   })
   for (const name of ['ann', 'reports', 'nobody', 'admin']) assert.equal(await signIn(name, 'wrong'), undefined, name)
-  assert.equal(work.asked.length, 4)
+  assert.equal(work.checked.length, 4)
   assert.equal(await signIn('admin', 'configured here'), 'account')
   assert.equal(await signIn('reports', 'secret'), 'api-key')
 })
@@ -141,7 +141,7 @@ test('a successful check is remembered until the record changes', async () => {
   const { records, work, signIn } = await stage()
   await records.change({ put: [await account(work, 'ann', 'a long password')], delete: [] })
   for (let time = 0; time < 3; time++) assert.equal(await signIn('ann', 'a long password'), 'account')
-  assert.equal(work.asked.length, 1)
+  assert.equal(work.checked.length, 1)
   await records.change({ put: [await account(work, 'ann', 'another password')], delete: [] })
   assert.equal(await signIn('ann', 'a long password'), undefined)
   assert.equal(await signIn('ann', 'another password'), 'account')
@@ -184,11 +184,17 @@ test('behind however many wrong guesses of its own address a right password is r
 test('an account with a session waits for no guess but the one that is checked', async () => {
   const work = new PasswordHasher()
   const order: string[] = []
-  const ask = async (from: string): Promise<void> => {
+  const hashFor = async (from: string): Promise<void> => {
     await work.isPassword('guess', undefined, from)
     order.push(from)
   }
-  await Promise.all([ask(here), ask('192.0.2.2'), ask('192.0.2.3'), ask(authenticatedOrigin), ask(authenticatedOrigin)])
+  await Promise.all([
+    hashFor(here),
+    hashFor('192.0.2.2'),
+    hashFor('192.0.2.3'),
+    hashFor(authenticatedOrigin),
+    hashFor(authenticatedOrigin),
+  ])
   assert.deepEqual(order, [here, authenticatedOrigin, authenticatedOrigin, '192.0.2.2', '192.0.2.3'])
 })
 
@@ -252,8 +258,8 @@ describe('200 clients that guess passwords share the address of an account with 
 test('attempts of disconnected clients are not checked, nor attempts that wait when the broker stops', async () => {
   const work = new PasswordHasher()
   const kept = cheapPassword('right')
-  let answered = 0
-  const note = (): void => void (answered += 1)
+  let responses = 0
+  const note = (): void => void (responses += 1)
   const first = work.isPassword('wrong', kept, here)
   const leaving = new AbortController()
   for (let number = 0; number < 1_000; number++) {
@@ -264,13 +270,13 @@ test('attempts of disconnected clients are not checked, nor attempts that wait w
   // Behind a thousand it would have waited for their work.
   assert.equal(await work.isPassword('right', kept, here, { name: 'ann', wasRightHere: false }), true)
   await first
-  assert.equal(answered, 0)
+  assert.equal(responses, 0)
   const underWay = work.isPassword('wrong', kept, here)
   void work.isPassword('wrong', kept, here).then(note)
   work.close()
   assert.equal(await underWay, false)
   assert.equal(await work.isPassword('right', kept, here), true, 'nothing is in the way')
-  assert.equal(answered, 0)
+  assert.equal(responses, 0)
 })
 
 test('pairs of address and name are remembered for twelve hours, and 4,096 of them', () => {

@@ -11,19 +11,19 @@ const after = { name: 'after' } as unknown as GodwitConfig
 interface Stage {
   /** What each has in force. */
   readonly inForce: Map<string, GodwitConfig>
-  readonly asked: string[]
+  readonly called: string[]
   readonly owner: (name: string, trouble?: 'refuses' | 'throws') => ConfigConsumer
 }
 
 function stage(): Stage {
   const inForce = new Map<string, GodwitConfig>()
-  const asked: string[] = []
+  const called: string[] = []
   const owner: Stage['owner'] = (name, trouble) => {
     inForce.set(name, before)
     return {
       owns: (key) => key.startsWith(`${name}.`),
       apply: async (config) => {
-        asked.push(name)
+        called.push(name)
         if (config === after && trouble === 'refuses') return { problem: `${name}.key: the disk is made of cheese` }
         if (config === after && trouble === 'throws') throw new Error('a shard died')
         inForce.set(name, config)
@@ -31,28 +31,28 @@ function stage(): Stage {
       },
     }
   }
-  return { inForce, asked, owner }
+  return { inForce, called, owner }
 }
 
 test('owners of what has changed are asked in order, and the others are not', async () => {
-  const { inForce, asked, owner } = stage()
+  const { inForce, called, owner } = stage()
   const owners = [owner('http_server'), owner('listeners'), { ...owner('mqtt'), isAlwaysApplied: true }]
   assert.equal(await applyEverywhere(owners, ['http_server.port'], { before, after }), undefined)
-  assert.deepEqual(asked, ['http_server', 'mqtt'])
+  assert.deepEqual(called, ['http_server', 'mqtt'])
   assert.deepEqual([...inForce.values()], [after, before, after])
 })
 
 for (const trouble of ['refuses', 'throws'] as const) {
   test(`where one ${trouble}, those before it are put back, the last one first, and no consumer after it is asked`, async () => {
-    const { inForce, asked, owner } = stage()
+    const { inForce, called, owner } = stage()
     const owners = [owner('http_server'), owner('listeners'), owner('mqtt', trouble), owner('log')]
     const keys = ['log.level', 'mqtt.a', 'listeners.b', 'http_server.c']
     const applied = applyEverywhere(owners, keys, { before, after })
     if (trouble === 'throws') await assert.rejects(applied, /a shard died/)
     else assert.deepEqual(await applied, { problem: 'mqtt.key: the disk is made of cheese' })
-    assert.deepEqual(asked.slice(0, 3), ['http_server', 'listeners', 'mqtt'])
-    assert.deepEqual(asked.slice(-2), ['listeners', 'http_server'])
-    assert.ok(!asked.includes('log'))
+    assert.deepEqual(called.slice(0, 3), ['http_server', 'listeners', 'mqtt'])
+    assert.deepEqual(called.slice(-2), ['listeners', 'http_server'])
+    assert.ok(!called.includes('log'))
     assert.ok([...inForce.values()].every((config) => config === before))
   })
 }

@@ -44,7 +44,7 @@ const metadata = {
   userinfo_endpoint: `${issuer}/me`,
 }
 
-interface Asked {
+interface SentRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
@@ -53,10 +53,10 @@ interface Asked {
 /** A provider: what it answers can be changed, and what it was asked is kept. */
 function stage(changed: Partial<OidcConfig> = {}) {
   const clock = { nowMs: 1_800_000_000_000 }
-  const asked: Asked[] = []
+  const requests: SentRequest[] = []
   const world = {
     clock,
-    asked,
+    asked: requests,
     metadata: metadata as Record<string, unknown>,
     signedWith: keys,
     claims: {} as Record<string, unknown>,
@@ -65,7 +65,7 @@ function stage(changed: Partial<OidcConfig> = {}) {
     tokenStatus: 200,
     reachable: true,
   }
-  const answerTo = async (path: string): Promise<{ status: number; json: unknown }> => {
+  const responseTo = async (path: string): Promise<{ status: number; json: unknown }> => {
     if (path.endsWith('/openid-configuration')) return { status: 200, json: world.metadata }
     if (path.endsWith('/jwks')) {
       const rsa = { kty: 'RSA', n: 'AQAB', e: 'AQAB', kid: 'too-short' }
@@ -88,10 +88,10 @@ function stage(changed: Partial<OidcConfig> = {}) {
     return { status: 200, json: { id_token: signed.token, access_token: 'opaque' } }
   }
   const http = {
-    ask: async ({ url, headers, body }: { url: URL; headers: Asked['headers']; body: string | undefined }) => {
-      asked.push({ url: url.href, headers, body })
+    ask: async ({ url, headers, body }: { url: URL; headers: SentRequest['headers']; body: string | undefined }) => {
+      requests.push({ url: url.href, headers, body })
       if (!world.reachable) return { failure: 'can not be reached: ECONNREFUSED' }
-      const { status, json } = await answerTo(url.pathname)
+      const { status, json } = await responseTo(url.pathname)
       return { status, contentType: 'application/json', body: JSON.stringify(json) }
     },
   }
@@ -308,8 +308,8 @@ describe('roles', () => {
       namespace: 'a',
       login: undefined,
     })
-    const asked = other.world.asked.find(({ url }) => url.endsWith('/me'))
-    assert.equal(asked?.headers['authorization'], 'Bearer opaque')
+    const request = other.world.asked.find(({ url }) => url.endsWith('/me'))
+    assert.equal(request?.headers['authorization'], 'Bearer opaque')
   })
 })
 

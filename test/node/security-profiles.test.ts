@@ -80,7 +80,7 @@ for (const profile of profiles) {
     const set = [`node.security_profile=${profile}`, 'http_server.ip_addr="127.0.0.1"']
     const broker = await startBrokerWithApi(t, { set })
     await broker.process.until(new RegExp(`profile ${profile}\\n`))
-    assert.equal((await broker.ask('/api/v4/nodes')).json.data[0].security_profile, profile)
+    assert.equal((await broker.request('/api/v4/nodes')).json.data[0].security_profile, profile)
     assert.equal(JSON.parse(await ctlDone(broker, ['status', '--json'])).profile, profile)
   })
 }

@@ -217,20 +217,20 @@ function portSaidBy(broker: ChildProcess): Promise<number> {
 }
 
 /** Sends a packet and waits for the bytes of all the answers, in whatever order they come. */
-function exchange(socket: Socket, request: Buffer, answers: readonly Buffer[]): Promise<void> {
-  const expected = answers.reduce((sum, answer) => sum + answer.length, 0)
+function exchange(socket: Socket, request: Buffer, responses: readonly Buffer[]): Promise<void> {
+  const expected = responses.reduce((sum, response) => sum + response.length, 0)
   return new Promise((resolve, reject) => {
     let received = Buffer.alloc(0)
     const take = (chunk: Buffer): void => {
       received = Buffer.concat([received, chunk])
       if (received.length < expected) return
       socket.off('data', take)
-      const missing = answers.find((answer) => !received.includes(answer))
+      const missing = responses.find((response) => !received.includes(response))
       if (received.length === expected && missing === undefined) resolve()
       else
         reject(
           new Error(
-            `got ${received.toString('hex')}, not ${answers.map((answer) => answer.toString('hex')).join(' and ')}`,
+            `got ${received.toString('hex')}, not ${responses.map((response) => response.toString('hex')).join(' and ')}`,
           ),
         )
     }

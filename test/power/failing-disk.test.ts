@@ -146,8 +146,8 @@ class DiskStage {
     assert.equal(old.ack(1), undefined, 'a 3.1.1 client can only be made to wait')
     assert.deepEqual(old.of('pingresp'), [], 'its reader should stand still')
     // It waits, or is refused where its shard has heard of the disk already; what it may not be is let in.
-    const answers = this.#newcomer?.of('connack') ?? []
-    const isLetIn = answers.some(({ reasonCode }) => reasonCode === 0)
+    const connacks = this.#newcomer?.of('connack') ?? []
+    const isLetIn = connacks.some(({ reasonCode }) => reasonCode === 0)
     assert.equal(isLetIn, false, 'its session is not stored')
   }
 

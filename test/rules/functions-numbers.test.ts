@@ -97,7 +97,7 @@ describe('E3 arithmetic', () => {
 
 describe('E3 kinds', () => {
   const payload = { payload: '{"n":null,"o":{},"a":[],"t":"","s":"x","f":2.0,"i":2,"b":true,"e":"{}"}' }
-  const asked: [name: string, trueFor: string[]][] = [
+  const cases: [name: string, trueFor: string[]][] = [
     ['is_str', ['t', 's', 'e']],
     ['is_bool', ['b']],
     ['is_int', ['i']],
@@ -111,7 +111,7 @@ describe('E3 kinds', () => {
     ['is_not_null_var', ['o', 'a', 't', 's', 'f', 'i', 'b', 'e']],
     ['is_empty', ['o', 'a', 't', 'e']],
   ]
-  for (const [name, trueFor] of asked) {
+  for (const [name, trueFor] of cases) {
     test(`${name} is true for ${trueFor.join(', ')} only`, () => {
       for (const key of ['n', 'o', 'a', 't', 's', 'f', 'i', 'b', 'e', 'missing']) {
         checkExamples([[`${name}(payload.${key})`, String(trueFor.includes(key)), payload]])

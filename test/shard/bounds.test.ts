@@ -97,19 +97,19 @@ test('a client that does not read its responses is not read either, until it rea
   const stage = new ShardStage(context, { core: { maxUnsentBytes } })
   const client = await stage.client('client')
   client.stream.isStalled = true
-  let asked = 0
-  for (; asked < 2_000_000 && !client.stream.isPaused; asked += 10_000) {
+  let pingCount = 0
+  for (; pingCount < 2_000_000 && !client.stream.isPaused; pingCount += 10_000) {
     client.stream.arrive(pings(10_000))
     await stage.turns(2)
   }
-  assert.ok(asked <= 100_000, `${asked} pings were heard`)
+  assert.ok(pingCount <= 100_000, `${pingCount} pings were heard`)
   client.stream.arrive(pings(10_000))
   await stage.turns()
   assert.ok(stage.shard.buffers.takenBytes <= 4 * maxUnsentBytes, `${stage.shard.buffers.takenBytes}`)
   client.stream.isStalled = false
   client.stream.take()
   await stage.turns(20)
-  assert.equal(client.of('pingresp').length, asked + 10_000)
+  assert.equal(client.of('pingresp').length, pingCount + 10_000)
   assert.equal(client.stream.isPaused, false)
 })
 
@@ -170,7 +170,7 @@ test('a turn ends after some milliseconds, also if no packet has a subscriber, a
 })
 
 /** A shard whose clients are asked about elsewhere: it gives the function that has the answer come. */
-async function askingStage(context: TestContext): Promise<{ stage: ShardStage; answer: () => Promise<void> }> {
+async function stageWithService(context: TestContext): Promise<{ stage: ShardStage; respond: () => Promise<void> }> {
   const service = await HttpService.start(context)
   const held = service.holdFirst()
   const authRequest = { url: service.url(), method: 'POST', headers: [], params: [] } as const
@@ -179,8 +179,8 @@ async function askingStage(context: TestContext): Promise<{ stage: ShardStage; a
   const access: AccessSettings = { ...defaultAccessSettings, chain: ['http'], http }
   const stage = new ShardStage(context, { start: { access } })
   context.after(() => stage.shard.access.close())
-  const answer = async (): Promise<void> => (await held)()
-  return { stage, answer }
+  const respond = async (): Promise<void> => (await held)()
+  return { stage, respond }
 }
 
 async function letIn(stage: ShardStage, client: TestClient): Promise<void> {
@@ -188,7 +188,7 @@ async function letIn(stage: ShardStage, client: TestClient): Promise<void> {
 }
 
 test('reading from an unauthenticated client pauses within a large packet until its identity is decided', async (context) => {
-  const { stage, answer } = await askingStage(context)
+  const { stage, respond } = await stageWithService(context)
   const author = stage.unauthenticated()
   author.connect('author')
   const bytes = encodePublish({ topic: 'a', payload: 'x'.repeat(200_000), qos: 1, packetId: 1 }, 4)
@@ -197,14 +197,14 @@ test('reading from an unauthenticated client pauses within a large packet until 
     await stage.turns(2)
   }
   assert.ok(author.stream.unreadBytes >= 180_000, `${author.stream.unreadBytes} were not read`)
-  await answer()
+  await respond()
   await letIn(stage, author)
   while (author.of('puback').length === 0) await stage.turns(1)
   assert.equal(author.stream.unreadBytes, 0)
 })
 
 test('reading from an unauthenticated client pauses after a complete large packet; mqtt.max_parked_packets small ones may arrive', async (context) => {
-  const { stage, answer } = await askingStage(context)
+  const { stage, respond } = await stageWithService(context)
   const author = stage.unauthenticated()
   author.connect('author')
   author.publish(...manyFrames(20, 'a'))
@@ -212,7 +212,7 @@ test('reading from an unauthenticated client pauses after a complete large packe
   author.publish({ topic: 'a', payload: 'x'.repeat(10_000), qos: 1, packetId: 1 })
   assert.equal(author.stream.isPaused, true)
   author.publish({ topic: 'a', payload: 'y', qos: 1, packetId: 2 })
-  await answer()
+  await respond()
   await letIn(stage, author)
   while (author.of('puback').length < 2) await stage.turns(1)
 })

@@ -16,15 +16,15 @@ const enoughTurns = 8
 test('queues that are wanted by very many at once are read 64 at a time, the first to ask first', async () => {
   const stage = await Stage.open()
   for (let client = 0; client < clients; client++) stage.want(client)
-  for (let answered = 0; answered < clients; answered += maxConcurrentReads) {
+  for (let count = 0; count < clients; count += maxConcurrentReads) {
     await turns()
-    assert.equal(stage.answered.length, answered)
-    assert.equal(stage.open.length, Math.min(maxConcurrentReads, clients - answered))
+    assert.equal(stage.completed.length, count)
+    assert.equal(stage.open.length, Math.min(maxConcurrentReads, clients - count))
     for (const goOn of stage.open.splice(0)) goOn()
   }
   await turns()
   assert.deepEqual(
-    stage.answered,
+    stage.completed,
     Array.from({ length: clients }, (_, client) => client),
   )
   await stage.loads.end()
@@ -39,13 +39,13 @@ test('what waits in line when the shard ends is not read any more', async () => 
   await ending
   await turns()
   assert.equal(stage.open.length, 0)
-  assert.equal(stage.answered.length, maxConcurrentReads)
+  assert.equal(stage.completed.length, maxConcurrentReads)
 })
 
 class Stage {
   readonly loads: QueueReads
   /** By number of client. */
-  readonly answered: number[] = []
+  readonly completed: number[] = []
   /** Lets each reading that is under way go on. */
   readonly open: (() => void)[] = []
 
@@ -64,7 +64,7 @@ class Stage {
     this.loads = new QueueReads(store, {
       answer: ({ requestId, records }) => {
         assert.equal(records.length, 1)
-        this.answered.push(requestId)
+        this.completed.push(requestId)
       },
       noteFailure: assert.fail,
       noteRecovery: assert.fail,

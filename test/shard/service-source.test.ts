@@ -19,7 +19,7 @@ class Stage {
   readonly published: SourceMessage[] = []
   readonly pauses: { readonly delayMs: number; readonly work: () => void }[] = []
   closed = 0
-  answer: Promise<void> = Promise.resolve()
+  handled: Promise<void> = Promise.resolve()
   refusal: Error | undefined
   readonly source = new ServiceSource({
     id: 'nats:orders',
@@ -31,7 +31,7 @@ class Stage {
     publisher: {
       publish: (published) => {
         this.published.push(published)
-        return this.answer
+        return this.handled
       },
       close: () => {},
     },
@@ -57,7 +57,7 @@ test('a message is taken when this broker has stored it; one that is too large n
   const [callbacks] = stage.opened
   callbacks.noteConnected()
   const stored = Promise.withResolvers<void>()
-  stage.answer = stored.promise
+  stage.handled = stored.promise
   let isTaken: boolean | undefined
   const taking = callbacks.take(message('x')).then((taken) => (isTaken = taken))
   await turn()

@@ -39,7 +39,7 @@ test('a disk that fails is asked again, and the alarm is over when neither queue
   await turns()
   assert.equal(stage.recoveries, 1)
   assert.equal(stage.textOf(1), 'the will')
-  assert.equal(stage.answered.size, 2)
+  assert.equal(stage.results.size, 2)
   await stage.reads.end()
 })
 
@@ -55,12 +55,12 @@ test('messages are read eight at a time, and those in line when the shard ends a
   await ending
   await turns()
   assert.equal(stage.held.length, 0)
-  assert.equal(stage.answered.size, maxUnderWay)
+  assert.equal(stage.results.size, maxUnderWay)
 })
 
 class Stage {
   readonly reads: StoreReads
-  readonly answered = new Map<number, StoredMessage | undefined>()
+  readonly results = new Map<number, StoredMessage | undefined>()
   readonly failures: string[] = []
   recoveries = 0
   fails = false
@@ -83,7 +83,7 @@ class Stage {
     store.read = (range) => this.#failing(read(range))
     store.readQueue = (range) => this.#failing(readQueue(range))
     this.reads = new StoreReads(store, {
-      answer: (answer) => void this.answered.set(answer.requestId, 'message' in answer ? answer.message : undefined),
+      answer: (result) => void this.results.set(result.requestId, 'message' in result ? result.message : undefined),
       noteFailure: (text) => void this.failures.push(text),
       noteRecovery: () => void this.recoveries++,
       fail: (error) => {
@@ -93,7 +93,7 @@ class Stage {
   }
 
   textOf(requestId: number): string | undefined {
-    const found = this.answered.get(requestId)
+    const found = this.results.get(requestId)
     return found === undefined ? undefined : Buffer.from(found.payload).toString()
   }
 

@@ -250,8 +250,8 @@ class Teller {
   #sink(): Sink {
     const start = this.#starts
     return {
-      write: (batch) => this.#answer(start, () => this.#take(batch)),
-      check: () => this.#answer(start, () => (this.#mood === 'failing' ? 'it is away' : undefined)),
+      write: (batch) => this.#respond(start, () => this.#take(batch)),
+      check: () => this.#respond(start, () => (this.#mood === 'failing' ? 'it is away' : undefined)),
       close: () => undefined,
     }
   }
@@ -267,7 +267,7 @@ class Teller {
   }
 
   /** Does not use a promise: the next step runs in simulated time. */
-  #answer<Value>(start: number, answer: () => Value): Promise<Value> {
+  #respond<Value>(start: number, result: () => Value): Promise<Value> {
     const { stage } = this.#world
     const { random } = stage
     const delays: Readonly<Record<Mood, number>> = {
@@ -280,7 +280,7 @@ class Teller {
       // oxlint-disable-next-line unicorn/no-thenable -- a promise would be fulfilled in real time
       then: (next: (value: Value) => void) =>
         void stage.after(delays[this.#mood], () => {
-          if (this.#starts === start) next(answer())
+          if (this.#starts === start) next(result())
         }),
     }
     return thenable as unknown as Promise<Value>

@@ -41,12 +41,12 @@ export class Administrators {
   /** Denies actions before the broker starts. */
   begin(features: ScenarioFeatures): void {
     const { host, stage } = this.world
-    if (features.denials === 'none' && !features.asksPermission && !features.administrators) return
+    if (features.denials === 'none' && !features.delaysAuthorization && !features.administrators) return
     host.traits.permissions = this.rules
     host.traits.mayDo = (request) => this.rules.learn(request)
     host.watch.mayReceive = (clientId, topic) => !this.rules.isDenied('receive', clientId, topic)
     if (features.denialEnds) this.rules.whenDisconnected = (clientId) => this.noteSentAway(clientId)
-    if (features.asksPermission) this.rules.answerMs = () => stage.random.between(0, 500)
+    if (features.delaysAuthorization) this.rules.authorizationMs = () => stage.random.between(0, 500)
     const count = features.denials === 'none' ? 0 : stage.random.between(1, 6)
     for (let at = 0; at < count; at++) this.denySomething()
   }
@@ -110,7 +110,7 @@ export class Administrators {
     publication.firstSentStep = stage.step
     publication.firstSentAtMs = stage.nowMs
     this.publications.push(publication)
-    const answered = (reasonCode: number): void => {
+    const acknowledged = (reasonCode: number): void => {
       publication.reasonCode = reasonCode
       publication.acknowledgedStep = stage.step
       publication.acknowledgedAtMs = stage.nowMs
@@ -125,8 +125,8 @@ export class Administrators {
         retain: false,
         properties: undefined,
       },
-      (matched) => answered(matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success),
-      () => answered(reasonCodes.unspecifiedError),
+      (matched) => acknowledged(matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success),
+      () => acknowledged(reasonCodes.unspecifiedError),
     )
   }
 

@@ -12,7 +12,7 @@ export class Inbox {
   thinkMs: () => number
   private readonly client: ClientParts
   private readonly aliases: Map<number, string>
-  private lastAnswerMs: number
+  private lastAckAtMs: number
 
   constructor(client: ClientParts) {
     this.client = client
@@ -20,12 +20,12 @@ export class Inbox {
     this.acknowledges = true
     this.thinkMs = () => 0
     this.aliases = new Map()
-    this.lastAnswerMs = 0
+    this.lastAckAtMs = 0
   }
 
   forgetAliases(): void {
     this.aliases.clear()
-    this.lastAnswerMs = 0
+    this.lastAckAtMs = 0
   }
 
   takePublish(packet: PublishPacket): ReceivedMessage {
@@ -60,7 +60,7 @@ export class Inbox {
     this.messages.push(message)
     if (packet.qos === 0) return message
     if (packet.qos === 2) session?.incoming.add(packet.packetId)
-    if (this.acknowledges) this.answerSoon(() => this.acknowledge(message))
+    if (this.acknowledges) this.acknowledgeSoon(() => this.acknowledge(message))
     return message
   }
 
@@ -69,7 +69,7 @@ export class Inbox {
     if (!this.acknowledges) return
     const isKnown = this.client.session?.incoming.delete(packetId) === true
     const reason = isKnown || this.client.version < 5 ? reasonCodes.success : reasonCodes.packetIdentifierNotFound
-    this.answerSoon(() => this.client.wire?.send(new AckPacket('pubcomp', packetId, reason, undefined)))
+    this.acknowledgeSoon(() => this.client.wire?.send(new AckPacket('pubcomp', packetId, reason, undefined)))
   }
 
   private topicOf(packet: PublishPacket): string {
@@ -88,13 +88,13 @@ export class Inbox {
   }
 
   /** [MQTT-4.6.0-2] Acknowledgements are sent in the order of the messages, whatever their delays are. */
-  private answerSoon(answer: () => void): void {
+  private acknowledgeSoon(send: () => void): void {
     const { wire } = this.client
     const thinkMs = this.thinkMs()
-    if (thinkMs === 0 && this.lastAnswerMs <= this.client.stage.nowMs) return answer()
-    this.lastAnswerMs = Math.max(this.lastAnswerMs, this.client.stage.nowMs + thinkMs)
-    this.client.stage.after(this.lastAnswerMs - this.client.stage.nowMs, () => {
-      if (this.client.wire === wire && wire?.isOpen === true) answer()
+    if (thinkMs === 0 && this.lastAckAtMs <= this.client.stage.nowMs) return send()
+    this.lastAckAtMs = Math.max(this.lastAckAtMs, this.client.stage.nowMs + thinkMs)
+    this.client.stage.after(this.lastAckAtMs - this.client.stage.nowMs, () => {
+      if (this.client.wire === wire && wire?.isOpen === true) send()
     })
   }
 

@@ -54,7 +54,7 @@ export class Outbox {
     }
   }
 
-  takeAnswer(packet: AckPacket): void {
+  handleAck(packet: AckPacket): void {
     const { outgoing } = this.client.session ?? { outgoing: new Map<PacketId, Publication>() }
     const publication = outgoing.get(packet.packetId)
     if (publication === undefined) {

@@ -174,7 +174,7 @@ export class ClientSession {
   /** Times in which the session may have expired, although the broker still had it when the client returned. */
   readonly expiredTimes: { readonly fromMs: number; readonly untilStep: number }[]
   /** Number of CONNECT packets without a response, and the step of the first. */
-  private unanswered: number
+  private pendingConnects: number
   private connectStep: number
 
   constructor(from: { number: number; step: number; expirySeconds: number }) {
@@ -189,20 +189,20 @@ export class ClientSession {
     this.mayBeGone = false
     this.doubtful = new Set()
     this.expiredTimes = []
-    this.unanswered = 0
+    this.pendingConnects = 0
     this.connectStep = Infinity
   }
 
   /** Called when CONNECT is sent after `awayMs`: the broker may have ended the session, and then creates another. */
   noteConnect(step: number, awayMs: number): void {
     if (awayMs >= this.expirySeconds * 1_000) this.mayBeGone = true
-    this.unanswered++
+    this.pendingConnects++
     this.connectStep = Math.min(this.connectStep, step)
   }
 
   /** The CONNECT was refused, so it created no session. */
   refused(): void {
-    this.unanswered--
+    this.pendingConnects--
   }
 
   /**
@@ -214,9 +214,9 @@ export class ClientSession {
     const expiryMs = this.expirySeconds * 1_000
     const wasPerhapsOver = this.mayBeGone || awayMs >= expiryMs
     if (nowMs - lastSeenMs >= expiryMs) this.expiredTimes.push({ fromMs: lastSeenMs + expiryMs, untilStep: step })
-    if (wasPerhapsOver && (this.unanswered > 1 || !hasFlag)) this.mayBeAnother()
+    if (wasPerhapsOver && (this.pendingConnects > 1 || !hasFlag)) this.mayBeAnother()
     this.mayBeGone = false
-    this.unanswered = 0
+    this.pendingConnects = 0
     this.connectStep = Infinity
   }
 

@@ -373,7 +373,7 @@ export class Client implements ClientParts {
       case 'puback':
       case 'pubrec':
       case 'pubcomp':
-        this.outbox.takeAnswer(packet)
+        this.outbox.handleAck(packet)
         return
       case 'pubrel':
         this.inbox.takeRelease(packet.packetId)

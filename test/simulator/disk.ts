@@ -97,16 +97,16 @@ export class Disk {
   }
 
   /** Reads a queue when `afterBatch` is durable. A shard that failed meanwhile gets no response. */
-  readQueue(from: LoadQueue, answer: (slice: QueueSlice) => void): void {
+  readQueue(from: LoadQueue, respond: (slice: QueueSlice) => void): void {
     const { user } = this
-    if (this.reads !== undefined) return this.reads.add(from, this.committedBatch, answer)
+    if (this.reads !== undefined) return this.reads.add(from, this.committedBatch, respond)
     const read = (): void => {
       this.stage.after(this.stepMs(), () => {
         if (this.user !== user) return undefined
         const slice = this.recordStore.readQueue(from)
         return whenReady(slice, (found) => {
           this.stage.after(this.stepMs(), () => {
-            if (this.user === user) answer(found)
+            if (this.user === user) respond(found)
           })
         })
       })
@@ -116,14 +116,14 @@ export class Disk {
   }
 
   /** Reads a will or a retained message. */
-  readMessage(of: MessageRecordKey, answer: (message: StoredMessage | undefined) => void): void {
+  readMessage(of: MessageRecordKey, respond: (message: StoredMessage | undefined) => void): void {
     const { user } = this
     const read = (): void => {
       this.stage.after(this.stepMs(), () => {
         if (this.user !== user) return undefined
         return whenReady(this.recordStore.readMessage(of), (found) => {
           this.stage.after(this.stepMs(), () => {
-            if (this.user === user) answer(found)
+            if (this.user === user) respond(found)
           })
         })
       })

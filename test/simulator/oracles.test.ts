@@ -192,7 +192,7 @@ describe('a QoS 0 message that the broker had not handled when the connection of
 function heldBack(afterMs = 1_000): { world: World; author: Client; listener: Client } {
   const world = new World({ seed: 1, starts: false })
   const rules = new ScenarioRules(world)
-  rules.answerMs = () => 0
+  rules.authorizationMs = () => 0
   world.host.traits.permissions = rules
   world.host.traits.mayDo = (request) => rules.learn(request)
   world.start()
@@ -200,7 +200,7 @@ function heldBack(afterMs = 1_000): { world: World; author: Client; listener: Cl
   listener.subscribe('t/#')
   const author = world.connect('author', { cleanStart: false, sessionExpirySeconds: longSeconds })
   author.publish('t/a', 'one')
-  rules.answerMs = () => afterMs
+  rules.authorizationMs = () => afterMs
   author.publish('t/b', 'two')
   author.publish('t/a', 'three')
   return { world, author, listener }

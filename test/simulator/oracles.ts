@@ -54,7 +54,7 @@ export function checkDeliveries(history: History): void {
     }
     if (group === undefined) checkMissing(history, client)
   }
-  checkAnswers(history)
+  checkReasonCodes(history)
   checkDropped(history)
 }
 
@@ -248,7 +248,7 @@ function checkDropped(history: History): void {
 }
 
 /** The reason code "no matching subscribers" is used only if there are none. */
-function checkAnswers(history: History): void {
+function checkReasonCodes(history: History): void {
   for (const publication of history.publications) {
     if (publication.reasonCode !== reasonCodes.noMatchingSubscribers) continue
     for (const { client } of history.actors) {
@@ -304,17 +304,17 @@ function mustReachGroup(history: History, members: readonly Client[], publicatio
   if (publication.qos === 2 && others.length > 0) return false
   if (publication.qos === 2 && !members.every((member) => history.hasFixedRights(member, publication))) return false
   return (
-    stayed.every(({ session }) => session !== undefined && isAnswered(session)) &&
+    stayed.every(({ session }) => session !== undefined && acknowledgesAll(session)) &&
     others.every(
       (member) =>
         !history.wasDropped(member, publication) &&
-        member.sessions.every((session) => isAnswered(session) && session.expirySeconds > 0),
+        member.sessions.every((session) => acknowledgesAll(session) && session.expirySeconds > 0),
     )
   )
 }
 
 /** All messages of this session are acknowledged, so a sent message can move. */
-function isAnswered({ subscriptions }: ClientSession): boolean {
+function acknowledgesAll({ subscriptions }: ClientSession): boolean {
   return subscriptions.every(({ grantedQoS }) => grantedQoS > 0)
 }
 

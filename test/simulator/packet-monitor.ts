@@ -40,7 +40,7 @@ interface Limits {
   readonly isFailing: boolean
 }
 
-type AnswerType = 'puback' | 'pubrec' | 'pubcomp' | 'suback' | 'unsuback'
+type ResponseType = 'puback' | 'pubrec' | 'pubcomp' | 'suback' | 'unsuback'
 
 interface InWindow {
   readonly what: string
@@ -147,7 +147,7 @@ export class StreamWatch {
   hasDisconnected = false
   /** The connection has ended, so the packet never leaves. The broker assumes that it left, so it is recorded and not checked. */
   isGone = false
-  readonly dueAcknowledgements: { type: AnswerType; packetId: PacketId; what?: string }[] = []
+  readonly dueAcknowledgements: { type: ResponseType; packetId: PacketId; what?: string }[] = []
   readonly duePubrels: PacketId[] = []
   readonly sentHere = new Set<PacketId>()
   /** The last QoS 0 message: its authorization may still be pending. */
@@ -159,7 +159,7 @@ export class StreamWatch {
   }
 }
 
-const answerTo: Partial<Record<Packet['type'], AnswerType>> = {
+const responseTo: Partial<Record<Packet['type'], ResponseType>> = {
   pubrel: 'pubcomp',
   subscribe: 'suback',
   unsubscribe: 'unsuback',
@@ -247,10 +247,10 @@ export class PacketMonitor {
       const expirySeconds = packet.properties?.sessionExpiryIntervalSeconds
       if (session !== undefined && expirySeconds !== undefined) session.expiryMs = inMs(expirySeconds)
     }
-    const type = answerTo[packet.type]
+    const type = responseTo[packet.type]
     if (type !== undefined && 'packetId' in packet) stream.dueAcknowledgements.push({ type, packetId: packet.packetId })
     else if (packet.type === 'puback' || packet.type === 'pubrec' || packet.type === 'pubcomp')
-      this.answerCameIn(stream, packet)
+      this.noteAcknowledgement(stream, packet)
   }
 
   /** The broker continues to read: it has handled earlier packets. */
@@ -268,7 +268,7 @@ export class PacketMonitor {
     if (session !== undefined) {
       session.left(this.stage.nowMs)
       this.wills.ended(connect)
-      if (this.limits().isFailing) for (const answer of stream.dueAcknowledgements) this.noteRefused(answer)
+      if (this.limits().isFailing) for (const response of stream.dueAcknowledgements) this.noteRefused(response)
       return
     }
     this.wills.perhapsReturned(connect.clientId, stream.connectAtMs)
@@ -305,7 +305,7 @@ export class PacketMonitor {
   ackLeaves(stream: StreamWatch, type: 'puback' | 'pubrec' | 'pubrel' | 'pubcomp', packetId: PacketId): void {
     const session = this.mustBeOpen(stream, type)
     if (type === 'pubrel') this.checkRelease(stream, session, packetId)
-    else this.checkAnswer(stream, type, packetId)
+    else this.checkResponse(stream, type, packetId)
   }
 
   packetLeaves(stream: StreamWatch, packet: Packet): void {
@@ -323,7 +323,7 @@ export class PacketMonitor {
       case 'suback':
       case 'unsuback':
         this.mustBeOpen(stream, packet.type)
-        this.checkAnswer(stream, packet.type, packet.packetId)
+        this.checkResponse(stream, packet.type, packet.packetId)
         return
       case 'disconnect':
         if (stream.hasDisconnected) this.accuse(stream, `the broker sent DISCONNECT twice to ${stream.name}`)
@@ -343,8 +343,8 @@ export class PacketMonitor {
     }
   }
 
-  private noteRefused(answer: { type: AnswerType; what?: string } | undefined): void {
-    if (answer?.type === 'pubrec' && answer.what !== undefined) this.refused.add(answer.what)
+  private noteRefused(response: { type: ResponseType; what?: string } | undefined): void {
+    if (response?.type === 'pubrec' && response.what !== undefined) this.refused.add(response.what)
   }
 
   private connackLeaves(stream: StreamWatch, connack: ConnackPacket): void {
@@ -436,7 +436,7 @@ export class PacketMonitor {
       )
   }
 
-  private answerCameIn(stream: StreamWatch, packet: Packet & { packetId: PacketId }): void {
+  private noteAcknowledgement(stream: StreamWatch, packet: Packet & { packetId: PacketId }): void {
     const session = stream.session
     const entry = session?.window.get(packet.packetId)
     const isFailure = 'reasonCode' in packet && packet.reasonCode >= 0x80
@@ -467,7 +467,7 @@ export class PacketMonitor {
     if (entry !== undefined && entry.qos === 2) entry.stage = 'released'
   }
 
-  private checkAnswer(stream: StreamWatch, type: AnswerType, packetId: PacketId): void {
+  private checkResponse(stream: StreamWatch, type: ResponseType, packetId: PacketId): void {
     const { dueAcknowledgements, name } = stream
     const first = dueAcknowledgements[0]
     if (first?.type === type && first.packetId === packetId) {

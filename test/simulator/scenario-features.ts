@@ -6,7 +6,7 @@ export interface ScenarioFeatures extends FurtherFeatures {
   /** Clients may not publish, receive or subscribe to everything; `changing`: their permissions change during the scenario. */
   readonly denials: 'none' | 'fixed' | 'changing'
   /** Authorization requests take time. */
-  readonly asksPermission: boolean
+  readonly delaysAuthorization: boolean
   /** Administrators disconnect clients, and ban some for a while. */
   readonly administrators: boolean
   /** The prefix of each topic of each client; '': none. */
@@ -79,7 +79,7 @@ function drawFurther(generator: Random): Omit<FurtherFeatures, 'maxBytesInMemory
 function drawFirst(random: Random): Omit<ScenarioFeatures, keyof FurtherFeatures> {
   return {
     denials: random.pick(['none', 'none', 'fixed', 'changing'] as const),
-    asksPermission: random.chance(0.1),
+    delaysAuthorization: random.chance(0.1),
     administrators: random.chance(0.2),
     mountpoint: random.chance(0.1) ? 'site/' : '',
     exclusive: random.chance(0.2),

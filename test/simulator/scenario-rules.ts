@@ -36,7 +36,7 @@ export class ScenarioRules implements Permissions {
   readonly allowsEverything: boolean
   readonly isUncacheable: boolean
   /** Duration of an authorization request; undefined: each decision is known at once. */
-  answerMs: (() => number) | undefined
+  authorizationMs: (() => number) | undefined
   /** Called with the client whose denied action ends its connection; undefined: actions are denied only. */
   whenDisconnected: ((clientId: string) => void) | undefined
   /** Connections that an administrator ended, or that ended for an action of their client, as "client number". */
@@ -50,7 +50,7 @@ export class ScenarioRules implements Permissions {
     this.epoch = 1
     this.allowsEverything = false
     this.isUncacheable = false
-    this.answerMs = undefined
+    this.authorizationMs = undefined
     this.whenDisconnected = undefined
     this.ended = new Set()
     this.denials = []
@@ -110,7 +110,7 @@ export class ScenarioRules implements Permissions {
   /** An authorization request is pending. Returns the milliseconds until its result. */
   learn(check: { action: string; identity: Identity; topic: string }): number {
     this.known.add(`${check.action} ${check.identity.clientId} ${check.topic}`)
-    return this.answerMs?.() ?? 0
+    return this.authorizationMs?.() ?? 0
   }
 
   isDenied(action: DeniedAction, clientId: string, what: string): boolean {
@@ -123,7 +123,7 @@ export class ScenarioRules implements Permissions {
   }
 
   private isUnknown(action: DeniedAction, clientId: string, what: string): boolean {
-    return this.answerMs !== undefined && !this.known.has(`${action} ${clientId} ${what}`)
+    return this.authorizationMs !== undefined && !this.known.has(`${action} ${clientId} ${what}`)
   }
 
   private changed(): void {

@@ -354,7 +354,7 @@ export class ShardHost {
     const { touched, requests, closes, readers } = this.wanted
     this.wanted = nothingWanted()
     this.flush(touched)
-    for (const request of requests) this.answer(request)
+    for (const request of requests) this.respondTo(request)
     for (const change of readers) this.setReader(change.connection.output as BrokerStream, change.isPaused)
     for (const close of closes) this.closeAfter(close)
     this.feedDisk()
@@ -408,7 +408,7 @@ export class ShardHost {
     })
   }
 
-  private answer(request: CoreRequest): void {
+  private respondTo(request: CoreRequest): void {
     const core = this.running
     if (request.kind === 'authenticate') {
       const { decision, afterMs } = this.around.traits.decision(request)

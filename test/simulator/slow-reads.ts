@@ -223,7 +223,7 @@ export class ShardReads {
   private readonly reads: SlowReads
   private readonly loads: QueueReads
   private readonly shardRun: ShardRun
-  private readonly pending: Map<number, { request: LoadQueue; answer: (slice: QueueSlice) => void }>
+  private readonly pending: Map<number, { request: LoadQueue; respond: (slice: QueueSlice) => void }>
 
   constructor(reads: SlowReads, shardRun: ShardRun, store: Store) {
     this.reads = reads
@@ -241,10 +241,10 @@ export class ShardReads {
     })
   }
 
-  add(request: LoadQueue, committedBatch: number, answer: (slice: QueueSlice) => void): void {
+  add(request: LoadQueue, committedBatch: number, respond: (slice: QueueSlice) => void): void {
     const { clientId } = request
     this.reads.parts++
-    this.pending.set(request.requestId, { request, answer })
+    this.pending.set(request.requestId, { request, respond })
     count(this.shardRun.requested, clientId, 1)
     this.reads.noteUse(this.shardRun, clientId)
     this.loads.add(request, committedBatch)
@@ -262,7 +262,7 @@ export class ShardReads {
   }
 
   private take(
-    { request, answer }: { request: LoadQueue; answer: (slice: QueueSlice) => void },
+    { request, respond }: { request: LoadQueue; respond: (slice: QueueSlice) => void },
     slice: QueueSlice,
   ): void {
     const { clientId } = request
@@ -270,7 +270,7 @@ export class ShardReads {
     this.reads.noteUse(this.shardRun, clientId)
     this.check(request, slice)
     try {
-      answer(slice)
+      respond(slice)
     } catch (error) {
       // It would end the process as a rejected promise of the readers.
       this.reads.fault ??= faultOf(error, this.reads.stage.seed)

@@ -49,7 +49,7 @@ const misbehaviours: ((wire: Wire, around: ClientDependencies) => void)[] = [
   function publishWithoutGreeting(wire) {
     wire.sendPublish({ topic: 'junk/a', payload: 'junk' })
   },
-  function answerWhatNobodyAsked(wire, { greet, world }) {
+  function sendUnexpectedAcknowledgements(wire, { greet, world }) {
     greet()
     const { random } = world.stage
     for (let at = 0; at < 5; at++) {

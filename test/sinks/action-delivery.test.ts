@@ -12,7 +12,7 @@ import { encode, freshDecoder } from '../protocol/decoding.ts'
 class Stage {
   /** Payloads of the batches, as they were sent. */
   readonly batches: string[][] = []
-  readonly #answers: ((outcomes: readonly WriteOutcome[]) => void)[] = []
+  readonly #pending: ((outcomes: readonly WriteOutcome[]) => void)[] = []
   readonly #work: (() => void)[] = []
   #timers: (() => void)[] = []
   #queue: ByteStream | undefined
@@ -46,7 +46,7 @@ class Stage {
     const sink = {
       write: (batch: readonly SpoolEntry[]) => {
         this.batches.push(batch.map(({ payload }) => payload.toString()))
-        return new Promise<readonly WriteOutcome[]>((resolve) => this.#answers.push(resolve))
+        return new Promise<readonly WriteOutcome[]>((resolve) => this.#pending.push(resolve))
       },
       check: () => Promise.resolve(undefined),
       close: () => {},
@@ -68,10 +68,10 @@ class Stage {
   }
 
   /** The service takes the batch that has been with it for the longest time. */
-  async answer(): Promise<void> {
-    const taken = this.batches.length - this.#answers.length
+  async completeBatch(): Promise<void> {
+    const taken = this.batches.length - this.#pending.length
     const count = this.batches[taken]?.length ?? assert.fail('nothing is with the service')
-    this.#answers.shift()?.(Array.from({ length: count }, () => ({ outcome: 'done' })))
+    this.#pending.shift()?.(Array.from({ length: count }, () => ({ outcome: 'done' })))
     await Promise.resolve()
     this.#runAll()
   }
@@ -121,7 +121,7 @@ describe('a batch of an action', () => {
     assert.deepEqual(stage.batches, [['a1', 'a2', 'a3']], 'not complete, but due')
     stage.queue('b1', 'b2', 'b3', 'b4', 'b5')
     assert.equal(stage.batches.length, 1, 'there is a place for one')
-    await stage.answer()
+    await stage.completeBatch()
     assert.deepEqual(stage.batches[1], ['b1', 'b2', 'b3', 'b4'])
   })
 
@@ -150,7 +150,7 @@ describe('a batch of an action', () => {
     const stage = new Stage({ batchSize: 1, inflightWindow: 2 })
     stage.queue('a1', 'b1', 'c1')
     assert.deepEqual(stage.batches, [['a1'], ['b1']])
-    await stage.answer()
+    await stage.completeBatch()
     assert.deepEqual(stage.batches[2], ['c1'])
   })
 })

@@ -31,7 +31,7 @@ function requestsTo(t: TestContext, url: string, settings: Partial<HttpRequestsS
 }
 
 /** Keeps the answers until there are `count`. */
-class LateAnswers {
+class LateResponses {
   readonly #count: number
   readonly #kept: ServerResponse[] = []
   readonly connections = new Set<Socket>()
@@ -72,7 +72,7 @@ test('a request has its method, path, headers and body; the answer has its begin
 })
 
 test('there are as many connections as the pool has, with one request at a time each, and they are used again', async (t) => {
-  const late = new LateAnswers(2)
+  const late = new LateResponses(2)
   const requests = requestsTo(t, `http://127.0.0.1:${await portOf(t, createServer(late.listener))}`)
   const results = await Promise.all(Array.from({ length: 10 }, () => requests.send(post)))
   assert.ok(results.every((result) => 'status' in result && result.status === 200))

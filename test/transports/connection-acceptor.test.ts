@@ -163,14 +163,14 @@ describe('a rate of connections', () => {
   ] as const) {
     test(`accepts no waiting client when ${what}`, async (t) => {
       const rate = new ConnectionRate(1)
-      const asked = new Happenings<string>()
+      const rateCalls = new Happenings<string>()
       rate.waitMsAt = () => {
-        asked.add('a rate')
+        rateCalls.add('a rate')
         return 50
       }
       const stage = await open(t, { rates: [rate] })
       const client = await stage.client('PROXY TCP4 198.51.100.7 10.0.0.1 40120 1883\r\nhello')
-      await asked.next()
+      await rateCalls.next()
       stage.change(changed)
       await closed(client)
       assert.equal(await stage.refusals.next(), 'address-denied 127.0.0.1')
@@ -196,14 +196,14 @@ describe('a rate of connections', () => {
   test('makes a connection wait for the slowest of its rates', async (t) => {
     const [slow, fast] = [new ConnectionRate(1), new ConnectionRate(1_000)]
     slow.waitMsAt = () => 60_000
-    const asked = new Happenings<string>()
+    const rateCalls = new Happenings<string>()
     fast.waitMsAt = () => {
-      asked.add('a rate')
+      rateCalls.add('a rate')
       return 0
     }
     const stage = await open(t, { rates: [slow, fast] })
     const client = await stage.client('hello')
-    await asked.next()
+    await rateCalls.next()
     const gone = closed(client)
     await stage.close()
     await gone

@@ -143,10 +143,10 @@ test('with several streams topics keep their order, and answers come back from e
   }
   assert.equal(identifiers.length, packets.length)
   await writtenTo(remote, Buffer.concat(identifiers))
-  const answers = await textOf(chunks, identifiers.length * 4)
-  const asked = new Set(identifiers.map((each) => each.toString('latin1')))
-  for (let at = 0; at < answers.length; at += 4) asked.delete(answers.slice(at, at + 4))
-  assert.equal(asked.size, 0)
+  const received = await textOf(chunks, identifiers.length * 4)
+  const missing = new Set(identifiers.map((each) => each.toString('latin1')))
+  for (let at = 0; at < received.length; at += 4) missing.delete(received.slice(at, at + 4))
+  assert.equal(missing.size, 0)
 })
 
 test('packets are dealt whole over streams, by topic and in order, at any cuts behind their topics', async () => {

@@ -238,13 +238,13 @@ test('the buffer of a write over WebSocket is not changed by it', async (t) => {
 
 test('what is there and no MQTT over WebSocket is told from what is not there, and leads nowhere else', async (t) => {
   const { port: elsewhere, streams } = await listen(t)
-  const answers: Record<string, (response: ServerResponse) => void> = {
+  const responses: Record<string, (response: ServerResponse) => void> = {
     '/none': (response) => response.writeHead(404).end('x'.repeat(100_000)),
     '/moved': (response) => response.writeHead(301, { Location: `http://127.0.0.1:${elsewhere}/` }).end(),
   }
-  const http = createHttpServer((request, response) => answers[request.url ?? '']?.(response))
+  const http = createHttpServer((request, response) => responses[request.url ?? '']?.(response))
   const port = await serve(t, http)
-  for (const at of Object.keys(answers)) {
+  for (const at of Object.keys(responses)) {
     const problem = await problemOf(target('ws', port, '127.0.0.1', at))
     assert.equal(problem.reason, 'upgrade')
     assert.match(problem.message, new RegExp(`it answers (404|301) and does not speak WebSocket under ${at}`))
@@ -278,9 +278,9 @@ test('pings of the server are answered with masked pongs', async (t) => {
   raw.removeAllListeners('data')
   raw.on('data', (chunk) => pong.add(chunk))
   raw.write(Buffer.concat([Buffer.of(0x89, 2), Buffer.from('hi')]))
-  const answer = await pong.next()
-  assert.equal(answer[0], 0x8a)
-  assert.equal(answer[1], 0x82, 'it is masked, and of two bytes')
+  const response = await pong.next()
+  assert.equal(response[0], 0x8a)
+  assert.equal(response[1], 0x82, 'it is masked, and of two bytes')
 })
 
 test('WebSocket over TLS verifies as TLS does', async (t) => {

@@ -69,10 +69,10 @@ test('a gatherer passes on at once what cannot become a packet', () => {
 test('answers are dealt out once each to the stream that asked, at any cuts behind their headers', () => {
   const identifiers = fc.uniqueArray(fc.integer({ min: 1, max: 65_535 }), { maxLength: 30 })
   fc.assert(
-    fc.property(identifiers, fc.array(fc.integer({ min: 0, max: 2 }), { minLength: 1 }), (asked, choices) => {
+    fc.property(identifiers, fc.array(fc.integer({ min: 0, max: 2 }), { minLength: 1 }), (packetIds, choices) => {
       const routes = new AckStreams<number>()
       const expected = ['', '', '']
-      for (const [index, identifier] of asked.entries()) {
+      for (const [index, identifier] of packetIds.entries()) {
         const stream = choices[index % choices.length] ?? 0
         if (stream > 0) assert.ok(routes.note(publish1(identifier), stream))
         expected[stream] += puback(identifier).toString('hex')
@@ -80,7 +80,7 @@ test('answers are dealt out once each to the stream that asked, at any cuts behi
       const dealt = ['', '', '']
       // Each write but the last ends within a long message, as they do where a buffer is full.
       const long = packet(0x30, Buffer.alloc(300))
-      for (const identifier of asked) {
+      for (const identifier of packetIds) {
         const bytes = Buffer.concat([puback(identifier), long])
         for (const part of [bytes.subarray(0, 100), bytes.subarray(100)]) {
           routes.distribute(part, (piece, stream) => {

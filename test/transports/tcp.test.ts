@@ -221,9 +221,9 @@ test('a write whose peer vanishes is answered', async (t) => {
   const client = await server.client()
   const stream = await server.streams.next()
   client.pause()
-  const answered = new Promise<void>((resolve) => stream.write(Buffer.alloc(64 * 1_024 * 1_024), resolve))
+  const written = new Promise<void>((resolve) => stream.write(Buffer.alloc(64 * 1_024 * 1_024), resolve))
   client.resetAndDestroy()
-  await answered
+  await written
 })
 
 test('one connection more than the limit of the listener is accepted, closed and counted; then a slot is free again', async (t) => {

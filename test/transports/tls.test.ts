@@ -29,8 +29,8 @@ const verifying = { verifyPeer: true, failIfNoPeerCertificate: true }
 async function echoes(client: TLSSocket, stream: ByteStream): Promise<void> {
   stream.onData = (chunk) => stream.write(chunk, () => {})
   client.write('there and back')
-  const [answer] = await once(client, 'data')
-  assert.equal(String(answer), 'there and back')
+  const [received] = await once(client, 'data')
+  assert.equal(String(received), 'there and back')
 }
 
 const namesOf = (client: TLSSocket): unknown => client.getPeerCertificate().subject.CN
@@ -196,10 +196,10 @@ describe('a TLS listener', () => {
     const stage = await new TlsStage(t).listen()
     const { client, stream } = await stage.pairUp({ maxVersion: 'TLSv1.2' })
     await echoes(client, stream)
-    const answered = new Promise<string>((resolve) => client.renegotiate({}, () => resolve('renegotiated')))
+    const renegotiated = new Promise<string>((resolve) => client.renegotiate({}, () => resolve('renegotiated')))
     const failed = new Promise<string>((resolve) => client.on('error', ({ message }) => resolve(message)))
     client.write('goes on')
-    assert.match(await Promise.race([answered, failed]), /no renegotiation/)
+    assert.match(await Promise.race([renegotiated, failed]), /no renegotiation/)
   })
 })
 

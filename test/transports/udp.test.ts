@@ -26,10 +26,10 @@ test('datagrams come in their order, with the address and port of their sender, 
   try {
     device.bind(0, '127.0.0.1')
     await once(device, 'listening')
-    const answers: string[] = []
-    const isAnswered = new Promise<void>((answered) =>
+    const responses: string[] = []
+    const allReceived = new Promise<void>((resolve) =>
       device.on('message', (bytes) => {
-        if (answers.push(bytes.toString()) === sent.length) answered()
+        if (responses.push(bytes.toString()) === sent.length) resolve()
       }),
     )
     for (const text of sent) device.send(text, socket.port, '127.0.0.1')
@@ -39,8 +39,8 @@ test('datagrams come in their order, with the address and port of their sender, 
       received,
       sent.map((text) => `127.0.0.1 ${port} ${text}`),
     )
-    await isAnswered
-    assert.deepEqual(answers, sent)
+    await allReceived
+    assert.deepEqual(responses, sent)
   } finally {
     device.close()
     await socket.close()

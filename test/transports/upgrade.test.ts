@@ -25,8 +25,8 @@ interface Request {
 function statusOf(request: Request, changed: Partial<UpgradeRules> = {}): number {
   const { url = path, origin, offers = 'mqtt', headers } = request
   const all = { 'sec-websocket-protocol': offers === '' ? undefined : offers, origin, ...headers }
-  const answer = checkUpgrade({ url, httpVersion: '1.1', headers: all }, { ...rules, ...changed })
-  return answer.allowed ? 101 : answer.status
+  const decision = checkUpgrade({ url, httpVersion: '1.1', headers: all }, { ...rules, ...changed })
+  return decision.allowed ? 101 : decision.status
 }
 
 test('connections are taken under one path and no other; what follows a question mark does not count', () => {

@@ -101,11 +101,11 @@ export class WebSocketPeer {
 
   /** Sends it as it is; resolves with the head of what is answered, which ends with an empty line. */
   request(bytes: string | Buffer): Promise<string> {
-    const answered = new Promise<string>((resolve) => {
+    const response = new Promise<string>((resolve) => {
       this.#head = resolve
     })
     this.socket.write(bytes)
-    return answered
+    return response
   }
 
   send(...frames: Buffer[]): void {

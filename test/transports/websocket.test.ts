@@ -231,20 +231,20 @@ test('a ping is answered with what it carries', async (t) => {
   const stage = await openWebSocketStage(t)
   const { peer } = await stage.pair()
   peer.send(frame({ opcode: ping, payload: 'are you there?' }))
-  const answer = await peer.nextFrame()
-  assert.equal(answer.opcode, pong)
-  assert.equal(answer.payload.toString(), 'are you there?')
+  const response = await peer.nextFrame()
+  assert.equal(response.opcode, pong)
+  assert.equal(response.payload.toString(), 'are you there?')
 })
 
 test('of several pings that come before the answer to the first has gone the latest alone is answered', async (t) => {
   const stage = await openWebSocketStage(t)
   const { peer } = await stage.pair()
   peer.send(...['one', 'two', 'three'].map((payload) => frame({ opcode: ping, payload })))
-  const answers = [await peer.nextFrame(), await peer.nextFrame()]
+  const responses = [await peer.nextFrame(), await peer.nextFrame()]
   peer.send(frame({ opcode: ping, payload: 'four' }))
-  answers.push(await peer.nextFrame())
+  responses.push(await peer.nextFrame())
   assert.deepEqual(
-    answers.map(({ payload }) => payload.toString()),
+    responses.map(({ payload }) => payload.toString()),
     ['one', 'three', 'four'],
   )
 })
@@ -307,9 +307,9 @@ test('end sends what was written, then the close frame, even while the peer goes
   const { peer, stream } = await stage.pair()
   const end = closed(stream)
   stream.onData = () => assert.fail('nothing is passed on after the end')
-  let isAnswered = false
+  let isWritten = false
   stream.write(Buffer.alloc(300_000, 'x'), () => {
-    isAnswered = true
+    isWritten = true
   })
   stream.write(Buffer.from('last words'), () => {})
   stream.end()
@@ -320,7 +320,7 @@ test('end sends what was written, then the close frame, even while the peer goes
   peer.send(normalClose)
   await peer.ended
   assert.equal(await end, undefined)
-  assert.ok(isAnswered)
+  assert.ok(isWritten)
 })
 
 test('a stream that was paused ends as fast as any other', async (t) => {
@@ -389,9 +389,9 @@ test('a write whose peer vanishes is answered', async (t) => {
   const stage = await openWebSocketStage(t)
   const { peer, stream } = await stage.pair()
   peer.socket.pause()
-  const answered = written(stream, Buffer.alloc(64 * 1_024 * 1_024))
+  const isWritten = written(stream, Buffer.alloc(64 * 1_024 * 1_024))
   peer.socket.resetAndDestroy()
-  await answered
+  await isWritten
 })
 
 test('a request that is not complete in time is closed, however slowly it trickles', async (t) => {

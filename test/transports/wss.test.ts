@@ -209,16 +209,16 @@ test('access rules for addresses apply to the address that a trusted proxy repor
     onRefused: (reason, why) => refusals.add(`${reason} ${why}`),
   })
   t.after(() => listener.close())
-  const ask = async (headers: Record<string, string | undefined>): Promise<WebSocketPeer> => {
+  const requestUpgrade = async (headers: Record<string, string | undefined>): Promise<WebSocketPeer> => {
     const peer = await WebSocketPeer.connect(listener.port)
     t.after(() => peer.socket.destroy())
     peer.socket.write(upgradeRequest(path, headers))
     return peer
   }
-  await ask({ 'X-Real-IP': '203.0.113.9' })
+  await requestUpgrade({ 'X-Real-IP': '203.0.113.9' })
   assert.equal((await streams.next()).remoteAddress, '203.0.113.9')
   for (const headers of [{ 'X-Real-IP': '198.51.100.7' }, {}]) {
-    const peer = await ask(headers)
+    const peer = await requestUpgrade(headers)
     await once(peer.socket, 'close')
     assert.match(await refusals.next(), /^address-denied 127\.0\.0\.1: /)
   }

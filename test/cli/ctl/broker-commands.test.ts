@@ -10,7 +10,7 @@ import { archiveOf, folder } from '../../backup/crafted.ts'
 import { eventually } from '../../e2e/eventually.ts'
 import { temporaryFolder } from '../../e2e/godwit-process.ts'
 import { shareBrokerWithApi } from '../../management/api.ts'
-import { askOverHttp, ctl, ctlDone, ctlRefused, runCtl, runCtlHere } from './ctl.ts'
+import { runOverHttp, ctl, ctlDone, ctlRefused, runCtl, runCtlHere } from './ctl.ts'
 
 const sharedBroker = shareBrokerWithApi()
 /** Gets a bridge in the tests. */
@@ -109,7 +109,7 @@ test('people come and go, with passwords from stdin', async () => {
   const broker = await sharedBroker()
   await ctlDone(broker, ['admins', 'add', 'anna', '--viewer'], { lines: ['correct-horse'] })
   assert.match(await ctlDone(broker, ['admins', 'list']), /^anna\tviewer$/m)
-  const asAnna = (path: string): Promise<{ status: number }> => broker.ask(path, { as: 'anna:correct-horse' })
+  const asAnna = (path: string): Promise<{ status: number }> => broker.request(path, { as: 'anna:correct-horse' })
   assert.equal((await asAnna('/api/v4/brokers')).status, 200)
   assert.equal((await asAnna('/api/v4/users')).status, 403)
   await ctlDone(broker, ['admins', 'password', 'anna'], { lines: ['correct-horse', 'battery-staple'] })
@@ -123,12 +123,12 @@ test('people come and go, with passwords from stdin', async () => {
 test('a program gets a secret that opens the API, told once', async () => {
   const broker = await sharedBroker()
   const secret = (await ctlDone(broker, ['api-key', 'add', 'grafana', '--viewer'])).trim()
-  assert.equal((await broker.ask('/api/v4/brokers', { as: `grafana:${secret}` })).status, 200)
+  assert.equal((await broker.request('/api/v4/brokers', { as: `grafana:${secret}` })).status, 200)
   assert.match(await ctlDone(broker, ['api-key', 'list']), /^grafana\t/m)
   const shown = await ctlDone(broker, ['api-key', 'show', 'grafana', '--json'])
   assert.ok(!shown.includes(secret))
   await ctlDone(broker, ['api-key', 'del', 'grafana'])
-  assert.equal((await broker.ask('/api/v4/brokers', { as: `grafana:${secret}` })).status, 401)
+  assert.equal((await broker.request('/api/v4/brokers', { as: `grafana:${secret}` })).status, 401)
 })
 
 const secrets = {
@@ -216,7 +216,7 @@ test('an archive is made, listed, looked at, compared and carried out by name an
 
 test('a command tells what a broker says that is asked over HTTP, in lines or as JSON', async (t) => {
   const broker = await sharedBroker()
-  const status = await askOverHttp(t, broker, ['status'])
+  const status = await runOverHttp(t, broker, ['status'])
   assert.deepEqual([status.code, status.errors], [0, ''])
   assert.match(status.output, /^node_status +Running$/m)
   const asJson = await ctl(broker, ['status', '--json'])

@@ -180,13 +180,13 @@ test('an error in a change names the text that the user wrote, and no line of th
     )
   await writeFile(file, 'mqtt {')
   assert.ok((await ctlRefused(broker, 1, ['config', 'update', file])).startsWith(`godwit: ${file}:1:6: mqtt: `))
-  const sent = await broker.ask('/api/v4/config_update', { method: 'POST', body: '\nmqtt.nothing = 1' })
+  const sent = await broker.request('/api/v4/config_update', { method: 'POST', body: '\nmqtt.nothing = 1' })
   assert.match(sent.json.message, /^request:2:\d+: mqtt\.nothing: /)
 })
 
 test('what holds until the restart only is in no backup', async () => {
   const broker = await configuredBroker()
-  await broker.ask('/api/v4/reload', { method: 'POST', body: { data: { msq_len: 55 } } })
+  await broker.request('/api/v4/reload', { method: 'POST', body: { data: { msq_len: 55 } } })
   const exported = await ctlDone(broker, ['data', 'export'])
   const [, name = ''] = /exported to (\S+)\.$/m.exec(exported) ?? []
   const archive = gunzipSync(await readFile(join(broker.dataDirectory, 'backup', name))).toString('latin1')
@@ -200,11 +200,11 @@ test('a lost password is reset over the local socket, and nowhere else', async (
   assert.equal(code, 0, errors)
   const [, password = ''] = /^new password of admin: (\S+)$/m.exec(output) ?? []
   const [, url = ''] = await broker.process.until(/management API +(http:\/\/127\.0\.0\.1:\d+)\/api\/v4/)
-  const askAs = (secret: string, path: string, init: RequestInit = {}) =>
+  const requestAs = (secret: string, path: string, init: RequestInit = {}) =>
     fetch(`${url}${path}`, { ...init, headers: { authorization: `Basic ${btoa(`admin:${secret}`)}` } })
-  assert.equal((await askAs(password, '/api/v4/brokers')).status, 200)
+  assert.equal((await requestAs(password, '/api/v4/brokers')).status, 200)
   const body = JSON.stringify({ new_pwd: 'another-password' })
-  assert.equal((await askAs(password, '/api/v4/change_pwd/admin', { method: 'PUT', body })).status, 400)
+  assert.equal((await requestAs(password, '/api/v4/change_pwd/admin', { method: 'PUT', body })).status, 400)
   const unknown = await runCtlHere(['admins', 'reset', 'unknown', '--data', broker.dataDirectory])
   assert.deepEqual([unknown.code, unknown.errors], [1, 'godwit: there is no account "unknown" (code 105)\n'])
   assert.equal((await runCtlHere(['admins', 'reset', 'admin', '--url', url])).code, 2)

@@ -23,7 +23,7 @@ export async function runCtl(t: TestContext, words: readonly string[], lines: re
 }
 
 /** The same, at this broker over HTTP as its administrator. */
-export function askOverHttp(
+export function runOverHttp(
   t: TestContext,
   broker: BrokerWithApi,
   words: readonly string[],

@@ -167,7 +167,7 @@ async function changeTheConfiguration({ done, broker }: Operator): Promise<void>
 }
 
 async function runRules({ done, broker }: Operator, service: HttpService): Promise<void> {
-  service.answer = ({ body }) => (body === 'poison' ? 400 : 200)
+  service.statusFor = ({ body }) => (body === 'poison' ? 400 : 200)
   const url = `http://127.0.0.1:${service.port}`
   await done('connectors probe', ['http', '--settings', JSON.stringify({ url })])
   await done('connectors create', ['http:local', '--settings', JSON.stringify({ url })])
@@ -248,10 +248,10 @@ async function lookAfterGateways(t: TestContext, { done }: Operator): Promise<vo
   lamp.device.request(2, 'mqtt/connection', 'clientid=lamp', '')
   await lamp.next()
   assert.match(await done('gateways clients', ['coap', 'like_clientid=lam']), /^lamp\t/m)
-  const asked = done('gateways request', ['lamp', 'get'])
+  const output = done('gateways request', ['lamp', 'get'])
   const request = await lamp.next()
-  lamp.device.answer(request, '2.05', { payload: 'on' })
-  assert.match(await asked, /^payload +on$/m)
+  lamp.device.respond(request, '2.05', { payload: 'on' })
+  assert.match(await output, /^payload +on$/m)
   await done('gateways kick', ['coap', 'lamp'])
   await lookAfterGatewayUsers(done)
   await done('gateways remove-listener', ['coap:udp:default'])
@@ -269,7 +269,7 @@ async function lookAfterGateways(t: TestContext, { done }: Operator): Promise<vo
     ['observe', ['/3/0/9']],
   ] as const) {
     await done(`gateways ${command}`, ['meter', ...words])
-    meter.device.answer(await meter.next(), command === 'write' ? '2.04' : '2.05', { format: 0, payload: '1' })
+    meter.device.respond(await meter.next(), command === 'write' ? '2.04' : '2.05', { format: 0, payload: '1' })
   }
   while (!(await done('gateways lookup', ['meter', '/3/0/0', 'read'])).includes('2.05'));
 }

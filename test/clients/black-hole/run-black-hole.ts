@@ -153,8 +153,8 @@ class BlackHole {
   /** Numbers that were acknowledged before the broker is asked, and are not there after, are stored. */
   async #sample(): Promise<void> {
     const acknowledged = [...(this.#load?.acknowledged ?? [])]
-    const askedAtMs = Date.now()
-    const [status, metrics] = await this.#ask()
+    const requestedAtMs = Date.now()
+    const [status, metrics] = await this.#readState()
     const saidAtMs = Date.now()
     const arrived = new Set(await this.#sink.arrived())
     const missing = acknowledged.filter((number) => !arrived.has(number))
@@ -162,20 +162,20 @@ class BlackHole {
     this.#maxStored = Math.max(this.#maxStored, metrics.queuing + metrics.inflight)
     this.#checkStored(metrics, missing)
     this.#arrivedBefore = arrived.size
-    this.#checkAge(metrics, missing, { askedAtMs, saidAtMs })
+    this.#checkAge(metrics, missing, { requestedAtMs, saidAtMs })
     this.#oldestBeforeMs = this.#oldestOf(missing)
-    this.#checkFailure(status, metrics, askedAtMs)
+    this.#checkFailure(status, metrics, requestedAtMs)
     if (this.#samples % 20 === 0)
       this.#tell(`${acknowledged.length} acknowledged, ${arrived.size} there, ${status}, ${JSON.stringify(metrics)}`)
     const tookMs = Date.now() - saidAtMs
     await new Promise((resolve) => setTimeout(resolve, Math.max(sampleMs, tookMs)))
   }
 
-  async #ask(): Promise<readonly [status: string, Metrics]> {
+  async #readState(): Promise<readonly [status: string, Metrics]> {
     const path = `/api/v5/actions/${this.#sink.action}`
     const broker = this.#broker
     if (broker === undefined) throw new Error('there is no broker')
-    const [view, metrics] = await Promise.all([broker.ask(path), broker.ask(`${path}/metrics`)])
+    const [view, metrics] = await Promise.all([broker.request(path), broker.request(`${path}/metrics`)])
     return [String(view.json.status), metrics.json.metrics as Metrics]
   }
 
@@ -192,12 +192,12 @@ class BlackHole {
   #checkAge(
     { oldest_age: ageMs }: Metrics,
     missing: readonly number[],
-    { askedAtMs, saidAtMs }: { readonly askedAtMs: number; readonly saidAtMs: number },
+    { requestedAtMs, saidAtMs }: { readonly requestedAtMs: number; readonly saidAtMs: number },
   ): void {
     const oldestAtMs = this.#oldestOf(missing)
-    const leastMs = askedAtMs - oldestAtMs - this.#toleranceMs
+    const leastMs = requestedAtMs - oldestAtMs - this.#toleranceMs
     if (leastMs > 0 && (ageMs ?? 0) < leastMs)
-      this.#fault(`oldest_age ${ageMs} ms, but one waits for ${askedAtMs - oldestAtMs} ms`)
+      this.#fault(`oldest_age ${ageMs} ms, but one waits for ${requestedAtMs - oldestAtMs} ms`)
     // On a machine that is busy, the service was behind before it vanished.
     const maxMs = saidAtMs - Math.min(this.#hiddenAtMs, this.#oldestBeforeMs, saidAtMs) + this.#toleranceMs
     if (ageMs !== null && ageMs > maxMs)
@@ -209,14 +209,14 @@ class BlackHole {
     return times.reduce((oldest, time) => Math.min(oldest, time), Infinity)
   }
 
-  #checkFailure(status: string, { retried, last_error: lastError }: Metrics, askedAtMs: number): void {
+  #checkFailure(status: string, { retried, last_error: lastError }: Metrics, requestedAtMs: number): void {
     if (status === 'connected') this.#wasConnected = true
     // A service that gets no processor does not answer in time.
-    const mustAnswer = this.#phase === 'there' && processes * this.#latenessMs < silenceMs
-    if (mustAnswer && this.#wasConnected && status !== 'connected') this.#fault(`${status} while the service is there`)
-    if (mustAnswer && lastError !== '') this.#fault(`last_error while the service is there: ${lastError}`)
+    const mustRespond = this.#phase === 'there' && processes * this.#latenessMs < silenceMs
+    if (mustRespond && this.#wasConnected && status !== 'connected') this.#fault(`${status} while the service is there`)
+    if (mustRespond && lastError !== '') this.#fault(`last_error while the service is there: ${lastError}`)
     if (this.#phase !== 'hidden') return
-    const sinceMs = askedAtMs - Math.max(this.#hiddenAtMs, this.#startedAtMs)
+    const sinceMs = requestedAtMs - Math.max(this.#hiddenAtMs, this.#startedAtMs)
     if (status === 'connected' && sinceMs > silenceMs + this.#toleranceMs)
       this.#fault(`connected, ${sinceMs} ms after the service has vanished`)
     // The first attempt must have failed: to connect, or to get an answer.
@@ -228,7 +228,7 @@ class BlackHole {
   async #drain(healedAtMs: number): Promise<void> {
     for (;;) {
       await this.#sample()
-      const [status, { queuing, inflight, oldest_age: ageMs }] = await this.#ask()
+      const [status, { queuing, inflight, oldest_age: ageMs }] = await this.#readState()
       if (queuing + inflight === 0 && status === 'connected') {
         if (ageMs !== null) this.#fault(`oldest_age ${ageMs} ms, and nothing waits`)
         return

@@ -91,14 +91,14 @@ describe('mqtt.max_unconfirmed_messages', () => {
     cores.settle()
     for (const payload of ['4', '5']) four.publish('a', payload, { qos: 1 })
     cores.settle()
-    assert.deepEqual([...five.answered], [], 'acknowledgements keep their order')
+    assert.deepEqual([...five.acknowledged], [], 'acknowledgements keep their order')
     assert.equal(four.connection?.isPaused, true)
     cores.start(1)
     cores.settle()
     cores.connect(reader)
     cores.settle()
     assert.deepEqual(
-      [...five.answered.entries()],
+      [...five.acknowledged.entries()],
       [
         ['1', 0],
         ['2', 0],

@@ -134,11 +134,11 @@ export class DrivenCore {
     for (const event of outputs.events)
       if (event.event === 'command-done') this.results.set(event.requestId, event.result)
     const { requests, closes } = outputs
-    const asked = [...requests]
+    const pending = [...requests]
     const closing = [...closes]
     this.core.clearOutputs()
     this.#feedDisk()
-    for (const request of asked) {
+    for (const request of pending) {
       if (request.kind === 'load-queue') this.#loads.push(request)
       else if (request.kind === 'load-message') this.#messageLoads.push(request)
       else if (request.kind === 'authenticate')

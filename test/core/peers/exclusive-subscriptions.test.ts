@@ -107,12 +107,12 @@ describe('an exclusive subscription', () => {
       const first = cores.client(place, 'first')
       const second = cores.client((place + 1) % 3, 'second')
       cores.settle()
-      const ask = (client: PacketClient) =>
+      const subscribe = (client: PacketClient) =>
         cores.command(cores.shardOf(client), { name: 'subscribe', clientId: client.id, filter, qos: 1 })
-      const answer = ask(first)
+      const result = subscribe(first)
       cores.settle()
-      assert.deepEqual(answer(), { done: true, matched: 1 })
-      const refused = ask(second)
+      assert.deepEqual(result(), { done: true, matched: 1 })
+      const refused = subscribe(second)
       second.subscribe(filter)
       cores.settle()
       assert.deepEqual(refused(), { done: false, why: 'quota-exceeded' })
@@ -151,10 +151,10 @@ describe('an exclusive subscription', () => {
       cores.connect(first)
       cores.settle()
       cores.hold(place, recordStore)
-      const unanswered = cores.command(place, command)
+      const result = cores.command(place, command)
       cores.kill(recordStore)
       cores.settle()
-      assert.deepEqual(unanswered(), { done: false, why: 'shard-behind' })
+      assert.deepEqual(result(), { done: false, why: 'shard-behind' })
     }
   })
 
@@ -209,14 +209,14 @@ describe('an exclusive subscription', () => {
     cores.hold(place, recordStore)
     cores.hold(place, third)
     client.subscribeTo([filter, `$exclusive/${one}`])
-    const asked = (name: string) =>
+    const subscribe = (name: string) =>
       cores.command(place, {
         name: 'subscribe',
         clientId: client.id,
         filter: `$exclusive/${name}` as TopicFilter,
         qos: 1,
       })
-    const [ofDead, ofLiving] = [asked('door'), asked(other)]
+    const [ofDead, ofLiving] = [subscribe('door'), subscribe(other)]
     cores.settle()
     cores.kill(recordStore)
     cores.settle()
@@ -313,11 +313,11 @@ describe('an exclusive subscription', () => {
     cores.hold(place, recordStore)
     first.subscribe(filter)
     cores.sayAll(first)
-    const answer = cores.command(place, { name: 'subscribe', clientId: first.id, filter, qos: 1 })
+    const result = cores.command(place, { name: 'subscribe', clientId: first.id, filter, qos: 1 })
     cores.cut(first)
     cores.letGo(place, recordStore)
     cores.settle()
-    assert.deepEqual(answer(), { done: true, matched: 1 })
+    assert.deepEqual(result(), { done: true, matched: 1 })
     second.subscribe(filter)
     cores.settle()
     assert.equal(second.subscribed.get(filter), taken)

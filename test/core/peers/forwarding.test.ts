@@ -33,7 +33,7 @@ describe('a publication on one of three shards', () => {
             for (const subscriber of subscribers) assert.deepEqual(subscriber.payloads, ['x', 'y'])
             if (qos === 0) continue
             const expected = places.length === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
-            assert.deepEqual([...author.answered.values()], [expected, expected])
+            assert.deepEqual([...author.acknowledged.values()], [expected, expected])
             assert.equal(author.unfinishedCount, 0)
           }
         }
@@ -54,7 +54,7 @@ describe('a publication on one of three shards', () => {
     author.publish('a', 'x', { qos: 1 })
     cores.settle()
     assert.deepEqual([unsubscribing.payloads, leaving.payloads], [[], []])
-    assert.equal(author.answered.get('x'), reasonCodes.noMatchingSubscribers)
+    assert.equal(author.acknowledged.get('x'), reasonCodes.noMatchingSubscribers)
   })
 
   test('with No Local does not return to its publisher, and reaches other subscribers with No Local', () => {
@@ -129,13 +129,13 @@ test('what a shard wanted that died before it was on disk is wanted no more when
   cores.kill(1)
   author.publish('a', 'x', { qos: 1 })
   cores.settle()
-  assert.equal(author.answered.get('x'), undefined, 'it is kept for the shard, which may have promised it')
+  assert.equal(author.acknowledged.get('x'), undefined, 'it is kept for the shard, which may have promised it')
   cores.start(1)
   cores.settle()
   author.publish('a', 'y', { qos: 1 })
   cores.settle()
   assert.deepEqual(
-    [...author.answered],
+    [...author.acknowledged],
     [
       ['x', 0],
       ['y', reasonCodes.noMatchingSubscribers],
@@ -162,11 +162,11 @@ describe('an answer', () => {
         ['x', 'y'],
       ],
     )
-    assert.equal(author.answered.size, 0, 'one of the shards has not said that it is safe')
+    assert.equal(author.acknowledged.size, 0, 'one of the shards has not said that it is safe')
     cores.letGo(2, 0)
     cores.settle()
     assert.deepEqual(
-      [...author.answered],
+      [...author.acknowledged],
       [
         ['x', 0],
         ['y', 0],
@@ -185,7 +185,7 @@ describe('an answer', () => {
     cores.hold(1, 0)
     author.publish('a', 'x', { qos: 1 })
     cores.settle()
-    assert.equal(author.answered.get('x'), 0)
+    assert.equal(author.acknowledged.get('x'), 0)
   })
 
   test('is sent in the order of the messages, whatever each waits for', () => {
@@ -199,10 +199,10 @@ describe('an answer', () => {
     author.publish('far', 'first', { qos: 1 })
     author.publish('nowhere', 'second', { qos: 1 })
     cores.settle()
-    assert.equal(author.answered.size, 0)
+    assert.equal(author.acknowledged.size, 0)
     cores.letGo(1, 0)
     cores.settle()
-    assert.deepEqual([...author.answered.keys()], ['first', 'second'])
+    assert.deepEqual([...author.acknowledged.keys()], ['first', 'second'])
   })
 
   test('to SUBSCRIBE waits until every shard knows the filter, and for none where all know it', () => {
@@ -267,9 +267,9 @@ describe('an answer', () => {
     cores.connect(author)
     allButTheDiskThere()
     assert.equal(author.isIn, true)
-    assert.equal(author.answered.get('x'), undefined, 'shard 1 has written nothing yet')
+    assert.equal(author.acknowledged.get('x'), undefined, 'shard 1 has written nothing yet')
     cores.settle()
-    assert.equal(author.answered.get('x'), 0)
+    assert.equal(author.acknowledged.get('x'), 0)
   })
 
   test('of a full stored session elsewhere is 0x97 for a 5.0 client, whose packet id is free then', () => {
@@ -285,7 +285,7 @@ describe('an answer', () => {
         author.publish('a', payload, { qos })
         cores.settle()
       }
-      assert.deepEqual([...author.answered.values()], [0, 0, reasonCodes.quotaExceeded, reasonCodes.quotaExceeded])
+      assert.deepEqual([...author.acknowledged.values()], [0, 0, reasonCodes.quotaExceeded, reasonCodes.quotaExceeded])
       assert.equal(author.unfinishedCount, 0)
       cores.connect(sleeper)
       cores.settle()
@@ -311,7 +311,7 @@ describe('an answer', () => {
       assert.deepEqual(awake.payloads, ['1', '2', '3'])
       cores.letGo(1, 0)
       cores.settle()
-      assert.deepEqual([...author.answered.values()], [0, 0, reasonCodes.quotaExceeded])
+      assert.deepEqual([...author.acknowledged.values()], [0, 0, reasonCodes.quotaExceeded])
     }
   })
 
@@ -338,7 +338,7 @@ describe('an answer', () => {
     author.publish('a', '4', { qos: 1 })
     cores.settle()
     assert.deepEqual(sleeper.payloads, ['1', '2', '4'])
-    assert.deepEqual([...author.answered.values()], [0, 0, reasonCodes.quotaExceeded, 0, 0])
+    assert.deepEqual([...author.acknowledged.values()], [0, 0, reasonCodes.quotaExceeded, 0, 0])
   })
 
   test('is so for a shard that joins, and no more when the full session has ended', () => {
@@ -368,7 +368,7 @@ describe('an answer', () => {
     author.publish('a', '3', { qos: 1 })
     cores.settle()
     assert.deepEqual(awake.payloads, ['3'])
-    assert.deepEqual([...author.answered.values()], [reasonCodes.quotaExceeded, 0])
+    assert.deepEqual([...author.acknowledged.values()], [reasonCodes.quotaExceeded, 0])
   })
 })
 

@@ -131,11 +131,11 @@ test('the operator is answered when the other shard has it on disk, also if that
   const told = scene()
   const { cores } = told
   cores.hold(1, 0)
-  const answer = publishFor(told)
+  const result = publishFor(told)
   cores.settle()
-  assert.equal(answer(), undefined)
+  assert.equal(result(), undefined)
   revive(told)
-  assert.deepEqual(answer(), { done: true, matched: 1 })
+  assert.deepEqual(result(), { done: true, matched: 1 })
 })
 
 test('a publication of an administrator is refused if a full session of another shard has no space for it, and that is not remembered', () => {
@@ -150,12 +150,12 @@ test('a publication of an administrator is refused if a full session of another 
   cores.settle()
   // Before the shard of the full session has said that it is full.
   cores.hold(1, 0)
-  const answers = [publishFor(told, 'first'), publishFor(told, 'second')]
+  const results = [publishFor(told, 'first'), publishFor(told, 'second')]
   cores.settle()
   cores.letGo(1, 0)
   cores.settle()
   assert.deepEqual(
-    answers.map((answer) => answer()),
+    results.map((result) => result()),
     [
       { done: true, matched: 1 },
       { done: false, why: 'receiver-full' },

@@ -66,7 +66,7 @@ export class PacketClient {
   acknowledges = true
   readonly heard: Heard[] = []
   /** PUBACK or PUBREC came, by payload, with its reason. */
-  readonly answered = new Map<string, number>()
+  readonly acknowledged = new Map<string, number>()
   /** For each PINGRESP: number of messages heard before it. */
   readonly pinged: number[] = []
   /** Filters that SUBACK granted. */
@@ -259,7 +259,7 @@ export class PacketClient {
   #hearPubrec(packet: AckPacket): void {
     const sending = this.#unfinished.find(({ packetId }) => packetId === packet.packetId)
     if (sending === undefined) return
-    this.answered.set(sending.payload, packet.reasonCode)
+    this.acknowledged.set(sending.payload, packet.reasonCode)
     if (packet.reasonCode >= 0x80) {
       this.#finish(packet)
       return
@@ -272,7 +272,7 @@ export class PacketClient {
     const at = this.#unfinished.findIndex(({ packetId }) => packetId === packet.packetId)
     if (at === -1) return
     const [sending] = this.#unfinished.splice(at, 1)
-    if (packet.type === 'puback') this.answered.set(sending.payload, packet.reasonCode)
+    if (packet.type === 'puback') this.acknowledged.set(sending.payload, packet.reasonCode)
     this.finished.add(sending.payload)
   }
 

@@ -148,13 +148,13 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
     cores.letGo(1, 0)
     cores.settle()
     assert.deepEqual(
-      [publisher.answered.get('x'), publisher.unfinishedCount],
+      [publisher.acknowledged.get('x'), publisher.unfinishedCount],
       [undefined, 1],
       'shard 2 has not said so',
     )
     cores.carryAll(2, 1)
     cores.settle()
-    assert.deepEqual([publisher.answered.get('x'), publisher.unfinishedCount], [0, 1], 'the release is under way')
+    assert.deepEqual([publisher.acknowledged.get('x'), publisher.unfinishedCount], [0, 1], 'the release is under way')
     restart(cores, 1)
     cores.settle()
     assert.equal(publisher.unfinishedCount, 1, 'shard 2 has not deleted it, as far as the peers know')
@@ -169,7 +169,7 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
 describe('QoS 2 that comes again while its first arrival at another shard is not on disk', () => {
   test('is acknowledged when that shard has committed the first arrival', () => {
     const { cores, publisher, subscriber } = repeatedBeforeCommit()
-    assert.equal(publisher.answered.get('x'), undefined)
+    assert.equal(publisher.acknowledged.get('x'), undefined)
     cores.connect(subscriber)
     cores.settle()
     assert.equal(publisher.unfinishedCount, 0)
@@ -198,7 +198,7 @@ function repeatedBeforeCommit(): { cores: SeveralCores; publisher: PacketClient;
   cores.settle()
   publisher.publish('a', 'x', { qos: 2 })
   runWithoutDiskOf(cores, 1, publisher)
-  assert.equal(publisher.answered.get('x'), undefined)
+  assert.equal(publisher.acknowledged.get('x'), undefined)
   restart(cores, 0)
   runWithoutDiskOf(cores, 1, publisher)
   cores.connect(publisher)
@@ -312,7 +312,7 @@ describe('QoS 2 that one shard refuses and others have taken', () => {
       cores.settle()
       if (comesAgain === 'after') cores.connect(publisher)
       cores.settle()
-      assert.deepEqual([...publisher.answered.values()], [0, reasonCodes.quotaExceeded])
+      assert.deepEqual([...publisher.acknowledged.values()], [0, reasonCodes.quotaExceeded])
       assert.equal(publisher.unfinishedCount, 0)
       assert.deepEqual(awake.payloads, ['1', '2'])
       nothingIsOpen(cores)
@@ -321,7 +321,7 @@ describe('QoS 2 that one shard refuses and others have taken', () => {
 })
 
 test('QoS 2 that empties an empty topic does not empty it again after a crash, when a later one has filled it', () => {
-  const { cores, topic, publisher } = unanswered()
+  const { cores, topic, publisher } = withHeldLink()
   for (const payload of ['', 'full']) publisher.publish(topic, payload, { qos: 2, retain: true })
   cores.settle()
   cores.killAll()
@@ -336,7 +336,7 @@ test('QoS 2 that empties an empty topic does not empty it again after a crash, w
 })
 
 test('the last that a topic gets stays the last where its shard dies before it has said so, and QoS 1 came before QoS 2', () => {
-  const { cores, topic, publisher } = unanswered()
+  const { cores, topic, publisher } = withHeldLink()
   publisher.publish(topic, 'first', { qos: 1, retain: true })
   for (const payload of ['', 'last']) publisher.publish(topic, payload, { qos: 2, retain: true })
   cores.settle()
@@ -348,7 +348,7 @@ test('the last that a topic gets stays the last where its shard dies before it h
 })
 
 /** A publisher with shard 0, and a topic of shard 1, whose answers are held back. */
-function unanswered(): { cores: SeveralCores; topic: string; publisher: PacketClient } {
+function withHeldLink(): { cores: SeveralCores; topic: string; publisher: PacketClient } {
   const cores = new SeveralCores()
   const publisher = author(cores, 0)
   cores.hold(1, 0)

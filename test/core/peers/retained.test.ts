@@ -100,10 +100,10 @@ describe('a retained message', () => {
     cores.hold(1, 0)
     author.publish(topic, 'x', { qos: 1, retain: true })
     cores.settle()
-    assert.equal(author.answered.size, 0)
+    assert.equal(author.acknowledged.size, 0)
     cores.letGo(1, 0)
     cores.settle()
-    assert.equal(author.answered.size, 1)
+    assert.equal(author.acknowledged.size, 1)
     cores.killAll()
     cores.startAll()
     cores.settle()
@@ -146,12 +146,12 @@ describe('a retained message', () => {
         retain: true,
         properties: undefined,
       } as const
-      const answer = cores.command(0, command)
+      const result = cores.command(0, command)
       cores.settle()
-      assert.equal(answer(), undefined, `QoS ${qos}`)
+      assert.equal(result(), undefined, `QoS ${qos}`)
       cores.letGo(0, 1)
       cores.settle()
-      assert.equal(answer()?.done, true)
+      assert.equal(result()?.done, true)
       assert.equal(cores.cores[1]?.core.view.retainedMessages, 1)
     }
   })
@@ -287,11 +287,11 @@ describe('the shard that keeps what a topic remembers', () => {
     while (!kindsUnderWay(cores, 2, 1).includes('retained-wanted')) assert.ok(cores.step())
     cores.hold(1, 2)
     cores.settle()
-    const answers = cores.underWay(1, 2).filter((said) => 'kind' in said && said.kind === 'retained-found')
-    assert.equal(answers.length, 1)
-    const [answer] = answers
-    const bytes = answer.messages.map(({ payloadBytes }) => payloadBytes)
-    assert.ok(!answer.isEnd && bytes.filter((count) => count > 1_000).length === 2, bytes.join(' '))
+    const responses = cores.underWay(1, 2).filter((said) => 'kind' in said && said.kind === 'retained-found')
+    assert.equal(responses.length, 1)
+    const [response] = responses
+    const bytes = response.messages.map(({ payloadBytes }) => payloadBytes)
+    assert.ok(!response.isEnd && bytes.filter((count) => count > 1_000).length === 2, bytes.join(' '))
     cores.letGo(1, 2)
     cores.settle()
     assert.equal(reader.payloads.length, 6)
@@ -314,8 +314,8 @@ describe('the shard that keeps what a topic remembers', () => {
           cores.handle(1, { kind: 'tick' })
         }
         const said = cores.underWay(1, 2)
-        const answers = said.flatMap((one) => ('kind' in one && one.kind === 'retained-found' ? one.messages : []))
-        assert.deepEqual(answers, [])
+        const messages = said.flatMap((one) => ('kind' in one && one.kind === 'retained-found' ? one.messages : []))
+        assert.deepEqual(messages, [])
         cores.letGo(1, 2)
       }
       cores.settle()

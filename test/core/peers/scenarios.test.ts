@@ -16,7 +16,7 @@ interface Cast {
   readonly readers: PacketClient[]
   readonly authors: PacketClient[]
   /** Of what operators have published, by payload. */
-  readonly answers: Map<string, () => CommandResult | undefined>
+  readonly results: Map<string, () => CommandResult | undefined>
 }
 
 function cast(seed: number): Cast {
@@ -31,7 +31,7 @@ function cast(seed: number): Cast {
   for (const reader of readers) reader.subscribe(reader.id.startsWith('r') ? '#' : 't/+')
   cores.settle()
   assert.ok(readers.every(({ subscribed }) => subscribed.size === 1))
-  return { cores, readers, authors, answers: new Map() }
+  return { cores, readers, authors, results: new Map() }
 }
 
 /** Everything comes back, and comes to rest. */
@@ -80,9 +80,9 @@ function live(what: Cast, deaths: { single: number; all: number }): void {
 }
 
 /** With QoS 2, by a shard that is there or not. */
-function publishAsOperator({ cores, answers }: Cast, shard: number): void {
-  const payload = `operator:${answers.size + 1}:2`
-  answers.set(
+function publishAsOperator({ cores, results }: Cast, shard: number): void {
+  const payload = `operator:${results.size + 1}:2`
+  results.set(
     payload,
     cores.command(shard, {
       name: 'publish',
@@ -96,18 +96,18 @@ function publishAsOperator({ cores, answers }: Cast, shard: number): void {
   )
 }
 
-function verify({ readers, authors, answers }: Cast): void {
+function verify({ readers, authors, results }: Cast): void {
   for (const reader of readers) {
     const times = new Map<string, number>()
     for (const payload of reader.payloads) times.set(payload, (times.get(payload) ?? 0) + 1)
     for (const author of authors) {
-      for (const [payload, reason] of author.answered) {
+      for (const [payload, reason] of author.acknowledged) {
         if (reason < 0x80) assert.ok(times.has(payload), `${reader.id} misses ${payload}`)
       }
       assert.equal(author.unfinishedCount, 0, `${author.id} was not answered`)
     }
-    for (const [payload, answer] of answers)
-      if (answer()?.done === true) assert.ok(times.has(payload), `${reader.id} misses ${payload}`)
+    for (const [payload, result] of results)
+      if (result()?.done === true) assert.ok(times.has(payload), `${reader.id} misses ${payload}`)
     for (const [payload, count] of times)
       if (payload.endsWith(':2')) assert.equal(count, 1, `${reader.id} heard ${payload} twice`)
     for (const qos of ['1', '2']) for (const author of authors.keys()) assertInOrder(reader, `${author}:`, qos)

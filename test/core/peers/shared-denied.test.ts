@@ -107,7 +107,7 @@ describe('QoS 1 of a shared subscription', () => {
     deny(stage, stage.member(2, 'denied', stored))
     publishAll(stage)
     assert.deepEqual(
-      [...stage.author.answered.values()],
+      [...stage.author.acknowledged.values()],
       all.map(() => 0),
     )
   })

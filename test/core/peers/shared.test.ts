@@ -221,7 +221,7 @@ describe('a shared subscription with members on several shards', () => {
     assert.deepEqual(heardByAll(members), [])
     author.publish('a', 'y', { qos: 1 })
     cores.settle()
-    assert.equal(author.answered.get('y'), reasonCodes.noMatchingSubscribers)
+    assert.equal(author.acknowledged.get('y'), reasonCodes.noMatchingSubscribers)
   })
 
   test('and plain ones on the same shard: the message travels once and reaches both', () => {
@@ -265,7 +265,7 @@ describe('a shared subscription while clients and shards come and go', () => {
       cores.settle()
       const heard = new Set(heardByAll(members))
       assert.equal(author.unfinishedCount, 0, `seed ${seed}: not everything was answered`)
-      for (const [payload, reason] of author.answered)
+      for (const [payload, reason] of author.acknowledged)
         if (reason === 0) assert.ok(heard.has(payload), `seed ${seed}: no member has ${payload}`)
     }
   })

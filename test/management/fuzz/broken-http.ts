@@ -44,18 +44,18 @@ export function sendBroken(port: number, random: Random): Promise<string> {
   const bytes = Buffer.from(random.pick(broken)(random))
   const cut = random.oneIn(3) ? random.below(bytes.length) : bytes.length
   const { promise, resolve } = Promise.withResolvers<string>()
-  let answered = ''
+  let received = ''
   const socket = connect(port, '127.0.0.1', () => {
     socket.write(bytes.subarray(0, cut))
     setTimeout(() => socket.write(bytes.subarray(cut)), timeoutMs / 5)
   })
   const timer = setTimeout(() => socket.destroy(), timeoutMs)
-  socket.on('data', (chunk) => (answered += chunk.toString('latin1')))
+  socket.on('data', (chunk) => (received += chunk.toString('latin1')))
   // That it is reset is an answer as well.
   socket.on('error', () => {})
   socket.on('close', () => {
     clearTimeout(timer)
-    resolve(answered)
+    resolve(received)
   })
   return promise
 }

@@ -129,7 +129,7 @@ for (const [name, endpoint] of Object.entries<Endpoint>(endpoints)) {
   promisedFailures.set(name, new Set([...ofCodes, ...ofReasons]))
 }
 
-interface Answered {
+interface ReceivedResponse {
   readonly status: number
   readonly text: string
   readonly type: string
@@ -191,19 +191,19 @@ class FuzzRun {
       this.#options.tell(`${this.made} requests, ${residentMib(broker.process).toFixed(0)} MiB`)
     if (random.oneIn(25)) return this.#sendBroken(random)
     const made = makeRequest(random, { authorization: this.#authorization, archive: this.#archive })
-    const answered = await this.#send(made)
-    this.statuses.set(answered.status, (this.statuses.get(answered.status) ?? 0) + 1)
-    this.#judge(made, answered)
+    const response = await this.#send(made)
+    this.statuses.set(response.status, (this.statuses.get(response.status) ?? 0) + 1)
+    this.#judge(made, response)
   }
 
   async #sendBroken(random: Random): Promise<void> {
-    const answered = await sendBroken(Number(new URL(this.#options.broker.url).port), random)
+    const response = await sendBroken(Number(new URL(this.#options.broker.url).port), random)
     // That a version or an expectation is not served is for HTTP to say, as 505 and 417.
-    const [, status = '0'] = /^HTTP\/1\.1 (\d+)/.exec(answered) ?? []
-    if (status.startsWith('5') && status !== '505') this.noteFault(`broken HTTP ${status}`, answered.slice(0, 300))
+    const [, status = '0'] = /^HTTP\/1\.1 (\d+)/.exec(response) ?? []
+    if (status.startsWith('5') && status !== '505') this.noteFault(`broken HTTP ${status}`, response.slice(0, 300))
   }
 
-  #judge(made: MadeRequest, { status, text, type }: Answered): void {
+  #judge(made: MadeRequest, { status, text, type }: ReceivedResponse): void {
     const shown = `${made.method} ${made.path.slice(0, 200)} ${String(made.body).slice(0, 200)} -> ${status} ${text.slice(0, 300)}`
     const kind = made.name ?? made.path.slice(0, 40)
     if (status >= 500) this.noteFault(`${status} ${kind}`, shown)
@@ -233,8 +233,8 @@ class FuzzRun {
     this.noteFault(`refusal without code and message, ${kind}`, shown)
   }
 
-  #send({ method, path, headers, body }: MadeRequest): Promise<Answered> {
-    const { promise, resolve } = Promise.withResolvers<Answered>()
+  #send({ method, path, headers, body }: MadeRequest): Promise<ReceivedResponse> {
+    const { promise, resolve } = Promise.withResolvers<ReceivedResponse>()
     const closed = { status: 0, text: '', type: '' }
     const { hostname, port } = new URL(this.#options.broker.url)
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
@@ -256,9 +256,9 @@ class FuzzRun {
       socket.destroy()
       resolve(closed)
     })
-    request.setTimeout(answerLimitMs, () => {
+    request.setTimeout(responseTimeoutMs, () => {
       this.noteFault(
-        `no answer within ${answerLimitMs} ms`,
+        `no answer within ${responseTimeoutMs} ms`,
         `${method} ${path.slice(0, 200)} ${String(body).slice(0, 200)}`,
       )
       request.destroy()
@@ -268,7 +268,7 @@ class FuzzRun {
   }
 }
 
-const answerLimitMs = 20_000
+const responseTimeoutMs = 20_000
 
 /** Who is wrong waits, by its address. So that the run does not, each comes from another one of this machine. */
 function unknownAddress(number: number): string {

@@ -46,20 +46,22 @@ test(`a broker that is killed at ${places} places of an import has all of it aft
   const start = () => startBrokerWithApi(t, { dataDirectory, set: ['node.shards=1'] })
   for (let place = 0; place < places; place++) {
     const broker = await start()
-    const asked = broker.ask('/api/v5/data/import', { method: 'POST', body: { filename } }).catch(() => undefined)
+    const response = broker
+      .request('/api/v5/data/import', { method: 'POST', body: { filename } })
+      .catch(() => undefined)
     // Wherever it is by then: what is promised holds for every place.
     await setTimeout((place * lastPlaceMs) / (places - 1))
     await broker.process.stop('SIGKILL')
-    await asked
+    await response
   }
   const broker = await start()
-  const imported = await broker.ask('/api/v5/data/import', { method: 'POST', body: { filename } })
+  const imported = await broker.request('/api/v5/data/import', { method: 'POST', body: { filename } })
   assert.equal(imported.status, 200, imported.text)
   const { tables } = imported.json.data
   for (const { inserts, updates, unchanged } of tables) assert.deepEqual([inserts + unchanged, updates], [records, 0])
-  const { json } = await broker.ask('/api/v5/data/diff', { method: 'POST', body: { first: filename } })
+  const { json } = await broker.request('/api/v5/data/diff', { method: 'POST', body: { first: filename } })
   for (const { table, only_in_first: missing, different } of json.data.tables) {
     assert.deepEqual([missing, different], [0, 0], table)
   }
-  assert.match((await broker.ask('/api/v4/configuration/mqtt')).text, /"max_mqueue_len":77/)
+  assert.match((await broker.request('/api/v4/configuration/mqtt')).text, /"max_mqueue_len":77/)
 })

@@ -165,9 +165,9 @@ test('one node with all operations on it', async (t) => {
       [`files/${name}`]: '-----BEGIN CERTIFICATE-----\nno certificate\n-----END CERTIFICATE-----\n',
     }
     await put(one, archiveOf(members))
-    for (const asked of [options(crafted), dry(crafted)]) {
+    for (const importOptions of [options(crafted), dry(crafted)]) {
       assert.match(
-        refusalIn(await backup.import(operator, asked))[1],
+        refusalIn(await backup.import(operator, importOptions))[1],
         /listeners\.ssl\.certfile: .* holds no certificate/,
       )
     }

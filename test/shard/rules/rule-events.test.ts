@@ -264,10 +264,10 @@ describe('events of messages', () => {
       { id: 'dropped', sql: 'SELECT topic FROM "$events/message_dropped"', actions: republishTo('nobody') },
     ])
     const all = world.subscriber('answer')
-    const asked = world.subscriber('question')
+    const published = world.subscriber('question')
     world.connect('p').publish('question', 'x', { qos: 1 })
     world.settle()
-    assert.deepEqual(asked.payloads, ['x'])
+    assert.deepEqual(published.payloads, ['x'])
     assert.equal(all.payloads.length, 1)
     assert.equal(report('delivered')?.counters.matched, 1)
     assert.equal(report('dropped')?.counters.matched, 0)

@@ -29,21 +29,21 @@ export function runCoapScenario(seed: number, { isRecorded = false, damage }: Sc
   const received: string[] = []
   observer.onNotification = ({ payload }) => void received.push(payload.toString())
   const observation = { hasBegun: false }
-  observer.ask(
+  observer.exchange(
     (device) => device.get('ps/down/b', 'clientid=b', { token: observerToken, observe: 0 }),
-    (answer) => (observation.hasBegun = answer?.code === '2.05'),
+    (response) => (observation.hasBegun = response?.code === '2.05'),
   )
-  const answered: string[] = []
-  const asked: string[] = []
+  const responses: string[] = []
+  const requests: string[] = []
   const written: string[] = []
   for (let step = 0; step < steps; step++) {
     const payload = `m-${step}`
     if (random.chance(0.6)) {
-      asked.push(payload)
-      publisher.ask(
+      requests.push(payload)
+      publisher.exchange(
         (device) => device.request(post, 'ps/up/a', 'clientid=a&qos=1', payload),
-        (answer) => {
-          if (answer?.code === '2.04') answered.push(payload)
+        (response) => {
+          if (response?.code === '2.04') responses.push(payload)
         },
       )
     } else if (observation.hasBegun) {
@@ -56,9 +56,9 @@ export function runCoapScenario(seed: number, { isRecorded = false, damage }: Sc
   world.passSeconds(600)
   const faults = [
     ...(host.starts === 0 ? [] : ['the broker has restarted']),
-    ...asked.flatMap((payload) => {
+    ...requests.flatMap((payload) => {
       const times = reader.payloads.filter((one) => one === payload).length
-      const isRight = answered.includes(payload) ? times === 1 : times <= 1
+      const isRight = responses.includes(payload) ? times === 1 : times <= 1
       return isRight ? [] : [`${payload} was carried out ${times} times`]
     }),
     ...written
@@ -66,7 +66,7 @@ export function runCoapScenario(seed: number, { isRecorded = false, damage }: Sc
       .map((payload) => `${payload} has not reached the observer`),
     ...(isAscending([...new Set(received)], written) ? [] : [`observed out of order: ${received.join(' ')}`]),
   ]
-  return { faults, delivered: answered.length + received.length, lost: network.lost, log: world.log }
+  return { faults, delivered: responses.length + received.length, lost: network.lost, log: world.log }
 }
 
 function isAscending(received: readonly string[], written: readonly string[]): boolean {

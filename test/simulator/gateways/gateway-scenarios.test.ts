@@ -47,8 +47,8 @@ const damages: Readonly<Record<keyof typeof gatewayScenarios, (network: LossyNet
     const pass = network.onGateway
     network.onGateway = (bytes, peer) => {
       if (bytes[1] !== snPublish || ((bytes[2] ?? 0) & 0x60) !== 0x20) return pass(bytes, peer)
-      const answer = Buffer.concat([Buffer.of(7, snPuback), bytes.subarray(3, 7), Buffer.of(0)])
-      network.sendToDevice(answer, peer)
+      const puback = Buffer.concat([Buffer.of(7, snPuback), bytes.subarray(3, 7), Buffer.of(0)])
+      network.sendToDevice(puback, peer)
     }
   },
   // Executes repeated requests again.

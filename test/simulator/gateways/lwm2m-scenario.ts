@@ -31,7 +31,7 @@ const settings = {
 const cycles = 6
 const post = 2
 
-interface Answer {
+interface Result {
   readonly reqID?: number
   readonly msgType?: string
   readonly data?: { readonly code?: string }
@@ -55,19 +55,19 @@ export function runLwm2mScenario(seed: number, { isRecorded = false, damage }: S
   }
   const registration = { location: '' }
   const register = (): void =>
-    device.ask(
+    device.exchange(
       (codec) => codec.request(post, 'rd', 'ep=dev&lt=86400&b=UQ', '</3/0>'),
-      (answer) => {
-        if (answer?.code === '2.01') registration.location = answer.location[1] ?? ''
+      (response) => {
+        if (response?.code === '2.01') registration.location = response.location[1] ?? ''
         else register()
       },
     )
   const update = (): void =>
-    device.ask(
+    device.exchange(
       (codec) => codec.request(post, `rd/${registration.location}`, '', ''),
-      (answer) => {
-        if (answer === undefined) update()
-        else if (answer.code !== '2.04') register()
+      (response) => {
+        if (response === undefined) update()
+        else if (response.code !== '2.04') register()
       },
     )
   register()
@@ -98,14 +98,14 @@ export function runLwm2mScenario(seed: number, { isRecorded = false, damage }: S
     else update()
     world.passSeconds(300)
   }
-  const answers = operator.payloads.map((text) => JSON.parse(text) as Answer)
+  const results = operator.payloads.map((text) => JSON.parse(text) as Result)
   const faults: string[] = []
   for (let id = 1; id <= reqID; id++) {
-    const own = answers.filter((one) => one.reqID === id && one.msgType === 'read')
+    const own = results.filter((one) => one.reqID === id && one.msgType === 'read')
     const times = carriedOut.filter((path) => path === `/3/0/${id}`).length
     if (own.length !== 1 || own[0]?.data?.code !== '2.05') faults.push(`command ${id} has ${own.length} answers`)
     if (times !== 1) faults.push(`command ${id} was carried out ${times} times`)
   }
   if (!device.isIdle) faults.push('a request of the device has no answer')
-  return { faults, delivered: answers.length, lost: network.lost, log: world.log }
+  return { faults, delivered: results.length, lost: network.lost, log: world.log }
 }

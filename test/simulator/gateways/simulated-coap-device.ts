@@ -12,7 +12,7 @@ const maxAttempts = 5
 interface Request {
   readonly write: (device: CoapDevice) => void
   /** Undefined: there was no response. */
-  readonly done: (answer: Heard | undefined) => void
+  readonly done: (response: Heard | undefined) => void
 }
 
 interface Current extends Request {
@@ -32,7 +32,7 @@ export class SimulatedCoapDevice {
   readonly #queue: Request[] = []
   #current: Current | undefined
   /** Responses by message ID, which are sent again for repeated requests. */
-  readonly #answered = new Map<number, Buffer>()
+  readonly #sentResponses = new Map<number, Buffer>()
   isRadioOn = true
   /** Called once for each request of the gateway. */
   onRequest: (request: Heard) => { readonly code: string; readonly said: Said } = () => ({ code: '4.04', said: {} })
@@ -54,7 +54,7 @@ export class SimulatedCoapDevice {
     return this.#current === undefined && this.#queue.length === 0
   }
 
-  ask(write: (device: CoapDevice) => void, done: (answer: Heard | undefined) => void): void {
+  exchange(write: (device: CoapDevice) => void, done: (response: Heard | undefined) => void): void {
     this.#queue.push({ write, done })
     this.#next()
   }
@@ -76,10 +76,10 @@ export class SimulatedCoapDevice {
     current.attempts++
   }
 
-  #settle(current: Current, answer: Heard | undefined): void {
+  #settle(current: Current, response: Heard | undefined): void {
     this.#stage.cancel(current.timer)
     this.#current = undefined
-    current.done(answer)
+    current.done(response)
     this.#next()
   }
 
@@ -93,17 +93,17 @@ export class SimulatedCoapDevice {
       if (current?.messageId === heard.messageId && heard.code !== '0.00') this.#settle(current, heard)
       return
     }
-    const before = this.#answered.get(heard.messageId)
+    const before = this.#sentResponses.get(heard.messageId)
     if (before !== undefined) return this.#network.sendToGateway(before, this.#port)
     if (heard.code.startsWith('0.')) {
       const { code, said } = this.onRequest(heard)
       this.#stage.record('dev', () => `request ${heard.path} ${heard.messageId}`)
-      this.#codec.answer(heard, code, said)
+      this.#codec.respond(heard, code, said)
     } else {
       this.#codec.acknowledge(heard)
       this.#takeResponse(heard)
     }
-    this.#answered.set(heard.messageId, this.#written)
+    this.#sentResponses.set(heard.messageId, this.#written)
     this.#network.sendToGateway(this.#written, this.#port)
   }
 

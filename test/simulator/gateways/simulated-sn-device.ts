@@ -30,7 +30,7 @@ interface Request {
   /** `isRepeated`: DUP, where the packet has it. */
   readonly write: (isRepeated: boolean) => Buffer
   /** Whether this packet is the response. */
-  readonly isAnswer: (type: number, body: Buffer) => boolean
+  readonly isResponse: (type: number, body: Buffer) => boolean
   readonly done: (body: Buffer) => void
 }
 
@@ -54,7 +54,7 @@ export class SimulatedSnDevice {
   /** The broker had it as connected when it fell asleep: otherwise the response is the same. */
   #isSleepKnown = false
   #sleptAtMs = 0
-  #answeredAtMs = 0
+  #lastResponseAtMs = 0
   isSubscribed = false
   /** In the order of arrival, without duplicates of QoS 2. */
   readonly received: string[] = []
@@ -85,28 +85,28 @@ export class SimulatedSnDevice {
     const connect: Request = {
       name: 'CONNECT',
       write: () => packet(types.connect, Buffer.concat([Buffer.of(0, 1, 0, durationSeconds), Buffer.from(this.id)])),
-      isAnswer: (type) => type === types.connack,
+      isResponse: (type) => type === types.connack,
       done: (body) => {
         this.state = body[0] === 0 ? 'active' : 'disconnected'
         this.#connectedInStart = this.#starts()
         if (this.state === 'disconnected') this.connect()
       },
     }
-    this.#ask(connect)
+    this.#enqueue(connect)
     const name = Buffer.from(`up/${this.id}`)
     const register = this.#takeMessageId()
-    this.#ask({
+    this.#enqueue({
       name: 'REGISTER',
       write: () => packet(types.register, Buffer.concat([Buffer.of(0, 0), uint16(register), name])),
-      isAnswer: (type, body) => type === types.regack && body.readUInt16BE(2) === register,
+      isResponse: (type, body) => type === types.regack && body.readUInt16BE(2) === register,
       done: (body) => (this.topicId = body.readUInt16BE(0)),
     })
     const subscribe = this.#takeMessageId()
     const filter = Buffer.from(`down/${this.id}`)
-    this.#ask({
+    this.#enqueue({
       name: 'SUBSCRIBE',
       write: (dup) => packet(types.subscribe, Buffer.concat([Buffer.of(dup ? 0xa0 : 0x20), uint16(subscribe), filter])),
-      isAnswer: (type, body) => type === types.suback && body.readUInt16BE(3) === subscribe,
+      isResponse: (type, body) => type === types.suback && body.readUInt16BE(3) === subscribe,
       done: (body) => {
         this.#topics.set(body.readUInt16BE(1), filter.toString())
         this.isSubscribed = true
@@ -123,17 +123,17 @@ export class SimulatedSnDevice {
     }
     const isFor = (wanted: number, at: number) => (type: number, body: Buffer) =>
       type === wanted && body.readUInt16BE(at) === id
-    this.#ask({
+    this.#enqueue({
       name: `PUBLISH ${payload} with QoS ${qos}`,
       write,
-      isAnswer: qos === 1 ? isFor(types.puback, 2) : isFor(types.pubrec, 0),
+      isResponse: qos === 1 ? isFor(types.puback, 2) : isFor(types.pubrec, 0),
       done: (body) => {
         if (qos === 1 && body[4] === 0) return done()
         if (qos === 1) return this.publish(payload, qos, done)
         this.#queue.unshift({
           name: `PUBREL of ${payload}`,
           write: () => packet(types.pubrel, uint16(id)),
-          isAnswer: isFor(types.pubcomp, 0),
+          isResponse: isFor(types.pubcomp, 0),
           done,
         })
       },
@@ -141,13 +141,13 @@ export class SimulatedSnDevice {
   }
 
   sleep(seconds: number): void {
-    this.#ask({
+    this.#enqueue({
       name: `DISCONNECT for ${seconds} s`,
       write: () => packet(types.disconnect, uint16(seconds)),
-      isAnswer: (type, body) => type === types.disconnect && body.length === 0,
+      isResponse: (type, body) => type === types.disconnect && body.length === 0,
       done: () => {
         this.state = 'asleep'
-        const wasLost = this.#stage.nowMs - this.#answeredAtMs > durationSeconds * 1_000
+        const wasLost = this.#stage.nowMs - this.#lastResponseAtMs > durationSeconds * 1_000
         this.#isSleepKnown = this.#connectedInStart === this.#starts() && !wasLost
         this.#sleptAtMs = this.#stage.nowMs
       },
@@ -161,15 +161,15 @@ export class SimulatedSnDevice {
       this.#port = port
       this.#network.attach(port, (bytes) => this.#receive(bytes))
     }
-    this.#ask({
+    this.#enqueue({
       name: 'PINGREQ',
       write: () => packet(types.pingreq, Buffer.from(this.id)),
-      isAnswer: (type) => type === types.pingresp,
+      isResponse: (type) => type === types.pingresp,
       done: () => {},
     })
   }
 
-  #ask(request: Request): void {
+  #enqueue(request: Request): void {
     this.#queue.push(request)
     this.#next()
   }
@@ -196,12 +196,12 @@ export class SimulatedSnDevice {
     const type = datagram[1] ?? 0
     const body = datagram.subarray(2)
     const current = this.#current
-    if (current?.isAnswer(type, body) === true) {
+    if (current?.isResponse(type, body) === true) {
       this.#stage.record(this.id, () => `has its answer to ${current.name}`)
       this.#stage.cancel(this.#timer)
       this.#current = undefined
       current.done(body)
-      this.#answeredAtMs = this.#stage.nowMs
+      this.#lastResponseAtMs = this.#stage.nowMs
       return this.#next()
     }
     if (type === types.register) this.#takeRegister(body)
@@ -249,7 +249,7 @@ export class SimulatedSnDevice {
     this.#current = undefined
     this.state = 'disconnected'
     this.connect()
-    for (const request of pending) if (!isOfConnection(request)) this.#ask(request)
+    for (const request of pending) if (!isOfConnection(request)) this.#enqueue(request)
   }
 
   #takeMessageId(): number {

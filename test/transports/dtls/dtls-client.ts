@@ -114,7 +114,7 @@ export class DtlsClient {
       this.#transcript.push(writeWholeMessage(message))
       if (type === 2) this.#receiveServerHello(body)
       if (type === 12) this.#receiveKeyExchange(body)
-      if (type === 14) this.#answerFlight()
+      if (type === 14) this.#sendFlight()
       if (type === 20 && this.#isResumed) this.#sendFinished()
     }
   }
@@ -151,7 +151,7 @@ export class DtlsClient {
     this.#agreed = { group: reader.uint(2), publicKey: reader.vector(1) }
   }
 
-  #answerFlight(): void {
+  #sendFlight(): void {
     const { key, identity, hasExtendedMasterSecret = true } = this.#wishes
     const own = this.#agreed === undefined ? undefined : beginAgreement(this.#agreed.group)
     const shared = this.#agreed === undefined ? undefined : own?.agree(this.#agreed.publicKey)

@@ -50,7 +50,7 @@ test('[F7] a cookie counts at the address that it was sent to, and for two minut
 
 test('[F8] unauthenticated clients are answered as often as the limit allows', () => {
   const world = new DtlsWorld()
-  world.answersLeft = 2
+  world.responsesLeft = 2
   const client = world.client()
   client.start()
   for (let count = 0; count < 5; count += 1) world.server.handleDatagram(client.outbox[0], peer)

@@ -21,7 +21,7 @@ export class DtlsWorld {
   readonly refused: string[] = []
   readonly heard: string[] = []
   /** Responses that unauthenticated clients may have. */
-  answersLeft = Infinity
+  responsesLeft = Infinity
   wakesAtMs = Infinity
   readonly server: DtlsServer
   #drawn = 0
@@ -33,7 +33,7 @@ export class DtlsWorld {
       random: (bytes) => this.#random(bytes),
       send: (datagram, { address, port }) => this.sent.push({ datagram, address, port }),
       wakeAt: (timeMs) => (this.wakesAtMs = timeMs),
-      mayRespond: () => this.answersLeft-- > 0,
+      mayRespond: () => this.responsesLeft-- > 0,
       isUnlimited: () => false,
       onOpen: (session) => this.opened.push(session),
       onMessage: (session, bytes) => {
