@@ -84,6 +84,11 @@ function requestEndpoint(broker: BrokerWithApi, endpoint: Endpoint, as: string):
   return broker.request(pathOf(endpoint), { method, as, ...(method === 'GET' ? {} : { body: {} }) })
 }
 
+async function assertDone(request: Promise<ApiResponse>): Promise<void> {
+  const { json, text } = await request
+  assert.equal(json.code, 0, text)
+}
+
 describe('the administrator of a namespace', () => {
   test('sees the clients and subscriptions of the namespace, under their own names', async (t) => {
     const broker = await brokerWithUsers()
@@ -141,10 +146,7 @@ describe('the administrator of a namespace', () => {
     assert.deepEqual(await column(broker, '/api/v4/subscriptions/p1', 'topic'), ['#', 'b'])
     assert.deepEqual(await column(broker, '/api/v4/subscriptions/p1?namespace=shop', 'topic', administrator), ['#'])
     const gone = new Promise<void>((resolve) => plant.once('close', () => resolve()))
-    assert.equal(
-      (await broker.request('/api/v4/clients/p1', { method: 'DELETE', as: plantAdministrator })).json.code,
-      0,
-    )
+    await assertDone(broker.request('/api/v4/clients/p1', { method: 'DELETE', as: plantAdministrator }))
     await gone
     assert.equal(shop.connected, true)
     assert.deepEqual(heard, [])
@@ -177,11 +179,8 @@ describe('the administrator of a namespace', () => {
   test('has traces of its own', async (t) => {
     const broker = await brokerWithUsers()
     const trace = { name: 'mine', type: 'topic', topic: 'traced/#' }
-    assert.equal((await broker.request('/api/v4/trace', post(trace))).json.code, 0)
-    assert.equal(
-      (await broker.request('/api/v4/trace', post({ ...trace, name: 'theirs' }, administrator))).json.code,
-      0,
-    )
+    await assertDone(broker.request('/api/v4/trace', post(trace)))
+    await assertDone(broker.request('/api/v4/trace', post({ ...trace, name: 'theirs' }, administrator)))
     assert.deepEqual(await column(broker, '/api/v4/trace', 'name'), ['mine'])
     for (const name of ['plant/t1', 'shop/t1']) {
       const client = await connect(t, broker, name)
@@ -199,7 +198,7 @@ describe('the administrator of a namespace', () => {
     })
     assert.doesNotMatch(lines, /shop|\$ns|u0000/)
     assert.equal((await broker.request('/api/v4/trace/theirs/download', { as: plantAdministrator })).status, 404)
-    assert.equal((await broker.request('/api/v4/trace', { method: 'DELETE', as: plantAdministrator })).json.code, 0)
+    await assertDone(broker.request('/api/v4/trace', { method: 'DELETE', as: plantAdministrator }))
     assert.deepEqual(await column(broker, '/api/v4/trace', 'name', administrator), ['theirs'])
   })
 
@@ -210,11 +209,8 @@ describe('the administrator of a namespace', () => {
     const { decision } = (await broker.request(query, { as: plantAdministrator })).json.data
     assert.deepEqual([decision.result, decision.because, decision.rule], ['allow', 'configured-rule', null])
     const user = { username: 'plant/ann', password: 'secret' }
-    assert.equal((await broker.request('/api/v4/auth_username', post(user))).json.code, 0)
-    assert.equal(
-      (await broker.request('/api/v4/auth_username', post([{ ...user, username: 'shop/bob' }]))).json.code,
-      0,
-    )
+    await assertDone(broker.request('/api/v4/auth_username', post(user)))
+    await assertDone(broker.request('/api/v4/auth_username', post([{ ...user, username: 'shop/bob' }])))
     assert.deepEqual(await column(broker, '/api/v4/auth_username', 'username'), ['plant/ann', 'shop/bob'])
     assert.deepEqual(await column(broker, '/api/v4/auth_username', 'username', administrator), [])
     const others = '/api/v4/auth_username?namespace=plant'
@@ -224,7 +220,7 @@ describe('the administrator of a namespace', () => {
     // What the administrator of the plant says of a client of the shop has no effect there.
     await connect(t, broker, 'shop/bob', { password: 'whatever' })
     const rule = { topic: 'closed', action: 'pub', access: 'deny' }
-    assert.equal((await broker.request('/api/v4/acl', post([rule]))).json.code, 0)
+    await assertDone(broker.request('/api/v4/acl', post([rule])))
     assert.deepEqual(await column(broker, '/api/v4/acl/$all', 'topic', administrator), [])
     const shop = await connect(t, broker, 'shop/c')
     const plant = await connect(t, broker, 'plant/c')
@@ -234,15 +230,12 @@ describe('the administrator of a namespace', () => {
     assert.notEqual((await broker.request('/api/v4/acl', post([long]))).json.code, 0)
     const ban = { as: 'clientid', who: 'c' }
     const gone = new Promise<void>((resolve) => plant.once('close', () => resolve()))
-    assert.equal((await broker.request('/api/v4/banned', post(ban))).json.code, 0)
+    await assertDone(broker.request('/api/v4/banned', post(ban)))
     await gone
     assert.deepEqual(await column(broker, '/api/v4/banned', 'who', administrator), [])
     await assert.rejects(connect(t, broker, 'plant/c'))
     await connect(t, broker, 'shop/c')
-    assert.equal(
-      (await broker.request('/api/v4/banned/clientid/c', { method: 'DELETE', as: plantAdministrator })).json.code,
-      0,
-    )
+    await assertDone(broker.request('/api/v4/banned/clientid/c', { method: 'DELETE', as: plantAdministrator }))
     await connect(t, broker, 'plant/c')
     await broker.process.stop()
     const again = await startBrokerWithApi(t, { set: alone, dataDirectory: broker.dataDirectory })
@@ -407,7 +400,7 @@ describe('namespaces themselves', () => {
     )
     await broker.request('/api/v4/banned?namespace=shop', post({ as: 'clientid', who: 'c' }, administrator))
     const remove = { method: 'DELETE', as: administrator } as const
-    assert.equal((await broker.request(`${path}/shop`, remove)).json.code, 0)
+    await assertDone(broker.request(`${path}/shop`, remove))
     for (const list of ['auth_username', 'acl/$all', 'banned'])
       assert.deepEqual((await broker.request(`/api/v4/${list}?namespace=shop`)).json.data, [], list)
     const missing = await broker.request(`${path}/shop`, remove)
@@ -478,23 +471,16 @@ describe('namespaces themselves', () => {
     for (const topic of ['a', 'b']) await one.publishAsync(topic, 'x', { qos: 1, retain: true })
     const { clients, retained_messages: retained } = (await broker.request(path)).json
     assert.deepEqual([clients, retained], [3, 1])
-    for (const wrong of [0, -1, 1.5, 'many', true])
-      assert.equal(
-        (await broker.request(path, { method: 'PUT', body: { max_clients: wrong } })).status,
-        400,
-        `${wrong}`,
-      )
-    const usual = await broker.request(path, { method: 'PUT', body: { max_clients: null } })
+    const limitClients = (max: unknown): Promise<ApiResponse> =>
+      broker.request(path, { method: 'PUT', body: { max_clients: max } })
+    for (const wrong of [0, -1, 1.5, 'many', true]) assert.equal((await limitClients(wrong)).status, 400, `${wrong}`)
+    const usual = await limitClients(null)
     assert.deepEqual(usual.json.limits, { ...limits, max_clients: null })
     assert.match(await ctlDone(broker, ['namespaces', 'show', 'plant']), /max_retained_messages\s+1\b/)
     await ctlDone(broker, ['namespaces', 'limit', 'plant', '--max-clients', '1', '--messages-rate', 'default'])
     await broker.process.stop()
     const again = await startBrokerWithApi(t, { set, dataDirectory: broker.dataDirectory })
-    assert.deepEqual((await again.request(path)).json.limits, {
-      max_clients: 1,
-      max_retained_messages: 1,
-      messages_rate: null,
-    })
+    assert.deepEqual((await again.request(path)).json.limits, { ...limits, max_clients: 1, messages_rate: null })
     assert.equal((await again.request(path)).json.retained_messages, 1)
     await connect(t, again, 'plant/1')
     await assert.rejects(connect(t, again, 'plant/2'), /Quota exceeded/)
