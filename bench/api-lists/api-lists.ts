@@ -134,7 +134,7 @@ async function measurePages(): Promise<void> {
   }
   const url = `http://127.0.0.1:${apiPort}/api/v4/clients`
   try {
-    await note('nothing is asked', () => pause(3_000, undefined))
+    await note('no request', () => pause(3_000, undefined))
     await note(`pages of ${limit} by cursor`, () => readPages(url))
     await note('page 1 of 100', () => readMany(`${url}?_page=1&_limit=100`, pages))
     await note('one client', () => readMany(`${url}/sleeper-77`, pages))
@@ -147,8 +147,10 @@ async function measurePages(): Promise<void> {
     await broker.stop()
     rmSync(folder, { recursive: true })
   }
-  console.log(`\n${number(messagesPerSecond)} messages a second meanwhile: each answer, and a healthy client's, in ms`)
-  printTable(['asked', 'p99', 'max', 'client p50', 'p99', 'max', 'lost'], rows)
+  console.log(
+    `\n${number(messagesPerSecond)} messages a second meanwhile: time of each response, and of a healthy client, in ms`,
+  )
+  printTable(['request', 'p99', 'max', 'client p50', 'p99', 'max', 'lost'], rows)
 }
 
 function delays(latencies: Latencies): string[] {

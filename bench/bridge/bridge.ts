@@ -1,7 +1,7 @@
 // Measures how many QoS 1 messages of 64 bytes per second a bridge transfers, counted at the remote broker. Then it measures how fast a queue is
 // sent that was filled while the remote broker was not available.
 //
-//   node bench/bridge/bridge.ts [--seconds 5] [--spooled 100000] [--window 1000] [--remote sink|mosquitto|godwit] [--answer-after MS]
+//   node bench/bridge/bridge.ts [--seconds 5] [--spooled 100000] [--window 1000] [--remote sink|mosquitto|godwit] [--respond-after MS]
 //     [--only godwit] [--processors 0]
 //
 // By default, the broker with the bridge has processor 0. The load generator and the remote broker share processor 1, and the remote broker is the
@@ -25,7 +25,7 @@ const { values: options } = parseArgs({
     spooled: { type: 'string', default: '100000' },
     window: { type: 'string', default: '1000' },
     remote: { type: 'string', default: 'sink' },
-    'answer-after': { type: 'string', default: '0' },
+    'respond-after': { type: 'string', default: '0' },
     only: { type: 'string' },
     processors: { type: 'string', default: '0' },
   },
@@ -34,7 +34,7 @@ const seconds = Number(options.seconds)
 const spooled = Number(options.spooled)
 const window = Number(options.window)
 const remoteKind = options.remote as RemoteKind
-const responseDelayMs = Number(options['answer-after'])
+const responseDelayMs = Number(options['respond-after'])
 
 const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 const warmSeconds = 2

@@ -47,7 +47,7 @@ export class Sink {
   }
 }
 
-/** One connection. Its answers to a chunk go as one write. */
+/** One connection. Its responses to a chunk go as one write. */
 class SinkReader {
   readonly #socket: Socket
   readonly #responseDelayMs: number
@@ -119,7 +119,7 @@ class SinkReader {
     return this.#version === newestVersion
   }
 
-  /** As if it were one filter: bridges that only bring messages ask for no more. */
+  /** As for one filter: bridges that only receive messages subscribe to one. */
   #responseToFilter(firstByte: number, body: Buffer, codes: readonly number[]): number[] {
     const rest = [body[0], body[1], ...(this.#isNewest ? [0] : []), ...codes]
     return [firstByte, rest.length, ...rest]

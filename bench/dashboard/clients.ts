@@ -8,7 +8,7 @@ import type { Scope } from '../../test/e2e/godwit-process.ts'
 
 const maxTcpClients = 10_000
 const clientsAtOnce = 200
-/** CONNECT packets of MQTT-SN without an answer; those that the kernel drops are sent again. */
+/** CONNECT packets of MQTT-SN without a response; those that the kernel drops are sent again. */
 const window = 256
 const againMs = 2_000
 

@@ -35,7 +35,7 @@ try {
   const middle = median(samples) ?? NaN
   const spread = samples.map((sample) => Math.abs(sample - middle) / middle)
   console.log(
-    `${number(ratePerSecond)} messages/s asked, ${number(steady.deliveredPerSecond)} delivered, ${steady.lost} lost`,
+    `${number(ratePerSecond)} messages/s requested, ${number(steady.deliveredPerSecond)} delivered, ${steady.lost} lost`,
   )
   const sixths = Array.from({ length: 6 }, (_, part) =>
     samples.slice(Math.floor((part * samples.length) / 6), Math.floor(((part + 1) * samples.length) / 6)),

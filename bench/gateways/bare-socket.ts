@@ -1,4 +1,4 @@
-// A UDP socket without a broker, which only answers the senders of `throughput.ts`. It shows the maximum rate of Node.
+// A UDP socket without a broker, which only responds to the senders of `throughput.ts`. It shows the maximum rate of Node.
 
 import { createSocket } from 'node:dgram'
 

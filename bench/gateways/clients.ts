@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url'
 const clients = Number(process.argv[2] ?? 100_000)
 const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 const port = 28_840
-/** CONNECT packets without an answer; those that the kernel drops are sent again. */
+/** CONNECT packets without a response; those that the kernel drops are sent again. */
 const window = 256
 const againMs = 2_000
 const idleMs = 15_000

@@ -1,8 +1,8 @@
 // One sender of `throughput.ts`, in its own process. It has at most a window of publications in flight, so none is lost, and it counts the
-// answered ones. The parent starts it, sends the time to begin, and receives the number of publications.
+// acknowledged ones. The parent starts it, sends the time to begin, and receives the number of publications.
 //
 //   MQTT-SN   bursts of PUBLISH with QoS 0; each burst ends with PINGREQ, and its PINGRESP confirms that the burst was read
-//   CoAP      confirmable PUT /ps/s, each answered by 2.04
+//   CoAP      confirmable PUT /ps/s, each with the response 2.04
 
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram'
 import { once } from 'node:events'
@@ -17,7 +17,7 @@ const stalledMs = 500
 const connackBytes = 3
 const changed = 0x44
 
-/** The function sends, and returns a function that counts the answers of one socket. */
+/** The function sends, and returns a function that counts the responses of one socket. */
 type Sender = (socket: Socket, name: string) => Promise<() => number>
 
 const protocols: Readonly<Record<string, { readonly sockets: number; readonly begin: Sender }>> = {
@@ -34,7 +34,7 @@ async function openSocket(port: number): Promise<Socket> {
   return socket
 }
 
-/** Calls `resend` if nothing has been answered for a while: a datagram was lost. */
+/** Calls `resend` if no response has arrived for a while: a datagram was lost. */
 function watch(responseCount: () => number, resend: () => void): void {
   let before = -1
   setInterval(() => {

@@ -2,7 +2,7 @@
 //
 //   node bench/gateways/throughput.ts mqtt-sn | coap [seconds] [senders] [folder for CPU profiles of the broker]
 //
-// The broker and each sender (`datagram-sender.ts`) are separate processes. A sender counts answered publications. The same senders also send to a
+// The broker and each sender (`datagram-sender.ts`) are separate processes. A sender counts acknowledged publications. The same senders also send to a
 // bare socket, which shows the maximum rate of Node. If broker and senders share the processors, do not compare rates but publications per second
 // of processor time, of all threads of the broker, and of its busiest thread, the shard.
 

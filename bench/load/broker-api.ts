@@ -7,7 +7,7 @@ const password = 'only-for-the-bench'
 export interface BrokerApi {
   /** `KEY=VALUE` pairs to start the broker with. */
   readonly settings: readonly string[]
-  /** The body of the answer to `GET /api/v4/<path>`. */
+  /** The body of the response to `GET /api/v4/<path>`. */
   readonly request: (path: string) => Promise<string>
   /** The longest delay of the event loop of the first shard over the last second. */
   readonly loopDelayMs: () => Promise<number>

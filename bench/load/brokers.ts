@@ -104,7 +104,7 @@ export async function startBroker(kind: BrokerKind, processors: number | string 
     await isUp()
     // Compilation and allocations shortly after the start are not a part of the measurement.
     await pause(700)
-    // The first answer may have come from a program that only tried whether it can have the port.
+    // The first connection may have reached a program that only tested whether the port is free.
     await isUp()
   } catch (error) {
     await stopBroker(child, folder)

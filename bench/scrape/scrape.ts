@@ -136,7 +136,7 @@ async function requestMeanwhile({ port, pid, folder }: RunningBroker, api: strin
     number(latencies.percentileMs(0.5), 1),
     number(latencies.maxMs, 1),
   ])
-  printTable(['asked', 'times', 'median ms', 'longest ms'], rows)
+  printTable(['request', 'times', 'median ms', 'longest ms'], rows)
 }
 
 async function request(url: string): Promise<number> {

@@ -22,7 +22,7 @@ const step = fc.record({
   isLate: fc.boolean(),
 })
 
-test('the first authenticator that knows the client decides, at once or later, and no further one is asked', () =>
+test('the first authenticator that knows the client decides, at once or later, and no further one is called', () =>
   fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 6 }), fc.boolean(), async (steps, failingDenies) => {
       const called: number[] = []

@@ -1,4 +1,4 @@
-// The connections to a service that is asked over HTTP: how many there are, how long each may take, and which are used again.
+// Connections to an HTTP access service: their number, their timeouts, and their reuse.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ import { AccessStage } from './stage.ts'
 
 const { serverUnavailable } = reasonCodes
 
-test('no more requests are under way than the pool has, and all of them are answered over few connections', async (context) => {
+test('at most as many requests are in progress as the pool has connections, and all get their responses', async (context) => {
   const service = await HttpService.start(context)
   service.respond = (_, response) => void setImmediate(() => response.end())
   const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 3 })
@@ -44,7 +44,7 @@ test('a request that takes too long gives its place in the pool back', async (co
   assert.equal(await outcome(stage), 'in')
 })
 
-/** Until an unanswered request times out, which takes longer than the connections of these tests take to open. */
+/** Timeout of a request without a response. The connections of these tests open faster. */
 async function longerThanConnecting(context: TestContext): Promise<void> {
   const silent = await HttpService.start(context)
   void silent.holdFirst()
@@ -52,7 +52,7 @@ async function longerThanConnecting(context: TestContext): Promise<void> {
   assert.equal(await outcome(other), serverUnavailable)
 }
 
-test('once it is connected an answer may take longer than connecting may', async (context) => {
+test('after the connection is open, a response may take longer than the connect timeout', async (context) => {
   const service = await HttpService.start(context)
   const held = service.holdFirst()
   const stage = stageFor(context, { authRequest: requestTo(service.url()), connectTimeoutMs: 800 })
@@ -117,7 +117,7 @@ test('a connection that the service closed meanwhile loses no response', async (
   const stage = stageFor(context, { authRequest: requestTo(service.url()) })
   service.respond = (_, response) => {
     response.writeHead(200).end()
-    // After the answer, and without telling: the next request finds out when it is sent.
+    // The server closes after the response, without notice: the next request fails when it is sent.
     response.socket?.resetAndDestroy()
   }
   for (let round = 0; round < 5; round++) await authenticate(stage)

@@ -1,4 +1,4 @@
-// A service of an operator that is asked over HTTP: real sockets on this machine, and answers as a test wants them.
+// An HTTP service with real sockets on loopback, whose responses a test sets.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -42,7 +42,7 @@ export class HttpService {
     return `http://127.0.0.1:${this.port}${path}`
   }
 
-  /** Answers nothing until the first question has come; then that one waits for the function that this gives, to be answered. */
+  /** Holds the first request. Resolves, when it has arrived, with the function that sends its response. */
   holdFirst(): Promise<() => void> {
     return new Promise((resolve) => {
       this.respond = (_, response) => {

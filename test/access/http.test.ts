@@ -1,4 +1,4 @@
-// A service that is asked over HTTP: what it is asked, what its answers mean, and what holds when it gives none.
+// An HTTP access service: its requests, the meaning of its responses, and the decision if there is no response.
 
 import assert from 'node:assert/strict'
 import { createServer as createTlsServer } from 'node:https'
@@ -53,9 +53,9 @@ const cases: readonly [name: string, respond: RequestHandler, outcome: unknown][
     json({ result: 'allow', is_superuser: 'yes' }),
     serverUnavailable,
   ],
-  ['an answer without end is a failure', (_, response) => response.end('x'.repeat(100_000)), serverUnavailable],
+  ['an endless response is a failure', (_, response) => response.end('x'.repeat(100_000)), serverUnavailable],
   [
-    'an answer that breaks off is a failure',
+    'an incomplete response is a failure',
     (_, response) => void response.writeHead(200, { 'content-length': '10' }).write('x', () => response.destroy()),
     serverUnavailable,
   ],
@@ -72,7 +72,7 @@ for (const [name, respond, expected] of cases) {
   })
 }
 
-test('an answer that breaks off is one at once, and not when the time is up', async (context) => {
+test('an incomplete response fails at once, before the timeout', async (context) => {
   const service = await HttpService.start(context)
   service.respond = (_, response) =>
     void response.writeHead(200, { 'content-length': '10' }).write('x', () => response.destroy())
@@ -119,7 +119,7 @@ test('a service that is missing, never responds or does not speak HTTP is a fail
     const legacy = stageFor(context, { authRequest: requestTo(url), timeoutMs: 200 }, { profile: 'legacy' })
     assert.equal(await outcome(legacy), 'in', 'the legacy profile passes it over')
     legacy.access.applyRecords({ put: [credential('username', 'alice', 'other')], delete: [] })
-    assert.equal(await outcome(legacy), badUserNameOrPassword, 'and asks the next')
+    assert.equal(await outcome(legacy), badUserNameOrPassword, 'and the next authenticator decides')
   }
   babbler.close()
   silent.close()
@@ -200,7 +200,7 @@ const isSuperuser = async (stage: AccessStage): Promise<unknown> => {
   return decision.allowed === true && decision.identity?.isSuperuser
 }
 
-test('a superuser is one by the answer, or by a requestId of its own', async (context) => {
+test('a response, or a request of its own, makes a client a superuser', async (context) => {
   const service = await HttpService.start(context)
   service.respond = ({ path }, response) =>
     (path === '/auth' ? json({ is_superuser: true }) : status(path === '/super' ? 200 : 403))({} as never, response)
@@ -222,7 +222,7 @@ test('a client is a superuser only if the service says so', async (context) => {
   assert.equal(await isSuperuser(stage), true)
 })
 
-test('an answer holds as long as it is said, for the same client with the same password', async (context) => {
+test('a response is cached for its time to live, for the same client with the same password', async (context) => {
   const service = await HttpService.start(context)
   const stage = stageFor(context, { authRequest: requestTo(service.url()), cacheTtlMs: 1_000 })
   assert.equal(await outcome(stage), 'in')
@@ -256,7 +256,7 @@ test('pending authorization requests are denied at once when the URL of the serv
   assert.deepEqual(await Promise.all(outcomes), [serverUnavailable, serverUnavailable])
 })
 
-test('what a client may do is asked of the service that is asked now, also where the one before had not answered', async (context) => {
+test('a client is authorized by the configured service, also if the previous one has not responded', async (context) => {
   const [before, now] = [await HttpService.start(context), await HttpService.start(context)]
   const held = before.holdFirst()
   const http = settingsFor({ aclRequest: requestTo(before.url()), timeoutMs: 600_000 })
@@ -307,7 +307,7 @@ test('no further request is made for a client that has disconnected', async (con
   assert.equal(service.requests.length, 2)
 })
 
-test('what a client may do is asked with topic and action', async (context) => {
+test('an authorization request has the topic and the action', async (context) => {
   const service = await HttpService.start(context)
   const aclRequest = requestTo(service.url('/acl'), {
     method: 'GET',

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ResponseCache } from '../../src/access/http/response-cache.ts'
 
-test('an answer holds to the end of its time and no longer', () => {
+test('a response is cached until the end of its time to live', () => {
   const cache = new ResponseCache<string>(10, 100)
   cache.put('a', 'yes', 0)
   assert.equal(cache.find('a', 99), 'yes')

@@ -8,7 +8,7 @@ describe('rules of a namespace', () => {
   const deny = record({ namespace: 'plant', permit: 'deny', topic: 'lamp' })
   const inside = client('c1', { namespace: 'plant' })
 
-  test('are for its clients, and are asked before those of none', () => {
+  test('apply to its clients, and are evaluated before those without a listener', () => {
     const world = stage('', { noMatch: 'allow' }, [deny, record({ topic: 'lamp' })])
     assert.equal(publishes(world, inside, 'lamp'), 'deny')
     assert.equal(publishes(world, someone, 'lamp'), 'allow')
@@ -50,7 +50,7 @@ describe('the bridges of this broker', () => {
     assert.equal(world.rules.explain(bridge, 'publish', 'a')?.because, 'bridge')
   })
 
-  test('are not asked about elsewhere', () => {
+  test('cause no request to a service', () => {
     assert.equal(publishes(stage('', { asksService: true }), bridge, 'a'), 'allow')
   })
 

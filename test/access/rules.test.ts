@@ -19,7 +19,7 @@ import {
 } from './rule-stage.ts'
 
 describe('rules', () => {
-  test('are asked in their order: the first that fits decides', () => {
+  test('are evaluated in their order: the first that matches decides', () => {
     const world = stage('{deny, all, publish, ["a/b"]}. {allow, all, publish, ["a/#"]}. {deny, all}.')
     assert.equal(publishes(world, someone, 'a/b'), 'deny')
     assert.equal(publishes(world, someone, 'a/c'), 'allow')
@@ -177,7 +177,7 @@ describe('a placeholder', () => {
 })
 
 describe('stored rules', () => {
-  test('about one client are asked the oldest first, however they are called and in whichever order they came', () => {
+  test('for one client are evaluated from the oldest, whatever their names are and in whichever order they arrived', () => {
     const older = record({ topic: 'b/#', permit: 'deny', createdAtMs: 5 })
     const newer = record({ topic: 'b/+', permit: 'allow', createdAtMs: 9 })
     for (const records of [
@@ -190,7 +190,7 @@ describe('stored rules', () => {
     }
   })
 
-  test('of one moment are asked in one order on every shard, in whichever they came', () => {
+  test('with the same time are evaluated in the same order on every shard, in whichever order they arrived', () => {
     const records = [record({ topic: 'b/#', permit: 'deny' }), record({ topic: 'b/+', permit: 'allow' })]
     const decisions = [records, records.toReversed()].map((come) => publishes(stage('', {}, come), someone, 'b/c'))
     assert.deepEqual(decisions, ['deny', 'deny'])
@@ -226,7 +226,7 @@ describe('stored rules', () => {
     assert.equal(publishes(world, someone, 'a'), 'allow')
   })
 
-  test('make it worth asking where nothing had to be asked before', () => {
+  test('enable authorization if it was not needed before', () => {
     const world = stage('', { noMatch: 'allow' })
     assert.equal(world.rules.allowsEverything, true)
     world.rules.applyRecords({ put: [record({ permit: 'deny' })], delete: [] })
@@ -303,7 +303,7 @@ describe('the rules of a token', () => {
 describe('an access service', () => {
   const withService = { asksService: true, noMatch: 'allow' } as const
 
-  test('is asked only where no rule says anything, and its answer holds for its time', () => {
+  test('gets a request only if no rule matches, and its response is cached for its time to live', () => {
     const world = stage('{deny, all, publish, ["a"]}.', { ...withService, decisionTtlMs: 10_000 })
     assert.equal(world.rules.isUncacheable, true)
     assert.equal(publishes(world, someone, 'a'), 'deny')
@@ -327,7 +327,7 @@ describe('an access service', () => {
       world.rules.recordResponse(someone, 'publish', 'a', 'failed')
       assert.equal(publishes(world, someone, 'a'), expected)
       world.time += 1_000
-      assert.equal(publishes(world, someone, 'a'), 'ask', 'a service that is back is asked again soon')
+      assert.equal(publishes(world, someone, 'a'), 'ask', 'a service that works again gets a request soon')
     }
   })
 
@@ -343,13 +343,13 @@ describe('an access service', () => {
     assert.deepEqual(known, ['t/7', 't/8', 't/9'])
   })
 
-  test('answers the question it was just asked, however little is kept', () => {
+  test('keeps the decision of the last request, however small the cache is', () => {
     const world = stage('', { ...withService, maxDecisions: 0, decisionTtlMs: 0 })
     for (let index = 0; index < 100; index++) world.rules.recordResponse(someone, 'subscribe', `t/${index}`, 'allow')
     for (let index = 0; index < 100; index++) assert.equal(subscribes(world, someone, `t/${index}`), 'allow')
   })
 
-  test('is asked again when settings have changed: it may be another one', () => {
+  test('gets a request again after a change of settings: it may be another service', () => {
     const world = stage('', withService)
     world.rules.recordResponse(someone, 'subscribe', 'a', 'allow')
     assert.equal(subscribes(world, someone, 'a'), 'allow')
@@ -357,7 +357,7 @@ describe('an access service', () => {
     assert.equal(subscribes(world, someone, 'a'), 'ask')
   })
 
-  test('is not asked at delivery', () => {
+  test('gets no request at delivery', () => {
     const world = stage('{deny, all, subscribe, ["a/secret"]}.', withService)
     assert.equal(receives(world, someone, 'a/b'), true)
     assert.equal(receives(world, someone, 'a/secret'), false)
@@ -405,7 +405,7 @@ describe('a retained message', () => {
     assert.equal(remains(world, 'good', 'a/b'), true)
   })
 
-  test('is asked about by each rule that has an address in it: by those that allow, and not by those that deny', () => {
+  test('is decided for rules with an address: those that allow match, and those that deny do not', () => {
     const [allow, deny] = ['allow', 'deny'].map((what) => `{${what}, {ipaddr, "10.0.0.0/8"}, publish, ["${what}/#"]}.`)
     for (const acl of [`${allow} ${deny}`, `${deny} ${allow}`]) {
       const world = stage(acl, { noMatch: 'deny' })

@@ -23,7 +23,7 @@ export class ScramClient {
     this.first = this.#header + this.#bare
   }
 
-  /** The last message, and what the server must answer to it. */
+  /** The last message, and the expected response of the server. */
   final(
     serverFirst: string,
     { binding = this.#header, nonce: ownNonce }: { binding?: string; nonce?: string } = {},

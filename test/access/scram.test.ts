@@ -243,7 +243,7 @@ test('messages that are none end the conversation', () => {
   }
 })
 
-test('a client that sends nothing with CONNECT is asked to begin', () => {
+test('a client that sends no authentication data with CONNECT gets AUTH', () => {
   const talk = new Talk(stage(user()))
   assert.deepEqual(talk.connect(undefined), { allowed: 'not-yet', authenticationData: undefined })
   const client = new ScramClient(alice)

@@ -57,7 +57,7 @@ test('a client with a pre-shared key has the identity of the key', () => {
   assert.equal(nameOf({ chain: ['psk'] }, { arrival, username: 'admin' }), 'meter-1')
 })
 
-test('without a certificate or key the next in the chain is asked', () => {
+test('without a certificate or key, the next authenticator of the chain decides', () => {
   const chain = ['certificate', 'psk', 'password'] as const
   assert.equal(nameOf({ chain }, { arrival: {}, username: 'alice', password: 'secret' }), 'alice')
   assert.equal(nameOf({ chain }, { arrival: {}, username: 'alice', password: 'wrong' }), badUserNameOrPassword)

@@ -21,7 +21,7 @@ const habits: readonly Habit[] = [
   },
   {
     pattern: /assert\.(?!doesNotMatch|notEqual)\w+\([^\n]*\.soFar\b/,
-    remedy: 'the output of a process comes over a pipe, later than what it answers: await until(pattern)',
+    remedy: 'the output of a process arrives over a pipe, later than its responses: await until(pattern)',
     example: 'assert.match(broker.process.soFar, /started/)',
   },
   {

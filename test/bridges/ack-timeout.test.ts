@@ -15,7 +15,7 @@ interface Heard {
   readonly dup: boolean
 }
 
-/** It answers pings, and messages as `answer` says. */
+/** A remote broker that responds to PINGREQ and passes other packets to `handlePacket`. */
 function remote(
   bridge: string,
   handlePacket: (packet: Packet, send: (bytes: Buffer) => void) => void = () => undefined,
@@ -85,7 +85,7 @@ describe('a remote broker that responds to PINGREQ only', () => {
   })
 })
 
-test('a remote broker that answers one message a second is slow, and its connection is left alone', () => {
+test('the connection of a slow remote broker, which acknowledges one message a second, stays open', () => {
   const waiting: number[] = []
   let acknowledgeOne = nothing
   const { world, there } = remote('resend_wait = 3s, resend_interval = 1s', (packet, send) => {
@@ -106,14 +106,14 @@ test('a remote broker that answers one message a second is slow, and its connect
   assert.equal(world.status.counters.sentAgain, 0)
 })
 
-/** Looks whenever it is due; when the watch says that nothing is answered. Undefined: it does not. */
+/** Calls the monitor whenever it is due. Returns the time at which it reports a stall; undefined: it does not. */
 function stalledAt(watch: AckMonitor, endMs: number, unsentBytes: number): number | undefined {
   for (let nowMs = watch.dueAtMs; nowMs <= endMs; nowMs = watch.dueAtMs)
     if (watch.isStalled({ inFlight: 5, receivedAcks: 0, unsentBytes }, nowMs)) return nowMs
   return undefined
 }
 
-test('a remote broker that reads slowly is waited for until it has what it is to answer', () => {
+test('the timeout for acknowledgements begins when a slow remote broker has received the messages', () => {
   const watch = new AckMonitor()
   watch.begin({ waitMs: 1_000, intervalMs: 0 }, 0)
   assert.equal(stalledAt(watch, 60_000, 10), undefined)

@@ -25,7 +25,7 @@ const breaches: readonly (readonly [what: string, handlePacket: PacketHandler, e
   ['bytes that are no MQTT', (_, send) => send(Buffer.alloc(100, 0xff)), /broke the protocol/],
   ['a CONNACK that is malformed', (_, send) => send(Buffer.from([0x20, 3, 0, 0, 9])), /broke the protocol/],
   ['another packet before CONNACK', (_, send) => send(pingresp), /pingresp before connack/],
-  ['nothing at all', () => undefined, /does not answer/],
+  ['no response', () => undefined, /does not answer/],
   [
     'a session that it was to forget',
     (_, send) => send(encode({ type: 'connack', sessionPresent: true, reasonCode: 0, properties: undefined }, 5)),
@@ -133,7 +133,7 @@ describe('a remote broker that sends', () => {
     })
   }
 
-  test('PUBREC for a message over and over is answered each time, and not for ever', () => {
+  test('repeated PUBREC for one message gets PUBREL each time, until the limit of acknowledgements', () => {
     const handlePacket: PacketHandler = polite((packet, send) => {
       if (packet.type === 'publish' || packet.type === 'pubrel') send(ack('pubrec', packet.packetId))
     })
@@ -145,7 +145,7 @@ describe('a remote broker that sends', () => {
 })
 
 describe('a remote broker that refuses', () => {
-  test('the bridge is asked again and again, by name of the reason, without its password', () => {
+  test('the bridge reconnects repeatedly, and logs the reason without its password', () => {
     const refusal = encode(
       { type: 'connack', sessionPresent: false, reasonCode: reasonCodes.badUserNameOrPassword, properties: undefined },
       5,

@@ -1,4 +1,4 @@
-// A remote broker that says what a test tells it to, right or wrong.
+// A remote broker that sends what a test specifies, valid or not.
 
 import {
   AckPacket,
@@ -13,7 +13,7 @@ import {
 import type { ByteStream } from '../../src/transports/index.ts'
 import { encode } from '../simulator/world.ts'
 
-/** `close`: of the connection, when what was sent has left. */
+/** `close` ends the connection when all sent bytes have left. */
 export type PacketHandler = (packet: Packet, send: (bytes: Buffer) => void, close: () => void) => void
 
 export interface Crafted {
@@ -22,7 +22,7 @@ export interface Crafted {
   connections: number
 }
 
-/** It answers what `answer` says. */
+/** A remote broker that passes each packet to `handlePacket`. */
 export function crafted(handlePacket: PacketHandler): Crafted {
   const made = {
     connections: 0,
@@ -70,7 +70,7 @@ export function repeated(bytes: Buffer, count: number): Buffer {
   return Buffer.concat(Array.from({ length: count }, () => bytes))
 }
 
-/** SUBACK or UNSUBACK as it is asked for; undefined for other packets. */
+/** SUBACK or UNSUBACK that grants the request; undefined for other packets. */
 export function granted(packet: Packet): Buffer | undefined {
   const { type } = packet
   if (type !== 'subscribe' && type !== 'unsubscribe') return undefined
@@ -80,7 +80,7 @@ export function granted(packet: Packet): Buffer | undefined {
   return encode({ type: responseType, packetId, reasonCodes: codes, properties: undefined }, 5)
 }
 
-/** CONNACK without a session, and then what `then` says for each packet. */
+/** Sends CONNACK without a session, and passes all other packets to `then`. */
 export function polite(then: PacketHandler): PacketHandler {
   return (packet, send, close) => (packet.type === 'connect' ? send(connackIn(5)) : then(packet, send, close))
 }

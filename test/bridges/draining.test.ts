@@ -21,7 +21,7 @@ interface Remote {
   readonly published: number[]
 }
 
-/** A bridge that drains: one message is on its way, and is not answered before `answers` says so. */
+/** A bridge that drains: one message is in flight, and is acknowledged once `acknowledges` is set. */
 function draining() {
   const remote: Remote = { acknowledges: false, say: () => undefined, close: () => undefined, published: [] }
   const handlePacket: PacketHandler = (packet, send, close) => {

@@ -1,4 +1,4 @@
-// A tree of filters gives the same answers as comparing with each of them.
+// A filter tree returns the same results as a comparison with each filter.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -7,7 +7,7 @@ import { Bridged, payloads } from './bridged-brokers.ts'
 const outward = forwards(', qos = 1')
 const durable = { cleanStart: false, sessionExpirySeconds: 1_000 } as const
 
-/** Its remote broker has answered quickly so far. It acknowledges what its own disk has, for a stored session listens there. */
+/** A bridge to a remote broker that has been fast so far. That acknowledges durable messages: it has a persistent session. */
 function nearBridge(qos = ', qos = 1'): { world: Bridged; author: ReturnType<Bridged['here']['connect']> } {
   const world = new Bridged({ bridge: forwards(qos) })
   world.there.connect('listener', durable).subscribe('out/#')
@@ -32,7 +32,7 @@ describe('a bridge whose remote broker is near', () => {
     assert.equal(world.status.spooled, 0)
   })
 
-  test('has a message on disk before its publisher is acknowledged where no answer comes', () => {
+  test('stores a message before it acknowledges the publisher if the remote broker does not acknowledge', () => {
     const { world, author } = nearBridge()
     world.there.disk.hold()
     const publication = author.publish('out/a', 'second', { qos: 1 })
@@ -62,7 +62,7 @@ describe('a bridge whose remote broker is near', () => {
     assert.equal(world.status.spooled, 0)
   })
 
-  test('sends what comes behind QoS 2 when the disk has that, and waits for no answer before', () => {
+  test('sends messages after a QoS 2 message once that is durable, without waiting for PUBREC', () => {
     const { world, author } = nearBridge('')
     world.there.disk.hold()
     world.here.disk.hold()
@@ -78,14 +78,14 @@ describe('a bridge whose remote broker is near', () => {
     const { world, author } = nearBridge()
     world.here.connect('stored', durable).subscribe('other')
     world.there.disk.hold()
-    const first = author.publish('out/a', 'waits for an answer', { qos: 1 })
+    const first = author.publish('out/a', 'waits for PUBACK', { qos: 1 })
     assert.equal(first.isAcknowledged, false)
     const other = world.here.connect('another author').publish('other', 'needs the disk', { qos: 1 })
     assert.equal(other.isAcknowledged, true)
     assert.equal(first.isAcknowledged, true)
   })
 
-  test('acknowledges in the order in which messages came, whichever is answered first', () => {
+  test('acknowledges messages in the order of arrival, whichever the remote broker acknowledges first', () => {
     const { world, author } = nearBridge()
     world.there.disk.hold()
     const first = author.publish('out/a', 'waits', { qos: 1 })
@@ -107,7 +107,7 @@ describe('a bridge whose remote broker is near', () => {
   })
 })
 
-test('for a bridge whose remote broker is far away a message goes to the disk and waits for no answer', () => {
+test('if the remote broker of a bridge is slow, a message is stored and does not wait for PUBACK', () => {
   const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
   const world = new Bridged({ bridge: outward, network })
   const listener = world.there.subscriber('out/#')

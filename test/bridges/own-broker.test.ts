@@ -1,4 +1,4 @@
-// What the broker of a bridge does to it: refuses, is slow, does not answer.
+// The local broker of a bridge refuses, is slow, or does not respond.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -39,7 +39,7 @@ function slowBroker(): { isSlow: boolean; letGo: () => void; hold: (stream: Byte
 }
 
 describe('while the own disk fails', () => {
-  test('a rule that is refused is asked for again in the same connection, and told of once', () => {
+  test('a refused rule is requested again in the same connection, and reported once', () => {
     const world = new Bridged({ bridge: first })
     const listener = world.there.subscriber('#')
     breakDiskHere(world)
@@ -54,7 +54,7 @@ describe('while the own disk fails', () => {
     assert.equal(world.status.counters.connects, 1)
   })
 
-  test('what says that the two brokers know each other is kept when the disk is well again', () => {
+  test('the subscription state of the bridge is stored when the disk works again', () => {
     const world = new Bridged({ bridge: `${first}, subscription = [{remote_topic = "in", local_topic = "", qos = 1}]` })
     const [before] = marksOf(world)
     breakDiskHere(world)
@@ -121,7 +121,7 @@ test('a remote broker is not read while the own one takes no more, and then ever
 })
 
 describe('a bridge that is not configured any more', () => {
-  test('ends its session though its own broker does not answer at first', () => {
+  test('ends its session though the local broker does not respond at first', () => {
     const own = slowBroker()
     const world = new Bridged({ bridge: first, ownStream: own.hold, remote: { starts: false } })
     publishAll(world.here, 'a/x', payloads(3), 1)

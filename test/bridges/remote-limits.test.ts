@@ -17,7 +17,7 @@ function aliased(topic: string, topicAlias: number, qos: 0 | 1): Buffer {
 
 type Seen = Pick<PublishPacket, 'qos' | 'dup' | 'retain'>
 
-/** Each connection has limits of its own; nothing is answered. */
+/** Each connection has its own limits; the remote broker acknowledges nothing. */
 function limited(limits: readonly ConnackProperties[], seen: Seen[], closesOn: number) {
   const there = crafted((packet, send, close) => {
     const properties = limits[there.connections - 1]
@@ -120,7 +120,7 @@ describe('a remote broker', () => {
     assert.deepEqual([world.status.state, world.status.counters.unexpected], ['connected', 3_000])
   })
 
-  test('that sends QoS 2 again in one connection, and releases it at once, is answered', () => {
+  test('that redelivers QoS 2 in the same connection, with PUBREL at once, gets PUBREC and PUBCOMP', () => {
     const heard: string[] = []
     const message = { topic: 'in/a', payload: 'x', qos: 2, packetId: 1 } as const
     const handlePacket: PacketHandler = polite((packet, send) => {
@@ -194,7 +194,7 @@ describe('behind a connection that ended for a message', () => {
     assert.deepEqual(seen, [0, 3, 8, 0])
   })
 
-  test('one that ends for something else asks for no more of that', () => {
+  test('a connection that ends for another reason does not repeat the attempt', () => {
     const { seen } = blaming(bridge, (connection) => (connection === 2 ? 'close' : undefined))
     assert.deepEqual(seen, [0, 3, 1, 3])
   })

@@ -13,7 +13,7 @@ function subscribe(packetId: number, subscriptions: SubscriptionRequest[]) {
   return { type: 'subscribe', packetId, subscriptions, properties: undefined } as const
 }
 
-test('the mark says what was granted when all answers are there, and nothing of what was refused', () => {
+test('the subscription state has the granted filters after all SUBACKs, and no refused ones', () => {
   const granted = new RemoteSubscriptions([])
   granted.recordRequest(subscribe(1, [request('a/#'), request('b/+', 2)]))
   granted.recordRequest(subscribe(2, [request('c')]))

@@ -1,9 +1,9 @@
-// A scenario from a seed: two or three brokers in a ring of bridges, each of which brings everything to the next one (and in
-// some scenarios back as well), people who publish at each, and what goes wrong meanwhile. Once it is quiet the oracles ask:
+// A scenario from a seed: two or three brokers in a ring of bridges, each of which forwards all messages to the next (and in
+// some scenarios also back), clients that publish at each, and faults meanwhile. At the end, the oracles check:
 //
-//   QoS 1 and 2   what its publisher was promised is heard at every broker
-//   QoS 0 and 2   as often as there are ways to it, at most: one, or two where bridges go both ways; once where it began
-//   circulation   nothing goes over any bridge any more
+//   QoS 1 and 2   each acknowledged message is delivered at every broker
+//   QoS 0 and 2   at most once per path: one, or two if bridges go both ways; once at its first broker
+//   circulation   no bridge sends messages any more
 //   version       every bridge speaks 5.0 by then, whatever is configured
 
 import type { QoS } from '../../src/protocol/index.ts'

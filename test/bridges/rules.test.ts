@@ -209,7 +209,7 @@ describe('other settings', () => {
   })
 
   for (const version of [4, 5] as const) {
-    test(`what the remote broker has granted is asked for once, and taken back when it is there again, MQTT ${version}`, () => {
+    test(`granted subscriptions are requested once, and removed when the remote broker is available again, MQTT ${version}`, () => {
       const connection = `proto_ver = ${version}, clientid = c`
       const world = new Bridged({ bridge: `${connection}, ${subscriptionTo(['one/#', 'two/#'])}` })
       const here = world.here.subscriber('#')
@@ -221,7 +221,7 @@ describe('other settings', () => {
       }
       here.connect()
       assert.equal(world.status.state, 'connected')
-      assert.deepEqual(here.payloads, ['kept'], 'what topics remember does not come with every connection')
+      assert.deepEqual(here.payloads, ['kept'], 'retained messages do not arrive with every connection')
       world.there.crash('kill')
       world.change(`${connection}, ${subscriptionTo(['one/#', 'three/#'])}`)
       world.there.start()

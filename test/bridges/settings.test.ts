@@ -114,7 +114,7 @@ test('a cache limits the messages that wait for bridges without a limit of their
   assert.deepEqual(['disk_cache_size = 7', 'disk_cache_size = 0', ''].map(cacheOf), [7, undefined, undefined])
 })
 
-test('answers are waited for as long as it is written, and for any time where it is not', () => {
+test('acknowledgements are awaited for the configured time, and without limit by default', () => {
   assert.deepEqual(timeoutOf('resend_wait = 2500, resend_interval = 1m'), { waitMs: 2_500, intervalMs: 60_000 })
   assert.deepEqual(timeoutOf('resend_wait = 2s'), { waitMs: 2_000, intervalMs: 5_000 })
   assert.deepEqual(timeoutOf('resend_interval = 500'), { waitMs: 3_000, intervalMs: 500 })
@@ -122,14 +122,14 @@ test('answers are waited for as long as it is written, and for any time where it
     assert.equal(timeoutOf(text), undefined)
 })
 
-test('no pause and no time to connect are as if they were not written', () => {
+test('backoff_max = 0 and cancel_timeout = 0 set the defaults', () => {
   const { backoffMaxMs, connectTimeoutMs } = settingsOf(
     '{server = "mqtt-tcp://h:1883", backoff_max = 0, cancel_timeout = 0}',
   )
   assert.deepEqual([backoffMaxMs, connectTimeoutMs], [5_000, 10_000])
 })
 
-test('texts that no packet can carry are refused with the configuration', () => {
+test('the configuration is refused if a text does not fit in a packet', () => {
   const long = 'x'.repeat(65_536)
   const cases = [
     [`conn_properties { user_property { a = "${long}" } }`, /user_property.*longer than 65535/],

@@ -50,7 +50,7 @@ describe('a transparent bridge', () => {
     })
   }
 
-  test('asks for one subscription where another brings the same, at the highest QoS, and for what is left when that goes', () => {
+  test('subscribes once if one filter covers others, with the highest QoS, and to the others when that one is removed', () => {
     const world = new Bridged({ bridge: `${transparent}, subscription = [{remote_topic = "in/#", local_topic = ""}]` })
     const many = ['a/b', 'a/+', 'b', 'in/x', 'in/#'].map((filter, index) =>
       world.here.subscriber(filter, { qos: (index % 3) as QoS }),
@@ -93,7 +93,7 @@ describe('a transparent bridge', () => {
     assert.equal(packets, 2)
   })
 
-  test('says what a thousand clients want in few packets, and no more at a time than are answered', () => {
+  test('subscribes for a thousand clients with few packets, and waits for SUBACK before the next ones', () => {
     const sizes: number[] = []
     const waiting: Buffer[] = []
     let respond = nothing
@@ -177,7 +177,7 @@ describe('a transparent bridge', () => {
     assert.equal(world.status.lastError, undefined)
   })
 
-  test('asks for what is left where the remote broker refuses the filter that covers it', () => {
+  test('subscribes to the covered filters if the remote broker refuses the covering one', () => {
     const there = crafted(
       polite((packet, send) => {
         if (packet.type !== 'subscribe') return
@@ -309,7 +309,7 @@ function runScenario(seed: number): void {
   assert.equal(world.status.state, 'connected')
   const wanted = people.flatMap(({ id }) => [...here.view.subscriptions(id)])
   const present = subscribed(world)
-  // Nothing is asked for twice, nothing is left out, and nothing is left over.
+  // No filter is covered by another, none is missing, and none is superfluous.
   const tree = new FilterTree()
   for (const filter of Object.keys(present)) tree.set(filter as TopicFilter, 0)
   for (const filter of tree.keys())

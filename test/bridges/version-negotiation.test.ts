@@ -134,13 +134,13 @@ const onConnect =
 const noName = (name: string): Buffer => connackIn(5, { properties: { userProperties: [[loopMarkerName, name]] } })
 
 const lies: readonly (readonly [what: string, inFive: PacketHandler])[] = [
-  ['closes when it is asked in 5.0', onConnect((_, close) => close())],
+  ['closes after CONNECT of 5.0', onConnect((_, close) => close())],
   ['refuses 5.0', onConnect((send) => send(connackIn(5, { reasonCode: reasonCodes.unsupportedProtocolVersion })))],
-  ['tells no name in 5.0', onConnect((send) => send(connackIn(5)))],
-  ['tells no good name in 5.0', onConnect((send) => send(noName('a b')))],
-  ['tells a name without end in 5.0', onConnect((send) => send(noName('x'.repeat(5_000))))],
-  ['says nothing in 5.0', () => undefined],
-  ['answers 5.0 with bytes that are no MQTT', onConnect((send) => send(Buffer.alloc(50, 0xff)))],
+  ['sends no name in 5.0', onConnect((send) => send(connackIn(5)))],
+  ['sends an invalid name in 5.0', onConnect((send) => send(noName('a b')))],
+  ['sends a name of 5,000 characters in 5.0', onConnect((send) => send(noName('x'.repeat(5_000))))],
+  ['does not respond to 5.0', () => undefined],
+  ['responds to 5.0 with bytes that are not MQTT', onConnect((send) => send(Buffer.alloc(50, 0xff)))],
 ]
 
 describe('a remote broker that pretends to be a Godwit and', () => {
@@ -173,7 +173,7 @@ describe('a remote broker that pretends to be a Godwit and', () => {
     ],
   ] as const) {
     test(`${what} is not subscribed to in 5.0, and no client here receives it`, () => {
-      const there = crafted(liar(behind, () => assert.fail('it is asked in 5.0')))
+      const there = crafted(liar(behind, () => assert.fail('it gets CONNECT of 5.0')))
       const rules =
         'subscription = [{remote_topic = "in/#", local_topic = ""}, {remote_topic = "$godwit/#", local_topic = ""}]'
       const world = new Bridged({ bridge: `${before5}, ${rules}`, crafted: there.remote, isBroken: () => true })
@@ -187,9 +187,9 @@ describe('a remote broker that pretends to be a Godwit and', () => {
   }
 })
 
-test('what a remote broker before 5.0 says behind CONNACK is heard, and in order', () => {
+test('messages that a remote broker of 3.1.1 sends after CONNACK are received in order', () => {
   const messages = ['1', '2', '3'].map((payload) => encodePublish({ topic: 'in/a', payload }, 4))
-  const there = crafted(liar(Buffer.concat(messages), () => assert.fail('it is asked in 5.0')))
+  const there = crafted(liar(Buffer.concat(messages), () => assert.fail('it gets CONNECT of 5.0')))
   const world = new Bridged({ bridge: `${before5}, ${inward}`, crafted: there.remote, isBroken: () => true })
   const listener = world.here.subscriber('in/#')
   world.isBroken = () => false
@@ -198,7 +198,7 @@ test('what a remote broker before 5.0 says behind CONNACK is heard, and in order
   assert.deepEqual(listener.payloads, ['1', '2', '3'])
 })
 
-test('a remote broker that leaves a ping without its answer is served all the same, two seconds later', () => {
+test('a remote broker that does not respond to PINGREQ is connected after two seconds', () => {
   const published: Packet[] = []
   const handlePacket: PacketHandler = (packet, send) => {
     if (packet.type === 'connect') send(connackIn(4))
@@ -207,7 +207,7 @@ test('a remote broker that leaves a ping without its answer is served all the sa
     send(ack('puback', packet.packetId))
   }
   const world = new Bridged({ bridge: before5, crafted: crafted(handlePacket).remote })
-  assert.equal(world.status.state, 'connecting', 'it may be a Godwit that is far away')
+  assert.equal(world.status.state, 'connecting', 'it may be a Godwit with a slow connection')
   world.passSeconds(3)
   assert.deepEqual([world.status.state, world.status.version, world.status.counters.failures], ['connected', 4, 0])
   world.here.publish('out/a', 'up', { qos: 1 })
@@ -250,12 +250,12 @@ describe('before 5.0 a bridge says that it is one', () => {
   for (const [what, expected, refuse] of [
     ['closes', [true, false, true, false, false], (_: unknown, close: () => void) => close()],
     [
-      'answers that it does not know the version',
+      'refuses the protocol version',
       [true, false, false],
       (send: (bytes: Buffer) => void) => send(connackIn(4, { reasonCode: 1 })),
     ],
   ] as const) {
-    test(`a broker that ${what} is asked without that, at once`, () => {
+    test(`if a broker ${what}, the bridge connects again at once without the bridge bit`, () => {
       const { handlePacket, bits } = narrow(refuse)
       const world = new Bridged({ bridge: before5, crafted: crafted(handlePacket).remote })
       assert.equal(world.status.state, 'connected')
@@ -264,7 +264,7 @@ describe('before 5.0 a bridge says that it is one', () => {
       assert.deepEqual(told(world, 'warning'), [])
     })
 
-    test(`a broker that ${what} may send back what it was sent: where rules go both ways that is a warning`, () => {
+    test(`if a broker ${what}, it may send messages back: with rules in both directions, the bridge logs a warning`, () => {
       const { handlePacket, bits } = narrow(refuse)
       const world = new Bridged({ bridge: `${before5}, ${inward}`, crafted: crafted(handlePacket).remote })
       assert.match(told(world, 'warning').join(), /cannot be asked not to send back/)
@@ -294,7 +294,7 @@ describe('before 5.0 a bridge says that it is one', () => {
     assert.equal(bits.at(-1), true)
   })
 
-  test('a broker that closes whatever it is told is asked with growing pauses, in pairs', () => {
+  test('if a broker closes each connection, the bridge tries both forms of CONNECT, with increasing pauses', () => {
     const bits: boolean[] = []
     const handlePacket: PacketHandler = (packet, _send, close) => {
       if (packet.type === 'connect') bits.push(packet.isBridge)
@@ -308,7 +308,7 @@ describe('before 5.0 a bridge says that it is one', () => {
     assert.deepEqual(told(world, 'warning'), [])
   })
 
-  test('a broker that went away as it was asked is told again when it is back', () => {
+  test('if a broker stops during CONNECT, the bridge sends the bridge bit again when it is back', () => {
     const bits: boolean[] = []
     const away = { isAway: false }
     const handlePacket: PacketHandler = (packet, send, close) => {

@@ -1,4 +1,4 @@
-// Preloaded into the program by a test: a mistake on the main thread, made when the test asks for it.
+// Preloaded into the program by a test: throws an error on the main thread when the test sends a signal.
 
 import { isMainThread } from 'node:worker_threads'
 

@@ -91,7 +91,7 @@ test('InfluxDB without the database, or with another password, is told as it is,
   assert.deepEqual(await deadLettersOf(broker, 'influxdb:points'), [])
 })
 
-test('version 2 is asked with bucket, organization and token (a stub: Debian has no InfluxDB 2)', async (t) => {
+test('version 2 gets bucket, organization and token (a stub: Debian has no InfluxDB 2)', async (t) => {
   const service = await HttpService.start(t)
   service.statusFor = () => 204
   const { client } = await startWith(t, [

@@ -74,14 +74,14 @@ for (const version of versions) {
   })
 }
 
-test('mosquitto_rr gets its answer over MQTT 5 request and response', async (t) => {
+test('mosquitto_rr gets its response over MQTT 5 request and response', async (t) => {
   const broker = await startShared()
-  const responder = await subscriber(t, broker, ['-V', 'mqttv5', '-t', 'ask', '-F', 'got %t %q %r %R', '-C', '1'])
-  const words = ['-V', 'mqttv5', '-t', 'ask', '-e', 'answers/me', '-m', 'time?']
+  const responder = await subscriber(t, broker, ['-V', 'mqttv5', '-t', 'request', '-F', 'got %t %q %r %R', '-C', '1'])
+  const words = ['-V', 'mqttv5', '-t', 'request', '-e', 'responses/me', '-m', 'time?']
   const requester = client(t, 'mosquitto_rr', broker, words)
   assert.equal(await responder.ended, 0)
-  assert.deepEqual(got(responder), ['got ask 0 0 answers/me'])
-  assert.equal(await client(t, 'mosquitto_pub', broker, ['-V', 'mqttv5', '-t', 'answers/me', '-m', 'noon']).ended, 0)
+  assert.deepEqual(got(responder), ['got request 0 0 responses/me'])
+  assert.equal(await client(t, 'mosquitto_pub', broker, ['-V', 'mqttv5', '-t', 'responses/me', '-m', 'noon']).ended, 0)
   assert.equal(await requester.ended, 0, requester.errors)
   assert.match(requester.output, /noon/)
 })

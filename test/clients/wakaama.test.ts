@@ -135,7 +135,7 @@ test('[F5] Wakaama registers, and is read, written, executed, observed and exten
   assert.deepEqual([topic, clientid, reason], ['$event/client_disconnected', 'wakaama', 'normal'])
 })
 
-test('[F5, F7] Wakaama registers over DTLS with a pre-shared key and tinydtls, and answers', async (t) => {
+test('[F5, F7] Wakaama registers over DTLS with a pre-shared key and tinydtls, and responds', async (t) => {
   const { port, ports } = await startShared()
   const own = await reservePort(t)
   const uplink = await Uplink.open(t, port, 'secure')

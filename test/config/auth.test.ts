@@ -24,7 +24,7 @@ function faultsOf(text: string): string[] {
   return 'faults' in loaded ? loaded.faults.map(formatConfigError) : []
 }
 
-test('without settings there is a default chain without configured users, and no external service is asked', () => {
+test('without settings there is a default chain without configured users, and no external service is used', () => {
   const { auth } = configOf('')
   assert.equal(auth.chain, undefined)
   assert.deepEqual(auth.credentials, [])

@@ -144,7 +144,7 @@ function refused(text: string, reason: RegExp, given = options): void {
   assert.match(first ?? 'no fault', reason)
 }
 
-describe('a text that asks for too much is refused', () => {
+describe('a text that exceeds a limit is refused', () => {
   test('ten megabytes of text', () => refused(`a = "${'x'.repeat(10_000_000)}"`, /longer than 1048576 characters/))
 
   test('braces and brackets inside each other without end', () => {

@@ -44,7 +44,7 @@ test('without a listener the error says so, and so it does if another program li
   assert.equal(wrong.failure.kind, 'unreachable')
 })
 
-test('an answer that does not come in time is a failure, and one that breaks off is another', async (t) => {
+test('a late response is a failure, and an incomplete response is another', async (t) => {
   const silent = await serve(t, () => {})
   const late = await createClient({ at: { url: silent }, timeoutMs: 50 }).list_brokers()
   assert.ok('failure' in late)

@@ -83,7 +83,7 @@ test('the page lets nothing of the contract become HTML, and has no script', () 
   assert.match(page, /content-security-policy" content="default-src 'none'/)
 })
 
-test('the page of errors says of a code which operations answer with it', () => {
+test('the page of errors names the operations that return each code', () => {
   const failing: Endpoint = {
     method: 'GET',
     path: '/failing',

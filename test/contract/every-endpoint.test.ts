@@ -33,7 +33,7 @@ async function failureOf(pending: Promise<Result<unknown>>): Promise<Failure> {
   return result.failure
 }
 
-test('every operation that only reads, and of nothing in particular, answers what the contract says', async (t) => {
+test('every read operation without path parameters responds as the contract says', async (t) => {
   const broker = await startBrokerWithApi(t)
   const mqtt = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'somebody', username: 'anna' })
   t.after(() => mqtt.endAsync())

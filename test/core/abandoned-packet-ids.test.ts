@@ -26,9 +26,9 @@ const one = () => ({ packetId: 0, sendOrder: 0, heldBytes: 0 })
 
 const outgoing = (world: World): number => world.records().filter(({ kind }) => kind === 'outgoing').length
 
-describe('what a client has been sent and may not have any more', () => {
+describe('a message that was sent to a client and is now denied', () => {
   for (const qos of [1, 2] as const) {
-    test(`[MQTT5-3.3.4-9] QoS ${qos}: keeps its place in the window until it is answered, when it is due again as well (seed 402659)`, () => {
+    test(`[MQTT5-3.3.4-9] QoS ${qos}: keeps its place in the in-flight window until it is acknowledged, also when a retry is due (seed 402659)`, () => {
       const { world, rulebook } = worldWith([], { settings: { retryIntervalMs: 10_000, maxInflightMessages: 2 } })
       const slow = silent(world, { version: 4 })
       for (const [at, topic] of ['a', 'b', 'b'].entries()) world.publish(topic, `${at + 1}`, { qos })

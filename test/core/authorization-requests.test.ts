@@ -14,7 +14,7 @@ interface AuthorizationStage {
   requests: string[]
 }
 
-/** `slow/...` is undecided at first; the response takes two seconds and is the value of `answer`. */
+/** `slow/...` is undecided at first; the response takes two seconds and is `decision`. */
 function authorizationStage(
   decision: 'allow' | 'deny' | 'ask' = 'allow',
   options: WorldOptions = {},
@@ -63,7 +63,7 @@ describe('a PUBLISH without an immediate decision', () => {
     })
   }
 
-  test('is refused if the answer is no', () => {
+  test('is refused if the decision is deny', () => {
     const { world } = authorizationStage('deny')
     const client = world.connect('author')
     const publication = client.publish('slow/a', 'x', { qos: 1 })
@@ -85,7 +85,7 @@ describe('a PUBLISH without an immediate decision', () => {
     assert.equal(requests.length, 2)
   })
 
-  test('is forgotten with its client, and the answer that comes then changes nothing', () => {
+  test('ends with its client, and a later response has no effect', () => {
     const { world } = authorizationStage()
     const listener = world.subscriber('#')
     const client = world.connect('author')
@@ -118,7 +118,7 @@ describe('a PUBLISH without an immediate decision', () => {
 })
 
 describe('a SUBSCRIBE without an immediate decision', () => {
-  test('is answered as a whole when all its filters are known', () => {
+  test('gets one SUBACK when all its filters are decided', () => {
     const { world, requests } = authorizationStage()
     const client = world.connect('curious')
     world.host.traits.mayDo = ({ action, topic }) => {
@@ -134,7 +134,7 @@ describe('a SUBSCRIBE without an immediate decision', () => {
     assert.deepEqual([...world.view.subscriptions('curious').keys()], ['open'])
   })
 
-  test('many filters are asked about a few at a time', () => {
+  test('at most 64 filters are requested at a time', () => {
     const { world, requests } = authorizationStage()
     const client = world.connect('curious')
     client.subscribe(Array.from({ length: 150 }, (_, index) => `slow/${index}`))
@@ -153,7 +153,7 @@ describe('a will without an immediate decision', () => {
     ['deny', reasonCodes.notAuthorized],
     ['ask', reasonCodes.notAuthorized],
   ] as const) {
-    test(`CONNECT waits for the answer, which is ${decision}`, () => {
+    test(`CONNECT waits for the decision ${decision}`, () => {
       const { world, requests } = authorizationStage(decision)
       const client = world.client('mortal', { will: { topic: 'slow/w', payload: 'gone' } })
       client.connect()
@@ -165,7 +165,7 @@ describe('a will without an immediate decision', () => {
     })
   }
 
-  test('its client is refused that has been banned while it waited for the answer', () => {
+  test('its client is refused if it is banned while it waits for the response', () => {
     const { world, rulebook } = authorizationStage()
     const client = world.client('mortal', { will: { topic: 'slow/w', payload: 'gone' } })
     client.connect()

@@ -22,7 +22,7 @@ function withSleeper(): { world: World; sleeper: Client } {
 }
 
 describe('a command', () => {
-  test('whose disk fails meanwhile is answered so, and the message is there when the disk is', () => {
+  test('that meets a failing disk returns that reason, and its message is delivered when the disk works again', () => {
     const { world, sleeper } = withSleeper()
     world.disk.fail()
     assert.deepEqual(world.command(publication()), { done: false, why: 'storage-failing' })
@@ -32,7 +32,7 @@ describe('a command', () => {
     assert.deepEqual(sleeper.payloads, ['x'])
   })
 
-  test('that needs no disk is carried out while that fails', () => {
+  test('that needs no disk is executed while the disk fails', () => {
     const { world } = withSleeper()
     const live = world.subscriber('b')
     world.disk.fail()
@@ -42,7 +42,7 @@ describe('a command', () => {
     assert.deepEqual(world.command(publication()), { done: false, why: 'storage-failing' })
   })
 
-  test('to several topics is carried out for all or for none', () => {
+  test('for several topics is executed for all or for none', () => {
     const { world } = withSleeper()
     const live = world.subscriber('#')
     const wrong = world.command(publication({ furtherTopics: ['b', 'c/#'] }))
@@ -51,7 +51,7 @@ describe('a command', () => {
     assert.deepEqual(world.command(publication({ furtherTopics: ['b'] })), { done: true, matched: 3 })
   })
 
-  test('says what became of a message, if it is asked to', () => {
+  test('returns the deliveries of a message if the command requests them', () => {
     const { world } = withSleeper()
     world.subscriber('a')
     const deliveries = { matched: 2, sent: 1, queued: 1, dropped: 0, sentToShared: 0, queuedForShared: 0 }

@@ -126,7 +126,7 @@ describe('while the level is hard', () => {
     for (let count = 0; count < 50; count++) world.publish('a', kilobyte, { qos: 1 })
     world.publish('b', 'x', { qos: 1 })
     find(world, 'hard')
-    assert.equal(greedy.isConnected, true, 'it may still answer')
+    assert.equal(greedy.isConnected, true, 'it may still acknowledge')
     world.passSeconds(6)
     find(world, 'hard', 1)
     assert.equal(greedy.disconnected?.reasonCode, reasonCodes.quotaExceeded)

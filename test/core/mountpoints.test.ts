@@ -79,8 +79,8 @@ describe('a mount point', () => {
 
   test('response topics are the business of the clients: they stay as they are', () => {
     const { client, all } = inside('site/')
-    client.publish('ask', '?', { properties: { responseTopic: 'answers/1' } })
-    assert.equal(all.messages[0]?.properties?.responseTopic, 'answers/1')
+    client.publish('request', '?', { properties: { responseTopic: 'responses/1' } })
+    assert.equal(all.messages[0]?.properties?.responseTopic, 'responses/1')
   })
 
   test('a stored session finds its subscriptions and its messages again, also after a restart', () => {
@@ -97,7 +97,7 @@ describe('a mount point', () => {
     assert.deepEqual(client.payloads, ['1', '2'])
   })
 
-  test('permissions are asked about topics as the client knows them', () => {
+  test('permissions are checked for topics as the client names them', () => {
     const rulebook = new Rulebook(
       { action: 'publish', clientId: 'inside', topic: 'secret' },
       { action: 'receive', clientId: 'inside', topic: 'hidden' },
@@ -113,7 +113,7 @@ describe('a mount point', () => {
   })
 })
 
-describe('whether what its publisher said may still be heard is asked as the publisher said it', () => {
+describe('whether a message may still be delivered is checked for the topic that its publisher used', () => {
   const secret = { action: 'remain', clientId: 'inside', topic: 'secret' } as const
 
   for (const restarts of [false, true]) {
@@ -146,7 +146,7 @@ describe('whether what its publisher said may still be heard is asked as the pub
   })
 })
 
-test('a client that comes back by another mount point is asked about topics as it knows them then', () => {
+test('after a reconnect with another mount point, permissions are checked for the new names of topics', () => {
   const world = new World({ host: { permissions: new Rulebook({ action: 'receive', topic: 'site/lamp' }) } })
   const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
   const client = through(world, 'site/', 'inside', durable)

@@ -19,7 +19,7 @@ function forgetRules(rulebook: Rulebook): number {
 }
 
 describe('PUBLISH without permission', () => {
-  test('5.0: is answered with 0x87, and reaches no subscriber', () => {
+  test('5.0: gets reason code 0x87, and reaches no subscriber', () => {
     const { world } = worldWith([{ action: 'publish', topic: 'secret/#' }])
     const listener = world.subscriber('#')
     const client = world.connect('author')
@@ -62,7 +62,7 @@ describe('PUBLISH without permission', () => {
   })
 
   for (const is of ['deny', 'ask', 'disconnect'] as const) {
-    test(`[MQTT-4.3.3-2] [MQTT5-4.3.3-10] QoS 2 that was taken is answered again where it would be ${is} now`, () => {
+    test(`[MQTT-4.3.3-2] [MQTT5-4.3.3-10] an accepted QoS 2 message that is sent again gets PUBREC, though the rules now say ${is}`, () => {
       const { world, rulebook } = worldWith([])
       const listener = world.subscriber('#')
       const wire = connectedWire(world, 5)
@@ -138,7 +138,7 @@ describe('PUBLISH without permission', () => {
     ['ask', ['x']],
     ['allow', ['x']],
   ] as const) {
-    test(`QoS 2 is asked about again (${is}) where it goes to other shards again after a crash`, () => {
+    test(`after a crash, QoS 2 is authorized again (${is}) before it is forwarded to other shards again`, () => {
       const { world, rulebook } = worldWith([], { shards: 3, host: { mayDo: () => forgetRules(rulebook) } })
       const readers = ['reader-1', 'reader-2', 'reader-3', 'reader-4'].map((id) => world.connect(id, durable))
       for (const reader of readers) reader.subscribe('a')
@@ -173,7 +173,7 @@ describe('SUBSCRIBE without permission', () => {
     [5, 0x87],
   ]
   for (const [version, code] of cases) {
-    test(`is answered with ${code} to version ${version}, and nothing comes`, () => {
+    test(`gets ${code} in SUBACK (version ${version}), and no messages`, () => {
       const { world } = worldWith([{ action: 'subscribe', topic: 'secret' }])
       const client = world.connect('curious', { version })
       assert.deepEqual(client.subscribe(['open', 'secret'], { qos: 1 })?.reasonCodes, [1, code])

@@ -54,7 +54,7 @@ test('a queue is read in parts: the first are small, none is large, and all of i
   for (const { limit } of parts) assert.ok(limit <= maxInPart)
 })
 
-test('little is read ahead for a client that does not answer', () => {
+test('few messages are read ahead for a client that does not acknowledge', () => {
   const world = new World()
   const sleeper = sleeperWith(world, 3_000)
   const parts = watchParts(world)
@@ -62,7 +62,7 @@ test('little is read ahead for a client that does not answer', () => {
   sleeper.connect({ ...durable, receiveMaximum: 10 })
   world.settle()
   const read = parts.reduce((sum, { limit }) => sum + limit, 0)
-  assert.ok(read <= world.host.settings.maxQueuedMessages, `${read} were asked for`)
+  assert.ok(read <= world.host.settings.maxQueuedMessages, `${read} were requested`)
 })
 
 test('the queue of a client that reconnects is read from its first part', () => {

@@ -88,7 +88,7 @@ describe('listeners.*.bytes_rate', () => {
   })
 })
 
-test('what is left of a rate and how far a client is behind is told as of the time that is asked for, also where nothing has happened since', () => {
+test('a query returns the rest of a rate and the delay of a client at the time of the query, also without packets since then', () => {
   const world = limitedWorld({ messagesPerSecond: 10 })
   const slow = world.connect('slow')
   slow.subscribe('a', { qos: 1 })

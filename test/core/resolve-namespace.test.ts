@@ -283,7 +283,7 @@ describe('the namespace of a client', () => {
     pskIdentity: undefined,
   }
 
-  test('is said by the first source that has an answer', () => {
+  test('is set by the first source that has a value', () => {
     const all = { listener: { namespace: 'hall' }, arrival, username: 'shop/x' }
     assert.equal(resolveNamespace(settings, all), 'hall')
     assert.equal(resolveNamespace({ ...settings, sources: ['username', 'listener'] }, all), 'shop')

@@ -197,7 +197,7 @@ describe('a client that waits for its older connection', () => {
     assert.equal(author.isConnected, false)
     world.passMs(authenticationMs)
     assert.equal(author.connack?.reasonCode, reasonCodes.success)
-    assert.deepEqual(listener.payloads, ['two'], 'what is asked about twice is a no, as it ever was')
+    assert.deepEqual(listener.payloads, ['two'], 'a message whose second request is undecided is denied')
   })
 })
 

@@ -49,7 +49,7 @@ describe('mqtt.retry_interval', () => {
     })
   }
 
-  test('what waits behind an answer of another shard is not late, however long that takes: it goes once', () => {
+  test('PUBREL that waits for a confirmation of another shard is not retried, however long that takes', () => {
     const world = new World({ shards: 2, settings: { retryIntervalMs: 1_000 } })
     const [here, there] = [0, 1].map((own) => ['a', 'b', 'c', 'd', 'e'].filter((id) => shardOf(id, 2) === own))
     const client = silent(world, here[0], 4)
@@ -67,10 +67,10 @@ describe('mqtt.retry_interval', () => {
     world.settle()
     assert.deepEqual([client.received('puback').length, releases()], [1, 1])
     world.passSeconds(2)
-    assert.ok(releases() > 1, 'its client does not answer')
+    assert.ok(releases() > 1, 'its client sends no PUBCOMP')
   })
 
-  test('a second answer to what was sent twice finds nothing of its packet id: ids are counted on, over a restart too (seed 12994)', () => {
+  test('a second PUBCOMP for a PUBREL that was sent twice is ignored: packet identifiers continue, also after a restart (seed 12994)', () => {
     const world = new World({ settings: { retryIntervalMs: 10_000 } })
     const slow = world.connect('slow', { version: 4, cleanStart: false })
     slow.subscribe('news/#')
@@ -80,18 +80,18 @@ describe('mqtt.retry_interval', () => {
     world.restart('graceful')
     slow.connect()
     world.passSeconds(11)
-    assert.equal(slow.received('pubrel').length, 2, 'it is released again')
+    assert.equal(slow.received('pubrel').length, 2, 'PUBREL is sent again')
 
     slow.complete(slow.messages[0].packetId)
     world.publish('news/a', 'two', { qos: 2 })
     assert.notEqual(slow.messages[1].packetId, slow.messages[0].packetId)
     slow.complete(slow.messages[0].packetId)
-    assert.equal(slow.isConnected, true, 'it has answered PUBREL twice, as it was asked to')
+    assert.equal(slow.isConnected, true, 'it acknowledged each PUBREL')
     slow.acknowledge(slow.messages[1])
     assert.equal(slow.received('pubrel').length, 3)
   })
 
-  test('an answer that does not fit may be a second one to an earlier message, where something was sent again', () => {
+  test('an unexpected acknowledgement is allowed if a message was sent again: it may belong to the earlier one', () => {
     const world = new World({ settings: { retryIntervalMs: 10_000 } })
     const slow = silent(world, 'slow', 4)
     const hasty = silent(world, 'hasty', 4)

@@ -30,7 +30,7 @@ function releaseDisk(world: World): void {
   world.settle()
 }
 
-test('QoS 0 and 1 reach a stored session that is there before they are on disk, and its publisher is answered after', () => {
+test('QoS 0 and 1 are sent to a connected persistent session before they are durable, and PUBACK is sent after', () => {
   const world = new World()
   const listener = subscribedTo(world, 'a')
   listener.acknowledges = false
@@ -91,7 +91,7 @@ test('a power loss may lose unacknowledged messages, and no acknowledged ones', 
 })
 
 for (const shards of [1, 3]) {
-  test(`[MQTT-3.3.4-1] what came before DISCONNECT is answered before the stream ends (shards: ${shards})`, () => {
+  test(`[MQTT-3.3.4-1] packets before DISCONNECT are acknowledged before the connection closes (shards: ${shards})`, () => {
     for (const [version, expected] of [
       [4, 'puback'],
       [5, 'puback'],
@@ -136,7 +136,7 @@ test('a client that violates the protocol is disconnected at once, also while re
   assert.equal(author.hasOpenConnection, false)
 })
 
-test('a client of 3.1.1 that breaks the protocol still gets the answers that wait for the disk, then the end', () => {
+test('a client of 3.1.1 that breaks the protocol still gets acknowledgements that wait for the disk, then the connection closes', () => {
   const world = new World()
   subscribedTo(world, 'a')
   const author = world.connect('author', { version: 4 })

@@ -47,7 +47,7 @@ describe('wills', () => {
     })
   }
 
-  test('of a client that is only known from the disk it is asked whether it may remain', () => {
+  test('of a client that is only known from its records are checked for the permission to remain', () => {
     const { world, rulebook } = worldWith([], { host: identities() })
     world.connect('mortal', { will: { ...will, properties: { willDelayIntervalSeconds: 60 } }, ...durable })
     world.connect('other', {

@@ -20,7 +20,7 @@ declare const window: { axe: { run(place: string, options: object): Promise<AxeR
 /** Elements that pass a rule are not described. */
 const short = { resultTypes: ['violations'], selectors: false }
 
-/** Of WCAG 2.2 (2.5.8), off unless asked for: targets have 24 pixels, or so much space around. */
+/** Of WCAG 2.2 (2.5.8), off by default: targets have 24 pixels, or so much space around. */
 const options = { ...short, rules: { 'target-size': { enabled: true } } }
 
 /** The two themes differ in colors only: `light-dark()` in `dashboard/src/styles.css`. */
@@ -39,7 +39,7 @@ function watchRequests(page: Page): void {
   page.on('requestfailed', (request) => waiting.delete(request))
 }
 
-/** A page asks once it is painted, and some of what it shows asks for more. */
+/** A page sends requests once it is painted, and some of its parts send more. */
 async function untilIdle(page: Page): Promise<void> {
   const waiting = pendingRequests.get(page) ?? assert.fail('the requests of this page are not watched')
   for (;;) {
@@ -56,7 +56,7 @@ async function untilIdle(page: Page): Promise<void> {
 const loadingSelector = '[aria-busy="true"]'
 
 /**
- * Of a run in which no list was loading: its rows are dimmed meanwhile. A list says so some time after it has asked, so that none may be
+ * Of a run in which no list was loading: its rows are dimmed meanwhile. A list shows this some time after its request, so that none may be
  * loading when the run begins.
  */
 async function violationsOf(page: Page, place: string, rules: object): Promise<AxeResult['violations']> {

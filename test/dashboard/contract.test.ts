@@ -173,7 +173,7 @@ test('each dialog has its name, its fields and its buttons', async (t) => {
   assertQuiet(opened)
 })
 
-test('dangerous acts ask in an alertdialog that begins with the act, with the focus on Cancel', async (t) => {
+test('dangerous actions need a confirmation in an alertdialog that begins with the action, with the focus on Cancel', async (t) => {
   const { page } = await openAt(t, await broker(), '#/overview')
   const [{ node }] = (await (await broker()).request('/api/v4/nodes')).json.data as [{ readonly node: string }]
   const acts: readonly (readonly [route: string, button: RegExp, title: RegExp, act: string, typed?: string])[] = [

@@ -1,5 +1,5 @@
-// What every list does: it asks by itself while it is seen, keeps rows in place, drops late answers, says what it waits for and
-// what failed. The API is answered here, so that each moment is known.
+// The behavior of every list: it reloads while it is visible, keeps rows in place, drops late responses, and shows what it waits for and
+// what failed. The test sends the responses of the API, so that each moment is known.
 
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
@@ -57,7 +57,7 @@ describe('a list', () => {
     return { page, state }
   }
 
-  test('is asked every five seconds, as no act of the user, and not while the tab is hidden', async (t) => {
+  test('is reloaded every five seconds, without extending the login, and not while the tab is hidden', async (t) => {
     const { page, state } = await openClients(t)
     assert.deepEqual(state.requests, [undefined], 'the first time is an act of the user')
     state.clients = [listed('b'), listed('c'), listed('d')]
@@ -66,7 +66,7 @@ describe('a list', () => {
     assert.deepEqual(state.requests, [undefined, '1'])
     await showTab(page, false)
     await page.clock.runFor(60_000)
-    assert.equal(state.requests.length, 2, 'a hidden tab asks for nothing')
+    assert.equal(state.requests.length, 2, 'a hidden tab sends no request')
     state.clients = [listed('e')]
     await showTab(page, true)
     await link(page, 'e').waitFor()
@@ -166,7 +166,7 @@ describe('a list', () => {
     await link(page, 'back').waitFor()
   })
 
-  test('asks the server for user names and addresses, and keeps rows per page and the page in the route', async (t) => {
+  test('searches user names and addresses on the server, and keeps rows per page and the page in the route', async (t) => {
     const { page } = await openClients(t)
     const requests: URLSearchParams[] = []
     await page.route('**/api/v4/clients?**', (route) => {

@@ -1,4 +1,4 @@
-// What a namespace changes: which pages there are, what is asked for, and that connectors and actions of it are edited in the same
+// The effects of a namespace: the available pages, the requests, and that its connectors and actions are edited in the same
 // fields as those of the broker.
 
 import assert from 'node:assert/strict'
@@ -68,7 +68,7 @@ test('an administrator of a namespace edits a connector and an action in fields,
   assertQuiet(opened)
 })
 
-test('an administrator of the broker chooses the namespace on the pages that have one, and it is asked for there only', async (t) => {
+test('a global administrator selects the namespace on the pages that have one, and only their requests have it', async (t) => {
   const started = await broker()
   const opened = await openAt(t, started, '#/rules?tab=services')
   const { page } = opened
@@ -99,7 +99,7 @@ test('an administrator of the broker chooses the namespace on the pages that hav
   assertQuiet(opened)
 })
 
-test('an account of a namespace sees the pages that its API answers, and its namespace in the head', async (t) => {
+test('an account of a namespace sees the pages that it may use, and its namespace in the header', async (t) => {
   const opened = await openAt(t, await broker(), '#/overview', { as })
   const { page } = opened
   await page.getByRole('banner').getByText('Namespace plant', { exact: true }).waitFor()

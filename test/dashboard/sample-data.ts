@@ -54,7 +54,7 @@ export async function fillBroker(scope: Scope, broker: BrokerWithApi): Promise<v
 
 const parametersOf = (path: string) => ({ path, method: 'post', body: '${payload}' })
 
-/** Where one service answers, one refuses, and one is not there. */
+/** Connectors: one service responds, one refuses, and one is unavailable. */
 async function fillServices(scope: Scope, send: Send): Promise<void> {
   const service = createServer((request, response) => {
     request.resume().on('end', () => response.writeHead(request.url === '/refused' ? 400 : 200).end())

@@ -7,7 +7,7 @@ import { assertQuiet, openAt, openPage, signIn, untilTitle } from './browser.ts'
 describe('signing in to the dashboard', () => {
   const broker = shareBrokerWithApi()
 
-  test('leads to the page that was asked for; a reload keeps it, another tab asks', async (t) => {
+  test('leads to the requested page; a reload keeps the login, another tab requires it', async (t) => {
     const opened = await openPage(t, await broker(), { route: '#/overview' })
     const { page, context } = opened
     await page.getByRole('heading', { level: 1, name: 'Sign in', exact: true }).waitFor()
@@ -32,7 +32,7 @@ describe('signing in to the dashboard', () => {
     assertQuiet(opened)
   })
 
-  test('a wrong password is said, emptied and asked for again', async (t) => {
+  test('a wrong password is reported, and its field is emptied', async (t) => {
     const { page } = await openPage(t, await broker())
     await page.getByLabel('User name').fill('admin')
     await page.getByLabel('Password').fill('wrong')

@@ -148,7 +148,7 @@ test('a viewer changes nothing, a user without a role is told so, and the addres
   assert.ok(!users.text.includes('eve'))
 })
 
-test('an answer that another tab or person asked for does not log in (login CSRF), and a refusal is shown', async (t) => {
+test('a response to a login of another tab or user does not log in (login CSRF), and a refusal is shown', async (t) => {
   const { broker } = await start()
   const begun = await broker.request('/api/v5/sso/login/oidc', { as: null, method: 'POST' })
   assert.equal(begun.status, 200, begun.text)

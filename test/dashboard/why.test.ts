@@ -1,4 +1,4 @@
-// Questions of an administrator in a hurry, and the pages that answer them.
+// Urgent questions of an administrator, and the pages that show the result.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -7,7 +7,7 @@ import { shared as shareStarted } from '../e2e/godwit-process.ts'
 import { startBrokerWithApi } from '../management/api.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
-describe('the dashboard answers', () => {
+describe('the dashboard shows', () => {
   const shared = shareStarted((scope) =>
     startBrokerWithApi(scope, {
       set: [
@@ -19,7 +19,7 @@ describe('the dashboard answers', () => {
     }),
   )
 
-  test('which clients there are: without sessions of the broker itself, unless they are asked for', async (t) => {
+  test('the clients: without internal sessions, unless these are selected', async (t) => {
     const broker = await shared()
     const client = await connectAsync({ port: broker.port, clientId: 'pump-1' })
     t.after(() => client.endAsync(true))
@@ -42,7 +42,7 @@ describe('the dashboard answers', () => {
     assertQuiet(opened)
   })
 
-  test('why a message did not arrive: the decision, its rule and what was asked', async (t) => {
+  test('why a message did not arrive: the decision, its rule and the query', async (t) => {
     const broker = await shared()
     const { page } = await openAt(t, broker, '#/access?tab=explain')
     await page.getByRole('textbox', { name: 'Client identifier', exact: true }).fill('thief')

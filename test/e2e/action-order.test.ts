@@ -1,4 +1,4 @@
-// The order in which a service gets what rules send it, while it fails now and then and its answers take different times.
+// The order in which a service receives the results of rules, while some requests fail and its response times differ.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

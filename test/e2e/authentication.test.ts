@@ -77,7 +77,7 @@ test('users and clients of the configuration come in with their passwords', asyn
   ] as const) {
     assert.equal(await outcome(t, broker, options as IClientOptions), expected, JSON.stringify(options))
   }
-  // The log comes by a pipe of its own, after the answers to the clients: it is whole when the broker has stopped.
+  // The log has its own pipe, and arrives after the responses to the clients: it is complete when the broker has stopped.
   assert.equal(await broker.process.stop(), 0)
   const refusals = broker.process.errors.split('\n').filter((line) => line.includes('client refused'))
   const wrong = refusals.map((line) => JSON.parse(line)).find(({ username }) => username === 'alice')
@@ -165,7 +165,7 @@ test('a reload brings new passwords into force, and one with a key that is none 
   assert.equal(await outcome(t, broker, { username: 'alice', password: 'new' }), 'in')
 })
 
-test('a service is asked over HTTP about clients and their actions; without it no client connects', async (t) => {
+test('an HTTP service decides about clients and their actions; without it no client connects', async (t) => {
   const service = await HttpService.start(t)
   service.respond = ({ path, query }, response) => {
     const isRight =
@@ -225,7 +225,7 @@ class RawClient {
     })
   }
 
-  /** Says it, and gives the next packet that comes. */
+  /** Sends a packet and returns the next packet that arrives. */
   async request<P extends Packet>(packet: ControlPacket): Promise<P> {
     const heard = this.received.length
     this.#socket.write(encode(packet, 5))

@@ -118,7 +118,7 @@ const inFile = `
     topic = "state/gone", payload = "bye", qos = 1, retain = true
     properties {
       payload_format_indicator = 1, message_expiry_interval = 60, will_delay_interval = 30
-      content_type = "text/plain", response_topic = "state/answer", correlation_data = "id-1", user_property { why = lost }
+      content_type = "text/plain", response_topic = "state/response", correlation_data = "id-1", user_property { why = lost }
     }
   }
   sub_properties { identifier = 9, user_property { who = me } }
@@ -178,7 +178,7 @@ test('what the file says of a bridge is said to the remote broker, and so is wha
     payloadFormatIndicator: 1,
     messageExpiryIntervalSeconds: 60,
     contentType: 'text/plain',
-    responseTopic: 'state/answer',
+    responseTopic: 'state/response',
     correlationData: Buffer.from('id-1'),
     userProperties: [['why', 'lost']],
   })

@@ -111,7 +111,7 @@ export async function bridgeOf(broker: BrokerWithApi): Promise<any> {
   return response.json?.data.bridge.nodes[0]
 }
 
-/** Asks again until it is as wanted. */
+/** Requests the state of the bridge until the condition holds. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export async function untilBridge(broker: BrokerWithApi, isAsWanted: (status: any) => boolean): Promise<any> {
   for (;;) {

@@ -1,4 +1,4 @@
-// Documents for Elasticsearch. Debian has none: this is a stub that answers as the bulk API is documented, and nothing more.
+// Documents for Elasticsearch. Debian has no package of it: this stub implements only the documented bulk API.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

@@ -86,7 +86,7 @@ test('[F7, F8] one shard opens a DTLS socket, also beside a UDP socket of the sa
   assert.deepEqual(states.toSorted(), ['dtls true', 'udp true'])
 })
 
-test('[F3] SEARCHGW is answered in a multicast group', async (t) => {
+test('[F3] SEARCHGW to a multicast group gets GWINFO', async (t) => {
   const group = '239.255.18.84'
   const { port } = await open(t, 2, [`gateway.mqttsn.multicast="${group}"`])
   const socket = createSocket('udp4')
@@ -111,7 +111,7 @@ test('[F3] with broadcast, ADVERTISE is sent to all hosts of the network at each
   }
 })
 
-test('[F2] access_rules of a UDP listener decide which addresses are answered', async (t) => {
+test('[F2] access_rules of a UDP listener decide which addresses get a response', async (t) => {
   const rules = 'gateway.mqttsn.listeners.udp.default.access_rules=["deny 127.0.0.2","allow all"]'
   const { port } = await open(t, 1, [rules])
   const [denied, allowed] = await Promise.all(
@@ -126,7 +126,7 @@ test('[F2] access_rules of a UDP listener decide which addresses are answered', 
   let hasDeniedResponse = false
   denied.on('message', () => (hasDeniedResponse = true))
   denied.send(Buffer.of(3, 1, 0), port, '127.0.0.1')
-  // One socket of the broker receives all of them, in this order; an answer to the first would come before the last one.
+  // One socket of the broker receives all of them, in this order; a response to the denied one would arrive before the last.
   for (let times = 0; times < 3; times++) {
     allowed.send(Buffer.of(3, 1, 0), port, '127.0.0.1')
     const [response] = (await once(allowed, 'message')) as [Buffer]

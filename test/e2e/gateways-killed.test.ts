@@ -147,7 +147,7 @@ test('[F1] LwM2M: registrations, observations and commands that wait survive a k
   const command = JSON.stringify({ reqID: 7, msgType: 'read', data: { path: '/3/0/0' } })
   const before = await listener(t, broker, 'lwm2m/meter/up/#')
   await before.client.publishAsync('lwm2m/meter/dn/x', command, { qos: 1 })
-  // The device is killed together with the broker: it has not answered.
+  // The device is killed together with the broker, before it responds.
   assert.equal((await meter.next()).path, '/3/0/0')
   await broker.process.stop('SIGKILL')
 

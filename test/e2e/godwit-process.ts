@@ -38,7 +38,7 @@ export class WatchedProcess {
     })
   }
 
-  /** All of stdout. Throws while the process runs: what it writes comes over a pipe, later than what it answers. */
+  /** All of stdout. Throws while the process runs: its output arrives over a pipe, later than its responses. */
   get output(): string {
     this.#checkEnd('output')
     return this.#output
@@ -165,7 +165,7 @@ export async function startBroker(t: Scope, options: BrokerOptions = {}): Promis
   return { port: Number(port), dataDirectory, process: godwit }
 }
 
-/** What is started once for several tests of a file or of a suite: by the first that asks, and ended with them all. */
+/** Starts something once for several tests of a file or suite: when the first of them needs it. It ends after the last. */
 export function shared<Started>(start: (scope: Scope) => Promise<Started>): () => Promise<Started> {
   const ends: (() => unknown)[] = []
   after(async () => {

@@ -15,7 +15,7 @@ export interface ReceivedRequest {
 export class HttpService {
   readonly port: number
   readonly received: ReceivedRequest[] = []
-  /** The status of the answer to a request; undefined: it is not answered. */
+  /** The status of the response to a request; undefined: there is no response. */
   statusFor: (request: ReceivedRequest) => number | undefined = () => 200
   #server: Server | undefined
   readonly #waiting = new Set<() => void>()

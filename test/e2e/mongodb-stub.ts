@@ -25,7 +25,7 @@ export class MongodbStub {
   readonly port: number
   /** By the name of the collection. */
   readonly collections = new Map<string, Document[]>()
-  /** Called with each insert before it is answered; false: it is done, and the connection ends without an answer. */
+  /** Called for each insert before its response; false: the insert is done, and the connection ends without a response. */
   acknowledges: () => boolean = () => true
   readonly #sockets = new Set<Socket>()
   #server: Server

@@ -26,7 +26,7 @@ async function brokerWith(t: Scope, action: string, port: number, parameters: st
   return { broker, client }
 }
 
-test('each document is there once, though the server is away, and ends connections without an answer', async (t) => {
+test('each document is stored once, though the server is away, and ends connections without a response', async (t) => {
   const stub = await MongodbStub.start(t)
   const action = 'mongodb:documents'
   const parameters = 'collection="readings_${qos}",payload_template="${payload}"'

@@ -19,6 +19,6 @@ const published = [
   'sensors/s asleep',
 ]
 
-test('[F3] mqtt-sn-tools f2ecdaa: the gateway answers as it did to the tools', async (t) => {
+test('[F3] mqtt-sn-tools f2ecdaa: the gateway sends the recorded responses', async (t) => {
   await playRecordings(t, 'mqtt-sn-tools', published)
 })

@@ -7,7 +7,7 @@ import { playRecordings } from './recorded-exchanges.ts'
 /** Messages of the client over the library. The will that was dropped is none of them. */
 const published = ['levels/tank full', 'wills/lost gone']
 
-test('[F3] the packet library of Paho: the gateway answers as it did to the client', async (t) => {
+test('[F3] the packet library of Paho: the gateway sends the recorded responses', async (t) => {
   await playRecordings(t, 'paho-mqtt-sn', published)
 })
 
@@ -33,13 +33,13 @@ const ofSamples = [
   'a long topic name mypayload',
 ]
 
-test('[F3] the sample programs of Paho: the gateway answers as it did to them', async (t) => {
+test('[F3] the sample programs of Paho: the gateway sends the recorded responses', async (t) => {
   await playRecordings(t, 'paho-samples', ofSamples)
 })
 
 /** Messages of the client of 2.0. */
 const ofVersion2 = ['two/one first', 'sensors/temperature second', 'two/kept kept', 'two/will gone']
 
-test('[2.0] the packet library of Paho for MQTT-SN 2.0: the gateway answers as it did to the client', async (t) => {
+test('[2.0] the packet library of Paho for MQTT-SN 2.0: the gateway sends the recorded responses', async (t) => {
   await playRecordings(t, 'paho-mqtt-sn-2', ofVersion2, ['gateway.mqttsn.protocol_2=true'])
 })

@@ -1,7 +1,7 @@
 // Plays recorded exchanges of MQTT-SN clients with the gateway again (`recorded/`), against a broker of its own. What the client sent is
-// sent in the same order, and the answers must be the same bytes. No field is left out: topic IDs and message IDs of the gateway are
-// counted for each client, so they are the same in every run. Answers that came together may come in another order. What the gateway may
-// send, depending on which of two things comes first, is marked in the recording, with the answer of the client.
+// sent in the same order, and the responses must be the same bytes. No field is left out: topic IDs and message IDs of the gateway are
+// counted for each client, so they are the same in every run. Responses that arrived together may have another order. What the gateway may
+// send, depending on which of two things comes first, is marked in the recording, with the response of the client.
 
 import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
@@ -33,7 +33,7 @@ class Player {
   readonly #socket = createSocket('udp4')
   readonly #port: number
   readonly #received: string[] = []
-  /** Datagrams that may come or not, each with its answer. */
+  /** Optional datagrams, each with its response. */
   readonly #possible = new Map<string, string>()
   #notify: () => void = () => {}
 

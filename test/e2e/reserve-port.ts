@@ -6,7 +6,7 @@ import { createServer, type Server } from 'node:net'
 import type { Scope } from './godwit-process.ts'
 
 /**
- * Below the ports that a system chooses when a program asks for any (32768 and above with Linux, 16000 with gVisor): no client and no
+ * Below the ports that a system chooses when a program binds to port 0 (32768 and above with Linux, 16000 with gVisor): no client and no
  * listener of another test gets one of these by chance.
  */
 const firstPort = 10_000

@@ -61,16 +61,16 @@ describe('E5 metrics', () => {
 describe('E6 version 5', () => {
   test('a stored rule is tested on a context; no match is 412, an error 400, another rule 404', async () => {
     const broker = await shared()
-    const rule = { id: 'asked', sql: 'SELECT payload.a / qos AS v FROM "t/#" WHERE payload.a > 1', actions: [] }
+    const rule = { id: 'queried', sql: 'SELECT payload.a / qos AS v FROM "t/#" WHERE payload.a > 1', actions: [] }
     assert.equal((await broker.request('/api/v5/rules', { method: 'POST', body: rule })).status, 201)
     const request = (id: string, context: object) =>
       broker.request(`/api/v5/rules/${id}/test`, { method: 'POST', body: { context } })
     const event_type = 'message_publish'
-    const found = await request('asked', { event_type, topic: 't/1', qos: 1, payload: '{"a":2}' })
+    const found = await request('queried', { event_type, topic: 't/1', qos: 1, payload: '{"a":2}' })
     assert.deepEqual([found.status, found.json], [200, { v: 2 }])
-    const unmatched = await request('asked', { event_type, topic: 't/1', qos: 1, payload: '{"a":1}' })
+    const unmatched = await request('queried', { event_type, topic: 't/1', qos: 1, payload: '{"a":1}' })
     assert.deepEqual([unmatched.status, unmatched.json.reason], [412, 'NOT_MATCH'])
-    assert.equal((await request('asked', { event_type, topic: 't/1', qos: 0, payload: '{"a":2}' })).status, 400)
+    assert.equal((await request('queried', { event_type, topic: 't/1', qos: 0, payload: '{"a":2}' })).status, 400)
     assert.equal((await request('missing', {})).status, 404)
   })
 

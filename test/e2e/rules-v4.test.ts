@@ -217,7 +217,7 @@ suite('rules of version 4', () => {
     assert.deepEqual((await broker.request('/api/v5/connectors')).json, [])
   })
 
-  test('a service is asked before its settings are stored', async (t) => {
+  test('a connector is tested before its settings are stored', async (t) => {
     const { broker } = await startApi()
     const service = await HttpService.start(t)
     const probe = (what: string, body: object) => broker.request(`/api/v5/${what}_probe`, { method: 'POST', body })

@@ -1,4 +1,4 @@
-// A service that answered at once and then stops answering: requests that wait for it must not delay other clients.
+// A service that responded at once and then stops responding: requests that wait for it must not delay other clients.
 
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
@@ -7,7 +7,7 @@ import mqtt from 'mqtt'
 import { startBrokerWithApi } from '../management/api.ts'
 import { startBroker } from './godwit-process.ts'
 
-test('an action whose service takes messages and answers nothing is not shown as connected', async (t) => {
+test('an action is not shown as connected if its service takes messages and does not respond', async (t) => {
   let isSilent = false
   const held: (() => void)[] = []
   const server = createServer((request, response) => {
@@ -36,17 +36,17 @@ test('an action whose service takes messages and answers nothing is not shown as
   }
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => client.end(true))
-  await client.publishAsync('readings/1', 'answered', { qos: 1 })
+  await client.publishAsync('readings/1', 'acknowledged', { qos: 1 })
   await untilStatus('connected')
   isSilent = true
-  await client.publishAsync('readings/1', 'not answered', { qos: 1 })
+  await client.publishAsync('readings/1', 'not acknowledged', { qos: 1 })
   assert.match((await untilStatus('connecting')).status_reason, /not responded/)
   isSilent = false
   for (const respond of held) respond()
   await untilStatus('connected')
 })
 
-test('publishers are answered while the service of an action is away', async (t) => {
+test('publishers get PUBACK while the service of an action is unavailable', async (t) => {
   const server = createServer((request, response) => {
     request.resume()
     request.on('end', () => response.end())
@@ -64,7 +64,7 @@ test('publishers are answered while the service of an action is away', async (t)
   })
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => client.end(true))
-  for (let number = 0; number < 40; number++) await client.publishAsync('readings/1', 'answered', { qos: 1 })
+  for (let number = 0; number < 40; number++) await client.publishAsync('readings/1', 'acknowledged', { qos: 1 })
   server.close()
   server.closeAllConnections()
   for (let number = 0; number < 40; number++) await client.publishAsync('readings/1', 'stored', { qos: 1 })

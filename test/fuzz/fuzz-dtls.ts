@@ -1,4 +1,4 @@
-// Mutated DTLS records and handshakes in memory: no input ends the process, is given to the gateway, or gets an answer that is
+// Mutated DTLS records and handshakes in memory: no input ends the process, is given to the gateway, or gets a response that is
 // more than three times as long where its address has not shown itself [F8 of the gateway contract].
 
 import assert from 'node:assert/strict'
@@ -19,7 +19,7 @@ export interface FuzzedDtls {
   readonly opened: number
   readonly refused: number
   readonly responses: number
-  /** Of answers to unverified addresses. */
+  /** Of responses to unverified addresses. */
   readonly amplification: Amplification
   readonly maxMs: number
   /** Which datagrams took longer than a turn may. In another run with this seed the same ones come. */

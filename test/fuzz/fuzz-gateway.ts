@@ -1,4 +1,4 @@
-// Mutated datagrams for gateways in memory: no input ends the process, grows memory without bound or gets an answer that is more
+// Mutated datagrams for gateways in memory: no input ends the process, grows memory without bound or gets a response that is more
 // than three times as long [F8 of the gateway contract].
 
 import assert from 'node:assert/strict'
@@ -72,7 +72,7 @@ const seeds = {
     '4102000a 01 b2 7073 01 62 d1 02 0e',
   ],
   lwm2m: [
-    // POST /rd?ep=dev&lt=60 with </3/0>, then an update, a notification, an answer, and a DELETE.
+    // POST /rd?ep=dev&lt=60 with </3/0>, then an update, a notification, a response, and a DELETE.
     '41020001 01 b2 7264 46 65703d646576 05 6c743d3630 ff 3c2f332f303e',
     '41020002 01 b2 7264 46 65703d646577 04 623d5551 ff 3c2f3e3b72743d226f6d612e6c776d326d222c3c2f312f303e',
     '41020003 01 b2 7264 08 3030303030303030 45 6c743d3630',
@@ -151,10 +151,10 @@ export const fuzzedProtocols = Object.keys(gateways) as FuzzedProtocol[]
 const maxHandlingMs = 10
 const microsPerMs = 1_000
 
-/** Answers up to this size may be any multiple of the datagram [F8]. */
+/** Responses up to this size may be any multiple of the datagram [F8]. */
 const maxShortResponseBytes = 64
 
-/** Largest ratios of answers to their datagrams. */
+/** Largest ratios of responses to their datagrams. */
 export class Amplification {
   short = 0
   long = 0
@@ -166,7 +166,7 @@ export class Amplification {
   }
 
   toString(): string {
-    return `largest answer ${this.short.toFixed(2)} times its datagram up to 64 bytes, ${this.long.toFixed(2)} times beyond`
+    return `largest response ${this.short.toFixed(2)} times its datagram up to 64 bytes, ${this.long.toFixed(2)} times beyond`
   }
 }
 
@@ -180,7 +180,7 @@ function repairHead(name: FuzzedProtocol, datagram: Buffer): void {
 export interface FuzzedGateway {
   readonly malformed: number
   readonly responses: number
-  /** Largest multiple of its datagram that an answer was: of short answers, and of those of more than 64 bytes. */
+  /** Largest ratio of a response to its datagram: of short responses, and of those of more than 64 bytes. */
   readonly amplification: Amplification
   readonly maxMs: number
   /** Datagrams that took longer than a turn may; a pause for garbage is among them. */
@@ -199,7 +199,7 @@ function acknowledgePublications({ connections }: GatewayStage): void {
   }
 }
 
-/** Throws where an answer is too long or a bound is passed. The same seed gives the same datagrams. */
+/** Throws if a response is too long or a limit is exceeded. The same seed gives the same datagrams. */
 export function fuzzGateway(
   name: FuzzedProtocol,
   { count, seed, tell }: { readonly count: number; readonly seed: number; readonly tell?: (done: number) => void },

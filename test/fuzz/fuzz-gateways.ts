@@ -35,7 +35,7 @@ const fuzzers = new Map<string, (run: Run) => string>([
     'stomp',
     (run) => {
       const { errors, receipts } = fuzzStomp(run)
-      return `${run.count} frames, ${errors} answered with ERROR, ${receipts} with RECEIPT`
+      return `${run.count} frames, ${errors} refused with ERROR, ${receipts} with RECEIPT`
     },
   ],
   [
@@ -46,7 +46,7 @@ const fuzzers = new Map<string, (run: Run) => string>([
       const again = slowAt.length === 0 ? [] : fuzzDtls({ ...run, tell: () => {} }).slowAt
       const slow = slowAt.filter((at) => again.includes(at))
       return (
-        `${run.count} datagrams, ${responses} answered, to unverified addresses: ${amplification.toString()}; ` +
+        `${run.count} datagrams, ${responses} responses, to unverified addresses: ${amplification.toString()}; ` +
         `${opened} associations opened, ${refused} handshakes refused; longest ${maxMs.toFixed(1)} ms, ` +
         `${slowAt.length} above 10 ms, ${slow.length} of them again in a second run`
       )
@@ -81,7 +81,7 @@ function mibOf(bytes: readonly number[]): string {
 function datagramsOf(name: (typeof fuzzedProtocols)[number], run: Run): string {
   const { malformed, responses, amplification, maxMs, slow } = fuzzGateway(name, run)
   return (
-    `${run.count} datagrams, ${malformed} malformed, ${responses} answered, ${amplification.toString()}; ` +
+    `${run.count} datagrams, ${malformed} malformed, ${responses} responses, ${amplification.toString()}; ` +
     `longest ${maxMs.toFixed(1)} ms, ${slow} above 10 ms`
   )
 }

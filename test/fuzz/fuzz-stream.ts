@@ -18,7 +18,7 @@ const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 
 export async function play(session: FuzzSession, ports: FuzzPorts, random: Random): Promise<void> {
   const overWs = ports.ws !== undefined && random.oneIn(2)
   const socket = connect({ host: '127.0.0.1', port: overWs && ports.ws !== undefined ? ports.ws.port : ports.tcp })
-  // Being reset is what a client that breaks the rules has to expect; the broker's health is asked elsewhere.
+  // The broker may reset a client that breaks the protocol; its health is checked elsewhere.
   socket.on('error', () => socket.destroy())
   if (!session.isDeaf) socket.resume()
   const closed = new Promise<void>((resolve) => {

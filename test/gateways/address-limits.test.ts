@@ -1,10 +1,10 @@
-// How many answers the addresses get that have not shown themselves. By section F8 of the gateway contract.
+// Maximum responses to unverified addresses, by section F8 of the gateway contract.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { AddressLimits, createAddressTable } from '../../src/gateways/address-limits.ts'
 
-/** The number of answers that are allowed if each address asks once. */
+/** Number of responses that are allowed if each address sends one request. */
 function allowed(limits: readonly AddressLimits[], addresses: number, nowMs: number): number {
   let count = 0
   for (let address = 0; address < addresses; address++) {
@@ -14,7 +14,7 @@ function allowed(limits: readonly AddressLimits[], addresses: number, nowMs: num
   return count
 }
 
-describe('[F8] answers to unverified addresses', () => {
+describe('[F8] responses to unverified addresses', () => {
   test('are 10 per second for one address, also from different shards', () => {
     const table = createAddressTable(2)
     const shards = [new AddressLimits(table, 0), new AddressLimits(table, 1)]

@@ -1,4 +1,4 @@
-// Answers of the CoAP gateway to ordinary GETs: an address that has not shown itself gets at most three times what came, or 64 bytes [F8].
+// Responses of the CoAP gateway to ordinary GETs: an unverified address gets at most three times the size of its datagram, or 64 bytes [F8].
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ const post = 2
 
 class Stage extends GatewayStage {
   readonly gateway = new CoapGateway(coapSettings, this.dependencies)
-  /** Of the last datagram, and of all answers since then. */
+  /** Size of the last datagram, and of all responses since then. */
   cameBytes = 0
   sentBytes = 0
 
@@ -31,7 +31,7 @@ class Stage extends GatewayStage {
     )
   }
 
-  /** The broker answers what the gateway has asked, and sends the retained message. */
+  /** The broker sends CONNACK, SUBACK and the retained message. */
   respondToRead(): void {
     this.acceptAll()
     this.acceptAll()
@@ -74,7 +74,7 @@ function readWhole(stage: Stage, device: CoapDevice, query = 'c=dev') {
   }
 }
 
-test('[F8] a GET of a large retained message is answered in small blocks, and its later blocks are as small', () => {
+test('[F8] the response to a GET of a large retained message has small blocks, and later blocks are as small', () => {
   const stage = new Stage()
   const device = stage.device({ address: '192.0.2.1', port: 4_000 })
   const { body, aboveLimit } = readWhole(stage, device)
@@ -82,7 +82,7 @@ test('[F8] a GET of a large retained message is answered in small blocks, and it
   assert.ok(aboveLimit <= 0, `${aboveLimit} bytes too many`)
 })
 
-test('[F8] a later block that is asked in a larger size comes in a small one to an address that has not shown itself', () => {
+test('[F8] an unverified address that requests a later block in a larger size gets a small one', () => {
   const stage = new Stage()
   const device = stage.device({ address: '192.0.2.1', port: 4_000 })
   device.get('ps/a', 'c=dev', { token: 1 })
@@ -97,7 +97,7 @@ test('[F8] a later block that is asked in a larger size comes in a small one to 
   assert.deepEqual(response?.payload, retained.subarray(1_024, 1_024 + (16 << exponent)))
 })
 
-test('[F8] a client that has shown its token, a device over DTLS and one of this machine get blocks of 1,024 bytes', () => {
+test('[F8] a client that sent its token, a device over DTLS and a local device get blocks of 1,024 bytes', () => {
   const whole = { body: retained, responses: 4 }
   const token = new Stage()
   const connected = token.device({ address: '192.0.2.1', port: 4_000 })

@@ -20,7 +20,7 @@ class Stage extends GatewayStage {
     this.gateway = new CoapGateway({ ...settings, ...more }, this.dependencies)
   }
 
-  /** In hexadecimal; the answers likewise. */
+  /** Sends a datagram, in hexadecimal, and returns the responses in the same form. */
   raw(hex: string): readonly string[] {
     this.gateway.handleDatagram(Buffer.from(hex.replaceAll(' ', ''), 'hex'), { address: '192.0.2.7', port: 5_000 })
     return this.sent.splice(0).map(({ bytes }) => bytes.toString('hex'))
@@ -50,7 +50,7 @@ class Stage extends GatewayStage {
     }
   }
 
-  /** The code of the answer to a request. */
+  /** The code of the response to a request. */
   codeFor(device: CoapDevice, method: number, path: string, { query = '', body = '' } = {}): string | undefined {
     device.request(method, path, query, body)
     this.accept()
@@ -107,7 +107,7 @@ describe('[F4] messages', () => {
     })
   }
 
-  test('that come again are answered the same, and carried out once', () => {
+  test('that are sent again get the same response, and are executed once', () => {
     const stage = new Stage()
     const publish = '42030020 aabb b2 7073 01 61 ff 31'
     assert.deepEqual(stage.raw(publish), [])
@@ -246,7 +246,7 @@ describe('[F4] /ps', () => {
     stage.nowMs += 9_000
     stage.gateway.tick()
     stage.accept()
-    assert.equal(device.heard(), undefined, 'the PINGREQ that was answered is older than the subscription')
+    assert.equal(device.heard(), undefined, 'the PINGREQ with a PINGRESP is older than the subscription')
     const connection = stage.connections[0] ?? assert.fail()
     connection.packets.length = 0
     stage.nowMs += 1_000
@@ -258,7 +258,7 @@ describe('[F4] /ps', () => {
     assert.equal(device.heard()?.code, '5.03')
   })
 
-  test('Observe 0 subscribes and is answered with 2.05, notifications rise, and Observe 1 ends it with 2.07', () => {
+  test('Observe 0 subscribes and gets 2.05, notification numbers rise, and Observe 1 unsubscribes with 2.07', () => {
     const stage = new Stage()
     const device = stage.device()
     device.get('ps/a/#', 'clientid=c', { token: 7, observe: 0 })

@@ -30,7 +30,7 @@ class Stage extends GatewayStage {
     this.connections.at(-1)?.callbacks.handlePacket(packet)
   }
 
-  /** Identifiers of the subscriptions that were asked for. */
+  /** Identifiers of the requested subscriptions. */
   subscribed(): readonly (number | undefined)[] {
     return (this.connections.at(-1)?.packets ?? []).flatMap((packet) =>
       packet.type === 'subscribe' ? [packet.properties?.subscriptionIdentifier] : [],
@@ -80,7 +80,7 @@ test('[F4] the same token again replaces what it observes', () => {
   assert.deepEqual(stage.subscribed(), [2])
 })
 
-test('[F4] methods that a resource does not have are answered 4.05', () => {
+test('[F4] methods that a resource does not have get 4.05', () => {
   const stage = new Stage()
   const device = stage.device()
   device.request(put, '.well-known/core', '', '')

@@ -23,7 +23,7 @@ class Stage extends GatewayStage {
   #nextMessageId = 1
   readonly gateway = new CoapGateway(coapSettings, this.dependencies)
 
-  /** The code of the answer, as `2.04`; undefined: there is none yet. */
+  /** The code of the response, as `2.04`; undefined: there is none yet. */
   post(
     path: string,
     { peer = 1, query = [], payload = Buffer.alloc(0), block }: RequestOptions = {},

@@ -19,7 +19,7 @@ function withRequest(command: unknown, more: Partial<Lwm2mSettings> = {}): reado
   stage.published()
   stage.command(command)
   const request = device.heard()
-  assert.ok(request !== undefined, 'the device is asked')
+  assert.ok(request !== undefined, 'the device gets a request')
   return [stage, device, request]
 }
 
@@ -136,7 +136,7 @@ describe('[F5] registration', () => {
 })
 
 describe('[F5] a command', () => {
-  test('read asks, and its answer has the members of the request', () => {
+  test('read sends a request to the device, and its response has the members of the command', () => {
     const [stage, device, request] = withRequest({ reqID: 7, msgType: 'read', extra: 'x', data: { path: '/3/0/9' } })
     assert.deepEqual([request.code, request.path, request.query], ['0.01', '/3/0/9', ''])
     device.respond(request, '2.05', { format: 0, payload: '95' })
@@ -191,7 +191,7 @@ describe('[F5] a command', () => {
     ['broken JSON', 110, '[{', ['/3/0 W3s=']],
     ['an unknown format', 4_711, 'plain', ['/3/0 plain']],
   ] as const) {
-    test(`that is answered with ${name} is told as values`, () => {
+    test(`a response with ${name} is published as values`, () => {
       const [stage, device, request] = withRequest({ reqID: 1, msgType: 'read', data: { path: '/3/0' } })
       device.respond(request, '2.05', { format, payload })
       const told = stage.told()['content'] as readonly { readonly path: string; readonly value: unknown }[]
@@ -301,17 +301,17 @@ describe('[F5] a command', () => {
     assert.deepEqual(stage.published()[0]?.document, { reqID: 1, msgType: 'read', data })
   })
 
-  test('that is answered later is acknowledged first', () => {
+  test('that gets a separate response is acknowledged first', () => {
     const command = { reqID: 1, msgType: 'read', data: { path: '/3/0/9' } }
     const [stage, device, request] = withRequest(command)
     device.acknowledge(request)
     assert.deepEqual(stage.published()[0]?.document, { ...command, msgType: 'ack' })
     device.respondLater(request, '2.05', { format: 0, payload: '1' })
-    assert.equal(device.heard()?.code, '0.00', 'the answer is acknowledged')
+    assert.equal(device.heard()?.code, '0.00', 'the response is acknowledged')
     assert.equal(stage.told()['code'], '2.05')
   })
 
-  test('without an answer is sent five times, then told as coap_timeout; a reset as coap_reset', () => {
+  test('without a response is sent five times, then coap_timeout is published; after a reset, coap_reset', () => {
     const command = { reqID: 1, msgType: 'read', data: { path: '/3/0/9' } }
     const [stage, device] = withRequest(command)
     let sent = 1
@@ -341,7 +341,7 @@ describe('[F5] a command', () => {
     assert.equal(stage.told()['code'], '2.05')
   })
 
-  test('that is answered with tokens of others only is told as coap_timeout', () => {
+  test('that only gets responses with other tokens ends with coap_timeout', () => {
     const command = { reqID: 1, msgType: 'read', data: { path: '/3/0/9' } }
     const [stage, device, request] = withRequest(command)
     let next: Heard | undefined = request
@@ -359,7 +359,7 @@ describe('[F5] a command', () => {
     assert.equal(device.heard()?.path, '/3/0/2')
   })
 
-  test('whose answer comes in blocks is told whole, and a large one is sent in blocks', () => {
+  test('whose response arrives in blocks is published whole, and a large command is sent in blocks', () => {
     const [stage, device, first] = withRequest({ reqID: 1, msgType: 'read', data: { path: '/3/0/0' } })
     device.respond(first, '2.05', { format: 0, payload: 'a'.repeat(64), block2: [0, true, 2] })
     const second = device.heard()
@@ -407,7 +407,7 @@ describe('[F5] observations', () => {
     assert.deepEqual(stage.published(), [])
   })
 
-  test('of all objects begin at registration where that is asked for', () => {
+  test('of all objects begin at registration if observesAll is set', () => {
     const stage = new Lwm2mStage({ observesAll: true })
     const device = stage.device()
     device.request(post, 'rd', 'ep=dev', '</1/0>,</3/0>')
@@ -437,7 +437,7 @@ describe('[F5] queue mode', () => {
     assert.deepEqual(stage.acknowledged, [1, 2], 'what was never sent is acknowledged only when it is dropped')
   })
 
-  test('keeps a command that got no answer for the next time', () => {
+  test('stores a command without a response until the device wakes up', () => {
     const stage = new Lwm2mStage()
     const device = stage.device()
     const location = stage.registered(device, 'ep=dev&lt=86400&b=UQ')
@@ -464,7 +464,7 @@ describe('[F5] queue mode', () => {
     const [updated, request] = device.all()
     assert.deepEqual([updated?.code, request?.path], ['2.04', '/3/0/1'])
     device.respond(request ?? assert.fail(), '2.05', { format: 0, payload: 'a' })
-    // The device loses its state, and registers again before it has answered.
+    // The device loses its state, and registers again before it has responded.
     assert.equal(device.heard()?.path, '/3/0/2')
     second.wait(100_000)
     const third = second.restarted()

@@ -126,7 +126,7 @@ describe('[2.0: 3.1] CONNECT', () => {
 })
 
 describe('[2.0: 3.4, 3.6] topics and publications', () => {
-  test('REGISTER is answered with an alias, or with the predefined one', () => {
+  test('REGACK has a topic alias, or the predefined one', () => {
     const stage = new Stage()
     stage.connected()
     stage.receive(0x10, 0, 0, 1, 'a/b')
@@ -199,7 +199,7 @@ describe('[2.0: 3.4, 3.6] topics and publications', () => {
     assert.deepEqual([stage.taken(), stage.dependencies.counters.dropped['too-large']], [[], 1])
   })
 
-  test('[3.6.1] PUBWOS needs no connection and has no answer', () => {
+  test('[3.6.1] PUBWOS needs no connection and has no response', () => {
     const stage = new Stage()
     stage.receive(0x12, 0x03, 0, 1, 'a', 'x')
     stage.receive(0x12, 0x01, 0, 77, 'x')
@@ -261,7 +261,7 @@ describe('[2.0: 3.7] subscriptions', () => {
 })
 
 describe('[2.0: 3.11, 3.13, 3.15] pings, sleep and the end', () => {
-  test('PINGREQ is answered with its packet identifier', () => {
+  test('PINGRESP has the packet identifier of PINGREQ', () => {
     const stage = new Stage()
     stage.connected()
     stage.receive(0x0c, 0x12, 0x34)
@@ -325,7 +325,7 @@ describe('[2.0: 3.11, 3.13, 3.15] pings, sleep and the end', () => {
     assert.deepEqual(stage.taken(), ['0a1001ffff0001612f62'])
   })
 
-  test('DISCONNECT has no answer, and says when the session ends', () => {
+  test('DISCONNECT has no response, and sets when the session ends', () => {
     const stage = new Stage()
     stage.connected()
     stage.receive(0x0e, 0x06, 0, 0, 0, 0, 30)

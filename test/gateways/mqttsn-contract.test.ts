@@ -25,13 +25,13 @@ class Stage extends GatewayStage {
     this.gateway = new MqttSnGateway({ ...snSettings, gatewayId: 7, allowsQosMinusOne, override }, this.dependencies)
   }
 
-  /** In hexadecimal, with its length; what is answered likewise. */
+  /** Sends a packet, in hexadecimal with its length, and returns the responses in the same form. */
   exchange(hex: string): readonly string[] {
     this.gateway.handleDatagram(Buffer.from(hex.replaceAll(' ', ''), 'hex'), peer)
     return this.sent.splice(0).map(({ bytes }) => bytes.toString('hex'))
   }
 
-  /** What the broker answers to the last packets, with its reason code. */
+  /** The broker acknowledges the last packets with this reason code. Returns what the gateway then sent. */
   respond(reasonCode: ReasonCode = 0): readonly string[] {
     for (const { packets, published, callbacks } of this.connections) {
       for (const packet of packets.splice(0)) {
@@ -60,14 +60,14 @@ class Stage extends GatewayStage {
 
 describe('[F3] without a connection', () => {
   for (const [what, packet, responses] of [
-    ['SEARCHGW is answered with GWINFO', '03 01 00', ['030207']],
+    ['SEARCHGW gets GWINFO', '03 01 00', ['030207']],
     ['CONNECT of another protocol is refused with 3', '09 04 04 03 003c 646576', ['030503']],
     ['CONNECT without a client ID is refused with 3', '06 04 04 01 003c', ['030503']],
-    ['DISCONNECT is answered', '02 18', ['0218']],
-    ['PINGREQ is answered with DISCONNECT', '02 16', ['0218']],
-    ['PINGREQ with an ID that does not sleep is answered with DISCONNECT', '05 16 676f6e', ['0218']],
-    ['REGISTER is answered with DISCONNECT', '07 0a 0000 0001 61', ['0218']],
-    ['PUBLISH is answered with DISCONNECT', '08 0c 20 0001 0001 78', ['0218']],
+    ['DISCONNECT gets DISCONNECT', '02 18', ['0218']],
+    ['PINGREQ gets DISCONNECT', '02 16', ['0218']],
+    ['PINGREQ with an ID that is not asleep gets DISCONNECT', '05 16 676f6e', ['0218']],
+    ['REGISTER gets DISCONNECT', '07 0a 0000 0001 61', ['0218']],
+    ['PUBLISH gets DISCONNECT', '08 0c 20 0001 0001 78', ['0218']],
     ['a wrong length is dropped', '09 16', []],
     ['an unknown type is dropped', '03 77 00', []],
     ['a short body is dropped', '03 0c 00', []],
@@ -95,13 +95,13 @@ describe('[F3] without a connection', () => {
     [0x8a, '030503'],
     [0x89, '030501'],
   ] as const)
-    test(`CONNECT that the broker refuses with ${reasonCode} is answered with ${response}`, () => {
+    test(`CONNECT that the broker refuses with ${reasonCode} gets ${response}`, () => {
       const stage = new Stage()
       stage.exchange('09 04 04 01 003c 646576')
       assert.deepEqual(stage.respond(reasonCode), [response])
     })
 
-  test('CONNECT with a will asks for topic and message first; an empty topic is no will', () => {
+  test('after CONNECT with a will, the gateway requests its topic and message; an empty topic is no will', () => {
     const stage = new Stage()
     assert.deepEqual(stage.exchange('09 04 0c 01 003c 646576'), ['0206'])
     assert.deepEqual(stage.exchange('05 07 20 7774'), ['0208'])
@@ -116,26 +116,26 @@ describe('[F3] without a connection', () => {
 
 describe('[F3] with a connection', () => {
   for (const [what, packet, atOnce, later] of [
-    ['PINGREQ is answered with PINGRESP', '02 16', ['0217'], []],
+    ['PINGREQ gets PINGRESP', '02 16', ['0217'], []],
     ['a length of three octets is read', '01 0004 16', ['0217'], []],
-    ['REGISTER is answered with an id', '07 0a 0000 0001 61', ['070b0001000100'], []],
+    ['REGISTER gets a topic id', '07 0a 0000 0001 61', ['070b0001000100'], []],
     ['REGISTER of a wildcard is refused with 3', '07 0a 0000 0001 23', ['070b0000000103'], []],
-    ['PUBLISH 0 has no answer', '08 0c 01 0005 0000 78', [], []],
+    ['PUBLISH 0 gets no response', '08 0c 01 0005 0000 78', [], []],
     ['PUBLISH 0 to an unknown id is refused with 2', '08 0c 00 0009 0000 78', ['070d0009000002'], []],
     ['PUBLISH 1 is acknowledged when the broker has it', '08 0c 21 0005 0009 78', [], ['070d0005000900']],
     ['PUBLISH 1 to an unknown id is refused with 2', '08 0c 20 0009 0009 78', ['070d0009000902'], []],
     ['PUBLISH 1 to a wildcard of two octets is refused with 3', '08 0c 22 2b2f 0009 78', ['070d2b2f000903'], []],
     ['PUBLISH of topic type 3 is refused with 3', '08 0c 23 0005 0009 78', ['070d0005000903'], []],
-    ['PUBLISH 2 is answered with PUBREC when the broker has it', '08 0c 41 0005 0009 78', [], ['040f0009']],
+    ['PUBLISH 2 gets PUBREC when the broker has acknowledged it', '08 0c 41 0005 0009 78', [], ['040f0009']],
     ['SUBSCRIBE of a name has an id', '06 12 20 0009 61', [], ['0813200001000900']],
     ['SUBSCRIBE of a wildcard has none', '06 12 40 0009 23', [], ['0813400000000900']],
     ['SUBSCRIBE of a short name has none', '07 12 22 0009 6162', [], ['0813200000000900']],
     ['SUBSCRIBE of a predefined topic has its id', '07 12 21 0009 0005', [], ['0813200005000900']],
     ['SUBSCRIBE of an unknown predefined topic is refused with 2', '07 12 21 0009 0006', ['0813000000000902'], []],
     ['SUBSCRIBE of topic type 3 is refused with 3', '07 12 23 0009 6162', ['0813000000000903'], []],
-    ['UNSUBSCRIBE is answered', '06 14 00 0009 61', [], ['04150009']],
-    ['UNSUBSCRIBE of an unknown predefined topic is answered', '07 14 01 0009 0006', ['04150009'], []],
-    ['DISCONNECT is answered', '02 18', ['0218'], []],
+    ['UNSUBSCRIBE gets UNSUBACK', '06 14 00 0009 61', [], ['04150009']],
+    ['UNSUBSCRIBE of an unknown predefined topic gets UNSUBACK', '07 14 01 0009 0006', ['04150009'], []],
+    ['DISCONNECT gets DISCONNECT', '02 18', ['0218'], []],
     ['WILLMSGUPD without a will is refused', '03 1c 78', ['031d03'], []],
     ['WILLTOPICUPD to a wildcard is refused', '04 1a 00 23', ['031b03'], []],
   ] as const) {
@@ -158,7 +158,7 @@ describe('[F3] with a connection', () => {
       assert.deepEqual(stage.respond(0x87), [response])
     })
 
-  test('a repeated CONNECT is answered again, and a name has one id', () => {
+  test('a repeated CONNECT gets CONNACK again, and a topic name has one id', () => {
     const stage = new Stage()
     stage.connected()
     assert.deepEqual(stage.exchange('09 04 04 01 003c 646576'), ['030500'])
@@ -167,7 +167,7 @@ describe('[F3] with a connection', () => {
     assert.deepEqual(stage.exchange('07 0a 0000 0003 62'), ['070b0002000300'])
   })
 
-  test('a forwarder is answered in its encapsulation, and its nodes are clients of their own', () => {
+  test('a forwarder gets encapsulated responses, and each of its nodes is a client', () => {
     const stage = new Stage()
     assert.deepEqual(stage.exchange('05 fe 00 0102 09 04 04 01 003c 646576'), [])
     assert.deepEqual(stage.respond(), ['05fe000102030500'])

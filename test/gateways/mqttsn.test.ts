@@ -97,7 +97,7 @@ describe('[F3] a client that has published', () => {
 })
 
 describe('[F3] a message for a client', () => {
-  test('is sent again with DUP until it is answered, and then no more', () => {
+  test('is sent again with DUP until it is acknowledged', () => {
     const stage = new Stage()
     stage.connected()
     stage.deliver('pre/defined', 1, 7)
@@ -111,7 +111,7 @@ describe('[F3] a message for a client', () => {
     assert.deepEqual(stage.taken(), [])
   })
 
-  test('without an answer after max_retries ends its client', () => {
+  test('disconnects its client if it is not acknowledged after max_retries', () => {
     const stage = new Stage()
     stage.connected(600)
     stage.deliver('pre/defined', 1, 7)
@@ -230,7 +230,7 @@ describe('[F3] a client', () => {
     stage.receive(0x0a, 0, 0, 0, 1, 'topic')
     stage.taken()
     stage.receive(0x04, 0, 1, 0, 60, 'dev')
-    assert.deepEqual(stage.taken(), [], 'the broker has not answered yet')
+    assert.deepEqual(stage.taken(), [], 'the broker has not acknowledged yet')
     stage.acceptAll()
     assert.deepEqual(stage.taken(), ['030500'])
     assert.equal(stage.connections.length, 2)
@@ -330,7 +330,7 @@ describe('[F3] a client with a session', () => {
     assert.equal(stage.gateway.clients, 1)
   })
 
-  test('that sleeps is answered a ping without its id, and sleeps on', () => {
+  test('that sleeps gets PINGRESP for a PINGREQ without its id, and stays asleep', () => {
     const stage = new Stage()
     stage.connected(60, 0)
     stage.receive(0x18, 0, 60)
@@ -340,7 +340,7 @@ describe('[F3] a client with a session', () => {
     assert.deepEqual(stage.taken(), ['0217'])
   })
 
-  test('that a late copy of DISCONNECT has sent to sleep is told to connect when it asks, at most once in 5 s', () => {
+  test('that is asleep because of a late copy of DISCONNECT gets DISCONNECT for its REGISTER, at most once in 5 s', () => {
     const stage = new Stage()
     stage.connected(60, 0)
     stage.receive(0x18, 0, 60)
@@ -394,7 +394,7 @@ test('[F1] nothing of a clean session is stored: it outlives its connection only
   assert.deepEqual(goodbyeOf(1), { type: 'disconnect', reasonCode: 0, properties: { sessionExpiryIntervalSeconds: 0 } })
 })
 
-test('[F8] one address has 1,024 clients at most, and 10 answers to SEARCHGW per second', () => {
+test('[F8] an address has at most 1,024 clients, a loopback address any number', () => {
   const stage = new Stage()
   const limits = stage.dependencies.addresses
   for (let client = 0; client < 1_024; client++) assert.ok(limits.takeClient('192.0.2.7'))
@@ -406,7 +406,7 @@ test('[F8] one address has 1,024 clients at most, and 10 answers to SEARCHGW per
 })
 
 describe('[F3] unauthenticated clients', () => {
-  test('are told at most once in 5 s for each address', () => {
+  test('get DISCONNECT at most once in 5 s for each address', () => {
     const stage = new Stage()
     for (let count = 0; count < 20; count++) stage.receive(0x16)
     assert.deepEqual(stage.taken(), ['0218'])
@@ -415,7 +415,7 @@ describe('[F3] unauthenticated clients', () => {
     assert.deepEqual(stage.taken(), ['0218'])
   })
 
-  test('that say DISCONNECT, or PINGREQ with an id that does not sleep here, are answered each time', () => {
+  test('that send DISCONNECT, or PINGREQ with an id that is not asleep here, get a response each time', () => {
     const stage = new Stage()
     stage.receive(0x16)
     assert.deepEqual(stage.taken(), ['0218'])
@@ -427,7 +427,7 @@ describe('[F3] unauthenticated clients', () => {
     assert.ok(stage.taken().length <= 10)
   })
 
-  test('a client that pings with the id of another is told to connect, and its own state stays', () => {
+  test('a client that sends PINGREQ with another client ID gets DISCONNECT, and its own state stays', () => {
     const stage = new Stage()
     stage.connected()
     stage.receive(0x16, 'other')
@@ -435,7 +435,7 @@ describe('[F3] unauthenticated clients', () => {
     assert.deepEqual(stage.taken(), ['0218', '0217'])
   })
 
-  test('get 10 answers to SEARCHGW per second', () => {
+  test('get 10 responses to SEARCHGW per second', () => {
     const stage = new Stage()
     for (let count = 0; count < 100; count++) stage.receive(0x01, 0)
     assert.equal(stage.taken().length, 10)

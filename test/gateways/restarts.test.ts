@@ -180,7 +180,7 @@ describe('[F1] MQTT-SN', () => {
     }
   })
 
-  test('DISCONNECT of a client that will sleep is answered when that is on disk', () => {
+  test('a client that goes to sleep gets DISCONNECT when its sleep is durable', () => {
     const stage = new Stage()
     stage.connected()
     const waiting: (() => void)[] = []

@@ -113,7 +113,7 @@ describe('[F8] MQTT-SN: with two shards', () => {
     both.receive(sn(0x16), at(1))
     assert.deepEqual(both.sent(), [['0217'], ['070b0001000100']])
     both.receive(sn(0x01, 0), at(3))
-    assert.deepEqual(both.sent(), [['030201'], []], 'SEARCHGW is answered where it comes')
+    assert.deepEqual(both.sent(), [['030201'], []], 'the shard that receives SEARCHGW responds')
   })
 
   test('one that sleeps is found by a ping with its id from another port', () => {
@@ -172,7 +172,7 @@ describe('[F8] CoAP: with two shards', () => {
 })
 
 describe('[F8] LwM2M: with two shards', () => {
-  test('a location and the token of an answer that comes by itself find the shard of their device', () => {
+  test('a registration location and the token of a notification lead to the shard of their device', () => {
     const both = new Shards(createLwm2m)
     const device = both.device(1)
     device.request(post, 'rd', `ep=${other}&lt=300`, '</3/0>')

@@ -272,7 +272,7 @@ describe('[F6] SEND', () => {
     ['X'.repeat(100), /a command is longer than 32 octets/],
     ['HELLO\n\n^', /the command "HELLO" is unknown/],
   ] as const) {
-    test(`${JSON.stringify(frame.slice(0, 40))} is answered with ERROR and ends the connection`, () => {
+    test(`${JSON.stringify(frame.slice(0, 40))} gets ERROR and ends the connection`, () => {
       const stage = new Stage()
       const device = stage.connected()
       device.send(frame)
@@ -326,7 +326,7 @@ describe('[F6] transactions', () => {
 })
 
 describe('[F6] SUBSCRIBE', () => {
-  test('with ack auto asks for QoS 0, else for QoS 1, and RECEIPT waits for SUBACK', () => {
+  test('with ack auto subscribes with QoS 0, else with QoS 1, and RECEIPT waits for SUBACK', () => {
     const stage = new Stage()
     const device = stage.connected()
     device.send('SUBSCRIBE\nid:1\ndestination:a/#\n\n^SUBSCRIBE\nid:2\ndestination:b\nack:client\nreceipt:r\n\n^')
@@ -397,7 +397,7 @@ describe('[F6] SUBSCRIBE', () => {
     ['SUBSCRIBE\nid:1\ndestination:a\n\n^SUBSCRIBE\nid:1\ndestination:b\n\n^', /the subscription 1 exists already/],
     ['UNSUBSCRIBE\nid:1\n\n^', /there is no subscription 1/],
   ] as const) {
-    test(`${JSON.stringify(frame)} is answered with ERROR`, () => {
+    test(`${JSON.stringify(frame)} gets ERROR`, () => {
       const stage = new Stage()
       const device = stage.connected()
       device.send(frame)

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { startBroker } from '../e2e/godwit-process.ts'
 import { type BrokerWithApi, shareBrokerWithApi } from './api.ts'
 
-/** The status of asking for the brokers. */
+/** The status of GET /brokers. */
 async function statusAs(broker: BrokerWithApi, as: string): Promise<number> {
   return (await broker.request('/api/v4/brokers', { as })).status
 }

@@ -24,7 +24,7 @@ test('where nothing is wrong no alarm holds and none is over', async () => {
   }
 })
 
-test('alarms can be asked for in the words of EMQX 4 as well', async () => {
+test('the query parameters of EMQX 4 list alarms, too', async () => {
   const broker = await configuredBroker()
   for (const list of ['present', 'history']) {
     assert.deepEqual((await broker.request(`/api/v4/alarms/${list}`)).json, {

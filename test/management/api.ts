@@ -51,8 +51,8 @@ export async function startBrokerWithApi(t: Scope, options: BrokerOptions = {}):
 }
 
 /**
- * One broker for those tests of a file or of a suite that leave nothing behind which another of them would see: to start
- * one costs more than most of them. It starts with the first that asks. It has two shards, so that the API is tested with results of several.
+ * One broker for the tests of a file or suite that leave no state that another test would see. A start of the broker takes
+ * longer than most tests. It starts for the first test that needs it. It has two shards, so that the API is tested with results of several.
  */
 export function shareBrokerWithApi(options: BrokerOptions = {}): () => Promise<BrokerWithApi> {
   return shared((scope) => startBrokerWithApi(scope, { ...options, set: ['node.shards=2', ...(options.set ?? [])] }))

@@ -91,7 +91,7 @@ test('an API key without permission for accounts neither reads nor restores them
     assert.equal((await post('data/import', { filename: own.json.filename }, as)).status, 200, own.text)
   })
 
-  await t.test('what an administrator restores is in force with the answer', async () => {
+  await t.test('restored data is in force when the administrator gets the response', async () => {
     await post('users', { ...user, username: 'bob' })
     const { json } = await post('data/export', { table_sets: ['dashboard_users'] })
     await broker.request('/api/v5/users/bob', { method: 'DELETE' })

@@ -51,7 +51,7 @@ function settingsIn(node: any): any {
   return { ...node, status: undefined }
 }
 
-/** As PUT takes and answers it. */
+/** The form of PUT requests and responses. */
 // oxlint-disable-next-line typescript/no-explicit-any
 function flattened({ connector, ...node }: any): any {
   return { ...node, ...connector }
@@ -135,7 +135,7 @@ test('what was shown can be sent back: nothing changes, the password least of al
   assert.deepEqual(settingsIn(response.json.data.office), flattened(before))
   assert.deepEqual(await nodeOf(broker, 'office'), before)
   const again = await put(broker, 'office', { office: flattened(before) })
-  assert.deepEqual(settingsIn(again.json.data.office), flattened(before), 'what PUT answers can be sent back, too')
+  assert.deepEqual(settingsIn(again.json.data.office), flattened(before), 'the response to PUT can be sent back, too')
   const files = await readdir(broker.dataDirectory)
   if (!files.includes('changed-settings.conf')) return
   assert.ok(!(await readFile(join(broker.dataDirectory, 'changed-settings.conf'), 'utf8')).includes('******'))

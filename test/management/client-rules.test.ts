@@ -14,7 +14,7 @@ async function connect(t: TestContext, broker: BrokerWithApi, clientId: string):
   return client
 }
 
-/** The reason code of the answer to a QoS 1 PUBLISH. */
+/** The reason code of PUBACK. */
 async function publishes(client: MqttClient, topic: string): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>()
   client.publish(topic, 'x', { qos: 1 }, (error, packet) => {

@@ -8,7 +8,7 @@ import { type ApiResponse, type BrokerWithApi, shareConfigurableBroker, startBro
 
 const listShape = shapeOf(clientEndpoints.list_clients.reply)
 
-/** Their answers are checked against the contract. */
+/** Responses are checked against the contract. */
 async function list(broker: BrokerWithApi, path: string): Promise<ApiResponse['json']> {
   const { status, json, text } = await broker.request(`/api/v4${path}`)
   assert.equal(status, 200, text)
@@ -218,7 +218,7 @@ test('the keep alive of a client is changed while it is connected', async (t) =>
   }
   const offline = await change({ interval: 5 }, 'nobody')
   assert.deepEqual([offline.status, offline.json.code], [404, 112])
-  // It says nothing by itself, for it asked for no keep alive: now it is held to one.
+  // The client connected without a keep alive and sends nothing by itself. Now it has a keep alive.
   const closed = new Promise<void>((resolve) => void client.once('close', resolve))
   assert.deepEqual((await change({ interval: 1 })).json, { code: 0 })
   await closed

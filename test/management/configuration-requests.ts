@@ -1,10 +1,10 @@
-// Asking for the configuration and for changes of it, with what is to be expected of the answers.
+// Requests for the configuration and its changes, with checks of the responses.
 
 import assert from 'node:assert/strict'
 import { type EndpointName, endpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
 import type { ApiResponse, BrokerWithApi } from './api.ts'
 
-/** The data of an answer that is as its endpoint says. */
+/** The data of a response, which has the form that the contract gives. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export function dataOf(name: EndpointName, { status, json, text }: ApiResponse): any {
   assert.equal(status, 200, text)

@@ -176,7 +176,7 @@ log.level = error
     assert.equal(dataOf('get_reload', await get(again, '/reload')).msq_len, 7)
   })
 
-  test('answers 118 if the disk refuses the file, and file and settings stay unchanged', async (t) => {
+  test('responds with 118 if the disk refuses the file, and file and settings stay unchanged', async (t) => {
     const { broker, config } = await brokerOf('mqtt.max_mqueue_len = 5\n')
     await mkdir(`${config}.new`)
     t.after(() => rmdir(`${config}.new`))

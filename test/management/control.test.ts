@@ -56,7 +56,7 @@ test('an unknown action is 404 with 101, and nothing happens', async () => {
   assert.equal((await broker.request('/api/v4/brokers')).status, 200)
 })
 
-test('a viewer cannot stop the broker; a stop, in whatever case, is answered first, ends the process with 0, and the log names the administrator', async (t) => {
+test('a viewer cannot stop the broker; a stop, in upper or lower case, gets its response first, ends the process with 0, and the log names the administrator', async (t) => {
   const broker = await startBrokerWithApi(t)
   const body = { username: 'ann', password: 'correct-horse', tags: 'viewer' }
   assert.equal((await broker.request('/api/v4/users', { method: 'POST', body })).status, 200)

@@ -14,7 +14,7 @@ interface Upgrade {
   readonly path?: string
 }
 
-/** The status of the answer to an upgrade. */
+/** The status of the response to an upgrade. */
 function statusOf(broker: BrokerWithApi, upgrade: Upgrade): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const clientRequest = request(`${broker.url}${upgrade.path ?? path}`, {
@@ -97,7 +97,7 @@ describe('MQTT for the page of the dashboard', () => {
     }
   })
 
-  test('another request that asks for an upgrade is answered as without', async () => {
+  test('an Upgrade header for another protocol is ignored', async () => {
     const authorization = `Basic ${Buffer.from(administrator).toString('base64')}`
     const headers = { upgrade: 'h2c', authorization }
     assert.equal(await statusOf(await configuredBroker(), { path: '/api/v4/nodes', headers }), 200)

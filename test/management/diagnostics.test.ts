@@ -16,7 +16,7 @@ async function connect(t: TestContext, { port }: BrokerWithApi, options: IClient
   return client
 }
 
-/** The answer is what the endpoint says that it is. */
+/** The response has the form that the contract gives for the endpoint. */
 function assertReply(name: keyof typeof diagnosticsEndpoints, { status, json }: ApiResponse): void {
   assert.equal(status, 200, JSON.stringify(json))
   assert.equal(shapeOf(diagnosticsEndpoints[name].reply as TSchema).faultOf(json), undefined)
@@ -248,7 +248,7 @@ describe('GET /explain', () => {
     assert.deepEqual((await broker.request('/api/v4/clients/nobody/timeline')).json.data, [])
   })
 
-  test('says what stands in the way beside rules, and refuses what can not be asked', async () => {
+  test('names obstacles other than rules, and refuses invalid queries', async () => {
     const broker = await configuredBroker()
     const obstacle = async (query: string): Promise<string> => {
       const response = await broker.request(`/api/v4/explain?clientid=me&${query}`)

@@ -1,4 +1,4 @@
-// Answers that are what their endpoints promise.
+// Checks that responses have the form that the contract gives for their endpoints.
 
 import assert from 'node:assert/strict'
 import {
@@ -13,7 +13,7 @@ import type { ApiResponse } from './api.ts'
 
 const shapeOfFailure = shapeOf(failure)
 
-/** The body of an answer that went well, looked at by the schema of its endpoint. */
+/** Returns the body of a successful response, checked against the schema of its endpoint. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export function promised(name: EndpointName, response: ApiResponse): any {
   assert.equal(response.status, 200, response.text)
@@ -22,7 +22,7 @@ export function promised(name: EndpointName, response: ApiResponse): any {
   return response.json
 }
 
-/** The answer is this refusal, with a sentence. */
+/** The response is this refusal, with a message. */
 export function refused(response: ApiResponse, code: ResultCodeName, status: number = resultCodes[code].status): void {
   assert.deepEqual([response.status, response.json?.code], [status, resultCodes[code].code], response.text)
   assert.equal(shapeOfFailure.faultOf(response.json), undefined)

@@ -121,7 +121,7 @@ test('[F2] listeners are added, changed and removed while the gateway runs', asy
   await (await SnDevice.at(t, port)).connected('meter-2')
 })
 
-test('[F2] a client of CoAP answers a request of the API; one that does not is told with 504', async (t) => {
+test('[F2] a CoAP client responds to a request of the API; without a response, the API returns 504', async (t) => {
   const { broker, port } = await brokerWith(t, 'coap')
   const client = await UdpCoapDevice.at(t, port)
   client.device.request(post, 'mqtt/connection', 'clientid=lamp', '')

@@ -1,4 +1,4 @@
-// Requests that are almost right: the answer says what was probably meant, and every client gets to read it.
+// Requests that are almost right: the response names the likely intention, and each client can read it.
 
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
@@ -36,7 +36,7 @@ describe('a path or method that is not served', () => {
   }
 })
 
-test('the root says what answers there: to programs that have signed in, and to browsers where there is no dashboard', async () => {
+test('GET / names the broker: to programs that are logged in, and to browsers if there is no dashboard', async () => {
   const broker = await configuredBroker()
   const unknown = await broker.request('/', { as: null })
   assert.deepEqual([unknown.status, unknown.json.code], [401, 104])
@@ -121,7 +121,7 @@ function sendAllFirst(broker: BrokerWithApi, bytes: number): Promise<number | st
   })
 }
 
-test('a body that is too large is answered with 400 to a client that sends all of it first', async () => {
+test('a client that first sends a whole body that is too large gets 400', async () => {
   const broker = await configuredBroker()
   for (let time = 0; time < 5; time++) assert.equal(await sendAllFirst(broker, 20_000_000), 400)
 })

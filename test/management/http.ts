@@ -12,7 +12,7 @@ export interface RawResponse {
   readonly json: any
 }
 
-/** One request over a Unix socket, with nothing said about who asks. */
+/** Sends a request over a Unix socket, without credentials. */
 export function requestOverSocket(
   socketPath: string,
   path: string,
@@ -44,7 +44,7 @@ export function sendBytes(url: string, bytes: string | Buffer): Promise<string> 
   })
 }
 
-/** The status of the first answer in what came back; 0: none came. */
+/** The status of the first response in `text`; 0: there is none. */
 export function statusIn(text: string): number {
   return Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1] ?? 0)
 }

@@ -45,7 +45,7 @@ test('unknown methods are 405, known methods that a path does not have are 404',
     assert.deepEqual([response.status, response.json.code], [404, 102], method)
   }
   const nobody = await broker.request('/api/v4/brokers', { method: 'PATCH', as: null })
-  assert.deepEqual([nobody.status, nobody.json.code], [401, 104], 'who asks comes first')
+  assert.deepEqual([nobody.status, nobody.json.code], [401, 104], 'credentials are checked first')
 })
 
 test('paths of older brokers are 404 and name the replacement; one trailing slash is ignored, a second is not', async () => {

@@ -25,7 +25,7 @@ async function listed(broker: BrokerWithApi, identifier: string): Promise<Listed
   return found
 }
 
-/** Asks again and again: the broker hears of a closed socket by itself, and counts one that it refused, a moment later. */
+/** Requests repeatedly: the broker notices a closed socket, and counts a refused one, a moment later. */
 async function until(broker: BrokerWithApi, identifier: string, isSo: (one: Listed) => boolean): Promise<Listed> {
   let found: Listed
   do found = await listed(broker, identifier)

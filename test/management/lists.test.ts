@@ -81,7 +81,7 @@ test('a list that is too long to be held is sent in pieces that come to the same
   )
 })
 
-test('a shard that falls silent amid a long list breaks the answer off: half of it is not taken for the whole', async () => {
+test('a shard that fails during a long list ends the response early: the client does not take a part for the whole list', async () => {
   const response = await replyWithList(numbers(30_000, 20_000), { part: 'whole' })
   assert.ok(response instanceof JsonText && response.body instanceof Readable)
   await assert.rejects(text(response.body), /shard 3 is restarting/)
@@ -100,7 +100,7 @@ const slicesUntilSilence: ClientOperations['clients'] = async (_filter, { from }
   return { rows, passed: 250, next: { shard: 0, place: from.place + 250, offset: 0 } }
 }
 
-test('an answer that breaks off ends its connection, and the others are served', async (t) => {
+test('a response that ends early closes its connection, and other connections are served', async (t) => {
   const operations = {
     ...clientOperations({ size: 1, query: async () => undefined }, 'here'),
     clients: slicesUntilSilence,
@@ -125,7 +125,7 @@ test('an answer that breaks off ends its connection, and the others are served',
   await page.text()
 })
 
-test('where a shard is not there every answer that needs it is 101 and names it', async () => {
+test('while a shard is unavailable, each response that needs it has code 101 and names the shard', async () => {
   const queried: number[] = []
   const supervisor = {
     size: 3,

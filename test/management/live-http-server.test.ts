@@ -129,7 +129,7 @@ test('no request is refused while settings change, and a listener on any free po
   for (const count of await Promise.all(others)) assert.ok(count > 0)
 })
 
-test('another port is open before the answer leaves by the one from before, which then is closed', async (t) => {
+test('the new port is open before the old one sends the response and closes', async (t) => {
   const { url } = await sharedBroker()
   const operator = new OneConnection(t, url)
   const taken = createServer().listen(0, '127.0.0.1')

@@ -144,9 +144,9 @@ test('a login ends an hour after its last use, and with its account', async () =
   await records.change({ put: [{ ...ann, role: 'administrator' }], delete: [] })
   assert.equal(found(), 'administrator', 'a change of the role holds at once')
   nowMs += loginIdleMs - 1
-  assert.notEqual(typeof logins.callerOf(token, true), 'string', 'a page may ask by itself')
+  assert.notEqual(typeof logins.callerOf(token, true), 'string', 'a page may send requests by itself')
   nowMs += 1
-  assert.equal(found(), 'ended', 'what a page asks by itself does not extend the login')
+  assert.equal(found(), 'ended', 'automatic requests of a page do not extend the login')
   const another = logins.begin('ann') ?? ''
   assert.notEqual(logins.callerOf(another), 'wrong')
   await records.change({ put: [], delete: [{ kind: 'account', name: 'ann' }] })

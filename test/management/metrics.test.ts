@@ -28,7 +28,7 @@ async function scrape(broker: BrokerWithApi): Promise<Map<string, number>> {
   return new Map(values.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]))
 }
 
-/** Asks until it is so: counters are written at the end of a turn. */
+/** Requests the metrics until the condition holds: counters are written at the end of a turn. */
 function scrapeUntil(broker: BrokerWithApi, holds: (values: Map<string, number>) => boolean) {
   return eventually(async () => {
     const values = await scrape(broker)
@@ -200,7 +200,7 @@ function hasAlarm(families: ReadonlyMap<string, ReadFamily>, name: string): bool
   return families.get('svc_alarm_active')?.samples.some(({ labels }) => labels['name'] === name) === true
 }
 
-/** Labels that a query asks for, or a legend or a sentence shows, and that no metric has; Prometheus adds two of its own. */
+/** Labels that a query, a legend or a description uses and no metric has; Prometheus adds two of its own. */
 function labelsThatAreNot(text: string, families: ReadonlyMap<string, ReadFamily>): string[] {
   const known = new Set(['instance', 'job'])
   for (const { samples } of families.values())

@@ -1,4 +1,4 @@
-// Who is kept to a namespace sees and changes what belongs to it, and nothing else, whatever is asked for.
+// Accounts of a namespace see and change only what belongs to it, whatever they request.
 
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'

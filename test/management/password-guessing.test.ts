@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { administrator, type ApiResponse, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
 const guessers = 200
-/** Guesses that may be answered before a login that comes behind all of them. It was each of them. */
+/** Maximum guesses that get a response before a login that was sent after them. Before the limit, all of them did. */
 const maxGuessesBefore = 20
 
 interface Guesses {
@@ -14,7 +14,7 @@ interface Guesses {
   all: Promise<unknown>
 }
 
-/** Starts guesses that are not waited for; counts how many have been answered, and how many never will be. */
+/** Starts guesses without waiting for them; counts the responses and the requests that failed. */
 function guess(broker: BrokerWithApi, nameOf: (number: number) => string): Guesses {
   const guesses: Guesses = { responses: 0, failed: 0, all: Promise.resolve() }
   guesses.all = Promise.all(
@@ -39,12 +39,12 @@ test('200 clients that guess passwords share the address of an account with the 
   const atAdmin = guess(broker, () => 'admin')
   const rounds = [atAdmin]
   const countResponses = (): number => rounds.reduce((sum, round) => sum + round.responses, 0)
-  /** How many guesses are answered between a request and its answer. */
+  /** Checks the number of guesses that get a response between a request and its response. */
   const guessesBefore = async (name: string, request: Promise<ApiResponse>, status: number): Promise<void> => {
     const before = countResponses()
     assert.equal((await request).status, status, name)
     const meanwhile = countResponses() - before
-    t.diagnostic(`${name}: ${meanwhile} of ${rounds.length * guessers} guesses were answered meanwhile`)
+    t.diagnostic(`${name}: ${meanwhile} of ${rounds.length * guessers} guesses got a response meanwhile`)
     assert.ok(meanwhile <= maxGuessesBefore, `${name}: ${meanwhile} guesses`)
   }
   const signIn = (as: string): Promise<ApiResponse> => broker.request('/api/v4/brokers', { as })

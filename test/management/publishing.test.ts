@@ -39,7 +39,7 @@ async function listen(
 ): Promise<Listener> {
   const client = connect({ host: '127.0.0.1', port, protocol: 'mqtt', reconnectPeriod: 0, ...options })
   t.after(() => client.end(true))
-  // Before it is in: what waited for it comes with the answer.
+  // Listen before CONNACK: queued messages arrive together with it.
   const listener = new Listener(client)
   await new Promise<void>((resolve) => client.once('connect', () => resolve()))
   if (filters.length > 0) await client.subscribeAsync(filters, { qos: 2 })
@@ -69,7 +69,7 @@ function codes(response: ApiResponse): unknown {
   return response.json.data.map((entry: { code: number }) => entry.code)
 }
 
-/** The answer is what the endpoint says that it is. */
+/** The response has the form that the contract gives for the endpoint. */
 function assertReply(name: keyof typeof publishingEndpoints, { status, json }: ApiResponse): void {
   assert.equal(status, 200, JSON.stringify(json))
   assert.equal(shapeOf(publishingEndpoints[name].reply as TSchema).faultOf(json), undefined)
@@ -151,7 +151,7 @@ describe('POST /mqtt/publish', () => {
     assert.equal((await second.hear(1))[0].topic, 'end')
   })
 
-  test('of QoS 1 is answered when it is on disk: the sleeping client has it after the broker was killed', async (t) => {
+  test('of QoS 1 gets its response when it is durable: the disconnected client receives it after the broker was killed', async (t) => {
     const set = ['node.shards=2']
     const broker = await startBrokerWithApi(t, { set })
     const sleepers = ['sleeper-1', 'sleeper-2', 'sleeper-3', 'sleeper-4']

@@ -27,7 +27,7 @@ async function refusalTo(broker: BrokerWithApi, bytes: string): Promise<{ status
 }
 
 describe('60,000 query parameters without authentication', () => {
-  test('the request is refused at once, and other requests are answered meanwhile', async () => {
+  test('the request is refused at once, and other requests get their responses meanwhile', async () => {
     const broker = await sharedBroker()
     const attack = `GET /status?${'a=1&'.repeat(60_000)} HTTP/1.1\r\nHost: a\r\n\r\n`
     const startedAt = performance.now()
@@ -145,7 +145,7 @@ async function send(url: string, bytes: string, times: number): Promise<void> {
       const socket = connect(Number(port), hostname, () => socket.write(bytes, 'latin1'))
       socket.on('data', () => {}).on('error', () => {})
       socket.on('close', () => resolve())
-      // The answer to a wrong password comes late; what it costs has been paid by then.
+      // The response to a wrong password is delayed; the hash has been computed by then.
       socket.setTimeout(200, () => socket.destroy())
     })
   }

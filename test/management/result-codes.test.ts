@@ -14,7 +14,7 @@ type Provocation = readonly [path: string, options?: RequestOptions]
 
 const user = { username: 'anna', password: 'a-password' }
 
-/** What each code is the answer to, in this order. */
+/** Requests that cause each code, in this order. */
 const provocations: Partial<Record<ResultCodeName, Provocation>> = {
   success: ['/api/v4/auth_username', { method: 'POST', body: user }],
   rpcError: ['/api/v4/ctrl/dance', { method: 'POST' }],
@@ -36,7 +36,7 @@ const provocations: Partial<Record<ResultCodeName, Provocation>> = {
   notHocon: ['/api/v4/config_update', { method: 'POST', body: 'a = {' }],
 }
 
-test('every code of the table is answered to something, or it is said why not', async (t) => {
+test('each code of the table is returned for a request, or the test states why not', async (t) => {
   const folder = await temporaryFolder(t)
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
   const keyFile = join(folder, 'public.pem')
@@ -64,7 +64,7 @@ test('every code of the table is answered to something, or it is said why not', 
   seen.add(116)
   for (const [name, { code }] of Object.entries(resultCodes)) {
     if (testedInOtherFiles.has(name) || unusedCodes[name as ResultCodeName] !== undefined) continue
-    assert.ok(seen.has(code), `nothing here is answered with ${code} (${name})`)
+    assert.ok(seen.has(code), `no request here gets ${code} (${name})`)
   }
 })
 

@@ -127,7 +127,7 @@ test('attempts with the old password are delayed increasingly, and delay no othe
   for (let number = 0; number < 2; number++) await guess('/api/v4/change_pwd/ann', 'PUT')
   assert.ok(performance.now() - startedAtMs >= 300, 'the fourth waits 100 ms, the fifth 200')
   // These wait one after the other: the last for half a minute, which the test does not await. A successful login in between resets the
-  // delays: eight guesses that come after it would be answered within 3.1 s, and sixteen within 30 s.
+  // delays: eight guesses after it would get their responses within 3.1 s, and sixteen within 30 s.
   let hasResponses = false
   const waiting = Promise.all(Array.from({ length: 16 }, () => guess('/api/v5/users/ann/change_pwd', 'POST')))
   waiting.then(

@@ -47,7 +47,7 @@ async function comeAndGo(stage: ShardStage, round: string, count: number): Promi
   await stage.passMs(longEnoughMs)
 }
 
-/** It subscribes, publishes with every QoS that is to be kept, and leaves all that it is sent without an answer. */
+/** A client that subscribes, publishes with QoS 1 and 2, and acknowledges no message. */
 async function newcomer(stage: ShardStage, name: string): Promise<TestClient> {
   const client = await visitor(stage, name, { cleanStart: true, receiveMaximum: 3 })
   client.subscribe([{ filter: `own/${name}/+` }, { filter: 'all/#' }, { filter: `$share/${name}/all/+` }])

@@ -34,7 +34,7 @@ function stage(): Stage {
   return { inForce, called, owner }
 }
 
-test('owners of what has changed are asked in order, and the others are not', async () => {
+test('the consumers of changed settings are called in order, and the others are not', async () => {
   const { inForce, called, owner } = stage()
   const owners = [owner('http_server'), owner('listeners'), { ...owner('mqtt'), isAlwaysApplied: true }]
   assert.equal(await applyEverywhere(owners, ['http_server.port'], { before, after }), undefined)
@@ -43,7 +43,7 @@ test('owners of what has changed are asked in order, and the others are not', as
 })
 
 for (const trouble of ['refuses', 'throws'] as const) {
-  test(`where one ${trouble}, those before it are put back, the last one first, and no consumer after it is asked`, async () => {
+  test(`if a consumer ${trouble}, those before it get the old settings, the last one first, and none after it is called`, async () => {
     const { inForce, called, owner } = stage()
     const owners = [owner('http_server'), owner('listeners'), owner('mqtt', trouble), owner('log')]
     const keys = ['log.level', 'mqtt.a', 'listeners.b', 'http_server.c']

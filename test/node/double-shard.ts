@@ -51,7 +51,7 @@ port.on('message', (message: NodeToShard) => {
   if (message.kind === 'link') greet(message)
   if (message.kind === 'settings') tell({ kind: 'changed', change: message.change })
   if (message.kind !== 'stop' || behaviour === 'ignores stop') return
-  appendFileSync(join(start.dataDirectory, 'stopped'), 'asked to stop\n')
+  appendFileSync(join(start.dataDirectory, 'stopped'), 'shutdown requested\n')
   tell({ kind: 'stopped' })
 })
 

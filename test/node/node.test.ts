@@ -76,7 +76,7 @@ test('a node starts, knows its real ports, and leaves the data directory free wh
   assert.equal(readCounters(node.counters).connectionsOpen, 1)
 
   await node.stop()
-  assert.equal(await readFile(join(folder, 'data', 'stopped'), 'utf8'), 'asked to stop\n')
+  assert.equal(await readFile(join(folder, 'data', 'stopped'), 'utf8'), 'shutdown requested\n')
   assert.deepEqual(
     (await readdir(join(folder, 'data'))).filter((file) => file.startsWith('node.lock')),
     [],
@@ -302,7 +302,7 @@ test('each shard has its thread, its number, a link to every other one and all p
     )
   }
   await node.stop()
-  assert.equal(await readFile(join(folder, 'data', 'stopped'), 'utf8'), 'asked to stop\n'.repeat(3))
+  assert.equal(await readFile(join(folder, 'data', 'stopped'), 'utf8'), 'shutdown requested\n'.repeat(3))
 })
 
 test('what is said through a link arrives at its other end, also when one of both has been started again', async (t) => {

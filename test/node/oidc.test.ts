@@ -50,13 +50,13 @@ interface SentRequest {
   readonly body: string | undefined
 }
 
-/** A provider: what it answers can be changed, and what it was asked is kept. */
+/** A provider whose responses a test can change, and whose requests are recorded. */
 function stage(changed: Partial<OidcConfig> = {}) {
   const clock = { nowMs: 1_800_000_000_000 }
   const requests: SentRequest[] = []
   const world = {
     clock,
-    asked: requests,
+    requests,
     metadata: metadata as Record<string, unknown>,
     signedWith: keys,
     claims: {} as Record<string, unknown>,
@@ -139,7 +139,7 @@ test('a browser is sent with PKCE, state and nonce, and what it brings back beco
   assert.ok(!begun.url.includes(begun.secret), 'the secret of the browser is in no address')
   const found = await end(begun)
   assert.deepEqual(found, { name: 'ann', by: 'account', role: 'administrator', namespace: undefined, login: undefined })
-  const request = world.asked.find(({ url }) => url.endsWith('/token'))
+  const request = world.requests.find(({ url }) => url.endsWith('/token'))
   const form = Object.fromEntries(new URLSearchParams(request?.body))
   const verifier = form['code_verifier'] ?? ''
   assert.deepEqual(form, {
@@ -155,7 +155,7 @@ test('a browser is sent with PKCE, state and nonce, and what it brings back beco
   const account = records.find({ kind: 'account', name: 'ann' })
   assert.ok(account !== undefined && isOfProvider(account))
   assert.equal(lines.length, 1)
-  assert.equal(world.asked.filter(({ url }) => url.endsWith('/me')).length, 0, 'the ID token says everything')
+  assert.equal(world.requests.filter(({ url }) => url.endsWith('/me')).length, 0, 'the ID token says everything')
 })
 
 describe('a sign-in is ended once, by the browser that began it, in ten minutes', () => {
@@ -239,7 +239,7 @@ describe('an ID token is refused', () => {
 test('the issuer in the address is compared, and must be there where the provider says so (mix-up)', async () => {
   const { begin, end, world } = await broker()
   assert.match(saidOf(await end(await begin(), { issuer: 'https://evil.example' })), /is not the provider/)
-  assert.equal(world.asked.filter(({ url }) => url.endsWith('/token')).length, 0, 'the code is not redeemed')
+  assert.equal(world.requests.filter(({ url }) => url.endsWith('/token')).length, 0, 'the code is not redeemed')
   const strict = stage()
   strict.world.metadata = { ...metadata, authorization_response_iss_parameter_supported: true }
   const other = await broker(strict)
@@ -262,12 +262,12 @@ describe('a discovery document is refused', () => {
     })
   }
 
-  test('and a provider that fails is asked again after five seconds, not with each user', async () => {
+  test('and a provider that fails gets a new request after five seconds, not with each user', async () => {
     const { signIn, world } = await broker()
     world.reachable = false
     assert.match(saidOf(await signIn.begin('10.0.0.1')), /can not be reached/)
     await signIn.begin('10.0.0.1')
-    assert.equal(world.asked.length, 1)
+    assert.equal(world.requests.length, 1)
     world.clock.nowMs += 5_000
     world.reachable = true
     assert.ok('url' in (await signIn.begin('10.0.0.1')))
@@ -308,7 +308,7 @@ describe('roles', () => {
       namespace: 'a',
       login: undefined,
     })
-    const request = other.world.asked.find(({ url }) => url.endsWith('/me'))
+    const request = other.world.requests.find(({ url }) => url.endsWith('/me'))
     assert.equal(request?.headers['authorization'], 'Bearer opaque')
   })
 })

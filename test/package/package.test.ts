@@ -216,7 +216,7 @@ function portSaidBy(broker: ChildProcess): Promise<number> {
   })
 }
 
-/** Sends a packet and waits for the bytes of all the answers, in whatever order they come. */
+/** Sends a packet and waits for the bytes of all responses, in any order. */
 function exchange(socket: Socket, request: Buffer, responses: readonly Buffer[]): Promise<void> {
   const expected = responses.reduce((sum, response) => sum + response.length, 0)
   return new Promise((resolve, reject) => {

@@ -10,7 +10,7 @@ import { namedPackets } from './named-packets.ts'
 import { fc } from '../properties.ts'
 import { testLength } from '../test-length.ts'
 
-/** mqtt-packet reads these but does not write them again: they are ours alone to answer for. */
+/** mqtt-packet reads the other packets but does not write them: no peer checks those. */
 function peerWritesIt(packet: PlainPacket): boolean {
   if (packet.type !== 'connect') return true
   const { version, clientId, cleanStart, username, password, isBridge } = packet

@@ -1,4 +1,4 @@
-// Packets that carry messages, acknowledge them and ask for them, by name.
+// Packets that carry messages, acknowledge them and subscribe to them, by name.
 
 import { AckPacket, type TopicFilter } from '../../src/protocol/index.ts'
 import { bytes } from './bytes.ts'

@@ -25,7 +25,7 @@ describe('UTF-8', () => {
       try {
         return strict.decode(bytes)
       } catch {
-        return undefined // Not UTF-8: that is the answer.
+        return undefined // Not UTF-8: the expected result.
       }
     }
     const interesting = fc.constantFrom(

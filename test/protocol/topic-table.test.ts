@@ -57,14 +57,14 @@ describe('a topic table', () => {
     assert.notEqual(intern(table, 'a/b'), before)
   })
 
-  test('knows by name what was not asked for lately', () => {
+  test('finds a topic by name that was not used recently', () => {
     const table = new TopicTable(4)
     const before = intern(table, 'a/b')
     for (const name of ['1', '2']) intern(table, name)
     assert.equal(table.named('a/b' as TopicName), before)
   })
 
-  test('has no more to remember when the same name is asked for again and again', () => {
+  test('does not grow when the same name is requested repeatedly', () => {
     const table = new TopicTable(100)
     const other = intern(table, 'other')
     for (let count = 0; count < 5_000; count++) table.named(`twenty-four ${count % 2} bytes long` as TopicName)
@@ -91,7 +91,7 @@ describe('a topic table', () => {
     for (const [index, topic] of topics.entries()) assert.equal(intern(table, `sensor/${index}/state`), topic)
   })
 
-  test('forgets what was not asked for since half of its capacity came, and keeps what was', () => {
+  test('removes topics that were not used since half of its capacity was added, and keeps those that were', () => {
     const table = new TopicTable(100)
     const busy = intern(table, 'busy')
     const idle = intern(table, 'idle')

@@ -1,4 +1,4 @@
-// What a peer may cost: readers that stand still, floods, and clients that ask and do not listen.
+// Limits per client: subscribers that do not read, floods, and clients that send requests and do not read the responses.
 
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
@@ -169,7 +169,7 @@ test('a turn ends after some milliseconds, also if no packet has a subscriber, a
   for (const flood of floods) assert.equal(flood.stream.isPaused, false)
 })
 
-/** A shard whose clients are asked about elsewhere: it gives the function that has the answer come. */
+/** A shard whose clients are authenticated by a service. `respond` sends the first response. */
 async function stageWithService(context: TestContext): Promise<{ stage: ShardStage; respond: () => Promise<void> }> {
   const service = await HttpService.start(context)
   const held = service.holdFirst()

@@ -1,5 +1,5 @@
-// What was promised is on disk first: acknowledgements, closings and readings that wait for a batch, and what happens
-// while the disk does not do what it is asked to.
+// Acknowledgements, closes and reads that wait for the commit of a batch, and the behavior
+// while the disk fails.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -92,7 +92,7 @@ test('a batch that fails is written again, the same one, and nothing that waits 
 
   publisher.publish({ topic: 'kept', payload: 'y', qos: 1, packetId: 2 }, { topic: 'nobody', payload: 'z', qos: 0 })
   await stage.turns()
-  assert.deepEqual(acksOf(publisher), [], 'its answer may not pass the one that waits')
+  assert.deepEqual(acksOf(publisher), [], 'its PUBACK must not precede the one that waits')
 
   stage.store.isFailing = false
   await stage.passMs(400)
@@ -162,7 +162,7 @@ test('while the disk fails a 3.x client is not read from, and then nothing of it
   assert.deepEqual(woken.payloads, ['0', '1', '3', '5'])
 })
 
-test('a 3.x client that is ahead of a slow disk is not read from until half of it is answered', async (context) => {
+test('reading from a 3.x client that is ahead of a slow disk pauses until half of its messages are acknowledged', async (context) => {
   const stage = new ShardStage(context, { core: { receiveMaximum: 4 } })
   await withSleeper(stage)
   const publisher = await stage.client('publisher')

@@ -74,12 +74,12 @@ export class FakeStream implements ByteStream {
     else this.onData(bytes)
   }
 
-  /** Bytes that the peer has sent and the shard has not asked for. */
+  /** Bytes that the peer has sent and the shard has not read. */
   get unreadBytes(): number {
     return this.#unread.reduce((sum, chunk) => sum + chunk.length, 0)
   }
 
-  /** The peer reads what was written; one write only, if asked so. */
+  /** The peer reads the written bytes; of one write only, if set. */
   take(only?: 'one'): void {
     if (only === 'one') this.#takeOne()
     else this.#takeAll()

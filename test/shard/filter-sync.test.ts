@@ -118,7 +118,7 @@ describe('what clients are subscribed to', () => {
     assert.deepEqual([...bridge.wanted], [['b', 2]])
   })
 
-  test('is asked for by a shard whose bridge is new, and told without what goes beyond the limit', (t) => {
+  test('is requested by a shard with a new bridge, and sent without the filters above the limit', (t) => {
     const { shards, replace } = talking(t, 2)
     const [first, other] = shards
     assert.ok(first !== undefined && other !== undefined)

@@ -18,7 +18,7 @@ export class HeldStore implements Store {
   isFailing = false
   /** Readings of queues are refused, as by a disk with a bad block. */
   readsFail = false
-  /** What was asked to be committed, in order, the same again each time. */
+  /** Changes of each commit, in order, including repeated commits. */
   readonly attempts: Changes[] = []
   /** Readings of parts of a queue. */
   readonly queueReads: QueueRange[] = []

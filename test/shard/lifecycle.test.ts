@@ -19,7 +19,7 @@ const reasonOf = (client: TestClient): number | undefined =>
 
 const connectOfLevel = (level: number): Buffer => Buffer.from([0x10, 12, 0, 4, 77, 81, 84, 84, level, 2, 0, 0, 0, 0])
 
-test('[MQTT-3.1.2-2] an unknown protocol level is answered with return code 1', async (context) => {
+test('[MQTT-3.1.2-2] an unknown protocol level gets CONNACK with return code 1', async (context) => {
   const stage = new ShardStage(context)
   const client = stage.unauthenticated(4)
   client.stream.arrive(connectOfLevel(9))
@@ -32,7 +32,7 @@ test('[MQTT-3.1.0-1] a connection whose first packet is not CONNECT is closed wi
   for (const bytes of [[0xc0, 0], [0x30, 3, 0, 1, 97], [0xff], [0x00]]) {
     const client = stage.unauthenticated(4)
     client.stream.arrive(Buffer.from(bytes))
-    // What still comes is neither heard nor answered.
+    // Further packets are neither processed nor acknowledged.
     client.stream.arrive(encode({ type: 'pingreq' }, 4))
     await stage.turns()
     assert.deepEqual(endOf(client), { isClosed: true, types: [] })

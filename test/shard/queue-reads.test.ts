@@ -13,7 +13,7 @@ const maxConcurrentReads = 64
 /** So many passes of the event loop are more than one reading needs. */
 const enoughTurns = 8
 
-test('queues that are wanted by very many at once are read 64 at a time, the first to ask first', async () => {
+test('the queues of many clients are read 64 at a time, in the order of the requests', async () => {
   const stage = await Stage.open()
   for (let client = 0; client < clients; client++) stage.want(client)
   for (let count = 0; count < clients; count += maxConcurrentReads) {

@@ -1,4 +1,4 @@
-// Wills and retained messages that are read one by one: a failing disk is asked again, and the alarm is over when all is read.
+// Reads of single wills and retained messages: reads from a failing disk are repeated, and the alarm ends when all succeed.
 
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
@@ -13,7 +13,7 @@ const firstPauseMs = 100
 /** So many passes of the event loop are more than one reading needs. */
 const enoughTurns = 16
 
-test('a will and a retained message are read by their keys, and what is not there is answered as well', async (context) => {
+test('a will and a retained message are read by their keys, and a missing record gets a response, too', async (context) => {
   const stage = await Stage.open(context)
   stage.reads.add({ kind: 'load-message', requestId: 1, of: { kind: 'will', clientId: 'client' } }, 0)
   stage.reads.add({ kind: 'load-message', requestId: 2, of: { kind: 'retained', topic: 'topic-3' } }, 0)
@@ -24,7 +24,7 @@ test('a will and a retained message are read by their keys, and what is not ther
   await stage.reads.end()
 })
 
-test('a disk that fails is asked again, and the alarm is over when neither queues nor messages fail', async (context) => {
+test('failed reads are repeated, and the alarm ends when reads of queues and messages succeed', async (context) => {
   const stage = await Stage.open(context)
   stage.fails = true
   stage.reads.add({ kind: 'load-message', requestId: 1, of: { kind: 'will', clientId: 'client' } }, 0)

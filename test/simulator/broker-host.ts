@@ -78,7 +78,7 @@ export class BrokerHost implements ShardDependencies {
   readonly watch: PacketMonitor
   readonly streams: Set<BrokerStream>
   readonly shards: readonly ShardHost[]
-  /** The broker was asked to stop and has not stopped yet. */
+  /** A shutdown was requested and is not complete. */
   isStopping: boolean
   isRunning: boolean
   /** Time of the last failure of a single shard. */
@@ -186,10 +186,10 @@ export class BrokerHost implements ShardDependencies {
     })
   }
 
-  /** Asks the broker to stop. It ends when all clients are disconnected and all data is durable. */
+  /** Requests a shutdown. The broker ends when all clients are disconnected and all data is durable. */
   stop(): void {
     if (!this.isRunning || this.isStopping) return
-    this.stage.record('broker', () => 'is asked to stop')
+    this.stage.record('broker', () => 'shutdown requested')
     this.isStopping = true
     for (const shard of this.shards) if (shard.isRunning) shard.handle({ kind: 'shutdown' })
     // The shard refuses a connection before its CONNECT, because it has no client yet.

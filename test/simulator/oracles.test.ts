@@ -256,7 +256,7 @@ function begunTwice(world: World): Client {
   sleeper.options.network = { ...calmNetwork, minDelayMs: 500, maxDelayMs: 500 }
   sleeper.connect()
   world.passMs(600)
-  assert.equal(sleeper.connack, undefined, 'the broker has it on disk, and its answer is on the way')
+  assert.equal(sleeper.connack, undefined, 'the session is durable, and CONNACK is on the way')
   world.restart('kill')
   sleeper.options.network = calmNetwork
   assert.equal(sleeper.connect()?.sessionPresent, true)

@@ -183,7 +183,7 @@ function checkOrder(history: History, client: Client, session: ClientSession): v
     const publication = history.publicationOf(message)
     if (publication === undefined || publication.retain || seen.has(publication)) continue
     seen.add(publication)
-    const lanes = message.qos === 0 ? `${publication.qos} 0` : 'answered'
+    const lanes = message.qos === 0 ? `${publication.qos} 0` : 'acknowledged'
     const who = `${publication.publisher}${publication.isByAdministrator ? ' by administrators' : ''}`
     const lane = `${who} ${publication.topic} ${lanes}`
     const number = history.numberOf(publication)

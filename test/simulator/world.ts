@@ -216,7 +216,7 @@ export class World implements ClientDependencies {
     this.host.stop()
     this.settle()
     if (this.host.isRunning) this.passSeconds(10)
-    if (this.host.isRunning) this.stage.fail('the broker was asked to stop and did not')
+    if (this.host.isRunning) this.stage.fail('the broker did not stop after a shutdown request')
   }
 
   /** Calls `crash` (`stop` for 'graceful') and `start` without passing time. */

@@ -30,7 +30,7 @@ function requestsTo(t: TestContext, url: string, settings: Partial<HttpRequestsS
   return requests
 }
 
-/** Keeps the answers until there are `count`. */
+/** Holds the responses until there are `count`. */
 class LateResponses {
   readonly #count: number
   readonly #kept: ServerResponse[] = []
@@ -57,7 +57,7 @@ async function failureOf(t: TestContext, url: string, settings: Partial<HttpRequ
   return result.failure
 }
 
-test('a request has its method, path, headers and body; the answer has its beginning', async (t) => {
+test('a request has its method, path, headers and body; the result has the start of the response', async (t) => {
   const seen: unknown[] = []
   const server = createServer((request, response) => {
     const { method, url, headers } = request
@@ -88,7 +88,7 @@ test('with enable_pipelining, a connection has several requests at a time', asyn
       text += chunk.toString()
       const count = text.split('body').length - 1
       received.push(count)
-      // The first answer goes out when the third request is there.
+      // The first response is sent when the third request has arrived.
       if (count === 3) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'.repeat(3))
     })
   })
@@ -102,7 +102,7 @@ test('with enable_pipelining, a connection has several requests at a time', asyn
   assert.equal(received.at(-1), 3)
 })
 
-test('a request that is not answered in time fails, also while it waits for a connection', async (t) => {
+test('a request without a response fails after the timeout, also while it waits for a connection', async (t) => {
   const held = createServer(() => {})
   const url = `http://127.0.0.1:${await portOf(t, held)}`
   const requests = requestsTo(t, url, { poolSize: 1, requestTimeoutMs: 50 })
@@ -111,7 +111,7 @@ test('a request that is not answered in time fails, also while it waits for a co
     results,
     [1, 2].map(() => ({ failure: 'no response within 50 ms' })),
   )
-  // The connection of the request that failed has no answer to another one.
+  // The connection of the failed request carries no response to another one.
   held.removeAllListeners('request').on('request', (_, response: ServerResponse) => response.end('late'))
   let next = await requests.send(post)
   while ('failure' in next) next = await requests.send(post)
@@ -126,7 +126,7 @@ test('opening a connection has a limit of its own', async (t) => {
   assert.equal(why, 'no connection within 50 ms')
 })
 
-test('denied addresses are not asked, whether they are written or found by name', async (t) => {
+test('denied addresses get no request, whether they are configured or resolved from a name', async (t) => {
   let count = 0
   const port = await portOf(
     t,
@@ -145,7 +145,7 @@ test('denied addresses are not asked, whether they are written or found by name'
   assert.deepEqual(await requestsTo(t, written).send(post), { status: 200, text: '', retryAfterMs: undefined })
 })
 
-test('redirects are answers: the other address is not asked', async (t) => {
+test('a redirect is a result: the other address gets no request', async (t) => {
   const paths: unknown[] = []
   const server = createServer(({ url }, response) => {
     paths.push(url)
@@ -156,7 +156,7 @@ test('redirects are answers: the other address is not asked', async (t) => {
   assert.deepEqual(paths, ['/in?a=1'])
 })
 
-test('an answer that breaks off, and a service that is not there, are failures', async (t) => {
+test('an incomplete response and an unavailable service are failures', async (t) => {
   const server = createServer((request, response) => {
     response.writeHead(200, { 'content-length': '10' }).write('half', () => request.socket.destroy())
   })

@@ -86,7 +86,7 @@ test('a record that is larger than a batch may be is refused without a request',
   assert.deepEqual(producer.sent.flat(), ['a', 'b'])
 })
 
-test('after a failure nothing overtakes, and what was not answered is sent with another client', async () => {
+test('after a failure, the order stays, and messages without a response are sent with another producer', async () => {
   const producers: MemoryProducer[] = []
   let isDown = true
   const fail = (values: readonly string[]): Error | undefined =>

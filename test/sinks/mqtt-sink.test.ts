@@ -194,7 +194,7 @@ test('a reason that passes is tried again, another is a refusal', async () => {
   )
 })
 
-test('QoS 0 is done when the remote broker has answered a ping behind it', async () => {
+test('QoS 0 is done when the remote broker has responded to a PINGREQ after it', async () => {
   let pings = 0
   const connection: MqttConnection = {
     isOpen: true,

@@ -1,5 +1,5 @@
-// LevelDB ends the process when it merges tables and a key is not behind the one before it. Its blocks have checksums
-// against that, which its binding does not ask it to look at.
+// LevelDB ends the process when it merges tables and a key is not greater than the key before it. Its blocks have checksums
+// against that, which its binding does not verify.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
-// A process of its own for failing-disk.test.ts: its files may not grow beyond the limit that its shell has set. Three
-// stores commit at the same time; one whose commit fails asks for a new opening and commits the same again. It prints
-// what was committed, what is there in the end, and who left.
+// A separate process for failing-disk.test.ts: its files may not grow beyond the limit that its shell has set. Three
+// stores commit at the same time; one whose commit fails requests that the database is reopened, and commits the same again. It prints
+// the committed records, the records at the end, and the stores that closed.
 
 import { StorageFailure, type Store } from '../../src/storage/index.ts'
 import { SharedStores } from './shared-stores.ts'

@@ -34,7 +34,7 @@ async function after(count: number): Promise<void> {
   for (let step = 0; step < count; step++) await Promise.resolve()
 }
 
-/** It answers at once: nothing is in between but steps of promises. */
+/** It responds at once: only promise jobs run in between. */
 function emptyDatabase(): LevelDatabase {
   const database: Pick<LevelDatabase, 'slices' | 'write'> = {
     slices: () => (async function* () {})(),

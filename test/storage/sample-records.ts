@@ -74,7 +74,7 @@ export const fullProperties: MessageProperties = {
   payloadFormatIndicator: 1,
   messageExpiryIntervalSeconds: 4_294_967_295,
   contentType: 'text/plain',
-  responseTopic: 'answers/here',
+  responseTopic: 'responses/here',
   correlationData: Buffer.from([0, 255, 1]),
   userProperties: [
     ['name', 'value'],

@@ -8,7 +8,7 @@ import { LevelStage } from './level-stage.ts'
 import { put } from './read-all.ts'
 import { queued } from './sample-records.ts'
 
-test('a reading asks for a few entries at first, as most find nothing, and for hundreds when it goes on', async (context) => {
+test('a read first requests a few entries, as most reads find none, and then hundreds', async (context) => {
   const stage = new LevelStage(context)
   const store = await stage.open()
   await store.commit(put(...Array.from({ length: 2_000 }, (_, sequence) => queued('client', sequence))))

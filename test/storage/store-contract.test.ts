@@ -1,4 +1,4 @@
-// What every store promises, asked of each.
+// The contract of stores, tested with each implementation.
 
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
@@ -174,7 +174,7 @@ for (const [name, open] of Object.entries(stores)) {
       assert.deepEqual(record, { kind: 'retained', message: message('t', 'before') })
     })
 
-    test('answers load-queue: messages with their bodies, and whether more follow', async (context) => {
+    test('responds to load-queue with messages, their payloads, and whether more follow', async (context) => {
       const store = await open(context, [])
       const shared = message('shared', 'once')
       await store.commit(

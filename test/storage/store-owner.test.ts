@@ -58,7 +58,7 @@ test('a failing disk is reported to all shards at once, whichever shard has foun
   late.client.handleRequest({ ask: 'enter', suspectedDamage: undefined })
   await late.hears('ailing', 'granted')
 
-  // The client that found it has closed: it is not asked again.
+  // The client that reported the failure has closed: it gets no further notice.
   writer.client.disconnected()
   breakDisk()
   t.mock.timers.tick(1_000)

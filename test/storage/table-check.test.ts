@@ -28,7 +28,7 @@ test('Snappy is undone: literals, copies of each length of offset, and copies th
   assert.equal(decompressSnappy(longLiteral, 100)?.toString(), 'x'.repeat(70))
 })
 
-test('what is not Snappy is refused and never asks for more memory than the limit', () => {
+test('input that is not Snappy is refused and never allocates more memory than the limit', () => {
   const wrong = [
     [],
     [0xff, 0xff, 0xff, 0xff, 0x0f],

@@ -1,4 +1,4 @@
-// Certificates for tests, made when they are needed: no file of ours grows old, and no other program is asked. DER by hand
+// Certificates for tests, made when they are needed: no file expires, and no other program is needed. DER by hand
 // is a dozen lines: a tag, a length, and what is inside.
 
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'

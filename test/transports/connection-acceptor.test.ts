@@ -299,7 +299,7 @@ describe('a listener behind a proxy', () => {
     assert.equal((await trusting.arrivals.next()).stream.remoteAddress, '198.51.100.7')
   })
 
-  test('asks its rules about the client, not about the proxy', async (t) => {
+  test('applies its rules to the client, not to the proxy', async (t) => {
     const denying = await open(t, { proxyProtocol, accessRules: [rule('deny 198.51.100.0/24')] })
     await closed(await denying.client(header))
     assert.equal(await denying.refusals.next(), 'address-denied 198.51.100.7')

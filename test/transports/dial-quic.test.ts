@@ -117,7 +117,7 @@ test('without a response the attempt ends by timeout', async (t) => {
   assert.equal(problem.reason, 'too-slow')
 })
 
-test('with several streams topics keep their order, and answers come back from each', async (t) => {
+test('with several streams, topics keep their order, and acknowledgements arrive from each', async (t) => {
   const { port, streams, caFile } = await listen(t)
   const wishes = { tls: { caFile }, quic: { dataStreams: 4 } }
   const { stream, chunks } = await dialled(t, target('quic', port, 'localhost'), wishes)

@@ -147,7 +147,7 @@ test('a certificate is believed for its name, by the authority that is given, an
   await dialled(t, target('tls', stage.port, 'localhost'), { tls: { verifyPeer: false } })
 })
 
-test('the name of the host is asked for in the handshake, and an address is none', async (t) => {
+test('the TLS handshake names the host (SNI), but not an address', async (t) => {
   const names = new Happenings<string | false>()
   const stage = new TlsStage(t)
   const named = authority.issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
@@ -270,7 +270,7 @@ test('a server of WebSocket that breaks its rules loses the connection', async (
   assert.match((await closed)?.message ?? '', /Max payload size exceeded/)
 })
 
-test('pings of the server are answered with masked pongs', async (t) => {
+test('pings of the server get masked pongs', async (t) => {
   const stage = await openWebSocketStage(t)
   await dialled(t, target('ws', stage.port))
   const [raw] = [await stage.sockets.next(), await stage.streams.next()]

@@ -1,4 +1,4 @@
-/** A queue of what happened, so that a test waits for the fact and not for a time. */
+/** A queue of events, so that a test waits for an event and not for a time. */
 export class Happenings<T> {
   readonly #items: T[] = []
   readonly #waiting: ((item: T) => void)[] = []
@@ -14,7 +14,7 @@ export class Happenings<T> {
     return item === undefined ? new Promise((resolve) => this.#waiting.push(resolve)) : Promise.resolve(item)
   }
 
-  /** What has happened and has not been asked for. */
+  /** Number of events that no call of `next` has taken. */
   get left(): number {
     return this.#items.length
   }

@@ -135,7 +135,7 @@ test('a first stream that the client has ended is read to its end before the con
   assert.deepEqual(stage.told, ['place given back', 'end'])
 })
 
-test('what is written to a connection that is gone is answered, although its reader does not know yet', async () => {
+test('the callback of a write to a closed connection is called, although its reader does not know of the end yet', async () => {
   const stage = await Stage.unread(connect)
   stage.isGone()
   await new Promise<void>((resolve) => stage.connection.write(publish, resolve))

@@ -115,7 +115,7 @@ test('a first stream that is reset ends the connection', async (t) => {
   await client.ended
 })
 
-test('a write to a connection that is gone is answered all the same, so that the buffer comes back', async (t) => {
+test('the callback of a write to a closed connection is called, so that the buffer is returned', async (t) => {
   const stage = await openQuicStage(t)
   const { stream } = await stage.pair()
   const end = closed(stream)
@@ -202,7 +202,7 @@ test('packets of several streams come whole, however they are cut', async (t) =>
   await gathered(chunks, first)
 })
 
-test('an answer goes back on the stream that its question came by; everything else on the first one', async (t) => {
+test('an acknowledgement goes on the stream of its packet; all other packets go on the first stream', async (t) => {
   const stage = await openQuicStage(t)
   const { client, control, stream, chunks } = await stage.pair()
   const [one, two] = [client.open(), client.open()]
@@ -220,13 +220,13 @@ test('an answer goes back on the stream that its question came by; everything el
 
   one.send(pubrel(8))
   await chunks.next()
-  // Identifiers of the broker's own are no answers to anything.
+  // Packets with identifiers of the broker acknowledge nothing.
   await writes(stream, pubcomp(8) + pubrel(7) + puback(7))
   await gathered(one.chunks, pubcomp(8))
   await gathered(control.chunks, pubrel(7) + puback(7))
 })
 
-test('an answer whose stream is gone goes on the first one', async (t) => {
+test('an acknowledgement whose stream is closed goes on the first stream', async (t) => {
   const stage = await openQuicStage(t)
   const { client, control, stream, chunks } = await stage.pair()
   const data = client.open()

@@ -1,4 +1,4 @@
-// Packets of several streams in one, and answers dealt out again: whatever the cuts, nothing is lost, doubled or mixed.
+// Merges packets of several streams, and distributes the acknowledgements: however the bytes are cut, no packet is lost, doubled or mixed.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -66,7 +66,7 @@ test('a gatherer passes on at once what cannot become a packet', () => {
   }
 })
 
-test('answers are dealt out once each to the stream that asked, at any cuts behind their headers', () => {
+test('each acknowledgement goes once to the stream of its packet, wherever the bytes after its header are cut', () => {
   const identifiers = fc.uniqueArray(fc.integer({ min: 1, max: 65_535 }), { maxLength: 30 })
   fc.assert(
     fc.property(identifiers, fc.array(fc.integer({ min: 0, max: 2 }), { minLength: 1 }), (packetIds, choices) => {

@@ -205,7 +205,7 @@ test('a peer that does not close an ended stream is closed by timeout', async (t
   assert.equal(await end, undefined)
 })
 
-test('a write to a stream that is gone is answered all the same, so that the buffer comes back', async (t) => {
+test('the callback of a write to a closed stream is called, so that the buffer is returned', async (t) => {
   const server = await openServer(t)
   await server.client()
   const stream = await server.streams.next()
@@ -216,7 +216,7 @@ test('a write to a stream that is gone is answered all the same, so that the buf
   await written(stream, 'much too late')
 })
 
-test('a write whose peer vanishes is answered', async (t) => {
+test('the callback of a write is called if the peer vanishes', async (t) => {
   const server = await openServer(t)
   const client = await server.client()
   const stream = await server.streams.next()

@@ -63,7 +63,7 @@ class TestAcceptor {
     return this.#welcome(client, raw)
   }
 
-  /** What it has to say at first is here, and it goes on as soon as it is answered. */
+  /** A client whose ClientHello has arrived, and which continues as soon as the broker responds. */
   async honest(): Promise<TestClient> {
     const { client, raw } = await this.#connection()
     const secure = speakTls(client)

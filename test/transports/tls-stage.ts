@@ -112,7 +112,7 @@ export class TlsStage {
     if (this.#options !== undefined) this.#listener?.change({ ...this.#options, upgrade })
   }
 
-  /** As an operator asks for it. */
+  /** Reloads the files, as an administrator does. */
   async reload(): Promise<void> {
     await this.#listener?.reload?.()
   }

@@ -145,9 +145,9 @@ describe('a TLS listener', () => {
       const waiting = stage.client()
       let isServed = false
       waiting.once('secureConnect', () => (isServed = true))
-      // It has said its part, and nothing comes back: the one before it holds the only place.
+      // It sent its ClientHello and gets no response: the client before it has the only slot.
       await once(waiting, 'connect')
-      // At another gate a handshake that begins later is done meanwhile: it would have been answered.
+      // On another listener, a handshake that begins later completes meanwhile: this one would have had a response.
       const elsewhere = await new TlsStage(t).listen()
       await elsewhere.pairUp()
       assert.equal(isServed, false)

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { openUdp } from '../../src/transports/index.ts'
 
-test('datagrams come in their order, with the address and port of their sender, and answers go back there', async () => {
+test('datagrams arrive in order, with the address and port of their sender, and responses go back there', async () => {
   const sent = Array.from({ length: 100 }, (_, number) => `datagram ${number}`)
   const received: string[] = []
   const { promise: isComplete, resolve, reject } = Promise.withResolvers<void>()

@@ -146,7 +146,7 @@ const requests: [what: string, text: string, status: number][] = [
   ['two lengths', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n', 400],
 ]
 for (const [what, text, status] of requests) {
-  test(`${what} is answered ${status} and let go`, async (t) => {
+  test(`${what} gets ${status}, and the connection closes`, async (t) => {
     // The timeout for a request that is not complete is never reached.
     t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
     const stage = await openWebSocketStage(t)

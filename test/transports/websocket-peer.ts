@@ -99,7 +99,7 @@ export class WebSocketPeer {
     return peer
   }
 
-  /** Sends it as it is; resolves with the head of what is answered, which ends with an empty line. */
+  /** Sends bytes unchanged; resolves with the head of the response, which ends with an empty line. */
   request(bytes: string | Buffer): Promise<string> {
     const response = new Promise<string>((resolve) => {
       this.#head = resolve

@@ -227,7 +227,7 @@ test('offered compression is not used', async (t) => {
   assert.doesNotMatch(head, /extensions/i)
 })
 
-test('a ping is answered with what it carries', async (t) => {
+test('a ping gets a pong with the same payload', async (t) => {
   const stage = await openWebSocketStage(t)
   const { peer } = await stage.pair()
   peer.send(frame({ opcode: ping, payload: 'are you there?' }))
@@ -236,7 +236,7 @@ test('a ping is answered with what it carries', async (t) => {
   assert.equal(response.payload.toString(), 'are you there?')
 })
 
-test('of several pings that come before the answer to the first has gone the latest alone is answered', async (t) => {
+test('of several pings that arrive before the first pong is sent, only the latest gets a pong', async (t) => {
   const stage = await openWebSocketStage(t)
   const { peer } = await stage.pair()
   peer.send(...['one', 'two', 'three'].map((payload) => frame({ opcode: ping, payload })))
@@ -267,7 +267,7 @@ for (const [what, opcode] of [
   })
 }
 
-test('a close is answered and is no error', async (t) => {
+test('a close frame gets a close frame, and is not an error', async (t) => {
   const stage = await openWebSocketStage(t)
   const { peer, stream } = await stage.pair()
   const end = closed(stream)
@@ -375,7 +375,7 @@ test('a paused stream is not read, so that the sender has to wait', async (t) =>
   await once(peer.socket, 'drain')
 })
 
-test('a write to a stream that is gone is answered all the same, so that the buffer comes back', async (t) => {
+test('the callback of a write to a closed stream is called, so that the buffer is returned', async (t) => {
   const stage = await openWebSocketStage(t)
   const { stream } = await stage.pair()
   const end = closed(stream)
@@ -385,7 +385,7 @@ test('a write to a stream that is gone is answered all the same, so that the buf
   await written(stream, 'much too late')
 })
 
-test('a write whose peer vanishes is answered', async (t) => {
+test('the callback of a write is called if the peer vanishes', async (t) => {
   const stage = await openWebSocketStage(t)
   const { peer, stream } = await stage.pair()
   peer.socket.pause()

@@ -145,7 +145,7 @@ test('a client without a required certificate, or with one of an unknown authori
   assert.equal(stage.streams.left, 0)
 })
 
-test('files are read again when an operator asks for it, by the gate that is in force', async (t) => {
+test('files are read again when an administrator reloads them, for the settings in force', async (t) => {
   const stage = await openSecureStage(t)
   const [first, second] = [stage.options.tls, stage.openGate()]
   stage.listener.change({ ...stage.options, tls: second })

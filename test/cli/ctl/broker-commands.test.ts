@@ -214,7 +214,7 @@ test('an archive is made, listed, looked at, compared and carried out by name an
   assert.match(await ctlRefused(broker, 1, ['data', 'verify', filename]), /no backup file/)
 })
 
-test('a command tells what a broker says that is asked over HTTP, in lines or as JSON', async (t) => {
+test('a command prints the response of a broker over HTTP, in lines or as JSON', async (t) => {
   const broker = await sharedBroker()
   const status = await runOverHttp(t, broker, ['status'])
   assert.deepEqual([status.code, status.errors], [0, ''])

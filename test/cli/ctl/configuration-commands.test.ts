@@ -72,7 +72,7 @@ test('reload says which certificates are in force and until when, and fails wher
   assert.doesNotMatch(output, /error:/)
 })
 
-test('config update and replace show the difference, ask, and change nothing without a yes', async () => {
+test('config update and replace show the difference, require a confirmation, and change nothing without it', async () => {
   const broker = await configuredBroker()
   const file = join(broker.dataDirectory, 'one-line.conf')
   await writeFile(file, 'mqtt.max_topic_levels = 9\n')

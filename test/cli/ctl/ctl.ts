@@ -1,4 +1,4 @@
-// `godwit ctl` as a process of its own, asked by tests.
+// Runs `godwit ctl` as a process.
 
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'

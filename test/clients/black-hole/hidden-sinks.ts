@@ -1,4 +1,4 @@
-// Services that can vanish in a black hole: each stands behind a relay that drops packets without a reset, and is asked beside it.
+// Services that can vanish in a black hole: each stands behind a relay that drops packets without a reset, and is queried without it.
 
 import pg from 'pg'
 import type { Scope } from '../../e2e/godwit-process.ts'

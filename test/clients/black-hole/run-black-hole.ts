@@ -43,7 +43,7 @@ interface Metrics {
 
 const clients = 2
 const sampleMs = 300
-/** The broker says after 2 s of silence that a service does not answer. */
+/** The broker reports after 2 s of silence that a service does not respond. */
 const silenceMs = 2_000
 /** Of clocks and timers. */
 const toleranceMs = 3_000
@@ -72,9 +72,9 @@ class BlackHole {
   #hiddenAtMs = Infinity
   #startedAtMs = 0
   #wasConnected = false
-  /** As it was before the broker was asked. */
+  /** State before the query to the broker. */
   #arrivedBefore = 0
-  /** When the oldest message was published that was not there before the broker was asked. */
+  /** Time of the oldest message that had not arrived before the query to the broker. */
   #oldestBeforeMs = Infinity
   #samples = 0
   #maxStored = 0
@@ -150,7 +150,7 @@ class BlackHole {
     this.#wasConnected = false
   }
 
-  /** Numbers that were acknowledged before the broker is asked, and are not there after, are stored. */
+  /** Messages that were acknowledged before the query, and have not arrived after it, are stored. */
   async #sample(): Promise<void> {
     const acknowledged = [...(this.#load?.acknowledged ?? [])]
     const requestedAtMs = Date.now()
@@ -211,7 +211,7 @@ class BlackHole {
 
   #checkFailure(status: string, { retried, last_error: lastError }: Metrics, requestedAtMs: number): void {
     if (status === 'connected') this.#wasConnected = true
-    // A service that gets no processor does not answer in time.
+    // A service without processor time does not respond in time.
     const mustRespond = this.#phase === 'there' && processes * this.#latenessMs < silenceMs
     if (mustRespond && this.#wasConnected && status !== 'connected') this.#fault(`${status} while the service is there`)
     if (mustRespond && lastError !== '') this.#fault(`last_error while the service is there: ${lastError}`)
@@ -219,7 +219,7 @@ class BlackHole {
     const sinceMs = requestedAtMs - Math.max(this.#hiddenAtMs, this.#startedAtMs)
     if (status === 'connected' && sinceMs > silenceMs + this.#toleranceMs)
       this.#fault(`connected, ${sinceMs} ms after the service has vanished`)
-    // The first attempt must have failed: to connect, or to get an answer.
+    // The first attempt must have failed: to connect, or to get a response.
     if (sinceMs < requestTimeoutMs + this.#toleranceMs) return
     if (lastError === '') this.#fault(`no last_error ${sinceMs} ms after the service has vanished`)
     if (retried === 0) this.#fault(`retried is 0, ${sinceMs} ms after the service has vanished`)

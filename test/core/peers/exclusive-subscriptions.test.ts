@@ -101,7 +101,7 @@ describe('an exclusive subscription', () => {
     }
   })
 
-  test('that the operator makes for a client is held as if the client had asked, whichever shard has the book', () => {
+  test('that an administrator makes for a client is held as if the client had subscribed, whichever shard has the registry', () => {
     for (const place of [0, 1, 2]) {
       const cores = several()
       const first = cores.client(place, 'first')
@@ -128,7 +128,7 @@ describe('an exclusive subscription', () => {
     }
   })
 
-  test('that the operator asks for is free again where the client goes before the answer, and refused where the shard with the book dies', () => {
+  test('that an administrator requests is free again if the client disconnects before the response, and refused if the shard with the registry fails', () => {
     const books = ['$exclusive/door', '$exclusive/gate', '$exclusive/roof', '$exclusive/wall'] as TopicFilter[]
     for (const wanted of books) {
       const recordStore = ownerOf(wanted.slice('$exclusive/'.length), 3)
@@ -158,7 +158,7 @@ describe('an exclusive subscription', () => {
     }
   })
 
-  test('whose client goes while it is asked for is free', () => {
+  test('whose client disconnects during the request is free', () => {
     for (const place of [0, 1, 2]) {
       const cores = several()
       const [first, second] = [cores.client(place, 'first'), cores.client((place + 1) % 3, 'second')]
@@ -233,7 +233,7 @@ describe('an exclusive subscription', () => {
     assert.deepEqual(ofLiving(), { done: true, matched: 1 })
   })
 
-  test('that was given while others of its SUBSCRIBE are still asked for is held when the shard with the book has died', () => {
+  test('that was granted while other filters of its SUBSCRIBE are still requested is held after the shard with the registry failed', () => {
     const recordStore = ownerOf('door', 3)
     const place = (recordStore + 1) % 3
     const elsewhere = ['gate', 'roof', 'wall', 'yard', 'hall'].find(
@@ -304,7 +304,7 @@ describe('an exclusive subscription', () => {
     }
   })
 
-  test('that the operator makes for a client which leaves amid asking for the same is held', () => {
+  test('that an administrator makes for a client that disconnects during its own request for the same filter is held', () => {
     const recordStore = ownerOf('door', 3)
     const place = (recordStore + 1) % 3
     const cores = several()

@@ -143,8 +143,8 @@ test('what a shard wanted that died before it was on disk is wanted no more when
   )
 })
 
-describe('an answer', () => {
-  test('to QoS 1 and 2 waits for the disks of all shards that must keep the message', () => {
+describe('an acknowledgement', () => {
+  test('of QoS 1 and 2 waits for the commits of all shards that must store the message', () => {
     const cores = new SeveralCores()
     const [one, two] = [cores.client(1, 'one', stored), cores.client(2, 'two', stored)]
     const author = cores.client(0, 'author')
@@ -162,7 +162,7 @@ describe('an answer', () => {
         ['x', 'y'],
       ],
     )
-    assert.equal(author.acknowledged.size, 0, 'one of the shards has not said that it is safe')
+    assert.equal(author.acknowledged.size, 0, 'one of the shards has not confirmed its commit')
     cores.letGo(2, 0)
     cores.settle()
     assert.deepEqual(

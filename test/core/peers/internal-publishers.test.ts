@@ -127,7 +127,7 @@ test('two publications of an operator that are alike are two', () => {
   assert.deepEqual(listener.payloads, ['x', 'x', 'x'])
 })
 
-test('the operator is answered when the other shard has it on disk, also if that dies before it can say so', () => {
+test('the administrator gets the result when the message is durable on the other shard, also if that fails before its confirmation', () => {
   const told = scene()
   const { cores } = told
   cores.hold(1, 0)

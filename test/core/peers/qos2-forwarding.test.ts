@@ -42,7 +42,7 @@ function nothingIsOpen(cores: SeveralCores): void {
 }
 
 describe('QoS 2 for a shared subscription with members on several shards', () => {
-  test('goes to the same shard again when that of its publisher dies before it has answered, and members come', () => {
+  test('goes to the same shard again if the shard of the publisher fails before PUBREC, though new members joined', () => {
     const cores = new SeveralCores()
     const first = reader(cores, 1, 'first', group)
     const publisher = author(cores, 0)
@@ -217,8 +217,8 @@ function runWithoutDiskOf(cores: SeveralCores, shard: number, client: PacketClie
   }
 }
 
-describe('QoS 2 of a client whose session ends before the others have answered', () => {
-  test('is not forgotten on a shard before that has said that it has it', () => {
+describe('QoS 2 of a client whose session ends before the peers confirm', () => {
+  test('stays known on the shard of the publisher until the peer confirms it', () => {
     const cores = new SeveralCores()
     const subscriber = reader(cores, 1, 'subscriber', 'a')
     const publisher = author(cores, 0, { expirySeconds: 0 })
@@ -347,7 +347,7 @@ test('the last that a topic gets stays the last where its shard dies before it h
   assert.deepEqual(reader(cores, 2, 'reader', topic).payloads, ['last'])
 })
 
-/** A publisher with shard 0, and a topic of shard 1, whose answers are held back. */
+/** A publisher on shard 0, and a topic of shard 1, whose link to shard 0 is held. */
 function withHeldLink(): { cores: SeveralCores; topic: string; publisher: PacketClient } {
   const cores = new SeveralCores()
   const publisher = author(cores, 0)

@@ -87,12 +87,12 @@ describe('a retained message', () => {
         assert.deepEqual(device.payloads, other.payloads)
         device.ping()
         cores.settle()
-        assert.equal(device.pinged.length, 2, 'later ones are answered at once')
+        assert.equal(device.pinged.length, 2, 'later ones get PINGRESP at once')
       }
     }
   })
 
-  test('is on disk with the shard that keeps it before QoS 1 is answered, and survives the node', () => {
+  test('is durable on its owner shard before PUBACK, and survives the node', () => {
     const cores = new SeveralCores()
     const author = cores.client(0, 'author')
     cores.settle()
@@ -131,7 +131,7 @@ describe('a retained message', () => {
     )
   })
 
-  test('is stored by its shard when a publication of an administrator is answered, at every QoS', () => {
+  test('is stored by its shard when an administrator gets the result of a publication, at every QoS', () => {
     for (const qos of [0, 1, 2] as const) {
       const cores = new SeveralCores()
       const topic = topicOn(1, 'a')
@@ -244,8 +244,8 @@ function wantsWhatIsHeld(): Pick<ReturnType<typeof toldBefore>, 'cores' | 'topic
   return { cores, topic, reader }
 }
 
-describe('the shard that keeps what a topic remembers', () => {
-  test('leaves out of its answer what its reader hears live, however late that comes', () => {
+describe('the shard that stores retained messages', () => {
+  test('omits from its response the messages that the subscriber gets live, however late they arrive', () => {
     const { cores, topic, author, reader } = toldBefore()
     // The shard of the author knows of the reader; that the other knows, too, has not come back.
     cores.hold(1, 2)
@@ -278,7 +278,7 @@ describe('the shard that keeps what a topic remembers', () => {
     assert.deepEqual(pending.payloads, ['new'])
   })
 
-  test('answers with some 256 KiB at a time', () => {
+  test('responds with about 256 KiB at a time', () => {
     const { cores, author, reader } = toldBefore()
     for (const name of ['b', 'c', 'd', 'e', 'f'])
       author.publish(topicOn(1, name), name.repeat(100_000), { retain: true })
@@ -297,7 +297,7 @@ describe('the shard that keeps what a topic remembers', () => {
     assert.equal(reader.payloads.length, 6)
   })
 
-  test('reads a large message before it answers, and does not give it when it has been replaced meanwhile', () => {
+  test('reads a large message before it responds, and omits it if it was replaced meanwhile', () => {
     for (const replaces of [false, true]) {
       const { cores, author, reader, topic } = toldBefore({ maxRetainedBytesInMemory: 0 })
       reader.subscribe(topic)

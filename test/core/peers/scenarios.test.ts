@@ -15,7 +15,7 @@ interface Cast {
   readonly cores: SeveralCores
   readonly readers: PacketClient[]
   readonly authors: PacketClient[]
-  /** Of what operators have published, by payload. */
+  /** Results of the publish commands of administrators, by payload. */
   readonly results: Map<string, () => CommandResult | undefined>
 }
 
@@ -104,7 +104,7 @@ function verify({ readers, authors, results }: Cast): void {
       for (const [payload, reason] of author.acknowledged) {
         if (reason < 0x80) assert.ok(times.has(payload), `${reader.id} misses ${payload}`)
       }
-      assert.equal(author.unfinishedCount, 0, `${author.id} was not answered`)
+      assert.equal(author.unfinishedCount, 0, `${author.id} has unacknowledged messages`)
     }
     for (const [payload, result] of results)
       if (result()?.done === true) assert.ok(times.has(payload), `${reader.id} misses ${payload}`)

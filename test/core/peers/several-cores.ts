@@ -184,7 +184,7 @@ export class SeveralCores {
     this.cores[shard]?.handle(input)
   }
 
-  /** What the operator asks of a shard; the result is there when everything has settled. */
+  /** Sends an administrator's command to a shard; the result is available when everything has settled. */
   command(shard: PeerNumber, command: Command): () => CommandResult | undefined {
     const requestId = ++this.#commands
     const core = this.cores[shard]

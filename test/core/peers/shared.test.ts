@@ -151,7 +151,7 @@ describe('a shared subscription with members on several shards', () => {
     assert.equal(author.unfinishedCount, 0)
   })
 
-  test('answers for what was passed on when the shard has it on disk that it went to', () => {
+  test('acknowledges a message that moved to another shard when it is durable there', () => {
     const cores = new SeveralCores()
     const leaving = member(cores, 1, 'leaving', stored)
     member(cores, 2, 'staying', stored)
@@ -168,7 +168,7 @@ describe('a shared subscription with members on several shards', () => {
     assert.equal(author.unfinishedCount, 0)
   })
 
-  test('answers both where two shards pass messages on to each other at the same time', () => {
+  test('acknowledges both messages if two shards move messages to each other at the same time', () => {
     const cores = new SeveralCores()
     const join = (shard: number, name: string, filter: string): PacketClient => {
       const client = cores.client(shard, name, stored)
@@ -264,7 +264,7 @@ describe('a shared subscription while clients and shards come and go', () => {
       }
       cores.settle()
       const heard = new Set(heardByAll(members))
-      assert.equal(author.unfinishedCount, 0, `seed ${seed}: not everything was answered`)
+      assert.equal(author.unfinishedCount, 0, `seed ${seed}: some messages are unacknowledged`)
       for (const [payload, reason] of author.acknowledged)
         if (reason === 0) assert.ok(heard.has(payload), `seed ${seed}: no member has ${payload}`)
     }

@@ -227,7 +227,7 @@ test('[MQTT5-3.3.4-4] the one copy carries the identifiers of all its subscripti
   assert.deepEqual(identifiers, [[7, 7, 9], undefined])
 })
 
-test('[MQTT5-3.8.3-3] no-local keeps back own messages only, and only through subscriptions that ask for it', () => {
+test('[MQTT5-3.8.3-3] a subscription with No Local gets no messages of its own client, and other subscriptions do', () => {
   const topic = topicOf('a/b')
   const [only] = routesOf(['a/b', one, { noLocal: true, qos: 1 }]).planFor(topic).recipients
   assert.equal(only.allNoLocal, true)

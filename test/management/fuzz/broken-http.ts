@@ -39,7 +39,7 @@ const broken: readonly ((random: Random) => string | Buffer)[] = [
 /** How long the other side may look at it before we hang up. */
 const timeoutMs = 50
 
-/** Sends something broken, whole or in two parts, and hangs up. Gives what was answered, as far as it came. */
+/** Sends malformed HTTP, whole or in two parts, and disconnects. Returns the part of the response that arrived. */
 export function sendBroken(port: number, random: Random): Promise<string> {
   const bytes = Buffer.from(random.pick(broken)(random))
   const cut = random.oneIn(3) ? random.below(bytes.length) : bytes.length
@@ -51,7 +51,7 @@ export function sendBroken(port: number, random: Random): Promise<string> {
   })
   const timer = setTimeout(() => socket.destroy(), timeoutMs)
   socket.on('data', (chunk) => (received += chunk.toString('latin1')))
-  // That it is reset is an answer as well.
+  // A reset is a valid response, too.
   socket.on('error', () => {})
   socket.on('close', () => {
     clearTimeout(timer)

@@ -1,9 +1,9 @@
-// Requests that went wrong against the API of a real broker, many at a time. What must hold:
+// Sends malformed requests to the API of a real broker, many at a time. Checks:
 //
-// - the process lives and no shard of it dies;
-// - no answer is a 5xx; each is JSON with a code and a message where it refuses, and what its endpoint says where not;
+// - the process runs and none of its shards fails;
+// - no response is a 5xx; a refusal is JSON with a code and a message, other responses have the form of their endpoint;
 // - a healthy client is served throughout;
-// - memory at the end is what it was at the beginning, where the broker has time to give it back, or else once it had
+// - at the end, memory is as at the beginning, if the broker has time to release it, or else as it was once it had
 //   warmed up.
 
 import { Agent, request as httpRequest } from 'node:http'
@@ -46,7 +46,7 @@ export interface ApiFuzzOptions {
 
 export interface ApiFuzzOutcome {
   readonly requests: number
-  /** How often each status was answered; 0: the connection was closed without. */
+  /** Number of responses with each status; 0: the connection closed without one. */
   readonly statuses: ReadonlyMap<number, number>
   /** What must not have been, a sentence each; the first of a kind. */
   readonly faults: readonly string[]
@@ -250,7 +250,7 @@ class FuzzRun {
         resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString(), type })
       })
     })
-    // A body that is too long is answered and the connection closed, whichever of the two is seen first.
+    // A body that is too long gets a response, and the connection is closed; the client may see either of the two first.
     request.on('error', () => resolve(closed))
     request.on('upgrade', (_response, socket) => {
       socket.destroy()
@@ -258,7 +258,7 @@ class FuzzRun {
     })
     request.setTimeout(responseTimeoutMs, () => {
       this.noteFault(
-        `no answer within ${responseTimeoutMs} ms`,
+        `no response within ${responseTimeoutMs} ms`,
         `${method} ${path.slice(0, 200)} ${String(body).slice(0, 200)}`,
       )
       request.destroy()

@@ -26,7 +26,7 @@ export interface MadeRequest {
 /** A live stream has no end: its own tests read it. */
 const all = Object.entries<Endpoint>(endpoints).filter(([name]) => name !== 'watch_messages')
 
-/** Stopping is what the broker is asked for there: nothing would be left to fuzz. */
+/** Endpoints that stop the broker. */
 const forbidden = /^(stop|restart)$/i
 
 export function makeRequest(random: Random, surroundings: Surroundings): MadeRequest {

@@ -147,7 +147,7 @@ interface Allocations {
   restore(): void
 }
 
-/** Counts the bytes asked for through Buffer, by whomever. */
+/** Counts the bytes that any code allocates through Buffer. */
 function countAllocations(): Allocations {
   const allocUnsafe = Buffer.allocUnsafe.bind(Buffer)
   const allocUnsafeSlow = Buffer.allocUnsafeSlow.bind(Buffer)

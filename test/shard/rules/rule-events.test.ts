@@ -256,14 +256,14 @@ describe('events of messages', () => {
     )
   })
 
-  test('do not run for what rules publish: two rules that would answer each other end at once', () => {
+  test('do not run for messages of rules: two rules that would trigger each other end at once', () => {
     const { world, take, report } = ruleWorld(one)
-    const republish = republishTo('answer')
+    const republish = republishTo('response')
     take([
       { id: 'delivered', sql: 'SELECT topic FROM "$events/message_delivered"', actions: republish },
       { id: 'dropped', sql: 'SELECT topic FROM "$events/message_dropped"', actions: republishTo('nobody') },
     ])
-    const all = world.subscriber('answer')
+    const all = world.subscriber('response')
     const published = world.subscriber('question')
     world.connect('p').publish('question', 'x', { qos: 1 })
     world.settle()

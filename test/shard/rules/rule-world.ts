@@ -25,7 +25,7 @@ export interface RuleWorld {
   readonly runners: readonly RuleRunner[]
   /** Outputs of `console`, as JSON values, of all shards. */
   readonly outputs: { readonly rule: string; readonly output: Record<string, unknown> }[]
-  /** What the core was asked to record last. */
+  /** The last value that the core was told to record. */
   readonly wanted: () => ReadonlySet<RuleTriggerKind>
   readonly take: (
     rules: readonly (Omit<RuleAssignment, 'isEnabled' | 'stopsAtFailure'> &

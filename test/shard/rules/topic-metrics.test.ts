@@ -7,10 +7,10 @@ import { TopicMetrics } from '../../../src/shard/rules/topic-metrics.ts'
 import { topicCountNames } from '../../../src/shard/messages/rule-plan.ts'
 import { World } from '../../simulator/world.ts'
 
-/** No rules: fails if it is asked to run some. */
+/** Has no rules: fails if one is run. */
 const noRules: RuleHook = {
   run: () => assert.fail('there is no rule'),
-  runTriggers: () => assert.fail('no trigger was asked for'),
+  runTriggers: () => assert.fail('no trigger is configured'),
   noteLost: () => undefined,
 }
 

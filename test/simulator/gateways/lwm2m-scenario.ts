@@ -103,9 +103,9 @@ export function runLwm2mScenario(seed: number, { isRecorded = false, damage }: S
   for (let id = 1; id <= reqID; id++) {
     const own = results.filter((one) => one.reqID === id && one.msgType === 'read')
     const times = carriedOut.filter((path) => path === `/3/0/${id}`).length
-    if (own.length !== 1 || own[0]?.data?.code !== '2.05') faults.push(`command ${id} has ${own.length} answers`)
+    if (own.length !== 1 || own[0]?.data?.code !== '2.05') faults.push(`command ${id} has ${own.length} responses`)
     if (times !== 1) faults.push(`command ${id} was carried out ${times} times`)
   }
-  if (!device.isIdle) faults.push('a request of the device has no answer')
+  if (!device.isIdle) faults.push('a request of the device has no response')
   return { faults, delivered: results.length, lost: network.lost, log: world.log }
 }

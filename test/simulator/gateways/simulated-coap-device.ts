@@ -1,5 +1,5 @@
 // A device that speaks CoAP as RFC 7252 requires: confirmable requests one at a time, repeated with the same message ID until
-// they are answered. It acknowledges received requests and notifications, and executes each once.
+// they get a response. It acknowledges received requests and notifications, and executes each once.
 
 import { CoapDevice, type Heard, type Said } from '../../gateways/coap-device.ts'
 import type { PlannedEvent, Stage } from '../stage.ts'

@@ -197,7 +197,7 @@ export class SimulatedSnDevice {
     const body = datagram.subarray(2)
     const current = this.#current
     if (current?.isResponse(type, body) === true) {
-      this.#stage.record(this.id, () => `has its answer to ${current.name}`)
+      this.#stage.record(this.id, () => `has the response to ${current.name}`)
       this.#stage.cancel(this.#timer)
       this.#current = undefined
       current.done(body)

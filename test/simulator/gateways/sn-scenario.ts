@@ -76,7 +76,7 @@ export function runSnScenario(seed: number, { isRecorded = false, damage }: Scen
     ...devices.flatMap((device) => {
       const taken = (written.get(device.id) ?? []).filter(({ publication }) => publication.isComplete)
       const asleep = device.disconnectsAsleep > 0 ? [`${device.id} slept and was not known any more`] : []
-      const busy = device.isIdle ? [] : [`${device.id} has no answer to its last request`]
+      const busy = device.isIdle ? [] : [`${device.id} has no response to its last request`]
       return [
         ...asleep,
         ...busy,

@@ -19,7 +19,7 @@ function openssl(t: Scope, port: number, ...more: readonly string[]) {
 }
 
 for (const cipher of ['PSK-AES128-CCM8', 'PSK-AES128-CCM', 'PSK-AES128-GCM-SHA256']) {
-  test(`[F7] OpenSSL's client comes in with ${cipher}, and its end is answered`, async (t) => {
+  test(`[F7] OpenSSL's client connects with ${cipher}, and gets close_notify`, async (t) => {
     const server = await startEcho(t, keyCredentials)
     const words = ['-psk_identity', identity, '-psk', hexKey, '-cipher', `${cipher}:@SECLEVEL=0`]
     const client = openssl(t, server.port, ...words)
@@ -48,7 +48,7 @@ test('[F7] a small path makes OpenSSL fragment its messages, and reads ours', as
   assert.equal(server.opened[0]?.credentials.certificate?.commonName, 'device-7')
 })
 
-test('[F7] an unknown identity looks like a wrong key: both are left without an answer', async (t) => {
+test('[F7] an unknown identity looks like a wrong key: neither gets a response', async (t) => {
   const server = await startEcho(t, keyCredentials, 300)
   const ciphers = ['-cipher', 'PSK-AES128-CCM8:@SECLEVEL=0', '-msg']
   const wrong = openssl(t, server.port, '-psk_identity', identity, '-psk', '00112233445566778899', ...ciphers)

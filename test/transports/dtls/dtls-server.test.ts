@@ -48,7 +48,7 @@ test('[F7] a cookie counts at the address that it was sent to, and for two minut
   assert.equal(world.sent.length, 3)
 })
 
-test('[F8] unauthenticated clients are answered as often as the limit allows', () => {
+test('[F8] unauthenticated clients get at most as many responses as the limit allows', () => {
   const world = new DtlsWorld()
   world.responsesLeft = 2
   const client = world.client()
@@ -85,7 +85,7 @@ test('[F7] the suites are preferred in the order of the contract', () => {
   assert.deepEqual(preferred, [0xc02b, 0xc0ae, 0xc02f, 0xd003, 0xc0a8, 0xc0a4, 0x00a8])
 })
 
-test('[F7] a client of DTLS 1.0 gets no answer, and nothing stays', () => {
+test('[F7] a client of DTLS 1.0 gets no response, and leaves no state', () => {
   const world = new DtlsWorld()
   const client = world.client()
   client.start()
@@ -121,7 +121,7 @@ test('[F7] a flight is sent again after 1 s, doubled, until the handshake times 
   assert.deepEqual([world.server.handshakes, world.refused], [0, ['its handshake took too long']])
 })
 
-test('[F7] our last flight is lost: Finished that comes again is answered again', () => {
+test('[F7] if the last flight of the server is lost, a repeated Finished gets it again', () => {
   const world = new DtlsWorld()
   const client = world.client()
   client.start()
@@ -181,7 +181,7 @@ test('[F7] the replay window has 64 records', () => {
   assert.equal(window.isNew(37), false)
 })
 
-test('[F7] close_notify is answered', () => {
+test('[F7] close_notify gets close_notify', () => {
   const world = new DtlsWorld()
   const client = world.client()
   world.connect(client)
