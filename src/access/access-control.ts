@@ -84,7 +84,7 @@ export class AccessControl {
     })
   }
 
-  /** Authenticates a client: at once, unless a service must be asked. */
+  /** Authenticates a client: at once, unless a service must decide. */
   authenticate(request: ConnectRequest | AuthenticateRequest): AuthenticationResult | Promise<AuthenticationResult> {
     if (request.kind === 'continue-authentication') return this.#authenticateFurther(request)
     const attempt = this.#createAttempt(request)
@@ -152,14 +152,14 @@ export class AccessControl {
   prepare(request: AuthorizationRequest): Promise<void> | undefined {
     const { connection, identity, action, topic } = request
     const { namespace, clientId, username } = identity
-    const asked = this.#http
-    return asked?.authorize({ connection, namespace, clientId, username, action, topic }).then((decision) => {
+    const service = this.#http
+    return service?.authorize({ connection, namespace, clientId, username, action, topic }).then((decision) => {
       // A service that is not used any more decides nothing: no response is not a denial.
-      return asked === this.#http ? this.#recordResponse(request, decision) : this.prepare(request)
+      return service === this.#http ? this.#recordResponse(request, decision) : this.prepare(request)
     })
   }
 
-  /** Returns the rule or the reason that decides; undefined if a service decides that was not asked. */
+  /** Returns the rule or the reason that decides; undefined if a service decides that was not queried. */
   explain(who: Identity, action: Action, topic: string): RuleDecision | undefined {
     return this.permissions.explain(who, action, topic)
   }

@@ -13,7 +13,7 @@ export interface ArchiveMember {
   /** Below the folder of the archive: `tables/rules.jsonl`. */
   readonly name: string
   readonly bytes: number
-  /** To be taken before the next member is asked for; what is left of it is passed over. */
+  /** Must be read before the next member is requested; an unread rest is skipped. */
   content(): AsyncIterable<Buffer>
 }
 

@@ -362,8 +362,8 @@ export class Bridge implements LinkCallbacks {
 
   #checkConnection(nowMs: number): void {
     const found = this.#transfer === undefined ? undefined : this.#monitor.check(this.#transfer.progress, nowMs)
-    if (found?.ask === false) return this.#fail(found.why)
-    if (found?.ask === true) this.#transfer?.ping()
+    if (found?.sendsPing === false) return this.#fail(found.why)
+    if (found?.sendsPing === true) this.#transfer?.ping()
   }
 
   #preferredServer(): PreferredServer {
@@ -422,8 +422,8 @@ export class Bridge implements LinkCallbacks {
     if (wasWaiting) this.start()
     else if (this.#state === 'draining') this.#restart()
     else if (this.#connack !== undefined || this.#localSetup !== undefined)
-      this.#fail('this broker does not answer the bridge')
-    else this.#fail('the remote broker does not answer')
+      this.#fail('this broker does not respond to the bridge')
+    else this.#fail('the remote broker does not respond')
   }
 
   #handleProtocolError(text: string, reason: ProtocolError['reason']): void {

@@ -152,7 +152,7 @@ export class ConnectHandshake {
     const isHarmless = settings.forwards.length === 0 || settings.subscriptions.length === 0
     if (isHarmless || !versions.isFirstWarning(server)) return
     const text =
-      'the remote broker cannot be asked not to send back what the bridge sent: rules both ways must not meet'
+      'the remote broker may return messages that the bridge sent: forward and subscription rules must not overlap'
     this.#dependencies.emit({ event: 'warning', text })
   }
 

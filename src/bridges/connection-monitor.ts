@@ -8,8 +8,8 @@ export interface ConnectionState extends AckProgress {
   readonly isHeld: boolean
 }
 
-/** `ask`: send a ping. Otherwise the connection has failed, with the reason. */
-export type MonitorResult = { readonly ask: true } | { readonly ask: false; readonly why: string }
+/** If not `sendsPing`, the connection has failed; `why` is the reason. */
+export type MonitorResult = { readonly sendsPing: true } | { readonly sendsPing: false; readonly why: string }
 
 export class ConnectionMonitor {
   #keepAlive: KeepAlive | undefined
@@ -42,11 +42,11 @@ export class ConnectionMonitor {
   /** Undefined: no problem. */
   check(connection: ConnectionState, nowMs: number): MonitorResult | undefined {
     if (nowMs >= this.#acks.dueAtMs && this.#acks.isStalled(connection, nowMs))
-      return { ask: false, why: 'the remote broker acknowledges no message' }
+      return { sendsPing: false, why: 'the remote broker acknowledges no message' }
     const keepAlive = this.#keepAlive
     if (keepAlive === undefined || nowMs < keepAlive.dueAtMs) return undefined
     if (connection.isHeld) keepAlive.noteHeard(nowMs)
-    if (keepAlive.check(nowMs) === 'ask') return { ask: true }
-    return { ask: false, why: 'the remote broker is silent for longer than the keep alive' }
+    if (keepAlive.check(nowMs) === 'send-ping') return { sendsPing: true }
+    return { sendsPing: false, why: 'the remote broker is silent for longer than the keep alive' }
   }
 }

@@ -18,18 +18,18 @@ export function shorterKeepAlive(ownSeconds: number, saidSeconds: number | undef
 export class KeepAlive {
   readonly #intervalMs: number
   #heardAtMs: number
-  #askAtMs: number
+  #pingAtMs: number
 
   /** `seconds`: 0 for none. */
   constructor(seconds: number, nowMs: number) {
     this.#intervalMs = seconds * msPerSecond
     this.#heardAtMs = nowMs
-    this.#askAtMs = seconds === 0 ? Infinity : nowMs + this.#intervalMs * pingAfter
+    this.#pingAtMs = seconds === 0 ? Infinity : nowMs + this.#intervalMs * pingAfter
   }
 
   /** When `check` must be called next. */
   get dueAtMs(): number {
-    return this.#askAtMs
+    return this.#pingAtMs
   }
 
   noteHeard(nowMs: number): void {
@@ -37,10 +37,10 @@ export class KeepAlive {
   }
 
   /** Called when due. Returns what to do. */
-  check(nowMs: number): 'ask' | 'give-up' {
+  check(nowMs: number): 'send-ping' | 'disconnect' {
     const deadAtMs = this.#heardAtMs + this.#intervalMs * timeoutAfter
-    if (nowMs >= deadAtMs) return 'give-up'
-    this.#askAtMs = Math.min(nowMs + this.#intervalMs * pingAfter, deadAtMs)
-    return 'ask'
+    if (nowMs >= deadAtMs) return 'disconnect'
+    this.#pingAtMs = Math.min(nowMs + this.#intervalMs * pingAfter, deadAtMs)
+    return 'send-ping'
   }
 }

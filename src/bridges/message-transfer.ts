@@ -137,7 +137,7 @@ export class MessageTransfer {
       case 'unsuback':
         return this.#countUnexpectedAck(packet.type)
       default:
-        return this.#dependencies.handleProtocolError(`${packet.type} was not asked for`)
+        return this.#dependencies.handleProtocolError(`unexpected packet: ${packet.type}`)
     }
   }
 

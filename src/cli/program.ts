@@ -1,5 +1,5 @@
 // The one place that knows commander: which commands there are, and their options. What only some commands need, as the
-// broker itself, is loaded by them: `ctl` answers in half the time without.
+// broker itself, is loaded by them: without them, `ctl` takes half the time.
 
 import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander'
 import { addProbeOptions, benchScenarios } from './probe-options.ts'

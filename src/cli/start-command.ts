@@ -201,12 +201,12 @@ class Signals {
     this.stopped = promise
     this.onReload = () => {}
     this.node = undefined
-    let askedAtMs: number | undefined
+    let stopRequestedAtMs: number | undefined
     const stop = (): void => {
       const nowMs = performance.now()
-      askedAtMs ??= nowMs
+      stopRequestedAtMs ??= nowMs
       resolve(undefined)
-      if (nowMs - askedAtMs > repeatedSignalMs) process.exit(exitCodes.failed)
+      if (nowMs - stopRequestedAtMs > repeatedSignalMs) process.exit(exitCodes.failed)
     }
     process.on('SIGTERM', stop)
     process.on('SIGINT', stop)

@@ -302,7 +302,7 @@ function isHeader(name: string, value: string): boolean {
 function checkChain(auth: AuthValues, complain: ReportError): void {
   const { chain = [] } = auth
   const twice = chain.find((word, index) => chain.indexOf(word) !== index)
-  if (twice !== undefined) complain('auth.chain', `${twice} stands in it twice`, 'one of them would never be asked')
+  if (twice !== undefined) complain('auth.chain', `${twice} occurs twice`, 'remove one: the second would never be used')
   if (chain.includes('jwt') && auth.jwt.enable && tokenKeySetting(auth.jwt) === undefined) {
     complain('auth.chain', 'jwt has no key', 'set auth.jwt.secret, public_key_file or jwks_file')
   }

@@ -124,7 +124,7 @@ export interface AclConfig {
   readonly noMatch: 'allow' | 'deny'
   readonly denyAction: 'ignore' | 'disconnect'
   /** A service decides if no rule matches. */
-  readonly asksService: boolean
+  readonly usesService: boolean
   /** Cached decisions of the service for one client. */
   readonly maxDecisions: number
   readonly decisionTtlMs: number
@@ -423,7 +423,7 @@ function toCoreConfig(values: SettingValues): CoreConfig {
 
 function toAclConfig({ auth, node }: SettingValues, fileRules: readonly AclRule[]): AclConfig {
   const { acl, cache, http_auth: service } = auth
-  const asksService = service.enable && service.acl_req.url !== undefined
+  const usesService = service.enable && service.acl_req.url !== undefined
   // If any rule is configured, actions without a rule are denied.
   const isAnythingSaid = acl.rules.length > 0 || acl.file !== undefined || service.acl_req.url !== undefined
   const unsaid = node.security_profile === 'hardened' && isAnythingSaid ? 'deny' : 'allow'
@@ -432,7 +432,7 @@ function toAclConfig({ auth, node }: SettingValues, fileRules: readonly AclRule[
     file: acl.file,
     noMatch: auth.no_match ?? unsaid,
     denyAction: auth.deny_action,
-    asksService,
+    usesService,
     maxDecisions: cache.max_size,
     decisionTtlMs: service.cache_ttl > 0 ? service.cache_ttl : cache.ttl,
   }

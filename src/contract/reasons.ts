@@ -36,9 +36,9 @@ export const reasons = {
   CLIENT_NOT_FOUND: { result: 'invalidParameter', status: 404, sentence: 'client not found' },
   CONFLICT: { result: 'invalidParameter', status: 409, sentence: 'another operation is in progress' },
   NOT_MATCH: { result: 'invalidParameter', status: 412, sentence: 'the SQL gives no result' },
-  CLIENT_NOT_RESPONSE: { result: 'rpcError', status: 504, sentence: 'the client did not answer in time' },
+  CLIENT_NOT_RESPONSE: { result: 'rpcError', status: 504, sentence: 'the client did not respond in time' },
   INTERNAL_ERROR: { result: 'unknownError', status: 500, sentence: 'internal error' },
-  SERVICE_UNAVAILABLE: { result: 'rpcError', status: 500, sentence: 'a shard did not answer; retry' },
+  SERVICE_UNAVAILABLE: { result: 'rpcError', status: 500, sentence: 'a shard did not respond; retry' },
 } as const satisfies Record<string, Reason>
 
 export type ReasonName = keyof typeof reasons

@@ -12,7 +12,7 @@ export interface ResultCode {
 /** All result codes, by their name in this code. */
 export const resultCodes = {
   success: { code: 0, status: 200, sentence: 'success' },
-  rpcError: { code: 101, status: 500, sentence: 'a shard did not answer' },
+  rpcError: { code: 101, status: 500, sentence: 'a shard did not respond' },
   unknownError: { code: 102, status: 500, sentence: 'other error' },
   wrongCredentials: { code: 103, status: 401, sentence: 'invalid user name or password' },
   emptyCredentials: { code: 104, status: 401, sentence: 'empty user name or password' },

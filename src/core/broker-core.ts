@@ -211,25 +211,25 @@ function handleResponse(
   state: BrokerState,
   input: Extract<Input, { kind: 'authentication-result' | 'queue-loaded' | 'message-loaded' | 'permission-ready' }>,
 ): void {
-  const asked = state.requests.take(input.requestId)
-  if (asked === undefined) return // The connection or command was closed meanwhile.
-  if (input.kind === 'authentication-result' && asked.for === 'connect') {
-    handleAuthenticationResult(state, asked.connection, input.decision, handlePacket)
-  } else if (input.kind === 'authentication-result' && asked.for === 'reauthentication') {
-    handleReauthenticationResult(state, asked.connection, input.requestId, input.decision)
-  } else if (input.kind === 'permission-ready' && asked.for === 'permission') {
-    handleAuthorization(state, asked.connection, input.requestId)
-  } else if (input.kind === 'queue-loaded' && asked.for === 'queue') {
-    handleQueueLoaded(state, asked.session, { ...input, upTo: asked.upTo })
-  } else if (input.kind === 'queue-loaded' && asked.for === 'oldest') {
-    handleOldestLoaded(state, asked.session, input)
-  } else if (input.kind === 'queue-loaded' && asked.for === 'ended') {
-    handleEndedQueueRead(state, asked.queue, input)
-  } else if (input.kind === 'message-loaded' && asked.for === 'will') {
-    handleWillLoaded(state, asked.will, input.message)
-    wakeAfterWill(state, asked.will.clientId)
-  } else if (input.kind === 'message-loaded' && asked.for === 'retained') {
-    handleRetainedRead(state.retained, asked.retained, input.message)
+  const pending = state.requests.take(input.requestId)
+  if (pending === undefined) return // The connection or command was closed meanwhile.
+  if (input.kind === 'authentication-result' && pending.for === 'connect') {
+    handleAuthenticationResult(state, pending.connection, input.decision, handlePacket)
+  } else if (input.kind === 'authentication-result' && pending.for === 'reauthentication') {
+    handleReauthenticationResult(state, pending.connection, input.requestId, input.decision)
+  } else if (input.kind === 'permission-ready' && pending.for === 'permission') {
+    handleAuthorization(state, pending.connection, input.requestId)
+  } else if (input.kind === 'queue-loaded' && pending.for === 'queue') {
+    handleQueueLoaded(state, pending.session, { ...input, upTo: pending.upTo })
+  } else if (input.kind === 'queue-loaded' && pending.for === 'oldest') {
+    handleOldestLoaded(state, pending.session, input)
+  } else if (input.kind === 'queue-loaded' && pending.for === 'ended') {
+    handleEndedQueueRead(state, pending.queue, input)
+  } else if (input.kind === 'message-loaded' && pending.for === 'will') {
+    handleWillLoaded(state, pending.will, input.message)
+    wakeAfterWill(state, pending.will.clientId)
+  } else if (input.kind === 'message-loaded' && pending.for === 'retained') {
+    handleRetainedRead(state.retained, pending.retained, input.message)
   }
 }
 

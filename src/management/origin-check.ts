@@ -32,7 +32,11 @@ export function refuseUnknownHost({ headers }: ArrivedRequest): ApiError | undef
     const isForeign = headers.origin !== undefined && hostOf(headers.origin) !== headers.host?.toLowerCase()
     if (!isForeign && headers['sec-fetch-site'] !== 'cross-site') return undefined
   }
-  return refuse('invalidParameter', 'without sign-in the API is for programs of this machine: ask for localhost', 403)
+  return refuse(
+    'invalidParameter',
+    'without sign-in the API is for programs of this machine: use the host name localhost',
+    403,
+  )
 }
 
 const forwardingHeaders = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']
@@ -44,8 +48,8 @@ export interface UpgradeOrigins {
 }
 
 /**
- * Returns why a page must not open a WebSocket; undefined if it may. Browsers send the origin of the page, and connect without asking
- * the user. If only this machine can reach the API, anonymous clients may be accepted. So the configuration must name the origins of
+ * Returns why a page must not open a WebSocket; undefined if it may. Browsers send the origin of the page, and connect without
+ * asking the user. If only this machine can reach the API, anonymous clients may be accepted. So the configuration must name the origins of
  * pages whose host name resolves to this machine, and of pages behind a reverse proxy.
  */
 export function upgradeRefusal(

@@ -87,7 +87,7 @@ export interface ManagementServer {
   listen(at: ListenAt): Promise<{ readonly port: number } | { readonly problem: string }>
   /** Applies to later requests; connections stay open. */
   change(settings: ManagementSettings): void
-  /** Accepts no new connections. Requests in progress are answered within `graceMs`. */
+  /** Accepts no new connections. Requests in progress get their response within `graceMs`. */
   close(graceMs: number): Promise<void>
 }
 
@@ -166,7 +166,7 @@ function createFramework(authenticator: () => Authenticator, headerBytes: number
       maxParamLength: maxPathPart,
       querystringParser: readQueryString,
     },
-    // While closing, requests on open connections are answered normally.
+    // While closing, requests on open connections get their normal response.
     return503OnClosing: false,
     frameworkErrors: (_error, request, reply) => void replyToUnreadablePath(request, reply, authenticator()),
   })
@@ -237,7 +237,7 @@ function addRequestHooks(context: ServerContext): WeakMap<FastifyRequest, Reques
     })
     states.set(request, state)
     if (await ticket.admitted) return undefined
-    return replyWithError(reply, refuse('rpcError', 'too many requests wait: ask again later', 503))
+    return replyWithError(reply, refuse('rpcError', 'too many requests are waiting: retry later', 503))
   })
   return states
 }
@@ -267,7 +267,7 @@ function addDashboard({ server, options, current }: ServerContext): void {
   server.route({ method: 'GET', url: '/dashboard/assets/:name', config, handler })
 }
 
-/** Upgrades requests for MQTT over WebSocket. Other upgrade requests are answered as ordinary requests. */
+/** Upgrades requests for MQTT over WebSocket. Other upgrade requests get the response of an ordinary request. */
 function addMqttUpgrade({ server, options, connections, current }: ServerContext): MqttUpgrades | undefined {
   if (options.mqttSocket === undefined) return undefined
   const upgrades = new MqttUpgrades(options.mqttSocket)

@@ -4,7 +4,7 @@
 //   partial:                             [ pack... et ]  <- what straddles chunks is joined alone
 //   waiting:  | et | packet | ... |                      <- chunks behind the one being read
 //
-// Once `next` has answered `undefined`, nothing refers to the chunks but the packets that came from them: what is left
+// Once `next` has returned `undefined`, nothing refers to the chunks but the packets that came from them: what is left
 // of the last one has been copied into `partial`, which grows with what has arrived and never with what was announced.
 
 import { variableIntegerBytes } from './byte-sink.ts'
@@ -43,7 +43,7 @@ const noBytes = Buffer.alloc(0)
 const maxCachedTopicBytes = 1_024
 
 export class PacketDecoder implements PublishContext {
-  /** The version of CONNECT once its level is decoded, so that a later error is answered in this version. */
+  /** The version of CONNECT once its level is decoded, so that the response to a later error is in this version. */
   version: ProtocolVersion
   // Fields of its own, though all decoders of a listener share them: each packet reads them.
   readonly role: Role
@@ -95,7 +95,7 @@ export class PacketDecoder implements PublishContext {
     this.forgetBytes()
   }
 
-  /** Hands over the bytes that came next. They must not change until `next` has answered `undefined`. */
+  /** Hands over the bytes that came next. They must not change until `next` has returned `undefined`. */
   push(chunk: Buffer): void {
     if (this.fault !== undefined) return
     if (this.waiting !== undefined) this.waiting.push(chunk)

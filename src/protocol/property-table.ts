@@ -40,7 +40,7 @@ export interface PropertyRule {
   readonly holders: readonly PropertyHolder[]
   /** May stand several times: the field is an array, in order. */
   readonly repeats: boolean
-  /** Numbers outside of `smallest` and `largest` are answered with `reason`. */
+  /** Numbers outside of `smallest` and `largest` are rejected with `reason`. */
   readonly smallest: number
   readonly largest: number
   readonly reason: ReasonName

@@ -106,7 +106,7 @@ function readSubscription(reader: ByteReader, version: ProtocolVersion): Subscri
   const reserved = version === 5 ? subscriptionOptionBits.reserved : ~subscriptionOptionBits.qos
   // [MQTT-3.8.3-4] [MQTT5-3.8.3-5]
   if ((options & reserved) !== 0) throw new ProtocolError('malformedPacket', 'subscription options set a reserved bit')
-  if (qos === 3) throw new ProtocolError('malformedPacket', 'a subscription asks for QoS 3')
+  if (qos === 3) throw new ProtocolError('malformedPacket', 'a subscription requests QoS 3')
   const retainHandling = options >> subscriptionOptionBits.retainHandlingShift
   if (retainHandling === 3) throw new ProtocolError('protocolError', 'a subscription has retain handling 3')
   const noLocal = (options & subscriptionOptionBits.noLocal) !== 0

@@ -3,7 +3,7 @@
 //   bytes --hash--> slot, slot + 1, slot + 1 + 2, ... --compare bytes--> Topic { name, bytes, route }
 //                   \_ at most `maxProbes` of them _/
 //
-//   young [half of the capacity]  <- everything new, and what of the old is asked for again
+//   young [half of the capacity]  <- new topics, and old topics that are looked up again
 //   old   [half of the capacity]  <- the former young one; forgotten when the young one is full
 //
 // The table is bounded, in topics and in the bytes of their names. A forgotten topic that is still referred to stays valid; the next message to it

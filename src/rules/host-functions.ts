@@ -10,7 +10,7 @@ export type CompressionFormat = 'gzip' | 'deflate-raw' | 'zlib'
 export type StoreArea = 'node' | 'shard'
 
 /**
- * Host functions are synchronous. They throw RuleError if they cannot do what the rule asks; other errors end only
+ * Host functions are synchronous. They throw RuleError if they cannot do what the rule requires; other errors end only
  * the evaluation as well and are reported as internal errors.
  */
 export interface HostFunctions extends EvaluationClock {

@@ -126,8 +126,8 @@ export class Shard implements ClientOutputDependencies {
     this.peers = shard.count === 1 ? undefined : this.#linkPeers()
     this.#connectRouting = this.peers === undefined ? undefined : this.#expectArrivals(this.peers)
     this.#accessRequests = new AccessRequests(this.access, {
-      answer: (input) => this.core.handle(input, this.#now()),
-      answerLater: (input) => this.#guarded(() => this.input(input)),
+      respond: (input) => this.core.handle(input, this.#now()),
+      respondLater: (input) => this.#guarded(() => this.input(input)),
       fail: (error) => dependencies.fail(error),
     })
     this.commits = new CommitPipeline(dependencies.store, {
@@ -138,7 +138,7 @@ export class Shard implements ClientOutputDependencies {
     this.#queueReads = new StoreReads(
       dependencies.store,
       {
-        answer: (answer, marked) => this.#guarded(() => marked(() => this.input(answer))),
+        respond: (response, marked) => this.#guarded(() => marked(() => this.input(response))),
         noteFailure: (text) => dependencies.alarm('storage-reading', text),
         noteRecovery: () => dependencies.alarmOver('storage-reading', 'all failed reads have succeeded'),
         fail: (error) => dependencies.fail(error),

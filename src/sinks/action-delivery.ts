@@ -332,7 +332,7 @@ export class ActionDelivery {
     })
   }
 
-  /** While there is nothing to send, the service is asked from time to time. */
+  /** While there is nothing to send, the service is checked at intervals. */
   #checkHealth(): void {
     this.#healthTimer?.cancel()
     this.#healthTimer = undefined

@@ -15,10 +15,10 @@ export class LazyConnection<Connection> {
   /** `isUsable`: if it returns false, the open connection is replaced. */
   async get(isUsable: (connection: Connection) => boolean = () => true): Promise<Connection> {
     if (this.#isClosed) throw new Error('the action is being stopped')
-    const asked = this.#connection
-    const known = await asked
+    const current = this.#connection
+    const known = await current
     // Another request may have replaced it meanwhile.
-    if (known !== undefined && asked === this.#connection && !isUsable(known)) this.#giveUp()
+    if (known !== undefined && current === this.#connection && !isUsable(known)) this.#giveUp()
     this.#connection ??= this.#open().catch((error: unknown) => {
       this.#connection = undefined
       throw error

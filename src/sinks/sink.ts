@@ -35,7 +35,7 @@ export type WriteOutcome =
   | { readonly outcome: 'done' }
   /** The service can not be reached, or is not able to take it now. */
   | { readonly outcome: 'retry'; readonly why: string }
-  /** The service does not take this entry, whenever it is asked. */
+  /** The service refuses this entry; a retry has the same outcome. */
   | { readonly outcome: 'refused'; readonly why: string }
 
 export interface Sink {

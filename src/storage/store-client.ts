@@ -1,6 +1,6 @@
 // The connection of one shard to the database that all shards of a process share. The store owner (store-owner.ts) opens the database and
-// grants access to shards. Before it opens the database again, it asks all shards to close it: LevelDB clears an error only when its last
-// user has closed it.
+// grants access to shards. Before it opens the database again, it requests all shards to close it: LevelDB clears an error only when its
+// last user has closed it.
 //
 //   shard                         store owner
 //     |---------- enter ----------->|  opens the database if it is not open
@@ -18,26 +18,26 @@ import { StorageFailure } from './store.ts'
 /** A message from a shard to the store owner. Must survive a structured clone. */
 export type StoreRequest =
   /** `suspectedDamage`: what this shard could not read before, so that it is repaired first. */
-  | { readonly ask: 'enter'; readonly suspectedDamage: string | undefined }
+  | { readonly kind: 'enter'; readonly suspectedDamage: string | undefined }
   /**
    * A write has failed: all shards must close the database and open it again. `suspectedDamage`: what is unreadable.
    */
-  | { readonly ask: 'renew'; readonly suspectedDamage: string | undefined }
+  | { readonly kind: 'renew'; readonly suspectedDamage: string | undefined }
   /** The shard has closed its handle. Not intact: its last write may be missing, or something is unreadable. */
-  | { readonly ask: 'left'; readonly isIntact: boolean }
+  | { readonly kind: 'left'; readonly isIntact: boolean }
 
 /** A message from the store owner to a shard. Must survive a structured clone. */
 export type StoreNotice =
   /** Payloads with IDs up to `sharedPayloadsUpTo` may be used by sessions of several shards. */
-  | { readonly tell: 'granted'; readonly sharedPayloadsUpTo: number }
-  | { readonly tell: 'recalled' }
-  | { readonly tell: 'failing'; readonly why: string }
+  | { readonly kind: 'granted'; readonly sharedPayloadsUpTo: number }
+  | { readonly kind: 'recalled' }
+  | { readonly kind: 'failing'; readonly why: string }
   /** The disk fails. Sent to all shards without a request. `serving`: the disk works again. */
-  | { readonly tell: 'ailing'; readonly why: string }
-  | { readonly tell: 'serving' }
+  | { readonly kind: 'ailing'; readonly why: string }
+  | { readonly kind: 'serving' }
 
 /** The content of the store owner's grant. */
-export type Grant = Extract<StoreNotice, { tell: 'granted' }>
+export type Grant = Extract<StoreNotice, { kind: 'granted' }>
 
 interface PendingRequest {
   readonly expectedNotice: 'granted' | 'recalled'
@@ -66,33 +66,33 @@ export class StoreClient {
 
   /** Resolves when the database may be opened; rejects with StorageFailure if it cannot be opened now. */
   async join(suspectedDamage: string | undefined): Promise<Grant> {
-    const notice = await this.#ask({ ask: 'enter', suspectedDamage }, 'granted')
-    assert(notice.tell === 'granted')
+    const notice = await this.#send({ kind: 'enter', suspectedDamage }, 'granted')
+    assert(notice.kind === 'granted')
     return notice
   }
 
   /**
-   * Resolves when all shards, including this one, were asked to close the database; rejects with StorageFailure while the disk
+   * Resolves when all shards, including this one, were requested to close the database; rejects with StorageFailure while the disk
    * fails.
    */
   async requestReopen(suspectedDamage: string | undefined): Promise<void> {
-    await this.#ask({ ask: 'renew', suspectedDamage }, 'recalled')
+    await this.#send({ kind: 'renew', suspectedDamage }, 'recalled')
   }
 
   leave(isIntact: boolean): void {
-    this.#post({ ask: 'left', isIntact })
+    this.#post({ kind: 'left', isIntact })
   }
 
   /** Handles a notice of the store owner. */
   handleNotice(notice: StoreNotice): void {
-    if (notice.tell === 'ailing') return this.#changeTrouble(notice.why)
-    if (notice.tell === 'serving') return this.#changeTrouble(undefined)
+    if (notice.kind === 'ailing') return this.#changeTrouble(notice.why)
+    if (notice.kind === 'serving') return this.#changeTrouble(undefined)
     const pending = this.#pending
-    if (notice.tell === 'recalled' && pending?.expectedNotice !== 'recalled') return this.onRecall()
+    if (notice.kind === 'recalled' && pending?.expectedNotice !== 'recalled') return this.onRecall()
     // The recall is the response to a pending request.
     if (pending === undefined) return
     this.#pending = undefined
-    if (notice.tell === 'failing') pending.reject(new StorageFailure(notice.why))
+    if (notice.kind === 'failing') pending.reject(new StorageFailure(notice.why))
     else pending.resolve(notice)
   }
 
@@ -102,10 +102,10 @@ export class StoreClient {
     this.onTrouble()
   }
 
-  #ask(request: StoreRequest, answer: PendingRequest['expectedNotice']): Promise<StoreNotice> {
+  #send(request: StoreRequest, expectedNotice: PendingRequest['expectedNotice']): Promise<StoreNotice> {
     assert(this.#pending === undefined, 'one request at a time')
     return new Promise((resolve, reject) => {
-      this.#pending = { expectedNotice: answer, resolve, reject }
+      this.#pending = { expectedNotice, resolve, reject }
       this.#post(request)
     })
   }

@@ -92,7 +92,7 @@ export class StoreOwner {
   storeClient(notify: (notice: StoreNotice) => void): StoreConnection {
     const client: ConnectedClient = { state: 'out', notify, wantsReopen: false }
     this.#clients.add(client)
-    if (this.#trouble !== undefined) notify({ tell: 'ailing', why: this.#trouble })
+    if (this.#trouble !== undefined) notify({ kind: 'ailing', why: this.#trouble })
     return {
       handleRequest: (request) => this.#handleRequest(client, request),
       disconnected: () => {
@@ -139,7 +139,7 @@ export class StoreOwner {
   }
 
   #handleRequest(client: ConnectedClient, request: StoreRequest): void {
-    switch (request.ask) {
+    switch (request.kind) {
       case 'enter':
         this.#suspectedDamage ??= request.suspectedDamage
         client.state = 'waiting'
@@ -186,7 +186,7 @@ export class StoreOwner {
     for (const client of this.#clients) {
       if (client.state !== 'in') continue
       client.wantsReopen = false
-      client.notify({ tell: 'recalled' })
+      client.notify({ kind: 'recalled' })
     }
     this.#reopenWhenAllLeft()
   }
@@ -211,7 +211,7 @@ export class StoreOwner {
     for (const client of this.#clients) {
       if (client.state !== 'waiting') continue
       client.state = 'in'
-      client.notify({ tell: 'granted', sharedPayloadsUpTo: this.#sharedPayloadsUpTo ?? 0 })
+      client.notify({ kind: 'granted', sharedPayloadsUpTo: this.#sharedPayloadsUpTo ?? 0 })
     }
   }
 
@@ -223,7 +223,7 @@ export class StoreOwner {
       if (client.state !== 'waiting' && !client.wantsReopen) continue
       if (client.state === 'waiting') client.state = 'out'
       client.wantsReopen = false
-      client.notify({ tell: 'failing', why: error.message })
+      client.notify({ kind: 'failing', why: error.message })
     }
   }
 
@@ -232,14 +232,14 @@ export class StoreOwner {
     this.#probeTimer = setTimeout(() => this.#probeAgain(), probeIntervalMs).unref()
     if (this.#trouble !== undefined) return
     this.#trouble = why
-    for (const { notify } of this.#clients) notify({ tell: 'ailing', why })
+    for (const { notify } of this.#clients) notify({ kind: 'ailing', why })
   }
 
   #reportRecovered(): void {
     clearTimeout(this.#probeTimer)
     if (this.#trouble === undefined) return
     this.#trouble = undefined
-    for (const { notify } of this.#clients) notify({ tell: 'serving' })
+    for (const { notify } of this.#clients) notify({ kind: 'serving' })
   }
 
   #probeAgain(): void {

@@ -1,5 +1,5 @@
 // Creates a directory and its parents. Not Node's recursive mkdir, which never ends, and keeps a thread busy, on a file
-// system that answers ENOENT instead of creating a directory, such as /proc or an automounter.
+// system that returns ENOENT instead of creating a directory, such as /proc or an automounter.
 
 import { mkdirSync, statSync } from 'node:fs'
 import { mkdir, stat } from 'node:fs/promises'

@@ -71,5 +71,5 @@ export const safeLookup: LookupFunction = (hostname, options, callback) => {
 }
 
 function forbiddenAddressError(hostname: string): NodeJS.ErrnoException {
-  return Object.assign(new Error(`${hostname} has only addresses that are not asked`), { code: 'EADDRNOTAVAIL' })
+  return Object.assign(new Error(`${hostname} has only denied addresses`), { code: 'EADDRNOTAVAIL' })
 }

@@ -53,7 +53,7 @@ export class DialAttempt implements Dial {
   }
 
   limitTo(timeoutMs: number, where: string): void {
-    const message = `${where} did not answer within ${timeoutMs / 1_000} s`
+    const message = `${where} did not respond within ${timeoutMs / 1_000} s`
     this.#timer = setTimeout(() => this.#end({ reason: 'too-slow', message }), timeoutMs)
   }
 

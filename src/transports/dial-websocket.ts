@@ -19,11 +19,11 @@ const subprotocol = 'mqtt'
 const settings = {
   perMessageDeflate: false,
   followRedirects: false,
-  // The stream answers pings, one at a time.
+  // The stream responds to pings, one at a time.
   autoPong: false,
   // Text is refused, whatever its content.
   skipUTF8Validation: true,
-  /** A peer that does not answer our close is disconnected after this time. */
+  /** A peer that does not respond to the close frame is disconnected after this time. */
   closeTimeout: 5_000,
 }
 
@@ -44,7 +44,7 @@ export function dialWebSocket({ socket, address, target, maxMessageBytes }: WebS
   webSocket.on('error', fail)
   webSocket.once('unexpected-response', (request, response) => {
     request.destroy()
-    refuse(`it answers ${response.statusCode} and does not speak WebSocket under ${target.path}`)
+    refuse(`it responds with status ${response.statusCode} and has no WebSocket endpoint at ${target.path}`)
   })
   webSocket.once('open', () => {
     attempt.succeed(streamOverWebSocket(webSocket, { ...address, credentials: undefined }))

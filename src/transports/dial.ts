@@ -25,7 +25,7 @@ export function dial(target: DialTarget, settings: DialSettings, handlers: DialH
   const attempt = new DialAttempt(handlers)
   attempt.limitTo(settings.connectTimeoutMs, whereOf(target))
   if (isForbiddenAddress(target.host)) {
-    attempt.fail({ reason: 'address', message: `${target.host} is an address that is not asked` })
+    attempt.fail({ reason: 'address', message: `${target.host} is a denied address` })
   } else {
     startDial(target, settings, attempt)
   }

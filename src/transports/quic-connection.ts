@@ -96,9 +96,9 @@ export class QuicConnection extends QuicConnectionEnd {
       unwritten -= 1
       if (unwritten === 0) done()
     }
-    this.#ackStreams.distribute(buffer, (part, asked) => {
+    this.#ackStreams.distribute(buffer, (part, ackStream) => {
       unwritten += 1
-      const stream = asked === undefined || asked.destroyed || asked.writableEnded ? control : asked
+      const stream = ackStream === undefined || ackStream.destroyed || ackStream.writableEnded ? control : ackStream
       stream.write(part, written)
     })
     process.nextTick(written)

@@ -25,7 +25,7 @@ export interface QuicShutdownOptions {
   readonly heldTotal: HeldTotal
 }
 
-/** A peer that does not answer our close is disconnected after this time. */
+/** A peer that does not respond to the close is disconnected after this time. */
 const closeTimeoutMs = 5_000
 
 const ignore = (): void => {}

@@ -23,7 +23,7 @@ export interface TlsSettings {
   readonly caFile: string | undefined
   /** PEM: revoked certificates. */
   readonly crlFile: string | undefined
-  /** Clients are asked for a certificate; a certificate must be valid. */
+  /** A client certificate is requested; if the client sends one, it must be valid. */
   readonly verifyPeer: boolean
   /** A client without a certificate is refused. */
   readonly failIfNoPeerCertificate: boolean

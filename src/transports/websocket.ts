@@ -51,7 +51,7 @@ const maxHeaderBytes = 16_384
 /** Maximum parts of a message: frames, and chunks from the network; each costs more than its bytes. */
 const maxFragments = 4_096
 const minBytesPerChunk = 64
-/** A peer that does not answer our close is disconnected after this time. */
+/** A peer that does not respond to the close frame is disconnected after this time. */
 const closeTimeoutMs = 5_000
 const upgradeCheckMs = 1_000
 
@@ -146,7 +146,7 @@ export class WebSocketAcceptor {
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const waiting = this.#waiting.get(socket)
-    assert(waiting !== undefined, 'a socket that asks for an upgrade has been welcomed')
+    assert(waiting !== undefined, 'a socket that requests an upgrade was added before')
     if (waiting.isRefused) {
       socket.resume()
       return
@@ -225,7 +225,7 @@ function webSocketSettings(maxMessageBytes: number) {
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
-    // The stream answers pings, one at a time.
+    // The stream responds to pings, one at a time.
     autoPong: false,
     // Text is refused, whatever its content.
     skipUTF8Validation: true,

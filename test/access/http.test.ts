@@ -78,7 +78,7 @@ test('an incomplete response fails at once, before the timeout', async (context)
     void response.writeHead(200, { 'content-length': '10' }).write('x', () => response.destroy())
   const stage = stageFor(context, { authRequest: requestTo(service.url()) })
   assert.equal(await outcome(stage), serverUnavailable)
-  assert.match(stage.told, /broke off its answer/)
+  assert.match(stage.told, /interrupted its response/)
 })
 
 test('a TLS service is refused if no trusted authority signed its certificate', async (context) => {
@@ -260,7 +260,7 @@ test('a client is authorized by the configured service, also if the previous one
   const [before, now] = [await HttpService.start(context), await HttpService.start(context)]
   const held = before.holdFirst()
   const http = settingsFor({ aclRequest: requestTo(before.url()), timeoutMs: 600_000 })
-  const stage = new AccessStage({ http, rules: { ...defaultRuleSettings, asksService: true } })
+  const stage = new AccessStage({ http, rules: { ...defaultRuleSettings, usesService: true } })
   context.after(() => stage.access.close())
   const identity = client('c')
   const ready = stage.access.prepare({
@@ -353,7 +353,7 @@ test('link-local addresses, where clouds have credentials, are not requested, wh
   // Written as a number an address is the same.
   const stage = stageFor(context, { authRequest: requestTo('http://2852039166/latest') })
   assert.equal(await outcome(stage), serverUnavailable)
-  assert.match(stage.told, /an address that is not asked/)
+  assert.match(stage.told, /has a denied address/)
 })
 
 test('a name that resolves to a refused address is refused like the address', async (context) => {

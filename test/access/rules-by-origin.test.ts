@@ -51,7 +51,7 @@ describe('the bridges of this broker', () => {
   })
 
   test('cause no request to a service', () => {
-    assert.equal(publishes(stage('', { asksService: true }), bridge, 'a'), 'allow')
+    assert.equal(publishes(stage('', { usesService: true }), bridge, 'a'), 'allow')
   })
 
   test('keep their marks, whatever the rules that name them deny', () => {

@@ -301,21 +301,21 @@ describe('the rules of a token', () => {
 })
 
 describe('an access service', () => {
-  const withService = { asksService: true, noMatch: 'allow' } as const
+  const withService = { usesService: true, noMatch: 'allow' } as const
 
   test('gets a request only if no rule matches, and its response is cached for its time to live', () => {
     const world = stage('{deny, all, publish, ["a"]}.', { ...withService, decisionTtlMs: 10_000 })
     assert.equal(world.rules.isUncacheable, true)
     assert.equal(publishes(world, someone, 'a'), 'deny')
-    assert.equal(publishes(world, someone, 'b'), 'ask')
+    assert.equal(publishes(world, someone, 'b'), 'unknown')
     world.rules.recordResponse(someone, 'publish', 'b', 'allow')
     assert.equal(publishes(world, someone, 'b'), 'allow')
-    assert.equal(subscribes(world, someone, 'b'), 'ask')
-    assert.equal(publishes(world, client('c2'), 'b'), 'ask')
+    assert.equal(subscribes(world, someone, 'b'), 'unknown')
+    assert.equal(publishes(world, client('c2'), 'b'), 'unknown')
     world.time += 9_999
     assert.equal(publishes(world, someone, 'b'), 'allow')
     world.time += 1
-    assert.equal(publishes(world, someone, 'b'), 'ask')
+    assert.equal(publishes(world, someone, 'b'), 'unknown')
   })
 
   test('[bad-input 29] that fails denies, unless the profile ignores failed services', () => {
@@ -327,7 +327,7 @@ describe('an access service', () => {
       world.rules.recordResponse(someone, 'publish', 'a', 'failed')
       assert.equal(publishes(world, someone, 'a'), expected)
       world.time += 1_000
-      assert.equal(publishes(world, someone, 'a'), 'ask', 'a service that works again gets a request soon')
+      assert.equal(publishes(world, someone, 'a'), 'unknown', 'a service that works again gets a request soon')
     }
   })
 
@@ -354,7 +354,7 @@ describe('an access service', () => {
     world.rules.recordResponse(someone, 'subscribe', 'a', 'allow')
     assert.equal(subscribes(world, someone, 'a'), 'allow')
     world.rules.changeSettings({ ...defaultRuleSettings, ...withService })
-    assert.equal(subscribes(world, someone, 'a'), 'ask')
+    assert.equal(subscribes(world, someone, 'a'), 'unknown')
   })
 
   test('gets no request at delivery', () => {
@@ -380,7 +380,7 @@ describe('a retained message', () => {
   })
 
   test('that a service may have allowed stays where no rule says anything', () => {
-    const world = stage('{deny, {client, "bad"}, publish, ["a/#"]}.', { asksService: true })
+    const world = stage('{deny, {client, "bad"}, publish, ["a/#"]}.', { usesService: true })
     assert.deepEqual([remains(world, 'good', 'a/b'), remains(world, 'bad', 'a/b')], [true, false])
   })
 

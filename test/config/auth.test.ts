@@ -93,7 +93,7 @@ test('settings that contradict each other are an error with line and key', () =>
     ],
     ['chain = [jwt]', /test\.conf:2:\d+: auth\.chain: jwt has no key/],
     ['chain = [http]', /auth\.chain: http has no address/],
-    ['chain = [password, password]', /password stands in it twice/],
+    ['chain = [password, password]', /password occurs twice/],
     ['chain = [ldap]', /is not .*one of certificate, psk, password, scram, jwt, http/],
     ['http_auth.auth_req.url = "ftp://x"', /auth\.http_auth\.auth_req\.url: this is not an address of http or https/],
     ['http_auth.auth_req.url = "http://"', /not an address/],

@@ -80,7 +80,7 @@ describe('a TLS listener', () => {
     ['listeners.ssl.keyfile = c', 'listeners.ssl.certfile: there is a key without a certificate; set certfile'],
     [
       'listeners.ssl { certfile = c, keyfile = k, sni.shop { certfile = c, keyfile = k } }',
-      'listeners.ssl.sni.shop.server_name: no client can ask for an empty name; set server_name',
+      'listeners.ssl.sni.shop.server_name: no client can request an empty name; set server_name',
     ],
     [
       'listeners.ssl { certfile = c, keyfile = k, sni.shop { server_name = a, certfile = c } }',
@@ -88,7 +88,7 @@ describe('a TLS listener', () => {
     ],
     [
       'listeners.ssl { certfile = c, keyfile = k, fail_if_no_peer_cert = true }',
-      'listeners.ssl.fail_if_no_peer_cert: clients are not asked for a certificate; set verify_peer = true',
+      'listeners.ssl.fail_if_no_peer_cert: the listener requests no client certificate; set verify_peer = true',
     ],
     [
       'listeners.ssl { certfile = c, keyfile = k, verify_peer = true }',

@@ -295,7 +295,7 @@ describe('re-authentication', () => {
   })
 
   test('[MQTT5-4.12.1-1] a PUBLISH that waits to hear what the one it was may do is asked about again, and not refused', () => {
-    const rulebook = new Rulebook({ action: 'publish', topic: 'a', is: 'ask' })
+    const rulebook = new Rulebook({ action: 'publish', topic: 'a', is: 'unknown' })
     const known = { clientId: 'me', peerAddress: '127.0.0.1', isSuperuser: false, grants: undefined }
     const requests: unknown[] = []
     const world = runicWorld({

@@ -16,12 +16,12 @@ interface AuthorizationStage {
 
 /** `slow/...` is undecided at first; the response takes two seconds and is `decision`. */
 function authorizationStage(
-  decision: 'allow' | 'deny' | 'ask' = 'allow',
+  decision: 'allow' | 'deny' | 'unknown' = 'allow',
   options: WorldOptions = {},
 ): AuthorizationStage {
   const rulebook = new Rulebook(
-    { action: 'publish', topic: 'slow/#', is: 'ask' },
-    { action: 'subscribe', topic: 'slow/#', is: 'ask' },
+    { action: 'publish', topic: 'slow/#', is: 'unknown' },
+    { action: 'subscribe', topic: 'slow/#', is: 'unknown' },
   )
   const requests: string[] = []
   const world = new World({
@@ -72,14 +72,14 @@ describe('a PUBLISH without an immediate decision', () => {
   })
 
   test('is refused if it is undecided after the response: it is not requested twice', () => {
-    const { world, rulebook, requests } = authorizationStage('ask')
+    const { world, rulebook, requests } = authorizationStage('unknown')
     const client = world.connect('author')
     const first = client.publish('slow/a', 'x', { qos: 2 })
     world.passSeconds(3)
     assert.equal(first.reasonCode, reasonCodes.notAuthorized)
     assert.deepEqual(requests, ['publish slow/a'])
     // Another PUBLISH is another request.
-    rulebook.rules = [{ action: 'publish', is: 'ask' }]
+    rulebook.rules = [{ action: 'publish', is: 'unknown' }]
     client.publish('slow/a', 'y', { qos: 1 })
     world.passSeconds(3)
     assert.equal(requests.length, 2)
@@ -151,7 +151,7 @@ describe('a will without an immediate decision', () => {
   for (const [decision, code] of [
     ['allow', 0],
     ['deny', reasonCodes.notAuthorized],
-    ['ask', reasonCodes.notAuthorized],
+    ['unknown', reasonCodes.notAuthorized],
   ] as const) {
     test(`CONNECT waits for the decision ${decision}`, () => {
       const { world, requests } = authorizationStage(decision)

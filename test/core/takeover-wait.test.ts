@@ -24,7 +24,7 @@ interface Held {
 
 /** `slow` is undecided at first; the response comes after `afterMs`, and allows it. */
 function heldBack(options: ConnectOptions = {}, { shards = 1, afterMs = authenticationMs } = {}): Held {
-  const rulebook = new Rulebook({ action: 'publish', topic: 'slow', is: 'ask' })
+  const rulebook = new Rulebook({ action: 'publish', topic: 'slow', is: 'unknown' })
   const world = new World({
     shards,
     host: {
@@ -192,7 +192,7 @@ describe('a client that waits for its older connection', () => {
     author.disconnect()
     author.connect({ will: { topic: 'slow', payload: 'gone' } })
     world.passMs(authenticationMs - 1)
-    rulebook.change(world, { action: 'publish', topic: 'slow', is: 'ask' })
+    rulebook.change(world, { action: 'publish', topic: 'slow', is: 'unknown' })
     world.passMs(1)
     assert.equal(author.isConnected, false)
     world.passMs(authenticationMs)

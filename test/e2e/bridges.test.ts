@@ -122,7 +122,7 @@ test('a bridge to a denied address does not connect, reports why, and can be cha
   const remote = await remoteBroker()
   const bridge = `server = "mqtt-tcp://10.255.255.1:1883"\nproto_ver = 5\nbackoff_max = 1s`
   const own = await startBridged(t, bridge, { set: [...oneShard, 'node.denied_addresses=[private]'] })
-  await untilBridge(own, ({ last_error: why }) => /10\.255\.255\.1 is an address that is not asked/.test(why ?? ''))
+  await untilBridge(own, ({ last_error: why }) => /10\.255\.255\.1 is a denied address/.test(why ?? ''))
   const turned = await own.request('/api/v4/bridges/switch/up', {
     method: 'POST',
     body: { data: { bridge_switch: false } },

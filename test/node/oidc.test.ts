@@ -88,7 +88,7 @@ function stage(changed: Partial<OidcConfig> = {}) {
     return { status: 200, json: { id_token: signed.token, access_token: 'opaque' } }
   }
   const http = {
-    ask: async ({ url, headers, body }: { url: URL; headers: SentRequest['headers']; body: string | undefined }) => {
+    send: async ({ url, headers, body }: { url: URL; headers: SentRequest['headers']; body: string | undefined }) => {
       requests.push({ url: url.href, headers, body })
       if (!world.reachable) return { failure: 'can not be reached: ECONNREFUSED' }
       const { status, json } = await responseTo(url.pathname)
@@ -232,7 +232,7 @@ describe('an ID token is refused', () => {
     const { begin, end, world } = await broker()
     const begun = await begin()
     world.tokenStatus = 400
-    assert.equal(saidOf(await end(begun)), 'the provider answered with the status 400 (invalid_grant)')
+    assert.equal(saidOf(await end(begun)), 'the provider returned status 400 (invalid_grant)')
   })
 })
 

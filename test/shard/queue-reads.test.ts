@@ -62,7 +62,7 @@ class Stage {
       yield* inner.readQueue(range)
     })
     this.loads = new QueueReads(store, {
-      answer: ({ requestId, records }) => {
+      respond: ({ requestId, records }) => {
         assert.equal(records.length, 1)
         this.completed.push(requestId)
       },

@@ -83,7 +83,7 @@ class Stage {
     store.read = (range) => this.#failing(read(range))
     store.readQueue = (range) => this.#failing(readQueue(range))
     this.reads = new StoreReads(store, {
-      answer: (result) => void this.results.set(result.requestId, 'message' in result ? result.message : undefined),
+      respond: (result) => void this.results.set(result.requestId, 'message' in result ? result.message : undefined),
       noteFailure: (text) => void this.failures.push(text),
       noteRecovery: () => void this.recoveries++,
       fail: (error) => {

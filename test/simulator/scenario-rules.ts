@@ -86,12 +86,12 @@ export class ScenarioRules implements Permissions {
   }
 
   canPublish(who: Identity, topic: Topic): Permission {
-    if (this.isUnknown('publish', who.clientId, topic.name)) return 'ask'
+    if (this.isUnknown('publish', who.clientId, topic.name)) return 'unknown'
     return this.isDenied('publish', who.clientId, topic.name) ? this.refuse(who) : 'allow'
   }
 
   canSubscribe(who: Identity, filter: string): Permission {
-    if (this.isUnknown('subscribe', who.clientId, filter)) return 'ask'
+    if (this.isUnknown('subscribe', who.clientId, filter)) return 'unknown'
     return this.isDenied('subscribe', who.clientId, filter) ? this.refuse(who) : 'allow'
   }
 

@@ -230,7 +230,7 @@ export class ShardReads {
     this.shardRun = shardRun
     this.pending = new Map()
     this.loads = new QueueReads(store, {
-      answer: ({ requestId, records, isEnd }) => {
+      respond: ({ requestId, records, isEnd }) => {
         const waiting = this.pending.get(requestId)
         this.pending.delete(requestId)
         if (waiting !== undefined && !this.shardRun.isOver) this.take(waiting, { records, isEnd })

@@ -139,7 +139,7 @@ test('denied addresses get no request, whether they are configured or resolved f
   t.after(() => denyAddresses([]))
   const written = `http://127.0.0.1:${port}`
   assert.match(await failureOf(t, written), /127\.0\.0\.1:\d+ is denied by node\.denied_addresses/)
-  assert.match(await failureOf(t, `http://localhost:${port}`), /localhost has only addresses that are not asked/)
+  assert.match(await failureOf(t, `http://localhost:${port}`), /localhost has only denied addresses/)
   assert.equal(count, 0)
   denyAddresses([])
   assert.deepEqual(await requestsTo(t, written).send(post), { status: 200, text: '', retryAfterMs: undefined })

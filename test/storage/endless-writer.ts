@@ -10,7 +10,7 @@ parentPort?.once('message', () => {
 })
 const { directory, shard } = workerData as { directory: string; shard: number }
 const client = new StoreClient((request) => {
-  if (request.ask === 'enter') client.handleNotice({ tell: 'granted', sharedPayloadsUpTo: 0 })
+  if (request.kind === 'enter') client.handleNotice({ kind: 'granted', sharedPayloadsUpTo: 0 })
 })
 const store = await openLevelStore({ directory, sync: 'commit', syncIntervalMs: 0, onAlarm: () => {}, shard, client })
 for (let sequence = 0; ; sequence++) {

@@ -48,7 +48,7 @@ export class SharedStores {
   #join(own: number, count: number): Promise<Store> {
     assert.ok(this.#owner !== undefined)
     const client = new StoreClient((request) => {
-      this.said.push(`${own} ${request.ask}`)
+      this.said.push(`${own} ${request.kind}`)
       this.#kept[own].handleRequest(request)
     })
     this.#kept[own] = this.#owner.storeClient((notice) => client.handleNotice(notice))

@@ -8,22 +8,22 @@ import { test, type TestContext } from 'node:test'
 import { type StoreConnection, openStoreOwner, type StoreNotice, type StoreOwner } from '../../src/storage/index.ts'
 
 class Member {
-  readonly heard: StoreNotice['tell'][] = []
+  readonly heard: StoreNotice['kind'][] = []
   readonly client: StoreConnection
   #wake = (): void => {}
 
   constructor(owner: StoreOwner) {
-    this.client = owner.storeClient(({ tell }) => {
+    this.client = owner.storeClient(({ kind: tell }) => {
       this.heard.push(tell)
       if (tell === 'recalled') {
-        this.client.handleRequest({ ask: 'left', isIntact: true })
-        this.client.handleRequest({ ask: 'enter', suspectedDamage: undefined })
+        this.client.handleRequest({ kind: 'left', isIntact: true })
+        this.client.handleRequest({ kind: 'enter', suspectedDamage: undefined })
       }
       this.#wake()
     })
   }
 
-  async hears(...expected: StoreNotice['tell'][]): Promise<void> {
+  async hears(...expected: StoreNotice['kind'][]): Promise<void> {
     while (this.heard.length < expected.length) await new Promise<void>((resolve) => (this.#wake = resolve))
     assert.deepEqual(this.heard.splice(0), expected)
   }
@@ -45,17 +45,17 @@ test('a failing disk is reported to all shards at once, whichever shard has foun
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { owner, breakDisk } = await openOwner(t)
   const [writer, idle] = [new Member(owner), new Member(owner)]
-  for (const { client } of [writer, idle]) client.handleRequest({ ask: 'enter', suspectedDamage: undefined })
+  for (const { client } of [writer, idle]) client.handleRequest({ kind: 'enter', suspectedDamage: undefined })
   await writer.hears('granted')
   await idle.hears('granted')
 
   breakDisk()
-  writer.client.handleRequest({ ask: 'renew', suspectedDamage: undefined })
+  writer.client.handleRequest({ kind: 'renew', suspectedDamage: undefined })
   await idle.hears('ailing')
   await writer.hears('ailing', 'failing')
 
   const late = new Member(owner)
-  late.client.handleRequest({ ask: 'enter', suspectedDamage: undefined })
+  late.client.handleRequest({ kind: 'enter', suspectedDamage: undefined })
   await late.hears('ailing', 'granted')
 
   // The client that reported the failure has closed: it gets no further notice.

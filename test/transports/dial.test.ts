@@ -101,7 +101,7 @@ test('a server that accepts the connection and sends nothing is abandoned after 
   const port = await serve(t, createServer())
   for (const scheme of ['tls', 'ws', 'wss'] as const) {
     const problem = await problemOf(target(scheme, port), { connectTimeoutMs: 50 })
-    assert.deepEqual(problem, { reason: 'too-slow', message: `127.0.0.1:${port} did not answer within 0.05 s` })
+    assert.deepEqual(problem, { reason: 'too-slow', message: `127.0.0.1:${port} did not respond within 0.05 s` })
   }
 })
 
@@ -247,7 +247,10 @@ test('what is there and no MQTT over WebSocket is told from what is not there, a
   for (const at of Object.keys(responses)) {
     const problem = await problemOf(target('ws', port, '127.0.0.1', at))
     assert.equal(problem.reason, 'upgrade')
-    assert.match(problem.message, new RegExp(`it answers (404|301) and does not speak WebSocket under ${at}`))
+    assert.match(
+      problem.message,
+      new RegExp(`it responds with status (404|301) and has no WebSocket endpoint at ${at}`),
+    )
   }
   assert.equal(streams.left, 0)
   const stage = await openWebSocketStage(t)

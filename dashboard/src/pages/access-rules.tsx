@@ -35,7 +35,7 @@ interface RulePage {
   readonly meta: { readonly hasnext: boolean; readonly count?: number | undefined } | undefined
 }
 
-/** The three lists, in the order in which the broker asks them. */
+/** The three lists, in the order in which the broker checks them. */
 async function allRules(options: CallOptions): Promise<Result<RulePage>> {
   const query = { limit: maxRules }
   const [byClient, byUser, all] = await Promise.all([

@@ -96,11 +96,11 @@ const clientIds: CredentialKind = {
   remove: (clientid) => api.delete_auth_clientid({ params: { clientid } }),
 }
 
-/** What is asked for in a dialog. */
-type Asked = { readonly act: 'add' } | { readonly act: 'change'; readonly name: string }
+/** What the dialog does: add a credential, or change its password. */
+type CredentialDialogMode = { readonly act: 'add' } | { readonly act: 'change'; readonly name: string }
 
 function Credentials({ kind }: { readonly kind: CredentialKind }): JSX.Element {
-  const [asked, setAsked] = useState<Asked>()
+  const [mode, setMode] = useState<CredentialDialogMode>()
   const search = queryValue('search')
   const query = { page: pageNumber(), limit: rowsPerPage(), search }
   const key = JSON.stringify([kind.title, query, queryValue('namespace')])
@@ -118,7 +118,7 @@ function Credentials({ kind }: { readonly kind: CredentialKind }): JSX.Element {
       },
     })
   const actions: readonly RowAction<Credential>[] = [
-    { word: t('changePassword'), run: ({ name }) => setAsked({ act: 'change', name }) },
+    { word: t('changePassword'), run: ({ name }) => setMode({ act: 'change', name }) },
     { word: t('delete'), isDangerous: true, run: ({ name }) => remove(name) },
   ]
   return (
@@ -126,7 +126,7 @@ function Credentials({ kind }: { readonly kind: CredentialKind }): JSX.Element {
       <Toolbar>
         <Search label={t(kind.search)} />
         {canChange && (
-          <button type="button" onClick={() => setAsked({ act: 'add' })}>
+          <button type="button" onClick={() => setMode({ act: 'add' })}>
             {t('add')}
           </button>
         )}
@@ -151,8 +151,8 @@ function Credentials({ kind }: { readonly kind: CredentialKind }): JSX.Element {
         actions={canChange ? actions : []}
       />
       <NumberedPager meta={found.reply?.meta} />
-      {asked !== undefined && (
-        <CredentialDialog kind={kind} asked={asked} onClose={() => setAsked(undefined)} onDone={found.reload} />
+      {mode !== undefined && (
+        <CredentialDialog kind={kind} mode={mode} onClose={() => setMode(undefined)} onDone={found.reload} />
       )}
     </>
   )
@@ -160,14 +160,14 @@ function Credentials({ kind }: { readonly kind: CredentialKind }): JSX.Element {
 
 interface DialogProps {
   readonly kind: CredentialKind
-  readonly asked: Asked
+  readonly mode: CredentialDialogMode
   readonly onClose: () => void
   readonly onDone: () => void
 }
 
-function CredentialDialog({ kind, asked, onClose, onDone }: DialogProps): JSX.Element {
-  const isNew = asked.act === 'add'
-  const [name, setName] = useState(asked.act === 'change' ? asked.name : '')
+function CredentialDialog({ kind, mode, onClose, onDone }: DialogProps): JSX.Element {
+  const isNew = mode.act === 'add'
+  const [name, setName] = useState(mode.act === 'change' ? mode.name : '')
   const [password, setPassword] = useState('')
   const title = isNew ? t(kind.add) : t('changePassword')
   const save = async (): Promise<string | undefined> => {

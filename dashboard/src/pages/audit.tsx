@@ -21,10 +21,10 @@ export default function Audit(): JSX.Element {
   const [open, setOpen] = useState<Entry>()
   const given = { username: queryValue('user'), operation: queryValue('operation'), outcome: queryValue('outcome') }
   const times = { since: msText(queryValue('since')), until: msText(queryValue('until')) }
-  const asked = Object.fromEntries(Object.entries({ ...given, ...times }).filter(([, value]) => value !== ''))
-  const query = { page: pageNumber(), limit: rowsPerPage(), ...asked }
+  const filters = Object.fromEntries(Object.entries({ ...given, ...times }).filter(([, value]) => value !== ''))
+  const query = { page: pageNumber(), limit: rowsPerPage(), ...filters }
   const all = async () => {
-    const result = await api.get_audit({ query: { ...exportPage, ...asked } })
+    const result = await api.get_audit({ query: { ...exportPage, ...filters } })
     return 'failure' in result ? result : { reply: { data: withKeys(result.reply.data) } }
   }
   const key = JSON.stringify(['audit', query, queryValue('namespace')])

@@ -10,7 +10,7 @@ import { t } from '../state/messages.ts'
 import { confirmBefore } from '../state/confirmations.ts'
 import { tellDone, tellResult } from '../state/results.ts'
 
-export function askToDisconnect(clientid: string, onDone: () => void): void {
+export function confirmDisconnect(clientid: string, onDone: () => void): void {
   confirmBefore({
     title: t('disconnectTitle', { name: visible(clientid) }),
     text: t('disconnectText'),

@@ -14,7 +14,7 @@ import { listMs, type Query, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
 import { tellResult } from '../state/results.ts'
 import { queryValue } from '../state/router.ts'
-import { askToDisconnect, BanDialog, TraceDialog } from './client-acts.tsx'
+import { confirmDisconnect, BanDialog, TraceDialog } from './client-acts.tsx'
 import { versionOf } from './clients.tsx'
 import { Explain } from './explain.tsx'
 
@@ -68,7 +68,7 @@ function ClientButtons({ clientId, client, onDone }: ButtonsProps): JSX.Element 
           type="button"
           class="danger"
           disabled={client?.connected !== true}
-          onClick={() => askToDisconnect(clientId, onDone)}
+          onClick={() => confirmDisconnect(clientId, onDone)}
         >
           {t('disconnect')}
         </button>

@@ -9,7 +9,7 @@ import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { queryValue, route } from '../state/router.ts'
 import { ClientPage } from './client.tsx'
-import { askToDisconnect } from './client-acts.tsx'
+import { confirmDisconnect } from './client-acts.tsx'
 import { clientColumn } from './message-columns.tsx'
 
 export default function Clients(): JSX.Element {
@@ -109,7 +109,7 @@ function ClientList(): JSX.Element {
                   word: t('disconnect'),
                   isDangerous: true,
                   whyNot: ({ connected }) => (connected ? undefined : t('notConnected')),
-                  run: ({ clientid }) => askToDisconnect(clientid, clients.reload),
+                  run: ({ clientid }) => confirmDisconnect(clientid, clients.reload),
                 },
               ]
             : []

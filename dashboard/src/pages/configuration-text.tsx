@@ -41,7 +41,7 @@ export function ConfigurationText(): JSX.Element {
     setFailure('failure' in result ? result.failure : undefined)
     setPreview('reply' in result ? result.reply.data.changes : undefined)
   }
-  const ask = (): void =>
+  const confirmApply = (): void =>
     confirmBefore({
       title: t('applyConfiguration'),
       text: t('applyConfigurationText'),
@@ -67,12 +67,12 @@ export function ConfigurationText(): JSX.Element {
           <button type="button" disabled={text === undefined} onClick={() => void check()}>
             {t('check')}
           </button>
-          <button type="button" class="danger" disabled={text === undefined} onClick={ask}>
+          <button type="button" class="danger" disabled={text === undefined} onClick={confirmApply}>
             {t('apply')}
           </button>
         </div>
       )}
-      <FailureNotice failure={failure} onRetry={ask} />
+      <FailureNotice failure={failure} onRetry={confirmApply} />
       {preview !== undefined && (
         <section class="panel" aria-label={t('willChange')}>
           <h2>{t('willChange')}</h2>

@@ -13,25 +13,25 @@ type Explanation = Extract<Awaited<ReturnType<typeof api.explain>>, { reply: unk
 type Action = 'publish' | 'subscribe'
 
 interface ExplainProps {
-  /** undefined: it is asked for, and the user name with it. */
+  /** undefined: the form has a field for it, and one for the user name. */
   readonly clientId?: string
   readonly topic?: string
 }
 
 export function Explain({ clientId, topic: presetTopic = '' }: ExplainProps): JSX.Element {
-  const [askedId, setAskedId] = useState('')
+  const [enteredId, setEnteredId] = useState('')
   const [username, setUsername] = useState('')
   const [action, setAction] = useState<Action>('publish')
   const [topic, setTopic] = useState(presetTopic)
   const [found, setFound] = useState<{ readonly it?: Explanation; readonly failure?: Failure }>({})
   const explain = async (event?: Event): Promise<void> => {
     event?.preventDefault()
-    const clientid = clientId ?? askedId
+    const clientid = clientId ?? enteredId
     const assumed = username === '' ? {} : { username }
     const result = await api.explain({ query: { clientid, action, topic, ...assumed } })
     setFound('reply' in result ? { it: result.reply.data } : { failure: result.failure })
   }
-  // A link that names client and topic is a question already.
+  // A link that names client and topic needs no input: the request is sent at once.
   useEffect(() => {
     if (clientId !== undefined && presetTopic !== '') void explain()
   }, [])
@@ -40,7 +40,7 @@ export function Explain({ clientId, topic: presetTopic = '' }: ExplainProps): JS
       <form class="toolbar" onSubmit={(event) => void explain(event)}>
         {clientId === undefined && (
           <>
-            <TextField label={t('clientIdentifier')} value={askedId} onInput={setAskedId} isRequired={true} />
+            <TextField label={t('clientIdentifier')} value={enteredId} onInput={setEnteredId} isRequired={true} />
             <TextField label={t('userName')} value={username} onInput={setUsername} />
           </>
         )}
@@ -59,12 +59,12 @@ export function Explain({ clientId, topic: presetTopic = '' }: ExplainProps): JS
         </button>
       </form>
       <FailureNotice failure={found.failure} onRetry={() => void explain()} />
-      {found.it !== undefined && <Answer found={found.it} />}
+      {found.it !== undefined && <ExplanationPanel found={found.it} />}
     </>
   )
 }
 
-function Answer({ found }: { readonly found: Explanation }): JSX.Element {
+function ExplanationPanel({ found }: { readonly found: Explanation }): JSX.Element {
   const { decision, client, obstacle, quotas, subscriptions, topic_here: topicHere } = found
   const words = { allow: t('allowed'), deny: t('denied'), unknown: t('unknownDecision') } as const
   return (

@@ -23,7 +23,7 @@ export default function Listeners(): JSX.Element {
     found.reload()
     return true
   }
-  const ask = (action: 'restart' | 'stop', identifier: string): void =>
+  const confirmControl = (action: 'restart' | 'stop', identifier: string): void =>
     confirmBefore({
       title: titleOf(action, visible(identifier)),
       text: t(action === 'restart' ? 'restartListenerText' : 'stopListenerText'),
@@ -53,12 +53,16 @@ export default function Listeners(): JSX.Element {
         actions={
           may('control_listener')
             ? [
-                { word: t('restart'), isDangerous: true, run: ({ identifier }) => ask('restart', identifier) },
+                {
+                  word: t('restart'),
+                  isDangerous: true,
+                  run: ({ identifier }) => confirmControl('restart', identifier),
+                },
                 {
                   word: t('stop'),
                   isDangerous: true,
                   isShown: ({ running }) => running,
-                  run: ({ identifier }) => ask('stop', identifier),
+                  run: ({ identifier }) => confirmControl('stop', identifier),
                 },
                 {
                   word: t('start'),

@@ -235,7 +235,7 @@ function Fields({ shown, section, draft, onDraft, type, problems, connectors }: 
   )
 }
 
-/** Asks the service; nothing is stored. */
+/** Checks the service; nothing is stored. */
 function Trial({ onTest }: { readonly onTest: () => Promise<string | undefined> }): JSX.Element {
   const [outcome, setOutcome] = useState<{ readonly problem: string | undefined }>()
   const [isBusy, setBusy] = useState(false)

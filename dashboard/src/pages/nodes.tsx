@@ -32,8 +32,8 @@ export default function Nodes(): JSX.Element {
         actions={
           may('ctrl_broker')
             ? [
-                { word: t('restartBroker'), isDangerous: true, run: ({ node }) => askToControl('restart', node) },
-                { word: t('stopBroker'), isDangerous: true, run: ({ node }) => askToControl('stop', node) },
+                { word: t('restartBroker'), isDangerous: true, run: ({ node }) => confirmControl('restart', node) },
+                { word: t('stopBroker'), isDangerous: true, run: ({ node }) => confirmControl('stop', node) },
               ]
             : []
         }
@@ -50,7 +50,7 @@ export default function Nodes(): JSX.Element {
   )
 }
 
-function askToControl(action: 'restart' | 'stop', node: string): void {
+function confirmControl(action: 'restart' | 'stop', node: string): void {
   const title = t(action === 'restart' ? 'restartBrokerTitle' : 'stopBrokerTitle', { name: visible(node) })
   confirmBefore({
     title,

@@ -75,14 +75,14 @@ interface PreviewProps {
   readonly allowsMismatch: boolean
 }
 
-/** Before the broker is asked again that works on another archive. */
+/** Pause before a retry, while the broker works on another archive. */
 const busyPauseMs = 250
 const maxBusyPauses = 40
 
 /** The broker works on one archive at a time, and completes what this page does not wait for any more. */
-async function whenFree<Reply>(ask: () => Promise<Result<Reply>>): Promise<Result<Reply>> {
+async function whenFree<Reply>(send: () => Promise<Result<Reply>>): Promise<Result<Reply>> {
   for (let pauses = 0; ; pauses++) {
-    const result = await ask()
+    const result = await send()
     const isBusy = 'failure' in result && result.failure.reason === 'CONFLICT'
     if (!isBusy || pauses === maxBusyPauses) return result
     await new Promise((resolve) => setTimeout(resolve, busyPauseMs))

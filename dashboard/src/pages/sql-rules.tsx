@@ -41,7 +41,7 @@ async function rulePage(page: number, limit: number, options: CallOptions): Prom
   return { reply: { rows, meta } }
 }
 
-/** Page by page: each rule is asked for its counters. */
+/** Page by page, because the counters of each rule need a request. */
 async function allRules(): Promise<Result<{ readonly data: readonly Row[] }>> {
   const data: Row[] = []
   for (let page = 1; data.length < maxExportRows; page++) {

@@ -150,7 +150,7 @@ export function Checkbox({ label, isChecked, onChange, role, name, isDisabled }:
   )
 }
 
-/** Before a search is asked for. */
+/** Time after the last key before a search request is sent. */
 const debounceMs = 300
 
 interface SearchProps {

@@ -4,7 +4,7 @@ import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { outcome } from '../state/results.ts'
 
-/** Whether the broker answers. */
+/** Shows that the broker does not respond. */
 export function Connection(): JSX.Element | null {
   if (!isBrokerAway.value) return null
   return (

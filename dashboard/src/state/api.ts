@@ -50,7 +50,7 @@ function noteFailure(failure: Failure): void {
   if (failure.status === 401 && session.value?.token !== undefined) endSession(true)
 }
 
-/** Asks whether the broker is back, with growing pauses. */
+/** Checks whether the broker is back, with growing pauses. */
 async function retryConnection(): Promise<void> {
   let pauseMs = firstRetryMs
   do {
@@ -58,9 +58,9 @@ async function retryConnection(): Promise<void> {
     pauseMs = Math.min(pauseMs * 2, maxRetryMs)
     await api.get_status({}, { isIdle: true })
   } while (isBrokerAway.value)
-  // The whole document: after an upgrade the page's code has another name. It asks by itself whether the login holds.
+  // The whole document: after an upgrade the page's code has another name. The new page checks whether the login is valid.
   if (isPageMissing.value) return location.reload()
-  // Logins end with the process: a page that asks nothing by itself must learn it too.
+  // Logins end with the process. A page that sends no request by itself must detect that too.
   if (session.value?.token !== undefined) await api.list_brokers({}, { isIdle: true })
 }
 

@@ -88,7 +88,7 @@ export class MqttConnection {
     const { href } = new URL('mqtt', location.href.replace(/^http/, 'ws').replace(/#.*/s, ''))
     this.#socket = new WebSocket(href, 'mqtt')
     this.#socket.binaryType = 'arraybuffer'
-    this.#timer = setTimeout(() => this.#end('the broker does not answer'), connectMs)
+    this.#timer = setTimeout(() => this.#end('the broker does not respond'), connectMs)
     this.#socket.addEventListener('open', () =>
       this.#send({
         type: 'connect',

@@ -1,5 +1,5 @@
-// What a page requests of the API, once and again. A response to an earlier request is dropped; while a new one is on
-// its way the old rows stay.
+// The requests of a page to the API, once or repeated. The response to an earlier request is dropped. Until the response to a new one
+// arrives, the page shows the old rows.
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { signal } from '@preact/signals'
@@ -10,18 +10,18 @@ export interface Query<Reply> {
   readonly reply: Reply | undefined
   readonly failure: Failure | undefined
   readonly isLoading: boolean
-  /** The reply came by itself, and not after an act of the user: rows under the hands of the reader stay in place. */
+  /** The reply belongs to a repeated request, not to an action of the user: the rows stay in place while the user reads them. */
   readonly isPolled: boolean
-  /** Asks again now, as an act of the user. */
+  /** Sends the request again now, as an action of the user. */
   readonly reload: () => void
 }
 
-/** The reader has stopped the lists and figures of the page. */
+/** The user has paused the lists and figures of the page. */
 export const isPaused = signal(false)
 
 export const figuresMs = 2_000
 export const listMs = 5_000
-/** Before the page says that it loads. */
+/** Time before the page shows that it loads. */
 const loadingAfterMs = 150
 
 interface State<Reply> {
@@ -30,19 +30,19 @@ interface State<Reply> {
   readonly isPolled: boolean
 }
 
-/** `key` says what is asked: another key or namespace is another question. `everyMs` undefined: asked once. */
+/** `key` identifies the request: with another key or namespace, a new one is sent. `everyMs` undefined: it is sent once. */
 export function useQuery<Reply>(
   key: string,
-  ask: (options: CallOptions) => Promise<Result<Reply>>,
+  send: (options: CallOptions) => Promise<Result<Reply>>,
   everyMs?: number,
 ): Query<Reply> {
   const [state, setState] = useState<State<Reply>>({ isPolled: false })
   const [isLoading, setLoading] = useState(false)
-  const latest = useRef(ask)
-  latest.current = ask
+  const latest = useRef(send)
+  latest.current = send
   const again = useRef<() => void>(() => undefined)
   useEffect(() => {
-    const question = new Asking(
+    const runner = new QueryRunner(
       (options) => latest.current(options),
       (result, isPolled) =>
         setState((before) =>
@@ -50,39 +50,39 @@ export function useQuery<Reply>(
         ),
       setLoading,
     )
-    again.current = () => void question.run(false)
-    void question.run(false)
-    if (everyMs !== undefined) question.repeat(everyMs)
-    return () => question.end()
+    again.current = () => void runner.run(false)
+    void runner.run(false)
+    if (everyMs !== undefined) runner.repeat(everyMs)
+    return () => runner.end()
   }, [key, namespaceInRoute.value, everyMs])
   return { ...state, reply: state.reply, failure: state.failure, isLoading, reload: () => again.current() }
 }
 
-class Asking<Reply> {
-  readonly #ask: (options: CallOptions) => Promise<Result<Reply>>
+class QueryRunner<Reply> {
+  readonly #send: (options: CallOptions) => Promise<Result<Reply>>
   readonly #take: (result: Result<Reply>, isPolled: boolean) => void
   readonly #setLoading: (isLoading: boolean) => void
   #current: AbortController | undefined
   #timer: ReturnType<typeof setInterval> | undefined
 
   constructor(
-    ask: (options: CallOptions) => Promise<Result<Reply>>,
+    send: (options: CallOptions) => Promise<Result<Reply>>,
     take: (result: Result<Reply>, isPolled: boolean) => void,
     setLoading: (isLoading: boolean) => void,
   ) {
-    this.#ask = ask
+    this.#send = send
     this.#take = take
     this.#setLoading = setLoading
   }
 
   async run(isIdle: boolean): Promise<void> {
     this.#current?.abort()
-    const asking = new AbortController()
-    this.#current = asking
+    const controller = new AbortController()
+    this.#current = controller
     const loading = setTimeout(() => this.#setLoading(true), loadingAfterMs)
-    const result = await this.#ask({ isIdle, signal: asking.signal })
+    const result = await this.#send({ isIdle, signal: controller.signal })
     clearTimeout(loading)
-    if (asking.signal.aborted) return
+    if (controller.signal.aborted) return
     this.#current = undefined
     this.#setLoading(false)
     this.#take(result, isIdle)
@@ -90,7 +90,7 @@ class Asking<Reply> {
 
   repeat(everyMs: number): void {
     this.#timer = setInterval(this.#poll, everyMs)
-    // What is hours old when the reader comes back is replaced at once.
+    // If the user returns to the page after hours, old rows are replaced at once.
     document.addEventListener('visibilitychange', this.#poll)
   }
 

@@ -10,7 +10,7 @@ export interface Route {
 }
 
 export const route = signal<Route>(routeOf(location.hash))
-/** Pages with a choice of the namespace. Elsewhere the chosen one waits, and nothing is asked for it. */
+/** Pages with a choice of the namespace. Other pages keep the choice, but do not use it in their requests. */
 const namespacedPages: ReadonlySet<string> = new Set([
   'access',
   'audit',

@@ -1,4 +1,4 @@
-// Who is signed in. The token is in memory and in `sessionStorage`: a reload keeps it, another tab asks again. It is in no URL,
+// The signed-in account. The token is in memory and in `sessionStorage`: a reload keeps it, another tab needs a new login. It is in no URL,
 // no cookie and no `localStorage`.
 
 import { computed, signal } from '@preact/signals'

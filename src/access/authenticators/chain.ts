@@ -32,7 +32,7 @@ export class AuthenticationChain {
     this.#failingDenies = options.failingDenies
   }
 
-  /** `unknown-client`: no authenticator knows the client. Returns at once unless a service must be asked. */
+  /** `unknown-client`: no authenticator knows the client. Returns at once unless a service must decide. */
   run(attempt: Attempt): ChainResult | UnknownClient | Promise<ChainResult | UnknownClient> {
     for (let index = 0; index < this.#links.length; index++) {
       const result = this.#links[index].authenticator.authenticate(attempt)

@@ -1,4 +1,4 @@
-// Gateways and listeners with an authentication of their own. Their clients are asked by one authenticator, which is one of
+// Gateways and listeners with an authentication of their own. One authenticator decides about their clients, which is one of
 // those of the broker's chain with other settings:
 //
 //   listener ──authentication──> chain `coap:udp:default` ──> password | http | jwt

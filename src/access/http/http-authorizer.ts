@@ -1,4 +1,4 @@
-// Asks a configured HTTP service about clients: authentication (auth_req), superuser (super_req), and authorization (acl_req).
+// Queries a configured HTTP service about clients: authentication (auth_req), superuser (super_req), and authorization (acl_req).
 //
 //   200, 204   allow; with a JSON body {"result": "allow" | "deny" | "ignore", "is_superuser": true | false} as stated
 //   4xx        deny
@@ -90,23 +90,23 @@ export class HttpAuthorizer implements Authenticator {
       topic: action.topic,
       access: action.action === 'subscribe' ? '1' : '2',
     }
-    return this.#ask(fillRequest(aclRequest, values), action.connection)
+    return this.#send(fillRequest(aclRequest, values), action.connection)
   }
 
-  #requestCached(ask: HttpRequest, { connection, nowMs }: Attempt): HttpDecision | Promise<HttpDecision> {
-    if (this.settings.cacheTtlMs === 0) return this.#ask(ask, connection)
-    const key = hash('sha256', `${this.#cacheKeySalt}\n${ask.method} ${ask.url.href}\n${ask.body ?? ''}`)
+  #requestCached(request: HttpRequest, { connection, nowMs }: Attempt): HttpDecision | Promise<HttpDecision> {
+    if (this.settings.cacheTtlMs === 0) return this.#send(request, connection)
+    const key = hash('sha256', `${this.#cacheKeySalt}\n${request.method} ${request.url.href}\n${request.body ?? ''}`)
     const known = this.#cache.find(key, nowMs)
     if (known !== undefined) return known
-    return this.#ask(ask, connection).then((decision) => {
+    return this.#send(request, connection).then((decision) => {
       // A service that failed may work at the next request.
       if (decision.result !== 'failed') this.#cache.put(key, decision, nowMs)
       return decision
     })
   }
 
-  async #ask(ask: HttpRequest, connection: Connection): Promise<HttpDecision> {
-    const response = await this.#client.ask(ask, () => connection.now.state !== 'closed')
+  async #send(request: HttpRequest, connection: Connection): Promise<HttpDecision> {
+    const response = await this.#client.send(request, () => connection.now.state !== 'closed')
     return 'failure' in response ? failed(`the service ${response.failure}`) : decisionOf(response)
   }
 }
@@ -146,10 +146,12 @@ function decisionOf({ status, contentType, body }: HttpResponse): HttpDecision {
   if (status === 200 || status === 204) return readBody(contentType, body)
   if (status >= 400 && status < 500) return { result: 'deny' }
   const isRedirect = status >= 300 && status < 400
-  return failed(isRedirect ? 'the service points elsewhere, which is not followed' : `the service answered ${status}`)
+  return failed(
+    isRedirect ? 'the service redirects the request, which is not supported' : `the service returned status ${status}`,
+  )
 }
 
-const malformed = failed('the service answered with JSON that is no decision')
+const malformed = failed('the service returned JSON that is not a decision')
 const plainAllow: HttpDecision = { result: 'allow', isSuperuser: undefined }
 
 function readBody(contentType: string, body: string): HttpDecision {

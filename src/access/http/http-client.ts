@@ -1,7 +1,7 @@
 // An HTTP client with limits for requests in progress and waiting ones, and a timeout for each.
 //
-//   ask -> waiting (maxWaiting) -> in progress (poolSize) -> complete
-//              '------ timeoutMs over both ------'
+//   send -> waiting (maxWaiting) -> in progress (poolSize) -> complete
+//               '------ timeoutMs over both ------'
 //
 // Redirects are not followed: only the configured address is trusted.
 
@@ -33,7 +33,7 @@ export interface HttpResponse {
   readonly body: string
 }
 
-/** The end of a sentence about the service: "... did not answer in time". */
+/** The end of a sentence about the service: "... did not respond in time". */
 export type HttpFailure = { readonly failure: string }
 
 /** A larger response is not a decision. */
@@ -64,9 +64,8 @@ export class HttpClient {
   }
 
   /** Never rejects. `isWanted` is called before a waiting request is sent, because its client may have disconnected. */
-  ask(parameters: HttpRequest, isWanted: () => boolean): Promise<HttpResponse | HttpFailure> {
-    if (isForbiddenAddress(parameters.url.hostname))
-      return Promise.resolve({ failure: 'has an address that is not asked' })
+  send(parameters: HttpRequest, isWanted: () => boolean): Promise<HttpResponse | HttpFailure> {
+    if (isForbiddenAddress(parameters.url.hostname)) return Promise.resolve({ failure: 'has a denied address' })
     if (this.#activeCount.size >= this.#settings.poolSize && this.#waiting.size >= this.#settings.maxWaiting) {
       return Promise.resolve({ failure: 'has too many waiting requests' })
     }
@@ -76,7 +75,7 @@ export class HttpClient {
         isWanted,
         request: undefined,
         isSettled: false,
-        timer: setTimeout(() => this.#settle(job, { failure: 'did not answer in time' }), this.#settings.timeoutMs),
+        timer: setTimeout(() => this.#settle(job, { failure: 'did not respond in time' }), this.#settings.timeoutMs),
         settle: resolve,
       }
       if (this.#activeCount.size < this.#settings.poolSize) this.#start(job, true)
@@ -86,7 +85,7 @@ export class HttpClient {
 
   /** Requests in progress fail; connections are closed. */
   close(): void {
-    for (const job of [...this.#waiting, ...this.#activeCount]) this.#finish(job, { failure: 'is not asked any more' })
+    for (const job of [...this.#waiting, ...this.#activeCount]) this.#finish(job, { failure: 'is no longer used' })
     this.#httpAgent.destroy()
     this.#httpsAgent.destroy()
   }
@@ -129,10 +128,11 @@ export class HttpClient {
     let bytes = 0
     response.on('data', (chunk: Buffer) => {
       bytes += chunk.length
-      if (bytes > maxResponseBytes) this.#settle(job, { failure: `answered with more than ${maxResponseBytes} bytes` })
+      if (bytes > maxResponseBytes)
+        this.#settle(job, { failure: `sent a response of more than ${maxResponseBytes} bytes` })
       else chunks.push(chunk)
     })
-    response.on('error', () => this.#settle(job, { failure: 'broke off its answer' }))
+    response.on('error', () => this.#settle(job, { failure: 'interrupted its response' }))
     response.on('end', () => {
       const contentType = (response.headers['content-type'] ?? '').split(';', 1)[0].trim().toLowerCase()
       const body = Buffer.concat(chunks).toString('utf8')
@@ -161,7 +161,7 @@ export class HttpClient {
       if (this.#activeCount.size >= this.#settings.poolSize) return
       this.#waiting.delete(job)
       if (job.isWanted()) this.#start(job, true)
-      else this.#finish(job, { failure: 'was not asked: the client has left' })
+      else this.#finish(job, { failure: 'was not queried: the client has disconnected' })
     }
   }
 }

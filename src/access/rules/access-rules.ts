@@ -34,8 +34,8 @@ export interface RuleSettings {
   readonly noMatch: 'allow' | 'deny'
   /** auth.deny_action */
   readonly denyAction: 'ignore' | 'disconnect'
-  /** A service is asked if no rule matches (auth.http_auth.acl_req). */
-  readonly asksService: boolean
+  /** A service decides if no rule matches (auth.http_auth.acl_req). */
+  readonly usesService: boolean
   /** If the service fails: denied (`hardened`), or skipped. */
   readonly failingDenies: boolean
   /** Tokens of clients may contain rules. */
@@ -52,7 +52,7 @@ export const defaultRuleSettings: RuleSettings = {
   rules: [],
   noMatch: 'allow',
   denyAction: 'ignore',
-  asksService: false,
+  usesService: false,
   failingDenies: true,
   hasTokens: false,
   hasNamespaces: false,
@@ -105,7 +105,7 @@ export class AccessRules implements Permissions {
 
   /** Decisions of a service expire without notice, so other modules must not cache them. */
   get isUncacheable(): boolean {
-    return this.#settings.asksService
+    return this.#settings.usesService
   }
 
   canPublish(who: Identity, topic: Topic): Permission {
@@ -135,7 +135,7 @@ export class AccessRules implements Permissions {
     const clientRules = this.#createClientRules(caller, configured)
     const decision = this.#ruleFor(clientRules, 'publish', namespacedTopic(namespace, topic.name))
     if (decision === undefined && isBridgeClient(clientId)) return true
-    return decision?.allows ?? (this.#settings.asksService || this.#settings.noMatch === 'allow')
+    return decision?.allows ?? (this.#settings.usesService || this.#settings.noMatch === 'allow')
   }
 
   canStay(who: Identity): boolean {
@@ -188,16 +188,16 @@ export class AccessRules implements Permissions {
   }
 
   #isOpen(): boolean {
-    const { noMatch, asksService, hasTokens, hasNamespaces } = this.#settings
+    const { noMatch, usesService, hasTokens, hasNamespaces } = this.#settings
     const hasRules = this.#configured.count > 0 || this.#stored.count > 0
-    return noMatch === 'allow' && !asksService && !hasTokens && !hasNamespaces && !hasRules
+    return noMatch === 'allow' && !usesService && !hasTokens && !hasNamespaces && !hasRules
   }
 
   /**
    * A bridge forwards messages of others: if it were disconnected for one message, it would send that again, forever.
    */
   #permission({ clientId }: Identity, decision: Decision | undefined): Permission {
-    if (decision === undefined) return 'ask'
+    if (decision === undefined) return 'unknown'
     if (decision.allows) return 'allow'
     return this.#settings.denyAction === 'disconnect' && !isBridgeClient(clientId) ? 'disconnect' : 'deny'
   }
@@ -230,8 +230,8 @@ export class AccessRules implements Permissions {
   }
 
   #decideWithoutRule(who: Identity, action: Action, topic: string): Decision | undefined {
-    const { asksService, failingDenies, noMatch } = this.#settings
-    if (asksService) {
+    const { usesService, failingDenies, noMatch } = this.#settings
+    if (usesService) {
       if (action === 'receive') return undefined
       const response = this.#serviceDecisions.find(who, action, topic, this.#dependencies.nowMs())
       if (response === undefined) return undefined

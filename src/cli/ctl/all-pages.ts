@@ -14,11 +14,11 @@ interface PageWanted {
 
 /** Returns all rows. Rows that are added or deleted meanwhile may be missing or occur twice, because pages are numbered. */
 export async function allPages<Row>(
-  ask: (query: PageWanted) => Promise<Result<Page<Row>>>,
+  getPage: (query: PageWanted) => Promise<Result<Page<Row>>>,
 ): Promise<Result<{ readonly data: readonly Row[] }>> {
   const data: Row[] = []
   for (let page = 1; ; page++) {
-    const result = await ask({ page, limit: maxRowsPerPage })
+    const result = await getPage({ page, limit: maxRowsPerPage })
     if ('failure' in result) return result
     data.push(...result.reply.data)
     if (!result.reply.meta.hasnext) return { reply: { data } }

@@ -19,7 +19,7 @@ export const brokerOptions: readonly BrokerOption[] = [
   },
   { flags: '--url <url>', description: 'use the HTTP API of a broker: http://host:port' },
   { flags: '--username <name>', description: 'user name of an account, or ID of an API key' },
-  { flags: '--password-stdin', description: 'read the password from stdin (default: ask on the terminal)' },
+  { flags: '--password-stdin', description: 'read the password from stdin (default: prompt on the terminal)' },
   { flags: '--token-stdin', description: 'sign in with a JSON Web Token, read from stdin' },
   { flags: '--namespace <name>', description: 'namespace to which the command applies' },
 ]

@@ -24,7 +24,7 @@ export type ConnectedApi =
       readonly client: ApiClient
       /** Absolute path, if the broker is on this machine. */
       readonly dataDirectory: string | undefined
-      /** Returns the message for the user if the broker does not answer. */
+      /** Returns the message for the user if the broker does not respond. */
       readonly explain: (failure: Failure) => string
     }
   | { readonly usage: string }
@@ -49,7 +49,7 @@ export async function connectApi(
   return {
     client: createClient({ at: { url }, ...credentials, namespace: options.namespace }),
     dataDirectory: undefined,
-    explain: ({ message }) => `no broker answers at ${url}: ${message}`,
+    explain: ({ message }) => `no broker responds at ${url}: ${message}`,
   }
 }
 

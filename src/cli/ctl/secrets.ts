@@ -33,7 +33,7 @@ export class InputSecrets implements Secrets {
   }
 
   async next(prompt: string): ReturnType<Secrets['next']> {
-    const secret = this.#input.isTTY === true ? await this.#askPeople(prompt) : await this.#nextLine()
+    const secret = this.#input.isTTY === true ? await this.#promptUser(prompt) : await this.#nextLine()
     if (secret === undefined || secret === '') return { usage: `${prompt}: stdin is empty` }
     return secret.length > maxSecretLength
       ? { usage: `${prompt}: too long; maximum ${maxSecretLength} characters` }
@@ -53,7 +53,7 @@ export class InputSecrets implements Secrets {
     return done === true ? undefined : value
   }
 
-  #askPeople(prompt: string): Promise<string | undefined> {
+  #promptUser(prompt: string): Promise<string | undefined> {
     this.#prompts.write(`${prompt}: `)
     return readHidden(this.#input).finally(() => this.#prompts.write('\n'))
   }

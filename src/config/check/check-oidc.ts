@@ -6,7 +6,7 @@ import type { Position } from '../hocon/values.ts'
 
 const roleForm = /^(ns:[A-Za-z0-9][A-Za-z0-9_.-]{0,127}::)?(administrator|viewer)$/
 
-/** A provider that answers over plain HTTP can be impersonated, except on this machine. */
+/** A provider that responds over plain HTTP can be impersonated, except on this machine. */
 export function isSafeAddress(address: string): boolean {
   if (!URL.canParse(address)) return false
   const { protocol, hostname } = new URL(address)

@@ -156,11 +156,11 @@ function checkTls(
   }
   for (const { name, serverName } of tls.byServerName) {
     if (serverName === '')
-      faults.push(fault(`sni.${name}.server_name`, 'no client can ask for an empty name', 'set server_name'))
+      faults.push(fault(`sni.${name}.server_name`, 'no client can request an empty name', 'set server_name'))
   }
   if (tls.minVersion > tls.maxVersion) faults.push(fault('tls_versions', 'no version is allowed', 'name one at least'))
   if (tls.failIfNoPeerCertificate && !tls.verifyPeer) {
-    faults.push(fault('fail_if_no_peer_cert', 'clients are not asked for a certificate', 'set verify_peer = true'))
+    faults.push(fault('fail_if_no_peer_cert', 'the listener requests no client certificate', 'set verify_peer = true'))
   }
   if (tls.verifyPeer && tls.caFile === undefined) {
     const hint = 'set cacertfile to the authorities that sign for your clients'

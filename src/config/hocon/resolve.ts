@@ -62,7 +62,7 @@ class Resolver {
   /** Definitions through which a path is being followed. */
   readonly #following = new Set<DefinitionNode>()
   /** The reference whose path is being followed. */
-  #asking: ReferenceNode | undefined = undefined
+  #currentReference: ReferenceNode | undefined = undefined
   #steps = 0
   #chain = 0
   #joinedCharacters = 0
@@ -139,9 +139,9 @@ class Resolver {
     this.lastReference = node.at
     let hasLookedBack = false
     for (const path of node.paths) {
-      this.#asking = node
+      this.#currentReference = node
       const found = this.#find(path)
-      this.#asking = undefined
+      this.#currentReference = undefined
       hasLookedBack ||= found.hasLookedBack
       const value = this.#fold(found.definitions)
       if (value !== undefined) return { ...value, at: node.at }
@@ -251,7 +251,10 @@ class Resolver {
   #collect(definitions: readonly DefinitionNode[], path: Path, depth: number, found: Found): boolean {
     const start = found.definitions.length
     // `a = ${a.b}` refers to an older value of `a.b`, whatever follows it in the text.
-    const own = this.#asking === undefined || depth === path.length ? -1 : definitions.lastIndexOf(this.#asking)
+    const own =
+      this.#currentReference === undefined || depth === path.length
+        ? -1
+        : definitions.lastIndexOf(this.#currentReference)
     if (own !== -1) found.hasLookedBack = true
     for (let index = (own === -1 ? definitions.length : own) - 1; index >= 0; index--) {
       const definition = definitions[index]

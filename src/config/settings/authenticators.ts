@@ -212,7 +212,7 @@ function requestSection(description: string) {
 const httpAuth = section(
   'Authentication and authorization by an HTTP service: status 200 accepts or allows, 4xx refuses or denies.',
   {
-    enable: setting(boolean, true, { description: 'Whether the service is asked. It requires url.', ...onNextConnect }),
+    enable: setting(boolean, true, { description: 'Whether the service is used. It requires url.', ...onNextConnect }),
     auth_req: requestSection('The request that decides whether a client that connects is accepted.'),
     super_req: requestSection(
       'The request that decides whether an accepted client is a superuser: access rules do not apply to superusers.',

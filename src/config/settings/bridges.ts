@@ -123,11 +123,11 @@ const tcpOptions = section('Options of the TCP socket to the remote broker, by t
       'Socket option TCP_KEEPIDLE: idle time before the system sends the first keepalive probe, if keepalive is true.',
   }),
   keepintvl: setting(seconds, 75_000, {
-    description: 'Socket option TCP_KEEPINTVL: interval between keepalive probes that are not answered.',
+    description: 'Socket option TCP_KEEPINTVL: interval between keepalive probes that are not acknowledged.',
   }),
   keepcnt: setting(integer({ min: 1, max: 127 }), 9, {
     description:
-      'Socket option TCP_KEEPCNT: number of unanswered keepalive probes after which the connection is closed.',
+      'Socket option TCP_KEEPCNT: number of unacknowledged keepalive probes after which the connection is closed.',
   }),
   sendtimeo: setting(seconds, 0, {
     description: 'Socket option SO_SNDTIMEO: maximum time that sending waits. 0: no limit.',

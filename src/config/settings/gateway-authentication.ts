@@ -17,7 +17,7 @@ const hashAlgorithm = section('built_in_database: how new passwords are hashed.'
   }),
 })
 
-/** `scope`: what asks its clients by it, and `otherwise`: what asks them where it is not there. */
+/** `scope`: the gateway or listener that authenticates its clients; `otherwise`: the authentication that applies if it is not set. */
 export function authenticationOf(scope: string, otherwise: string) {
   return section(`Authentication of the clients of ${scope}. If it is not set, ${otherwise} applies.`, {
     enable: setting(boolean, true, {
@@ -28,7 +28,7 @@ export function authenticationOf(scope: string, otherwise: string) {
     }),
     backend: setting(choice(['built_in_database', 'http']), 'built_in_database', {
       description:
-        'password_based: built_in_database checks the users that the API stores for this gateway or listener, http asks an HTTP service.',
+        'password_based: built_in_database checks the users that the API stores for this gateway or listener, http queries an HTTP service.',
     }),
     user_id_type: setting(choice(['username', 'clientid']), 'username', {
       description: 'built_in_database: whether users are identified by the user name or by the client ID.',

@@ -75,7 +75,8 @@ const dtlsOptions = section('Certificates, keys and options of DTLS 1.2 for this
   key_password: tlsSettings.key_password,
   cacertfile: tlsSettings.cacertfile,
   verify: setting(choice(['verify_none', 'verify_peer']), 'verify_none', {
-    description: 'verify_peer: clients are asked for a certificate, and a certificate that they send must be valid.',
+    description:
+      'verify_peer: the listener requests a client certificate, and a certificate that clients send must be valid.',
   }),
   fail_if_no_peer_cert: setting(boolean, false, {
     description: 'Whether a client with neither a certificate nor a pre-shared key is refused.',
@@ -167,7 +168,7 @@ const mqttsn = section('The MQTT-SN 1.2 gateway: MQTT for sensor networks, over 
     undefined,
     {
       description:
-        'Address of a multicast group that the gateway joins on the port of each listener, to answer SEARCHGW there as well.',
+        'Address of a multicast group that the gateway joins on the port of each listener, to respond to SEARCHGW there as well.',
     },
   ),
   enable_qos3: setting(boolean, true, {

@@ -105,7 +105,7 @@ export const ignoredSettings: Readonly<Record<string, string>> = {
   'actions.*.<name>.resource_opts.max_buffer_bytes': stored,
   'actions.*.<name>.resource_opts.worker_pool_size': ofWorkers,
   'actions.*.<name>.resource_opts.query_mode': stored,
-  'actions.*.<name>.resource_opts.metrics_flush_interval': 'metrics are read when they are asked for',
+  'actions.*.<name>.resource_opts.metrics_flush_interval': 'metrics are read when they are requested',
   'actions.*.<name>.resource_opts.health_check_timeout': 'use `request_timeout`',
   'actions.*.<name>.resource_opts.start_timeout': 'use `connect_timeout` of the connector',
   'actions.*.<name>.resource_opts.start_after_created': 'use `enable`',

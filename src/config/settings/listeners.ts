@@ -115,7 +115,7 @@ export const tlsSettings = {
     description: 'PEM file of certificate revocation lists, one for each certificate authority.',
   }),
   verify_peer: setting(boolean, false, {
-    description: 'Whether clients are asked for a certificate. A certificate that they send must be valid.',
+    description: 'Whether the listener requests a client certificate. A certificate that clients send must be valid.',
   }),
   fail_if_no_peer_cert: setting(boolean, false, { description: 'Whether a client without a certificate is refused.' }),
   tls_versions: setting(listOf(choice(['tlsv1.2', 'tlsv1.3']), 2), ['tlsv1.2', 'tlsv1.3'], {

@@ -30,7 +30,7 @@ const wordsOf: Readonly<Record<number, string>> = {
   400: 'the value in the body is empty',
   403: 'the caller or the web page has no right to do this',
   404: 'there is no object with this name',
-  503: 'the broker cannot answer now: retry later',
+  503: 'the broker cannot respond now: retry later',
 }
 
 /** Reasons of an operation of version 5, by status. */

@@ -103,7 +103,7 @@ const explanation = Type.Object({
   }),
   decision: Type.Object({
     result: Type.Enum(['allow', 'deny', 'unknown'], {
-      description: 'unknown: an HTTP service decides, and was not asked.',
+      description: 'unknown: an HTTP service decides, and was not queried.',
     }),
     because: Type.String({
       description: 'What decides: a kind of rule, a service, no-match, superuser, token or bridge.',

@@ -1,5 +1,5 @@
 // The API subscribes for a client: as a SUBSCRIBE of the client, but without a permission check. If the registry of an
-// exclusive filter is on another shard, the core asks that shard first.
+// exclusive filter is on another shard, the core sends a request to that shard first.
 //
 //   command ──► subscribed ──────────────────────────────────────────────► result after the commit
 //           ──► exclusive-wanted ~~> exclusive-response ──► subscribed, or released ──► result
@@ -49,11 +49,11 @@ export function subscribeAsAdmin(
   // The shard with the registry is restarting, so it is unknown whether the filter is free.
   if (peerTable.peer(owner).link === undefined)
     return completeCommand(state.outputs, requestId, { done: false, why: 'shard-behind' })
-  const asked = state.ids.nextSerial()
-  peerTable.exclusiveCommands.set(asked, wanted)
+  const peerRequestId = state.ids.nextSerial()
+  peerTable.exclusiveCommands.set(peerRequestId, wanted)
   state.outputs.peerSends.push({
     to: owner,
-    message: { kind: 'exclusive-wanted', requestId: asked, filter: exclusive, clientId },
+    message: { kind: 'exclusive-wanted', requestId: peerRequestId, filter: exclusive, clientId },
   })
 }
 

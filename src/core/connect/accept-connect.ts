@@ -121,7 +121,7 @@ function openAccepted(
   }
   const awaiting = connection.mountpoint === '' ? withoutBridgeNotification(accepted) : accepted
   const permission = authorizeWill(state, connection, awaiting.connect, granted)
-  if (permission === 'ask' && awaiting.isWillDecided !== true) {
+  if (permission === 'unknown' && awaiting.isWillDecided !== true) {
     requestWillAuthorization(state, connection, awaiting, granted)
     return false
   }

@@ -1,8 +1,8 @@
 // A packet whose permission is not known yet. The core requests the permission; the packet and all later packets of the
 // client wait in order. When the responses have arrived, the packet is handled again from the start.
 //
-//   handle ──ask──► parked, reading paused ──responses──► handle again ──► allow or deny
-//                                                                     └──► `ask` again: denied, which prevents an endless loop
+//   handle ──request──► parked, reading paused ──responses──► handle again ──► allow or deny
+//                                                                         └──► `unknown` again: denied, which prevents an endless loop
 
 import type { Packet, QoS } from '../../protocol/index.ts'
 import type { Permission } from '../model/identity.ts'
@@ -22,9 +22,9 @@ export interface AuthorizationQuery {
   readonly retain: boolean
 }
 
-/** Returns `deny` for a second `ask`: the response is no longer in the cache, or there was none. */
+/** Returns `deny` for a second `unknown`: the response is no longer in the cache, or there was none. */
 export function resolvedPermission(open: Open, packet: Packet, topic: string, permission: Permission): Permission {
-  if (permission !== 'ask' || open.waiting?.packet !== packet || !open.waiting.requestedTopics.has(topic))
+  if (permission !== 'unknown' || open.waiting?.packet !== packet || !open.waiting.requestedTopics.has(topic))
     return permission
   return 'deny'
 }

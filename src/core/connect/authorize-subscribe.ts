@@ -31,7 +31,7 @@ export function deniedFilters(
     const bare = bareFilter(filter)
     const permission = resolvedPermission(open, packet, bare, permissions.canSubscribe(identity, bare, { qos }))
     if (permission === 'deny') denied.add(place)
-    if (permission === 'ask') unknown.push({ action: 'subscribe', topic: bare, qos, retain: false })
+    if (permission === 'unknown') unknown.push({ action: 'subscribe', topic: bare, qos, retain: false })
     if (permission === 'disconnect') {
       if (state.rules.triggers.wanted.authorization)
         recordAuthorization(state, connection, open.session, { action: 'subscribe', topic: bare, isAllowed: false })

@@ -1,4 +1,4 @@
-// SUBSCRIBE to `$exclusive/...` whose registry is on another shard. The core asks that shard, and the packet waits.
+// SUBSCRIBE to `$exclusive/...` whose registry is on another shard. The core sends a request to that shard, and the packet waits.
 //
 //   handle ──wanted──► parked, reading paused ──responses──► handled again: granted, refused
 //
@@ -18,7 +18,7 @@ import type { Open } from '../state/connection-state.ts'
 const nothing: ReadonlySet<TopicFilter> = new Set()
 
 /** A SUBSCRIBE, and the indexes of its filters that are denied. Denied filters are not requested. */
-interface Asking {
+interface CheckedSubscribe {
   readonly packet: SubscribePacket
   readonly denied: ReadonlySet<number>
 }
@@ -28,14 +28,14 @@ export function findHeldFilters(
   state: Parts<'ids' | 'outputs' | 'peerTable' | 'settings'>,
   connection: Connection,
   open: Open,
-  asking: Asking,
+  checked: CheckedSubscribe,
 ): ReadonlySet<TopicFilter> | undefined {
   const { peerTable } = state
   if (peerTable === undefined || !state.settings.exclusiveSubscriptionAvailable) return nothing
-  const { packet } = asking
+  const { packet } = checked
   const wait = waitOf(peerTable, connection, open, packet)
   // The second pass may find further filters, if the permissions of the client have changed meanwhile.
-  for (const filter of pendingExclusiveFilters(connection, open, asking, wait))
+  for (const filter of pendingExclusiveFilters(connection, open, checked, wait))
     requestExclusive(state, peerTable, { connection, filter, wait })
   if (wait.missing.size + wait.given.size + wait.refused.size === 0) return nothing
   peerTable.exclusiveWaits.set(connection, wait)
@@ -91,7 +91,7 @@ function waitOf(
 function pendingExclusiveFilters(
   connection: Connection,
   { session }: Open,
-  { packet, denied }: Asking,
+  { packet, denied }: CheckedSubscribe,
   { missing, given, refused }: ExclusiveWait,
 ): Set<TopicFilter> {
   const filters = new Set<TopicFilter>()
@@ -101,7 +101,7 @@ function pendingExclusiveFilters(
     const isHeld = mounted !== undefined && session.subscriptions?.has(mounted) === true
     if (filter !== undefined && !isHeld) filters.add(filter)
   }
-  for (const asked of [missing.values(), given, refused]) for (const filter of asked) filters.delete(filter)
+  for (const requested of [missing.values(), given, refused]) for (const filter of requested) filters.delete(filter)
   return filters
 }
 

@@ -80,7 +80,7 @@ export function openConnection(
     waiting: undefined,
     authenticationMethod: connect.properties?.authenticationMethod,
     reauthentication: undefined,
-    asksForExpiry: (connect.properties?.sessionExpiryIntervalSeconds ?? 0) > 0,
+    hasSessionExpiry: (connect.properties?.sessionExpiryIntervalSeconds ?? 0) > 0,
   })
   state.sessions.connected++
   // CONNACK confirms stored state, which a crash must not undo. If CONNECT waited, this state may be in an earlier
@@ -180,7 +180,7 @@ function takeOverConnection(
   })
 }
 
-/** [MQTT-3.1.2-4 to -6] [MQTT5-3.1.2-4 to -6] Returns the stored session, unless the client asked for Clean Start. */
+/** [MQTT-3.1.2-4 to -6] [MQTT5-3.1.2-4 to -6] Returns the stored session, unless the client requested Clean Start. */
 function findResumableSession(state: BrokerState, clientId: string, connect: ConnectPacket): Session | undefined {
   settleDelayedWill(state, clientId)
   const session = state.sessions.get(clientId)
@@ -261,10 +261,10 @@ function applySpoolLimits(
 function sessionExpiry(settings: CoreSettings, connection: Connection, connect: ConnectPacket): number {
   const { sessionExpirySeconds, maxSessionExpirySeconds } = settings
   if (connect.version !== 5) return connect.cleanStart ? 0 : sessionExpirySeconds
-  const asked = connect.properties?.sessionExpiryIntervalSeconds ?? 0
+  const requested = connect.properties?.sessionExpiryIntervalSeconds ?? 0
   // The session of a bridge does not expire while the remote broker is unavailable.
-  if (connection.listener.isBridge === true) return asked
-  return Math.min(asked, maxSessionExpirySeconds ?? neverExpires)
+  if (connection.listener.isBridge === true) return requested
+  return Math.min(requested, maxSessionExpirySeconds ?? neverExpires)
 }
 
 /** [MQTT5-3.1.2-21] A keep alive of the broker's settings replaces the client's. Only 5.0 clients can be told. */
@@ -323,14 +323,14 @@ function connackProperties(
 ): ConnackProperties {
   const { settings } = state
   const { connect, clientId } = awaiting
-  const asked = connect.properties
+  const requested = connect.properties
   const expirySeconds = sessionExpiry(state.settings, connection, connect)
   const properties: ConnackProperties = {
     receiveMaximum: settings.receiveMaximum,
     maximumPacketSizeBytes: settings.maxPacketBytes,
     topicAliasMaximum: settings.maxTopicAlias,
   }
-  if (expirySeconds !== (asked?.sessionExpiryIntervalSeconds ?? 0)) {
+  if (expirySeconds !== (requested?.sessionExpiryIntervalSeconds ?? 0)) {
     properties.sessionExpiryIntervalSeconds = expirySeconds
   }
   if (settings.maximumQoS < 2) properties.maximumQoS = settings.maximumQoS === 0 ? 0 : 1
@@ -340,16 +340,16 @@ function connackProperties(
   const { name } = splitNamespacedName(clientId)
   if (connect.clientId === '') properties.assignedClientIdentifier = name
   if (settings.serverKeepAliveSeconds !== undefined) properties.serverKeepAliveSeconds = settings.serverKeepAliveSeconds
-  if (asked?.authenticationMethod !== undefined) {
+  if (requested?.authenticationMethod !== undefined) {
     // [MQTT5-4.12.0-5]
-    properties.authenticationMethod = asked.authenticationMethod
+    properties.authenticationMethod = requested.authenticationMethod
     if (granted.authenticationData !== undefined) properties.authenticationData = granted.authenticationData
   }
-  const asksForName = asked?.userProperties?.some(([word]) => word === loopMarkerName) === true
-  if (asksForName && state.bridges.brokerName !== undefined)
+  const isNameRequested = requested?.userProperties?.some(([word]) => word === loopMarkerName) === true
+  if (isNameRequested && state.bridges.brokerName !== undefined)
     properties.userProperties = [[loopMarkerName, state.bridges.brokerName]]
   // [MQTT5-3.1.2-28] Only for clients that requested it.
-  if (asked?.requestResponseInformation === true) properties.responseInformation = responseTopicFor(name)
+  if (requested?.requestResponseInformation === true) properties.responseInformation = responseTopicFor(name)
   return properties
 }
 

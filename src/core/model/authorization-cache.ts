@@ -22,7 +22,7 @@ export interface CachedAuthorization {
   readonly topic: string
   readonly qos: QoS
   readonly retain: boolean
-  readonly permission: Exclude<Permission, 'ask'>
+  readonly permission: Exclude<Permission, 'unknown'>
 }
 
 export class AuthorizationCache {
@@ -39,7 +39,7 @@ export class AuthorizationCache {
   }
 
   /** Sets the decision for the topic of the last `get`. */
-  set(how: PublishOptions, permission: Exclude<Permission, 'ask'>): void {
+  set(how: PublishOptions, permission: Exclude<Permission, 'unknown'>): void {
     this.#lastPermissions |= authorizationCache.indexOf(permission) << shiftOf(how)
   }
 

@@ -1,5 +1,5 @@
 // Who a client is and what it may do. The module `access` provides the object that makes permission checks from
-// memory. If it must ask another service first, it returns `ask`, and the core waits in a named state.
+// memory. If another service must decide first, it returns `unknown`, and the core waits in a named state.
 
 import type { QoS, Topic, TopicFilter } from '../../protocol/index.ts'
 import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
@@ -36,8 +36,8 @@ export function plainIdentity(session: string, username: string | undefined, pee
   return namespace === undefined ? who : { ...who, namespace }
 }
 
-/** `ask`: not known yet. The core sends the request `authorize` and checks again after the response. */
-export type Permission = 'allow' | 'deny' | 'disconnect' | 'ask'
+/** `unknown`: not known yet. The core sends the request `authorize` and checks again after the response. */
+export type Permission = 'allow' | 'deny' | 'disconnect' | 'unknown'
 
 /**
  * Permission checks: pure and synchronous. The result stays valid until `epoch` grows, which the input
@@ -55,7 +55,7 @@ export interface Permissions {
   /** `filter` is the client's filter without `$share/group/` and `$exclusive/` and without the mount point. */
   canSubscribe(who: Identity, filter: TopicFilter, how: { readonly qos: QoS }): Permission
   /**
-   * Checked at delivery, for whichever subscription matched; never asks a service. `topic` is without the mount point.
+   * Checked at delivery, for whichever subscription matched; never queries a service. `topic` is without the mount point.
    */
   canReceive(who: Identity, topic: Topic): boolean
   /**

@@ -84,7 +84,7 @@ export type CoreRequest =
       /** 0x19: a connected client re-authenticates. */
       readonly isReauthentication: boolean
     }
-  /** `permissions` returned `ask`. After the response `permission-ready` the same check is made again. */
+  /** `permissions` returned `unknown`. After the response `permission-ready` the same check is made again. */
   | {
       readonly kind: 'authorize'
       readonly requestId: RequestId

@@ -145,7 +145,7 @@ export interface PeerExclusiveResponse {
 }
 
 /**
- * Asks the shard of the publishing session (`shardOf` its client ID) whether it released the packet identifier. If so,
+ * Queries the shard of the publishing session (`shardOf` its client ID) whether it released the packet identifier. If so,
  * or if the session ended, it sends `release`. Otherwise it sends nothing: the identifier stays known here as long as
  * the session uses it.
  */

@@ -32,7 +32,7 @@ import { forgetRequestedTopics } from '../connect/authorization-wait.ts'
 export const maxAuthenticationSteps = 16
 
 /** Sends AUTH: a CONNECT, or a later re-authentication, needs another step of the client. */
-export function askForAuth(
+export function sendAuth(
   state: RefusalParts,
   connection: Connection,
   { connect, clientId, username, steps }: AwaitingAuthentication,

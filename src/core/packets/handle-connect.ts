@@ -23,7 +23,7 @@ import {
 } from '../connect/accept-connect.ts'
 import { endConnection } from '../connect/close-connection.ts'
 import { continueTakeoverWait } from '../connect/takeover-wait.ts'
-import { askForAuth } from './handle-auth.ts'
+import { sendAuth } from './handle-auth.ts'
 
 /** MQTT 3.1 allows client IDs of 1 to 23 characters. */
 const maxClientIdCharacters31 = 23
@@ -90,7 +90,7 @@ export function handleAuthenticationResult(
   // The broker may have started to stop meanwhile.
   const stopping = refuseWhileNotServing(state)
   if (stopping !== undefined) return refuseConnection(state, connection, now.clientId, stopping)
-  if (decision.allowed === 'not-yet') return askForAuth(state, connection, now, decision.authenticationData)
+  if (decision.allowed === 'not-yet') return sendAuth(state, connection, now, decision.authenticationData)
   if (state.rules.triggers.wanted.authentication) recordAuthentication(state, connection, now, decision)
   if (decision.allowed) {
     if (acceptConnect(state, connection, now, decision)) handleParked(state, connection, now, handlePacket)

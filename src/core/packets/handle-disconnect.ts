@@ -12,20 +12,20 @@ import type { Open } from '../state/connection-state.ts'
 export function handleDisconnect(
   state: BrokerState,
   connection: Connection,
-  { session, asksForExpiry }: Open,
+  { session, hasSessionExpiry }: Open,
   packet: DisconnectPacket,
 ): void {
   const expiry = packet.properties?.sessionExpiryIntervalSeconds
   if (expiry !== undefined) {
     const isOfGateway = connection.listener.gateway !== undefined
-    if (!asksForExpiry && expiry > 0 && !isOfGateway) {
+    if (!hasSessionExpiry && expiry > 0 && !isOfGateway) {
       // [MQTT5-3.14.2-2] A session that ends with its connection cannot become persistent in DISCONNECT.
       const text = 'a session expiry for a session without one'
       return endConnection(state, connection, { reason: reasonCodes.protocolError, text, publishWill: true })
     }
     changeExpiry(state, session, { expirySeconds: expiry, isOfGateway })
   }
-  // [MQTT-3.14.4-3] [MQTT5-3.14.4-3] A normal DISCONNECT deletes the will, unless the client asks to publish it.
+  // [MQTT-3.14.4-3] [MQTT5-3.14.4-3] A normal DISCONNECT deletes the will, unless the client requests its publication.
   const publishWill = packet.reasonCode !== reasonCodes.normalDisconnection
   const { reasonCode: reason, properties } = packet
   detachConnection(state, connection, { reason, text: 'the client has disconnected', publishWill, properties })

@@ -189,9 +189,9 @@ function permissionFor(
   // [MQTT-4.3.3-2] A duplicate of an accepted message.
   if (packet.qos === 2 && isDuplicate(session, packet.packetId)) return 'allow'
   const known = authorizePublish(state.access, connection, session.identity, topic, packet)
-  const permission = known === 'ask' ? resolvedPermission(open, packet, topic.name, known) : known
+  const permission = known === 'unknown' ? resolvedPermission(open, packet, topic.name, known) : known
   if (permission === 'allow' || permission === 'deny') return permission
-  if (permission === 'ask') {
+  if (permission === 'unknown') {
     // The packet is handled a second time after the response.
     state.counts.publishesReceived--
     session.counts.received--
@@ -424,7 +424,7 @@ function acceptExactlyOnce(
   const incoming = session.incoming.unreleased()
   if (incoming.has(packetId)) {
     if (!packet.dup) recordDropped(state, message, 'packet-identifier-in-use')
-    // A delayed message was not sent to peers, so they are not asked again.
+    // A delayed message was not sent to peers, so no request is sent to them.
     const isRefused = accept !== routeMessage || refusalOf(state, message, isDenied) === reasonCodes.notAuthorized
     acknowledgeDuplicate(state, connection, session, { message, packetId, isRefused })
     return

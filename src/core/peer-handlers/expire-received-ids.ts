@@ -1,5 +1,5 @@
 // Packet identifiers of QoS 2 messages from clients of other shards whose release has not arrived, because a shard
-// failed before it sent it. After a long time this shard asks the client's shard whether the session still uses them.
+// failed before it sent it. After a long time this shard queries the client's shard whether the session still uses them.
 
 import type { ExchangeParts, Parts, ReleaseParts } from '../state/parts.ts'
 import { clientIdOfPeerName, peerNameOf, sendRelease } from '../peers/qos2-forwarding.ts'
@@ -24,7 +24,7 @@ export function scheduleExpiry(state: Parts<'deadlines' | 'nowMs' | 'peerTable' 
   state.deadlines.set('expire-received-ids', subject, state.nowMs + awaitReleaseTimeoutMs)
 }
 
-/** Expires packet identifiers older than three times mqtt.await_rel_timeout, or asks their shard about them. */
+/** Expires packet identifiers older than three times mqtt.await_rel_timeout, or sends a query about them to their shard. */
 export function expireReceivedIds(state: ExchangeParts & Parts<'deadlines' | 'sessions'>): void {
   const { peerTable } = state
   if (peerTable === undefined) return

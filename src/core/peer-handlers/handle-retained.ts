@@ -30,7 +30,7 @@ export function handleRetainedRequest(
   if (filter !== undefined) {
     const giveUpAtMs = state.nowMs + maxWaitMs
     const cursor = state.retained.tree.matching(filter)
-    const asked = {
+    const request = {
       peer: peer.number,
       requestId,
       cursor,
@@ -41,19 +41,19 @@ export function handleRetainedRequest(
       wanted: limit,
       isReading: false,
     }
-    peerTable.receivedRetainedRequests.set(key, asked)
-    if (!isReady(state.nowMs, peerTable, asked)) state.deadlines.set('retained-wait', key, giveUpAtMs)
+    peerTable.receivedRetainedRequests.set(key, request)
+    if (!isReady(state.nowMs, peerTable, request)) state.deadlines.set('retained-wait', key, giveUpAtMs)
     return
   }
-  const asked = peerTable.receivedRetainedRequests.get(key)
-  if (asked === undefined) throw failedAssertion(`shard ${peer.number} asks for more of what it never asked for`)
-  asked.wanted = limit
+  const request = peerTable.receivedRetainedRequests.get(key)
+  if (request === undefined) throw failedAssertion(`shard ${peer.number} requests more messages of an unknown request`)
+  request.wanted = limit
 }
 
 /** Returns whether a response to a waiting request can be sent now. */
 export function hasReadyRequest(nowMs: number, peerTable: PeerTable): boolean {
-  for (const asked of peerTable.receivedRetainedRequests.values()) {
-    if (asked.wanted > 0 && !asked.isReading && isReady(nowMs, peerTable, asked)) return true
+  for (const request of peerTable.receivedRetainedRequests.values()) {
+    if (request.wanted > 0 && !request.isReading && isReady(nowMs, peerTable, request)) return true
   }
   return false
 }
@@ -68,17 +68,17 @@ export function sendRetainedResponses(
   state: Parts<'deadlines' | 'nowMs' | 'outputs' | 'requests' | 'retained'>,
   peerTable: PeerTable,
 ): void {
-  for (const [key, asked] of peerTable.receivedRetainedRequests) {
-    if (asked.wanted === 0 || asked.isReading || !isReady(state.nowMs, peerTable, asked)) continue
-    if (asked.found.length === 0) look(peerTable, asked)
-    if (asked.found.length === 0 && !asked.isAtEnd) continue
-    const messages = takeFound(state, asked)
-    const isEnd = asked.isAtEnd && asked.found.length === 0
-    if (asked.isReading && messages.length === 0) continue
-    asked.wanted = 0
+  for (const [key, request] of peerTable.receivedRetainedRequests) {
+    if (request.wanted === 0 || request.isReading || !isReady(state.nowMs, peerTable, request)) continue
+    if (request.found.length === 0) look(peerTable, request)
+    if (request.found.length === 0 && !request.isAtEnd) continue
+    const messages = takeFound(state, request)
+    const isEnd = request.isAtEnd && request.found.length === 0
+    if (request.isReading && messages.length === 0) continue
+    request.wanted = 0
     state.outputs.peerSends.push({
-      to: asked.peer,
-      message: { kind: 'retained-found', requestId: asked.requestId, messages, isEnd },
+      to: request.peer,
+      message: { kind: 'retained-found', requestId: request.requestId, messages, isEnd },
     })
     if (!isEnd) continue
     cancelRequest(state.retained, peerTable, key)
@@ -86,27 +86,27 @@ export function sendRetainedResponses(
   }
 }
 
-function look(peerTable: PeerTable, asked: RetainedRequest): void {
-  const { messages, isEnd } = asked.cursor.next(sliceTopics)
-  asked.isAtEnd = isEnd
-  asked.found = messages.filter((message) => !peerTable.isNewerThan(message.retainedOrigin, asked.after))
+function look(peerTable: PeerTable, request: RetainedRequest): void {
+  const { messages, isEnd } = request.cursor.next(sliceTopics)
+  request.isAtEnd = isEnd
+  request.found = messages.filter((message) => !peerTable.isNewerThan(message.retainedOrigin, request.after))
 }
 
 /**
  * Returns the messages of one response, or none while one of them is being read (`isReading`). If there is no memory to
  * read the next one, the messages found so far are sent first, because they occupy memory that other requests wait for.
  */
-function takeFound(state: Parts<'outputs' | 'requests' | 'retained'>, asked: RetainedRequest): Message[] {
+function takeFound(state: Parts<'outputs' | 'requests' | 'retained'>, request: RetainedRequest): Message[] {
   const messages: Message[] = []
   let bytes = 0
   let looked = 0
-  for (const found of asked.found) {
-    if (messages.length >= asked.wanted) break
+  for (const found of request.found) {
+    if (messages.length >= request.wanted) break
     if (messages.length > 0 && bytes + found.payloadBytes > maxResponseBytes) break
     const message = payloadOf(state.retained, found)
     if (message === 'waits') {
-      const isComing = readAhead(state, asked, asked.found, looked)
-      asked.isReading = isComing || messages.length === 0
+      const isComing = readAhead(state, request, request.found, looked)
+      request.isReading = isComing || messages.length === 0
       if (isComing) return []
       break
     }
@@ -115,22 +115,22 @@ function takeFound(state: Parts<'outputs' | 'requests' | 'retained'>, asked: Ret
     bytes += message.payloadBytes
     messages.push(message)
   }
-  for (const found of asked.found.splice(0, looked)) releasePayload(state.retained, asked, found)
+  for (const found of request.found.splice(0, looked)) releasePayload(state.retained, request, found)
   return messages
 }
 
 /** Removes a request that is complete or cancelled. */
 export function cancelRequest(retained: RetainedState, peerTable: PeerTable, key: string): void {
-  const asked = peerTable.receivedRetainedRequests.get(key)
-  if (asked === undefined) return
+  const request = peerTable.receivedRetainedRequests.get(key)
+  if (request === undefined) return
   peerTable.receivedRetainedRequests.delete(key)
-  stopReading(retained, asked)
+  stopReading(retained, request)
 }
 
-/** The shard that asked has failed: its requests are removed. Requests to it are sent again when it is back. */
+/** The requesting shard has failed: its requests are removed. Requests to it are sent again when it is back. */
 export function dropRetainedRequests(retained: RetainedState, peerTable: PeerTable, peer: Peer): void {
-  for (const [key, asked] of peerTable.receivedRetainedRequests)
-    if (asked.peer === peer.number) cancelRequest(retained, peerTable, key)
+  for (const [key, request] of peerTable.receivedRetainedRequests)
+    if (request.peer === peer.number) cancelRequest(retained, peerTable, key)
 }
 
 export function handleRetainedResponse(
@@ -138,11 +138,11 @@ export function handleRetainedResponse(
   peerTable: PeerTable,
   { requestId, messages, isEnd }: PeerRetainedResponse,
 ): void {
-  const asking = peerTable.retainedRequests.get(requestId)
-  if (asking === undefined || 'cursor' in asking.scan.source) return // The client disconnected or unsubscribed.
-  const { session, scan } = asking
-  asking.scan.source.isRequested = false
-  asking.scan.source.hasBegun = true
+  const pending = peerTable.retainedRequests.get(requestId)
+  if (pending === undefined || 'cursor' in pending.scan.source) return // The client disconnected or unsubscribed.
+  const { session, scan } = pending
+  pending.scan.source.isRequested = false
+  pending.scan.source.hasBegun = true
   scan.found = [...messages]
   scan.isAtEnd = isEnd
   if (isEnd) peerTable.retainedRequests.delete(requestId)

@@ -25,7 +25,7 @@ export function authorizePublish(
   const known = connection.authorizationCache.get(topic, how, permissions.epoch)
   if (known !== undefined) return known
   const permission = permissions.canPublish(identity, topic, how)
-  if (permission !== 'ask') connection.authorizationCache.set(how, permission)
+  if (permission !== 'unknown') connection.authorizationCache.set(how, permission)
   return permission
 }
 

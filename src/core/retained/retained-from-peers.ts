@@ -22,7 +22,7 @@ import { CommitBarrier } from '../model/commit-barrier.ts'
 import { addOpenBatch } from '../outgoing/deferred-acks.ts'
 
 /** Maximum number of messages in one response, because they are in memory until the client takes them. */
-const maxAskedAtOnce = 100
+const maxMessagesPerResponse = 100
 
 /**
  * Maximum number of topics with live messages that a waiting session remembers. With more, an older message may follow
@@ -87,7 +87,7 @@ export function hasMarks({ marks }: RetainedSource): boolean {
 }
 
 /** Requests the next messages, unless a request is pending. A request to a failed shard is sent when the shard has restarted. */
-export function askForMore(
+export function requestMoreRetained(
   state: Parts<'ids' | 'outputs'>,
   peerTable: PeerTable,
   session: Session,
@@ -96,7 +96,7 @@ export function askForMore(
   const { owner } = source
   if (source.isRequested || peerTable.peer(owner).link === undefined) return
   source.isRequested = true
-  const limit = maxAskedAtOnce
+  const limit = maxMessagesPerResponse
   if (source.hasBegun) {
     const more = { kind: 'retained-wanted', requestId: source.requestId, filter: undefined, after: [], limit } as const
     state.outputs.peerSends.push({ to: owner, message: more })

@@ -43,12 +43,12 @@ export function readAhead(
     bytes += one.size
     const wanted = state.retained.payloads.want(one, reader)
     if (wanted === 'full') return index > first
-    if (wanted === 'ask') ask(state, one)
+    if (wanted === 'not-requested') requestPayload(state, one)
   }
   return true
 }
 
-function ask(state: Parts<'outputs' | 'requests'>, retained: StoredRetained): void {
+function requestPayload(state: Parts<'outputs' | 'requests'>, retained: StoredRetained): void {
   const requestId = state.requests.add({ for: 'retained', retained })
   state.outputs.requests.push({ kind: 'load-message', requestId, of: { kind: 'retained', topic: retained.topicName } })
 }

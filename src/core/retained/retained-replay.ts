@@ -19,7 +19,7 @@ import { isDeferred } from '../outgoing/deliveries-rate.ts'
 import { enqueueForSession, raisedDelivery } from '../queues/enqueue-for-session.ts'
 import { effectiveQoS } from '../queues/enqueue-for-session.ts'
 import {
-  askForMore,
+  requestMoreRetained,
   cancelRetainedRequest,
   arrivesLive,
   endRetainedWait,
@@ -153,7 +153,7 @@ function findMore(
     return false
   }
   if (!('cursor' in source)) {
-    if (state.peerTable !== undefined) askForMore(state, state.peerTable, session, { scan, source })
+    if (state.peerTable !== undefined) requestMoreRetained(state, state.peerTable, session, { scan, source })
     state.retained.replaying.delete(session)
     return false
   }

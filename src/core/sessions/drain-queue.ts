@@ -54,7 +54,7 @@ export function drainQueue(state: DrainParts, session: Session): void {
   }
   if (session.onDiskCount > 0) {
     // While memory is short, no messages are read before they can be sent.
-    if (state.memory.level === 'normal' || hasQueueSpace(state, session, connection)) askForMore(state, session)
+    if (state.memory.level === 'normal' || hasQueueSpace(state, session, connection)) requestQueueLoad(state, session)
   } else if (session.retainedReplays !== undefined && outgoing.pendingCount === 0) state.retained.replaying.add(session)
 }
 
@@ -152,7 +152,10 @@ function resendOne(state: RedeliverParts, session: Session, connection: Connecti
   }
 }
 
-function askForMore(state: Parts<'batches' | 'memory' | 'outputs' | 'requests' | 'settings'>, session: Session): void {
+function requestQueueLoad(
+  state: Parts<'batches' | 'memory' | 'outputs' | 'requests' | 'settings'>,
+  session: Session,
+): void {
   const stored = session.stored
   if (stored === undefined || stored.reads.request !== undefined) return
   const space = state.settings.maxQueuedMessages - session.outgoing.pendingCount

@@ -181,7 +181,7 @@ function mayStillBePublished(
     return permissions.canRetain({ clientId: message.publisher, username: message.publisherUsername }, topic)
   }
   const permission = permissions.canPublish(session.identity, topic, message)
-  return permission === 'allow' || permission === 'ask'
+  return permission === 'allow' || permission === 'unknown'
 }
 
 /** [MQTT5-3.1.3.2.4] The expiry interval of a will starts when it is published. */

@@ -62,7 +62,7 @@ export interface Open {
   /** The re-authentication in progress. */
   reauthentication: Reauthentication | undefined
   /** CONNECT requested a session expiry, whatever was granted: DISCONNECT may request another [MQTT5-3.14.2-2]. */
-  readonly asksForExpiry: boolean
+  readonly hasSessionExpiry: boolean
 }
 
 /** A packet that waits for authorization, and all requests for it: see `authorization-wait.ts`. */

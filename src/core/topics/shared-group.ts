@@ -96,7 +96,7 @@ export class SharedGroup<S extends object, O = SubscriptionOptions> {
   pick(isEligible: (subscriber: S) => boolean): SharedMember<S, O> | undefined {
     let member = this.#turn
     if (member === undefined) return undefined
-    for (let asked = 0; asked < this.#members.size; asked += 1) {
+    for (let checked = 0; checked < this.#members.size; checked += 1) {
       if (isEligible(member.subscriber)) {
         this.#turn = member.next
         return member

@@ -80,15 +80,15 @@ export class BlockTransfers {
     return { payload: payload.subarray(0, bytes), block: { number: 0, hasMore: true, bytes } }
   }
 
-  /** Returns a later block, smaller than asked if that is too large; undefined: there is none. */
+  /** Returns a later block, smaller than requested if that is too large; undefined: there is none. */
   next(
-    asked: Block,
+    requested: Block,
     { peer, target, maxBytes }: { peer: string; target: string; maxBytes: number },
   ): { readonly payload: Buffer; readonly block: Block } | undefined {
     const [payload] = this.#going.get(`${peer} ${target}`)?.blocks ?? []
-    const start = asked.number * asked.bytes
+    const start = requested.number * requested.bytes
     if (payload === undefined || start >= payload.length) return undefined
-    const bytes = Math.min(asked.bytes, blockSizeWithin(maxBytes))
+    const bytes = Math.min(requested.bytes, blockSizeWithin(maxBytes))
     const end = start + bytes
     return {
       payload: payload.subarray(start, end),

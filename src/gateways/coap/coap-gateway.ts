@@ -234,15 +234,15 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
   }
 
   /** Handles a GET for a later block of an earlier response. */
-  #laterBlock(exchange: Exchange, asked: CoapRequest): Response | undefined {
+  #laterBlock(exchange: Exchange, parsed: CoapRequest): Response | undefined {
     const { request, peer } = exchange
     const block = blockOf(request, options.block2)
     if (block === 'bad') return { code: code(4, 0) }
     if (block === undefined || block.number === 0) return undefined
     const next = this.#blocks.next(block, {
       peer: peerKey(peer),
-      target: targetOf(asked),
-      maxBytes: this.#maxPayloadBytes(exchange, asked),
+      target: targetOf(parsed),
+      maxBytes: this.#maxPayloadBytes(exchange, parsed),
     })
     if (next === undefined) return { code: code(4, 8) }
     return { code: code(2, 5), options: [blockOption(options.block2, next.block)], payload: next.payload }
@@ -303,11 +303,11 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
   }
 
   /** Returns the client of a request; if there is none, a response was sent. */
-  #clientOf(exchange: Exchange, asked: CoapRequest): CoapClient | undefined {
+  #clientOf(exchange: Exchange, parsed: CoapRequest): CoapClient | undefined {
     const { peer } = exchange
-    const { query } = asked
+    const { query } = parsed
     const token = query.get('token')
-    const clientId = clientIdOf(asked, peer)
+    const clientId = clientIdOf(parsed, peer)
     const known = this.#clients.get(clientId)
     if (known?.token !== undefined || this.settings.requiresConnection || token !== undefined) {
       if (known === undefined || !known.hasToken(token)) {
@@ -327,16 +327,16 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
 
   // Publishing
 
-  #handlePublish(exchange: Exchange, asked: CoapRequest, topic: string): void {
+  #handlePublish(exchange: Exchange, parsed: CoapRequest, topic: string): void {
     const { request, peer } = exchange
     const name = parseTopicName(topic)
-    const qos = qosIn(asked.query)
+    const qos = qosIn(parsed.query)
     if (name === undefined || qos === 'bad') return this.#respond(exchange, { code: code(4, 0) })
-    const expiry = asked.query.get('expiry')
+    const expiry = parsed.query.get('expiry')
     if (expiry !== undefined && !/^\d{1,9}$/.test(expiry)) return this.#respond(exchange, { code: code(4, 0) })
     const received = this.#blocks.receive(request, this.dependencies.nowMs(), () => ({
       peer: peerKey(peer),
-      target: targetOf(asked),
+      target: targetOf(parsed),
     }))
     if (received.outcome === 'continue')
       return this.#respond(exchange, { code: code(2, 31), options: [blockOption(options.block1, received.block)] })
@@ -346,13 +346,13 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
       const size = uintOption(options.size1, this.settings.maxBodyBytes)
       return this.#respond(exchange, { code: code(4, 13), options: [size] })
     }
-    const client = this.#clientOf(exchange, asked)
+    const client = this.#clientOf(exchange, parsed)
     if (client === undefined) return
     const message = {
       topic: name,
       payload: received.payload,
       qos: qos ?? this.settings.publishQoS ?? qosOfType(request),
-      retain: asked.query.get('retain') === 'true' || asked.query.get('retain') === '1',
+      retain: parsed.query.get('retain') === 'true' || parsed.query.get('retain') === '1',
       expirySeconds: expiry === undefined ? undefined : Number(expiry),
     }
     const { block } = received
@@ -374,22 +374,22 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
 
   // Observing and reading
 
-  #handleGet(exchange: Exchange, asked: CoapRequest, topic: string): void {
+  #handleGet(exchange: Exchange, parsed: CoapRequest, topic: string): void {
     const { request } = exchange
     const observe = uintOf(request, options.observe)
     const filter = parseTopicFilter(topic)
-    const qos = qosIn(asked.query)
+    const qos = qosIn(parsed.query)
     const isBad = filter === undefined || qos === 'bad' || (observe !== undefined && request.token.length === 0)
     if (isBad || (observe === undefined && hasWildcard(topic))) return this.#respond(exchange, { code: code(4, 0) })
-    const client = this.#clientOf(exchange, asked)
+    const client = this.#clientOf(exchange, parsed)
     if (client === undefined) return
     if (observe === 1) return this.#endObserving(exchange, client, filter)
-    if (observe === undefined) return this.#readRetained(exchange, client, asked)
-    const { query } = asked
+    if (observe === undefined) return this.#readRetained(exchange, client, parsed)
+    const { query } = parsed
     const wanted = {
       filter,
       qos: qos ?? this.settings.subscribeQoS ?? qosOfType(request),
-      target: targetOf(asked),
+      target: targetOf(parsed),
       noLocal: query.get('nl') === '1',
       retainHandling: (['0', '1', '2'].includes(query.get('rh') ?? '') ? Number(query.get('rh')) : 0) as 0 | 1 | 2,
     }
@@ -408,34 +408,34 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     this.#respond(exchange, { code: code(2, 7) })
   }
 
-  #readRetained(exchange: Exchange, client: CoapClient, asked: CoapRequest): void {
-    const topic = parseTopicName(asked.segments.join('/'))
+  #readRetained(exchange: Exchange, client: CoapClient, parsed: CoapRequest): void {
+    const topic = parseTopicName(parsed.segments.join('/'))
     if (topic === undefined) return this.#respond(exchange, { code: code(4, 0) })
     this.#whenOpen(exchange, client, () => {
-      const isAsked = client.readRetained(topic, (packet, reasonCode) => {
+      const isSent = client.readRetained(topic, (packet, reasonCode) => {
         if (reasonCode !== reasonCodes.success) return this.#respond(exchange, { code: codeOf(reasonCode) })
         if (packet === undefined) return this.#respond(exchange, { code: code(4, 4) })
-        const { payload, block } = this.#firstBlock(payloadOf(packet), exchange, asked)
+        const { payload, block } = this.#firstBlock(payloadOf(packet), exchange, parsed)
         const more = block === undefined ? [] : [blockOption(options.block2, block)]
         this.#respond(exchange, { code: code(2, 5), options: more, payload })
       })
-      if (!isAsked) this.#respond(exchange, { code: code(5, 3) })
+      if (!isSent) this.#respond(exchange, { code: code(5, 3) })
     })
   }
 
-  #firstBlock(payload: Buffer, exchange: Exchange, asked: CoapRequest) {
+  #firstBlock(payload: Buffer, exchange: Exchange, parsed: CoapRequest) {
     const { peer, request } = exchange
     const block = blockOf(request, options.block2)
-    const askedBytes = block === undefined || block === 'bad' ? Infinity : block.bytes
-    const maxBytes = Math.min(askedBytes, this.#maxPayloadBytes(exchange, asked))
+    const requestedBytes = block === undefined || block === 'bad' ? Infinity : block.bytes
+    const maxBytes = Math.min(requestedBytes, this.#maxPayloadBytes(exchange, parsed))
     const nowMs = this.dependencies.nowMs()
-    return this.#blocks.begin(payload, { peer: peerKey(peer), target: targetOf(asked), maxBytes, nowMs })
+    return this.#blocks.begin(payload, { peer: peerKey(peer), target: targetOf(parsed), maxBytes, nowMs })
   }
 
   /** [F8] Of each block of a response: an address that has not shown itself may be forged. */
-  #maxPayloadBytes({ peer, bytes }: Exchange, asked: CoapRequest): number {
+  #maxPayloadBytes({ peer, bytes }: Exchange, parsed: CoapRequest): number {
     if (peer.secure !== undefined || isLoopback(peer.address)) return Infinity
-    const client = this.#clients.get(clientIdOf(asked, peer))
+    const client = this.#clients.get(clientIdOf(parsed, peer))
     if (client?.isVerified === true && isSamePeer(client.peer, peer)) return Infinity
     return Math.max(minResponseBytes, bytes * maxAmplification) - responseHeadBytes
   }

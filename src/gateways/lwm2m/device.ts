@@ -491,7 +491,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#state = 'ended'
     this.#whenConnected?.(reasonCode)
     this.#whenConnected = undefined
-    // The next registration of the device asks it again.
+    // After the next registration of the device, the command is sent again.
     this.#withdrawCurrent()
     if (!this.#isKept) this.#gateway.dependencies.keep(this.location, undefined)
     this.#observations.clear()

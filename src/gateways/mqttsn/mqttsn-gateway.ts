@@ -190,8 +190,9 @@ export class MqttSnGateway implements DatagramGateway {
     if (request.type === 'connect') return this.#connect(request, peer)
     this.#countDropped('unconnected')
     // [F3] DISCONNECT, and PINGREQ of a client that does not sleep here, have responses of their own.
-    const isAsked = request.type === 'disconnect' || (request.type === 'pingreq' && request.clientId !== undefined)
-    if (!(isAsked && version === 1) && !this.#isUnauthenticatedDue(peer)) return
+    const hasOwnResponse =
+      request.type === 'disconnect' || (request.type === 'pingreq' && request.clientId !== undefined)
+    if (!(hasOwnResponse && version === 1) && !this.#isUnauthenticatedDue(peer)) return
     const { noVirtualConnection } = sn2ReasonCodes
     const response = version === 2 ? writeSn2Disconnect(noVirtualConnection) : writeBare('disconnect')
     if (this.#mayRespond(peer)) this.#send(response, peer)

@@ -176,7 +176,7 @@ export function textOf(bytes: Buffer): string | undefined {
   }
 }
 
-/** Returns whether this is SEARCHGW, which asks for a gateway. */
+/** Returns whether this is SEARCHGW, which searches for a gateway. */
 export function isSearch(datagram: Buffer): boolean {
   return readPacket(datagram)?.type === 'searchgw'
 }

@@ -194,8 +194,8 @@ export class StompClient implements GatewayStreamCallbacks {
 
   #handleConnect(frame: StompFrame): void {
     if (this.#state !== 'new') return this.#fail('CONNECT has come before', frame)
-    const asked = (frame.headers.get('accept-version') ?? '1.0').split(',').map((version) => version.trim())
-    const version = versions.find((one) => asked.includes(one))
+    const acceptedVersions = (frame.headers.get('accept-version') ?? '1.0').split(',').map((version) => version.trim())
+    const version = versions.find((one) => acceptedVersions.includes(one))
     if (version === undefined) return this.#fail('the supported versions are 1.0, 1.1 and 1.2', frame)
     this.#version = version
     this.#decoder.version = version

@@ -60,7 +60,7 @@ export class StompGateway implements StreamGateway {
     this.#updateWakeup()
   }
 
-  /** Asks for a tick at the earliest deadline of a client. */
+  /** Schedules a tick at the earliest deadline of a client. */
   #updateWakeup(): void {
     this.#dependencies.wakeAt(this.#deadlines.nextMs())
   }

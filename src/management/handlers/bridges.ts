@@ -11,7 +11,7 @@ type Listing = ReplyOf<(typeof bridgeEndpoints)['get_mqtt_bridges']>
 type Flattened = ReplyOf<(typeof bridgeEndpoints)['put_mqtt_bridge']>
 type Done = { code: 0 } | ApiError
 
-interface Asked {
+interface BridgeCall {
   readonly params: { readonly bridge_name: string }
   readonly body: unknown
   readonly caller: Caller
@@ -24,9 +24,9 @@ export function bridgeHandlers(bridges: BridgeOperations): Handlers<typeof bridg
       const bridge = bridges.list().get(name)
       return bridge === undefined ? noSuchBridge(bridges, name) : listingOf(bridges, new Map([[name, bridge]]))
     },
-    put_mqtt_bridge: async (asked) => {
-      const outcome = await putBridge(bridges, asked)
-      return outcome instanceof ApiError ? outcome : flattenedResponse(bridges, asked.params.bridge_name)
+    put_mqtt_bridge: async (call) => {
+      const outcome = await putBridge(bridges, call)
+      return outcome instanceof ApiError ? outcome : flattenedResponse(bridges, call.params.bridge_name)
     },
     post_mqtt_bridge: async ({ body, caller }) => {
       const outcome = await createBridge(bridges, body, caller)
@@ -36,11 +36,11 @@ export function bridgeHandlers(bridges: BridgeOperations): Handlers<typeof bridg
       if (!bridges.list().has(name)) return noSuchBridge(bridges, name)
       return doneUnless(await bridges.remove(name, caller))
     },
-    put_mqtt_bridge_switch: (asked) => switchBridge(bridges, asked),
-    sub_mqtt_bridge: (asked) => subscribe(bridges, asked),
-    post_sub_mqtt_bridge: (asked) => subscribe(bridges, asked),
-    unsub_mqtt_bridge: (asked) => unsubscribe(bridges, asked),
-    post_unsub_mqtt_bridge: (asked) => unsubscribe(bridges, asked),
+    put_mqtt_bridge_switch: (call) => switchBridge(bridges, call),
+    sub_mqtt_bridge: (call) => subscribe(bridges, call),
+    post_sub_mqtt_bridge: (call) => subscribe(bridges, call),
+    unsub_mqtt_bridge: (call) => unsubscribe(bridges, call),
+    post_unsub_mqtt_bridge: (call) => unsubscribe(bridges, call),
   }
 }
 
@@ -77,7 +77,7 @@ async function shownNode(
   })
 }
 
-async function putBridge(bridges: BridgeOperations, { params, body, caller }: Asked): Promise<Done> {
+async function putBridge(bridges: BridgeOperations, { params, body, caller }: BridgeCall): Promise<Done> {
   const name = params.bridge_name
   if (!isSentObject(body)) return notAnObject('the body')
   const bridge = bridges.list().get(name)
@@ -147,7 +147,7 @@ async function withFiles(bridges: BridgeOperations, name: string, { settings, pe
   return { ...settings, tls }
 }
 
-async function switchBridge(bridges: BridgeOperations, { params, body, caller }: Asked): Promise<Done> {
+async function switchBridge(bridges: BridgeOperations, { params, body, caller }: BridgeCall): Promise<Done> {
   const name = params.bridge_name
   if (!isSentObject(body)) return notAnObject('the body')
   if (!bridges.list().has(name)) return noSuchBridge(bridges, name)
@@ -156,7 +156,7 @@ async function switchBridge(bridges: BridgeOperations, { params, body, caller }:
   return change(bridges, { name, settings: { enable }, caller })
 }
 
-async function subscribe(bridges: BridgeOperations, { params, body, caller }: Asked): Promise<Done> {
+async function subscribe(bridges: BridgeOperations, { params, body, caller }: BridgeCall): Promise<Done> {
   const name = params.bridge_name
   const list = listIn(body, 'subscription')
   if (list instanceof ApiError) return list
@@ -179,7 +179,7 @@ async function subscribe(bridges: BridgeOperations, { params, body, caller }: As
   return change(bridges, { name, settings, caller })
 }
 
-async function unsubscribe(bridges: BridgeOperations, { params, body, caller }: Asked): Promise<Done> {
+async function unsubscribe(bridges: BridgeOperations, { params, body, caller }: BridgeCall): Promise<Done> {
   const name = params.bridge_name
   const list = listIn(body, 'unsubscription')
   if (list instanceof ApiError) return list

@@ -28,7 +28,7 @@ export function pagingOf(query: PagingQuery): Paging | ApiError {
     if (page === undefined && limit === undefined) return { part: 'whole' }
     return { part: 'page', page: page ?? 1, limit: limit ?? maxRowsPerPage }
   }
-  if (page !== undefined) return refuse('invalidParameter', 'ask for a page by its number or by _cursor, not by both')
+  if (page !== undefined) return refuse('invalidParameter', 'request a page by its number or by _cursor, not by both')
   const from = positionOf(cursor)
   if (from instanceof RefusalValue) return from
   return { part: 'onward', from, limit: limit ?? maxRowsPerPage }

@@ -19,7 +19,7 @@ export interface SsoBegun {
   /** URL to which the browser is redirected. */
   readonly url: string
   readonly state: string
-  /** For the browser that asked: it shows it at the end. */
+  /** The browser that starts the login must present it at the end. */
   readonly secret: string
   /** URL to which the provider redirects the browser. */
   readonly redirectUri: string

@@ -2,7 +2,7 @@
 export interface SlowSubscriptionOperations {
   readonly nodeName: string
   /** Returns the slow subscriptions of all shards, the slowest first. */
-  listSlow(asked: {
+  listSlow(request: {
     readonly atLeastMs: number
     readonly maxRows: number
     /** Undefined: all clients. */

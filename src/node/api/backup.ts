@@ -199,9 +199,9 @@ class BackupOperator {
         `Invalid root keys: ${unknownKeys.map(quoted).join(', ')}. There are ${roots.join(', ')}`,
       )
     }
-    const asked = sets?.flatMap((name) => tableSets[name] ?? [])
+    const requestedTables = sets?.flatMap((name) => tableSets[name] ?? [])
     // A request for some tables or sections gets no others.
-    const tables = namespace !== undefined ? [] : (asked ?? (rootKeys === undefined ? tableNames : []))
+    const tables = namespace !== undefined ? [] : (requestedTables ?? (rootKeys === undefined ? tableNames : []))
     return {
       namespace,
       tables: tables.filter((table) => mayManageAccounts || !accountTables.includes(table)),

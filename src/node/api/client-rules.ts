@@ -50,10 +50,10 @@ export function clientRuleOperations(
     },
     listBans: async ({ who, as, page: { page, limit } }) => {
       const nowMs = Date.now()
-      const isAsked = (ban: BanRecord): boolean =>
+      const isMatch = (ban: BanRecord): boolean =>
         !hasExpired(ban, nowMs) && (who === undefined || ban.who === who) && (as === undefined || ban.as === as)
-      const stored = await filterInSlices(records.list('ban', namespace), isAsked)
-      const found = [...stored, ...(await flapping()).filter(isAsked)]
+      const stored = await filterInSlices(records.list('ban', namespace), isMatch)
+      const found = [...stored, ...(await flapping()).filter(isMatch)]
       return { items: pageFromTheEnd(found, page, limit), count: found.length }
     },
     storeBan: (ban) => orNotStored(() => storeBan(book, ban)),

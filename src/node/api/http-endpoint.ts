@@ -98,7 +98,7 @@ export class HttpEndpoint {
     else this.#log.error('HTTP API not available', { why: again.problem })
   }
 
-  /** Requests in progress are answered, including the one that caused the change. */
+  /** Requests in progress get their response, including the one that caused the change. */
   #closeGracefully(): void {
     const server = this.#open?.server
     this.#open = undefined

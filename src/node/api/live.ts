@@ -38,7 +38,7 @@ class LiveStream {
   readonly #wanted: LiveWanted
   readonly #id = `$live/${randomUUID()}`
   #timer: NodeJS.Timeout | undefined
-  #isAsking = false
+  #isPolling = false
   #secondEndsAtMs = 0
   #sentInSecond = 0
   #leftOut = 0
@@ -74,18 +74,18 @@ class LiveStream {
   }
 
   async #poll(): Promise<void> {
-    if (this.#isAsking) return
-    this.#isAsking = true
+    if (this.#isPolling) return
+    this.#isPolling = true
     const { filter, maxBytes } = this.#wanted
-    const asked = { kind: 'take-watch', watch: this.#id, filter, maxBytes } as const
-    const shards = Array.from({ length: this.#supervisor.size }, (_none, shard) => this.#supervisor.query(shard, asked))
+    const query = { kind: 'take-watch', watch: this.#id, filter, maxBytes } as const
+    const shards = Array.from({ length: this.#supervisor.size }, (_none, shard) => this.#supervisor.query(shard, query))
     for (const batch of await Promise.all(shards)) {
       // A restarting shard has no watch.
       if (batch === undefined) continue
       for (const message of batch.messages) this.#send(message)
       this.#leftOut += batch.leftOut
     }
-    this.#isAsking = false
+    this.#isPolling = false
     if (this.#leftOut > 0) this.#line({ left_out: this.#leftOut })
     this.#leftOut = 0
     if (performance.now() - this.#lastLineMs >= heartbeatMs) this.#line({ heartbeat: Date.now() })

@@ -45,8 +45,8 @@ export function namespacedOperationsOf(whole: BrokerOperations, namespace: strin
     insight: insightWithin(whole.insight, names),
     slowSubscriptions: {
       nodeName: whole.slowSubscriptions.nodeName,
-      listSlow: async (asked) => {
-        const found = await whole.slowSubscriptions.listSlow({ ...asked, namespace })
+      listSlow: async (request) => {
+        const found = await whole.slowSubscriptions.listSlow({ ...request, namespace })
         return found.map((slow) => ({ ...slow, topic: names.topicOf(slow.topic) }))
       },
     },

@@ -122,7 +122,7 @@ async function emptyNamespace(
       { from, skip: 0, maxRows: maxRowsPerQuery },
     )
     if ('unavailableShard' in slice) return slice
-    // Only a will may be left of a client, so its shard is asked even without a session.
+    // Only a will may be left of a client, so its shard is queried even without a session.
     const clientIds = slice.rows.map(({ clientId }) => clientId)
     const ended = countOf(await queryShard(supervisor, shard, { kind: 'end-sessions', namespace, clientIds }))
     if (typeof ended !== 'number') return ended
@@ -159,7 +159,7 @@ async function clearRetained(
 
 function countOf(result: CommandResult | ShardUnavailable): number | ShardUnavailable | { readonly notStored: string } {
   if ('unavailableShard' in result) return result
-  return result.done ? result.matched : { notStored: 'the disk fails: not all of the namespace is gone, ask again' }
+  return result.done ? result.matched : { notStored: 'the disk fails: the namespace is deleted in part; retry' }
 }
 
 function listNamespaces(dependencies: NamespaceDependencies): Namespace[] {

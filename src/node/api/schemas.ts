@@ -5,7 +5,7 @@ import { compileRule } from '../../rules/index.ts'
 import type { ConfigManager } from '../configuration/config-manager.ts'
 import { SettingWriter } from './setting-writer.ts'
 
-/** Carries out what the API asks about schemas. */
+/** Carries out the requests of the API that concern schemas. */
 export function schemaOperations(configuration: ConfigManager): SchemaOperations {
   const writer = new SettingWriter(configuration)
   return {

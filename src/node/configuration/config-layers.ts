@@ -76,13 +76,13 @@ export function readDocument(
     readonly name?: string
   },
 ): { readonly document: ConfigDocument } | { readonly faults: readonly ConfigError[] } {
-  const asked = new Set<string>()
-  const seen = origin === 'api' ? watchedEnvironment(asked) : environment
+  const usedVariables = new Set<string>()
+  const seen = origin === 'api' ? watchedEnvironment(usedVariables) : environment
   const include = checkedIncludes(file, origin, paths)
   const readInclude: IncludeReader = (path, from) => include(path, from === name ? file : from)
   const parsed = parseHocon(text, { file: name, readInclude, environment: seen })
   if ('faults' in parsed) return parsed
-  const [variable] = asked
+  const [variable] = usedVariables
   if (variable === undefined) return { document: { file, text, values: parsed.value } }
   const message = `a text that comes over the API may not use the environment: \${${variable}}`
   return { faults: [configErrorAt({ file: name, line: 0, column: 0 }, '', message, 'write the value itself')] }
@@ -102,13 +102,13 @@ function checkedIncludes(file: string, origin: TextOrigin, paths: AllowedPaths):
   }
 }
 
-/** Returns an empty environment that adds the names of requested variables to `asked`. */
-function watchedEnvironment(asked: Set<string>): Environment {
+/** Returns an empty environment that adds the name of each variable that is read to `usedVariables`. */
+function watchedEnvironment(usedVariables: Set<string>): Environment {
   return new Proxy<Environment>(
     {},
     {
       getOwnPropertyDescriptor: (_none, name) => {
-        asked.add(String(name))
+        usedVariables.add(String(name))
         return undefined
       },
     },

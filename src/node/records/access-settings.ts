@@ -61,11 +61,11 @@ function problemOfTokenKeys({ auth: { jwt }, places }: GodwitConfig): string | u
 }
 
 function ruleSettingsOf({ auth, node, namespaces }: GodwitConfig): RuleSettings {
-  const { rules, noMatch, denyAction, asksService, maxDecisions, decisionTtlMs } = auth.acl
+  const { rules, noMatch, denyAction, usesService, maxDecisions, decisionTtlMs } = auth.acl
   const failingDenies = node.securityProfile === 'hardened'
   const hasTokens = auth.jwt !== undefined
   const hasNamespaces = namespaces !== undefined
-  const configured = { rules, noMatch, denyAction, asksService, maxDecisions, decisionTtlMs }
+  const configured = { rules, noMatch, denyAction, usesService, maxDecisions, decisionTtlMs }
   return { ...configured, failingDenies, hasTokens, hasNamespaces }
 }
 

@@ -45,7 +45,7 @@ export async function probeService(
   const wanted = kind === 'actions' ? asAction : putValue(asAction, ['connectors', type, probeName], read.value)
   const previewed = configuration.foresee(wanted, { texts: new Map() })
   if (!previewed.isDone) return previewed.message
-  return ask(previewed.config, { kind, type: type as SinkTypeName, connector, dataDirectory })
+  return probeSink(previewed.config, { kind, type: type as SinkTypeName, connector, dataDirectory })
 }
 
 async function probeAsSource(
@@ -73,7 +73,7 @@ interface ProbeRequest {
   readonly dataDirectory: string
 }
 
-async function ask(
+async function probeSink(
   config: GodwitConfig,
   { kind, type, connector, dataDirectory }: ProbeRequest,
 ): Promise<string | undefined> {
@@ -95,7 +95,7 @@ async function ask(
     shard: 0,
   })
   const timer = Promise.withResolvers<string>()
-  const late = setTimeout(() => timer.resolve(`the service does not answer within ${timeoutMs} ms`), timeoutMs)
+  const late = setTimeout(() => timer.resolve(`the service does not respond within ${timeoutMs} ms`), timeoutMs)
   try {
     return await Promise.race([sink.check(), timer.promise])
   } finally {

@@ -182,7 +182,7 @@ export class SupervisedShard {
   }
 
   /**
-   * Asks the shard to disconnect its clients and to close its store; terminates the thread afterwards, or after
+   * Requests the shard to disconnect its clients and to close its store; terminates the thread afterwards, or after
    * `deadlineMs`.
    */
   async stop(deadlineMs: number): Promise<void> {
@@ -190,14 +190,14 @@ export class SupervisedShard {
     const worker = this.#worker
     this.#state = 'stopping'
     if (worker !== undefined) {
-      await this.#askToStop(deadlineMs)
+      await this.#requestStop(deadlineMs)
       await worker.terminate()
     }
     this.#state = 'stopped'
     this.#settleFirstStart?.({ ready: false, message: 'the node is stopped' })
   }
 
-  #askToStop(deadlineMs: number): Promise<void> {
+  #requestStop(deadlineMs: number): Promise<void> {
     return new Promise<void>((resolve) => {
       this.#settleStop = resolve
       this.#timer = setTimeout(() => {

@@ -39,7 +39,7 @@ export interface EventDefinition {
   readonly description: string
   /** All columns with a sample value each, except `event`, `node`, `timestamp` and `metadata`, which all events have. */
   readonly sample: RuleMap
-  /** Columns that a form for tests asks for, with a description each. */
+  /** Columns that the test form shows as input fields, with a description each. */
   readonly testColumns: Readonly<Record<string, string>>
   readonly sqlExample: string
 }
@@ -135,7 +135,7 @@ const definitions: Readonly<Record<EventName, Definition>> = {
   'client.connack': {
     otherTopics: ['client/connack'],
     title: 'CONNACK sent',
-    description: 'The broker answered a CONNECT packet.',
+    description: 'The broker responded to a CONNECT packet.',
     sample: {
       ...clientColumns,
       ...connectionColumns,

@@ -44,7 +44,7 @@ function formatOf(type: RuleValue, signedness: RuleValue, endianness: RuleValue)
   }
 }
 
-/** The first bit has the position 1. At the end, fewer bits are taken than were asked for. */
+/** The first bit has the position 1. At the end, fewer bits are taken than were requested. */
 function subbits(args: readonly RuleValue[], { budget }: Call): RuleValue {
   const [value, start, length, type = 'integer', signedness = 'unsigned', endianness = 'big'] =
     args.length === 2 ? [args[0], 1, args[1]] : args

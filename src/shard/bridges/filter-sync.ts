@@ -50,7 +50,7 @@ export class FilterSync {
     if (!hasBridges) this.#reported.clear()
     if (isWanted !== (this.#timer !== undefined)) this.#turn(isWanted)
     if (!isNew) return
-    this.#dependencies.sendToPeers({ what: 'ask' })
+    this.#dependencies.sendToPeers({ what: 'request' })
     if (this.#isTold) this.#take(this.#dependencies.own, this.#everything())
   }
 
@@ -61,7 +61,7 @@ export class FilterSync {
   }
 
   receive(from: PeerNumber, notice: FilterNotice): void {
-    if (notice.what === 'tell') this.#take(from, notice)
+    if (notice.what === 'report') this.#take(from, notice)
     else if (this.#isTold) this.#dependencies.sendToPeers(this.#everything())
   }
 
@@ -82,18 +82,18 @@ export class FilterSync {
     if (filters?.isComplete !== true) return
     const changes = filters.take()
     if (this.#isTold && changes.length === 0) return
-    const notice: FilterNotice = { what: 'tell', isAll: !this.#isTold, changes, unreported: filters.unreported }
+    const notice: FilterNotice = { what: 'report', isAll: !this.#isTold, changes, unreported: filters.unreported }
     this.#isTold = true
     this.#dependencies.sendToPeers(notice)
     this.#take(this.#dependencies.own, notice)
   }
 
-  #everything(): Extract<FilterNotice, { what: 'tell' }> {
+  #everything(): Extract<FilterNotice, { what: 'report' }> {
     const { clientFilters: filters } = this.#dependencies.core
-    return { what: 'tell', isAll: true, changes: filters?.all ?? [], unreported: filters?.unreported ?? 0 }
+    return { what: 'report', isAll: true, changes: filters?.all ?? [], unreported: filters?.unreported ?? 0 }
   }
 
-  #take(from: PeerNumber, { isAll, changes, unreported }: Extract<FilterNotice, { what: 'tell' }>): void {
+  #take(from: PeerNumber, { isAll, changes, unreported }: Extract<FilterNotice, { what: 'report' }>): void {
     if (!this.#hasBridges) return
     const before = this.#reported.get(from)
     const reported: ReportedFilters = isAll || before === undefined ? { filters: new Map(), unreported } : before

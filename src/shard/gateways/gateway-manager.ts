@@ -98,7 +98,7 @@ export class GatewayManager {
 
   constructor(dependencies: GatewayManagerDependencies) {
     this.#dependencies = dependencies
-    this.#links = new DatagramLinks((...asked) => dependencies.openRelay(...asked))
+    this.#links = new DatagramLinks((...parameters) => dependencies.openRelay(...parameters))
   }
 
   /** Returns the listener of clients on other shards. */

@@ -229,10 +229,10 @@ export type NodeToShard =
 /** Filters of clients of one shard, for the other shards. */
 export type FilterNotice =
   /** Requests all filters: the shard has bridges that need them. */
-  | { readonly what: 'ask' }
+  | { readonly what: 'request' }
   /** `isAll`: replaces everything sent before. `unreported`: number of filters beyond the maximum. */
   | {
-      readonly what: 'tell'
+      readonly what: 'report'
       readonly isAll: boolean
       readonly changes: readonly FilterChange[]
       readonly unreported: number

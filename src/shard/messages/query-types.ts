@@ -235,7 +235,7 @@ export interface Explanation {
     readonly authenticatedBy: string | undefined
     readonly isSuperuser: boolean
   }
-  /** Undefined: a remote service decides, and is not asked for this. */
+  /** Undefined: a remote service decides, and is not queried for this. */
   readonly decision: Decision | undefined
   /** An obstacle other than permissions. */
   readonly obstacle: string | undefined

@@ -109,9 +109,9 @@ function quoted(name: string | undefined): string {
 function conflictText({ clientId, owner, identity }: Extract<BrokerEvent, { event: 'client-id-refused' }>): string {
   const { namespace, name } = splitNamespacedName(clientId)
   const where = namespace === undefined ? '' : ` in namespace ${quoted(namespace)}`
-  const asked = `${quoted(identity.username)} from ${identity.peerAddress}`
+  const refusedClient = `${quoted(identity.username)} from ${identity.peerAddress}`
   const remedy = 'if the client changed its user name, end its session with `godwit ctl clients kick --session`'
-  return `client ID ${quoted(name)}${where} of ${quoted(owner.username)} was refused to ${asked}; ${remedy}`
+  return `client ID ${quoted(name)}${where} of ${quoted(owner.username)} was refused to ${refusedClient}; ${remedy}`
 }
 
 function refusalCell(reason: ReasonCode): CounterCell {

@@ -5,8 +5,8 @@ import type { MessageProperties } from '../../protocol/index.ts'
 import type { PublishQuery, QueryOf } from '../messages/query-types.ts'
 import type { QueriedShard } from './queried-shard.ts'
 
-export function publishFor({ commands }: QueriedShard, asked: PublishQuery): Promise<CommandResult> {
-  const { topics, payload, properties, qos, retain, clientId, wantsDeliveries } = asked
+export function publishFor({ commands }: QueriedShard, query: PublishQuery): Promise<CommandResult> {
+  const { topics, payload, properties, qos, retain, clientId, wantsDeliveries } = query
   const [topic, ...furtherTopics] = topics
   return commands.run({
     name: 'publish',

@@ -13,14 +13,14 @@ import { sliceWantedOf } from '../runtime/result-slices.ts'
 type QueryHandlers = {
   readonly [Name in QueryName]: (
     shard: QueriedShard,
-    asked: QueryOf<Name>,
+    query: QueryOf<Name>,
     nowMs: number,
   ) => QueryResult<Name> | Promise<QueryResult<Name>>
 }
 
 const handlers: QueryHandlers = {
-  clients: ({ core }, asked) => core.view.clientSlice(asked.filter, sliceWantedOf(asked)),
-  subscriptions: ({ core }, asked) => core.view.subscriptionSlice(asked.filter, sliceWantedOf(asked)),
+  clients: ({ core }, query) => core.view.clientSlice(query.filter, sliceWantedOf(query)),
+  subscriptions: ({ core }, query) => core.view.subscriptionSlice(query.filter, sliceWantedOf(query)),
   'session-count': ({ core }) => core.view.sessions,
   decisions: ({ core }, { clientId }) => ({ found: core.view.cachedDecisions(clientId) }),
   'change-client': async ({ commands }, { command }) => (await commands.run(command)).done,
@@ -56,7 +56,7 @@ const handlers: QueryHandlers = {
   'gateway-request': async ({ gateways }, { type, clientId, request }) => ({
     response: await gateways.request(type, clientId, request),
   }),
-  'take-watch': ({ rules }, asked, nowMs) => rules.takeWatch(asked, nowMs),
+  'take-watch': ({ rules }, query, nowMs) => rules.takeWatch(query, nowMs),
   'end-watch': ({ rules }, { watch }) => {
     rules.endWatch(watch)
     return true

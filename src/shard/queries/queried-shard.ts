@@ -16,7 +16,7 @@ export interface QueriedRules {
   report(): RuleEngineReport
   /** Returns messages of a watch; `filter` and `maxBytes` are used when it starts. */
   takeWatch(
-    asked: { readonly watch: string; readonly filter: TopicFilter; readonly maxBytes: number },
+    query: { readonly watch: string; readonly filter: TopicFilter; readonly maxBytes: number },
     nowMs: number,
   ): LiveBatch
   endWatch(watch: string): void

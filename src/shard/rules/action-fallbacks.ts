@@ -133,12 +133,12 @@ export class ActionFallbacks {
   async #runOne(fallback: PreparedFallback, result: StoredResult, rule: string): Promise<FallbackOutcome> {
     const request = this.#requestFor(fallback, result, rule)
     if ('failure' in request) return request
-    let answer: Promise<CommandResult> | undefined
+    let pending: Promise<CommandResult> | undefined
     // Rules run before this returns.
     this.#dependencies.asFallback(rule, () => {
-      answer = this.#dependencies.commands.run(request)
+      pending = this.#dependencies.commands.run(request)
     })
-    const outcome = await answer
+    const outcome = await pending
     if (outcome === undefined) return 'later'
     if (outcome.done) {
       if (request.name === 'spool') this.#dependencies.noteStored(fallback.name)

@@ -32,7 +32,7 @@ interface Watch extends MatchedRule {
   readonly maxBytes: number
   messages: LiveMessage[]
   leftOut: number
-  lastAskedMs: number
+  lastTakenAtMs: number
 }
 
 export interface WatchQuery {
@@ -92,7 +92,7 @@ export class LiveWatches implements RuleHook {
     const known = this.#watches.get(id)
     this.#endAbandoned(nowMs)
     if (known === undefined) {
-      const watch = { id, filter, maxBytes, spools: noSpools, messages: [], leftOut: 0, lastAskedMs: nowMs }
+      const watch = { id, filter, maxBytes, spools: noSpools, messages: [], leftOut: 0, lastTakenAtMs: nowMs }
       this.#watches.set(id, watch)
       this.#tell()
       return { messages: [], leftOut: 0 }
@@ -100,7 +100,7 @@ export class LiveWatches implements RuleHook {
     const { messages, leftOut } = known
     known.messages = []
     known.leftOut = 0
-    known.lastAskedMs = nowMs
+    known.lastTakenAtMs = nowMs
     return { messages, leftOut }
   }
 
@@ -109,7 +109,7 @@ export class LiveWatches implements RuleHook {
   }
 
   #endAbandoned(nowMs: number): void {
-    for (const [id, { lastAskedMs }] of this.#watches) if (nowMs - lastAskedMs > abandonedMs) this.end(id)
+    for (const [id, { lastTakenAtMs }] of this.#watches) if (nowMs - lastTakenAtMs > abandonedMs) this.end(id)
   }
 
   #tell(): void {

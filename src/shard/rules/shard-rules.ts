@@ -151,8 +151,8 @@ export class ShardRules implements QueriedRules {
     return { rules: this.#runner.reports(), actions: this.#actions.reports(), sources: this.#receivers.reports() }
   }
 
-  takeWatch(asked: WatchQuery, nowMs: number): LiveBatch {
-    return this.#live.take(asked, nowMs)
+  takeWatch(query: WatchQuery, nowMs: number): LiveBatch {
+    return this.#live.take(query, nowMs)
   }
 
   endWatch(watch: string): void {

@@ -6,9 +6,9 @@ import { type AuthenticationResult, type Input, plainIdentity } from '../../core
 
 export interface AccessRequestsCallbacks {
   /** Passes a response to the core within the current turn. */
-  answer(input: Input): void
+  respond(input: Input): void
   /** Passes a response to the core in a turn of its own. */
-  answerLater(input: Input): void
+  respondLater(input: Input): void
   fail(error: unknown): void
 }
 
@@ -21,29 +21,33 @@ export class AccessRequests {
     this.#callbacks = callbacks
   }
 
-  take(asked: ConnectRequest | AuthenticateRequest | AuthorizationRequest): void {
-    const { requestId } = asked
-    if (asked.kind === 'authorize') {
-      this.#bringBack(this.#access.prepare(asked), () => ({ kind: 'permission-ready', requestId }))
+  take(request: ConnectRequest | AuthenticateRequest | AuthorizationRequest): void {
+    const { requestId } = request
+    if (request.kind === 'authorize') {
+      this.#passResponse(this.#access.prepare(request), () => ({ kind: 'permission-ready', requestId }))
       return
     }
-    if (asked.kind === 'authenticate' && asked.connection.listener.isBridge === true) {
+    if (request.kind === 'authenticate' && request.connection.listener.isBridge === true) {
       // A bridge of this broker has no listener and needs no authentication.
-      const who = plainIdentity(asked.clientId, undefined, asked.connection.peerAddress)
+      const who = plainIdentity(request.clientId, undefined, request.connection.peerAddress)
       const identity = { ...who, authenticatedBy: 'bridge' }
-      return this.#callbacks.answer({ kind: 'authentication-result', requestId, decision: { allowed: true, identity } })
+      return this.#callbacks.respond({
+        kind: 'authentication-result',
+        requestId,
+        decision: { allowed: true, identity },
+      })
     }
-    this.#bringBack(this.#access.authenticate(asked), (decision: AuthenticationResult) => ({
+    this.#passResponse(this.#access.authenticate(request), (decision: AuthenticationResult) => ({
       kind: 'authentication-result',
       requestId,
       decision,
     }))
   }
 
-  #bringBack<T>(answer: T | Promise<T>, asInput: (answer: T) => Input): void {
-    if (!(answer instanceof Promise)) return this.#callbacks.answer(asInput(answer))
-    answer.then(
-      (found) => this.#callbacks.answerLater(asInput(found)),
+  #passResponse<T>(response: T | Promise<T>, asInput: (response: T) => Input): void {
+    if (!(response instanceof Promise)) return this.#callbacks.respond(asInput(response))
+    response.then(
+      (found) => this.#callbacks.respondLater(asInput(found)),
       (error: unknown) => this.#callbacks.fail(error),
     )
   }

@@ -17,7 +17,7 @@ const maxUnderWay = 8
 
 export interface MessageLoadsCallbacks {
   /** `marked` runs the handling of the response; the mark stays if that throws. */
-  answer(answer: MessageLoaded, marked: (work: () => void) => void): void
+  respond(response: MessageLoaded, marked: (work: () => void) => void): void
   noteFailure(text: string): void
   /** Called when all data that could not be read has been read since. */
   noteRecovery(): void
@@ -76,8 +76,8 @@ export class MessageLoads {
 
   /** The shard catches an internal error and ends: then the mark stays. */
   #take(load: LoadMessage, message: StoredMessage | undefined): void {
-    const answer = { kind: 'message-loaded', requestId: load.requestId, message } as const
-    this.#callbacks.answer(answer, (work) =>
+    const response = { kind: 'message-loaded', requestId: load.requestId, message } as const
+    this.#callbacks.respond(response, (work) =>
       this.#mark === undefined ? work() : this.#mark.during(suspectOf(load), work),
     )
   }

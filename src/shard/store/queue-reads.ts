@@ -21,7 +21,7 @@ export interface QueueReadsCallbacks {
    * Passes a response to the core. The callback must handle it within `marked(() => ...)`: if that throws, the crash marker keeps the
    * name of the session.
    */
-  answer(response: QueueLoaded, marked: (work: () => void) => void): void
+  respond(response: QueueLoaded, marked: (work: () => void) => void): void
   /** Called when a read failed. The read is retried. */
   noteFailure(text: string): void
   /** Called when all reads that had failed have succeeded. */
@@ -99,7 +99,7 @@ export class QueueReads {
   /** Passes a response to the core. If that fails, the shard ends, and the crash marker keeps the name of the session. */
   #respond({ requestId, clientId }: LoadQueue, part: QueuePart): void {
     const response = { kind: 'queue-loaded', requestId, ...part } as const
-    this.#callbacks.answer(response, (work) =>
+    this.#callbacks.respond(response, (work) =>
       this.#crashMarker === undefined ? work() : this.#crashMarker.during({ kind: 'session', clientId }, work),
     )
   }

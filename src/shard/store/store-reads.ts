@@ -15,7 +15,10 @@ export function isStoreRead(request: CoreRequest): request is StoreRead {
 
 export interface StoreReadsCallbacks {
   /** `marked` runs the handling of the response; the mark stays if that throws. */
-  answer(answer: Extract<Input, { kind: 'queue-loaded' | 'message-loaded' }>, marked: (work: () => void) => void): void
+  respond(
+    response: Extract<Input, { kind: 'queue-loaded' | 'message-loaded' }>,
+    marked: (work: () => void) => void,
+  ): void
   noteFailure(text: string): void
   noteRecovery(): void
   fail(error: unknown): void
@@ -46,7 +49,7 @@ export class StoreReads {
 
   #callbacksFor(name: 'queues' | 'messages', callbacks: StoreReadsCallbacks): StoreReadsCallbacks {
     return {
-      answer: (answer, marked) => callbacks.answer(answer, marked),
+      respond: (response, marked) => callbacks.respond(response, marked),
       noteFailure: (text) => {
         this.#failing.add(name)
         callbacks.noteFailure(text)

@@ -3,7 +3,7 @@
 //   readings,site=${site},client=${clientid} value=${payload.value},count=${payload.count}i,text="is ${payload.state}" ${timestamp}
 //   name     tags                            fields                                                                   time
 //
-// Each part is rendered by itself and quoted or escaped as its place asks for: no value ends its place.
+// Each part is rendered by itself and quoted or escaped as its position requires: no value ends its position.
 
 import type { CompileTemplate, RuleData, Template } from '../sink.ts'
 

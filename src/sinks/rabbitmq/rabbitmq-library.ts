@@ -255,7 +255,7 @@ class Publisher implements RabbitmqPublisher {
   async check(): Promise<void> {
     const { channel, target, requestTimeoutMs } = this.#parts
     try {
-      // The default exchange is always there, and cannot be asked for.
+      // The default exchange always exists, and cannot be checked.
       const check = target.exchange === '' ? channel.waitForConfirms() : channel.checkExchange(target.exchange)
       await withTimeout<unknown>(check, requestTimeoutMs)
     } catch (error) {

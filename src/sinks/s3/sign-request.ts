@@ -1,4 +1,4 @@
-// Signature version 4 of AWS, as S3 and services like it ask for it.
+// Signature version 4 of AWS, as S3 and compatible services require it.
 
 import { createHash, createHmac } from 'node:crypto'
 

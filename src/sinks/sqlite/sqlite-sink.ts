@@ -48,7 +48,7 @@ class SqliteSink implements Sink {
   async write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
     const statements = batch.map((entry) => this.#reader.read(entry))
     try {
-      return (await this.#thread.ask({ kind: 'write', statements, createTable: this.#createTable })).outcomes
+      return (await this.#thread.run({ kind: 'write', statements, createTable: this.#createTable })).outcomes
     } catch (error) {
       return batch.map(() => ({ outcome: 'retry', why: messageOf(error) }))
     }
@@ -56,7 +56,7 @@ class SqliteSink implements Sink {
 
   async check(): Promise<string | undefined> {
     try {
-      return (await this.#thread.ask({ kind: 'check', createTable: this.#createTable })).problem
+      return (await this.#thread.run({ kind: 'check', createTable: this.#createTable })).problem
     } catch (error) {
       return messageOf(error)
     }

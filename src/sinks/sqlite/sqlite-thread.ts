@@ -58,7 +58,7 @@ export class SqliteThread {
   }
 
   /** Requests are done one after the other. Rejects where the thread fails. */
-  ask(work: SqliteWork): Promise<SqliteResponse> {
+  run(work: SqliteWork): Promise<SqliteResponse> {
     const id = ++this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<SqliteResponse>()
     this.#waiting.set(id, { resolve, reject })

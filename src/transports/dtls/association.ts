@@ -235,7 +235,7 @@ export class Association {
     const [level, description] = plaintext
     if (plaintext.length !== 2 || (this.#state === 'open' && epoch === 0)) return
     if (description === alerts.closeNotify) {
-      // [RFC5246-7.2.1] It is answered.
+      // [RFC5246-7.2.1] The receiver of close_notify sends one as well.
       if (this.#state === 'open') this.#sendRecord(contentTypes.alert, writeAlert('warning', 'closeNotify'))
       this.#close(this.#state === 'open' ? undefined : 'it ended its handshake')
     } else if (level === alertLevels.fatal) {

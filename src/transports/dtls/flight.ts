@@ -1,4 +1,4 @@
-// Messages that are sent together, and repeated together until they are answered (RFC 6347 4.2.4). Their records are
+// Messages that are sent together, and repeated together until the peer responds (RFC 6347 4.2.4). Their records are
 // created again each time.
 
 import { handshakeHeaderBytes, type HandshakeMessage, writeFragment } from './handshake-fragments.ts'

@@ -19,7 +19,7 @@ export class RecordLayer {
   #read: RecordProtection | undefined
   #write: RecordProtection | undefined
 
-  /** `firstSequence` of epoch 0: that of the answered record [RFC6347-4.2.1]. */
+  /** `firstSequence` of epoch 0: that of the record to which it responds [RFC6347-4.2.1]. */
   constructor(firstSequence: number) {
     this.#sent = [firstSequence, 0]
   }

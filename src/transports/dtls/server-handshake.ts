@@ -56,7 +56,7 @@ export interface HandshakeOptions {
   readonly nowMs: () => number
   /** Records of epoch 1 are read and written from now on. */
   protect(protections: { readonly read: RecordProtection; readonly write: RecordProtection }): void
-  /** Sends a flight repeatedly until it is answered; once if it is the last. */
+  /** Sends a flight repeatedly until the client responds; once if it is the last. */
   sendFlight(items: readonly FlightItem[], isLast: boolean): void
 }
 
@@ -179,11 +179,11 @@ export class ServerHandshake {
       flight.push(this.#message(0, messageTypes.certificate, writeCertificate(certificate.chain)))
     if (suite.keyExchange !== 'psk')
       flight.push(this.#message(0, messageTypes.serverKeyExchange, this.#keyExchange(choice, certificate)))
-    const asksForCertificate = usesCertificates && clients !== undefined
-    if (asksForCertificate)
+    const requestsCertificate = usesCertificates && clients !== undefined
+    if (requestsCertificate)
       flight.push(this.#message(0, messageTypes.certificateRequest, writeCertificateRequest(signatureAlgorithmIds)))
     flight.push(this.#message(0, messageTypes.serverHelloDone, Buffer.alloc(0)))
-    this.#expected = asksForCertificate ? 'certificate' : 'key-exchange'
+    this.#expected = requestsCertificate ? 'certificate' : 'key-exchange'
     this.#options.sendFlight(flight, false)
   }
 

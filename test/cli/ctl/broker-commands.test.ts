@@ -254,7 +254,7 @@ test('a broker that does not run is said in one line that says what to do', asyn
   assert.match(nobody.errors, /^godwit: no broker runs in [^\n]+godwit start --data[^\n]+\n$/)
   const nowhere = await runCtlHere(['status', '--url', 'http://127.0.0.1:1'])
   assert.equal(nowhere.code, 1)
-  assert.match(nowhere.errors, /^godwit: no broker answers at http:\/\/127\.0\.0\.1:1: [^\n]+\n$/)
+  assert.match(nowhere.errors, /^godwit: no broker responds at http:\/\/127\.0\.0\.1:1: [^\n]+\n$/)
 })
 
 for (const [what, words, hint] of [

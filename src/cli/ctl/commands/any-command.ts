@@ -12,7 +12,7 @@ export const anyCommands: readonly CtlCommand[] = [
   },
   {
     name: 'api call',
-    description: 'call an operation by its name; prints the answer as JSON',
+    description: 'call an operation by its name; prints the response as JSON',
     arguments: ['<operation>', '[parameters...]'],
     options: [{ flags: '--body <json>', description: 'body of the request as JSON; "-": the next line of stdin' }],
     run: callByName,
@@ -28,8 +28,10 @@ async function callByName({ client, operands, options, secrets }: CtlCall): Prom
   const endpoint: Endpoint = endpoints[name as EndpointName]
   const call = callFrom(endpoint, parameters, line?.secret ?? (said === true ? undefined : said))
   if ('usage' in call) return call
-  const ask = client[name as EndpointName] as (given: AnyCall) => Promise<{ reply: unknown } | { failure: Failure }>
-  const result = await ask(call)
+  const operation = client[name as EndpointName] as (
+    given: AnyCall,
+  ) => Promise<{ reply: unknown } | { failure: Failure }>
+  const result = await operation(call)
   if ('failure' in result) return result
   const { reply } = result
   return { text: typeof reply === 'string' ? reply : JSON.stringify(reply) }

@@ -72,6 +72,6 @@ export const bridgeCommands: readonly CtlCommand[] = [
 
 function turn({ client, operands: [bridge = ''] }: CtlCall, isOn: boolean): Promise<Outcome> {
   const body = { data: { bridge_switch: isOn } }
-  const asked = client.put_mqtt_bridge_switch({ params: { bridge_name: bridge }, body })
-  return doneAs(asked, `${bridge} is ${isOn ? 'on' : 'off'}`)
+  const result = client.put_mqtt_bridge_switch({ params: { bridge_name: bridge }, body })
+  return doneAs(result, `${bridge} is ${isOn ? 'on' : 'off'}`)
 }

@@ -6,7 +6,7 @@ import { type CtlCall, type CtlCommand, type Outcome, type Row, shown } from '..
 import { fileErrorText } from '../../../telemetry/index.ts'
 
 const dryRunOption = { flags: '--dry-run', description: 'change nothing, show what would change' }
-const yesOption = { flags: '--yes', description: 'change without asking for confirmation' }
+const yesOption = { flags: '--yes', description: 'change without confirmation' }
 
 export const configurationCommands: readonly CtlCommand[] = [
   {
@@ -19,11 +19,11 @@ export const configurationCommands: readonly CtlCommand[] = [
     description: 'show the current configuration, or a section of it; secrets are masked',
     arguments: ['[section]'],
     run: ({ client, operands: [section] }) => {
-      const asked =
+      const result =
         section === undefined
           ? client.get_broker_configuration()
           : client.get_configuration_section({ params: { section } })
-      return shown(asked, ({ data }) => ({ text: JSON.stringify(data, undefined, 2), document: data }))
+      return shown(result, ({ data }) => ({ text: JSON.stringify(data, undefined, 2), document: data }))
     },
   },
   {
@@ -58,14 +58,14 @@ export const configurationCommands: readonly CtlCommand[] = [
   },
   {
     name: 'config update',
-    description: 'change the settings that are in a file; others stay. Shows the changes and asks for confirmation',
+    description: 'change the settings that are in a file; others stay. Shows the changes and prompts for confirmation',
     arguments: ['<file>'],
     options: [dryRunOption, yesOption],
     run: (call) => updateConfiguration(call, { merge: true }),
   },
   {
     name: 'config replace',
-    description: 'replace all settings by those of a file. Shows the changes and asks for confirmation',
+    description: 'replace all settings by those of a file. Shows the changes and prompts for confirmation',
     arguments: ['<file>'],
     options: [dryRunOption, yesOption],
     run: (call) => updateConfiguration(call, { merge: false }),

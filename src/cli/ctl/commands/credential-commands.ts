@@ -1,10 +1,10 @@
-// What is stored of clients to let them in. Passwords come from the terminal or from stdin.
+// Commands for the stored credentials of clients. Passwords come from the terminal or from stdin.
 
 import type { Result } from '../../../contract/index.ts'
 import { allPages } from '../all-pages.ts'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, type Row, shown } from '../ctl-command.ts'
 
-/** How one of the lists is asked; `name` is who the entry is about. */
+/** The operations of one list of credentials. `name` is the user name or client ID of an entry. */
 interface CredentialList {
   /** First word of its commands. */
   readonly group: string
@@ -92,8 +92,8 @@ function commandsOf(list: CredentialList): CtlCommand[] {
 async function withSecret(
   { secrets, operands: [name = ''] }: CtlCall,
   { secret }: CredentialList,
-  ask: (name: string, given: string) => Promise<Result<unknown>>,
+  store: (name: string, given: string) => Promise<Result<unknown>>,
 ): Promise<Outcome> {
   const given = await secrets.next(`${secret} of ${name}`)
-  return 'usage' in given ? given : doneAs(ask(name, given.secret), `${name} is stored`)
+  return 'usage' in given ? given : doneAs(store(name, given.secret), `${name} is stored`)
 }

@@ -171,27 +171,27 @@ async function compareData({ client, operands: [first = '', second], progress, a
 }
 
 /**
- * Calls `ask` with the file that an argument names. A name without `/` is first looked up in the backup directory, then in the
+ * Calls `request` with the file that an argument names. A name without `/` is first looked up in the backup directory, then in the
  * current one. A path is relative to the installation, then to the current directory. Over --url only names are possible.
  */
 async function withFile<Reply>(
   argument: string,
   { installationRoot, isLocal }: ArchiveLocation,
-  ask: (filename: string) => Promise<Result<Reply> | { readonly usage: string }>,
+  request: (filename: string) => Promise<Result<Reply> | { readonly usage: string }>,
 ): Promise<Result<Reply> | { readonly usage: string }> {
   const isBare = !/[/\\]/.test(argument)
   if (!isLocal) {
-    if (isBare) return ask(argument)
+    if (isBare) return request(argument)
     return {
       usage: `${argument}: over --url, only files of the backup directory can be used: upload the file, then give its name`,
     }
   }
-  if (isAbsolute(argument)) return ask(argument)
+  if (isAbsolute(argument)) return request(argument)
   const [inInstallation, inCurrentFolder] = [join(installationRoot, argument), resolve(argument)]
-  if (!isBare) return ask(existsSync(inInstallation) ? inInstallation : inCurrentFolder)
-  const asked = await ask(argument)
-  const isMissing = 'failure' in asked && asked.failure.kind === 'refused' && asked.failure.status === 404
-  return isMissing && existsSync(inCurrentFolder) ? ask(inCurrentFolder) : asked
+  if (!isBare) return request(existsSync(inInstallation) ? inInstallation : inCurrentFolder)
+  const result = await request(argument)
+  const isMissing = 'failure' in result && result.failure.kind === 'refused' && result.failure.status === 404
+  return isMissing && existsSync(inCurrentFolder) ? request(inCurrentFolder) : result
 }
 
 function namesIn(option: string | true | undefined): string[] | undefined {

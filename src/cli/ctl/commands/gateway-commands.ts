@@ -108,7 +108,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
       const known = coapMethods.find((one) => one === method.toLowerCase())
       if (known === undefined) return { usage: `the method is one of ${coapMethods.join(', ')}` }
       const body = { method: known, ...(payload === undefined ? {} : { payload }) }
-      return shown(client.send_coap_request({ params: { clientid }, body }), (answer) => ({ thing: answer }))
+      return shown(client.send_coap_request({ params: { clientid }, body }), (response) => ({ thing: response }))
     },
   },
   {

@@ -23,11 +23,14 @@ export const gatewayUserCommands: readonly CtlCommand[] = [
     run: async ({ client, operands: [of = ''], options: { settings } }): Promise<Outcome> => {
       const body = settingsIn(settings)
       if (body === undefined) return { usage: `--settings needs a JSON object such as ${example}` }
-      const asked = authenticationOf(client, of)
-      const before = await asked.get()
+      const authentication = authenticationOf(client, of)
+      const before = await authentication.get()
       if ('failure' in before) return shown(Promise.resolve(before), () => ({ rows: [] }))
       const isThere = 'mechanism' in (before.reply as object)
-      return doneAs(isThere ? asked.change(body) : asked.add(body), `the authentication of ${of} is set`)
+      return doneAs(
+        isThere ? authentication.change(body) : authentication.add(body),
+        `the authentication of ${of} is set`,
+      )
     },
   },
   {

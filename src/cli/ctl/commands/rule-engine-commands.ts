@@ -123,8 +123,8 @@ async function enableRule({ client, operands: [id = ''], options }: CtlCall): Pr
   if ('failure' in found) return found
   const { sql, actions, description } = found.reply
   const enable = options['off'] === undefined
-  const asked = client.change_rule({ params: { id }, body: { sql, actions, description, enable } })
-  return doneAs(asked, `${id} ${enable ? 'runs' : 'does not run'}`)
+  const result = client.change_rule({ params: { id }, body: { sql, actions, description, enable } })
+  return doneAs(result, `${id} ${enable ? 'runs' : 'does not run'}`)
 }
 
 function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
@@ -145,8 +145,8 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
       arguments: ['<id>'],
       run: ({ client, operands: [id = ''] }) => {
         const call = { params: { id } }
-        const asked = kind === 'connectors' ? client.get_connector(call) : client.get_action(call)
-        return shown(asked, (thing) => ({ thing }))
+        const result = kind === 'connectors' ? client.get_connector(call) : client.get_action(call)
+        return shown(result, (thing) => ({ thing }))
       },
     },
     {
@@ -158,8 +158,8 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
         withJson(options['settings'], (settings) => {
           const [type = '', name = ''] = id.split(':')
           const call = { body: { ...settings, type, name } }
-          const asked = kind === 'connectors' ? client.add_connector(call) : client.add_action(call)
-          return doneAs(asked, `${id} is created`)
+          const result = kind === 'connectors' ? client.add_connector(call) : client.add_action(call)
+          return doneAs(result, `${id} is created`)
         }),
     },
     {
@@ -170,8 +170,8 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
       run: ({ client, operands: [type = ''], options }) =>
         withJson(options['settings'], (settings) => {
           const call = { body: { ...settings, type } }
-          const asked = kind === 'connectors' ? client.probe_connector(call) : client.probe_action(call)
-          return doneAs(asked, 'the service answers')
+          const result = kind === 'connectors' ? client.probe_connector(call) : client.probe_action(call)
+          return doneAs(result, 'the service is available')
         }),
     },
     {
@@ -184,11 +184,11 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
       run: ({ client, operands: [id = ''], options }) => {
         const params = { id }
         const force = options['force'] === true
-        const asked =
+        const result =
           kind === 'connectors'
             ? client.remove_connector({ params })
             : client.remove_action({ params, query: { force } })
-        return doneAs(asked, `${id} is deleted`)
+        return doneAs(result, `${id} is deleted`)
       },
     },
   ]

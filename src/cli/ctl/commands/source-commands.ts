@@ -37,7 +37,7 @@ export const sourceCommands: readonly CtlCommand[] = [
     options: [settingsOption],
     run: ({ client, operands: [type = ''], options }) =>
       withJson(options['settings'], (settings) =>
-        doneAs(client.probe_source({ body: { ...settings, type } }), 'the service answers'),
+        doneAs(client.probe_source({ body: { ...settings, type } }), 'the service is available'),
       ),
   },
   {

@@ -50,7 +50,7 @@ export const mqttAction = section('An action that publishes a message to a remot
     topic: setting(template, '${topic}', { description: 'Topic at the remote broker, such as plant/${topic}.' }),
     qos: setting(template, '1', {
       description:
-        'QoS of the messages: 0, 1, 2 or ${qos}. A QoS 0 message counts as delivered when the remote broker has answered a PINGREQ that followed it.',
+        'QoS of the messages: 0, 1, 2 or ${qos}. A QoS 0 message counts as delivered when the remote broker has responded to a PINGREQ that followed it.',
     }),
     retain: setting(template, 'false', { description: 'Retain flag of the messages: true, false or ${flags.retain}.' }),
     payload: setting(optional(template, 'none'), undefined, {

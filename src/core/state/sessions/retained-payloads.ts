@@ -61,8 +61,8 @@ export class RetainedPayloads<Reader extends object> {
     return this.#unwritten.get(of) ?? this.#readings.get(of)?.message ?? this.#fromCache(of)
   }
 
-  /** `ask`: it is not requested yet. `full`: the reader waits in line. */
-  want(of: StoredRetained, reader: Reader): 'ask' | 'asked' | 'full' {
+  /** `not-requested`: the caller must request it from the store. `full`: the reader waits in line. */
+  want(of: StoredRetained, reader: Reader): 'not-requested' | 'requested' | 'full' {
     const known = this.#readings.get(of)
     if (known === undefined && this.#readBytes > 0 && this.#readBytes + of.size > maxReadBytes) {
       this.#inLine.add(reader)
@@ -73,7 +73,7 @@ export class RetainedPayloads<Reader extends object> {
     const wanted = this.#wantedBy.get(reader)
     if (wanted === undefined) this.#wantedBy.set(reader, new Set([of]))
     else wanted.add(of)
-    return known === undefined ? 'ask' : 'asked'
+    return known === undefined ? 'not-requested' : 'requested'
   }
 
   /** The message was read; undefined: its record is damaged. Returns the readers to wake. */

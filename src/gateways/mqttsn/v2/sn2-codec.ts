@@ -31,8 +31,8 @@ export class Sn2Codec implements SnCodec {
     this.#clientId = connect.clientId
     this.#isAssigned = isAssigned
     this.#connectId = connect.options?.messageId ?? 0
-    const asked = connect.options?.maxPacketBytes ?? 0
-    this.#maxPacketBytes = asked === 0 ? maxDatagramBytes : asked
+    const requestedBytes = connect.options?.maxPacketBytes ?? 0
+    this.#maxPacketBytes = requestedBytes === 0 ? maxDatagramBytes : requestedBytes
   }
 
   read(datagram: Buffer): SnRequest | undefined {

@@ -1,4 +1,4 @@
-// What CONNECT of MQTT-SN 2.0 asks for [3.1].
+// Checks the options of a CONNECT of MQTT-SN 2.0 [3.1].
 
 import { reasonCodes } from '../../../protocol/index.ts'
 import type { KeptWill } from '../kept-sessions.ts'
@@ -6,7 +6,7 @@ import type { ConnectOptions, SnRequest } from '../packets.ts'
 import type { PredefinedTopics } from '../topic-ids.ts'
 import { sn2ReasonCodes } from './sn2-packet-types.ts'
 
-/** Returns the reason code with which it is refused before the broker is asked. Undefined: it is in order. */
+/** Returns the reason code with which the gateway refuses the CONNECT; undefined: it is passed to the broker. */
 export function problemOfSn2Connect(
   { options, durationSeconds }: SnRequest & { type: 'connect' },
   predefined: PredefinedTopics,

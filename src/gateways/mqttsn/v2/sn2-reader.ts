@@ -89,8 +89,8 @@ function readConnect(fields: FieldReader): SnRequest | undefined {
     will,
     ...credentials,
   }
-  const asked = { ...noFlags, will: will !== undefined, cleanSession: sessionExpirySeconds === 0 }
-  return { type: 'connect', flags: asked, protocolId, durationSeconds, clientId, options }
+  const connectFlags = { ...noFlags, will: will !== undefined, cleanSession: sessionExpirySeconds === 0 }
+  return { type: 'connect', flags: connectFlags, protocolId, durationSeconds, clientId, options }
 }
 
 function readWill(octet: number, fields: FieldReader): ConnectOptions['will'] {

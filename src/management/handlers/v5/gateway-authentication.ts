@@ -15,7 +15,7 @@ import { refusalOf } from './rules.ts'
 
 type Settings = Readonly<Record<string, unknown>>
 type Params = { readonly name: string; readonly id?: string }
-interface Asked<Body = undefined> {
+interface AuthenticationCall<Body = undefined> {
   readonly params: Params
   readonly body: Body
   readonly caller: Caller
@@ -73,23 +73,23 @@ function settingHandlers(gateways: GatewayOperations) {
     return now instanceof RefusalValue ? now : { code: 0, ...written(now.authentication) }
   }
   return {
-    get: async ({ params }: Asked): Promise<Settings | ApiError> => {
+    get: async ({ params }: AuthenticationCall): Promise<Settings | ApiError> => {
       const found = await find(gateways, params)
       return found instanceof RefusalValue ? found : written(found.authentication)
     },
-    add: async ({ params, body, caller }: Asked<Settings>): Promise<Settings | ApiError> => {
+    add: async ({ params, body, caller }: AuthenticationCall<Settings>): Promise<Settings | ApiError> => {
       const found = await find(gateways, params)
       if (found instanceof RefusalValue) return found
       if (found.authentication !== undefined)
         return refuseFor('BAD_REQUEST', `${found.words} has an authentication already: change it with PUT`)
       return put(found, body, caller)
     },
-    change: async ({ params, body, caller }: Asked<Settings>): Promise<Settings | ApiError> => {
+    change: async ({ params, body, caller }: AuthenticationCall<Settings>): Promise<Settings | ApiError> => {
       const found = await find(gateways, params)
       if (found instanceof RefusalValue) return found
       return found.authentication === undefined ? refuseNone(found) : put(found, body, caller)
     },
-    remove: async ({ params, caller }: Asked): Promise<{ code: 0 } | ApiError> => {
+    remove: async ({ params, caller }: AuthenticationCall): Promise<{ code: 0 } | ApiError> => {
       const found = await find(gateways, params)
       if (found instanceof RefusalValue) return found
       const problem = await gateways.changeAuthentication(found.of, undefined, caller)

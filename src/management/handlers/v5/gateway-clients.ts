@@ -44,7 +44,7 @@ export function gatewayClientHandlers(
     const client = await clientOf(name, clientid)
     return client instanceof RefusalValue ? client : await work(client)
   }
-  const ask: AskClient = (...asked) => askClient(gateways, asked)
+  const send: SendToClient = (...request) => sendToClient(gateways, request)
   return {
     get_gateway_clients: async ({ params: { name }, query }) => {
       const gateway = await findGateway(gateways, name)
@@ -82,30 +82,30 @@ export function gatewayClientHandlers(
       const token = body.token ?? randomBytes(idBytes).toString('hex')
       const request = readCoapRequest({ ...body, token })
       if (request instanceof RefusalValue) return request
-      const response = await ask('coap', clientid, request)
+      const response = await send('coap', clientid, request)
       if (response instanceof RefusalValue) return response
       if (response.kind !== 'coap-response') return refuseWithoutResponse(clientid)
       const { messageId, code, payload } = response
       return { id: messageId, token, method: code, payload: textOfPayload(payload, body.content_type) }
     },
-    ...lwm2mClientHandlers(ask),
+    ...lwm2mClientHandlers(send),
   }
 }
 
-type AskClient = (...asked: Parameters<GatewayOperations['request']>) => Promise<GatewayResponse | ApiError>
+type SendToClient = (...request: Parameters<GatewayOperations['request']>) => Promise<GatewayResponse | ApiError>
 type Lwm2mNames = 'lookup_lwm2m_answer' | 'observe_lwm2m' | 'read_lwm2m' | 'write_lwm2m'
 
-function lwm2mClientHandlers(ask: AskClient): Pick<Handlers<Known>, Lwm2mNames> {
+function lwm2mClientHandlers(send: SendToClient): Pick<Handlers<Known>, Lwm2mNames> {
   const command = async (clientId: string, msgType: string, data: object): Promise<{ code: 0 } | ApiError> => {
     const reqID = randomBytes(idBytes).readUInt32BE()
     const document = { reqID, msgType, data }
-    const response = await ask('lwm2m', clientId, { kind: 'lwm2m-command', command: document })
+    const response = await send('lwm2m', clientId, { kind: 'lwm2m-command', command: document })
     return response instanceof RefusalValue ? response : { code: 0 }
   }
   return {
     lookup_lwm2m_answer: async ({ params: { clientid }, query: { path, action } }) => {
       if (path === undefined || action === undefined) return refuseMissing('path and action')
-      const response = await ask('lwm2m', clientid, { kind: 'lwm2m-lookup', path, action })
+      const response = await send('lwm2m', clientid, { kind: 'lwm2m-lookup', path, action })
       if (response instanceof RefusalValue) return response
       const document = response.kind === 'lwm2m-response' ? response.response : undefined
       return { code: 0, data: { clientid, path, action, ...responseFields(document) } }
@@ -124,7 +124,7 @@ function lwm2mClientHandlers(ask: AskClient): Pick<Handlers<Known>, Lwm2mNames> 
 }
 
 /** Returns the client's response; refuses if the client is not connected or does not respond. */
-async function askClient(
+async function sendToClient(
   gateways: GatewayOperations,
   [name, clientId, request]: Parameters<GatewayOperations['request']>,
 ): Promise<GatewayResponse | ApiError> {
@@ -140,7 +140,7 @@ function refuseAbsent(name: string, clientId: string): ApiError {
 }
 
 function refuseWithoutResponse(clientId: string): ApiError {
-  return refuseFor('CLIENT_NOT_RESPONSE', `the client ${shortened(clientId)} did not answer in time`)
+  return refuseFor('CLIENT_NOT_RESPONSE', `the client ${shortened(clientId)} did not respond in time`)
 }
 
 function refuseMissing(what: string): ApiError {

@@ -13,7 +13,7 @@ export interface ProviderFailure {
 export type ProviderClaims = Readonly<Record<string, unknown>>
 
 export interface ProviderDependencies {
-  readonly http: Pick<HttpClient, 'ask'>
+  readonly http: Pick<HttpClient, 'send'>
   /** Wall clock. */
   readonly nowMs: () => number
 }
@@ -130,10 +130,10 @@ export class OidcProvider {
     if (clientSecret !== undefined && takesBasic) headers['authorization'] = basic(clientId, clientSecret)
     else form.set('client_id', clientId)
     if (clientSecret !== undefined && !takesBasic) form.set('client_secret', clientSecret)
-    const response = await this.#ask(tokenEndpoint, { method: 'POST', headers, body: form.toString() })
+    const response = await this.#requestJson(tokenEndpoint, { method: 'POST', headers, body: form.toString() })
     if ('failure' in response) return response
     const { id_token: idToken, access_token: accessToken } = response.json
-    if (typeof idToken !== 'string') return { failure: 'answered without an ID token' }
+    if (typeof idToken !== 'string') return { failure: 'returned no ID token' }
     return { idToken, accessToken: typeof accessToken === 'string' ? accessToken : undefined }
   }
 
@@ -206,10 +206,10 @@ export class OidcProvider {
   }
 
   #getJson(url: string, headers: Readonly<Record<string, string>> = {}): Promise<JsonResponse | ProviderFailure> {
-    return this.#ask(url, { method: 'GET', headers, body: undefined })
+    return this.#requestJson(url, { method: 'GET', headers, body: undefined })
   }
 
-  async #ask(
+  async #requestJson(
     url: string,
     request: {
       readonly method: 'GET' | 'POST'
@@ -218,15 +218,15 @@ export class OidcProvider {
     },
   ): Promise<JsonResponse | ProviderFailure> {
     const headers = { accept: 'application/json', ...request.headers }
-    const response = await this.#dependencies.http.ask({ url: new URL(url), ...request, headers }, () => true)
+    const response = await this.#dependencies.http.send({ url: new URL(url), ...request, headers }, () => true)
     if ('failure' in response) return response
     const json = objectIn(response.body)
     if (response.status !== 200) {
       const { error } = json ?? {}
       const said = typeof error === 'string' && /^[\w.-]{1,64}$/.test(error) ? ` (${error})` : ''
-      return { failure: `answered with the status ${response.status}${said}` }
+      return { failure: `returned status ${response.status}${said}` }
     }
-    return json === undefined ? { failure: 'answered with no JSON object' } : { json }
+    return json === undefined ? { failure: 'returned no JSON object' } : { json }
   }
 }
 
