@@ -1,4 +1,4 @@
-// Enhanced authentication of MQTT 5.0: AUTH to and fro before CONNACK, and again while the connection is open.
+// Enhanced authentication of MQTT 5.0: exchanges of AUTH before CONNACK, and re-authentication of an open connection.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -22,7 +22,7 @@ const notYet: AuthenticationResult = { allowed: 'not-yet', authenticationData: B
 const yes: AuthenticationResult = { allowed: true, authenticationData: Buffer.from('welcome') }
 const no: AuthenticationResult = { allowed: false, reason: reasonCodes.notAuthorized }
 
-/** A broker that knows one method: it asks one riddle, and the answer is `rune`. */
+/** A broker with one authentication method: it sends a riddle, and the solution is `rune`. */
 function runicWorld(options: WorldOptions = {}): World {
   return new World({
     ...options,
@@ -82,7 +82,7 @@ const endOf = (wire: Wire): unknown => ({
 })
 
 describe('authentication before CONNACK', () => {
-  test('[MQTT5-4.12.0-2] [MQTT5-4.12.0-5] [MQTT5-3.15.2-1] the broker asks by AUTH with 0x18 and the method, and CONNACK repeats the method', () => {
+  test('[MQTT5-4.12.0-2] [MQTT5-4.12.0-5] [MQTT5-3.15.2-1] the broker sends AUTH with 0x18 and the method, and CONNACK repeats the method', () => {
     const world = runicWorld()
     const wire = begin(world)
     assert.deepEqual(wire.received, [
@@ -99,7 +99,7 @@ describe('authentication before CONNACK', () => {
     assert.deepEqual(connack?.properties?.authenticationData, Buffer.from('welcome'))
   })
 
-  test('[MQTT5-3.2.0-1] nothing but AUTH comes before CONNACK, and the session is there from CONNACK on', () => {
+  test('[MQTT5-3.2.0-1] before CONNACK, the broker sends only AUTH and creates no session', () => {
     const world = runicWorld()
     const wire = begin(world, { clientId: 'me' })
     assert.deepEqual(typesOf(wire.received), ['auth'])
@@ -109,7 +109,7 @@ describe('authentication before CONNACK', () => {
     assert.equal(world.view.client('me')?.isConnected, true)
   })
 
-  test('[MQTT5-4.12.0-4] a wrong answer is refused in CONNACK, then the end', () => {
+  test('[MQTT5-4.12.0-4] a client with a wrong response gets CONNACK with 0x87, and the connection closes', () => {
     const world = runicWorld()
     const wire = begin(world)
     auth(world, wire, 'rhubarb')
@@ -124,7 +124,7 @@ describe('authentication before CONNACK', () => {
     ['another method than that of CONNECT', (world, wire) => auth(world, wire, 'rune', { method: 'SIGNS' })],
     ['no method', (world, wire) => auth(world, wire, 'rune', { method: undefined })],
     ['a reason to authenticate again', (world, wire) => auth(world, wire, 'rune', { reasonCode: 0x19 })],
-    ['success, which is the word of a server', (world, wire) => auth(world, wire, 'rune', { reasonCode: 0 })],
+    ['success, which only a server sends', (world, wire) => auth(world, wire, 'rune', { reasonCode: 0 })],
   ]
   for (const [what, breach] of breaches) {
     test(`[MQTT5-4.12.0-3] [MQTT5-4.12.0-5] AUTH with ${what} is a protocol error`, () => {
@@ -150,7 +150,7 @@ describe('authentication before CONNACK', () => {
     }
   })
 
-  test('[MQTT5-4.12.0-3] AUTH before the broker has answered what came last is a protocol error', () => {
+  test('[MQTT5-4.12.0-3] AUTH from the client before the broker has responded to the previous AUTH is a protocol error', () => {
     const requests: string[] = []
     const authenticate = (): AuthenticationResult => (requests.push('authenticate'), yes)
     const world = runicWorld({ host: { decision: () => ({ decision: notYet, afterMs: 1_000 }), authenticate } })
@@ -165,7 +165,7 @@ describe('authentication before CONNACK', () => {
     assert.equal(wire.isOpen, false)
   })
 
-  test('[MQTT5-3.1.2-30] DISCONNECT in the middle is a good-bye', () => {
+  test('[MQTT5-3.1.2-30] DISCONNECT during the exchange closes the connection without an error', () => {
     const world = runicWorld()
     const wire = begin(world)
     wire.send({ type: 'disconnect', reasonCode: 0, properties: undefined })
@@ -174,7 +174,7 @@ describe('authentication before CONNACK', () => {
     assert.equal(wire.isOpen, false)
   })
 
-  test('[MQTT5-4.12.0-4] an exchange without end is ended, by its steps and by mqtt.idle_timeout', () => {
+  test('[MQTT5-4.12.0-4] an endless exchange ends after a maximum of steps, or after mqtt.idle_timeout', () => {
     const world = runicWorld()
     world.host.traits.authenticate = () => notYet
     const wire = begin(world)
@@ -186,7 +186,7 @@ describe('authentication before CONNACK', () => {
     assert.equal(slow.isOpen, false)
   })
 
-  test('[MQTT5-3.15.2-2] [MQTT5-3.15.2-3] AUTH has neither reason string nor user properties, and one too large is not sent', () => {
+  test('[MQTT5-3.15.2-2] [MQTT5-3.15.2-3] AUTH has neither a reason string nor user properties, and is not sent if it is too large', () => {
     const world = runicWorld()
     const wire = begin(world)
     assert.deepEqual(Object.keys(wire.of('auth')[0]?.properties ?? {}), ['authenticationMethod', 'authenticationData'])
@@ -198,7 +198,7 @@ describe('authentication before CONNACK', () => {
 })
 
 describe('re-authentication', () => {
-  test('[MQTT5-4.12.1-1] [MQTT5-4.12.0-5] begins with 0x19, ends with AUTH 0x00 and the method, and traffic goes on meanwhile', () => {
+  test('[MQTT5-4.12.1-1] [MQTT5-4.12.0-5] begins with 0x19, ends with AUTH 0x00 and the method, and other packets are processed meanwhile', () => {
     const world = runicWorld()
     const wire = inside(world)
     wire.received.length = 0
@@ -217,7 +217,7 @@ describe('re-authentication', () => {
     assert.equal(wire.isOpen, true)
   })
 
-  test('[MQTT5-4.12.1-2] a wrong answer ends the connection with 0x87, and the will is published', () => {
+  test('[MQTT5-4.12.1-2] a wrong response ends the connection with 0x87, and the will is published', () => {
     const world = runicWorld()
     const mourner = world.subscriber('w')
     const will = { topic: 'w', payload: Buffer.from('gone'), qos: 0, retain: false, properties: undefined } as const
@@ -228,7 +228,7 @@ describe('re-authentication', () => {
     assert.deepEqual(mourner.payloads, ['gone'])
   })
 
-  test('[MQTT5-4.12.1-2] so does one that does not come within mqtt.idle_timeout', () => {
+  test('[MQTT5-4.12.1-2] without a response within mqtt.idle_timeout, the connection ends', () => {
     const world = runicWorld()
     const wire = inside(world)
     auth(world, wire, undefined, { reasonCode: reasonCodes.reAuthenticate })
@@ -244,7 +244,7 @@ describe('re-authentication', () => {
     assert.equal(wire.isOpen, true)
   })
 
-  test('[MQTT5-4.12.1-1] from then on the client has the new expiry of its authentication', () => {
+  test('[MQTT5-4.12.1-1] after re-authentication, the new expiry of the authentication applies', () => {
     const world = runicWorld()
     const wire = inside(world, { clientId: 'me' })
     const identity = {
@@ -262,7 +262,7 @@ describe('re-authentication', () => {
     assert.deepEqual(endOf(wire), { codes: [reasonCodes.maximumConnectTime], isOpen: false })
   })
 
-  test('[MQTT5-4.12.1-1] what was said to the one it was before holds no longer, and neither does its end', () => {
+  test('[MQTT5-4.12.1-1] after re-authentication, neither the cached permissions nor the expiry of the old identity apply', () => {
     const rules = [
       { action: 'publish', username: 'renewed', topic: 'a' },
       { action: 'receive', username: 'renewed', topic: 'b' },
@@ -294,7 +294,7 @@ describe('re-authentication', () => {
     assert.equal(wire.isOpen, true)
   })
 
-  test('[MQTT5-4.12.1-1] a PUBLISH that waits to hear what the one it was may do is asked about again, and not refused', () => {
+  test('[MQTT5-4.12.1-1] a PUBLISH that waits for an authorization of the old identity is authorized again for the new one', () => {
     const rulebook = new Rulebook({ action: 'publish', topic: 'a', is: 'unknown' })
     const known = { clientId: 'me', peerAddress: '127.0.0.1', isSuperuser: false, grants: undefined }
     const requests: unknown[] = []
@@ -335,7 +335,7 @@ describe('re-authentication', () => {
     ['another method', (world, wire) => auth(world, wire, 'x', { reasonCode: 0x19, method: 'SIGNS' })],
     ['no method', (world, wire) => auth(world, wire, 'x', { reasonCode: 0x19, method: undefined })],
     ['unrequested 0x18', (world, wire) => auth(world, wire, 'x')],
-    ['0x00, which is the word of a server', (world, wire) => auth(world, wire, 'x', { reasonCode: 0 })],
+    ['0x00, which only a server sends', (world, wire) => auth(world, wire, 'x', { reasonCode: 0 })],
     [
       'a second beginning in the middle',
       (world, wire) => {
@@ -353,14 +353,14 @@ describe('re-authentication', () => {
     })
   }
 
-  test('[MQTT5-4.12.0-7] AUTH of a client that has named no method is a protocol error', () => {
+  test('[MQTT5-4.12.0-7] AUTH from a client whose CONNECT had no method is a protocol error', () => {
     const world = runicWorld()
     const wire = connectedWire(world, 5)
     auth(world, wire, undefined, { reasonCode: reasonCodes.reAuthenticate })
     assert.deepEqual(endOf(wire), { codes: [reasonCodes.protocolError], isOpen: false })
   })
 
-  test('[MQTT-2.2.2-2] [MQTT5-4.12.0-7] a client of 3.1.1 knows no AUTH: its connection ends', () => {
+  test('[MQTT-2.2.2-2] [MQTT5-4.12.0-7] AUTH from a client of 3.1.1 ends its connection', () => {
     const raw = connectedRaw(runicWorld(), 4)
     assert.equal(raw.send(bytes`f0 00`), '')
     assert.equal(raw.isOpen, false)

@@ -1,4 +1,4 @@
-// Section 7 of MQTT 3.1.1: towards another server this one is a client, and keeps the rules of clients there.
+// Section 7 of MQTT 3.1.1: a bridge is a client of the remote server, and follows the rules for clients.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -13,7 +13,7 @@ const bridge = `proto_ver = 4, clean_start = false, clientid = c, keepalive = 20
 
 const pingresp = bytes`d0 00`
 
-/** A server as bytes: what it has heard on each connection, read strictly, and a way to answer. */
+/** A server on byte level: it records the packets of each connection, decoded strictly, and sends bytes. */
 class BareServer {
   readonly heard: Packet[][] = []
   #stream: ByteStream | undefined
@@ -31,7 +31,7 @@ class BareServer {
     stream.onClose = () => undefined
   }
 
-  /** What came on the last connection since the last call. */
+  /** The packets on the last connection since the last call. */
   take(): Packet[] {
     return this.heard.at(-1)?.splice(0) ?? []
   }
@@ -43,8 +43,8 @@ class BareServer {
   }
 
   /**
-   * A bridge without a session there connects twice: with a clean start, and without. And it reads what follows CONNACK (PINGREQ). Returns
-   * what follows the last response.
+   * A bridge without a session on the server connects twice: with a clean start, and without. Then it sends PINGREQ. Returns
+   * the packets after the last response.
    */
   letIn(world: Bridged, sessionPresent = false): Packet[] {
     const connack = sessionPresent ? bytes`20 02 01 00` : bytes`20 02 00 00`
@@ -57,7 +57,7 @@ class BareServer {
     return heard
   }
 
-  /** The bridge comes again. */
+  /** Ends the connection, and waits until the bridge reconnects. */
   breakOff(world: Bridged): void {
     this.#stream?.end()
     world.passSeconds(30)
@@ -69,7 +69,7 @@ const idOf = (packet: Packet | undefined): number =>
 const idBytes = (id: number): number[] => [id >> 8, id & 0xff]
 const typesOf = (packets: readonly Packet[]): string[] => packets.map(({ type }) => type)
 
-test('[MQTT-7.0.0-1] a bridge says CONNECT first and nothing more before CONNACK', () => {
+test('[MQTT-7.0.0-1] a bridge sends CONNECT first, and nothing else before CONNACK', () => {
   const server = new BareServer()
   const world = new Bridged({ bridge, crafted: server.accept })
   world.here.publish('out/a', 'x', { qos: 1 })
@@ -82,11 +82,15 @@ test('[MQTT-7.0.0-1] a bridge says CONNECT first and nothing more before CONNACK
     ['pingreq'],
     'whatever stands behind CONNACK is heard',
   )
-  assert.deepEqual(typesOf(server.say(world, pingresp)), ['connect'], 'once more, to go on from here')
+  assert.deepEqual(
+    typesOf(server.say(world, pingresp)),
+    ['connect'],
+    'the second connection, which resumes the session',
+  )
   assert.deepEqual(typesOf(server.say(world, bytes`20 02 00 00`)).sort(), ['publish', 'subscribe'])
 })
 
-test('[MQTT-7.0.0-1] it sends again with DUP and the same packet id what was not acknowledged, and says PINGREQ in time', () => {
+test('[MQTT-7.0.0-1] a bridge sends unacknowledged messages again with DUP and the same packet identifier, and sends PINGREQ within its keep alive', () => {
   const server = new BareServer()
   const world = new Bridged({ bridge, crafted: server.accept })
   server.letIn(world)
@@ -104,7 +108,7 @@ test('[MQTT-7.0.0-1] it sends again with DUP and the same packet id what was not
   assert.ok(typesOf(server.take()).includes('pingreq'))
 })
 
-test('[MQTT-7.0.0-1] it answers QoS 2 step by step, and delivers once what the server sends again', () => {
+test('[MQTT-7.0.0-1] a bridge acknowledges each step of QoS 2, and delivers a redelivered message once', () => {
   const server = new BareServer()
   const world = new Bridged({ bridge, crafted: server.accept })
   const listener = world.here.subscriber('in/#', { qos: 2 })

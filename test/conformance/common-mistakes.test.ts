@@ -1,4 +1,4 @@
-// Rules that brokers in the field are known to get wrong, and that no other file here is about.
+// Rules that some brokers are known to violate, and that no other file of this folder tests.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -34,7 +34,7 @@ describe('topics beyond mqtt.max_topic_levels and mqtt.max_topic_length', () => 
   const long = 'a'.repeat(301)
 
   for (const version of versions) {
-    test(`[MQTT-4.8.0-1] [MQTT5-4.13.1-1] close the connection in a PUBLISH of QoS 0 only (version ${version})`, () => {
+    test(`[MQTT-4.8.0-1] [MQTT5-4.13.1-1] end the connection in a PUBLISH of QoS 0 only (version ${version})`, () => {
       const world = new World({ settings })
       const listener = world.subscriber('#')
       assertBytesEnd(version, publishBytes(version, 'a/b/c/d'), 'topicNameInvalid', world)
@@ -43,7 +43,7 @@ describe('topics beyond mqtt.max_topic_levels and mqtt.max_topic_length', () => 
       assert.deepEqual(listener.payloads, ['x'])
     })
 
-    test(`[MQTT5-3.9.3-2] are refused in SUBACK, and the connection stays (version ${version})`, () => {
+    test(`[MQTT5-3.9.3-2] are refused in SUBACK, and the connection stays open (version ${version})`, () => {
       const world = new World({ settings })
       const client = world.connect('client', { version })
       const filters = ['a/b/c/#', 'a/b', '$share/g/a/b/c', '$share/g/a/b/c/d', long]
@@ -54,7 +54,7 @@ describe('topics beyond mqtt.max_topic_levels and mqtt.max_topic_length', () => 
     })
   }
 
-  test('[MQTT5-4.13.1-1] are refused in PUBACK and PUBREC, and the connection stays', () => {
+  test('[MQTT5-4.13.1-1] are refused in PUBACK and PUBREC, and the connection stays open', () => {
     const world = new World({ settings })
     const listener = world.subscriber('#')
     const wire = world.wire({ version: 5 })
@@ -75,7 +75,7 @@ describe('topics beyond mqtt.max_topic_levels and mqtt.max_topic_length', () => 
 })
 
 describe('shared subscriptions with every option', () => {
-  test('[MQTT5-3.3.1-13] [MQTT5-3.3.4-3] retain as published and the identifier of the member hold for what it gets', () => {
+  test('[MQTT5-3.3.1-13] [MQTT5-3.3.4-3] retain as published and the subscription identifier of the member apply to its messages', () => {
     const world = new World()
     const member = world.connect('member')
     member.subscribe('$share/group/a/#', { qos: 1, retainAsPublished: true, identifier: 77 })
@@ -94,7 +94,7 @@ describe('shared subscriptions with every option', () => {
   })
 
   for (const retainHandling of [0, 1, 2] as const) {
-    test(`[MQTT5-3.3.1-9] with retain handling ${retainHandling} nothing that is retained comes`, () => {
+    test(`[MQTT5-3.3.1-9] with retain handling ${retainHandling}, the broker sends no retained messages`, () => {
       const world = new World()
       world.publish('a', 'kept', { retain: true })
       const member = world.connect('member')
@@ -103,7 +103,7 @@ describe('shared subscriptions with every option', () => {
     })
   }
 
-  test('[MQTT5-4.8.2-3] a wildcard in the filter and a subscription of the same client beside it', () => {
+  test('[MQTT5-4.8.2-3] a wildcard in the filter and an ordinary subscription of the same client both receive the message', () => {
     const world = new World()
     const member = world.connect('member')
     member.subscribe(['$share/group/+/b'], { qos: 0 })
@@ -120,10 +120,10 @@ describe('client ids of MQTT 3.1', () => {
   const cases: [string, string, string][] = [
     ['23 characters', 'a'.repeat(23), '20020000'],
     ['24 characters', 'a'.repeat(24), '20020002'],
-    ['none at all', '', '20020002'],
+    ['no characters', '', '20020002'],
   ]
   for (const [what, clientId, connack] of cases) {
-    test(`[MQTT-3.1.3-5] ${what}: answered ${connack}`, () => {
+    test(`[MQTT-3.1.3-5] ${what}: CONNACK ${connack}`, () => {
       const end = new RawEnd(new World({ settings: { limitsClientIdsOf31: true } }))
       assert.equal(end.send(connect31(clientId)), connack)
       assert.equal(end.isOpen, connack === '20020000')
@@ -136,8 +136,8 @@ test('[MQTT-3.1.3-5] a client of MQTT 3.1 with a longer id is accepted by defaul
   assert.equal(end.send(connect31('a'.repeat(100))), '20020000')
 })
 
-describe('reason codes of what is refused', () => {
-  test('[MQTT5-3.9.3-2] SUBSCRIBE: each filter has its own, and the others hold', () => {
+describe('reason codes of refusals', () => {
+  test('[MQTT5-3.9.3-2] SUBSCRIBE: each filter has its own reason code, and the granted ones apply', () => {
     const world = new World({
       settings: { sharedSubscriptionAvailable: false, wildcardSubscriptionAvailable: false, maxSubscriptions: 2 },
     })
@@ -153,7 +153,7 @@ describe('reason codes of what is refused', () => {
     ])
   })
 
-  test('[MQTT5-3.14.4-1] a second CONNECT is told 0x82', () => {
+  test('[MQTT5-3.14.4-1] a second CONNECT gets DISCONNECT with 0x82', () => {
     const world = new World()
     const client = world.connect('client')
     client.wire?.send(plainConnect(5, 'client'))

@@ -1,4 +1,4 @@
-// CONNECT and CONNACK (sections 3.1 and 3.2), as far as both versions promise the same.
+// CONNECT and CONNACK (sections 3.1 and 3.2): the rules that both versions share.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -24,18 +24,18 @@ import {
   withoutReasons,
 } from './raw.ts'
 
-/** The broker closes without a word. */
+/** The broker closes the connection without sending a packet. */
 function assertClosedSilently(connect: Buffer, what: string): void {
   const end = new RawEnd(new World())
-  assert.equal(end.send(connect), '', `${what}: answered`)
-  assert.equal(end.isOpen, false, `${what}: let pass`)
+  assert.equal(end.send(connect), '', `${what}: response`)
+  assert.equal(end.isOpen, false, `${what}: accepted`)
 }
 
-/** Closed; a client of 5.0 is told before, by CONNACK, that this is no CONNECT. */
+/** The broker closes the connection; a client of 5.0 first gets CONNACK with "malformed packet". */
 function assertMalformed(version: Version, connect: Buffer, what: string): void {
   const end = new RawEnd(new World())
   assert.equal(end.send(connect), version === 5 ? '2003008100' : '', what)
-  assert.equal(end.isOpen, false, `${what}: let pass`)
+  assert.equal(end.isOpen, false, `${what}: accepted`)
 }
 
 const letters = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
@@ -58,14 +58,14 @@ for (const version of versions) {
       assert.deepEqual(mourner.payloads, ['twice'])
     })
 
-    test('[MQTT-3.1.0-2] [MQTT5-3.1.0-2] also one that is of no version that there is', () => {
+    test('[MQTT-3.1.0-2] [MQTT5-3.1.0-2] a second CONNECT of an unknown version ends the connection, too', () => {
       const world = new World()
       const client = world.connect('twice', { version })
       sendBytes(world, client, connectBytes(version, { name: 'MQTX', payload: [text('twice')] }))
       assertClosed(client, 'protocolError')
     })
 
-    test('[MQTT-3.1.0-2] [MQTT5-3.1.0-2] also while the first is still being decided', () => {
+    test('[MQTT-3.1.0-2] [MQTT5-3.1.0-2] a second CONNECT while the first is being authenticated ends the connection, too', () => {
       const world = new World({ host: { decision: () => ({ decision: { allowed: true }, afterMs: 1_000 }) } })
       const end = new RawEnd(world)
       assert.equal(end.send(connectBytes(version), connectBytes(version)), '')
@@ -110,7 +110,7 @@ for (const version of versions) {
     test('[MQTT-3.1.2-9] [MQTT5-3.1.2-9] a will flag without a whole will is malformed', () => {
       assertMalformed(version, connectBytes(version, { flags: 0x06 }), 'nothing')
       const payload = [text('raw'), section(version), text('wills')]
-      assertMalformed(version, connectBytes(version, { flags: 0x06, payload }), 'a topic alone')
+      assertMalformed(version, connectBytes(version, { flags: 0x06, payload }), 'topic only')
     })
 
     test('[MQTT-3.1.2-18] [MQTT-3.1.2-20] [MQTT5-3.1.2-16] [MQTT5-3.1.2-18] a field without its flag is malformed', () => {
@@ -131,7 +131,7 @@ for (const version of versions) {
       assertMalformed(version, connectBytes(version, { payload: [] }), 'no payload')
     })
 
-    test('[MQTT-3.1.3-1] [MQTT5-3.1.3-1] the fields of the payload are taken in their order', () => {
+    test('[MQTT-3.1.3-1] [MQTT5-3.1.3-1] the fields of the payload are read in the order of the standard', () => {
       const seen: (string | undefined)[] = []
       const world = new World({
         host: {
@@ -150,7 +150,7 @@ for (const version of versions) {
       assert.deepEqual(mourner.payloads, ['gone'])
     })
 
-    test('[MQTT-3.1.4-1] [MQTT-3.2.2-6] [MQTT5-3.1.4-1] [MQTT5-3.14.0-1] [MQTT5-4.13.1-1] a CONNECT that is not as it should be is closed; with the reason in CONNACK where the version knows it', () => {
+    test('[MQTT-3.1.4-1] [MQTT-3.2.2-6] [MQTT5-3.1.4-1] [MQTT5-3.14.0-1] [MQTT5-4.13.1-1] a malformed CONNECT ends the connection; 5.0 gets CONNACK with the reason', () => {
       const right = connectBytes(version)
       const body = right.subarray(2)
       assertMalformed(version, frame(0x10, Buffer.concat([body, bytes`00`])), 'one byte too many')
@@ -161,7 +161,7 @@ for (const version of versions) {
   })
 
   describe(`CONNACK in MQTT ${version}`, () => {
-    test('[MQTT-3.1.4-4] [MQTT-3.2.0-1] [MQTT5-3.1.4-5] [MQTT5-3.2.0-1] [MQTT5-3.2.0-2] CONNACK comes first, once, whatever the client said meanwhile', () => {
+    test('[MQTT-3.1.4-4] [MQTT-3.2.0-1] [MQTT5-3.1.4-5] [MQTT5-3.2.0-1] [MQTT5-3.2.0-2] CONNACK is the first packet, and is sent once, whatever the client sends meanwhile', () => {
       const world = new World({ host: { decision: () => ({ decision: { allowed: true }, afterMs: 1_000 }) } })
       const wire = world.wire({ version })
       wire.send(connectPacket(version, { clientId: 'eager' }))
@@ -177,7 +177,7 @@ for (const version of versions) {
       assert.equal(wire.of('connack')[0]?.reasonCode, 0)
     })
 
-    test('[MQTT-3.2.2-1] [MQTT5-3.2.2-1] [MQTT5-3.2.2-2] with a clean start no session is present, even where there was one', () => {
+    test('[MQTT-3.2.2-1] [MQTT5-3.2.2-1] [MQTT5-3.2.2-2] with a clean start, no session is present, even if one was stored', () => {
       const world = new World()
       const client = world.connect('me', { version, ...durable })
       client.disconnect()
@@ -185,7 +185,7 @@ for (const version of versions) {
       assert.match(new RawEnd(world).send(connectBytes(version)), /^20..0000/)
     })
 
-    test('[MQTT-3.2.2-2] [MQTT-3.2.2-3] [MQTT5-3.2.2-3] [MQTT5-3.1.2-6] without one it says whether there is a session', () => {
+    test('[MQTT-3.2.2-2] [MQTT-3.2.2-3] [MQTT5-3.2.2-3] [MQTT5-3.1.2-6] without a clean start, session present tells whether there is a session', () => {
       const world = new World()
       const end = (): RawEnd => new RawEnd(world)
       const connect = connectBytes(version, { flags: 0, properties: [bytes`11 000000ff`] })
@@ -193,7 +193,7 @@ for (const version of versions) {
       assert.match(end().send(connect), /^20..0100/)
     })
 
-    test('[MQTT-3.2.2-4] [MQTT-3.2.2-5] [MQTT5-3.2.2-6] [MQTT5-3.2.2-7] [MQTT5-4.13.2-1] a refused client is told of no session and closed', () => {
+    test('[MQTT-3.2.2-4] [MQTT-3.2.2-5] [MQTT5-3.2.2-6] [MQTT5-3.2.2-7] [MQTT5-4.13.2-1] CONNACK with a refusal has no session present, and the connection closes', () => {
       const world = new World({
         host: {
           decision: ({ username }) => ({
@@ -209,7 +209,7 @@ for (const version of versions) {
       assert.equal(end.isOpen, false)
     })
 
-    test('[MQTT-3.1.4-5] [MQTT5-3.1.4-2] [MQTT5-3.1.4-6] no packet after a refused CONNECT is handled', () => {
+    test('[MQTT-3.1.4-5] [MQTT5-3.1.4-2] [MQTT5-3.1.4-6] packets after a refused CONNECT are not processed', () => {
       const world = new World({
         host: {
           decision: ({ clientId }) => ({
@@ -231,7 +231,7 @@ for (const version of versions) {
   })
 
   describe(`client ids in MQTT ${version}`, () => {
-    test('[MQTT-3.1.3-2] [MQTT5-3.1.3-2] the client id, and nothing else, names the session', () => {
+    test('[MQTT-3.1.3-2] [MQTT5-3.1.3-2] the client ID alone identifies the session', () => {
       const world = new World()
       world.connect('me', { version, ...durable, username: 'one' }).disconnect()
       assert.equal(world.connect('Me', { version, ...durable }).connack?.sessionPresent, false)
@@ -241,7 +241,7 @@ for (const version of versions) {
       assert.match(again.send(connect), /^20..0100/)
     })
 
-    test('[MQTT-3.1.3-5] [MQTT5-3.1.3-5] ids of 1 to 23 digits and letters are let in', () => {
+    test('[MQTT-3.1.3-5] [MQTT5-3.1.3-5] client IDs of 1 to 23 digits and letters are accepted', () => {
       const world = new World()
       for (let length = 1; length <= 23; length++) {
         const client = world.connect(letters.slice(length, 2 * length), { version })
@@ -252,7 +252,7 @@ for (const version of versions) {
       }
     })
 
-    test('[MQTT-3.1.3-6] [MQTT5-3.1.3-6] clients with an empty id and a clean start get one each', () => {
+    test('[MQTT-3.1.3-6] [MQTT5-3.1.3-6] clients with an empty client ID and a clean start get one each', () => {
       const world = new World()
       const clients = Array.from({ length: 50 }, () => world.connect('', { version }))
       assert.ok(clients.every((client) => client.isConnected))
@@ -260,7 +260,7 @@ for (const version of versions) {
       assert.equal(new Set([...world.view.clients()].map(({ clientId }) => clientId)).size, 50)
     })
 
-    test('[MQTT-3.1.3-9] [MQTT5-3.1.3-8] an id that is not taken is told so and closed', () => {
+    test('[MQTT-3.1.3-9] [MQTT5-3.1.3-8] a client with a refused client ID gets the reason in CONNACK, and the connection closes', () => {
       const world = new World({ settings: { maxClientIdBytes: 10 } })
       const end = new RawEnd(world)
       const connack = end.send(connectBytes(version, { payload: [text('eleven char')] }))
@@ -286,7 +286,7 @@ for (const version of versions) {
   })
 
   describe(`sessions in MQTT ${version}`, () => {
-    test('[MQTT-3.1.2-4] [MQTT5-3.1.2-5] [MQTT5-3.1.2-23] [MQTT-4.1.0-1] without a clean start the session goes on: subscriptions, what is unanswered, QoS 2 ids', () => {
+    test('[MQTT-3.1.2-4] [MQTT5-3.1.2-5] [MQTT5-3.1.2-23] [MQTT-4.1.0-1] without a clean start, the session resumes: subscriptions, unacknowledged messages, packet identifiers of QoS 2', () => {
       const world = new World()
       const wire = connectedWireDurable(world, version)
       wire.sendBytes(subscribeBytes(version, 'a', { options: 2 }))
@@ -310,11 +310,11 @@ for (const version of versions) {
       again.sendPublish({ topic: 'elsewhere', payload: 'x', qos: 2, packetId: 7, dup: true })
       again.sendBytes(publishBytes(version, 'a', { payload: 'three' }))
       world.settle()
-      assert.deepEqual(listener.payloads, [], 'QoS 2 id 7 had been delivered already')
-      assert.equal(again.of('publish').length, 3, 'its subscription holds')
+      assert.deepEqual(listener.payloads, [], 'QoS 2 with packet identifier 7 had been delivered already')
+      assert.equal(again.of('publish').length, 3, 'its subscription is in force')
     })
 
-    test('[MQTT-3.1.2-5] [MQTT-4.5.0-1] [MQTT5-4.5.0-1] QoS 1 and 2 messages are kept for a client that is away', () => {
+    test('[MQTT-3.1.2-5] [MQTT-4.5.0-1] [MQTT5-4.5.0-1] QoS 1 and 2 messages are stored for a disconnected client', () => {
       const world = new World()
       const sleeper = world.connect('sleeper', { version, ...durable })
       sleeper.subscribe(['a/+', 'b'])
@@ -326,7 +326,7 @@ for (const version of versions) {
       assert.deepEqual(sleeper.payloads, ['one', 'two'])
     })
 
-    test('[MQTT-3.1.2-6] [MQTT-3.1.4-3] [MQTT5-3.1.2-4] [MQTT5-3.1.4-4] a clean start begins with nothing of what was', () => {
+    test('[MQTT-3.1.2-6] [MQTT-3.1.4-3] [MQTT5-3.1.2-4] [MQTT5-3.1.4-4] a clean start discards the old session', () => {
       const world = new World()
       const client = world.connect('me', { version, ...durable })
       client.subscribe('a')
@@ -338,7 +338,7 @@ for (const version of versions) {
       assert.equal(world.view.subscriptions('me').size, 0)
     })
 
-    test('[MQTT-3.1.2-6] [MQTT5-4.1.0-2] a session without a life of its own ends with its connection', () => {
+    test('[MQTT-3.1.2-6] [MQTT5-4.1.0-2] a clean session, or one with expiry 0, ends with its connection', () => {
       const world = new World()
       const client = world.connect('me', { version })
       client.subscribe('a')
@@ -356,7 +356,7 @@ for (const version of versions) {
       assert.deepEqual(world.subscriber('a', { version }).payloads, ['kept'])
     })
 
-    test('[MQTT-4.1.0-2] [MQTT5-4.1.0-1] while a client is connected its session stays, however long', () => {
+    test('[MQTT-4.1.0-2] [MQTT5-4.1.0-1] the session of a connected client never expires', () => {
       const world = new World({ settings: { sessionExpirySeconds: 10 } })
       const client = world.connect('me', { version, cleanStart: false, sessionExpirySeconds: 10 })
       client.subscribe('a')
@@ -367,7 +367,7 @@ for (const version of versions) {
   })
 
   describe(`keep alive in MQTT ${version}`, () => {
-    test('[MQTT-3.1.2-24] [MQTT5-3.1.2-22] [MQTT5-3.2.2-22] after one and a half keep alives of silence the connection ends as if the network had failed', () => {
+    test('[MQTT-3.1.2-24] [MQTT5-3.1.2-22] [MQTT5-3.2.2-22] after 1.5 times the keep alive without a packet, the connection ends, and the will is published', () => {
       const world = new World()
       const mourner = world.subscriber('wills')
       const client = world.connect('me', { version, keepAliveSeconds: 10, will: { topic: 'wills', payload: 'gone' } })
@@ -391,7 +391,7 @@ for (const version of versions) {
       assert.equal(client.hasOpenConnection, false)
     })
 
-    test('[MQTT-3.1.2-24] [MQTT5-3.1.2-22] a client within a packet is not idle while more of the packet arrives', () => {
+    test('[MQTT-3.1.2-24] [MQTT5-3.1.2-22] a client that is still sending a large packet is not idle', () => {
       const world = new World()
       const listener = world.subscriber('a')
       const client = world.connect('me', { version, keepAliveSeconds: 10 })
@@ -408,14 +408,14 @@ for (const version of versions) {
       assertClosed(client, 'keepAliveTimeout')
     })
 
-    test('[MQTT-3.1.2-24] [MQTT5-3.1.2-22] a keep alive of 0 is none', () => {
+    test('[MQTT-3.1.2-24] [MQTT5-3.1.2-22] a keep alive of 0 disables the check', () => {
       const world = new World()
       const client = world.connect('me', { version, keepAliveSeconds: 0 })
       world.passSeconds(1_000_000)
       assert.equal(client.hasOpenConnection, true)
     })
 
-    test('[MQTT-3.12.4-1] [MQTT5-3.12.4-1] PINGREQ is answered with PINGRESP', () => {
+    test('[MQTT-3.12.4-1] [MQTT5-3.12.4-1] PINGREQ gets PINGRESP', () => {
       const end = connectedRaw(new World(), version)
       assert.equal(end.send(pingreq), 'd000')
       assert.equal(end.send(pingreq, pingreq), 'd000d000')
@@ -424,7 +424,7 @@ for (const version of versions) {
 }
 
 test('[MQTT-3.1.2-22] a password without a user name is malformed in 3.1.1', () => {
-  assertClosedSilently(connectBytes(4, { flags: 0x42, payload: [text('raw'), text('secret')] }), 'a password alone')
+  assertClosedSilently(connectBytes(4, { flags: 0x42, payload: [text('raw'), text('secret')] }), 'password only')
 })
 
 test('[MQTT-3.1.3-7] [MQTT-3.1.3-8] an empty client ID without clean session is refused with return code 2', () => {
@@ -433,7 +433,7 @@ test('[MQTT-3.1.3-7] [MQTT-3.1.3-8] an empty client ID without clean session is 
   assert.equal(end.isOpen, false)
 })
 
-test('[MQTT-3.1.3-9] [MQTT5-3.1.3-8] a client id as the bridges of the broker have them is refused: it would be given what waits for one', () => {
+test('[MQTT-3.1.3-9] [MQTT5-3.1.3-8] a client ID with the reserved form of bridges is refused: that client would get the messages of a bridge', () => {
   for (const [version, refusal] of [
     [4, '20020002'],
     [5, '2003008500'],
@@ -444,10 +444,10 @@ test('[MQTT-3.1.3-9] [MQTT5-3.1.3-8] a client id as the bridges of the broker ha
   }
 })
 
-test('[MQTT-4.8.0-2] a CONNECT that cannot be served while the disk fails ends its connection', () => {
+test('[MQTT-4.8.0-2] a CONNECT that needs a failing disk ends its connection', () => {
   const world = new World()
   world.disk.fail()
-  // Each shard finds out with its own first write: some of these topics are of each.
+  // Each shard notices the failure with its own first write: each has some of these topics.
   for (const topic of 'abcdefgh') world.connect('author').publish(topic, 'x', { retain: true })
   world.passSeconds(1)
   const end = new RawEnd(world)
@@ -455,7 +455,7 @@ test('[MQTT-4.8.0-2] a CONNECT that cannot be served while the disk fails ends i
   assert.equal(end.isOpen, false)
 })
 
-test('[MQTT-7.0.0-2] a client of bare 3.1.1 is served, whatever else the broker can do', () => {
+test('[MQTT-7.0.0-2] a client of 3.1.1 needs no extension of the broker', () => {
   const world = new World(refuseNone)
   const end = connectedRaw(world, 4)
   assert.equal(end.send(subscribeBytes(4, 'a')), '9003000100')

@@ -1,4 +1,4 @@
-// How messages of QoS 1 and 2 are handed over: sections 4.3 to 4.6 of both standards, 4.9 of 5.0, 3.3.4.
+// Delivery of QoS 1 and 2: sections 4.3 to 4.6 of both standards, 4.9 of 5.0, 3.3.4.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -85,7 +85,7 @@ for (const version of versions) {
       assert.deepEqual(typesOf(kept(world, version).received), ['connack'])
     })
 
-    test('[MQTT-4.3.3-1] [MQTT5-4.3.3-3] [MQTT5-4.3.3-5] all that holds over a power loss', () => {
+    test('[MQTT-4.3.3-1] [MQTT5-4.3.3-3] [MQTT5-4.3.3-5] the state of QoS 2 deliveries survives a power loss', () => {
       const world = new World()
       const first = subscribed(world, version)
       world.publish('a', 'early', { qos: 2 })
@@ -106,7 +106,7 @@ for (const version of versions) {
       )
     })
 
-    test('[MQTT-4.4.0-1] [MQTT-4.6.0-1] [MQTT5-4.4.0-1] [MQTT5-4.6.0-1] what is unanswered is sent again in its order, PUBLISH with DUP and PUBREL, with the same ids', () => {
+    test('[MQTT-4.4.0-1] [MQTT-4.6.0-1] [MQTT5-4.4.0-1] [MQTT5-4.6.0-1] unacknowledged packets are sent again in the same order, PUBLISH with DUP and PUBREL, with the same packet identifiers', () => {
       const world = new World()
       const wire = subscribed(world, version)
       for (const [payload, qos] of [
@@ -134,7 +134,7 @@ for (const version of versions) {
       assert.ok(again.of('publish').every(({ dup }) => dup))
     })
 
-    test('[MQTT-4.6.0-1] [MQTT5-4.6.0-1] so it is in each connection that follows on a restart, though QoS 2 alone has kept its ids', () => {
+    test('[MQTT-4.6.0-1] [MQTT5-4.6.0-1] the order is the same in each connection after a restart, though only QoS 2 keeps its packet identifiers', () => {
       const world = new World()
       const wire = subscribed(world, version)
       for (const qos of [1, 2, 1] as const) world.publish('a', `${wire.of('publish').length}`, { qos })
@@ -145,7 +145,7 @@ for (const version of versions) {
       assert.deepEqual(kept(world, version).of('publish').map(payloadOf), ['0', '1', '2'])
     })
 
-    test('[MQTT-4.6.0-4] [MQTT5-4.6.0-4] PUBRELs leave in the order of the PUBRECs', () => {
+    test('[MQTT-4.6.0-4] [MQTT5-4.6.0-4] PUBRELs are sent in the order of the PUBRECs', () => {
       const world = new World()
       const wire = subscribed(world, version)
       for (const payload of ['1', '2', '3']) world.publish('a', payload, { qos: 2 })
@@ -158,7 +158,7 @@ for (const version of versions) {
       )
     })
 
-    test('[MQTT-4.6.0-5] [MQTT-4.6.0-6] [MQTT5-4.6.0-5] [MQTT5-4.6.0-6] messages of one client, topic and QoS reach every subscriber in their order', () => {
+    test('[MQTT-4.6.0-5] [MQTT-4.6.0-6] [MQTT5-4.6.0-5] [MQTT5-4.6.0-6] messages of one client, topic and QoS reach every subscriber in order', () => {
       for (const qos of [0, 1, 2] as const) {
         const world = new World({ settings: { maxInflightMessages: 7, maxQueuedMessages: 1_000 } })
         const expected = Array.from({ length: 200 }, (_, index) => String(index))
@@ -178,7 +178,7 @@ for (const version of versions) {
   })
 
   describe(`the receiver's side in MQTT ${version}`, () => {
-    test('[MQTT-4.3.2-2] [MQTT5-4.3.2-4] [MQTT5-4.3.2-5] QoS 1: PUBACK, and then the same id is a new message, DUP or not', () => {
+    test('[MQTT-4.3.2-2] [MQTT5-4.3.2-4] [MQTT5-4.3.2-5] QoS 1: after PUBACK, a PUBLISH with the same packet identifier is a new message, with or without DUP', () => {
       const world = new World()
       const listener = world.subscriber('a')
       const end = connectedRaw(world, version)
@@ -187,7 +187,7 @@ for (const version of versions) {
       assert.deepEqual(listener.payloads, ['1', '2'])
     })
 
-    test('[MQTT-4.3.3-2] [MQTT5-4.3.3-8] [MQTT5-4.3.3-10] [MQTT5-4.3.3-11] [MQTT5-4.3.3-12] QoS 2: PUBREC again and again but one delivery, until PUBCOMP frees the id', () => {
+    test('[MQTT-4.3.3-2] [MQTT5-4.3.3-8] [MQTT5-4.3.3-10] [MQTT5-4.3.3-11] [MQTT5-4.3.3-12] QoS 2: each PUBLISH gets PUBREC, one is delivered, and PUBCOMP frees the packet identifier', () => {
       const world = new World()
       const listener = world.subscriber('a')
       const end = connectedRaw(world, version)
@@ -231,7 +231,7 @@ for (const version of versions) {
       assert.equal(end.send(ackBytes(0x62, 77)), version === 5 ? '7003004d92' : '7002004d')
     })
 
-    test('[MQTT-4.6.0-2] [MQTT-4.6.0-3] [MQTT5-4.6.0-2] [MQTT5-4.6.0-3] PUBACKs and PUBRECs leave in the order of the messages, whatever the disk has to do for each', () => {
+    test('[MQTT-4.6.0-2] [MQTT-4.6.0-3] [MQTT5-4.6.0-2] [MQTT5-4.6.0-3] PUBACKs and PUBRECs are sent in the order of the messages, also if their commits complete in another order', () => {
       const world = new World()
       const sleeper = world.connect('sleeper', { ...durable })
       sleeper.subscribe('stored')
@@ -256,7 +256,7 @@ for (const version of versions) {
       )
     })
 
-    test('[MQTT-4.5.0-1] [MQTT5-4.5.0-1] what was acknowledged is in the session of every subscriber, there or not', () => {
+    test('[MQTT-4.5.0-1] [MQTT5-4.5.0-1] an acknowledged message is in the session of every subscriber, connected or not', () => {
       const world = new World()
       const sleepers = ['one', 'two', 'three'].map((id) => world.connect(id, { version, ...durable }))
       for (const sleeper of sleepers) {
@@ -277,7 +277,7 @@ for (const version of versions) {
 }
 
 describe('delivery in MQTT 5.0', () => {
-  test('[MQTT5-4.4.0-1] nothing is sent again while the connection stands', () => {
+  test('[MQTT5-4.4.0-1] no message is sent again while the connection is open', () => {
     const world = new World({ settings: { retryIntervalMs: 1_000 } })
     const wire = subscribed(world, 5)
     world.publish('a', '1', { qos: 1 })
@@ -286,7 +286,7 @@ describe('delivery in MQTT 5.0', () => {
     assert.equal(wire.of('publish').length, 2)
   })
 
-  test('[MQTT5-4.4.0-2] [MQTT5-4.3.3-4] what PUBACK or PUBREC refuses is over: no PUBREL, nothing again', () => {
+  test('[MQTT5-4.4.0-2] [MQTT5-4.3.3-4] a PUBACK or PUBREC with an error ends the delivery: no PUBREL, no redelivery', () => {
     const world = new World()
     const wire = subscribed(world, 5)
     world.publish('a', '1', { qos: 1 })
@@ -300,7 +300,7 @@ describe('delivery in MQTT 5.0', () => {
     assert.equal(world.records().filter(({ kind }) => kind === 'queued' || kind === 'outgoing').length, 0)
   })
 
-  test('[MQTT5-4.3.3-9] after a PUBREC that refuses, the same id is a new message', () => {
+  test('[MQTT5-4.3.3-9] after a PUBREC with an error, the same packet identifier is a new message', () => {
     const world = new World()
     const listener = world.subscriber('a')
     const end = connectedRaw(world, 5)
@@ -309,7 +309,7 @@ describe('delivery in MQTT 5.0', () => {
     assert.deepEqual(listener.payloads, ['new'])
   })
 
-  test('[MQTT5-4.3.3-7] what was sent once does not expire any more', () => {
+  test('[MQTT5-4.3.3-7] a message that was sent once does not expire', () => {
     const world = new World()
     const wire = subscribed(world, 5)
     for (const qos of [1, 2] as const)
@@ -327,7 +327,7 @@ describe('delivery in MQTT 5.0', () => {
     )
   })
 
-  test('[MQTT5-4.3.3-7] nor after a restart', () => {
+  test('[MQTT5-4.3.3-7] a message that was sent once does not expire after a restart', () => {
     const world = new World()
     const wire = subscribed(world, 5)
     for (const qos of [1, 2] as const)
@@ -346,7 +346,7 @@ describe('delivery in MQTT 5.0', () => {
     )
   })
 
-  test('[MQTT5-4.3.3-13] the exchange with the publisher goes on though the message has expired', () => {
+  test('[MQTT5-4.3.3-13] the QoS 2 exchange with the publisher completes though the message has expired', () => {
     const world = new World()
     const sleeper = world.connect('sleeper', { ...durable })
     sleeper.subscribe('a')
@@ -365,7 +365,7 @@ describe('delivery in MQTT 5.0', () => {
     )
   })
 
-  test('[MQTT5-3.4.2-1] [MQTT5-3.5.2-1] [MQTT5-3.6.2-1] [MQTT5-3.7.2-1] reason codes of acknowledgements are those of their tables', () => {
+  test('[MQTT5-3.4.2-1] [MQTT5-3.5.2-1] [MQTT5-3.6.2-1] [MQTT5-3.7.2-1] acknowledgements have reason codes of their tables', () => {
     const world = new World()
     world.subscriber('a')
     const end = connectedRaw(world, 5)
@@ -373,9 +373,9 @@ describe('delivery in MQTT 5.0', () => {
     assert.equal(end.send(publishBytes(5, 'nobody', { flags: 0x02, packetId: 2 })), '4003000210')
     assert.equal(end.send(publishBytes(5, '$SYS/x', { flags: 0x02, packetId: 3 })), '4003000387')
     assert.equal(end.send(publishBytes(5, 'nobody', { flags: 0x04, packetId: 4 })), '5003000410')
-    assert.equal(end.send(bytes`50 02 0063`), '6203006392', 'PUBREL for an unknown id')
-    assert.equal(end.send(bytes`50 03 0063 80`), '', 'nothing where that was refused')
-    assert.equal(end.send(bytes`62 02 0063`), '7003006392', 'PUBCOMP for an unknown id')
+    assert.equal(end.send(bytes`50 02 0063`), '6203006392', 'PUBREL for an unknown packet identifier')
+    assert.equal(end.send(bytes`50 03 0063 80`), '', 'no packet after a PUBREC with an error')
+    assert.equal(end.send(bytes`62 02 0063`), '7003006392', 'PUBCOMP for an unknown packet identifier')
   })
 
   for (const [name, packet] of [
@@ -384,7 +384,7 @@ describe('delivery in MQTT 5.0', () => {
     ['PUBREL', bytes`62 03 0001 97`],
     ['PUBCOMP', bytes`70 03 0001 97`],
   ] as const) {
-    test(`[MQTT5-3.4.2-1] [MQTT5-3.5.2-1] [MQTT5-3.6.2-1] [MQTT5-3.7.2-1] ${name} with a reason code of another table ends the connection`, () => {
+    test(`[MQTT5-3.4.2-1] [MQTT5-3.5.2-1] [MQTT5-3.6.2-1] [MQTT5-3.7.2-1] ${name} with a reason code of another packet type ends the connection`, () => {
       const end = connectedRaw(new World(), 5)
       assert.match(end.send(packet), /^e00[12]8[12]/)
       assert.equal(end.isOpen, false)

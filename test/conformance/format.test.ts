@@ -1,4 +1,4 @@
-// Chapters 1 and 2: texts, numbers, flags and packet ids.
+// Chapters 1 and 2: strings, numbers, flags and packet identifiers.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -24,7 +24,7 @@ import {
   type Version,
 } from './raw.ts'
 
-/** QoS 1 and 2 in turn. */
+/** QoS 1 and 2, alternating. */
 const qosOf = (count: number): QoS => (count % 2 === 0 ? 1 : 2)
 
 const notText: Readonly<Record<string, Buffer>> = {
@@ -41,7 +41,7 @@ function assertRefusedInConnect(version: Version, connectWith: (content: Buffer)
   for (const [what, content] of Object.entries(notText)) {
     const end = new RawEnd(new World())
     assert.equal(end.send(connectWith(content)), version === 5 ? '2003008100' : '', `CONNECT with ${what}`)
-    assert.equal(end.isOpen, false, `CONNECT with ${what} was let pass, MQTT ${version}`)
+    assert.equal(end.isOpen, false, `CONNECT with ${what} was accepted, MQTT ${version}`)
   }
 }
 
@@ -52,36 +52,36 @@ function assertRefused(version: Version, packetWith: (content: Buffer) => Buffer
 }
 
 for (const version of versions) {
-  describe(`texts in MQTT ${version}`, () => {
-    test('[MQTT-1.5.3-1] [MQTT-1.5.3-2] [MQTT-3.1.3-4] [MQTT5-3.1.3-4] a client id that is no text ends the connection', () => {
+  describe(`strings in MQTT ${version}`, () => {
+    test('[MQTT-1.5.3-1] [MQTT-1.5.3-2] [MQTT-3.1.3-4] [MQTT5-3.1.3-4] a client ID that is not UTF-8 ends the connection', () => {
       assertRefusedInConnect(version, (content) => connectBytes(version, { payload: [text(content)] }))
     })
 
-    test('[MQTT-3.1.3-10] [MQTT5-3.1.3-11] a will topic that is no text ends the connection', () => {
+    test('[MQTT-3.1.3-10] [MQTT5-3.1.3-11] a will topic that is not UTF-8 ends the connection', () => {
       assertRefusedInConnect(version, (content) =>
         connectBytes(version, { flags: 0x06, payload: [text('raw'), section0(version), text(content), text('bye')] }),
       )
     })
 
-    test('[MQTT-3.1.3-11] [MQTT5-3.1.3-12] a user name that is no text ends the connection', () => {
+    test('[MQTT-3.1.3-11] [MQTT5-3.1.3-12] a user name that is not UTF-8 ends the connection', () => {
       assertRefusedInConnect(version, (content) =>
         connectBytes(version, { flags: 0x82, payload: [text('raw'), text(content)] }),
       )
     })
 
-    test('[MQTT-3.3.2-1] [MQTT5-1.5.4-1] [MQTT5-1.5.4-2] [MQTT5-3.3.2-1] [MQTT-4.7.3-2] [MQTT5-4.7.3-2] a topic that is not UTF-8 text ends the connection', () => {
+    test('[MQTT-3.3.2-1] [MQTT5-1.5.4-1] [MQTT5-1.5.4-2] [MQTT5-3.3.2-1] [MQTT-4.7.3-2] [MQTT5-4.7.3-2] a topic that is not UTF-8 ends the connection', () => {
       assertRefused(version, (content) => publishBytes(version, content))
     })
 
-    test('[MQTT-3.8.3-1] [MQTT5-3.8.3-1] [MQTT-4.7.3-2] [MQTT5-4.7.3-2] a filter that is no text ends the connection', () => {
+    test('[MQTT-3.8.3-1] [MQTT5-3.8.3-1] [MQTT-4.7.3-2] [MQTT5-4.7.3-2] a filter in SUBSCRIBE that is not UTF-8 ends the connection', () => {
       assertRefused(version, (content) => subscribeBytes(version, content))
     })
 
-    test('[MQTT-3.10.3-1] [MQTT5-3.10.3-1] so does one in UNSUBSCRIBE', () => {
+    test('[MQTT-3.10.3-1] [MQTT5-3.10.3-1] a filter in UNSUBSCRIBE that is not UTF-8 ends the connection', () => {
       assertRefused(version, (content) => unsubscribeBytes(version, content))
     })
 
-    test('[MQTT-1.5.3-3] [MQTT5-1.5.4-3] a byte order mark belongs to the topic and is passed on', () => {
+    test('[MQTT-1.5.3-3] [MQTT5-1.5.4-3] a byte order mark is part of the topic and is forwarded', () => {
       const world = new World()
       const marked = connectedRaw(world, version, 'marked')
       const plain = connectedRaw(world, version, 'plain')
@@ -93,8 +93,8 @@ for (const version of versions) {
     })
   })
 
-  describe(`flags and packet ids in MQTT ${version}`, () => {
-    test('[MQTT-2.2.2-1] [MQTT5-2.1.3-1] [MQTT-3.6.1-1] [MQTT5-3.6.1-1] the reserved flags of what the broker sends are those of the table', () => {
+  describe(`flags and packet identifiers in MQTT ${version}`, () => {
+    test('[MQTT-2.2.2-1] [MQTT5-2.1.3-1] [MQTT-3.6.1-1] [MQTT5-3.6.1-1] packets from the broker have the flags of the table', () => {
       const firstBytes = new Set(framesOf(conversation(version)).map((packet) => packet[0]))
       const expected = [0x20, 0x90, 0x40, 0x50, 0x70, 0x32, 0x34, 0x30, 0x62, 0xb0, 0xd0]
       assert.deepEqual(firstBytes, new Set(version === 5 ? [...expected, 0xe0] : expected))
@@ -105,14 +105,14 @@ for (const version of versions) {
       ['PUBREC', bytes`51 02 0001`],
       ['PUBCOMP', bytes`71 02 0001`],
       ['PINGREQ', bytes`c1 00`],
-      ['PINGREQ of another kind', bytes`c8 00`],
+      ['PINGREQ (0xc8)', bytes`c8 00`],
     ] as const) {
       test(`[MQTT-2.2.2-2] [MQTT5-2.1.3-1] [MQTT5-4.13.1-1] ${name} with flags ends the connection`, () => {
         assertBytesEnd(version, packet, 'malformedPacket', new World())
       })
     }
 
-    test('[MQTT-2.2.2-2] [MQTT5-2.1.3-1] CONNECT with flags is not answered', () => {
+    test('[MQTT-2.2.2-2] [MQTT5-2.1.3-1] CONNECT with flags gets no response', () => {
       const end = new RawEnd(new World())
       const connect = connectBytes(version)
       connect[0] = 0x12
@@ -128,7 +128,7 @@ for (const version of versions) {
       assertBytesEnd(version, unsubscribeBytes(version, 'a', { packetId: 0 }), 'protocolError', world)
     })
 
-    test('[MQTT-2.3.1-1] [MQTT-2.3.1-4] [MQTT5-2.2.1-4] what is under way has packet ids of its own, never zero', () => {
+    test('[MQTT-2.3.1-1] [MQTT-2.3.1-4] [MQTT5-2.2.1-4] messages in flight have different packet identifiers, none of them 0', () => {
       const world = new World({ settings: { maxInflightMessages: 5_000 } })
       const listener = silent(world, 'listener', { version, receiveMaximum: 5_000 })
       listener.subscribe('a')
@@ -149,12 +149,12 @@ for (const version of versions) {
       const ids: number[] = []
       let listener: RawEnd | undefined
       for (let batches = 0; batches < 66; batches++) {
-        // Now and then it comes back on a new connection: the ids belong to its session.
+        // The client reconnects from time to time: the packet identifiers belong to its session.
         if (batches % 2 === 0) listener = returning(world, version)
         author.send(batch)
         const arrived = framesOf(listener!.take()).map((packet) => packet.readUInt16BE(5))
         ids.push(...arrived)
-        // The first message stays under way for ever.
+        // The first message stays in flight.
         listener!.send(...arrived.filter((id) => id !== ids[0]).map((id) => ackBytes(0x40, id)))
       }
       const first = ids[0] ?? 0
@@ -162,7 +162,7 @@ for (const version of versions) {
       assert.deepEqual([times(0), times(first), times(first + 1), times(65_535)], [0, 1, 2, 1])
     })
 
-    test('[MQTT-2.3.1-4] [MQTT5-2.2.1-4] [MQTT-3.3.1-1] [MQTT5-3.3.1-1] what is sent again keeps its packet id', () => {
+    test('[MQTT-2.3.1-4] [MQTT5-2.2.1-4] [MQTT-3.3.1-1] [MQTT5-3.3.1-1] a redelivered message keeps its packet identifier', () => {
       const world = new World()
       const sleeper = silent(world, 'sleeper', { version, ...durable })
       sleeper.subscribe('a')
@@ -174,7 +174,7 @@ for (const version of versions) {
       assert.deepEqual([first?.dup, second?.dup], [false, true])
     })
 
-    test('[MQTT-2.3.1-5] [MQTT5-2.2.1-2] [MQTT5-2.2.2-1] a PUBLISH of QoS 0 has no packet id, and no properties are length 0', () => {
+    test('[MQTT-2.3.1-5] [MQTT5-2.2.1-2] [MQTT5-2.2.2-1] a PUBLISH of QoS 0 has no packet identifier, and a property length of 0 if it has no properties', () => {
       const world = new World()
       const end = connectedRaw(world, version)
       end.send(subscribeBytes(version, 'a'))
@@ -182,7 +182,7 @@ for (const version of versions) {
       assert.equal(end.take().toString('hex'), version === 5 ? '3006000161006869' : '30050001616869')
     })
 
-    test('[MQTT-2.3.1-6] [MQTT5-2.2.1-5] [MQTT-3.3.4-1] [MQTT5-3.3.4-1] acknowledgements have the packet id of their message', () => {
+    test('[MQTT-2.3.1-6] [MQTT5-2.2.1-5] [MQTT-3.3.4-1] [MQTT5-3.3.4-1] acknowledgements have the packet identifier of their message', () => {
       const world = new World()
       const end = connectedRaw(world, version)
       world.subscriber('a')
@@ -192,7 +192,7 @@ for (const version of versions) {
       assert.equal(end.send(publishBytes(version, 'a')), '', 'QoS 0 is not acknowledged')
     })
 
-    test('[MQTT-2.3.1-6] [MQTT5-2.2.1-5] so has the PUBREL of what the broker sent', () => {
+    test('[MQTT-2.3.1-6] [MQTT5-2.2.1-5] PUBREL has the packet identifier of its message', () => {
       const world = new World()
       const end = connectedRaw(world, version)
       end.send(subscribeBytes(version, 'a', { options: 2 }))
@@ -201,7 +201,7 @@ for (const version of versions) {
       assert.equal(end.send(ackBytes(0x50, id)), `6202${id.toString(16).padStart(4, '0')}`)
     })
 
-    test('[MQTT-2.3.1-7] [MQTT5-2.2.1-6] [MQTT-3.8.4-2] [MQTT5-3.8.4-2] SUBACK and UNSUBACK have the packet id of what they answer', () => {
+    test('[MQTT-2.3.1-7] [MQTT5-2.2.1-6] [MQTT-3.8.4-2] [MQTT5-3.8.4-2] SUBACK and UNSUBACK have the packet identifier of their request', () => {
       const end = connectedRaw(new World(), version)
       const five = version === 5
       assert.equal(end.send(subscribeBytes(version, 'a', { packetId: 0xabcd })), five ? '9004abcd0000' : '9003abcd00')
@@ -210,7 +210,7 @@ for (const version of versions) {
   })
 }
 
-test('[MQTT5-1.5.5-1] a variable byte integer of more bytes than it needs is malformed', () => {
+test('[MQTT5-1.5.5-1] a variable byte integer with superfluous bytes is malformed', () => {
   const longPropertyLength = frame(0x82, bytes`0001 80 00 ${text('a')} 00`)
   const longIdentifier = frame(0x82, bytes`0001 03 0b 81 00 ${text('a')} 00`)
   assertBytesEnd(5, longPropertyLength, 'malformedPacket', new World())
@@ -219,7 +219,7 @@ test('[MQTT5-1.5.5-1] a variable byte integer of more bytes than it needs is mal
   assertBytesEnd(5, bytes`30 ff ff ff ff 01`, 'malformedPacket', new World())
 })
 
-test('[MQTT5-1.5.5-1] the broker writes lengths with as few bytes as they need', () => {
+test('[MQTT5-1.5.5-1] the broker encodes lengths with the minimum number of bytes', () => {
   for (const [payloadBytes, header] of [
     [123, '307f'],
     [124, '308001'],
@@ -234,7 +234,7 @@ test('[MQTT5-1.5.5-1] the broker writes lengths with as few bytes as they need',
   }
 })
 
-test('[MQTT5-1.5.7-1] a user property whose name or value is no text ends the connection', () => {
+test('[MQTT5-1.5.7-1] a user property whose name or value is not UTF-8 ends the connection', () => {
   for (const content of Object.values(notText)) {
     const name = bytes`26 ${text(content)} ${text('value')}`
     const value = bytes`26 ${text('name')} ${text(content)}`
@@ -243,7 +243,7 @@ test('[MQTT5-1.5.7-1] a user property whose name or value is no text ends the co
   }
 })
 
-test('[MQTT5-3.3.2-13] [MQTT5-3.3.2-19] so does a response topic or a content type', () => {
+test('[MQTT5-3.3.2-13] [MQTT5-3.3.2-19] a response topic or a content type that is not UTF-8 ends the connection', () => {
   for (const content of Object.values(notText)) {
     const responseTopic = bytes`08 ${text(content)}`
     const contentType = bytes`03 ${text(content)}`
@@ -252,7 +252,7 @@ test('[MQTT5-3.3.2-13] [MQTT5-3.3.2-19] so does a response topic or a content ty
   }
 })
 
-/** Opens a connection to a session that is kept, subscribed to `a` at QoS 1. What is sent again is taken off it. */
+/** Connects to a persistent session with a subscription to `a` at QoS 1, and reads its redelivered messages. */
 function returning(world: World, version: Version): RawEnd {
   const end = new RawEnd(world)
   const properties = [bytes`11 00000e10`]
@@ -263,7 +263,7 @@ function returning(world: World, version: Version): RawEnd {
 
 const section0 = (version: Version): Buffer => (version === 5 ? bytes`00` : bytes``)
 
-/** Everything that a broker sends, once. */
+/** One packet of each type that a broker sends. */
 function conversation(version: Version): Buffer {
   const world = new World()
   const end = new RawEnd(world)

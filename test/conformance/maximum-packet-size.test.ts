@@ -1,4 +1,4 @@
-// The Maximum Packet Size of a client (section 3.1.2.11.4 of MQTT 5.0): what is too large is not sent.
+// The Maximum Packet Size of a client (section 3.1.2.11.4 of MQTT 5.0): larger packets are not sent.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -16,7 +16,7 @@ import {
 } from './raw.ts'
 
 describe('the maximum packet size of a client', () => {
-  test('[MQTT5-3.1.2-24] [MQTT5-3.1.2-25] a message that is too large for a client is as if delivered, and others are', () => {
+  test('[MQTT5-3.1.2-24] [MQTT5-3.1.2-25] a message that is too large for a client counts as delivered, and the next ones are sent', () => {
     const world = new World()
     const small = world.subscriber('a', { maximumPacketBytes: 100 })
     const large = world.subscriber('a')
@@ -32,7 +32,7 @@ describe('the maximum packet size of a client', () => {
     assert.equal(world.view.client(small.id)?.inflight, 0)
   })
 
-  test('[MQTT5-3.1.2-24] the limit is exact, packet by packet', () => {
+  test('[MQTT5-3.1.2-24] a packet of exactly the maximum is sent, and one byte more is not', () => {
     const world = new World()
     const client = world.subscriber('a', { maximumPacketBytes: 100 })
     const author = world.connect('author')
@@ -52,7 +52,7 @@ describe('the maximum packet size of a client', () => {
     ['published with QoS 0, delivered with QoS 1', { published: 0, granted: 1, upgradeQoS: true, largest: 92 }],
   ] as const
   for (const [what, { published, granted, upgradeQoS, largest }] of deliveries) {
-    test(`[MQTT5-3.1.2-24] it is exact for what is ${what}`, () => {
+    test(`[MQTT5-3.1.2-24] the limit is exact for a message ${what}`, () => {
       const world = new World({ settings: { upgradeQoS } })
       const client = world.connect('small', { maximumPacketBytes: 100 })
       client.subscribe('a', { qos: granted })
@@ -85,7 +85,7 @@ describe('the maximum packet size of a client', () => {
     )
   })
 
-  test('[MQTT5-3.1.2-25] what is stored and too large for the client that comes back does not stay behind', () => {
+  test('[MQTT5-3.1.2-25] a stored message that is too large for the client when it reconnects is deleted', () => {
     const world = new World()
     const sleeper = world.connect('sleeper', { ...durable })
     sleeper.subscribe('a')
@@ -98,7 +98,7 @@ describe('the maximum packet size of a client', () => {
     assert.equal(world.records().filter(({ kind }) => kind === 'queued' || kind === 'outgoing').length, 0)
   })
 
-  test('[MQTT5-3.1.2-24] [MQTT5-3.1.2-25] so is what was under way when it comes back with a smaller one', () => {
+  test('[MQTT5-3.1.2-24] [MQTT5-3.1.2-25] a message in flight that is too large for the smaller maximum of the next connection is deleted', () => {
     const world = new World()
     const client = connectedWire(world, 5, {
       clientId: 'me',
@@ -128,8 +128,8 @@ describe('the maximum packet size of a client', () => {
     const world = new World()
     const end = new RawEnd(world)
     const response = end.send(connectBytes(5, { properties: [bytes`27 0000000a`] }))
-    assert.ok(response.length <= 20, `${response.length / 2} bytes for a client that takes 10`)
-    assert.equal(end.isOpen, false, 'who cannot be told what holds cannot be let in')
+    assert.ok(response.length <= 20, `${response.length / 2} bytes for a client with a maximum of 10`)
+    assert.equal(end.isOpen, false, 'a client that cannot get CONNACK is refused')
   })
 
   for (const [maximumPacketBytes, expected] of [
@@ -137,7 +137,7 @@ describe('the maximum packet size of a client', () => {
     [4, ''],
     [5, '2003009500'],
   ] as const) {
-    test(`[MQTT5-3.1.2-24] a client that takes ${maximumPacketBytes} bytes is refused with ${expected === '' ? 'none' : 'five'}`, () => {
+    test(`[MQTT5-3.1.2-24] a client with a maximum of ${maximumPacketBytes} bytes is refused with ${expected === '' ? 'none' : 'five'}`, () => {
       const end = new RawEnd(new World())
       const properties = [Buffer.from([0x27, 0, 0, 0, maximumPacketBytes])]
       assert.equal(end.send(connectBytes(5, { properties })), expected)
@@ -145,7 +145,7 @@ describe('the maximum packet size of a client', () => {
     })
   }
 
-  test('[MQTT5-3.1.2-24] [MQTT5-3.9.2-1] [MQTT5-3.9.2-2] [MQTT5-3.11.2-1] [MQTT5-3.11.2-2] [MQTT5-3.14.2-3] [MQTT5-3.14.2-4] nor is a SUBACK, an UNSUBACK or a DISCONNECT', () => {
+  test('[MQTT5-3.1.2-24] [MQTT5-3.9.2-1] [MQTT5-3.9.2-2] [MQTT5-3.11.2-1] [MQTT5-3.11.2-2] [MQTT5-3.14.2-3] [MQTT5-3.14.2-4] a SUBACK, UNSUBACK or DISCONNECT that would be too large is not sent', () => {
     for (const request of ['subscribe', 'unsubscribe'] as const) {
       const world = new World()
       const wire = connectedWire(world, 5, { properties: { maximumPacketSizeBytes: 30 } })
@@ -163,7 +163,7 @@ describe('the maximum packet size of a client', () => {
     }
   })
 
-  test('[MQTT5-3.4.2-2] [MQTT5-3.4.2-3] [MQTT5-3.5.2-2] [MQTT5-3.5.2-3] [MQTT5-3.6.2-2] [MQTT5-3.6.2-3] [MQTT5-3.7.2-2] [MQTT5-3.7.2-3] acknowledgements and refusals fit the smallest client', () => {
+  test('[MQTT5-3.4.2-2] [MQTT5-3.4.2-3] [MQTT5-3.5.2-2] [MQTT5-3.5.2-3] [MQTT5-3.6.2-2] [MQTT5-3.6.2-3] [MQTT5-3.7.2-2] [MQTT5-3.7.2-3] acknowledgements and refusals fit the smallest maximum', () => {
     const world = new World()
     const end = connectedRaw(world, 5)
     end.send(subscribeBytes(5, 'a', { options: 2 }))

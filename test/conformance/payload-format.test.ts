@@ -1,4 +1,4 @@
-// mqtt.validate_payload_format: what calls itself UTF-8 is looked at, where that is asked for.
+// mqtt.validate_payload_format: payloads with the UTF-8 indicator are checked if it is set.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -13,7 +13,7 @@ const broken = [
 ]
 const isText = { properties: { payloadFormatIndicator: 1 } } as const
 
-test('[MQTT5-4.13.1-1] a payload that is not the UTF-8 that it claims to be is rejected with 0x99, and reaches no subscriber', () => {
+test('[MQTT5-4.13.1-1] a payload with the UTF-8 indicator that is not UTF-8 is rejected with 0x99, and reaches no subscriber', () => {
   const world = new World({ settings: { validatesPayloadFormat: true } })
   const listener = world.subscriber('#', { qos: 2 })
   const client = world.connect('author')
@@ -30,14 +30,14 @@ test('[MQTT5-4.13.1-1] a payload that is not the UTF-8 that it claims to be is r
   assert.equal(listener.messages.length, 5)
 })
 
-test('[MQTT5-4.13.1-1] so is a will of that kind', () => {
+test('[MQTT5-4.13.1-1] a will with the UTF-8 indicator whose payload is not UTF-8 is refused', () => {
   const world = new World({ settings: { validatesPayloadFormat: true } })
   const client = world.client('mortal', { will: { topic: 'w', payload: Buffer.from([0xff]), ...isText } })
   client.connect()
   assert.equal(client.connack?.reasonCode, reasonCodes.payloadFormatInvalid)
 })
 
-test('[MQTT5-3.3.2-4] where it is not asked for, payload and indicator go on as they came', () => {
+test('[MQTT5-3.3.2-4] without the setting, payload and indicator are forwarded unchanged', () => {
   const world = new World()
   const listener = world.subscriber('#')
   world.connect('author').publish('a', Buffer.from([0xff]), isText)

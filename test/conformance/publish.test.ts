@@ -1,4 +1,4 @@
-// PUBLISH and what topics remember (section 3.3 of both standards).
+// PUBLISH and retained messages (section 3.3 of both standards).
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -18,7 +18,7 @@ import {
 
 for (const version of versions) {
   describe(`PUBLISH in MQTT ${version}`, () => {
-    test('[MQTT-3.3.1-2] [MQTT5-3.3.1-2] [MQTT-4.3.1-1] [MQTT5-4.3.1-1] QoS 0 is sent without DUP, and with DUP it is malformed', () => {
+    test('[MQTT-3.3.1-2] [MQTT5-3.3.1-2] [MQTT-4.3.1-1] [MQTT5-4.3.1-1] QoS 0 is sent without DUP, and a QoS 0 PUBLISH with DUP is malformed', () => {
       const world = new World()
       const end = connectedRaw(world, version)
       end.send(subscribeBytes(version, 'a', { options: 2 }))
@@ -27,7 +27,7 @@ for (const version of versions) {
       assertBytesEnd(version, publishBytes(version, 'a', { flags: 0x08 }), 'malformedPacket', world)
     })
 
-    test('[MQTT-3.3.1-3] [MQTT5-3.3.1-3] DUP from a publisher says nothing to subscribers', () => {
+    test('[MQTT-3.3.1-3] [MQTT5-3.3.1-3] DUP of the publisher is not forwarded to subscribers', () => {
       const world = new World()
       const listener = world.subscriber('a', { version })
       const end = connectedRaw(world, version)
@@ -58,7 +58,7 @@ for (const version of versions) {
       assertBytesEnd(version, bytes`32 04 0001 61 00`, 'malformedPacket', new World())
     })
 
-    test('[MQTT-3.3.2-3] [MQTT5-3.3.2-3] a subscriber gets what its filter matches, under the name it was published with', () => {
+    test('[MQTT-3.3.2-3] [MQTT5-3.3.2-3] a subscriber gets the messages whose topic its filter matches, with the published topic', () => {
       const world = new World()
       const listener = world.subscriber(['a/+/c', 'd/#'], { version })
       for (const topic of ['a/b/c', 'a/b', 'a/b/c/d', 'd', 'd/e/f', 'e']) world.publish(topic, 'x')
@@ -68,7 +68,7 @@ for (const version of versions) {
       )
     })
 
-    test('[MQTT-3.3.4-1] [MQTT5-3.3.4-1] PUBLISH is answered as its QoS asks', () => {
+    test('[MQTT-3.3.4-1] [MQTT5-3.3.4-1] PUBLISH gets no acknowledgement, PUBACK or PUBREC, depending on its QoS', () => {
       const world = new World()
       world.subscriber('a')
       const wire = connectedWire(world, version)
@@ -83,7 +83,7 @@ for (const version of versions) {
       )
     })
 
-    test('[MQTT-3.3.5-1] [MQTT5-3.3.4-2] where subscriptions overlap the highest QoS holds', () => {
+    test('[MQTT-3.3.5-1] [MQTT5-3.3.4-2] with overlapping subscriptions, the highest QoS applies', () => {
       const world = new World()
       const listener = world.connect('listener', { version })
       listener.subscribe('a/#', { qos: 0 })
@@ -91,12 +91,12 @@ for (const version of versions) {
       listener.subscribe('+/b', { qos: 1 })
       world.publish('a/b', 'x', { qos: 2 })
       assert.equal(Math.max(...listener.messages.map(({ qos }) => qos)), 2)
-      assert.equal(listener.messages.length, 1, 'one copy is enough')
+      assert.equal(listener.messages.length, 1, 'one copy is sent')
     })
   })
 
-  describe(`the memory of topics in MQTT ${version}`, () => {
-    test('[MQTT-3.3.1-5] [MQTT-3.3.1-6] [MQTT-3.3.1-8] [MQTT5-3.3.1-5] the last retained message is kept with its QoS and given to new subscriptions with the flag', () => {
+  describe(`retained messages in MQTT ${version}`, () => {
+    test('[MQTT-3.3.1-5] [MQTT-3.3.1-6] [MQTT-3.3.1-8] [MQTT5-3.3.1-5] the last retained message is stored with its QoS and sent to new subscriptions with the retain flag', () => {
       for (const qos of [0, 1, 2] as const) {
         const world = new World()
         const author = world.connect('author', { version })
@@ -111,7 +111,7 @@ for (const version of versions) {
       }
     })
 
-    test('[MQTT-3.3.1-5] [MQTT5-3.3.1-5] what was acknowledged is kept over a power loss', () => {
+    test('[MQTT-3.3.1-5] [MQTT5-3.3.1-5] an acknowledged retained message survives a power loss', () => {
       const world = new World()
       const author = world.connect('author', { version })
       author.publish('a', 'kept', { qos: 1, retain: true })
@@ -119,14 +119,14 @@ for (const version of versions) {
       assert.deepEqual(world.subscriber('a', { version }).payloads, ['kept'])
     })
 
-    test('[MQTT-3.3.1-7] [MQTT5-3.3.1-5] a retained QoS 0 message takes the place of one of QoS 2', () => {
+    test('[MQTT-3.3.1-7] [MQTT5-3.3.1-5] a retained QoS 0 message replaces one of QoS 2', () => {
       const world = new World()
       world.publish('a', 'old', { qos: 2, retain: true })
       world.publish('a', 'new', { qos: 0, retain: true })
       assert.deepEqual(world.subscriber('a', { version }).payloads, ['new'])
     })
 
-    test('[MQTT-3.3.1-9] [MQTT5-3.3.1-12] what an established subscription gets has no retain flag', () => {
+    test('[MQTT-3.3.1-9] [MQTT5-3.3.1-12] an existing subscription gets messages without the retain flag', () => {
       const world = new World()
       const listener = world.subscriber('a', { version })
       world.publish('a', 'x', { qos: 1, retain: true })
@@ -136,7 +136,7 @@ for (const version of versions) {
       )
     })
 
-    test('[MQTT-3.3.1-10] [MQTT-3.3.1-11] [MQTT5-3.3.1-6] [MQTT5-3.3.1-7] an empty retained message is delivered, empties the memory and is not kept', () => {
+    test('[MQTT-3.3.1-10] [MQTT-3.3.1-11] [MQTT5-3.3.1-6] [MQTT5-3.3.1-7] a retained message with an empty payload is delivered, deletes the stored one, and is not stored', () => {
       const world = new World()
       const listener = world.subscriber('a', { version })
       world.publish('a', 'x', { retain: true })
@@ -149,7 +149,7 @@ for (const version of versions) {
       assert.deepEqual(world.subscriber('a', { version }).payloads, [])
     })
 
-    test('[MQTT-3.3.1-12] [MQTT5-3.3.1-8] a message without the flag leaves it alone', () => {
+    test('[MQTT-3.3.1-12] [MQTT5-3.3.1-8] a message without the retain flag does not change the retained message', () => {
       const world = new World()
       world.publish('a', 'kept', { retain: true })
       world.publish('a', 'passing', { qos: 1 })
@@ -173,7 +173,7 @@ test('[MQTT-3.3.5-2] the PUBLISH of a 3.1.1 client without permission is acknowl
 })
 
 for (const topic of ['$share/group/a', '$exclusive/a']) {
-  test(`[MQTT5-4.8.2-1] [bad-input 14] a PUBLISH to ${topic} is not authorized and reaches no subscriber: the prefix is for subscriptions`, () => {
+  test(`[MQTT5-4.8.2-1] [bad-input 14] a PUBLISH to ${topic} is not authorized and reaches no subscriber: the prefix is reserved for subscriptions`, () => {
     const world = new World()
     const listener = world.connect('listener')
     listener.subscribe(topic.startsWith('$share') ? topic : 'a')
@@ -184,13 +184,13 @@ for (const topic of ['$share/group/a', '$exclusive/a']) {
     assert.equal(world.client('dying', { will: { topic, payload: 'x' } }).connect()?.reasonCode, 0x87)
     assert.deepEqual(listener.payloads, [])
     assert.equal(world.view.retainedMessages, 0)
-    // Only what stands at the beginning says that.
+    // The prefix is reserved only at the beginning of a topic.
     assert.equal(raw5.send(publishBytes(5, `a/${topic}`, { flags: 0x02, packetId: 3 })), '4003000310')
   })
 }
 
 describe('retain options of MQTT 5.0', () => {
-  test('[MQTT5-3.3.1-9] [MQTT5-3.8.4-4] retain handling 0: retained messages come at every SUBSCRIBE', () => {
+  test('[MQTT5-3.3.1-9] [MQTT5-3.8.4-4] retain handling 0: retained messages are sent after every SUBSCRIBE', () => {
     const world = new World()
     world.publish('a', 'kept', { retain: true })
     const client = world.connect('me')
@@ -205,7 +205,7 @@ describe('retain options of MQTT 5.0', () => {
     )
   })
 
-  test('[MQTT5-3.3.1-10] retain handling 1: only when the subscription is new', () => {
+  test('[MQTT5-3.3.1-10] retain handling 1: retained messages are sent only if the subscription is new', () => {
     const world = new World()
     world.publish('a', 'kept', { retain: true })
     const client = world.connect('me', { ...durable })
@@ -215,13 +215,13 @@ describe('retain options of MQTT 5.0', () => {
     client.drop()
     client.connect()
     client.subscribe('a', { retainHandling: 1 })
-    assert.equal(client.messages.length, 1, 'it was there since before')
+    assert.equal(client.messages.length, 1, 'the subscription existed')
     client.unsubscribe('a')
     client.subscribe('a', { retainHandling: 1 })
-    assert.equal(client.messages.length, 2, 'new again')
+    assert.equal(client.messages.length, 2, 'the subscription is new again')
   })
 
-  test('[MQTT5-3.3.1-11] retain handling 2: never', () => {
+  test('[MQTT5-3.3.1-11] retain handling 2: retained messages are not sent', () => {
     const world = new World()
     world.publish('a', 'kept', { retain: true })
     const client = world.connect('me')
@@ -229,7 +229,7 @@ describe('retain options of MQTT 5.0', () => {
     assert.deepEqual(client.payloads, [])
   })
 
-  test('[MQTT5-3.3.1-12] [MQTT5-3.3.1-13] the flag is passed on only where retain as published asks for it', () => {
+  test('[MQTT5-3.3.1-12] [MQTT5-3.3.1-13] the retain flag is forwarded only with retain as published', () => {
     const world = new World()
     const cleared = world.subscriber('a')
     const asPublished = world.subscriber('a', { retainAsPublished: true })
@@ -246,7 +246,7 @@ describe('retain options of MQTT 5.0', () => {
     )
   })
 
-  test('[MQTT5-3.3.1-13] also for what waits for a client that is away', () => {
+  test('[MQTT5-3.3.1-13] retain as published applies to messages that are stored for a disconnected client, too', () => {
     const world = new World()
     const sleeper = world.connect('sleeper', { ...durable })
     sleeper.subscribe('a', { retainAsPublished: true })
@@ -278,7 +278,7 @@ const allProperties = {
 
 describe('message properties of MQTT 5.0', () => {
   for (const qos of [0, 1, 2] as const) {
-    test(`[MQTT5-3.3.2-4] [MQTT5-3.3.2-15] [MQTT5-3.3.2-16] [MQTT5-3.3.2-17] [MQTT5-3.3.2-18] [MQTT5-3.3.2-20] at QoS ${qos} they are passed on as they came`, () => {
+    test(`[MQTT5-3.3.2-4] [MQTT5-3.3.2-15] [MQTT5-3.3.2-16] [MQTT5-3.3.2-17] [MQTT5-3.3.2-18] [MQTT5-3.3.2-20] at QoS ${qos} they are forwarded unchanged`, () => {
       const world = new World()
       const listeners = [
         world.subscriber('a'),
@@ -294,7 +294,7 @@ describe('message properties of MQTT 5.0', () => {
     })
   }
 
-  test('[MQTT5-3.3.2-4] [MQTT5-3.3.2-15] [MQTT5-3.3.2-16] [MQTT5-3.3.2-17] [MQTT5-3.3.2-18] [MQTT5-3.3.2-20] retained or waiting on disk over a restart, they stay as they were', () => {
+  test('[MQTT5-3.3.2-4] [MQTT5-3.3.2-15] [MQTT5-3.3.2-16] [MQTT5-3.3.2-17] [MQTT5-3.3.2-18] [MQTT5-3.3.2-20] of retained and queued messages, they are unchanged after a restart', () => {
     const world = new World()
     const sleeper = world.connect('sleeper', { ...durable })
     sleeper.subscribe('a', { retainHandling: 2 })
@@ -306,7 +306,7 @@ describe('message properties of MQTT 5.0', () => {
     assert.deepEqual(world.subscriber('a').messages[0]?.properties, allProperties)
   })
 
-  test('[MQTT5-3.3.2-17] an older client gets the message without them', () => {
+  test('[MQTT5-3.3.2-17] a client of an older version gets the message without them', () => {
     const world = new World()
     const old = world.subscriber('a', { version: 4 })
     world.publish('a', 'x', { qos: 1, properties: allProperties })
@@ -320,7 +320,7 @@ describe('message properties of MQTT 5.0', () => {
     }
   })
 
-  test('[MQTT5-3.3.2-5] what expires before its delivery has begun is deleted', () => {
+  test('[MQTT5-3.3.2-5] a message that expires before its delivery has begun is deleted', () => {
     const world = new World()
     const sleeper = world.connect('sleeper', { ...durable })
     sleeper.subscribe('a')
@@ -336,7 +336,7 @@ describe('message properties of MQTT 5.0', () => {
     assert.equal(world.records().filter(({ kind }) => kind === 'queued' || kind === 'retained').length, 0)
   })
 
-  test('[MQTT5-3.3.2-5] a message expiry of 0: delivered at once at every QoS, and never later', () => {
+  test('[MQTT5-3.3.2-5] with an expiry of 0, a message is delivered at once at every QoS, and never later', () => {
     const properties = { messageExpiryIntervalSeconds: 0 }
     for (const qos of [0, 1, 2] as const) {
       const world = new World()
@@ -353,7 +353,7 @@ describe('message properties of MQTT 5.0', () => {
     }
   })
 
-  test('[MQTT5-3.3.2-5] what is retained and expires while the broker is down does not stay on its disk', () => {
+  test('[MQTT5-3.3.2-5] a retained message that expires while the broker is stopped is deleted from the disk', () => {
     const world = new World()
     world.publish('r', 'retained', { retain: true, properties: { messageExpiryIntervalSeconds: 10 } })
     world.stop()
@@ -367,7 +367,7 @@ describe('message properties of MQTT 5.0', () => {
     )
   })
 
-  test('[MQTT5-3.3.2-5] also while it waits for the in-flight window of a connected client', () => {
+  test('[MQTT5-3.3.2-5] a message that waits for the in-flight window of a connected client expires, too', () => {
     const world = new World()
     const client = silent(world, 'slow', { receiveMaximum: 1 })
     client.subscribe('a')
@@ -380,7 +380,7 @@ describe('message properties of MQTT 5.0', () => {
     assert.deepEqual(client.payloads, ['first', 'lasting'])
   })
 
-  test('[MQTT5-3.3.2-6] the expiry that is passed on is what is left', () => {
+  test('[MQTT5-3.3.2-6] the forwarded expiry is the remaining time', () => {
     const world = new World()
     const live = world.subscriber('a')
     const sleeper = world.connect('sleeper', { ...durable })
@@ -394,7 +394,7 @@ describe('message properties of MQTT 5.0', () => {
     assert.deepEqual(left, [100, 70, 70])
   })
 
-  test('[MQTT5-3.3.2-5] [MQTT5-3.3.2-6] time goes on while the broker is down', () => {
+  test('[MQTT5-3.3.2-5] [MQTT5-3.3.2-6] messages expire while the broker is stopped', () => {
     const world = new World()
     const sleeper = world.connect('sleeper', { ...durable })
     sleeper.subscribe('a')

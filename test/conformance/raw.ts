@@ -1,5 +1,5 @@
-// Packets as bytes, and a client's end of a connection that only knows bytes: for what no encoder of ours would write,
-// and to see what the broker wrote without asking a decoder of ours.
+// Packets as bytes, and the client side of a connection on byte level: for packets that the encoder does not write,
+// and for checks of sent bytes without the decoder.
 
 import assert from 'node:assert/strict'
 import {
@@ -23,7 +23,7 @@ export { bytes, frame } from '../protocol/bytes.ts'
 export const versions = [4, 5] as const
 export type Version = (typeof versions)[number]
 
-/** A session that outlives its connection, in either version. */
+/** A session that survives its connection, in either version. */
 export const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 
 export class RawEnd {
@@ -52,8 +52,8 @@ export class RawEnd {
   }
 
   /**
-   * Sends these bytes and lets happen what follows from them. Gives what has come since it was last asked, as digits;
-   * without reason strings, which are for people and may change.
+   * Sends these bytes and runs the broker until it is idle. Returns the bytes that arrived since the last call, in hexadecimal,
+   * without reason strings, which may change.
    */
   send(...packets: readonly Uint8Array[]): string {
     this.link.toBroker.send(Buffer.concat(packets))
@@ -68,29 +68,29 @@ export class RawEnd {
   }
 }
 
-/** The same packets, but a refusal or DISCONNECT that has a reason string and no other property has none. */
+/** Removes the reason string of a refusal or DISCONNECT that has no other property. */
 export function withoutReasons(stream: Buffer): Buffer {
   return Buffer.concat(framesOf(stream).map(withoutReason))
 }
 
 function withoutReason(frame: Buffer): Buffer {
   const isConnack = frame[0] === 0x20
-  // Behind the reason code: the length of the properties, then 0x1f and the string.
+  // After the reason code: the length of the properties, then 0x1f and the string.
   const at = isConnack ? 4 : 3
   const hasWordsOnly = (isConnack || frame[0] === 0xe0) && frame[at + 1] === 0x1f && frame[at] === frame.length - at - 1
   if (!hasWordsOnly || frame[at] !== frame.readUInt16BE(at + 2) + 3) return frame
   return isConnack ? Buffer.from([0x20, 3, frame[2], frame[3], 0]) : Buffer.from([0xe0, 1, frame[2]])
 }
 
-/** A `RawEnd` that has been let in; its CONNACK is taken. */
+/** A connected `RawEnd` whose CONNACK has been read. */
 export function connectedRaw(world: World, version: Version, clientId = 'raw'): RawEnd {
   const end = new RawEnd(world)
   const response = end.send(connectBytes(version, { payload: [text(clientId)] }))
-  assert.match(response, /^20..0000/, 'the broker did not let it in')
+  assert.match(response, /^20..0000/, 'the broker did not accept the client')
   return end
 }
 
-/** A text or binary value as it stands on the wire, its length in front. */
+/** A string or binary value with its length prefix. */
 export function text(content: string | Uint8Array): Buffer {
   const content8 = Buffer.from(content as Uint8Array)
   const length = Buffer.alloc(2)
@@ -98,7 +98,7 @@ export function text(content: string | Uint8Array): Buffer {
   return Buffer.concat([length, content8])
 }
 
-/** A property section: of 5.0 only, nothing at all before. Up to 127 bytes. */
+/** The properties, for 5.0; nothing for older versions. Up to 127 bytes. */
 export function section(version: Version, ...properties: readonly Uint8Array[]): Buffer {
   if (version < 5) return Buffer.alloc(0)
   const content = Buffer.concat(properties)
@@ -109,7 +109,7 @@ export function section(version: Version, ...properties: readonly Uint8Array[]):
 export interface ConnectParts {
   name?: string
   level?: number
-  /** Clean session (0x02) if not said. */
+  /** Default: clean session (0x02). */
   flags?: number
   keepAliveSeconds?: number
   properties?: readonly Uint8Array[]
@@ -134,7 +134,7 @@ export function publishBytes(
   return frame(0x30 | flags, Buffer.concat(body))
 }
 
-/** SUBSCRIBE to one filter. */
+/** SUBSCRIBE with one filter. */
 export function subscribeBytes(
   version: Version,
   filter: string | Uint8Array,
@@ -165,7 +165,7 @@ function idBytes(packetId: number): Buffer {
   return Buffer.from([packetId >> 8, packetId & 0xff])
 }
 
-/** Cuts bytes into packets, for those of up to 127 bytes. */
+/** Splits bytes into packets of up to 127 bytes. */
 export function framesOf(stream: Buffer): Buffer[] {
   const frames: Buffer[] = []
   for (let at = 0; at < stream.length;) {
@@ -181,7 +181,7 @@ export function connectPacket(version: Version, parts: Partial<ConnectPacket> = 
   return plainConnect(version, 'wire', parts)
 }
 
-/** A bare connection that has been let in: it acknowledges nothing by itself. */
+/** A connected client that acknowledges nothing by itself. */
 export function connectedWire(world: World, version: Version, parts: Partial<ConnectPacket> = {}): Wire {
   const wire = world.wire({ version })
   wire.send(connectPacket(version, parts))
@@ -190,7 +190,7 @@ export function connectedWire(world: World, version: Version, parts: Partial<Con
   return wire
 }
 
-/** The acknowledgements of one type that came. */
+/** The received acknowledgements of one type. */
 export function acksOf(wire: Wire, type: AckType): AckPacket[] {
   return wire.received.filter((packet): packet is AckPacket => packet.type === type)
 }
@@ -201,14 +201,14 @@ export function sendBytes(world: World, client: Client, ...packets: readonly Buf
   world.settle()
 }
 
-/** The broker has closed; a 5.0 client was told this reason before, an older one nothing. */
+/** The broker has closed the connection; a 5.0 client got DISCONNECT with this reason before, an older one nothing. */
 export function assertClosed(client: Client, reason: ReasonName): void {
-  assert.equal(client.hasOpenConnection, false, 'the connection still stands')
+  assert.equal(client.hasOpenConnection, false, 'the connection is still open')
   const told = client.version === 5 ? reasonCodes[reason] : undefined
   assert.equal(client.disconnected?.reasonCode, told)
 }
 
-/** A client that is let in, is sent these bytes in place of its own words, and is closed for it. */
+/** A client that connects, sends these bytes and is disconnected because of them. */
 export function assertBytesEnd(version: Version, packet: Buffer, reason: ReasonName, world: World): void {
   const client = world.connect(`offender-${offenders++}`, { version })
   sendBytes(world, client, packet)
@@ -217,7 +217,7 @@ export function assertBytesEnd(version: Version, packet: Buffer, reason: ReasonN
 
 let offenders = 0
 
-/** A connected client that leaves what it gets unacknowledged. */
+/** A connected client that does not acknowledge messages. */
 export function silent(world: World, id: string, options: ConnectOptions = {}): Client {
   const client = world.connect(id, options)
   client.acknowledges = false
@@ -229,13 +229,13 @@ export const typesOf = (packets: readonly Packet[]): string[] => packets.map((pa
 export const payloadOf = (packet: PublishPacket): string =>
   packet.chunk.toString('utf8', packet.payloadStart, packet.frameEnd)
 
-/** Sends an acknowledgement and lets happen what follows. */
+/** Sends an acknowledgement and runs the broker until it is idle. */
 export function acknowledge(world: World, wire: Wire, type: AckType, packetId: number, reason: ReasonCode = 0): void {
   wire.send(new AckPacket(type, packetId, reason, undefined))
   world.settle()
 }
 
-/** A bare connection to a session that is kept, under the name `me`. */
+/** A connected client with a persistent session and the client ID `me`. */
 export function kept(world: World, version: Version, receiveMaximum?: number): Wire {
   const properties = {
     sessionExpiryIntervalSeconds: 3_600,
@@ -248,7 +248,7 @@ export function kept(world: World, version: Version, receiveMaximum?: number): W
   })
 }
 
-/** The network breaks, and the broker knows at once. */
+/** The connection breaks, and the broker notices at once. */
 export function leave(world: World, wire: Wire): void {
   wire.break(0)
   world.settle()

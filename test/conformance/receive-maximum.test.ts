@@ -1,4 +1,4 @@
-// Receive Maximum, both ways (sections 3.3.4 and 4.9 of MQTT 5.0).
+// Receive Maximum in both directions (sections 3.3.4 and 4.9 of MQTT 5.0).
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -7,7 +7,7 @@ import { World } from '../simulator/world.ts'
 import { acknowledge, connectedWire, durable, kept, leave, payloadOf, silent, subscribeBytes, typesOf } from './raw.ts'
 
 describe('Receive Maximum', () => {
-  test('[MQTT5-3.3.4-7] [MQTT5-4.13.1-1] one PUBLISH more than the broker takes ends the connection with 0x93', () => {
+  test('[MQTT5-3.3.4-7] [MQTT5-4.13.1-1] one PUBLISH more than the Receive Maximum of the broker ends the connection with 0x93', () => {
     const world = new World({ settings: { receiveMaximum: 3 } })
     world.subscriber('a')
     const wire = connectedWire(world, 5)
@@ -28,7 +28,7 @@ describe('Receive Maximum', () => {
     assert.equal(wire.isOpen, false)
   })
 
-  test('[MQTT5-3.3.4-7] the same QoS 2 message again is not one more', () => {
+  test('[MQTT5-3.3.4-7] a repeated QoS 2 PUBLISH is not counted again', () => {
     const world = new World({ settings: { receiveMaximum: 1 } })
     const wire = connectedWire(world, 5)
     for (const dup of [false, true, true]) wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 1, dup })
@@ -40,7 +40,7 @@ describe('Receive Maximum', () => {
     assert.equal(wire.isOpen, true)
   })
 
-  test('[MQTT5-3.3.4-7] QoS 1 counts until PUBACK has left', () => {
+  test('[MQTT5-3.3.4-7] QoS 1 is counted until PUBACK is sent', () => {
     const world = new World({ settings: { receiveMaximum: 2 } })
     const sleeper = world.connect('sleeper', { ...durable })
     sleeper.subscribe('a')
@@ -53,7 +53,7 @@ describe('Receive Maximum', () => {
     world.settle()
     for (const packetId of [3, 4]) wire.sendPublish({ topic: 'a', payload: 'x', qos: 1, packetId })
     world.settle()
-    assert.equal(wire.isOpen, true, 'the first two had been answered')
+    assert.equal(wire.isOpen, true, 'the first two had been acknowledged')
     world.disk.hold()
     for (const packetId of [5, 6, 7]) wire.sendPublish({ topic: 'a', payload: 'x', qos: 1, packetId })
     world.settle()
@@ -65,7 +65,7 @@ describe('Receive Maximum', () => {
     )
   })
 
-  test('[MQTT5-3.3.4-9] [MQTT5-4.9.0-1] [MQTT5-4.9.0-2] towards a client no more are under way than it takes', () => {
+  test('[MQTT5-3.3.4-9] [MQTT5-4.9.0-1] [MQTT5-4.9.0-2] at most as many messages are in flight as the Receive Maximum of the client', () => {
     const world = new World()
     const wire = kept(world, 5, 2)
     wire.sendBytes(subscribeBytes(5, 'a', { options: 2 }))
@@ -98,7 +98,7 @@ describe('Receive Maximum', () => {
     assert.deepEqual(wire.of('publish').map(payloadOf), ['1', '2'])
   })
 
-  test('[MQTT5-3.3.4-10] [MQTT5-4.9.0-3] all else goes on while the window is full', () => {
+  test('[MQTT5-3.3.4-10] [MQTT5-4.9.0-3] other packets are processed while the in-flight window is full', () => {
     const world = new World()
     const wire = kept(world, 5, 1)
     wire.sendBytes(subscribeBytes(5, '#', { options: 2 }))
@@ -115,7 +115,7 @@ describe('Receive Maximum', () => {
     assert.deepEqual(wire.of('publish').map(payloadOf), ['1', 'QoS 0'])
   })
 
-  test('[MQTT5-3.3.4-9] [MQTT5-4.9.0-1] [MQTT5-4.9.0-2] a client that reconnects with a smaller one gets no more messages at once than that', () => {
+  test('[MQTT5-3.3.4-9] [MQTT5-4.9.0-1] [MQTT5-4.9.0-2] a client that reconnects with a smaller Receive Maximum has at most so many messages in flight', () => {
     const world = new World()
     const wire = kept(world, 5, 10)
     wire.sendBytes(subscribeBytes(5, 'a', { options: 2 }))
@@ -133,7 +133,7 @@ describe('Receive Maximum', () => {
   })
 
   for (const qos of [1, 2] as const) {
-    test(`[MQTT5-3.3.4-9] [MQTT5-4.9.0-2] also after a restart, at QoS ${qos}`, () => {
+    test(`[MQTT5-3.3.4-9] [MQTT5-4.9.0-2] the limit also applies after a restart, at QoS ${qos}`, () => {
       const world = new World()
       const client = silent(world, 'me', { ...durable })
       client.subscribe('a')

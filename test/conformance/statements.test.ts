@@ -1,4 +1,4 @@
-// Keeps the tests of this folder and the list of normative statements together.
+// Compares the titles of the tests of this folder with the list of normative statements.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { bindsServer } from './statements/statement.ts'
 import { statements } from './statements.ts'
 
-/** More than so many statements that bind a server and have no test would not be a list of exceptions any more. */
+/** Maximum number of statements that bind a server and have no test. With more, the list would not be one of exceptions. */
 const maxUntested = 14
 
 const marksInTitles = titlesOfThisFolder().flatMap(({ title, file }) =>
@@ -14,7 +14,7 @@ const marksInTitles = titlesOfThisFolder().flatMap(({ title, file }) =>
 )
 const tested = new Set(marksInTitles.map(({ mark }) => mark))
 
-test('every statement that binds a server names a test, or says why it has none', () => {
+test('every statement that binds a server has a test, or a reason why it has none', () => {
   const forgotten = statements.filter(
     (statement) => bindsServer(statement) && statement.untested === undefined && !tested.has(statement.mark),
   )
@@ -24,7 +24,7 @@ test('every statement that binds a server names a test, or says why it has none'
   )
 })
 
-test('a statement that says why it has no test has none', () => {
+test('a statement with a reason for having no test has no test', () => {
   const both = statements.filter(({ mark, untested }) => untested !== undefined && tested.has(mark))
   assert.deepEqual(
     both.map(({ mark }) => mark),
@@ -32,7 +32,7 @@ test('a statement that says why it has no test has none', () => {
   )
 })
 
-test('only statements that bind a server need to say why they have no test', () => {
+test('only statements that bind a server have a reason for having no test', () => {
   const needless = statements.filter((statement) => !bindsServer(statement) && statement.untested !== undefined)
   assert.deepEqual(
     needless.map(({ mark }) => mark),
@@ -40,7 +40,7 @@ test('only statements that bind a server need to say why they have no test', () 
   )
 })
 
-test('every mark in a title is one of a statement', () => {
+test('every tag in a title names a statement', () => {
   const known = new Set(statements.map(({ mark }) => mark))
   const unknown = marksInTitles.filter(({ mark }) => !known.has(mark))
   assert.deepEqual(
@@ -49,7 +49,7 @@ test('every mark in a title is one of a statement', () => {
   )
 })
 
-test('every test of this folder is named by a statement', () => {
+test('every test of this folder names a statement', () => {
   const nameless = titlesOfThisFolder().filter(({ title }) => !title.startsWith('[MQTT'))
   assert.deepEqual(
     nameless.map(({ title, file }) => `${file}: ${title}`),
@@ -57,14 +57,14 @@ test('every test of this folder is named by a statement', () => {
   )
 })
 
-test('no statement is listed twice, and the list of those without a test stays short', () => {
+test('no statement is listed twice, and the list of statements without a test stays short', () => {
   const marks = statements.map(({ mark }) => mark)
   assert.equal(new Set(marks).size, marks.length)
   const untested = statements.filter(({ untested: why }) => why !== undefined)
   assert.ok(untested.length <= maxUntested, `${untested.length} statements have no test`)
 })
 
-/** The titles of all tests in the other test files here, as they stand in the source. */
+/** The titles of all tests in the other test files of this folder, as in the source. */
 function titlesOfThisFolder(): { title: string; file: string }[] {
   const folder = import.meta.dirname
   const files = readdirSync(folder).filter((file) => file.endsWith('.test.ts') && file !== 'statements.test.ts')

@@ -39,7 +39,7 @@ for (const version of versions) {
         assertBytesEnd(version, subscribeBytes(version, 'a', { options }), 'malformedPacket', new World())
     })
 
-    test('[MQTT-3.8.4-1] [MQTT-3.8.4-4] [MQTT-3.8.4-5] [MQTT-3.9.3-1] [MQTT5-3.8.4-1] [MQTT5-3.8.4-5] [MQTT5-3.8.4-6] [MQTT5-3.8.4-7] [MQTT5-3.9.3-1] several filters are answered at once, each in its place, and each holds', () => {
+    test('[MQTT-3.8.4-1] [MQTT-3.8.4-4] [MQTT-3.8.4-5] [MQTT-3.9.3-1] [MQTT5-3.8.4-1] [MQTT5-3.8.4-5] [MQTT5-3.8.4-6] [MQTT5-3.8.4-7] [MQTT5-3.9.3-1] one SUBACK has a reason code for each filter, in order, and each granted filter is in force', () => {
       const world = new World()
       const end = connectedRaw(world, version, 'many')
       const filters = [bytes`${text('a')} 02`, bytes`${text('b/+')} 00`, bytes`${text('a')} 01`]
@@ -54,21 +54,21 @@ for (const version of versions) {
       )
     })
 
-    test('[MQTT-3.9.3-1] [MQTT-3.9.3-2] [MQTT-3.8.3-2] [MQTT5-3.9.3-1] [MQTT5-3.9.3-2] [MQTT5-3.8.4-7] what is refused is told in its place, and the others hold', () => {
+    test('[MQTT-3.9.3-1] [MQTT-3.9.3-2] [MQTT-3.8.3-2] [MQTT5-3.9.3-1] [MQTT5-3.9.3-2] [MQTT5-3.8.4-7] a refused filter has an error in its place, and the other filters are in force', () => {
       const settings = { wildcardSubscriptionAvailable: false, sharedSubscriptionAvailable: false, maxSubscriptions: 2 }
       const client = new World({ settings }).connect('me', { version })
       const codes = client.subscribe(['a', '#', '$share/g/a', 'b', 'c'], { qos: 1 })?.reasonCodes
       assert.deepEqual(codes, version === 5 ? [1, 0xa2, 0x9e, 1, 0x97] : [1, 0x80, 0x80, 1, 0x80])
     })
 
-    test('[MQTT-3.8.4-5] [MQTT-3.9.3-2] [MQTT5-3.8.4-7] [MQTT5-3.9.3-2] what the client may not have is a failure in its place', () => {
+    test('[MQTT-3.8.4-5] [MQTT-3.9.3-2] [MQTT5-3.8.4-7] [MQTT5-3.9.3-2] a denied filter has an error in its place', () => {
       const permissions = new Rulebook({ action: 'subscribe', topic: 'secret' })
       const client = new World({ host: { permissions } }).connect('me', { version })
       const codes = client.subscribe(['a', 'secret', 'b'], { qos: 1 })?.reasonCodes
       assert.deepEqual(codes, version === 5 ? [1, 0x87, 1] : [1, 0x80, 1])
     })
 
-    test('[MQTT-3.8.3-2] [MQTT5-3.9.3-2] a wildcard that is refused receives nothing', () => {
+    test('[MQTT-3.8.3-2] [MQTT5-3.9.3-2] a refused wildcard filter receives nothing', () => {
       const world = new World({ settings: { wildcardSubscriptionAvailable: false } })
       world.publish('a/b', 'retained', { retain: true })
       const client = world.connect('me', { version })
@@ -78,7 +78,7 @@ for (const version of versions) {
       assert.equal(world.view.subscriptions('me').size, 0)
     })
 
-    test('[MQTT-3.3.1-9] [MQTT5-3.3.1-12] what is published right behind a SUBSCRIBE comes once, though its topic remembers it at once', () => {
+    test('[MQTT-3.3.1-9] [MQTT5-3.3.1-12] a message that is published right after SUBSCRIBE arrives once, though it is retained', () => {
       const world = new World()
       world.publish('a/old', 'old', { retain: true })
       const raw = connectedRaw(world, version)
@@ -94,7 +94,7 @@ for (const version of versions) {
       assert.ok(later.includes(publishBytes(version, 'a/new', { flags: 1, payload: 'new' }).toString('hex')), later)
     })
 
-    test('[MQTT-3.8.4-3] [MQTT5-3.8.4-3] [MQTT5-3.8.4-4] the same filter again replaces the subscription and sends retained messages again', () => {
+    test('[MQTT-3.8.4-3] [MQTT5-3.8.4-3] [MQTT5-3.8.4-4] SUBSCRIBE with an existing filter replaces the subscription and sends retained messages again', () => {
       const world = new World()
       world.publish('a', 'kept', { qos: 2, retain: true })
       const client = world.connect('me', { version })
@@ -114,7 +114,7 @@ for (const version of versions) {
       )
     })
 
-    test('[MQTT-3.8.4-3] [MQTT5-3.8.4-4] nothing is lost or interrupted by it', () => {
+    test('[MQTT-3.8.4-3] [MQTT5-3.8.4-4] replacing a subscription loses no message', () => {
       const world = new World({ settings: { maxInflightMessages: 2 } })
       const client = silent(world, 'me', { version })
       client.subscribe('a')
@@ -127,7 +127,7 @@ for (const version of versions) {
       assert.deepEqual(client.payloads, ['1', '2', '3', '4', '5'])
     })
 
-    test('[MQTT-3.8.4-6] [MQTT5-3.8.4-8] a message goes out at the lesser of its QoS and the granted one', () => {
+    test('[MQTT-3.8.4-6] [MQTT5-3.8.4-8] a message is sent with the lower of its QoS and the granted one', () => {
       const world = new World()
       const listeners = ([0, 1, 2] as const).map((qos) => world.subscriber('a', { version, qos }))
       for (const qos of [0, 1, 2] as const) world.publish('a', `${qos}`, { qos })
@@ -141,7 +141,7 @@ for (const version of versions) {
       )
     })
 
-    test('[MQTT-3.8.4-6] [MQTT5-3.8.4-8] so does a retained message', () => {
+    test('[MQTT-3.8.4-6] [MQTT5-3.8.4-8] a retained message is sent with the lower of its QoS and the granted one', () => {
       const world = new World()
       for (const qos of [0, 1, 2] as const) world.publish(`a/${qos}`, 'x', { qos, retain: true })
       const listener = world.subscriber('a/+', { version, qos: 1 })
@@ -172,7 +172,7 @@ for (const version of versions) {
       assert.deepEqual([...world.view.subscriptions('me').keys()], ['a/#', 'a/b', 'A/b', '$share/g/a/b'])
     })
 
-    test('[MQTT-3.10.4-2] [MQTT5-3.10.4-2] nothing new comes for it afterwards', () => {
+    test('[MQTT-3.10.4-2] [MQTT5-3.10.4-2] after UNSUBSCRIBE, no new messages are sent for the filter', () => {
       const world = new World()
       const client = world.connect('me', { version })
       client.subscribe('a')
@@ -181,7 +181,7 @@ for (const version of versions) {
       assert.deepEqual(client.payloads, [])
     })
 
-    test('[MQTT-3.10.4-3] [MQTT5-3.10.4-3] a delivery of QoS 1 or 2 that has begun is completed', () => {
+    test('[MQTT-3.10.4-3] [MQTT5-3.10.4-3] a delivery of QoS 1 or 2 that has begun is completed after UNSUBSCRIBE', () => {
       const world = new World()
       const client = silent(world, 'me', { version, ...durable })
       client.subscribe('a')
@@ -202,7 +202,7 @@ for (const version of versions) {
       assert.equal(world.view.client('me')?.inflight, 0)
     })
 
-    test('[MQTT-3.10.4-4] [MQTT-3.10.4-5] [MQTT-3.10.4-6] [MQTT5-3.10.4-4] [MQTT5-3.10.4-5] [MQTT5-3.10.4-6] [MQTT5-3.11.3-1] [MQTT5-3.11.3-2] one UNSUBACK answers all filters, also those that were none', () => {
+    test('[MQTT-3.10.4-4] [MQTT-3.10.4-5] [MQTT-3.10.4-6] [MQTT5-3.10.4-4] [MQTT5-3.10.4-5] [MQTT5-3.10.4-6] [MQTT5-3.11.3-1] [MQTT5-3.11.3-2] one UNSUBACK has a reason code for each filter, also for those without a subscription', () => {
       const world = new World()
       const end = connectedRaw(world, version, 'many')
       end.send(subscribeBytes(version, 'a'), subscribeBytes(version, 'c', { packetId: 2 }))
@@ -213,7 +213,7 @@ for (const version of versions) {
       assert.equal(end.send(unsubscribeBytes(version, 'never')), version === 5 ? 'b00400010011' : 'b0020001')
     })
 
-    test('[MQTT-3.10.4-2] [MQTT5-3.10.4-2] [MQTT-3.1.2-4] [MQTT5-3.1.2-5] what was subscribed and unsubscribed holds over a power loss', () => {
+    test('[MQTT-3.10.4-2] [MQTT5-3.10.4-2] [MQTT-3.1.2-4] [MQTT5-3.1.2-5] acknowledged subscribes and unsubscribes survive a power loss', () => {
       const world = new World()
       const client = world.connect('me', { version, ...durable })
       client.subscribe(['stays', 'goes'])
@@ -226,7 +226,7 @@ for (const version of versions) {
 }
 
 describe('subscription options of MQTT 5.0', () => {
-  test('[MQTT5-3.8.3-3] with no local a client does not hear itself, on whatever connection', () => {
+  test('[MQTT5-3.8.3-3] with no local, a client does not get its own messages, on any connection', () => {
     const world = new World()
     const client = world.connect('me', { ...durable })
     client.subscribe('a', { noLocal: true })
@@ -240,7 +240,7 @@ describe('subscription options of MQTT 5.0', () => {
     assert.deepEqual(client.payloads, ['mine too', 'another’s'])
   })
 
-  test('[MQTT5-3.8.3-3] what it hears through another subscription it still hears', () => {
+  test('[MQTT5-3.8.3-3] it still gets its own messages through another subscription', () => {
     const world = new World()
     const client = world.connect('me')
     client.subscribe('a/b', { noLocal: true, identifier: 1 })
@@ -252,7 +252,7 @@ describe('subscription options of MQTT 5.0', () => {
     )
   })
 
-  test('[MQTT5-3.8.3-3] no local is about live messages: its own retained message comes', () => {
+  test('[MQTT5-3.8.3-3] no local applies to live messages: the client gets its own retained message', () => {
     const world = new World()
     const client = world.connect('me')
     client.publish('a', 'mine', { retain: true })
@@ -274,11 +274,11 @@ describe('subscription options of MQTT 5.0', () => {
     assertBytesEnd(5, subscribeBytes(5, 'a', { properties: [bytes`0b 00`] }), 'protocolError', new World())
   })
 
-  test('[MQTT5-3.9.3-2] while the disk fails a session that is kept is told that it has no new subscription', () => {
+  test('[MQTT5-3.9.3-2] while the disk fails, SUBACK refuses new subscriptions of a persistent session', () => {
     const world = new World()
     const client = world.connect('me', { ...durable })
     world.disk.fail()
-    // Each shard finds out with its own first write: some of these topics are of each.
+    // Each shard notices the failure with its own first write: each has some of these topics.
     for (const topic of 'bcdefghi') world.connect('author').publish(topic, 'x', { retain: true })
     world.passSeconds(1)
     client.subscribe('a')

@@ -1,4 +1,4 @@
-// The transport that both standards ask for: bytes both ways, in order, none lost.
+// The transport that both standards require: bytes in both directions, in order, without loss.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -11,7 +11,7 @@ import { connectBytes, publishBytes, subscribeBytes, text, versions } from './ra
 const messages = 500
 
 for (const version of versions) {
-  test(`[MQTT-7.1.1-1] [MQTT5-4.2-1] over TCP everything comes and goes in its order, however it is cut (version ${version})`, async (t) => {
+  test(`[MQTT-7.1.1-1] [MQTT5-4.2-1] over TCP, all packets are received and sent in order, however the bytes are split (version ${version})`, async (t) => {
     const { shard } = new ShardStage(t)
     const tcp = await listenTcp({ host: '127.0.0.1', port: 0, onStream: (stream) => shard.accept(stream, listener) })
     t.after(() => tcp.close())

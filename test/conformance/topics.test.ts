@@ -1,4 +1,4 @@
-// Topic names and filters, and shared subscriptions (sections 4.7 of both standards, 4.8 of 5.0).
+// Topic names, topic filters and shared subscriptions (section 4.7 of both standards, 4.8 of 5.0).
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -16,7 +16,7 @@ import {
   type Version,
 } from './raw.ts'
 
-/** Which of some topics a subscriber to the filter hears. */
+/** The topics, of a fixed list, that a subscriber to the filter receives. */
 function heard(version: Version, filter: string): string {
   const world = new World()
   const listener = world.subscriber(filter, { version })
@@ -26,19 +26,19 @@ function heard(version: Version, filter: string): string {
 
 for (const version of versions) {
   describe(`topics in MQTT ${version}`, () => {
-    test('[MQTT-4.7.1-2] [MQTT5-4.7.1-1] # stands alone in its level and last, or the filter ends the connection', () => {
+    test('[MQTT-4.7.1-2] [MQTT5-4.7.1-1] a filter with # that is not alone in the last level ends the connection', () => {
       for (const filter of ['a#', 'a/#/b', '#/a', 'a/b#', '##', '#+', '$share/g/a#']) {
         assertBytesEnd(version, subscribeBytes(version, filter), 'malformedPacket', new World())
         assertBytesEnd(version, unsubscribeBytes(version, filter), 'malformedPacket', new World())
       }
     })
 
-    test('[MQTT-4.7.1-3] [MQTT5-4.7.1-2] + stands alone in its level, or the filter ends the connection', () => {
+    test('[MQTT-4.7.1-3] [MQTT5-4.7.1-2] a filter with + that is not alone in its level ends the connection', () => {
       for (const filter of ['a+', '+a', 'a/+b/c', '++', 'a/+#'])
         assertBytesEnd(version, subscribeBytes(version, filter), 'malformedPacket', new World())
     })
 
-    test('[MQTT-4.7.1-2] [MQTT-4.7.1-3] [MQTT5-4.7.1-1] [MQTT5-4.7.1-2] in their places both match what they stand for', () => {
+    test('[MQTT-4.7.1-2] [MQTT-4.7.1-3] [MQTT5-4.7.1-1] [MQTT5-4.7.1-2] + matches one level, and # any number of levels', () => {
       assert.equal(heard(version, '#'), 'a a/ a/b a/b/c / /a b')
       assert.equal(heard(version, 'a/#'), 'a a/ a/b a/b/c')
       assert.equal(heard(version, '+'), 'a b')
@@ -49,7 +49,7 @@ for (const version of versions) {
       assert.equal(heard(version, '+/+/#'), 'a/ a/b a/b/c / /a')
     })
 
-    test('[MQTT-4.7.2-1] [MQTT5-4.7.2-1] a filter that begins with a wildcard matches nothing that begins with $, live or retained', () => {
+    test('[MQTT-4.7.2-1] [MQTT5-4.7.2-1] a filter that begins with a wildcard matches no topic that begins with $, live or retained', () => {
       const world = new World()
       world.publish('$topic/a', 'retained', { retain: true })
       const wild = world.subscriber(['#', '+/a', '+/#', '$share/g/#'], { version })
@@ -65,7 +65,7 @@ for (const version of versions) {
       assertBytesEnd(version, unsubscribeBytes(version, ''), 'malformedPacket', new World())
     })
 
-    test('[MQTT-4.7.3-3] [MQTT5-4.7.3-3] a topic of 65,535 bytes is one like any other', () => {
+    test('[MQTT-4.7.3-3] [MQTT5-4.7.3-3] a topic of 65,535 bytes is valid', () => {
       const world = new World()
       const topic = 'ä'.repeat(32_767) + 'x'
       const listener = world.subscriber(topic, { version })
@@ -76,7 +76,7 @@ for (const version of versions) {
       )
     })
 
-    test('[MQTT-4.7.3-4] [MQTT5-4.7.3-4] nothing is made equal: case, composed characters, slashes, spaces', () => {
+    test('[MQTT-4.7.3-4] [MQTT5-4.7.3-4] topics differ in case, composed characters, slashes and spaces', () => {
       const world = new World()
       const names = ['Å/a', 'A\u030A/a', 'å/a', 'Å/A', 'Å//a', '/Å/a', 'Å/a/', ' Å/a', 'Å/a ', 'Å/\u200Ba', 'Å/.']
       const listeners = names.map((name) => world.subscriber(name, { version }))
@@ -87,7 +87,7 @@ for (const version of versions) {
       )
     })
 
-    test('[MQTT-4.8.0-1] [MQTT5-4.13.1-1] a violation of the protocol ends the connection it came on, and no other', () => {
+    test('[MQTT-4.8.0-1] [MQTT5-4.13.1-1] a protocol violation ends its connection, and no other', () => {
       const world = new World()
       const bystander = world.subscriber('a', { version })
       for (const packet of ['00 00', '20 02 00 00', '90 03 00 01 00', 'b0 02 00 01', 'd0 00'])
@@ -96,7 +96,7 @@ for (const version of versions) {
       assert.deepEqual(bystander.payloads, ['still here'])
     })
 
-    test('[MQTT-4.8.0-1] [MQTT5-4.13.1-1] an acknowledgement that does not fit the QoS ends the connection', () => {
+    test('[MQTT-4.8.0-1] [MQTT5-4.13.1-1] an acknowledgement of the wrong type ends the connection', () => {
       for (const [qos, acknowledgement] of [
         [1, '50'],
         [2, '40'],
@@ -112,7 +112,7 @@ for (const version of versions) {
       }
     })
 
-    test('[MQTT-3.14.1-1] [MQTT5-3.14.1-1] DISCONNECT with flags is no goodbye: the will is published', () => {
+    test('[MQTT-3.14.1-1] [MQTT5-3.14.1-1] DISCONNECT with flags is malformed: the will is published', () => {
       const world = new World()
       const mourner = world.subscriber('wills')
       const client = world.connect('me', { version, will: { topic: 'wills', payload: 'gone' } })
@@ -122,7 +122,7 @@ for (const version of versions) {
       assert.deepEqual(mourner.payloads, ['gone'])
     })
 
-    test('[MQTT-3.14.4-1] [MQTT-3.14.4-2] [MQTT5-3.14.4-1] what comes behind DISCONNECT is not heard, and the broker closes where the client does not', () => {
+    test('[MQTT-3.14.4-1] [MQTT-3.14.4-2] [MQTT5-3.14.4-1] packets after DISCONNECT are not processed, and the broker closes the connection if the client does not', () => {
       const world = new World()
       const listener = world.subscriber('#')
       const end = connectedRaw(world, version)
@@ -134,7 +134,7 @@ for (const version of versions) {
 }
 
 describe('shared subscriptions', () => {
-  test('[MQTT5-4.8.2-1] [MQTT5-4.8.2-2] without a name, or with one of + or #, or without a filter, they end the connection', () => {
+  test('[MQTT5-4.8.2-1] [MQTT5-4.8.2-2] with a filter without a share name, with + or # in it, or without a topic filter, they end the connection', () => {
     for (const filter of [
       '$share//a',
       '$share/g',
@@ -168,7 +168,7 @@ describe('shared subscriptions', () => {
     assert.deepEqual(plain.payloads, all)
   })
 
-  test('[MQTT5-4.8.2-3] each member gets messages at the QoS that was granted to it', () => {
+  test('[MQTT5-4.8.2-3] each member gets messages with its granted QoS', () => {
     const world = new World()
     const members = ([0, 1, 2] as const).map((qos) => world.subscriber('$share/g/a', { qos }))
     for (let count = 0; count < 9; count++) world.publish('a', 'x', { qos: 2 })
@@ -178,7 +178,7 @@ describe('shared subscriptions', () => {
     )
   })
 
-  test('[MQTT5-4.8.2-4] QoS 2 that was begun with a member waits for that member', () => {
+  test('[MQTT5-4.8.2-4] a QoS 2 delivery that began with a member is completed with that member', () => {
     const world = new World()
     const one = silent(world, 'one', { ...durable })
     one.subscribe('$share/g/a')
@@ -198,7 +198,7 @@ describe('shared subscriptions', () => {
     assert.equal(world.view.client('one')?.inflight, 0)
   })
 
-  test('[MQTT5-4.8.2-5] if its session ends first, no other member gets it', () => {
+  test('[MQTT5-4.8.2-5] if the session of the member ends before that, no other member gets the message', () => {
     const world = new World()
     const one = silent(world, 'one', { cleanStart: true, sessionExpirySeconds: 10 })
     one.subscribe('$share/g/a')
@@ -212,7 +212,7 @@ describe('shared subscriptions', () => {
     assert.deepEqual(two.payloads, ['next'])
   })
 
-  test('[MQTT5-4.8.2-6] what a member rejects goes to no other member', () => {
+  test('[MQTT5-4.8.2-6] a message that a member rejects is sent to no other member', () => {
     const world = new World()
     const members = ['one', 'two'].map((id) => silent(world, id))
     for (const member of members) member.subscribe('$share/g/a')
@@ -227,7 +227,7 @@ describe('shared subscriptions', () => {
     }
   })
 
-  test('[MQTT5-3.3.1-9] a shared subscription is given no retained messages', () => {
+  test('[MQTT5-3.3.1-9] a shared subscription gets no retained messages', () => {
     const world = new World()
     world.publish('a', 'kept', { retain: true })
     const client = world.connect('me')

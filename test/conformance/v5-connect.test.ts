@@ -1,4 +1,4 @@
-// What CONNECT and CONNACK of 5.0 say in properties and reason codes, and DISCONNECT of 5.0.
+// Properties and reason codes of CONNECT and CONNACK of 5.0, and DISCONNECT of 5.0.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -21,7 +21,7 @@ import {
 } from './raw.ts'
 
 describe('sessions of MQTT 5.0', () => {
-  test('[MQTT5-3.1.2-23] [MQTT5-4.1.0-2] a session outlives its connection for its expiry and no longer', () => {
+  test('[MQTT5-3.1.2-23] [MQTT5-4.1.0-2] a session survives its connection until its expiry', () => {
     const world = new World()
     const client = world.connect('me', { cleanStart: true, sessionExpirySeconds: 60 })
     client.subscribe('a')
@@ -35,7 +35,7 @@ describe('sessions of MQTT 5.0', () => {
     assert.equal(world.records().filter(({ kind }) => kind === 'subscription').length, 0)
   })
 
-  test('[MQTT5-3.1.2-23] an expiry of 0xFFFFFFFF is for ever', () => {
+  test('[MQTT5-3.1.2-23] a session with an expiry of 0xFFFFFFFF does not expire', () => {
     const world = new World()
     const client = world.connect('me', { cleanStart: true, sessionExpirySeconds: 0xffffffff })
     client.drop()
@@ -43,7 +43,7 @@ describe('sessions of MQTT 5.0', () => {
     assert.equal(client.connect({ cleanStart: false })?.sessionPresent, true)
   })
 
-  test('[MQTT5-3.1.2-23] [MQTT5-4.1.0-2] DISCONNECT may shorten or lengthen it', () => {
+  test('[MQTT5-3.1.2-23] [MQTT5-4.1.0-2] DISCONNECT may shorten or extend the expiry', () => {
     const world = new World()
     const client = world.connect('me', { cleanStart: true, sessionExpirySeconds: 60 })
     client.disconnect({ properties: { sessionExpiryIntervalSeconds: 600 } })
@@ -53,7 +53,7 @@ describe('sessions of MQTT 5.0', () => {
     assert.equal(world.view.sessions, 0)
   })
 
-  test('[MQTT5-3.1.2-23] an expiry that is longer than allowed is cut, and CONNACK says so', () => {
+  test('[MQTT5-3.1.2-23] an expiry above the maximum is reduced, and CONNACK has the reduced one', () => {
     const world = new World({ settings: { maxSessionExpirySeconds: 100 } })
     const client = world.connect('me', { cleanStart: true, sessionExpirySeconds: 1_000 })
     assert.equal(client.connack?.properties?.sessionExpiryIntervalSeconds, 100)
@@ -66,7 +66,7 @@ describe('sessions of MQTT 5.0', () => {
     assert.equal(world.view.client('me'), undefined)
   })
 
-  test('[MQTT5-3.14.2-2] a client that requested one and got none may repeat it in DISCONNECT: its will is not published', () => {
+  test('[MQTT5-3.14.2-2] a client that requested an expiry and got 0 may repeat it in DISCONNECT: its will is not published', () => {
     const world = new World({ settings: { maxSessionExpirySeconds: 0 } })
     const mourner = world.subscriber('wills')
     const options = { cleanStart: true, will: { topic: 'wills', payload: 'gone' } }
@@ -81,7 +81,7 @@ describe('sessions of MQTT 5.0', () => {
     assert.deepEqual(mourner.payloads, ['gone'])
   })
 
-  test('[MQTT5-3.1.2-23] DISCONNECT does not lengthen it beyond what is allowed either', () => {
+  test('[MQTT5-3.1.2-23] DISCONNECT does not extend the expiry beyond the maximum', () => {
     const world = new World({ settings: { maxSessionExpirySeconds: 100 } })
     const client = world.connect('me', { cleanStart: true, sessionExpirySeconds: 50 })
     client.disconnect({ properties: { sessionExpiryIntervalSeconds: 1_000 } })
@@ -91,7 +91,7 @@ describe('sessions of MQTT 5.0', () => {
     assert.equal(world.view.sessions, 0)
   })
 
-  test('[MQTT5-3.1.4-3] [MQTT5-4.13.2-1] the client whose place is taken is told 0x8E', () => {
+  test('[MQTT5-3.1.4-3] [MQTT5-4.13.2-1] after a takeover, the old connection gets DISCONNECT with 0x8E', () => {
     const world = new World()
     const first = connectedWire(world, 5, { clientId: 'me' })
     connectedWire(world, 5, { clientId: 'me' })
@@ -104,7 +104,7 @@ describe('sessions of MQTT 5.0', () => {
 })
 
 describe('client ids of MQTT 5.0', () => {
-  test('[MQTT5-3.1.3-7] [MQTT5-3.2.2-16] an empty client id is answered with an assigned one, under which the session is found again', () => {
+  test('[MQTT5-3.1.3-7] [MQTT5-3.2.2-16] CONNACK assigns a client ID if it is empty, and the session resumes with that ID', () => {
     const world = new World()
     const client = world.connect('', { cleanStart: false, sessionExpirySeconds: 60 })
     const assigned = client.connack?.properties?.assignedClientIdentifier ?? ''
@@ -116,7 +116,7 @@ describe('client ids of MQTT 5.0', () => {
     assert.equal(world.connect('mine').connack?.properties?.assignedClientIdentifier, undefined)
   })
 
-  test('[MQTT5-3.2.2-16] no session has an assigned id yet, not even one that a client chose with foresight', () => {
+  test('[MQTT5-3.2.2-16] an assigned client ID belongs to no session, also if a client used the next ID of the sequence', () => {
     const world = new World()
     const assigned = world.connect('').connack?.properties?.assignedClientIdentifier ?? ''
     const [, all, number] = /^(auto-.+-)([0-9a-z]+)$/.exec(assigned) ?? []
@@ -134,7 +134,7 @@ describe('client ids of MQTT 5.0', () => {
 describe('CONNACK of MQTT 5.0', () => {
   const refusals: readonly ReasonCode[] = [0x80, 0x83, 0x86, 0x87, 0x88, 0x89, 0x8a, 0x8c, 0x97, 0x9c, 0x9d, 0x9f]
   for (const reason of refusals) {
-    test(`[MQTT5-3.2.2-7] [MQTT5-3.2.2-8] [MQTT5-4.13.2-1] a refusal with ${reason} is told with that code, then the end`, () => {
+    test(`[MQTT5-3.2.2-7] [MQTT5-3.2.2-8] [MQTT5-4.13.2-1] a client that is refused with ${reason} gets CONNACK with that code, and the connection closes`, () => {
       const world = new World({ host: { decision: () => ({ decision: { allowed: false, reason }, afterMs: 0 }) } })
       const end = new RawEnd(world)
       assert.equal(end.send(connectBytes(5)), `20030 0${reason.toString(16)}00`.replace(' ', ''))
@@ -142,7 +142,7 @@ describe('CONNACK of MQTT 5.0', () => {
     })
   }
 
-  test('[MQTT5-3.2.2-9] a broker that takes less than QoS 2 says so, one that takes all does not', () => {
+  test('[MQTT5-3.2.2-9] CONNACK has Maximum QoS if it is below 2, and not otherwise', () => {
     for (const maximumQoS of [0, 1] as const) {
       const client = new World({ settings: { maximumQoS } }).connect('me')
       assert.equal(client.connack?.properties?.maximumQoS, maximumQoS)
@@ -150,7 +150,7 @@ describe('CONNACK of MQTT 5.0', () => {
     assert.equal(new World().connect('me').connack?.properties?.maximumQoS, undefined)
   })
 
-  test('[MQTT5-3.2.2-10] [MQTT5-3.8.4-7] and still takes subscriptions for every QoS, granting what it has', () => {
+  test('[MQTT5-3.2.2-10] [MQTT5-3.8.4-7] with a Maximum QoS, subscriptions for every QoS are accepted, and granted up to it', () => {
     const world = new World({ settings: { maximumQoS: 1 } })
     const client = world.connect('me')
     const granted = ([0, 1, 2] as const).map((qos) => client.subscribe(`a/${qos}`, { qos })?.reasonCodes[0])
@@ -164,7 +164,7 @@ describe('CONNACK of MQTT 5.0', () => {
     assertClosed(client, 'qosNotSupported')
   })
 
-  test('[MQTT5-3.2.2-14] a retained PUBLISH where nothing can be retained ends the connection with 0x9A', () => {
+  test('[MQTT5-3.2.2-14] a retained PUBLISH ends the connection with 0x9A if retained messages are disabled', () => {
     const world = new World({ settings: { retainAvailable: false } })
     const client = world.connect('me')
     assert.equal(client.connack?.properties?.retainAvailable, false)
@@ -172,7 +172,7 @@ describe('CONNACK of MQTT 5.0', () => {
     assertClosed(client, 'retainNotSupported')
   })
 
-  test('[MQTT5-3.2.2-15] a packet larger than CONNACK allows ends the connection with 0x95, before it is there', () => {
+  test('[MQTT5-3.2.2-15] a packet larger than the maximum in CONNACK ends the connection with 0x95, before it has arrived completely', () => {
     const world = new World({ settings: { maxPacketBytes: 1_000 } })
     const client = world.connect('me')
     assert.equal(client.connack?.properties?.maximumPacketSizeBytes, 1_000)
@@ -199,7 +199,7 @@ describe('CONNACK of MQTT 5.0', () => {
     assertClosed(other, 'keepAliveTimeout')
   })
 
-  test('[MQTT-3.1.2-24] a client of 3.1.1 can not be told of another keep alive: its own holds', () => {
+  test('[MQTT-3.1.2-24] a client of 3.1.1 gets no server keep alive: its own applies', () => {
     const world = new World({ settings: { serverKeepAliveSeconds: 10 } })
     const client = world.connect('me', { version: 4, keepAliveSeconds: 100 })
     world.passSeconds(149)
@@ -216,7 +216,7 @@ describe('CONNACK of MQTT 5.0', () => {
     assert.equal(typeof information(true), 'string')
   })
 
-  test('[MQTT5-3.1.2-28] whose id no topic name can have is given none', () => {
+  test('[MQTT5-3.1.2-28] a client whose client ID cannot be part of a topic name gets no response information', () => {
     const world = new World()
     const informationOf = (clientId: string): string | undefined =>
       world.connect(clientId, { properties: { requestResponseInformation: true } }).connack?.properties
@@ -240,13 +240,13 @@ describe('CONNACK of MQTT 5.0', () => {
     assert.match(first.disconnected?.properties?.reasonString ?? '', /same client id/)
   })
 
-  test('[MQTT5-4.12.0-1] an authentication method that the broker does not know is told so and closed', () => {
+  test('[MQTT5-4.12.0-1] a client with an unknown authentication method gets that reason in CONNACK, and the connection closes', () => {
     const end = new RawEnd(new World())
     assert.equal(end.send(connectBytes(5, { properties: [bytes`15 ${text('RUNES')}`] })), '2003008c00')
     assert.equal(end.isOpen, false)
   })
 
-  test('[MQTT5-4.12.0-6] without one there is no AUTH and no method in CONNACK', () => {
+  test('[MQTT5-4.12.0-6] without a method in CONNECT, there is no AUTH and no method in CONNACK', () => {
     const world = new World()
     const wire = connectedWire(world, 5)
     wire.send({ type: 'pingreq' })
@@ -259,7 +259,7 @@ describe('CONNACK of MQTT 5.0', () => {
     assertBytesEnd(5, bytes`f0 0a 19 08 15 ${text('RUNES')}`, 'protocolError', new World())
   })
 
-  test('[MQTT5-3.1.2-30] nothing but AUTH is heard behind a CONNECT with a method', () => {
+  test('[MQTT5-3.1.2-30] after a CONNECT with a method, only AUTH is accepted', () => {
     const world = new World()
     const listener = world.subscriber('#')
     const end = new RawEnd(world)
@@ -278,7 +278,7 @@ describe('DISCONNECT of MQTT 5.0', () => {
     assertBytesEnd(5, bytes`e1 00`, 'malformedPacket', new World())
   })
 
-  test('[MQTT5-3.14.2-1] [MQTT5-3.14.2-2] [MQTT5-3.14.4-1] [MQTT5-3.14.4-2] what the broker ends with is one DISCONNECT of its table, without a session expiry, then the end', () => {
+  test('[MQTT5-3.14.2-1] [MQTT5-3.14.2-2] [MQTT5-3.14.4-1] [MQTT5-3.14.4-2] the broker ends a connection with one DISCONNECT with a reason code of its table and no session expiry', () => {
     const world = new World({ settings: { receiveMaximum: 1 } })
     const offences = [
       connectBytes(5),
@@ -301,11 +301,11 @@ describe('DISCONNECT of MQTT 5.0', () => {
     )
   })
 
-  test('[MQTT5-3.14.2-1] a reason code that is not of DISCONNECT’s table is a protocol error', () => {
+  test('[MQTT5-3.14.2-1] a reason code that is not in the table of DISCONNECT is a protocol error', () => {
     assertBytesEnd(5, bytes`e0 02 03 00`, 'protocolError', new World())
   })
 
-  test('[MQTT5-3.14.4-1] [MQTT5-3.14.4-2] nothing that a client sends behind its DISCONNECT is heard, and the broker closes', () => {
+  test('[MQTT5-3.14.4-1] [MQTT5-3.14.4-2] packets after DISCONNECT are not processed, and the broker closes the connection', () => {
     const world = new World()
     const listener = world.subscriber('#')
     const end = connectedRaw(world, 5)
@@ -314,7 +314,7 @@ describe('DISCONNECT of MQTT 5.0', () => {
     assert.deepEqual(listener.payloads, [])
   })
 
-  test('[MQTT5-3.14.2-1] [MQTT5-4.13.2-1] a broker that stops tells its clients 0x8B', () => {
+  test('[MQTT5-3.14.2-1] [MQTT5-4.13.2-1] a broker that stops sends DISCONNECT with 0x8B', () => {
     const world = new World()
     const client = world.connect('me')
     world.stop()

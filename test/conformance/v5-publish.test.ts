@@ -5,11 +5,11 @@ import { describe, test } from 'node:test'
 import { World } from '../simulator/world.ts'
 import { assertBytesEnd, assertClosed, bytes, durable, publishBytes, sendBytes } from './raw.ts'
 
-/** The property, two bytes of value. */
+/** The topic alias property, with a value of two bytes. */
 const alias = (value: number): Buffer => Buffer.from([0x23, value >> 8, value & 0xff])
 
 describe('topic aliases', () => {
-  test('[MQTT5-3.3.2-12] every alias up to the maximum of the broker is taken, and may be given another topic', () => {
+  test('[MQTT5-3.3.2-12] every alias up to the maximum of the broker is accepted, and may be assigned to another topic', () => {
     const world = new World({ settings: { maxTopicAlias: 3 } })
     const listener = world.subscriber('#')
     const author = world.connect('author')
@@ -31,7 +31,7 @@ describe('topic aliases', () => {
     assertBytesEnd(5, publishBytes(5, 'a', { properties: [alias(4)] }), 'topicAliasInvalid', world)
   })
 
-  test('[MQTT5-3.2.2-18] a broker that takes none refuses them all', () => {
+  test('[MQTT5-3.2.2-18] a broker with a maximum of 0 refuses all aliases', () => {
     const world = new World({ settings: { maxTopicAlias: 0 } })
     assertBytesEnd(5, publishBytes(5, 'a', { properties: [alias(1)] }), 'topicAliasInvalid', world)
   })
@@ -47,7 +47,7 @@ describe('topic aliases', () => {
     assertClosed(author, 'protocolError')
   })
 
-  test('[MQTT5-3.1.2-26] [MQTT5-3.3.2-11] [MQTT5-3.3.2-8] towards a client none is above its maximum', () => {
+  test('[MQTT5-3.1.2-26] [MQTT5-3.3.2-11] [MQTT5-3.3.2-8] the broker uses no alias above the maximum of the client', () => {
     const world = new World()
     const client = world.subscriber('#', { topicAliasMaximum: 2 })
     const author = world.connect('author')
@@ -55,7 +55,7 @@ describe('topic aliases', () => {
       for (const topic of ['a', 'b', 'c', 'd']) author.publish(topic, 'x', { qos: round === 0 ? 0 : 1 })
     }
     const aliases = client.received('publish').map((packet) => packet.properties?.topicAlias)
-    assert.ok(aliases.includes(1) && aliases.includes(2), 'they are used')
+    assert.ok(aliases.includes(1) && aliases.includes(2), 'both aliases are used')
     assert.ok(aliases.every((value) => value === undefined || value === 1 || value === 2))
     assert.deepEqual(client.messages.map(({ topic }) => topic).join(''), 'abcdabcdabcd')
     assert.ok(
@@ -64,7 +64,7 @@ describe('topic aliases', () => {
     )
   })
 
-  test('[MQTT5-3.1.2-26] nor is there one above what the broker itself keeps for a client (mqtt.max_topic_alias)', () => {
+  test('[MQTT5-3.1.2-26] the broker uses no alias above mqtt.max_topic_alias', () => {
     const world = new World({ settings: { maxTopicAlias: 2 } })
     const client = world.subscriber('#', { topicAliasMaximum: 65_535 })
     for (const topic of ['a', 'b', 'c']) world.publish(topic, 'x')
@@ -74,7 +74,7 @@ describe('topic aliases', () => {
     )
   })
 
-  test('[MQTT5-3.3.2-8] none is used by what waits for the disk, which other packets may pass', () => {
+  test('[MQTT5-3.3.2-8] messages that wait for the disk have no alias, as other packets may be sent before them', () => {
     const world = new World()
     const client = world.connect('me', { ...durable, topicAliasMaximum: 5 })
     client.subscribe('a', { qos: 2 })
@@ -92,7 +92,7 @@ describe('topic aliases', () => {
     )
   })
 
-  test('[MQTT5-3.1.2-27] [MQTT5-3.3.2-11] towards a client that has said no maximum, or 0, there are none', () => {
+  test('[MQTT5-3.1.2-27] [MQTT5-3.3.2-11] the broker uses no alias if the maximum of the client is 0 or absent', () => {
     const world = new World()
     const clients = [world.subscriber('a'), world.subscriber('a', { topicAliasMaximum: 0 })]
     for (let count = 0; count < 3; count++) world.publish('a', 'x')
@@ -118,7 +118,7 @@ describe('topic aliases', () => {
 })
 
 describe('subscription identifiers', () => {
-  test('[MQTT5-3.3.4-3] [MQTT5-3.3.4-4] one copy carries those of all subscriptions that match and have one', () => {
+  test('[MQTT5-3.3.4-3] [MQTT5-3.3.4-4] one copy has the identifiers of all matching subscriptions', () => {
     const world = new World()
     const client = world.connect('me')
     client.subscribe('a/b', { identifier: 1 })
@@ -135,7 +135,7 @@ describe('subscription identifiers', () => {
     }
   })
 
-  test('[MQTT5-3.3.4-5] where several copies go, to a shared and another subscription, each has its own', () => {
+  test('[MQTT5-3.3.4-5] with several copies, for a shared and an ordinary subscription, each has its own identifier', () => {
     const world = new World()
     const client = world.connect('me')
     client.subscribe('a', { identifier: 1 })
@@ -146,7 +146,7 @@ describe('subscription identifiers', () => {
     assert.equal(identifiers.length, 2)
   })
 
-  test('[MQTT5-3.3.4-3] they come with retained messages, and with those that waited', () => {
+  test('[MQTT5-3.3.4-3] retained and queued messages have the identifier, too', () => {
     const world = new World()
     world.publish('a', 'kept', { retain: true })
     const client = world.connect('me', { ...durable })
@@ -161,7 +161,7 @@ describe('subscription identifiers', () => {
     )
   })
 
-  test('[MQTT5-3.3.4-3] a subscription that is replaced without an identifier has none any more', () => {
+  test('[MQTT5-3.3.4-3] a subscription that is replaced without an identifier has no identifier', () => {
     const world = new World()
     const client = world.connect('me')
     client.subscribe('a', { identifier: 9 })
@@ -170,7 +170,7 @@ describe('subscription identifiers', () => {
     assert.equal(client.messages[0]?.properties?.subscriptionIdentifiers, undefined)
   })
 
-  test('[MQTT5-3.3.4-6] from a client one in PUBLISH is a protocol error', () => {
+  test('[MQTT5-3.3.4-6] a PUBLISH with an identifier from a client is a protocol error', () => {
     assertBytesEnd(5, publishBytes(5, 'a', { properties: [bytes`0b 01`] }), 'protocolError', new World())
   })
 })

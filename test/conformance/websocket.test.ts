@@ -1,4 +1,4 @@
-// Section 6: MQTT over WebSocket, from the request line to the packet, with frames by hand.
+// Section 6: MQTT over WebSocket, from the upgrade request to the packet, with frames as bytes.
 
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
@@ -13,7 +13,7 @@ const pingResponse = 'd000'
 
 type Upgrade = (offers?: string) => Promise<{ peer: WebSocketPeer; head: string }>
 
-/** A shard that takes WebSocket clients; each call makes one that has been upgraded and has said nothing yet. */
+/** A shard with a WebSocket listener; each call returns an upgraded connection before CONNECT. */
 async function webSocketShard(t: TestContext): Promise<Upgrade> {
   const { shard } = new ShardStage(t)
   const onStream = (stream: ByteStream): void => shard.accept(stream, listener)
@@ -26,7 +26,7 @@ async function webSocketShard(t: TestContext): Promise<Upgrade> {
 
 const connect = (version: Version): Buffer => connectBytes(version, { payload: [text('browser')] })
 
-/** Bytes of MQTT that come back, as digits, until there are so many bytes. */
+/** Reads MQTT bytes until there are so many, and returns them in hexadecimal. */
 async function readResponse(peer: WebSocketPeer, bytes: number): Promise<string> {
   let arrived = Buffer.alloc(0)
   while (arrived.length < bytes) {
@@ -38,7 +38,7 @@ async function readResponse(peer: WebSocketPeer, bytes: number): Promise<string>
 }
 
 for (const version of versions) {
-  test(`[MQTT-6.0.0-1] [MQTT5-6.0.0-1] MQTT ${version} comes and goes in binary frames`, async (t) => {
+  test(`[MQTT-6.0.0-1] [MQTT5-6.0.0-1] MQTT ${version} is received and sent in binary frames`, async (t) => {
     const { peer } = await (await webSocketShard(t))()
     peer.send(binary(connect(version)))
     assert.match(await readResponse(peer, 4), /^20..0000/)
@@ -54,7 +54,7 @@ for (const version of versions) {
     assert.equal(await peer.closeCode(), 1003)
     peer.socket.end()
     await peer.ended
-    assert.equal(peer.frames.left, 0, 'nothing of it was answered')
+    assert.equal(peer.frames.left, 0, 'the text frame got no response')
   })
 
   test(`[MQTT-6.0.0-2] [MQTT5-6.0.0-2] a packet of MQTT ${version} may start in one frame and end in another`, async (t) => {
@@ -86,7 +86,7 @@ for (const version of versions) {
     const { peer } = await upgrade()
     peer.send(binary(connectBytes(version, { payload: [text('liar')] })))
     await readResponse(peer, 4)
-    // It announces 127 bytes and brings five; the bytes after its end reach no subscriber.
+    // The header announces 127 bytes, and five arrive; the bytes after that reach no subscriber.
     peer.send(
       binary(Buffer.of(0x30, 127, 0, 1, 0x61, 0x78, 0x78)),
       frame({ opcode: opcodes.close, payload: Buffer.of(3, 232) }),

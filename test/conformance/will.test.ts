@@ -10,11 +10,11 @@ const will = { topic: 'wills', payload: 'gone' } as const
 for (const version of versions) {
   describe(`the will in MQTT ${version}`, () => {
     const endings: readonly (readonly [name: string, end: (world: World, client: Client) => void])[] = [
-      ['its network breaks', (_, client) => client.drop()],
-      ['it is silent for too long', (world) => world.passSeconds(20)],
+      ['its connection breaks', (_, client) => client.drop()],
+      ['its keep alive expires', (world) => world.passSeconds(20)],
       ['it breaks the protocol', (world, client) => sendBytes(world, client, bytes`00 00`)],
       ['its stream ends without DISCONNECT', (world, client) => (client.wire?.close(), world.settle())],
-      ['another client takes its place', (world) => void world.connect('dying', { version })],
+      ['another connection takes over its session', (world) => void world.connect('dying', { version })],
     ]
     for (const [name, end] of endings) {
       test(`[MQTT-3.1.2-8] [MQTT5-3.1.2-7] [MQTT5-3.1.2-8] a will is published when ${name}`, () => {
@@ -43,7 +43,7 @@ for (const version of versions) {
       assert.deepEqual(mourner.payloads, [])
     })
 
-    test('[MQTT-3.1.2-10] [MQTT-3.14.4-3] [MQTT5-3.1.2-10] [MQTT5-3.14.4-3] a normal DISCONNECT takes the will away', () => {
+    test('[MQTT-3.1.2-10] [MQTT-3.14.4-3] [MQTT5-3.1.2-10] [MQTT5-3.14.4-3] a normal DISCONNECT deletes the will', () => {
       const world = new World()
       const mourner = world.subscriber('wills')
       const client = world.connect('leaving', { version, will, ...durable })
@@ -109,7 +109,7 @@ for (const version of versions) {
   })
 }
 
-test('[MQTT5-3.1.2-8] DISCONNECT with will message, or with a failure, leaves the will to be published', () => {
+test('[MQTT5-3.1.2-8] DISCONNECT with will message, or with an error, does not delete the will', () => {
   const world = new World()
   const mourner = world.subscriber('wills')
   world.connect('dying', { will }).disconnect({ reasonCode: 0x04 })
@@ -118,7 +118,7 @@ test('[MQTT5-3.1.2-8] DISCONNECT with will message, or with a failure, leaves th
   assert.equal(mourner.payloads.length, 2)
 })
 
-test('[MQTT5-3.1.2-8] the will waits for its delay', () => {
+test('[MQTT5-3.1.2-8] the will is published after its delay', () => {
   const world = new World()
   const mourner = world.subscriber('wills')
   const client = world.connect('dying', {
@@ -163,7 +163,7 @@ test('[MQTT5-3.1.2-8] a shorter session expiry in DISCONNECT with will message e
   assert.deepEqual(mourner.payloads, ['gone'])
 })
 
-test('[MQTT5-3.1.3-9] back within the will delay, nothing is published', () => {
+test('[MQTT5-3.1.3-9] if the client reconnects within the will delay, the will is not published', () => {
   const world = new World()
   const mourner = world.subscriber('wills')
   const delayed = { ...will, properties: { willDelayIntervalSeconds: 60 } }
@@ -171,12 +171,12 @@ test('[MQTT5-3.1.3-9] back within the will delay, nothing is published', () => {
   client.drop()
   world.passSeconds(59)
   client.connect({ will: undefined })
-  assert.equal(world.records().filter(({ kind }) => kind === 'will').length, 0, 'nor does it wait on disk')
+  assert.equal(world.records().filter(({ kind }) => kind === 'will').length, 0, 'the will is not stored any more')
   world.passSeconds(1_000)
   assert.deepEqual(mourner.payloads, [])
 })
 
-test('[MQTT5-3.1.3-9] also where the new connection takes the place of one that still stands', () => {
+test('[MQTT5-3.1.3-9] a takeover within the will delay prevents the will, too', () => {
   const world = new World()
   const mourner = world.subscriber('wills')
   const delayed = { ...will, properties: { willDelayIntervalSeconds: 60 } }
@@ -189,7 +189,7 @@ test('[MQTT5-3.1.3-9] also where the new connection takes the place of one that 
   assert.deepEqual(mourner.payloads, ['the second'])
 })
 
-test('[MQTT5-3.1.2-7] [MQTT5-3.1.2-8] a delayed will outlives the broker', () => {
+test('[MQTT5-3.1.2-7] [MQTT5-3.1.2-8] a delayed will survives a restart of the broker', () => {
   for (const death of ['kill', 'power-loss'] as const) {
     const world = new World()
     const mourner = world.connect('mourner', { ...durable })
@@ -205,7 +205,7 @@ test('[MQTT5-3.1.2-7] [MQTT5-3.1.2-8] a delayed will outlives the broker', () =>
   }
 })
 
-test('[MQTT5-3.1.3-9] nor is that of a clean session published whose client is back after a crash, not even after the next', () => {
+test('[MQTT5-3.1.3-9] the will of a clean session is not published after the client reconnected after a crash, nor after the next crash', () => {
   const world = new World()
   const delayed = { ...will, properties: { willDelayIntervalSeconds: 60 } }
   const dying = world.connect('dying', { will: delayed })
@@ -232,7 +232,7 @@ test('[MQTT5-3.1.3-10] user properties of a will keep their order', () => {
   assert.deepEqual(mourner.messages[0]?.properties?.userProperties, userProperties)
 })
 
-test('[MQTT5-3.1.2-8] [MQTT5-3.3.2-4] [MQTT5-3.3.2-15] [MQTT5-3.3.2-16] [MQTT5-3.3.2-20] a will carries its properties, but not its delay', () => {
+test('[MQTT5-3.1.2-8] [MQTT5-3.3.2-4] [MQTT5-3.3.2-15] [MQTT5-3.3.2-16] [MQTT5-3.3.2-20] a published will has its properties, but not its delay', () => {
   const world = new World()
   const mourner = world.subscriber('wills')
   const properties = {
@@ -250,7 +250,7 @@ test('[MQTT5-3.1.2-8] [MQTT5-3.3.2-4] [MQTT5-3.3.2-15] [MQTT5-3.3.2-16] [MQTT5-3
   )
 })
 
-test('[MQTT5-3.1.2-8] [MQTT5-3.3.2-6] the expiry of a will begins when it is published', () => {
+test('[MQTT5-3.1.2-8] [MQTT5-3.3.2-6] the expiry of a will begins when the will is published', () => {
   const world = new World()
   const sleeper = world.connect('sleeper', { ...durable })
   sleeper.subscribe('wills')
@@ -263,7 +263,7 @@ test('[MQTT5-3.1.2-8] [MQTT5-3.3.2-6] the expiry of a will begins when it is pub
   assert.equal(sleeper.messages[0]?.properties?.messageExpiryIntervalSeconds, 30)
 })
 
-test('[MQTT5-3.8.3-3] with no-local a client does not hear its own will when it comes back', () => {
+test('[MQTT5-3.8.3-3] with no local, a client does not get its own will after a reconnect', () => {
   for (const delaySeconds of [0, 10]) {
     const world = new World()
     const left = { ...will, qos: 1 as const, retain: true, properties: { willDelayIntervalSeconds: delaySeconds } }
@@ -277,7 +277,7 @@ test('[MQTT5-3.8.3-3] with no-local a client does not hear its own will when it 
   }
 })
 
-test('[MQTT5-3.2.2-12] a will of a QoS that is not supported is refused', () => {
+test('[MQTT5-3.2.2-12] a will above the Maximum QoS is refused', () => {
   const world = new World({ settings: { maximumQoS: 1 } })
   const client = world.client('dying', { will: { ...will, qos: 2 } })
   assert.equal(client.connect()?.reasonCode, 0x9b)
@@ -286,7 +286,7 @@ test('[MQTT5-3.2.2-12] a will of a QoS that is not supported is refused', () => 
 })
 
 for (const version of versions) {
-  test(`[MQTT-3.1.4-5] [MQTT5-3.1.4-2] [bad-input 14] a will below $SYS/ is denied like a message there (version ${version})`, () => {
+  test(`[MQTT-3.1.4-5] [MQTT5-3.1.4-2] [bad-input 14] a will below $SYS/ is denied like a message to it (version ${version})`, () => {
     const world = new World()
     const listener = world.subscriber('$SYS/#')
     const forger = world.client('forger', { version, will: { topic: '$SYS/brokers', payload: 'forged', retain: true } })
@@ -294,7 +294,7 @@ for (const version of versions) {
     assert.equal(forger.hasOpenConnection, false)
     assert.deepEqual(listener.payloads, [])
     assert.equal(world.view.retainedMessages, 0)
-    // These are not the broker's.
+    // These topics are not below $SYS/.
     for (const topic of ['$SYSTEM', '$CONTROL/x', 'a/$SYS/b']) {
       assert.equal(world.client(topic, { version, will: { ...will, topic } }).connect()?.reasonCode, 0, topic)
     }
@@ -302,7 +302,7 @@ for (const version of versions) {
 }
 
 for (const version of versions) {
-  test(`[MQTT-3.1.4-4] [MQTT5-3.1.4-5] the status message that a mosquitto bridge leaves takes over no session, and reaches no subscriber (version ${version})`, () => {
+  test(`[MQTT-3.1.4-4] [MQTT5-3.1.4-5] the status message of a mosquitto bridge takes over no session, and reaches no subscriber (version ${version})`, () => {
     const world = new World()
     const listener = world.subscriber('$SYS/#')
     const notice = { topic: '$SYS/broker/connection/far.up/state', payload: '0', retain: true }
@@ -315,14 +315,14 @@ for (const version of versions) {
   })
 }
 
-test('[MQTT5-3.2.2-13] a retained will where nothing can be retained is refused', () => {
+test('[MQTT5-3.2.2-13] a retained will is refused if retained messages are disabled', () => {
   const world = new World({ settings: { retainAvailable: false } })
   const client = world.client('dying', { will: { ...will, retain: true } })
   assert.equal(client.connect()?.reasonCode, 0x9a)
   assert.equal(client.hasOpenConnection, false)
 })
 
-test('[MQTT5-3.14.4-3] DISCONNECT that asks for a session that cannot be is a protocol error, and the will is published', () => {
+test('[MQTT5-3.14.4-3] DISCONNECT with a session expiry that is not allowed is a protocol error, and the will is published', () => {
   const world = new World()
   const mourner = world.subscriber('wills')
   const client = world.connect('dying', { will })

@@ -1,7 +1,7 @@
-// What a normative statement is, as data. The wording is ours and only long enough to recognise the statement by; the
-// standards say it in full.
+// Normative statements as data. The wording is our own, and only long enough to recognize the statement by; the
+// standards have the full text.
 
-/** The side that a statement binds. `neither`: it is about implementations as such, not about conduct on a connection. */
+/** The side that a statement binds. `neither`: it concerns implementations as such, not packets on a connection. */
 export type Binds = 'client' | 'server' | 'both' | 'neither'
 
 export interface Statement {
@@ -9,7 +9,7 @@ export interface Statement {
   readonly mark: string
   readonly binds: Binds
   readonly says: string
-  /** Why no test here is named by it, though it binds a server; undefined where one is. */
+  /** Why no test has its tag, although it binds a server; undefined if a test has. */
   readonly untested: string | undefined
 }
 

@@ -1,4 +1,4 @@
-// A shard that reads less than is published for it: only its publishers wait; the buffer for an unreachable shard has a limit.
+// A shard that reads more slowly than others publish for it: only its publishers wait; the buffer for an unreachable shard has a limit.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -31,7 +31,7 @@ describe('a link that is congested', () => {
 })
 
 describe('a shard that fails while its link is congested', () => {
-  test('pauses no publisher any more, nor when it is back', () => {
+  test('pauses no publisher any more, also not after its restart', () => {
     const cores = new SeveralCores()
     const reader = cores.client(1, 'reader')
     const author = cores.client(0, 'author')
@@ -59,7 +59,7 @@ describe('a shard that fails while its link is congested', () => {
 
 describe('mqtt.max_unconfirmed_messages', () => {
   for (const version of [4, 5] as const) {
-    test(`makes a publisher of MQTT ${version} wait for a shard that is slow, and loses nothing`, () => {
+    test(`makes a publisher of MQTT ${version} wait for a slow shard, and loses no message`, () => {
       const cores = new SeveralCores({ settings: { maxUnconfirmedMessages: 3 } })
       const reader = cores.client(1, 'reader', stored)
       const author = cores.client(0, 'author', { version })
@@ -79,7 +79,7 @@ describe('mqtt.max_unconfirmed_messages', () => {
     })
   }
 
-  test('refuses a 5.0 publisher while the shard is away, and makes one of 3.1.1 wait', () => {
+  test('refuses a 5.0 publisher while the shard is unavailable, and makes one of 3.1.1 wait', () => {
     const cores = new SeveralCores({ settings: { maxUnconfirmedMessages: 2 } })
     const reader = cores.client(1, 'reader', stored)
     const [five, four] = [cores.client(0, 'five'), cores.client(0, 'four', { version: 4 })]

@@ -1,4 +1,4 @@
-// One core of several, driven by hand: its outputs are collected and carried out when the test says so. A larger world around several cores
+// One of several cores, run step by step: its outputs are collected and executed when the test requests it. A larger world around several cores
 // uses `handle`, which takes inputs and returns what goes to peers, and `commit`, which is the disk.
 
 import {
@@ -24,15 +24,15 @@ type LoadQueue = Extract<CoreRequest, { kind: 'load-queue' }>
 type LoadMessage = Extract<CoreRequest, { kind: 'load-message' }>
 
 export interface CoreSurroundings {
-  /** What leaves for clients, in order. */
+  /** Packets to clients, in order. */
   readonly sent: (sends: SendList) => void
-  /** A `Message`: a plain one. */
+  /** A `Message` is a plain message. */
   readonly toPeer: (to: PeerNumber, message: PeerMessage | Message) => void
   readonly closed: (connection: Connection) => void
   readonly nowMs: () => number
 }
 
-/** Steps of a batch: taken, then written (a crash may come behind it), then told to the core. */
+/** Steps of a batch: taken, written (a crash may follow), reported to the core. */
 interface Writing {
   readonly batch: Batch
   readonly changes: StoredChange[]
@@ -43,7 +43,7 @@ export class DrivenCore {
   readonly number: PeerNumber
   readonly core: BrokerCore
   readonly topics = new TopicTable(1_024)
-  /** Of commands of the operator, by request ID. */
+  /** Results of administrator commands, by request ID. */
   readonly results = new Map<number, CommandResult>()
   readonly #recordStore: MemoryRecordStore
   readonly #around: CoreSurroundings
@@ -77,18 +77,18 @@ export class DrivenCore {
     this.handle({ kind: 'payloads-counted', counts: bodies, isEnd: true })
   }
 
-  /** A turn of one input. */
+  /** Runs a turn with one input. */
   handle(input: Input): void {
     this.core.handle(input, this.#around.nowMs())
     this.#drain()
   }
 
-  /** The disk has something to do. */
+  /** Whether a batch is being written. */
   get isWriting(): boolean {
     return this.#writing !== undefined
   }
 
-  /** One step of the disk. */
+  /** Runs one step of the disk. */
   commit(): void {
     const writing = this.#writing
     if (writing === undefined) return
@@ -104,7 +104,7 @@ export class DrivenCore {
     this.#load()
   }
 
-  /** A message is to be read. */
+  /** Whether a message read is pending. */
   get isReading(): boolean {
     return this.#messageLoads.length > 0
   }
@@ -117,7 +117,7 @@ export class DrivenCore {
     this.handle({ kind: 'message-loaded', requestId: load.requestId, message })
   }
 
-  /** There is work that no input stands for. */
+  /** Whether the core has work without an input. */
   get hasMoreWork(): boolean {
     return this.core.view.hasMoreWork
   }
@@ -128,7 +128,7 @@ export class DrivenCore {
     outputs.peerSends.drainTo((to) => ({
       send: (message) => this.#around.toPeer(to, message),
       sendPlain: (message) => this.#around.toPeer(to, message),
-      // Each message has a chunk of its own here.
+      // Here, each message has its own chunk.
       sendRun: (message) => this.#around.toPeer(to, message),
     }))
     for (const event of outputs.events)

@@ -1,4 +1,4 @@
-// `$exclusive/...` is held by one session of the whole node at a time.
+// One session of the whole node holds `$exclusive/...` at a time.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -17,7 +17,7 @@ function several(options: SeveralCoresOptions = {}): SeveralCores {
 }
 
 describe('an exclusive subscription', () => {
-  test('is granted to one of the clients that request it at the same time, on any shards', () => {
+  test('is granted to one of the clients that request it at the same time, whatever their shards are', () => {
     for (let seed = 1; seed <= 60; seed++) {
       const cores = several({ seed })
       const clients = [0, 1, 2, 0].map((shard, number) => cores.client(shard, `c${number}-`))
@@ -40,7 +40,7 @@ describe('an exclusive subscription', () => {
   })
 
   for (const how of ['unsubscribes', 'goes'] as const) {
-    test(`is free again when its holder ${how}`, () => {
+    test(`is free again if its holder ${how}`, () => {
       for (const place of [0, 1, 2]) {
         const cores = several()
         const [first, second] = [cores.client(place, 'first'), cores.client((place + 1) % 3, 'second')]
@@ -57,7 +57,7 @@ describe('an exclusive subscription', () => {
     })
   }
 
-  test('is held by a stored session while its shard is away, and when the whole node has been', () => {
+  test('is held by a persistent session while its shard is unavailable, and after a restart of the whole node', () => {
     for (const place of [0, 1, 2]) {
       const cores = several()
       const first = cores.client(place, 'first', stored)
@@ -85,7 +85,7 @@ describe('an exclusive subscription', () => {
     }
   })
 
-  test('of a clean session is free when its shard has died and is back', () => {
+  test('of a clean session is free after its shard failed and restarted', () => {
     for (const place of [0, 1, 2]) {
       const cores = several()
       const [first, second] = [cores.client(place, 'first'), cores.client((place + 1) % 3, 'second')]
@@ -174,7 +174,7 @@ describe('an exclusive subscription', () => {
   })
 
   for (const how of ['goes', 'dies with its shard'] as const) {
-    test(`whose client ${how} while the shard with the book is not ready is free when it is`, () => {
+    test(`whose client ${how} while the shard with the registry is not ready is free when that is ready`, () => {
       const recordStore = ownerOf('door', 3)
       const [place, third] = [(recordStore + 1) % 3, (recordStore + 2) % 3]
       const cores = several()
@@ -186,7 +186,7 @@ describe('an exclusive subscription', () => {
       cores.settle()
       first.subscribe(filter)
       cores.settle()
-      assert.equal(first.subscribed.get(filter), undefined, 'no shard can tell yet')
+      assert.equal(first.subscribed.get(filter), undefined, 'no shard can decide yet')
       if (how === 'goes') cores.cut(first)
       else cores.kill(place)
       cores.settle()
@@ -199,7 +199,7 @@ describe('an exclusive subscription', () => {
     })
   }
 
-  test('is refused where the shard with the book dies, and others of the same SUBSCRIBE or of the operator are still waited for', () => {
+  test('is refused if the shard with the registry fails, and other filters of the same SUBSCRIBE and of administrators still wait', () => {
     const recordStore = ownerOf('door', 3)
     const [place, third] = [(recordStore + 1) % 3, (recordStore + 2) % 3]
     const [one, other] = ['gate', 'roof', 'wall', 'yard', 'hall', 'pond'].filter((name) => ownerOf(name, 3) === third)
@@ -239,7 +239,7 @@ describe('an exclusive subscription', () => {
     const elsewhere = ['gate', 'roof', 'wall', 'yard', 'hall'].find(
       (name) => ownerOf(name, 3) === (recordStore + 2) % 3,
     )
-    assert.ok(elsewhere !== undefined, 'one of these is in the book of the third shard')
+    assert.ok(elsewhere !== undefined, 'one of these is in the registry of the third shard')
     const cores = several()
     const [first, second] = [cores.client(place, 'first'), cores.client((recordStore + 2) % 3, 'second')]
     cores.settle()
@@ -289,7 +289,7 @@ describe('an exclusive subscription', () => {
     assert.equal(rightful.subscribed.get(filter), taken)
   })
 
-  test('that is given and refused for another reason is free', () => {
+  test('that is granted and then refused for another reason is free', () => {
     for (const place of [0, 1, 2]) {
       const cores = new SeveralCores({ settings: { exclusiveSubscriptionAvailable: true, maxSubscriptions: 1 } })
       const [full, second] = [cores.client(place, 'full'), cores.client((place + 1) % 3, 'second')]

@@ -1,4 +1,4 @@
-// The number of different filters is known without a request: each is counted by one of the shards that hold it.
+// The number of different filters is known without a request: one of the shards that have a filter counts it.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -20,7 +20,7 @@ function counted({ cores }: SeveralCores): number {
   return cores.reduce((sum, core) => sum + (core?.core.view.filters ?? 0), 0)
 }
 
-test('a filter that sessions of several shards hold is counted once, whatever comes and goes', () => {
+test('a filter of sessions on several shards is counted once, while sessions begin and end', () => {
   for (let seed = 1; seed <= 20; seed++) {
     const cores = new SeveralCores({ seed, settings: { exclusiveSubscriptionAvailable: true } })
     const clients = [0, 1, 2, 0, 1, 2].map((shard, number) =>
@@ -45,6 +45,6 @@ test('a filter that sessions of several shards hold is counted once, whatever co
     cores.settle()
     for (const client of clients)
       if (cores.shardOf(client) === 1 && client.traits.expirySeconds === 0) held.delete(client)
-    assert.equal(counted(cores), distinct(), `seed ${seed}, after a shard has died`)
+    assert.equal(counted(cores), distinct(), `seed ${seed}, after a shard failed`)
   }
 })

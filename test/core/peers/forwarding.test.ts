@@ -1,4 +1,4 @@
-// What one shard publishes reaches the subscribers of all, once each.
+// Messages that one shard publishes reach the subscribers on all shards, once each.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -68,7 +68,7 @@ describe('a publication on one of three shards', () => {
     assert.deepEqual([self.payloads, other.payloads], [[], ['x']])
   })
 
-  test('waits in a stored session of another shard until its client comes, and with it the body is shared', () => {
+  test('is stored in a persistent session of another shard until its client connects, and shares one payload', () => {
     const cores = new SeveralCores()
     const sleepers = [cores.client(1, 'one', stored), cores.client(1, 'two', stored), cores.client(2, 'three', stored)]
     const author = cores.client(0, 'author')
@@ -118,7 +118,7 @@ describe('a message that a shard has not confirmed when it fails', () => {
   })
 })
 
-test('what a shard wanted that died before it was on disk is wanted no more when it is back', () => {
+test('the interest of a shard that fails before its commit is removed when it has restarted', () => {
   const cores = new SeveralCores()
   const sleeper = cores.client(1, 'sleeper', stored)
   const author = cores.client(0, 'author')
@@ -129,7 +129,7 @@ test('what a shard wanted that died before it was on disk is wanted no more when
   cores.kill(1)
   author.publish('a', 'x', { qos: 1 })
   cores.settle()
-  assert.equal(author.acknowledged.get('x'), undefined, 'it is kept for the shard, which may have promised it')
+  assert.equal(author.acknowledged.get('x'), undefined, 'it is stored for the shard, which may have acknowledged it')
   cores.start(1)
   cores.settle()
   author.publish('a', 'y', { qos: 1 })
@@ -188,7 +188,7 @@ describe('an acknowledgement', () => {
     assert.equal(author.acknowledged.get('x'), 0)
   })
 
-  test('is sent in the order of the messages, whatever each waits for', () => {
+  test('is sent in the order of the messages, whatever each one waits for', () => {
     const cores = new SeveralCores()
     const one = cores.client(1, 'one', stored)
     const author = cores.client(0, 'author')
@@ -205,7 +205,7 @@ describe('an acknowledgement', () => {
     assert.deepEqual([...author.acknowledged.keys()], ['first', 'second'])
   })
 
-  test('to SUBSCRIBE waits until every shard knows the filter, and for none where all know it', () => {
+  test('SUBACK waits until every shard knows the filter, and for none if all know it', () => {
     const cores = new SeveralCores()
     const [first, second] = [cores.client(1, 'first'), cores.client(1, 'second')]
     cores.settle()
@@ -215,7 +215,7 @@ describe('an acknowledgement', () => {
     assert.equal(first.subscribed.size, 0)
     second.subscribe('a')
     cores.settle()
-    assert.equal(second.subscribed.size, 0, 'what the first waits for the second has to wait for too')
+    assert.equal(second.subscribed.size, 0, 'the second one has to wait for the same shard')
     cores.letGo(2, 1)
     cores.settle()
     assert.deepEqual([first.subscribed.get('a'), second.subscribed.get('a')], [2, 2])
@@ -228,7 +228,7 @@ describe('an acknowledgement', () => {
     assert.equal(third.subscribed.get('a'), 2)
   })
 
-  test('to SUBSCRIBE waits no longer for a shard that has died', () => {
+  test('SUBACK does not wait for a failed shard', () => {
     const cores = new SeveralCores()
     const client = cores.client(0, 'client')
     cores.settle()
@@ -241,7 +241,7 @@ describe('an acknowledgement', () => {
     assert.equal(client.subscribed.get('a'), 2)
   })
 
-  test('to QoS 2 that is sent again waits for the disk that the first one is on its way to', () => {
+  test('of a QoS 2 message that is sent again waits for the commit of the first copy', () => {
     const cores = new SeveralCores()
     const listener = cores.client(1, 'listener', stored)
     const author = cores.client(0, 'author', stored)
@@ -267,12 +267,12 @@ describe('an acknowledgement', () => {
     cores.connect(author)
     allButTheDiskThere()
     assert.equal(author.isIn, true)
-    assert.equal(author.acknowledged.get('x'), undefined, 'shard 1 has written nothing yet')
+    assert.equal(author.acknowledged.get('x'), undefined, 'shard 1 has committed nothing')
     cores.settle()
     assert.equal(author.acknowledged.get('x'), 0)
   })
 
-  test('of a full stored session elsewhere is 0x97 for a 5.0 client, whose packet id is free then', () => {
+  test('is 0x97 for a 5.0 client if a persistent session on another shard is full, and the packet identifier is free then', () => {
     for (const qos of [1, 2] as const) {
       const cores = new SeveralCores({ settings: { maxStoredMessages: 2 } })
       const sleeper = cores.client(1, 'sleeper', stored)
@@ -295,7 +295,7 @@ describe('an acknowledgement', () => {
     }
   })
 
-  test('is 0x97 also before the shard of the full session has said so, and others hear the message', () => {
+  test('is 0x97 also before the shard of the full session reports it, and other subscribers get the message', () => {
     for (const qos of [1, 2] as const) {
       const cores = new SeveralCores({ settings: { maxStoredMessages: 2 } })
       const sleeper = cores.client(1, 'sleeper', stored)
@@ -315,7 +315,7 @@ describe('an acknowledgement', () => {
     }
   })
 
-  test('is 0x97 before any subscriber has the message, once the shard of the full session has said so', () => {
+  test('is 0x97 before any subscriber gets the message, after the shard of the full session has reported it', () => {
     const cores = new SeveralCores({ settings: { maxStoredMessages: 2 } })
     const sleeper = cores.client(1, 'sleeper', stored)
     const awake = cores.client(2, 'awake')
@@ -341,7 +341,7 @@ describe('an acknowledgement', () => {
     assert.deepEqual([...author.acknowledged.values()], [0, 0, reasonCodes.quotaExceeded, 0, 0])
   })
 
-  test('is so for a shard that joins, and no more when the full session has ended', () => {
+  test('is 0x97 also from a shard that joins, and not after the full session has ended', () => {
     const cores = new SeveralCores({ settings: { maxStoredMessages: 1 } })
     const sleeper = cores.client(1, 'sleeper', stored)
     cores.settle()
@@ -373,7 +373,7 @@ describe('an acknowledgement', () => {
 })
 
 describe('a shard', () => {
-  test('takes no clients before it and the others know all of each other', () => {
+  test('accepts no clients until it and its peers know all filters', () => {
     const cores = new SeveralCores()
     cores.kill(1)
     cores.hold(2, 1)
@@ -390,7 +390,7 @@ describe('a shard', () => {
     assert.equal(early.isIn, true)
   })
 
-  test('publishes nothing for an operator before either, and says so: the others would miss it', () => {
+  test('refuses to publish for an administrator until then: its peers would miss the message', () => {
     const cores = new SeveralCores()
     const sleeper = cores.client(2, 'sleeper', stored)
     cores.settle()
@@ -421,7 +421,7 @@ describe('a shard', () => {
     assert.deepEqual(sleeper.payloads, ['later'])
   })
 
-  test('tells thousands of filters in slices to one that joins', () => {
+  test('sends thousands of filters in slices to a shard that joins', () => {
     const cores = new SeveralCores()
     const reader = cores.client(0, 'reader', stored)
     cores.settle()

@@ -1,4 +1,4 @@
-// QoS 2 that has no packet id of a client (an operator's, a will) comes once to each shard, whatever becomes of that.
+// QoS 2 without a client packet identifier (of an administrator, or a will) arrives once at each shard, also if that fails.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -10,9 +10,9 @@ const stored = { expirySeconds: 3_600 } as const
 
 interface Scene {
   readonly cores: SeveralCores
-  /** On shard 1; its session is stored. */
+  /** On shard 1, with a persistent session. */
   readonly listener: PacketClient
-  /** On shard 0; leaves a will when it is disconnected. */
+  /** On shard 0, with a will that is published when it is disconnected. */
   readonly author: PacketClient
 }
 
@@ -40,7 +40,7 @@ function publishFor({ cores, author }: Scene, payload = 'x'): () => CommandResul
   return cores.command(cores.shardOf(author), command)
 }
 
-/** Shard 1 has failed, without what it had not written and not sent, and all clients are connected again. */
+/** Shard 1 fails, loses what it had not written or sent, and restarts; all clients reconnect. */
 function revive({ cores, listener }: Scene): void {
   cores.kill(1)
   cores.letGo(1, 0)
@@ -60,12 +60,12 @@ const sources = [
 ] as const
 
 for (const { of, publish } of sources) {
-  describe(`what ${of} publishes with QoS 2`, () => {
+  describe(`a QoS 2 message of ${of}`, () => {
     for (const [who, filter] of [
       ['a subscriber', 'a'],
       ['a member of a shared subscription', '$share/g/a'],
     ] as const) {
-      test(`comes once to ${who} of a shard that dies when it has it on disk and has not said so`, () => {
+      test(`arrives once at ${who} of a shard that fails after its commit and before its confirmation`, () => {
         const told = scene(filter)
         const { cores, listener } = told
         cores.hold(1, 0)
@@ -77,7 +77,7 @@ for (const { of, publish } of sources) {
       })
     }
 
-    test('comes to the subscribers of a shard that dies before it has it on disk', () => {
+    test('arrives at the subscribers of a shard that fails before its commit', () => {
       const told = scene()
       const { cores, listener } = told
       publish(told)
@@ -86,7 +86,7 @@ for (const { of, publish } of sources) {
       assert.deepEqual(listener.payloads, ['x'])
     })
 
-    test('is remembered on disk as long as it may come again, and no longer', () => {
+    test('has a record on disk until it cannot arrive again', () => {
       const told = scene()
       const { cores } = told
       cores.hold(1, 0)
@@ -98,7 +98,7 @@ for (const { of, publish } of sources) {
       assert.equal(rememberedOnDisk(told), 0)
     })
 
-    test('is remembered no longer either where the shard dies before it heard that it need not be', () => {
+    test('has no record any more if the shard fails before it learns that the record is not needed', () => {
       const told = scene()
       const { cores } = told
       cores.hold(1, 0)
@@ -115,7 +115,7 @@ for (const { of, publish } of sources) {
   })
 }
 
-test('two publications of an operator that are alike are two', () => {
+test('two equal publications of an administrator are two messages', () => {
   const told = scene()
   const { cores, listener } = told
   cores.hold(1, 0)
@@ -138,7 +138,7 @@ test('the administrator gets the result when the message is durable on the other
   assert.deepEqual(result(), { done: true, matched: 1 })
 })
 
-test('a publication of an administrator is refused if a full session of another shard has no space for it, and that is not remembered', () => {
+test('a publication of an administrator is refused if a full session of another shard has no space for it, and leaves no record', () => {
   const cores = new SeveralCores({ settings: { maxStoredMessages: 1 } })
   const listener = cores.client(1, 'listener', stored)
   const author = cores.client(0, 'author')
@@ -148,7 +148,7 @@ test('a publication of an administrator is refused if a full session of another 
   cores.settle()
   cores.cut(listener)
   cores.settle()
-  // Before the shard of the full session has said that it is full.
+  // Before the shard of the full session has reported that.
   cores.hold(1, 0)
   const results = [publishFor(told, 'first'), publishFor(told, 'second')]
   cores.settle()

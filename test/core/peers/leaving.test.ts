@@ -1,5 +1,5 @@
-// A session that ends with so many subscriptions that they are taken out in slices: the other shards take it for gone in time,
-// and nothing that is shared is lost with it meanwhile.
+// A session ends with so many subscriptions that they are removed in slices: peers soon treat it as ended,
+// and no message of a shared subscription is lost with it.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

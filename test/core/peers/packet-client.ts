@@ -1,5 +1,5 @@
-// A client without bytes: it says packets and hears what the core sends, obeys the standard, and remembers what it heard
-// and what it was told is safe.
+// A client without bytes: it sends and receives packets, follows the standard, and records the received messages
+// and the acknowledgements.
 
 import { headBits, Message, type Connection, type SendList } from '../../../src/core/index.ts'
 import {
@@ -23,11 +23,11 @@ import { newConnection } from './driven-core.ts'
 
 export interface ClientTraits {
   version: 4 | 5
-  /** Of its session, in seconds; 0: it ends with the connection. */
+  /** The session expiry; 0: the session ends with the connection. */
   expirySeconds: number
   receiveMaximum: number
   will: { topic: string; payload: string; qos: QoS; retain: boolean } | undefined
-  /** It is the client of a gateway. */
+  /** Whether it is the client of a gateway. */
   isOfGateway: boolean
 }
 
@@ -37,7 +37,7 @@ export interface Heard {
   readonly qos: QoS
   readonly retain: boolean
   readonly dup: boolean
-  /** Filters that were granted when it came. */
+  /** Number of filters that had been granted when it arrived. */
   readonly granted?: number
 }
 
@@ -59,19 +59,19 @@ export class PacketClient {
   readonly id: string
   readonly traits: ClientTraits
   connection: Connection | undefined = undefined
-  /** CONNACK has come. */
+  /** Whether CONNACK arrived. */
   isIn = false
-  /** It starts a new session with its next connection. */
+  /** Starts a new session with its next connection. */
   cleanStart = false
   acknowledges = true
   readonly heard: Heard[] = []
-  /** PUBACK or PUBREC came, by payload, with its reason. */
+  /** Reason codes of the received PUBACK and PUBREC, by payload. */
   readonly acknowledged = new Map<string, number>()
-  /** For each PINGRESP: number of messages heard before it. */
+  /** For each PINGRESP: the number of messages that arrived before it. */
   readonly pinged: number[] = []
   /** Filters that SUBACK granted. */
   readonly subscribed = new Map<string, number>()
-  /** Payloads whose packet id is free again. */
+  /** Payloads whose packet identifier is free again. */
   readonly finished = new Set<string>()
   readonly #unfinished: Sending[] = []
   readonly #received = new Set<PacketId>()
@@ -107,14 +107,14 @@ export class PacketClient {
     return this.#unfinished.length
   }
 
-  /** A new connection, with CONNECT as the first word. */
+  /** Opens a new connection and sends CONNECT. */
   open(): Connection {
     this.connection = newConnection(this, this.traits.isOfGateway ? { gateway: { name: 'CoAP', version: 1 } } : {})
     this.#toSay = [{ kind: 'packet', packet: this.#connect() }]
     return this.connection
   }
 
-  /** Whatever was on its way, both ways, is lost. */
+  /** Drops all packets in both directions. */
   lose(): void {
     this.connection = undefined
     this.isIn = false
@@ -127,7 +127,7 @@ export class PacketClient {
     this.subscribeTo([filter], options)
   }
 
-  /** All with one SUBSCRIBE. */
+  /** Subscribes to all filters with one SUBSCRIBE. */
   subscribeTo(filters: readonly string[], options: Partial<SubscriptionRequest> = {}): void {
     const packetId = this.#nextId()
     const subscriptions = filters.map((filter): SubscriptionRequest => ({
@@ -166,7 +166,7 @@ export class PacketClient {
       wasSent: false,
     }
     if (qos > 0) this.#unfinished.push(sending)
-    // Before it is let in it only remembers: CONNACK makes it say everything that is not finished.
+    // Before CONNACK, the message is only recorded: CONNACK sends all unfinished ones.
     if (this.isIn) this.#toSay.push({ kind: 'publish', sending })
   }
 
@@ -178,14 +178,14 @@ export class PacketClient {
     this.#speak({ type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties: undefined })
   }
 
-  /** The next packet. */
+  /** Takes the next packet to send. */
   say(topics: TopicTable): Packet | undefined {
     const said = this.#toSay.shift()
     if (said === undefined) return undefined
     return said.kind === 'packet' ? said.packet : publishPacket(said.sending, topics)
   }
 
-  /** What the core sends; it is heard later. */
+  /** Adds a packet of the core, to be processed later. */
   receive(sends: SendList, index: number): void {
     const head = sends.head[index]
     const what = sends.what[index]
@@ -249,7 +249,7 @@ export class PacketClient {
     }
   }
 
-  /** [MQTT5-3.2.2-5] The broker has no session: what was sent to it before is lost. */
+  /** [MQTT5-3.2.2-5] The broker has no session: the earlier messages are lost. */
   #forgetSession(): void {
     this.#received.clear()
     const unsaid = this.#unfinished.filter(({ wasSent }) => !wasSent)
@@ -284,7 +284,7 @@ export class PacketClient {
     this.#toSay.push({ kind: 'packet', packet })
   }
 
-  /** The lowest that nothing unfinished has: ids are used again as soon as they may be. */
+  /** The lowest free packet identifier: identifiers are reused as early as possible. */
   #nextId(): PacketId {
     const used = new Set([...this.#unfinished.map(({ packetId }) => packetId), ...this.#subscribing.keys()])
     for (let id = 1; ; id++) if (!used.has(id)) return id
@@ -304,7 +304,7 @@ export class PacketClient {
   }
 }
 
-/** In the order of `sendKinds`, which begins with `publish`. */
+/** Has the order of `sendKinds`, which begins with `publish`. */
 const ackTypes: readonly AckType[] = ['puback', 'pubrec', 'pubrel', 'pubcomp']
 
 function publishPacket(sending: Sending, topics: TopicTable): PublishPacket {

@@ -1,4 +1,4 @@
-// What one shard says of what another has sent it, and what that one keeps until it is said.
+// Confirmations of forwarded messages, and the messages that a shard holds until they are confirmed.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -7,7 +7,7 @@ import { PeerOutbox } from '../../../src/core/state/peers/peer-outbox.ts'
 import { CommitBarrier } from '../../../src/core/model/commit-barrier.ts'
 import { reasonCodes } from '../../../src/protocol/index.ts'
 
-test('what was passed on waits for the shard that it went to, and what came behind it does not', () => {
+test('the confirmation of a message that moved on waits for the next shard, and later confirmations do not', () => {
   const confirmations = new PeerAcks()
   const passedOn = new CommitBarrier()
   confirmations.note(1, { batch: 0, isAwaited: true, barrier: passedOn })
@@ -28,7 +28,7 @@ test('what was passed on waits for the shard that it went to, and what came behi
   assert.equal(confirmations.take(), undefined)
 })
 
-test('what is withheld is kept beside what is not confirmed, and is the first to be sent on a new link', () => {
+test('withheld messages are stored with the unconfirmed ones, and are sent first on a new link', () => {
   const outbox = new PeerOutbox()
   for (const packetId of [1, 2, 3]) outbox.push({ kind: 'release', publisher: 'p', packetId }, undefined)
   for (const number of [1, 2, 3]) outbox.takeUnsent(number)

@@ -1,4 +1,4 @@
-// QoS 2 arrives once, whichever shard on its way fails, and whichever clients are members by then.
+// QoS 2 arrives once, whichever shard on its path fails, and whichever clients are members then.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -35,7 +35,7 @@ function restart(cores: SeveralCores, shard: number): void {
   cores.start(shard)
 }
 
-/** Nothing is kept of exchanges that are over. */
+/** Checks that no record of completed exchanges is left. */
 function nothingIsOpen(cores: SeveralCores): void {
   const open = cores.recordStore.readAll().filter(({ kind }) => kind === 'incoming' || kind === 'forwarded')
   assert.deepEqual(open, [])
@@ -87,7 +87,7 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
     nothingIsOpen(cores)
   })
 
-  test('does not leave before it is on disk to which shard it goes, and what comes behind it keeps its place', () => {
+  test('is sent when the record of its target shard is durable, and a later message keeps its place', () => {
     const cores = new SeveralCores()
     const only = reader(cores, 1, 'only', group)
     const publisher = author(cores, 0)
@@ -101,7 +101,7 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
   })
 
   for (const dying of ['before', 'after'] as const) {
-    test(`is passed on to the same shard again where the one between dies ${dying} it is known there`, () => {
+    test(`moves to the same shard again if the shard between fails ${dying} the message is durable there`, () => {
       const cores = new SeveralCores()
       const leaving = reader(cores, 1, 'leaving', group)
       const staying = reader(cores, 2, 'staying', group)
@@ -134,7 +134,7 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
     })
   }
 
-  test('is forgotten by every shard that had it before its packet id is free, also where one between them dies', () => {
+  test('is deleted on every shard before its packet identifier is free, also if a shard between fails', () => {
     const cores = new SeveralCores()
     const leaving = reader(cores, 1, 'leaving', group)
     const staying = reader(cores, 2, 'staying', group)
@@ -154,10 +154,10 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
     )
     cores.carryAll(2, 1)
     cores.settle()
-    assert.deepEqual([publisher.acknowledged.get('x'), publisher.unfinishedCount], [0, 1], 'the release is under way')
+    assert.deepEqual([publisher.acknowledged.get('x'), publisher.unfinishedCount], [0, 1], 'the release is in flight')
     restart(cores, 1)
     cores.settle()
-    assert.equal(publisher.unfinishedCount, 1, 'shard 2 has not deleted it, as far as the peers know')
+    assert.equal(publisher.unfinishedCount, 1, 'shard 2 has not confirmed the deletion')
     cores.letGo(2, 1)
     cores.settle()
     assert.equal(publisher.unfinishedCount, 0)
@@ -166,7 +166,7 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
   })
 })
 
-describe('QoS 2 that comes again while its first arrival at another shard is not on disk', () => {
+describe('QoS 2 that arrives again before another shard has committed the first copy', () => {
   test('is acknowledged when that shard has committed the first arrival', () => {
     const { cores, publisher, subscriber } = repeatedBeforeCommit()
     assert.equal(publisher.acknowledged.get('x'), undefined)
@@ -189,7 +189,7 @@ describe('QoS 2 that comes again while its first arrival at another shard is not
   })
 })
 
-/** Shard 1 has the message of a client of shard 0 twice, as shard 0 has failed between, and has committed nothing. */
+/** Shard 1 has the message of a client of shard 0 twice, as shard 0 failed in between, and has committed nothing. */
 function repeatedBeforeCommit(): { cores: SeveralCores; publisher: PacketClient; subscriber: PacketClient } {
   const cores = new SeveralCores({ shards: 2 })
   const subscriber = reader(cores, 1, 'subscriber', 'a')
@@ -206,7 +206,7 @@ function repeatedBeforeCommit(): { cores: SeveralCores; publisher: PacketClient;
   return { cores, publisher, subscriber }
 }
 
-/** Everything happens that may, but for commits of the shard. */
+/** Runs everything but commits of the shard. */
 function runWithoutDiskOf(cores: SeveralCores, shard: number, client: PacketClient): void {
   for (let round = 0; round < 20; round++) {
     cores.sayAll(client)
@@ -278,10 +278,10 @@ describe('QoS 2 that is never released', () => {
     nothingIsOpen(cores)
   })
 
-  test('is forgotten by another shard when the session is gone and its release was lost', () => {
+  test('is deleted by another shard if the session has ended and its release was lost', () => {
     const { cores, publisher } = openExchange()
     cores.kill(0)
-    // As if it had ended the session on disk, and failed before it sent the release.
+    // As if the shard had ended the session on disk, and failed before it sent the release.
     const clientId = publisher.id
     cores.recordStore.apply([{ change: 'delete-session', clientId }])
     cores.start(0)
@@ -292,7 +292,7 @@ describe('QoS 2 that is never released', () => {
   })
 })
 
-describe('QoS 2 that one shard refuses and others have taken', () => {
+describe('QoS 2 that one shard refuses and others accept', () => {
   for (const comesAgain of ['before', 'after'] as const) {
     test(`is refused, and redelivered to no member, when its client reconnects ${comesAgain} the refusal`, () => {
       const cores = new SeveralCores({ settings: { maxStoredMessages: 1 } })
@@ -320,7 +320,7 @@ describe('QoS 2 that one shard refuses and others have taken', () => {
   }
 })
 
-test('QoS 2 that empties an empty topic does not empty it again after a crash, when a later one has filled it', () => {
+test('an empty QoS 2 message does not delete the retained message again after a crash, if a later one has set it', () => {
   const { cores, topic, publisher } = withHeldLink()
   for (const payload of ['', 'full']) publisher.publish(topic, payload, { qos: 2, retain: true })
   cores.settle()
@@ -335,7 +335,7 @@ test('QoS 2 that empties an empty topic does not empty it again after a crash, w
   nothingIsOpen(cores)
 })
 
-test('the last that a topic gets stays the last where its shard dies before it has said so, and QoS 1 came before QoS 2', () => {
+test('the last retained message of a topic stays if its shard fails before the confirmation, and QoS 1 came before QoS 2', () => {
   const { cores, topic, publisher } = withHeldLink()
   publisher.publish(topic, 'first', { qos: 1, retain: true })
   for (const payload of ['', 'last']) publisher.publish(topic, payload, { qos: 2, retain: true })
@@ -355,14 +355,14 @@ function withHeldLink(): { cores: SeveralCores; topic: string; publisher: Packet
   return { cores, topic: topicOf(1), publisher }
 }
 
-/** One that the shard remembers for. */
+/** A topic whose retained message the shard stores. */
 function topicOf(shard: number): string {
   const topic = ['door', 'gate', 'roof', 'wall', 'yard', 'hall', 'pond'].find((name) => ownerOf(name, 3) === shard)
-  assert.ok(topic !== undefined, `one of them is of shard ${shard}`)
+  assert.ok(topic !== undefined, `shard ${shard} owns one of them`)
   return topic
 }
 
-test('a QoS 2 message that is repeated after a crash goes to those that subscribed at its first arrival (seed 896640)', () => {
+test('a QoS 2 message that is repeated after a crash goes to the subscribers of its first arrival (seed 896640)', () => {
   const cores = new SeveralCores()
   const early = reader(cores, 2, 'early', 'a')
   const publisher = author(cores, 0)

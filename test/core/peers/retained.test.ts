@@ -11,14 +11,14 @@ const seeds = testLength({ daily: 80, long: 600 })
 
 const stored = { expirySeconds: 3_600 } as const
 
-/** A topic that the shard keeps. */
+/** Returns a topic that the shard owns. */
 function topicOn(shard: number, name: string): string {
   for (let attempt = 0; ; attempt++) if (ownerOf(`t/${name}${attempt}`, 3) === shard) return `t/${name}${attempt}`
 }
 
 describe('a retained message', () => {
   for (const qos of [0, 1, 2] as const) {
-    test(`of QoS ${qos} is given on every shard, whichever published it and whichever keeps it`, () => {
+    test(`of QoS ${qos} is sent on every shard, whichever published it and whichever stores it`, () => {
       for (const publisher of [0, 1, 2]) {
         for (const owner of [0, 1, 2]) {
           for (const reader of [0, 1, 2]) {
@@ -45,7 +45,7 @@ describe('a retained message', () => {
     })
   }
 
-  test('comes behind the SUBACK, also where that waits for the disk', () => {
+  test('is sent after SUBACK, also if that waits for the disk', () => {
     for (let seed = 0; seed < 50; seed++) {
       const cores = new SeveralCores({ seed })
       const author = cores.client(0, 'author')
@@ -64,7 +64,7 @@ describe('a retained message', () => {
     }
   })
 
-  test('of a gateway client is followed by the PINGRESP to its PINGREQ, whichever shard keeps it and however late it comes', () => {
+  test('for a gateway client is sent before the PINGRESP to its PINGREQ, whichever shard stores it and however late it arrives', () => {
     for (const owner of [0, 1, 2]) {
       for (const name of ['present', 'absent']) {
         const cores = new SeveralCores({ seed: owner })
@@ -114,7 +114,7 @@ describe('a retained message', () => {
     assert.deepEqual(reader.payloads, ['x'])
   })
 
-  test('is taken away everywhere by an empty one', () => {
+  test('is deleted on all shards by an empty one', () => {
     const cores = new SeveralCores()
     const author = cores.client(0, 'author')
     cores.settle()
@@ -156,7 +156,7 @@ describe('a retained message', () => {
     }
   })
 
-  test('obeys retain handling as on one shard, and no-local does not hold it back', () => {
+  test('follows retain handling as on one shard, also with No Local', () => {
     const cores = new SeveralCores()
     const topic = topicOn(1, 'a')
     const self = cores.client(0, 'self')
@@ -173,7 +173,7 @@ describe('a retained message', () => {
     assert.deepEqual(reader.payloads, [])
     reader.subscribe(topic, { retainHandling: 1 })
     cores.settle()
-    assert.deepEqual(reader.payloads, [], 'the subscription was there')
+    assert.deepEqual(reader.payloads, [], 'the subscription existed')
     reader.unsubscribe(topic)
     cores.settle()
     reader.subscribe(topic, { retainHandling: 1 })
@@ -181,7 +181,7 @@ describe('a retained message', () => {
     assert.deepEqual(reader.payloads, ['x'])
   })
 
-  test('comes by the thousand as fast as the client takes them', () => {
+  test('arrives by the thousand as fast as the client acknowledges', () => {
     const cores = new SeveralCores({ settings: { maxQueuedMessages: 20 } })
     const author = cores.client(0, 'author')
     cores.settle()
@@ -195,7 +195,7 @@ describe('a retained message', () => {
     assert.equal(new Set(reader.payloads).size, 1_000)
   })
 
-  test('of a shard that is away is given when it is back', () => {
+  test('of an unavailable shard is sent after its restart', () => {
     const cores = new SeveralCores()
     const [author, reader] = [cores.client(0, 'author'), cores.client(2, 'reader')]
     cores.settle()
@@ -217,7 +217,7 @@ describe('a retained message', () => {
 const kindsUnderWay = (cores: SeveralCores, from: number, to: number): (string | undefined)[] =>
   cores.underWay(from, to).map((said) => ('kind' in said ? said.kind : undefined))
 
-/** An author on shard 0 whose message of the topic on shard 1 is old, and a reader on shard 2. */
+/** An author on shard 0 with an old message to the topic on shard 1, and a subscriber on shard 2. */
 function toldBefore(settings: Partial<CoreSettings> = {}): {
   cores: SeveralCores
   topic: string
@@ -233,7 +233,7 @@ function toldBefore(settings: Partial<CoreSettings> = {}): {
   return { cores, topic, author, reader }
 }
 
-/** The reader wants what the topic remembers, and what its author has put there since has not come yet. */
+/** The subscriber requests the retained message, and a newer one of the author has not arrived yet. */
 function wantsWhatIsHeld(): Pick<ReturnType<typeof toldBefore>, 'cores' | 'topic' | 'reader'> {
   const { cores, topic, author, reader } = toldBefore()
   cores.hold(0, 1)
@@ -247,7 +247,7 @@ function wantsWhatIsHeld(): Pick<ReturnType<typeof toldBefore>, 'cores' | 'topic
 describe('the shard that stores retained messages', () => {
   test('omits from its response the messages that the subscriber gets live, however late they arrive', () => {
     const { cores, topic, author, reader } = toldBefore()
-    // The shard of the author knows of the reader; that the other knows, too, has not come back.
+    // The shard of the author knows the subscriber; the confirmation of the other shard is not back.
     cores.hold(1, 2)
     reader.subscribe(topic)
     cores.settle()
@@ -323,7 +323,7 @@ describe('the shard that stores retained messages', () => {
     }
   })
 
-  test('looks for nothing more when the reader wants it no more', () => {
+  test('stops the search if the subscriber has unsubscribed', () => {
     const { cores, topic, reader } = wantsWhatIsHeld()
     reader.unsubscribe(topic)
     cores.settle()
@@ -336,7 +336,7 @@ describe('the shard that stores retained messages', () => {
 })
 
 describe('a client that subscribes while others publish retained messages', () => {
-  test('hears the last message, none twice, and none behind a newer one', () => {
+  test('gets the last message, none twice, and none after a newer one', () => {
     for (let seed = 1; seed <= seeds; seed++) {
       const cores = new SeveralCores({ seed, settings: { maxRetainedBytesInMemory: seed % 2 === 0 ? 0 : 4_096 } })
       const { random } = cores

@@ -1,5 +1,5 @@
-// Scenarios from seeds: shards fail, alone and all at once, connections break, links are slow; in the end every subscriber has each message
-// that it is owed, and none has a QoS 2 message twice.
+// Scenarios from seeds: shards fail, alone and all at once, connections break, links are slow; at the end, every subscriber has all its
+// messages, and none has a QoS 2 message twice.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -34,7 +34,7 @@ function cast(seed: number): Cast {
   return { cores, readers, authors, results: new Map() }
 }
 
-/** Everything comes back, and comes to rest. */
+/** Restarts all shards, reconnects all clients, and runs until idle. */
 function heal({ cores, readers, authors }: Cast): void {
   for (let shard = 0; shard < cores.count; shard++) {
     for (let other = 0; other < cores.count; other++) if (other !== shard) cores.letGo(shard, other)
@@ -45,7 +45,7 @@ function heal({ cores, readers, authors }: Cast): void {
     for (const client of [...readers, ...authors]) if (!client.isIn) cores.connect(client)
   }
   cores.settle()
-  for (const client of [...readers, ...authors]) assert.ok(client.isIn, `${client.id} is not in`)
+  for (const client of [...readers, ...authors]) assert.ok(client.isIn, `${client.id} is not connected`)
 }
 
 function live(what: Cast, deaths: { single: number; all: number }): void {
@@ -79,7 +79,7 @@ function live(what: Cast, deaths: { single: number; all: number }): void {
   }
 }
 
-/** With QoS 2, by a shard that is there or not. */
+/** Publishes with QoS 2 for an administrator, on a shard that may be unavailable. */
 function publishAsOperator({ cores, results }: Cast, shard: number): void {
   const payload = `operator:${results.size + 1}:2`
   results.set(
@@ -109,12 +109,12 @@ function verify({ readers, authors, results }: Cast): void {
     for (const [payload, result] of results)
       if (result()?.done === true) assert.ok(times.has(payload), `${reader.id} misses ${payload}`)
     for (const [payload, count] of times)
-      if (payload.endsWith(':2')) assert.equal(count, 1, `${reader.id} heard ${payload} twice`)
+      if (payload.endsWith(':2')) assert.equal(count, 1, `${reader.id} received ${payload} twice`)
     for (const qos of ['1', '2']) for (const author of authors.keys()) assertInOrder(reader, `${author}:`, qos)
   }
 }
 
-/** The first time that each was heard. */
+/** Checks the first arrival of each message. */
 function assertInOrder(reader: PacketClient, author: string, qos: string): void {
   const numbers = [...new Set(reader.payloads)]
     .filter((payload) => payload.startsWith(author) && payload.endsWith(`:${qos}`))

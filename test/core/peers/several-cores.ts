@@ -31,7 +31,7 @@ interface Link {
   readonly from: PeerNumber
   readonly to: PeerNumber
   queue: (PeerMessage | Message)[]
-  /** Nothing arrives until it is let go. */
+  /** Nothing arrives until `letGo`. */
   isHeld: boolean
 }
 
@@ -39,11 +39,11 @@ export interface SeveralCoresOptions {
   shards?: number
   seed?: number
   settings?: Partial<CoreSettings>
-  /** The same on every shard; none: everything is allowed. */
+  /** Permissions of every shard; undefined: all is allowed. */
   permissions?: Permissions
 }
 
-/** So many steps and no end: the cores talk in circles. */
+/** More steps mean that the cores exchange messages endlessly. */
 const maxSteps = 200_000
 
 export class SeveralCores {
@@ -54,7 +54,7 @@ export class SeveralCores {
   readonly recordStore = new MemoryRecordStore()
   readonly clients: PacketClient[] = []
   nowMs = 1_767_225_600_000
-  /** By shard; undefined while it is dead. */
+  /** By shard; undefined: it has failed. */
   readonly cores: (DrivenCore | undefined)[]
   readonly #links: Link[] = []
   #lives = 0
@@ -73,7 +73,7 @@ export class SeveralCores {
     this.settle()
   }
 
-  /** A client id that lives on the shard. */
+  /** Returns a client ID that the shard owns. */
   idOn(shard: PeerNumber, name: string): string {
     for (let attempt = 0; ; attempt++) {
       const id = attempt === 0 ? name : `${name}-${attempt}`
@@ -81,7 +81,7 @@ export class SeveralCores {
     }
   }
 
-  /** A client on the shard, connected when everything has settled. */
+  /** Adds a client on the shard, which is connected when everything has settled. */
   client(shard: PeerNumber, name: string, traits: Partial<ClientTraits> = {}): PacketClient {
     const client = new PacketClient(this.idOn(shard, name), traits)
     this.clients.push(client)
@@ -93,7 +93,7 @@ export class SeveralCores {
     return shardOf(client.id, this.count)
   }
 
-  /** Fails where its shard is dead. */
+  /** Does nothing if the shard has failed. */
   connect(client: PacketClient): void {
     const core = this.cores[this.shardOf(client)]
     if (core === undefined) return
@@ -102,7 +102,7 @@ export class SeveralCores {
     core.handle({ kind: 'connection-opened', connection })
   }
 
-  /** Its connection breaks. */
+  /** Breaks the connection. */
   cut(client: PacketClient): void {
     const { connection } = client
     if (connection === undefined) return
@@ -110,7 +110,7 @@ export class SeveralCores {
     this.cores[this.shardOf(client)]?.handle({ kind: 'connection-closed', connection })
   }
 
-  /** Begins on what is on the disk, and has links to all that live. */
+  /** Starts a core with the stored records, and links it to all running cores. */
   start(own: PeerNumber): void {
     const core: DrivenCore = new DrivenCore(
       { own, count: this.count },
@@ -136,7 +136,7 @@ export class SeveralCores {
     }
   }
 
-  /** Dies at once: what was not written is gone, and so is what is on its links. */
+  /** Stops a core at once: unwritten records and messages on its links are lost. */
   kill(own: PeerNumber): void {
     if (this.cores[own] === undefined) return
     this.cores[own] = undefined
@@ -145,7 +145,7 @@ export class SeveralCores {
     for (const core of this.cores) core?.handle({ kind: 'peer-left', peer: own })
   }
 
-  /** The whole node fails: no shard is told of the failure of another. */
+  /** Stops all cores: no core is told of the failure of another. */
   killAll(): void {
     for (let own = 0; own < this.count; own++) this.cores[own] = undefined
     for (const link of this.#links) link.queue = []
@@ -164,18 +164,18 @@ export class SeveralCores {
     this.#link(from, to).isHeld = false
   }
 
-  /** What one shard has said to another, and has not arrived. */
+  /** Messages from one shard to another that have not arrived. */
   underWay(from: PeerNumber, to: PeerNumber): readonly (PeerMessage | Message)[] {
     return this.#link(from, to).queue
   }
 
-  /** What one shard has to say to another arrives, and nothing else happens. */
+  /** All messages from one shard to another arrive, and nothing else happens. */
   carryAll(from: PeerNumber, to: PeerNumber): void {
     const link = this.#link(from, to)
     while (link.queue.length > 0) this.#carry(link)
   }
 
-  /** All that the client has to say arrives, and nothing else happens. */
+  /** All packets of the client arrive, and nothing else happens. */
   sayAll(client: PacketClient): void {
     while (client.hasToSay) this.#say(client)
   }
@@ -184,7 +184,7 @@ export class SeveralCores {
     this.cores[shard]?.handle(input)
   }
 
-  /** Sends an administrator's command to a shard; the result is available when everything has settled. */
+  /** Sends a command of an administrator to a shard; the result is available when everything has settled. */
   command(shard: PeerNumber, command: Command): () => CommandResult | undefined {
     const requestId = ++this.#commands
     const core = this.cores[shard]
@@ -192,7 +192,7 @@ export class SeveralCores {
     return () => core?.results.get(requestId)
   }
 
-  /** Lets one thing happen, of all that may; false where there is none. */
+  /** Runs one of the possible steps, chosen by the seed; false: there is none. */
   step(): boolean {
     const choices: (() => void)[] = []
     for (const link of this.#links) {
@@ -212,7 +212,7 @@ export class SeveralCores {
     return true
   }
 
-  /** Until nothing more happens by itself. */
+  /** Runs until there is no step left. */
   settle(): void {
     for (let steps = 0; this.step(); steps++) if (steps > maxSteps) throw new Error('the cores talk in circles')
   }
@@ -269,7 +269,7 @@ export class SeveralCores {
   }
 }
 
-/** As it comes out of a link: nothing of it is the sender's any more. */
+/** Copies a message as a link does: it shares no memory with the sender. */
 function carried(message: PeerMessage, topics: TopicTable): PeerMessage {
   if (message.kind === 'publish') return { ...message, message: copied(message.message, topics) }
   if (message.kind === 'retained-found')

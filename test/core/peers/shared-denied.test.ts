@@ -1,5 +1,5 @@
-// What a shared subscription gave to a member when other members, on other shards, may not have it: it is not lost among
-// those.
+// Messages of a shared subscription whose member disconnects while members on other shards are denied: none of them is
+// lost.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -8,7 +8,7 @@ import type { PacketClient } from './packet-client.ts'
 import { SeveralCores, type SeveralCoresOptions } from './several-cores.ts'
 
 const stored = { expirySeconds: 3_600 } as const
-/** All but the first message waits for its acknowledgement. */
+/** With this, all messages but the first wait for an acknowledgement. */
 const slow = { receiveMaximum: 1 } as const
 const all = Array.from({ length: 12 }, (_, number) => `${number}`)
 
@@ -33,7 +33,7 @@ function members(options: SeveralCoresOptions = {}): SharedStores {
   return { cores, rulebook, author, member }
 }
 
-/** None of these clients gets another message. */
+/** Denies these clients further messages. */
 function deny({ cores, rulebook }: SharedStores, ...clients: readonly PacketClient[]): void {
   rulebook.rules = clients.map(({ id: clientId }) => ({ action: 'receive', clientId }))
   rulebook.epoch++
@@ -62,7 +62,7 @@ describe('QoS 1 of a shared subscription', () => {
     ['each other shard', [0, 2]],
     ['its own shard and another', [1, 2]],
   ] as const) {
-    test(`stays with a member whose client goes where those on ${where} may not have it`, () => {
+    test(`stays with a disconnected member if the members on ${where} are denied`, () => {
       const stage = members()
       const one = stage.member(1, 'one', { ...stored, ...slow })
       one.acknowledges = false
@@ -75,7 +75,7 @@ describe('QoS 1 of a shared subscription', () => {
     })
   }
 
-  test('goes past a member on its own shard that may not have it to one on another that may', () => {
+  test('goes to an allowed member on another shard if the member on its own shard is denied', () => {
     const stage = members()
     const one = stage.member(1, 'one', { ...stored, ...slow })
     one.acknowledges = false
@@ -87,7 +87,7 @@ describe('QoS 1 of a shared subscription', () => {
     assert.deepEqual(heardBy(heir), all)
   })
 
-  test('of a session that ends is counted if no other member may have it', () => {
+  test('of a session that ends is counted as dropped if all other members are denied', () => {
     const stage = members()
     const one = stage.member(1, 'one', slow)
     one.acknowledges = false
@@ -102,7 +102,7 @@ describe('QoS 1 of a shared subscription', () => {
     )
   })
 
-  test('that no member may have does not concern its publisher', () => {
+  test('that all members are denied is acknowledged to its publisher', () => {
     const stage = members()
     deny(stage, stage.member(2, 'denied', stored))
     publishAll(stage)
@@ -112,7 +112,7 @@ describe('QoS 1 of a shared subscription', () => {
     )
   })
 
-  test('stays with a member whose client goes where the other shard is too far behind to take it', () => {
+  test('stays with a disconnected member if the other shard is too far behind to take it', () => {
     const stage = members({ settings: { maxUnconfirmedMessages: 2 } })
     const one = stage.member(1, 'one', { ...stored, ...slow })
     one.acknowledges = false
@@ -130,7 +130,7 @@ describe('QoS 1 of a shared subscription', () => {
 
   for (const shard of [1, 2]) {
     const where = shard === 1 ? 'the same shard' : 'another shard'
-    test(`goes to one on ${where} that may have it, though its client be away, where its member may not any more`, () => {
+    test(`goes to an allowed member on ${where}, even a disconnected one, if its own member is denied now`, () => {
       const stage = members()
       const one = stage.member(1, 'one', { ...stored, ...slow })
       one.acknowledges = false

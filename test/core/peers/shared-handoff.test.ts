@@ -1,4 +1,4 @@
-// What a stored session had from a shared subscription is not lost on its way to a member on another shard.
+// Messages of a shared subscription in a persistent session are not lost on their way to a member on another shard.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -11,7 +11,7 @@ import { SeveralCores } from './several-cores.ts'
 
 const stored = { expirySeconds: 3_600 } as const
 const group = '$share/g/a'
-/** The first is on its way to the leaving client, which does not respond; at QoS 2 it goes to no other member [MQTT5-4.8.2-5]. */
+/** The first is in flight to the leaving client, which does not acknowledge; at QoS 2 it goes to no other member [MQTT5-4.8.2-5]. */
 const published = ['1', '2', '3', '4', '5']
 const payloadsOf = (qos: 1 | 2): string[] => (qos === 1 ? published : published.slice(1))
 
@@ -41,7 +41,7 @@ function scene(qos: 1 | 2): Scene {
   return { cores, leaving, staying }
 }
 
-/** Its client starts a new session, on another connection. */
+/** The client starts a new session with another connection. */
 function endSession({ cores, leaving }: Scene): void {
   assert.deepEqual(leaving.payloads, ['1'])
   leaving.cleanStart = true
@@ -59,14 +59,14 @@ for (const qos of [1, 2] as const) {
   describe(`QoS ${qos} of a shared subscription, in the queue of a session that ends`, () => {
     const payloads = payloadsOf(qos)
 
-    test('reaches a member on another shard, and nothing of it stays', () => {
+    test('reaches a member on another shard, and leaves no record', () => {
       const told = scene(qos)
       endSession(told)
       assert.deepEqual(told.staying.payloads, payloads)
       nothingIsLeft(told.cores)
     })
 
-    test('is not lost where its shard dies before it could leave', () => {
+    test('is not lost if its shard fails before the message is sent', () => {
       const told = scene(qos)
       const { cores, staying } = told
       cores.hold(1, 2)
@@ -79,7 +79,7 @@ for (const qos of [1, 2] as const) {
       nothingIsLeft(cores)
     })
 
-    test('is not lost where the node dies while the other shard is away', () => {
+    test('is not lost if the node fails while the other shard is unavailable', () => {
       const told = scene(qos)
       const { cores, staying } = told
       cores.kill(2)
@@ -94,7 +94,7 @@ for (const qos of [1, 2] as const) {
       nothingIsLeft(cores)
     })
 
-    test('is not heard twice where its shard dies at any step of it', () => {
+    test('is not delivered twice if its shard fails at any step', () => {
       for (let steps = 0; steps < 80; steps++) {
         const told = scene(qos)
         const { cores, leaving, staying } = told
@@ -112,7 +112,7 @@ for (const qos of [1, 2] as const) {
       }
     })
 
-    test('is known there where its shard dies before it hears that it is', () => {
+    test('is known on the other shard if its own fails before the confirmation', () => {
       const told = scene(qos)
       const { cores, staying } = told
       cores.hold(2, 1)
@@ -129,7 +129,7 @@ for (const qos of [1, 2] as const) {
   })
 }
 
-test('what was on its way when the node had more shards goes to a member of those that are left', () => {
+test('messages in flight from a time with more shards go to a member on one of the remaining shards', () => {
   const recordStore = new MemoryRecordStore()
   const moving = {
     kind: 'handoff',

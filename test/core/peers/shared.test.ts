@@ -1,4 +1,4 @@
-// A shared subscription has members on several shards: each message goes to one of them, wherever it is.
+// A shared subscription with members on several shards: each message goes to one member, on any shard.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -40,7 +40,7 @@ function heardByAll(clients: readonly PacketClient[]): string[] {
 
 describe('a shared subscription with members on several shards', () => {
   for (const qos of [0, 1, 2] as const) {
-    test(`gives each message of QoS ${qos} to one member, and every member its part`, () => {
+    test(`sends each message of QoS ${qos} to one member, and a similar number to each`, () => {
       for (const publisher of [0, 1, 2]) {
         const cores = new SeveralCores({ seed: publisher + 1 })
         const members = [0, 1, 1, 2].map((shard, number) => member(cores, shard, `m${number}-`))
@@ -55,11 +55,11 @@ describe('a shared subscription with members on several shards', () => {
   }
 
   const companions = [
-    ['each message is for another group as well', '$share/h/a'],
-    ['every other message is for another group', '$share/h/b'],
+    ['each message also matches another group', '$share/h/a'],
+    ['every other message matches another group', '$share/h/b'],
   ] as const
   for (const [when, companion] of companions) {
-    test(`gives every member its part also where ${when}`, () => {
+    test(`sends a similar number to each member if ${when}`, () => {
       const cores = new SeveralCores()
       const members = [group, companion].flatMap((filter) =>
         [1, 2].map((shard) => {
@@ -84,7 +84,7 @@ describe('a shared subscription with members on several shards', () => {
     })
   }
 
-  test('prefers connected members, and keeps messages for stored ones where none is', () => {
+  test('prefers connected members, and stores messages for disconnected ones if there are no others', () => {
     const cores = new SeveralCores()
     const away = member(cores, 1, 'away', stored)
     const there = member(cores, 2, 'there')
@@ -109,7 +109,7 @@ describe('a shared subscription with members on several shards', () => {
   })
 
   for (const kind of ['clean', 'stored'] as const) {
-    test(`moves what a ${kind} member has not acknowledged to one on another shard when its client goes`, () => {
+    test(`moves messages that a ${kind} member has not acknowledged to a member on another shard when its client disconnects`, () => {
       const cores = new SeveralCores()
       const leaving = member(cores, 1, 'leaving', kind === 'stored' ? stored : {})
       leaving.acknowledges = false
@@ -122,11 +122,11 @@ describe('a shared subscription with members on several shards', () => {
       leaving.acknowledges = true
       cores.connect(leaving)
       cores.settle()
-      assert.equal(leaving.payloads.length, 10, 'it has nothing left to be given')
+      assert.equal(leaving.payloads.length, 10, 'no message is left for it')
     })
   }
 
-  test('gives nothing to the stored members of a shard that has died while others have clients', () => {
+  test('sends nothing to stored members of a failed shard while others are connected', () => {
     const cores = new SeveralCores()
     member(cores, 1, 'dead', stored)
     const living = member(cores, 2, 'living')
@@ -136,7 +136,7 @@ describe('a shared subscription with members on several shards', () => {
     assert.equal(author.unfinishedCount, 0)
   })
 
-  test('passes a message on where the member that was to have it has gone meanwhile', () => {
+  test('moves a message on if its chosen member has unsubscribed meanwhile', () => {
     const cores = new SeveralCores()
     const leaving = member(cores, 1, 'leaving', stored)
     const staying = member(cores, 2, 'staying', stored)
@@ -202,7 +202,7 @@ describe('a shared subscription with members on several shards', () => {
     )
   })
 
-  test('drops a message that no member may have, and does not pass it round for ever', () => {
+  test('drops a message that all members are denied, and does not move it endlessly', () => {
     const cores = new SeveralCores()
     const members = [1, 2].map((shard) => member(cores, shard, `m${shard}-`, stored))
     cores.hold(1, 0)
@@ -224,7 +224,7 @@ describe('a shared subscription with members on several shards', () => {
     assert.equal(author.acknowledged.get('y'), reasonCodes.noMatchingSubscribers)
   })
 
-  test('and plain ones on the same shard: the message travels once and reaches both', () => {
+  test('and an ordinary one on the same shard: one forwarded message reaches both', () => {
     const cores = new SeveralCores()
     const shared = member(cores, 1, 'shared')
     const plain = cores.client(1, 'plain')
@@ -237,8 +237,8 @@ describe('a shared subscription with members on several shards', () => {
   })
 })
 
-describe('a shared subscription while clients and shards come and go', () => {
-  test('loses nothing that was acknowledged: some member has it', () => {
+describe('a shared subscription while clients connect and shards restart', () => {
+  test('loses no acknowledged message: one of the members has it', () => {
     for (let seed = 1; seed <= seeds; seed++) {
       const cores = new SeveralCores({ seed, settings: { awaitReleaseTimeoutMs: 0, retryIntervalMs: 0 } })
       const { random } = cores

@@ -1,4 +1,4 @@
-// A will that other shards are to have is published once, or kept until it can be.
+// A will that other shards need is published once, or stored until it can be.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -9,14 +9,14 @@ const stored = { expirySeconds: 3_600 } as const
 
 interface Scene {
   readonly cores: SeveralCores
-  /** Of the shard that publishes the will, and of another one. */
+  /** On the shard that publishes the will, and on another. */
   readonly near: PacketClient
   readonly far: PacketClient
-  /** Has the will; its session is stored. */
+  /** Has the will, and a persistent session. */
   readonly author: PacketClient
 }
 
-/** All clients are connected, and both subscribers wait for the will. */
+/** All clients are connected, and both subscribers are subscribed to the will. */
 function scene(how: { qos?: 1 | 2; retain?: boolean } = {}): Scene {
   const cores = new SeveralCores()
   const [near, far] = [cores.client(0, 'near', stored), cores.client(1, 'far', stored)]
@@ -35,7 +35,7 @@ function restart({ cores }: Scene): void {
   cores.pass(0)
 }
 
-/** The author is disconnected, and reconnects with another will or none. */
+/** Disconnects the author, which reconnects with another will or none. */
 function comesAgain({ cores, author }: Scene, will: PacketClient['traits']['will']): void {
   cores.cut(author)
   cores.settle()
@@ -44,7 +44,7 @@ function comesAgain({ cores, author }: Scene, will: PacketClient['traits']['will
   cores.settle()
 }
 
-/** What the listeners have heard when both are there again. */
+/** The messages of both subscribers when both are connected again. */
 function heard({ cores, near, far }: Scene): { near: string[]; far: string[] } {
   for (const client of [near, far]) if (client.connection === undefined) cores.connect(client)
   cores.settle()
@@ -52,7 +52,7 @@ function heard({ cores, near, far }: Scene): { near: string[]; far: string[] } {
 }
 
 for (const qos of [1, 2] as const) {
-  test(`a will of QoS ${qos} that a shard is to have which is away comes to it though the broker ends before`, () => {
+  test(`a will of QoS ${qos} for an unavailable shard arrives there, though the broker restarts before`, () => {
     const told = scene({ qos })
     told.cores.kill(1)
     told.cores.cut(told.author)
@@ -63,7 +63,7 @@ for (const qos of [1, 2] as const) {
   })
 }
 
-test('so does one that a topic of the shard that is away is to remember', () => {
+test('a will that an unavailable shard retains arrives there, too', () => {
   const told = scene({ retain: true })
   const { cores, author } = told
   const reader = cores.client(2, 'reader')
@@ -78,7 +78,7 @@ test('so does one that a topic of the shard that is away is to remember', () => 
   assert.deepEqual(reader.payloads, ['gone'])
 })
 
-test('a shard that dies while its will is on the way publishes it to the others when it is back', () => {
+test('a shard that fails while its will is being forwarded publishes it to the others after its restart', () => {
   const told = scene()
   const { cores, author } = told
   cores.hold(0, 1)
@@ -92,7 +92,7 @@ test('a shard that dies while its will is on the way publishes it to the others 
   assert.deepEqual(heard(told), { near: ['gone'], far: ['gone'] })
 })
 
-test('a message that every shard has on disk is not published again', () => {
+test('a will that every shard has committed is not published again', () => {
   const told = scene()
   told.cores.cut(told.author)
   told.cores.settle()
@@ -100,7 +100,7 @@ test('a message that every shard has on disk is not published again', () => {
   assert.deepEqual(heard(told), { near: ['gone'], far: ['gone'] })
 })
 
-test('the session that ends meanwhile does not take the will with it', () => {
+test('the end of the session does not delete its will', () => {
   const told = scene()
   const { cores, author } = told
   cores.kill(1)
@@ -110,7 +110,7 @@ test('the session that ends meanwhile does not take the will with it', () => {
   assert.deepEqual(heard(told), { near: ['gone'], far: ['gone'] })
 })
 
-test('the will of the client that has come back is kept when the earlier one has come everywhere', () => {
+test('the second will of a client is stored when the first one has arrived everywhere', () => {
   const told = scene()
   const { cores } = told
   cores.kill(1)
@@ -121,7 +121,7 @@ test('the will of the client that has come back is kept when the earlier one has
   assert.deepEqual(heard(told), { near: ['gone', 'gone again'], far: ['gone', 'gone again'] })
 })
 
-test('each of several wills of one client is kept for the shard that is away, and nothing of them stays', () => {
+test('several wills of one client are all stored for the unavailable shard, and none is left', () => {
   const told = scene()
   const { cores, author } = told
   cores.kill(1)
@@ -136,7 +136,7 @@ test('each of several wills of one client is kept for the shard that is away, an
   assert.deepEqual(left, [])
 })
 
-test('one that was kept in place of another goes when the shard that was away has it', () => {
+test('a will that replaced another in the store is deleted when the shard has it', () => {
   const told = scene()
   const { cores } = told
   cores.kill(1)
@@ -149,7 +149,7 @@ test('one that was kept in place of another goes when the shard that was away ha
   assert.deepEqual(heard(told).far, ['gone'])
 })
 
-test('a large will, which is read from disk, reaches every shard once and leaves nothing behind', () => {
+test('a large will, which is read from disk, reaches every shard once and leaves no record', () => {
   for (let seed = 1; seed <= 20; seed++) {
     const cores = new SeveralCores({ seed, settings: { maxWillBytesInMemory: 10 } })
     const [near, far] = [cores.client(0, 'near', stored), cores.client(1, 'far', stored)]

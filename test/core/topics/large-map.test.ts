@@ -26,7 +26,7 @@ function all(wide: LargeMap<number>): [string, number][] {
   return entries
 }
 
-test('it is like a Map, whether or not its first part is full', () => {
+test('it behaves like a Map, whether or not its first part is full', () => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 100 }), fc.integer({ min: 0, max: 40 }), (changes, capacity) => {
       const wide = new LargeMap<number>(capacity)
@@ -42,7 +42,7 @@ test('it is like a Map, whether or not its first part is full', () => {
   )
 })
 
-test('a walk comes exactly once to each entry that is there throughout', () => {
+test('an iteration visits each entry that is present throughout exactly once', () => {
   fc.assert(
     fc.property(
       fc.array(change, { maxLength: 60 }),

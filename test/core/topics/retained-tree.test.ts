@@ -77,7 +77,7 @@ test('the tree holds the last message of each topic, counts it, and finds it by 
           for (const note of found) assert.equal(known.get(note.topicName), note, 'the last one, not an earlier one')
         }
         for (const topic of known.keys()) assert.notEqual(tree.delete(topic), undefined)
-        assert.equal(tree.isEmpty, true, 'nothing is left behind')
+        assert.equal(tree.isEmpty, true, 'no node is left')
         assert.equal(tree.count + tree.bytes, 0)
       },
     ),
@@ -85,7 +85,7 @@ test('the tree holds the last message of each topic, counts it, and finds it by 
   )
 })
 
-test('while the tree changes between its slices, a cursor gives each topic that stays exactly once', () => {
+test('if the tree changes between slices, a cursor returns each topic that is present throughout exactly once', () => {
   fc.assert(
     fc.property(
       fc.array(topicNames, { maxLength: 40 }),
@@ -103,7 +103,8 @@ test('while the tree changes between its slices, a cursor gives each topic that 
         const given: Note[] = []
         for (const changes of changesBetween) {
           const slice = cursor.next(limitVisited)
-          for (const note of slice.messages) assert.equal(known.get(note.topicName), note, 'what is given is there')
+          for (const note of slice.messages)
+            assert.equal(known.get(note.topicName), note, 'a returned message is in the tree')
           given.push(...slice.messages)
           for (const each of changes) {
             if (!each.sets) staying.delete(each.topic)
@@ -127,7 +128,7 @@ test('while the tree changes between its slices, a cursor gives each topic that 
   )
 })
 
-test('[MQTT-4.7.2-1] a filter that begins with a wildcard finds nothing under $', () => {
+test('[MQTT-4.7.2-1] a filter that begins with a wildcard finds no topic that begins with $', () => {
   const tree = treeOf('$SYS/uptime', '$SYS', 'a', 'a/$SYS')
   assert.deepEqual(matching(tree, '#'), ['a', 'a/$SYS'])
   assert.deepEqual(matching(tree, '+'), ['a'])
@@ -136,7 +137,7 @@ test('[MQTT-4.7.2-1] a filter that begins with a wildcard finds nothing under $'
   assert.deepEqual(matching(tree, 'a/+'), ['a/$SYS'])
 })
 
-test('a message moves down when a second comes below its level, and both are found', () => {
+test('a message moves to a lower level when a second one is added below, and both are found', () => {
   const tree = treeOf('site/1/room/2')
   tree.set(new Note('site/1/room'))
   tree.set(new Note('site'))
@@ -147,16 +148,16 @@ test('a message moves down when a second comes below its level, and both are fou
   assert.deepEqual(matching(tree, '+/+/+/+'), ['site/1/room/2'])
 })
 
-test('a slice visits no more than it may, also where nothing matches', () => {
+test('a slice visits at most its limit, also without a match', () => {
   const topics = Array.from({ length: 100 }, (_, at) => `site/${at}/temperature`)
   const cursor = treeOf(...topics).matching(topicFilter('site/+/humidity'))
   let slices = 1
   while (!cursor.next(10).isEnd) slices += 1
   assert.ok(slices >= 10, `${slices} slices`)
-  assert.deepEqual(cursor.next(10), { messages: [], isEnd: true }, 'and stays at its end')
+  assert.deepEqual(cursor.next(10), { messages: [], isEnd: true }, 'and stays at the end')
 })
 
-test('topics of 65,535 levels cost no stack', () => {
+test('topics of 65,535 levels need no recursion', () => {
   const deep = '/'.repeat(65_534)
   const tree = treeOf(deep, `${deep}a`)
   assert.equal(matching(tree, '#').length, 2)

@@ -24,11 +24,11 @@ function picks(
   return Array.from({ length: count }, () => group.pick(isEligible)?.subscriber.id)
 }
 
-test('members get their turns in the order in which they came', () => {
+test('members take turns in the order in which they joined', () => {
   assert.deepEqual(picks(groupOf(0, 1, 2), 7), [0, 1, 2, 0, 1, 2, 0])
 })
 
-test('a member that is not eligible is passed over and keeps its place', () => {
+test('a member that is not eligible is skipped and keeps its place', () => {
   const group = groupOf(0, 1, 2)
   assert.deepEqual(
     picks(group, 4, ({ id }) => id !== 1),
@@ -45,7 +45,7 @@ test('no member is chosen if none is eligible or the group is empty', () => {
   assert.deepEqual(picks(groupOf(), 1), [undefined])
 })
 
-test('a new member comes last in the round, and a member that leaves costs no other member a turn', () => {
+test('a new member is the last of the round, and a member that leaves takes no turn from another', () => {
   const group = groupOf(0, 1, 2)
   assert.deepEqual(picks(group, 1), [0])
   group.add(workers[3], optionsOf({}))
@@ -54,14 +54,14 @@ test('a new member comes last in the round, and a member that leaves costs no ot
   assert.deepEqual(picks(group, 4), [2, 0, 3, 2])
 })
 
-test('a member that subscribes again keeps its turn and has its new options', () => {
+test('a member that subscribes again keeps its place and has the new options', () => {
   const group = groupOf(0, 1)
   assert.equal(group.add(workers[0], optionsOf({ qos: 2 })), false)
   assert.equal(group.pick(() => true)?.options.qos, 2)
   assert.deepEqual(picks(group, 2), [1, 0])
 })
 
-test('between two turns of one member each other that stays throughout has had one', () => {
+test('between two turns of one member, each other member that is present throughout has one', () => {
   const change = fc.record({
     adds: fc.boolean(),
     id: fc.integer({ min: 0, max: 4 }),

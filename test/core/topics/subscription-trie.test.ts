@@ -11,7 +11,7 @@ interface Subscriber {
 
 const subscribers: readonly Subscriber[] = ['s1', 's2', 's3'].map((name) => ({ name }))
 
-/** Each match as `subscriber qos`, or `group subscriber qos` where it is shared. */
+/** Each match as `subscriber qos`, or `group subscriber qos` if it is shared. */
 function matches(trie: SubscriptionTrie<Subscriber>, topic: TopicName): string[] {
   const found: string[] = []
   const exact = trie.exactSubscribers(topic)
@@ -26,7 +26,7 @@ function matches(trie: SubscriptionTrie<Subscriber>, topic: TopicName): string[]
   return found.toSorted()
 }
 
-/** The same, by the way of those who want the filter as well: which is the one that was subscribed to. */
+/** The same matches, found by the method that also returns the filter. */
 function explained(trie: SubscriptionTrie<Subscriber>, topic: TopicName): string[] {
   const found: string[] = []
   for (const [filter, filterSubscribers] of trie.matching(topic)) {
@@ -89,7 +89,7 @@ const step = fc.record({
   options,
 })
 
-test('the trie finds what the plain comparison of filters and topics finds, after any adding and removing', () => {
+test('the trie finds the matches of a direct comparison, after any additions and removals', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), fc.array(topicNames, { maxLength: 20 }), (steps, topics) => {
       const trie = new SubscriptionTrie<Subscriber>()
@@ -104,7 +104,7 @@ test('the trie finds what the plain comparison of filters and topics finds, afte
       }
 
       for (const { filter, subscriber } of slow.all()) assert.equal(trie.remove(filter, subscriber), true)
-      assert.equal(trie.isEmpty, true, 'nothing is left behind')
+      assert.equal(trie.isEmpty, true, 'no node is left')
     }),
     { numRuns: 500, seed: 1_883 },
   )
@@ -127,14 +127,14 @@ test('[MQTT-4.7.2-1] filters that begin with a wildcard do not match topics that
     '$SYS/#',
     '$SYS/monitor/+',
   ])
-  assert.deepEqual(matching(['a/+', 'a/#'], 'a/$SYS'), ['a/#', 'a/+'], 'in a later level $ is a character')
+  assert.deepEqual(matching(['a/+', 'a/#'], 'a/$SYS'), ['a/#', 'a/+'], 'in a later level, $ is an ordinary character')
 })
 
-test('[MQTT-4.7.3-4] topics are compared as they are: case, spaces and empty levels count', () => {
+test('[MQTT-4.7.3-4] topics are compared unchanged: case, spaces and empty levels matter', () => {
   assert.deepEqual(matching(['Accounts', 'accounts', '/accounts', 'accounts/'], 'accounts'), ['accounts'])
 })
 
-test('[MQTT5-4.8.2-1] a share and the plain filter behind it are subscriptions of their own', () => {
+test('[MQTT5-4.8.2-1] a shared subscription and the ordinary one to its filter are independent', () => {
   const [subscriber] = subscribers
   const trie = new SubscriptionTrie<Subscriber>()
   trie.add(topicFilter('$share/workers/jobs'), subscriber, optionsOf({}))
@@ -147,7 +147,7 @@ test('[MQTT5-4.8.2-1] a share and the plain filter behind it are subscriptions o
   assert.deepEqual(matches(trie, topicName('jobs')), ['s1 1'])
 })
 
-test('a filter and a topic of 65,535 bytes and as many levels need no stack, and leave no memory in use', () => {
+test('a filter and a topic of 65,535 bytes and levels need no recursion, and leave no memory in use', () => {
   const [subscriber] = subscribers
   const trie = new SubscriptionTrie<Subscriber>()
   const filters = ['/'.repeat(65_535), '+/'.repeat(32_767), `${'/'.repeat(65_534)}#`].map(topicFilter)

@@ -60,7 +60,7 @@ interface Subscription {
   readonly options: SubscriptionOptions
 }
 
-/** What `told` must say, worked out from the list of subscriptions alone. */
+/** The expected plan, computed from the list of subscriptions. */
 function expectedPlan(subscriptions: Iterable<Subscription>, topic: Topic): object {
   const matching = [...subscriptions].filter(({ filter }) =>
     matchesFilter(splitSharedFilter(filter)?.filter ?? filter, topic.name),
@@ -125,7 +125,7 @@ const act = fc.oneof(
 )
 type Act = typeof act extends fc.Arbitrary<infer A> ? A : never
 
-/** TopicRouter, the topics that are published to, and the plain list of subscriptions that they are compared with. */
+/** TopicRouter, the published topics, and the list of subscriptions for comparison. */
 class World {
   readonly topics: readonly Topic[]
   readonly routes = new TopicRouter<Subscriber>()
@@ -176,7 +176,7 @@ function perform(world: World, each: Act): void {
   }
 }
 
-test('a plan from the cache is always the plan that the subscriptions come to now', () => {
+test('a plan from the cache is always the plan of the current subscriptions', () => {
   const topics = fc.array(topicNames, { minLength: 1, maxLength: 4 })
   fc.assert(
     fc.property(topics, fc.array(act, { maxLength: 60, size: 'max' }), (names, acts) => {
@@ -188,7 +188,7 @@ test('a plan from the cache is always the plan that the subscriptions come to no
   )
 })
 
-test('a subscriber that subscribes to a topic after its last one has left is found', () => {
+test('a subscriber is found that subscribes to a topic after its last subscriber left', () => {
   const routes = routesOf(['a/b', one, {}])
   const topic = topicOf('a/b')
   assert.equal(routes.planFor(topic).recipients.length, 1)
@@ -215,7 +215,7 @@ test('[MQTT-3.3.5-1] [MQTT5-3.3.4-2] overlapping subscriptions give one copy at 
   )
 })
 
-test('[MQTT5-3.3.4-4] the one copy carries the identifiers of all its subscriptions, equal ones each', () => {
+test('[MQTT5-3.3.4-4] the one copy has the identifiers of all its subscriptions, also equal ones', () => {
   const routes = routesOf(
     ['a/b', one, { identifier: 7 }],
     ['a/+', one, { identifier: 7 }],
@@ -243,7 +243,7 @@ test('[MQTT5-3.8.3-3] a subscription with No Local gets no messages of its own c
   assert.deepEqual(toldOptions(mixed.effectiveFor(false)), { qos: 2, retainAsPublished: true, identifiers: [1, 2] })
 })
 
-test('a change elsewhere leaves the plan of a topic as it is', () => {
+test('a change of an unrelated filter does not change the plan of a topic', () => {
   const routes = routesOf(['site/1/room/2/temperature', one, {}], ['site/1/+/+/+', two, {}])
   const topic = topicOf('site/1/room/2/temperature')
   const plan = routes.planFor(topic)
@@ -275,7 +275,7 @@ test('topics without subscribers share one plan', () => {
   assert.equal(routes.planFor(topicOf('b')), routes.planFor(topicOf('c/d')))
 })
 
-test('a topic that another broker has planned is planned again', () => {
+test('a topic with a plan of another broker is planned again', () => {
   const topic = topicOf('a/b')
   routesOf(['a/b', one, {}]).planFor(topic)
   const successor = routesOf(['a/b', two, {}])
@@ -285,8 +285,8 @@ test('a topic that another broker has planned is planned again', () => {
   )
 })
 
-test('every filter that matches a topic is noticed by its watch, whatever else is watched', () => {
-  // One for all runs: it has 512 KiB, and what earlier runs watched is watched too.
+test('each filter that matches a topic invalidates its watch, whatever else is watched', () => {
+  // One instance for all runs: it has 512 KiB, and topics of earlier runs are watched too.
   const cells = new PlanInvalidation()
   fc.assert(
     fc.property(topicNames, generalizations, fc.array(topicNames), (name, how, others) => {
@@ -303,7 +303,7 @@ test('every filter that matches a topic is noticed by its watch, whatever else i
   )
 })
 
-test('a change counts where the fewest topics watch', () => {
+test('a change is counted for the level that the fewest topics have', () => {
   const cells = new PlanInvalidation()
   const watches = Array.from({ length: 1_000 }, (_, device) => {
     const watch = new PlanWatch(topicName(`site/${device % 10}/device/${device}/temperature`))
@@ -320,16 +320,16 @@ test('a change counts where the fewest topics watch', () => {
   assert.ok(staleAfter('+/+/device/17/#') < 10)
   assert.ok(staleAfter('site/7/device/17/+') < 10)
   assert.ok(staleAfter('+/3/device/#') < 120, 'the last level is not the rarest')
-  assert.equal(staleAfter('+/device/#'), 0, 'a level at another place')
+  assert.equal(staleAfter('+/device/#'), 0, 'a level at another position')
   assert.equal(staleAfter('#'), 1_000)
 })
 
-test('a watch of an earlier era is stale, so that counters may come around', () => {
+test('a watch of an earlier era is stale, so that counters may overflow', () => {
   const cells = new PlanInvalidation(3)
   const watch = new PlanWatch(topicName('a/b/c/d'))
   cells.renew(watch)
   for (let change = 0; change < 2; change += 1) cells.touch(topicFilter('x'))
-  assert.equal(cells.isCurrent(watch), true, 'a change elsewhere')
+  assert.equal(cells.isCurrent(watch), true, 'an unrelated change')
   cells.touch(topicFilter('x'))
   assert.equal(cells.isCurrent(watch), false, 'the third ends the era')
   cells.renew(watch)
