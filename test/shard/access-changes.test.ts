@@ -1,4 +1,4 @@
-// What the access module says about connected clients: its changes while they are connected, and their disconnects.
+// Decisions of the access module about connected clients: changes of rules, and frequent disconnects.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ function withRules(acl: string): AccessSettings {
   return { ...defaultAccessSettings, rules: { ...defaultAccessSettings.rules, rules: read.rules } }
 }
 
-test('a rule holds for subscriptions that are there from when it comes to when it goes', async (context) => {
+test('a rule applies to existing subscriptions from its addition to its removal', async (context) => {
   const stage = new ShardStage(context)
   const listener = await stage.subscriber('listener', '#')
   const author = await stage.client('author')
@@ -36,7 +36,7 @@ test('a rule holds for subscriptions that are there from when it comes to when i
   assert.deepEqual(listener.payloads, ['before', 'after'])
 })
 
-test('a client that goes too often is kept out', async (context) => {
+test('a client that disconnects too often is banned', async (context) => {
   const flapping = { isEnabled: true, maxCount: 2, windowMs: 60_000, banMs: 60_000 }
   const stage = new ShardStage(context, { start: { access: { ...defaultAccessSettings, flapping } } })
   const outcomes: (number | undefined)[] = []

@@ -8,7 +8,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ClientView, Command } from '../../src/core/index.ts'
 import { AutoSubscriber } from '../../src/shard/runtime/auto-subscriber.ts'
 
-/** The filters that a client of this kind is subscribed to when it connects. */
+/** The filters to which a client with these properties is subscribed when it connects. */
 async function filtersOf(view: Pick<ClientView, 'clientId' | 'username' | 'address' | 'port'>): Promise<string[]> {
   const filters: string[] = []
   const topics = ['id/${clientid}', 'user/${username}', 'from/${host}', 'port/${port}', 'all']
@@ -43,7 +43,7 @@ test('placeholders of auto_subscribe are the client ID, user name, address and p
   assert.deepEqual(await filtersOf(view), ['id/c1', 'user/anna', 'from/192.0.2.7', 'port/40123', 'all'])
 })
 
-test('a subscription with a placeholder that has no value is left out', async () => {
+test('a subscription with a placeholder without a value is omitted', async () => {
   const view = { clientId: 'c1', username: undefined, address: '', port: 0 }
   assert.deepEqual(await filtersOf(view), ['id/c1', 'all'])
 })

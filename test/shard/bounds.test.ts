@@ -27,7 +27,7 @@ test('a client that does not read costs no more than its limit, and slows no oth
   assert.equal(reader.payloads.length, 1_000)
   assert.ok(stage.shard.buffers.takenBytes <= 4 * maxUnsentBytes, `${stage.shard.buffers.takenBytes}`)
   assert.ok(stage.counter('messagesDropped') > 800)
-  assert.equal(stage.lines.filter(({ event }) => event === 'messages dropped').length, 1, 'told once a second')
+  assert.equal(stage.lines.filter(({ event }) => event === 'messages dropped').length, 1, 'logged once a second')
   stalled.stream.isStalled = false
   stalled.stream.take()
   await stage.turns()
@@ -37,7 +37,7 @@ test('a client that does not read costs no more than its limit, and slows no oth
   assert.equal(stage.shard.buffers.takenBytes, 0)
 })
 
-test('messages of QoS 1 wait for a reader that stands still, and all of them come when it reads again', async (context) => {
+test('messages of QoS 1 wait for a client that stops reading, and all arrive when it reads again', async (context) => {
   const stage = new ShardStage(context, { core: { maxUnsentBytes: 20_000 } })
   const stalled = await stage.subscriber('stalled', 'a', { qos: 1 })
   const publisher = await stage.client('publisher')
@@ -55,14 +55,14 @@ test('messages of QoS 1 wait for a reader that stands still, and all of them com
   )
 })
 
-test('a reader that keeps up is never taken for one that does not, however busy it is', async (context) => {
+test('a client that reads fast enough is never treated as slow, however busy it is', async (context) => {
   const stage = new ShardStage(context, { core: { maxUnsentBytes: 100_000 } })
   const subscriber = await stage.subscriber('subscriber', 'a')
   const publisher = await stage.client('publisher')
   subscriber.stream.isStalled = true
   publisher.publish({ topic: 'a', payload: 'the first write' })
   await stage.turns()
-  // Each write is done only after more has gathered behind it: the connection never rests.
+  // Each write completes only after more bytes are queued: the connection is never idle.
   for (let round = 0; round < 100; round++) {
     publisher.publish(...manyFrames(10, 'a', kilobyte))
     await stage.turns(2)
@@ -72,7 +72,7 @@ test('a reader that keeps up is never taken for one that does not, however busy 
   assert.equal(stage.counter('messagesDropped'), 0)
 })
 
-test('when all clients together have too many unsent bytes, those that do not read get nothing more', async (context) => {
+test('if all clients together have too many unsent bytes, slow clients get no more', async (context) => {
   const stage = new ShardStage(context, { start: { maxUnsentBytesTotal: 200_000 } })
   const stalled = await Promise.all(Array.from({ length: 10 }, (_, index) => stage.subscriber(`stalled ${index}`, 'a')))
   const publisher = await stage.client('publisher')
@@ -92,7 +92,7 @@ test('when all clients together have too many unsent bytes, those that do not re
   for (const client of stalled) assert.equal(client.payloads.at(-1), 'after')
 })
 
-test('a client that does not read its responses is not read either, until it reads', async (context) => {
+test('a client that does not read its responses is not read until it reads', async (context) => {
   const maxUnsentBytes = 65_536
   const stage = new ShardStage(context, { core: { maxUnsentBytes } })
   const client = await stage.client('client')
@@ -102,7 +102,7 @@ test('a client that does not read its responses is not read either, until it rea
     client.stream.arrive(pings(10_000))
     await stage.turns(2)
   }
-  assert.ok(pingCount <= 100_000, `${pingCount} pings were heard`)
+  assert.ok(pingCount <= 100_000, `${pingCount} pings were read`)
   client.stream.arrive(pings(10_000))
   await stage.turns()
   assert.ok(stage.shard.buffers.takenBytes <= 4 * maxUnsentBytes, `${stage.shard.buffers.takenBytes}`)
@@ -113,7 +113,7 @@ test('a client that does not read its responses is not read either, until it rea
   assert.equal(client.stream.isPaused, false)
 })
 
-test('a peer that reads nothing is let go of all the same when its time is over', async (context) => {
+test('a peer that reads nothing is closed after the timeout', async (context) => {
   const stage = new ShardStage(context)
   const stalled = await stage.subscriber('stalled', 'a', { version: 5, keepAliveSeconds: 10 })
   const publisher = await stage.client('publisher')
@@ -124,7 +124,7 @@ test('a peer that reads nothing is let go of all the same when its time is over'
   await stage.turns()
   assert.equal(stalled.stream.isEnded, false)
   await stage.passMs(15_100)
-  assert.equal(stalled.stream.isEnded, true, 'an ended stream is closed by timeout, any other never')
+  assert.equal(stalled.stream.isEnded, true, 'a timeout closes an ended stream, and no other')
   stalled.stream.take()
   await stage.turns()
   assert.deepEqual(stalled.payloads, ['1', '2'])
@@ -139,7 +139,7 @@ test('a connection with more input than one turn handles continues in a later tu
   for (let count = 0; count < 4; count++) flood.stream.arrive(chunk)
   assert.equal(flood.stream.isPaused, true)
   flood.stream.arrive(chunk)
-  assert.equal(flood.stream.unreadBytes, chunk.length, 'it waits with the peer')
+  assert.equal(flood.stream.unreadBytes, chunk.length, 'it waits in the stream')
   await stage.turns(20)
   assert.equal(flood.stream.isPaused, false)
   assert.equal(flood.of('pingresp').length, 5 * 32_768)
@@ -150,7 +150,7 @@ test('a turn ends after some milliseconds, also if no packet has a subscriber, a
   const ear = await stage.subscriber('ear', 'done/+')
   const quick = await stage.client('quick')
   const floods = [await stage.client('one'), await stage.client('two'), await stage.client('three')]
-  // Each look at the clock finds another 2 ms gone.
+  // Each call of the clock advances it by 2 ms.
   const { clock } = stage
   clock.nowMs = () => (clock.now += 2)
   for (const flood of floods) {
@@ -196,7 +196,7 @@ test('reading from an unauthenticated client pauses within a large packet until 
     author.stream.arrive(bytes.subarray(at, at + 10_000))
     await stage.turns(2)
   }
-  assert.ok(author.stream.unreadBytes >= 180_000, `${author.stream.unreadBytes} were not read`)
+  assert.ok(author.stream.unreadBytes >= 180_000, `${author.stream.unreadBytes} bytes were not read`)
   await respond()
   await letIn(stage, author)
   while (author.of('puback').length === 0) await stage.turns(1)
@@ -217,7 +217,7 @@ test('reading from an unauthenticated client pauses after a complete large packe
   while (author.of('puback').length < 2) await stage.turns(1)
 })
 
-test('a large packet has no memory reserved before authentication', async (context) => {
+test('no memory is reserved for a large packet before authentication', async (context) => {
   const [username, password] = ['alice', 'secret']
   const user = { username, password, algorithm: 'SCRAM-SHA-256', iterations: 4_096, isSuperuser: false } as const
   const scram = { users: [makeScramRecord({ ...user, createdAtMs: 0 })], secret: Buffer.alloc(32), iterations: 4_096 }
@@ -233,13 +233,13 @@ test('a large packet has no memory reserved before authentication', async (conte
   assert.equal(unauthenticated.stream.isEnded, true)
 })
 
-test('while memory is short, a CONNECT of more than 8 KiB is refused by its fixed header, and all others are accepted', async (context) => {
+test('while memory is short, a CONNECT of more than 8 KiB is refused by its fixed header, and others are accepted', async (context) => {
   const stage = new ShardStage(context)
   const longName = 'n'.repeat(60_000)
   for (const level of ['soft', 'hard'] as const) {
     stage.shard.input({ kind: 'memory-level', level, step: 0 })
     const long = stage.unauthenticated(5)
-    // A fixed header with a remaining length of 60,000 and the first byte behind it.
+    // A fixed header with a remaining length of 60,000 and one byte after it.
     long.stream.arrive(Buffer.from([0x10, 0xe0, 0xd4, 0x03, 0x00]))
     await stage.turns()
     assert.ok(long.stream.isEnded, level)

@@ -1,10 +1,10 @@
-// How many messages a second went over a bridge lately.
+// The rates of messages over a bridge.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BridgeRates } from '../../src/shard/bridges/bridge-rates.ts'
 
-test('rates are those of the last ten seconds, to a tenth', () => {
+test('rates are means of the last ten seconds, with one decimal', () => {
   const rates = new BridgeRates()
   assert.deepEqual(rates.read(), { sentRate: 0, receivedRate: 0 })
   for (let second = 0; second <= 20; second++) {

@@ -1,4 +1,4 @@
-// The outlet by itself: whatever is appended, in whatever order, exactly that goes to the stream.
+// ClientOutput alone: exactly the appended bytes go to the stream, in order.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -31,7 +31,7 @@ class OutputModel {
   readonly output: ClientOutput
   readonly chunks: Buffer[]
   readonly expected: Buffer[] = []
-  /** Where the next range of each chunk begins if it follows the last one. */
+  /** The start of the next range of each chunk if it follows the last one. */
   readonly next: number[]
   #fill = 0
 
@@ -63,7 +63,7 @@ class OutputModel {
     const end = Math.min(chunk.length, start + length)
     const at = this.output.appendRange(chunk, start, end)
     const bytes = Buffer.from(chunk.subarray(start, end))
-    // As `passFrame` does: the first byte is another one for each receiver.
+    // As in `passFrame`: the first byte differs for each receiver.
     bytes[0] = this.output.buffer[at] = (bytes[0] + 1) & 0xff
     this.expected.push(bytes)
     this.next[which] = end === chunk.length ? 0 : end
@@ -76,7 +76,7 @@ class OutputModel {
     this.expected.push(bytes)
   }
 
-  /** Another drain starts. Between two of them the unused bytes of a buffer are written. */
+  /** Starts another drain. Between two drains, unused bytes of a buffer may be written. */
   drainAnew(which: number): void {
     this.dependencies.draining++
     this.#freshBytes(chunkBytes).copy(this.chunks[which], this.next[which], this.next[which])
@@ -138,7 +138,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.constant<Step>((model) => model.stream.take('one')) },
 )
 
-test('the stream gets exactly what was appended, in order, and every buffer comes back', () => {
+test('the stream gets exactly the appended bytes, in order, and every buffer is returned', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120, size: 'max' }), (steps) => {
       const model = new OutputModel()
@@ -153,7 +153,7 @@ test('the stream gets exactly what was appended, in order, and every buffer come
   )
 })
 
-test('bytes that a buffer gets after a drain are not taken for those that were copied ahead', () => {
+test('bytes that a buffer gets after a drain are not confused with those that were copied ahead', () => {
   const model = new OutputModel()
   const buffer = model.chunks[0]
   model.appendRange(0, 0, 100)
@@ -164,7 +164,7 @@ test('bytes that a buffer gets after a drain are not taken for those that were c
   assert.deepEqual(Buffer.concat(model.stream.taken), Buffer.concat(model.expected))
 })
 
-test('a turn that fills a buffer hands it over and goes on in another one', () => {
+test('a turn that fills a buffer writes it and continues in another', () => {
   const model = new OutputModel()
   for (let written = 0; written < pooledBytes * 2; written += 1_000) model.reserve(1_000)
   assert.equal(model.stream.handedOver, 1)
@@ -173,7 +173,7 @@ test('a turn that fills a buffer hands it over and goes on in another one', () =
   assert.deepEqual(Buffer.concat(model.stream.taken), Buffer.concat(model.expected))
 })
 
-test('what gathers while a write is on its way takes at most twice its size', () => {
+test('bytes that are queued during a write have buffers of at most twice their size', () => {
   const model = new OutputModel()
   model.reserve(10)
   model.endTurn()
@@ -187,17 +187,17 @@ test('what gathers while a write is on its way takes at most twice its size', ()
   assert.equal(model.dependencies.buffers.takenBytes, 0)
 })
 
-test('a turn in which very many are written to takes little more than what is written', () => {
+test('a turn that writes to very many clients has little more memory than the written bytes', () => {
   const buffers = new WriteBuffers()
   const taken = Array.from({ length: 10_000 }, () => buffers.take(5))
   assert.ok(buffers.takenBytes <= 512 * pooledBytes + 9_488 * 1_024, `${buffers.takenBytes}`)
   for (const buffer of taken) buffers.giveBack(buffer)
   assert.equal(buffers.takenBytes, 0)
-  assert.equal(buffers.take(5).length, pooledBytes, 'those of the common size are used again')
+  assert.equal(buffers.take(5).length, pooledBytes, 'buffers of the common size are reused')
   assert.ok(buffers.take(pooledBytes + 1).length > pooledBytes)
 })
 
-test('buffers for reuse can be freed, and are allocated again without end', () => {
+test('buffers for reuse can be freed, and are allocated again any number of times', () => {
   const buffers = new WriteBuffers()
   for (let round = 0; round < 3; round++) {
     const taken = Array.from({ length: 600 }, () => buffers.take(5))
@@ -205,7 +205,7 @@ test('buffers for reuse can be freed, and are allocated again without end', () =
     assert.equal(common.length, 512, `in round ${round}`)
     for (const buffer of taken.slice(1)) buffers.giveBack(buffer)
     buffers.forget()
-    // One that was in use meanwhile is one of the 512 still.
+    // A buffer that was in use meanwhile is still one of the 512.
     buffers.giveBack(taken[0])
     assert.equal(buffers.take(5), taken[0])
     buffers.giveBack(taken[0])

@@ -31,7 +31,7 @@ function eventsOf(timelines: ClientTimeline, clientId: string): string[] {
   return timelines.of(clientId).map(({ event }) => event)
 }
 
-test('a timeline tells in order what has happened, and counts what happens again and again', () => {
+test('a timeline has the events in order, and counts repeated ones', () => {
   const timelines = new ClientTimeline(limits)
   timelines.note(refused('me'), 1)
   timelines.note(refused('me'), 2)
@@ -46,7 +46,7 @@ test('a timeline tells in order what has happened, and counts what happens again
   assert.deepEqual(timelines.of('nobody'), [])
 })
 
-test('a timeline has so many entries, and text that is not endless', () => {
+test('a timeline has a maximum of entries and of text per entry', () => {
   const timelines = new ClientTimeline(limits)
   for (let number = 0; number < 10; number++) timelines.note(connected('me'), number)
   assert.deepEqual(
@@ -66,7 +66,7 @@ test('the number of timelines is limited: the one without events for longest is 
   assert.deepEqual(eventsOf(timelines, 'a'), ['connected', 'session-ended'])
 })
 
-test('ids that never get in, however many, take no timeline from those that did', () => {
+test('client IDs that never connect, however many, remove no timeline of those that did', () => {
   const timelines = new ClientTimeline(limits)
   timelines.note(connected('me'), 1)
   for (let number = 0; number < 1_000; number++) timelines.note(refused(`invented-${number}`), 2)
@@ -75,7 +75,7 @@ test('ids that never get in, however many, take no timeline from those that did'
   assert.deepEqual(eventsOf(timelines, 'invented-997'), [])
 })
 
-test('long client IDs have no more memory than short ones', () => {
+test('long client IDs use no more memory than short ones', () => {
   const timelines = new ClientTimeline(limits)
   for (const letter of ['a', 'b', 'c']) timelines.note(connected(letter.repeat(50)), 1)
   assert.deepEqual(eventsOf(timelines, 'a'.repeat(50)), [])

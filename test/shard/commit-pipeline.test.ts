@@ -20,7 +20,7 @@ const acksOf = (client: TestClient) =>
     packet.type === 'puback' || packet.type === 'pubrec' ? [`${packet.type} ${packet.packetId}`] : [],
   )
 
-test('an acknowledgement of what must be kept leaves when its batch is on disk', async (context) => {
+test('the acknowledgement of a stored message is sent when its batch is durable', async (context) => {
   const stage = new ShardStage(context)
   await withSleeper(stage)
   const publisher = await stage.client('publisher')
@@ -33,7 +33,7 @@ test('an acknowledgement of what must be kept leaves when its batch is on disk',
   assert.deepEqual(acksOf(publisher), ['puback 9'])
 })
 
-test('an acknowledgement that waits is passed by none of the same connection, and holds up no other', async (context) => {
+test('no acknowledgement of the same connection is sent before a deferred one, and other connections are not delayed', async (context) => {
   const stage = new ShardStage(context)
   await withSleeper(stage)
   const publisher = await stage.client('publisher')
@@ -54,7 +54,7 @@ test('an acknowledgement that waits is passed by none of the same connection, an
   assert.deepEqual(acksOf(publisher), ['puback 1', 'pubrec 2', 'puback 3'])
 })
 
-test('turns that happen while a batch is being written gather into the next one', async (context) => {
+test('the changes of turns during a write are in the next batch', async (context) => {
   const stage = new ShardStage(context)
   await withSleeper(stage)
   const publisher = await stage.client('publisher')
@@ -74,7 +74,7 @@ test('turns that happen while a batch is being written gather into the next one'
   assert.deepEqual(acksOf(publisher), ['puback 1', 'puback 2', 'puback 3', 'puback 4', 'puback 5'])
 })
 
-test('a batch that fails is written again, the same one, and nothing that waits for it leaves before', async (context) => {
+test('a failed batch is written again unchanged, and no acknowledgement that waits for it is sent before', async (context) => {
   const stage = new ShardStage(context)
   await withSleeper(stage)
   const publisher = await stage.client('publisher', { version: 5 })
@@ -86,7 +86,7 @@ test('a batch that fails is written again, the same one, and nothing that waits 
   await stage.passMs(100)
   await stage.passMs(200)
   assert.equal(stage.store.attempts.length, attempts + 2)
-  assert.equal(stage.store.attempts.at(-1), failed, 'the same batch and no other')
+  assert.equal(stage.store.attempts.at(-1), failed, 'the same batch')
   assert.deepEqual(acksOf(publisher), [])
   assert.match(stage.alarms[0], /^the disk fails/)
 
@@ -108,7 +108,7 @@ test('a batch that fails is written again, the same one, and nothing that waits 
   assert.deepEqual(woken.payloads, ['x'])
 })
 
-test('while the disk fails a 5.0 client is refused what would have to be kept, and served the rest', async (context) => {
+test('while the disk fails, messages of a 5.0 client that need storage are refused, and others are delivered', async (context) => {
   const stage = new ShardStage(context)
   await withSleeper(stage)
   const trigger = await stage.client('trigger')
@@ -132,7 +132,7 @@ test('while the disk fails a 5.0 client is refused what would have to be kept, a
   assert.deepEqual(subscriber.payloads, ['z'])
 })
 
-test('while the disk fails a 3.x client is not read from, and then nothing of it is lost or changed in order', async (context) => {
+test('while the disk fails, reading from a 3.x client pauses, and none of its messages is lost or reordered', async (context) => {
   const stage = new ShardStage(context)
   await withSleeper(stage)
   const trigger = await stage.client('trigger')
@@ -182,7 +182,7 @@ test('reading from a 3.x client that is ahead of a slow disk pauses until half o
   )
 })
 
-test('a connection is closed when what it is still owed has left, and not before', async (context) => {
+test('a connection is closed after its deferred acknowledgements are sent', async (context) => {
   const stage = new ShardStage(context)
   await withSleeper(stage)
   const publisher = await stage.client('publisher', { version: 5 })
@@ -198,7 +198,7 @@ test('a connection is closed when what it is still owed has left, and not before
   assert.deepEqual([publisher.stream.isClosed, publisher.types], [true, ['connack', 'puback', 'disconnect']])
 })
 
-test('a queue is read when the batches before it are on disk', async (context) => {
+test('a queue is read when earlier batches are durable', async (context) => {
   const stage = new ShardStage(context)
   await withSleeper(stage)
   const publisher = await stage.client('publisher')
@@ -217,7 +217,7 @@ test('a queue is read when the batches before it are on disk', async (context) =
   assert.deepEqual(woken.payloads, ['x'])
 })
 
-test('a durable 3.1.1 client is told of its session and of its subscription when they are on disk', async (context) => {
+test('a 3.1.1 client with a persistent session gets CONNACK and SUBACK when session and subscription are durable', async (context) => {
   const stage = new ShardStage(context)
   stage.store.isHeld = true
   const client = stage.unauthenticated(4)
@@ -235,7 +235,7 @@ test('a durable 3.1.1 client is told of its session and of its subscription when
   assert.deepEqual(client.types, ['connack', 'suback'])
 })
 
-test('what another shard has found of the disk holds here too, without a commit of its own, until the disk serves', async (context) => {
+test('a disk failure that another shard has reported applies here too, without a commit, until the disk works', async (context) => {
   const stage = new ShardStage(context)
   await withSleeper(stage)
   const publisher = await stage.client('publisher', { version: 5 })

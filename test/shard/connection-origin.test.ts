@@ -26,18 +26,18 @@ function namesFrom(subject: CertificateWishes['subject'], fields: Partial<ShardL
   return [arrival?.username, arrival?.clientId]
 }
 
-describe('what a client has shown', () => {
-  test('is nothing for most, and then nothing is made of it', () => {
+describe('the identity from the transport', () => {
+  test('is absent for most clients, and has no effect then', () => {
     assert.equal(originOf(new FakeStream(), { ...listener, peerCertificateAsUsername: 'cn' }), undefined)
   })
 
-  test('is a name only where the listener says so', () => {
+  test('is a name only if the listener is configured so', () => {
     assert.deepEqual(namesFrom(undefined, {}), [undefined, undefined])
     assert.deepEqual(namesFrom(undefined, { peerCertificateAsUsername: 'cn' }), ['device-7', undefined])
     assert.deepEqual(namesFrom(undefined, { peerCertificateAsClientId: 'cn' }), [undefined, 'device-7'])
   })
 
-  test('may be the whole subject, the certificate, or a hash of it', () => {
+  test('may be the whole subject, the certificate, or its hash', () => {
     const { certificate } = authority.issue('x', {
       subject: [
         ['O', 'Plant'],
@@ -54,7 +54,7 @@ describe('what a client has shown', () => {
     assert.equal(nameBy('md5'), createHash('md5').update(made.raw).digest('hex'))
   })
 
-  test('is an empty name where the certificate has none: CONNECT does not fill the gap', () => {
+  test('is an empty name if the certificate has none: CONNECT does not replace it', () => {
     const byName = { peerCertificateAsUsername: 'cn', peerCertificateAsClientId: 'cn' } as const
     assert.deepEqual(namesFrom([['O', 'Plant']], byName), ['', ''])
     assert.deepEqual(
@@ -64,7 +64,7 @@ describe('what a client has shown', () => {
     )
   })
 
-  test('is of several common names the most specific', () => {
+  test('is the most specific of several common names', () => {
     assert.deepEqual(
       namesFrom(
         [

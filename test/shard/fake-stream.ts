@@ -1,5 +1,5 @@
-// A connection without a network: what the shard writes is kept, what the peer sends is handed in, and when a write is
-// done is for the test to say.
+// A connection without a network: written bytes are recorded, received bytes are passed in, and the test decides when a write
+// completes.
 
 import assert from 'node:assert/strict'
 import type { ByteStream } from '../../src/transports/index.ts'
@@ -8,7 +8,7 @@ const ignore = (): void => {}
 
 interface Write {
   readonly buffer: Buffer
-  /** As it was when it was handed over: it must not change until `done`. */
+  /** A copy of the bytes: they must not change until `done`. */
   readonly asHanded: Buffer
   readonly done: () => void
 }
@@ -18,16 +18,16 @@ export class FakeStream implements ByteStream {
   readonly remotePort = 40_000
   onData: (chunk: Buffer) => void = ignore
   onClose: (error?: Error) => void = ignore
-  /** Every write that the peer has taken, one entry each. */
+  /** Every write that the peer has read, one entry each. */
   readonly taken: Buffer[] = []
-  /** Called with each write as it is taken. */
+  /** Called with each write that the peer reads. */
   onTaken: (bytes: Buffer) => void = ignore
   /** The peer does not read: writes wait for `take`. */
   isStalled = false
   isPaused = false
   isEnded = false
   isClosed = false
-  /** How many writes were handed over in all, and how many at most at one time. */
+  /** Number of writes in total, and maximum of simultaneous ones. */
   handedOver = 0
   maxAtOnce = 0
   readonly #waiting: Write[] = []
@@ -38,7 +38,7 @@ export class FakeStream implements ByteStream {
   }
 
   write(buffer: Buffer, done: () => void): void {
-    // Too late: the bytes are lost, and that is told later, as by a socket.
+    // Too late: the bytes are lost, which is reported later, as by a socket.
     if (this.isEnded) return queueMicrotask(done)
     this.#waiting.push({ buffer, asHanded: Buffer.from(buffer), done })
     this.handedOver += 1
@@ -68,7 +68,7 @@ export class FakeStream implements ByteStream {
     queueMicrotask(() => this.#close())
   }
 
-  /** The peer sends. While the reader stands still it waits in the peer's own buffers. */
+  /** The peer sends bytes. While reading pauses, they wait in the buffers of the peer. */
   arrive(bytes: Buffer): void {
     if (this.isPaused) this.#unread.push(bytes)
     else this.onData(bytes)
@@ -85,7 +85,7 @@ export class FakeStream implements ByteStream {
     else this.#takeAll()
   }
 
-  /** The peer is gone, with what it has not read. */
+  /** The peer disconnects, with unread bytes. */
   break(error?: Error): void {
     this.#close(error)
   }

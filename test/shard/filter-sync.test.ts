@@ -1,4 +1,4 @@
-// Shards tell each other what their clients are subscribed to, for a bridge that is on one of them.
+// Shards exchange the filters of their clients, for a bridge on one of them.
 
 import assert from 'node:assert/strict'
 import { describe, mock, test, type TestContext } from 'node:test'
@@ -9,11 +9,11 @@ import type { FilterNotice } from '../../src/shard/messages/messages.ts'
 
 const nobody = { places: 0, at: () => undefined }
 
-/** A shard without clients, that can be told that it has some. */
+/** A shard without clients, to which a test adds filters. */
 class TalkingShard {
   readonly talk: FilterSync
   readonly core: { clientFilters: ClientFilters | undefined } = { clientFilters: undefined }
-  /** What a bridge here would have. */
+  /** The filters of a bridge on this shard. */
   readonly wanted = new Map<TopicFilter, QoS>()
   isComplete = false
   unreported = 0
@@ -50,7 +50,7 @@ function optionsOf(qos: QoS | undefined): Parameters<ClientFilters['note']>[2]['
   return { qos, noLocal: false, retainAsPublished: false, retainHandling: 0, raisesTo: 0, identifier: undefined }
 }
 
-/** So many of them are there, and hear each other at once; what they look for they look for when time passes. */
+/** Linked shards that deliver notices at once; they check for changes when time passes. */
 function talking(t: TestContext, count: number): { shards: TalkingShard[]; replace: (own: number) => TalkingShard } {
   mock.timers.enable({ apis: ['setInterval'] })
   t.after(() => mock.timers.reset())
@@ -65,14 +65,14 @@ function talking(t: TestContext, count: number): { shards: TalkingShard[]; repla
 
 const pass = (): void => mock.timers.tick(100)
 
-describe('what clients are subscribed to', () => {
-  test('comes from all shards to the one with the bridge, with the highest QoS of all', (t) => {
+describe('the filters of all clients', () => {
+  test('arrive from all shards at the one with the bridge, with the highest QoS', (t) => {
     const [bridge, other, third] = talking(t, 3).shards
     assert.ok(bridge !== undefined && other !== undefined && third !== undefined)
     bridge.talk.set(true, true)
     other.talk.set(true, false)
     pass()
-    assert.equal(bridge.isComplete, false, 'the third has not said anything')
+    assert.equal(bridge.isComplete, false, 'the third shard has sent nothing')
     third.talk.set(true, false)
     pass()
     assert.equal(bridge.isComplete, true)
@@ -96,10 +96,10 @@ describe('what clients are subscribed to', () => {
         ['b', 1],
       ],
     )
-    assert.equal(other.wanted.size, 0, 'no bridge there')
+    assert.equal(other.wanted.size, 0, 'no bridge on this shard')
   })
 
-  test('stays as it was while a shard is away, and is what it says when it is back', (t) => {
+  test('stay while a shard is unavailable, and are replaced by its own list after its restart', (t) => {
     const { shards, replace } = talking(t, 2)
     const [bridge, other] = shards
     assert.ok(bridge !== undefined && other !== undefined)
@@ -118,7 +118,7 @@ describe('what clients are subscribed to', () => {
     assert.deepEqual([...bridge.wanted], [['b', 2]])
   })
 
-  test('is requested by a shard with a new bridge, and sent without the filters above the limit', (t) => {
+  test('are requested by a shard with a new bridge, and sent without the filters above the limit', (t) => {
     const { shards, replace } = talking(t, 2)
     const [first, other] = shards
     assert.ok(first !== undefined && other !== undefined)
@@ -140,7 +140,7 @@ describe('what clients are subscribed to', () => {
     assert.equal(other.core.clientFilters, undefined, 'the watch ended')
   })
 
-  test('is not taken for whole before a shard has said all of it', (t) => {
+  test('are not complete before a shard has sent all of them', (t) => {
     const [bridge] = talking(t, 2).shards
     assert.ok(bridge !== undefined)
     bridge.talk.set(true, true)

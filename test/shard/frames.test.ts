@@ -1,4 +1,4 @@
-// A message on its way through the shard: frames that are forwarded unchanged, and messages that are encoded again.
+// The path of a message through the shard: frames that are forwarded unchanged, and messages that are encoded again.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -19,7 +19,7 @@ const factsOf = (packet: PublishPacket) => ({
   properties: packet.properties,
 })
 
-test('a message reaches clients of every version from clients of every version at every QoS', async (context) => {
+test('a message reaches clients of every version from clients of every version with every QoS', async (context) => {
   const stage = new ShardStage(context)
   for (const from of versions)
     for (const to of versions)
@@ -52,7 +52,7 @@ test('a message reaches clients of every version from clients of every version a
         }
 })
 
-test('the first byte and the packet id are the receiver`s, whatever came in', async (context) => {
+test('the first byte and the packet identifier are those of the receiver, whatever the publisher sent', async (context) => {
   const stage = new ShardStage(context)
   const publisher = await stage.client('publisher', { version: 5 })
   for (const qos of qualities)
@@ -76,7 +76,7 @@ test('the first byte and the packet id are the receiver`s, whatever came in', as
         }
 })
 
-test('what is not acknowledged comes again with DUP and the same packet id', async (context) => {
+test('unacknowledged messages are sent again with DUP and the same packet identifier', async (context) => {
   for (const version of versions) {
     const stage = new ShardStage(context)
     const durable = {
@@ -107,7 +107,7 @@ test('what is not acknowledged comes again with DUP and the same packet id', asy
   }
 })
 
-test('the columns of a send list keep every combination of flags and packet id', () => {
+test('the columns of a send list hold every combination of flags and packet identifier', () => {
   for (const qos of qualities)
     for (const dup of [false, true])
       for (const retain of [false, true])
@@ -120,7 +120,7 @@ test('the columns of a send list keep every combination of flags and packet id',
         }
 })
 
-test('properties reach clients of 5.0 and only them, and an expiry has counted down', async (context) => {
+test('properties reach clients of 5.0 only, and the expiry is reduced', async (context) => {
   const stage = new ShardStage(context)
   const old = await stage.subscriber('old', 'a', { version: 4 })
   const modern = await stage.subscriber('modern', 'a', { version: 5 })
@@ -147,7 +147,7 @@ test('properties reach clients of 5.0 and only them, and an expiry has counted d
   assert.deepEqual(woken.of('publish')[0]?.properties, { ...properties, messageExpiryIntervalSeconds: 40 })
 })
 
-test('every subscriber hears its own subscription identifiers', async (context) => {
+test('every subscriber gets its own subscription identifiers', async (context) => {
   const stage = new ShardStage(context)
   const client = await stage.client('subscriber', { version: 5 })
   client.subscribe([{ filter: 'a/#' }], 268_435_455)
@@ -162,7 +162,7 @@ test('every subscriber hears its own subscription identifiers', async (context) 
   assert.deepEqual(plain.of('publish')[0]?.properties, undefined)
 })
 
-test('a topic alias is introduced with the topic and then stands for it', async (context) => {
+test('a topic alias is sent with the topic first and replaces it then', async (context) => {
   const stage = new ShardStage(context)
   const subscriber = await stage.subscriber('s', '#', { version: 5, properties: { topicAliasMaximum: 1 } })
   const publisher = await stage.client('publisher', { version: 5 })
@@ -182,7 +182,7 @@ test('a topic alias is introduced with the topic and then stands for it', async 
   )
 })
 
-test('chunks that end anywhere bring the same packets', async (context) => {
+test('chunks with any boundaries give the same packets', async (context) => {
   const stage = new ShardStage(context)
   const subscriber = await stage.subscriber('s', 'a')
   const publisher = await stage.client('publisher')

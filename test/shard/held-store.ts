@@ -1,4 +1,4 @@
-// A store in memory whose commits wait or fail as a test says.
+// An in-memory store whose commits wait or fail as the test sets.
 
 import {
   openMemoryStore,
@@ -14,13 +14,13 @@ export class HeldStore implements Store {
   readonly #inner = openMemoryStore()
   /** Commits wait for `release`. */
   isHeld = false
-  /** Commits are refused, as by a disk that is full. */
+  /** Commits fail, as on a full disk. */
   isFailing = false
-  /** Readings of queues are refused, as by a disk with a bad block. */
+  /** Queue reads fail, as with an unreadable block. */
   readsFail = false
   /** Changes of each commit, in order, including repeated commits. */
   readonly attempts: Changes[] = []
-  /** Readings of parts of a queue. */
+  /** Ranges of the queue reads. */
   readonly queueReads: QueueRange[] = []
   reopenings = 0
   readonly #waiting: (() => void)[] = []
@@ -32,7 +32,7 @@ export class HeldStore implements Store {
     await this.#inner.commit(changes)
   }
 
-  /** What is being written gets to the disk, or fails if `isFailing`. */
+  /** Completes the current commit, or fails it if `isFailing`. */
   release(): void {
     for (const go of this.#waiting.splice(0)) go()
   }

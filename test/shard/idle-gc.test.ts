@@ -6,7 +6,7 @@ import type { CounterName } from '../../src/telemetry/index.ts'
 
 const mebibyte = 1_048_576
 
-/** A heap that has `live` MiB in use when it is collected, and as many pages when these are released. */
+/** A heap with `live` MiB in use after a collection, and as many pages after a release. */
 class ModelHeap {
   heap: number
   used = 10
@@ -51,7 +51,7 @@ class ModelHeap {
     this.look()
   }
 
-  /** `seconds` after the last one. */
+  /** `seconds` after the last interval. */
   look(seconds = 15): void {
     this.now += seconds * 1_000
     this.tidy.look()
@@ -62,10 +62,10 @@ class ModelHeap {
   }
 }
 
-test('what a burst has left is given back when it is over, once, and not while it lasts', () => {
+test('memory of a burst is released once, after its end', () => {
   const model = new ModelHeap()
   model.burst(200)
-  assert.deepEqual(model.done, [], 'amid the traffic')
+  assert.deepEqual(model.done, [], 'during traffic')
   model.lookOften()
   assert.deepEqual(model.done, ['forget', 'collect', 'release'])
   model.burst(200)
@@ -73,7 +73,7 @@ test('what a burst has left is given back when it is over, once, and not while i
   assert.equal(model.done.length, 6)
 })
 
-test('the pages go back also where V8 has collected the heap by itself meanwhile', () => {
+test('the pages are released also if V8 collected the heap itself meanwhile', () => {
   const model = new ModelHeap()
   model.burst(200)
   model.heap = 25
@@ -81,7 +81,7 @@ test('the pages go back also where V8 has collected the heap by itself meanwhile
   assert.deepEqual(model.done, ['forget', 'collect', 'release'])
 })
 
-test('in a short interval as little traffic per second is idle as in a long one', () => {
+test('the limit of idle traffic is per second, for short and long intervals', () => {
   const model = new ModelHeap()
   model.burst(200)
   for (let time = 0; time < 2; time++) {
@@ -94,7 +94,7 @@ test('in a short interval as little traffic per second is idle as in a long one'
   assert.deepEqual(model.done, ['forget', 'collect'])
 })
 
-test('traffic that begins again is not held up by the second step', () => {
+test('traffic that begins again is not delayed by the second step', () => {
   const model = new ModelHeap()
   model.burst(200)
   model.look()
@@ -102,7 +102,7 @@ test('traffic that begins again is not held up by the second step', () => {
   assert.deepEqual(model.done, ['forget', 'collect'])
 })
 
-test('what a burst has left goes back beside moderate traffic as well, in three intervals, once, and not beside much', () => {
+test('memory of a burst is released during moderate traffic too, in three intervals, once, and not during heavy traffic', () => {
   const model = new ModelHeap()
   model.collectionMs = 10
   model.burst(200)
@@ -112,7 +112,7 @@ test('what a burst has left goes back beside moderate traffic as well, in three 
     model.look()
     return model.done
   }
-  for (let time = 0; time < 20; time++) assert.deepEqual(interval(40_000), [], 'beside much traffic')
+  for (let time = 0; time < 20; time++) assert.deepEqual(interval(40_000), [], 'during heavy traffic')
   interval(20_000)
   assert.deepEqual(interval(20_000), [])
   assert.deepEqual(interval(20_000), ['forget', 'collect', 'release'])
@@ -120,7 +120,7 @@ test('what a burst has left goes back beside moderate traffic as well, in three 
   assert.equal(model.done.length, 3)
 })
 
-test('beside moderate traffic a heap with much in use is left alone, whose collection would take long', () => {
+test('during moderate traffic, a heap with much memory in use is not collected, as that would take long', () => {
   const model = new ModelHeap()
   model.burst(400)
   for (let time = 0; time < 20; time++) {
@@ -130,7 +130,7 @@ test('beside moderate traffic a heap with much in use is left alone, whose colle
   assert.deepEqual(model.done, [])
 })
 
-test('what stays in use is not looked through again and again', () => {
+test('memory that stays in use is not collected repeatedly', () => {
   const model = new ModelHeap()
   model.live = 80
   model.burst(200)
@@ -138,7 +138,7 @@ test('what stays in use is not looked through again and again', () => {
   assert.deepEqual(model.done, ['forget', 'collect', 'release'])
 })
 
-test('a heap with much in use is collected and not released, one with very much is left alone', () => {
+test('a heap with much memory in use is collected and not released, one with very much is not collected', () => {
   const large = new ModelHeap()
   large.live = 200
   large.burst(400)
@@ -151,7 +151,7 @@ test('a heap with much in use is collected and not released, one with very much 
   assert.deepEqual(huge.done, ['forget'])
 })
 
-test('a heap that has hardly grown is left alone', () => {
+test('a heap that has hardly grown is not collected', () => {
   const model = new ModelHeap({ heap: 70 })
   model.lookOften()
   const afterStart = model.done.length
@@ -160,14 +160,14 @@ test('a heap that has hardly grown is left alone', () => {
   assert.equal(model.done.length, afterStart)
 })
 
-test('buffers that lie beside the heap count as much as what lies in it', () => {
+test('buffers outside the heap count like the heap', () => {
   const { heapBytes } = ownHeap()
   const before = heapBytes()
   const buffer = Buffer.allocUnsafeSlow(64 * mebibyte)
   assert.ok(heapBytes() - before > 48 * mebibyte, `${heapBytes() - before} for ${buffer.length}`)
 })
 
-test('traffic is messages both ways, and their KiB', () => {
+test('traffic is the number of messages in both directions, and their KiB', () => {
   const counts: Partial<Record<CounterName, number>> = {
     messagesReceived: 3,
     messagesSent: 4,
@@ -181,7 +181,7 @@ test('traffic is messages both ways, and their KiB', () => {
   )
 })
 
-test('of the heap of a thread the pages go back to the system', () => {
+test('the pages of the heap of a thread are returned to the system', () => {
   const { heapBytes, usedBytes, collect, release } = ownHeap()
   let rubbish: unknown[] = Array.from({ length: 3_000_000 }, (_, index) => ({ index }))
   assert.equal(rubbish.length, 3_000_000)
@@ -195,7 +195,7 @@ test('of the heap of a thread the pages go back to the system', () => {
   assert.ok(resident < full.resident - 64 * mebibyte, `${full.resident} before, ${resident} after`)
 })
 
-test('where memory is short it collects amid the traffic, for a tenth of the time at most', () => {
+test('while memory is short, the heap is collected during traffic, for a tenth of the time at most', () => {
   const model = new ModelHeap()
   model.burst(200)
   const collected = (): number => model.done.filter((what) => what === 'collect').length
@@ -207,7 +207,7 @@ test('where memory is short it collects amid the traffic, for a tenth of the tim
   assert.equal(model.done.filter((what) => what === 'release').length, 1, 'a longer pause once per minute')
 })
 
-test('where memory is short and a collection is quick it returns the pages each time, however much is in use', () => {
+test('while memory is short and a collection is fast, pages are returned each time, however much memory is in use', () => {
   const model = new ModelHeap()
   model.collectionMs = 10
   model.live = 400
@@ -221,7 +221,7 @@ test('where memory is short and a collection is quick it returns the pages each 
 
 test('a collection of the young generation frees buffers of packets', async () => {
   const heap = ownHeap()
-  // What earlier tests have left could go meanwhile.
+  // Garbage of earlier tests could be freed meanwhile.
   heap.collectYoung()
   let packets = Array.from({ length: 400 }, () => Buffer.allocUnsafeSlow(65_536))
   const full = heap.heapBytes()

@@ -1,4 +1,4 @@
-// The end of a session with very many subscriptions is no one piece of work: others are served between.
+// A session with very many subscriptions ends in slices: other clients are served in between.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -7,9 +7,9 @@ import { ShardStage, type TestClient } from './stage.ts'
 
 const filters = Array.from({ length: 5_000 }, (_, index) => ({ filter: `many/${index}` }))
 const last = `many/${filters.length - 1}`
-/** As many as one packet may have. */
+/** The maximum of one packet. */
 const filtersOfPacket = 1_000
-/** More than it takes. */
+/** More than that. */
 const turns = 100
 
 async function holder(stage: ShardStage, more: readonly { filter: string }[] = []): Promise<TestClient> {
@@ -39,7 +39,7 @@ test('a session with thousands of subscriptions is removed in slices, and other 
   assert.equal(view.hasMoreWork, false)
 })
 
-test('nothing comes of them meanwhile, and its client comes again as if they were out', async (context) => {
+test('no messages arrive for them meanwhile, and the client reconnects as if they were removed', async (context) => {
   const stage = new ShardStage(context)
   const client = await holder(stage)
   const author = await stage.client('author')
@@ -62,7 +62,7 @@ test('nothing comes of them meanwhile, and its client comes again as if they wer
   assert.equal(stage.shard.core.view.held.subscriptions, 1)
 })
 
-test('what it held exclusively is free at once', async (context) => {
+test('its exclusive subscriptions are free at once', async (context) => {
   const stage = new ShardStage(context, { core: { exclusiveSubscriptionAvailable: true } })
   const client = await holder(stage, [{ filter: '$exclusive/door' }])
   const other = await stage.client('other', { version: 5 })

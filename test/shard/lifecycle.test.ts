@@ -1,4 +1,4 @@
-// Beginnings and ends: how a connection is refused or closed, how a shard stops, and what it knows when it starts again.
+// The start and end of connections and of a shard, and the state after a restart.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -40,7 +40,7 @@ test('[MQTT-3.1.0-1] a connection whose first packet is not CONNECT is closed wi
   assert.equal(stage.shard.connections, 0)
 })
 
-test('a packet that is none ends the connection, and a client of 5.0 is told why', async (context) => {
+test('an invalid packet ends the connection, and a client of 5.0 gets the reason', async (context) => {
   const malformed = Buffer.from([0x36, 3, 0, 1, 97])
   const endless = Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f])
   for (const [bytes, reason] of [
@@ -81,7 +81,7 @@ test('anonymous clients are accepted on loopback listeners by default', async (c
   }
 })
 
-test('a connection without CONNECT is closed after a time', async (context) => {
+test('a connection without CONNECT is closed after the timeout', async (context) => {
   const stage = new ShardStage(context, { core: { idleTimeoutMs: 5_000 } })
   const silent = stage.unauthenticated()
   await stage.passMs(4_900)
@@ -90,7 +90,7 @@ test('a connection without CONNECT is closed after a time', async (context) => {
   assert.equal(silent.stream.isClosed, true)
 })
 
-test('after the process stood still, received packets are handled before the elapsed time', async (context) => {
+test('after a pause of the process, received packets are handled before the elapsed time', async (context) => {
   const stage = new ShardStage(context)
   const client = await stage.client('client', { keepAliveSeconds: 10 })
   const silent = await stage.client('silent', { keepAliveSeconds: 10 })
@@ -105,7 +105,7 @@ test('after the process stood still, received packets are handled before the ela
   assert.equal(client.stream.isClosed, true)
 })
 
-test('a client whose packet comes slower than its keep alive is served, and one that stops in the middle is not', async (context) => {
+test('a client whose packet arrives more slowly than its keep alive is served, and one that stops within a packet is not', async (context) => {
   const stage = new ShardStage(context)
   const listener = await stage.subscriber('listener', 'a')
   const slow = await stage.client('slow', { keepAliveSeconds: 10 })
@@ -123,7 +123,7 @@ test('a client whose packet comes slower than its keep alive is served, and one 
   assert.equal(slow.stream.isClosed, true)
 })
 
-test('a client id that comes again takes over, and the older connection is told', async (context) => {
+test('a connection with a client ID in use takes over, and the older connection gets the reason', async (context) => {
   const stage = new ShardStage(context)
   const first = await stage.client('same', { version: 5 })
   const second = await stage.client('same', { version: 5 })
@@ -133,7 +133,7 @@ test('a client id that comes again takes over, and the older connection is told'
   assert.equal(stage.shard.connections, 1)
 })
 
-test('a shard that stops tells its clients, commits what it owes and ends every stream', async (context) => {
+test('a shard that stops disconnects its clients, commits all batches and ends every stream', async (context) => {
   const stage = new ShardStage(context)
   ;(await stage.subscriber('sleeper', 'kept', durable5)).stream.break()
   const modern = await stage.client('modern', { version: 5 })
@@ -144,7 +144,7 @@ test('a shard that stops tells its clients, commits what it owes and ends every 
   let isStopped = false
   const stopped = stage.shard.stop(3_000).then(() => (isStopped = true))
   await stage.turns()
-  assert.deepEqual(modern.types, ['connack'], 'nothing may pass the acknowledgement that waits')
+  assert.deepEqual(modern.types, ['connack'], 'no packet may precede the deferred acknowledgement')
   assert.equal(isStopped, false)
   stage.store.isHeld = false
   stage.store.release()
@@ -157,7 +157,7 @@ test('a shard that stops tells its clients, commits what it owes and ends every 
   assert.equal(stage.shard.core.view.hasBatch, false)
 })
 
-test('a peer that does not let go does not keep a shard from stopping', async (context) => {
+test('a peer that does not close does not prevent the stop of a shard', async (context) => {
   const stage = new ShardStage(context)
   const stalled = await stage.subscriber('stalled', 'a')
   const publisher = await stage.client('publisher')
@@ -173,7 +173,7 @@ test('a peer that does not let go does not keep a shard from stopping', async (c
   assert.equal(stage.shard.buffers.takenBytes, 0)
 })
 
-test('a shard that starts again knows sessions, subscriptions, retained messages, queues and wills', async (context) => {
+test('a restarted shard has its sessions, subscriptions, retained messages, queues and wills', async (context) => {
   const store = new HeldStore()
   const before = new ShardStage(context, { store })
   const will = { topic: 'wills/gone' as never, payload: Buffer.from('gone'), qos: 1, retain: false } as const
@@ -211,12 +211,12 @@ test('a shard that starts again knows sessions, subscriptions, retained messages
   const newPublisher = await after.client('publisher')
   newPublisher.publish({ topic: 'kept/3', payload: 'three' })
   await after.turns()
-  assert.deepEqual(woken.payloads, ['one', 'two', 'three'], 'its subscription is there without a SUBSCRIBE')
+  assert.deepEqual(woken.payloads, ['one', 'two', 'three'], 'its subscription exists without a SUBSCRIBE')
   await after.passMs(61_000)
   assert.deepEqual(mourner.payloads, ['gone'])
 })
 
-test('what was acknowledged before a crash is there after it, and what was not is not promised', async (context) => {
+test('acknowledged messages survive a crash, and others are not acknowledged', async (context) => {
   const store = new HeldStore()
   const before = new ShardStage(context, { store })
   ;(await before.subscriber('sleeper', 'kept', durable4)).stream.break()
@@ -230,7 +230,7 @@ test('what was acknowledged before a crash is there after it, and what was not i
     publisher.of('puback').map(({ packetId }) => packetId),
     [1],
   )
-  // The process ends here: the second batch never reaches the disk.
+  // The process is killed: the second batch never reaches the disk.
   store.isHeld = false
   context.mock.timers.reset()
   const after = await ShardStage.restored(context, { store })
@@ -238,7 +238,7 @@ test('what was acknowledged before a crash is there after it, and what was not i
   assert.deepEqual(woken.payloads, ['one'])
 })
 
-test('the last known time is stored, for a machine whose clock is set back', async (context) => {
+test('the last known time is stored, in case the clock of the machine is set back', async (context) => {
   const stage = new ShardStage(context)
   assert.equal(await readClock(stage.store), 0)
   await stage.client('durable', durable4)
@@ -248,7 +248,7 @@ test('the last known time is stored, for a machine whose clock is set back', asy
   assert.equal(await readClock(stage.store), stage.clock.now)
 })
 
-test('a queue that cannot be read is read again, and no other client notices', async (context) => {
+test('a failed queue read is repeated, and no other client notices', async (context) => {
   const stage = new ShardStage(context)
   ;(await stage.subscriber('sleeper', 'kept', durable5)).stream.break()
   const publisher = await stage.client('publisher')
@@ -269,7 +269,7 @@ test('a queue that cannot be read is read again, and no other client notices', a
   assert.deepEqual(woken.payloads, ['x'])
 })
 
-test('counters tell what came, what went and what is open', async (context) => {
+test('counters have the received and sent packets and the open connections', async (context) => {
   const stage = new ShardStage(context)
   const subscriber = await stage.subscriber('subscriber', 'a')
   const publisher = await stage.client('publisher')
@@ -292,7 +292,7 @@ test('counters tell what came, what went and what is open', async (context) => {
   assert.equal(stage.counter('connectionsOpen'), 1)
 })
 
-test('new limits hold for connections that come', async (context) => {
+test('new limits apply to new connections', async (context) => {
   const stage = new ShardStage(context)
   const core = { ...defaultCoreSettings, maxPacketBytes: 100 }
   const unchanged = {

@@ -1,4 +1,4 @@
-// Several shards of one node in one thread, each with a store of its own, linked as the node links them.
+// Several shards of one node in one thread, each with its own store, linked as in a node.
 
 import type { TestContext } from 'node:test'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
@@ -8,7 +8,7 @@ import type { ConnectPacket } from '../../src/protocol/index.ts'
 import type { CounterName } from '../../src/telemetry/index.ts'
 import { ShardStage, type StageOptions, type TestClient } from './stage.ts'
 
-/** So many passes of the event loop are more than anything here needs: a port takes one or two for each way. */
+/** More iterations of the event loop than needed: a port takes one or two in each direction. */
 const enoughTurns = 40
 
 export class ShardRow {
@@ -17,7 +17,7 @@ export class ShardRow {
   readonly #options: StageOptions
   readonly #ports = new Map<string, MessagePort>()
 
-  /** Every shard knows the others, and clients may come. */
+  /** Waits until all shards are linked and accept clients. */
   static async of(context: TestContext, count: number, options: StageOptions = {}): Promise<ShardRow> {
     const row = new ShardRow(context, count, options)
     await row.turns()
@@ -47,13 +47,13 @@ export class ShardRow {
     this.stages[right]?.shard.link(left, linkPortOver(port2))
   }
 
-  /** All its links break. Its peers get nothing more from it. */
+  /** Breaks all its links. Its peers get nothing more from it. */
   async kill(number: number): Promise<void> {
     for (const [name, port] of this.#ports) if (name.startsWith(`${number}-`)) port.close()
     await this.turns()
   }
 
-  /** A new one in the place of one that was killed. */
+  /** A new shard in place of a killed one. */
   async restart(number: number, { letsClientsIn = true } = {}): Promise<void> {
     const stage = this.#start(number, this.count)
     this.stages[number] = stage
@@ -67,17 +67,17 @@ export class ShardRow {
     for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve))
   }
 
-  /** The shard of its client id. */
+  /** The owner shard of a client ID. */
   homeOf(clientId: string): number {
     return shardOf(clientId, this.count)
   }
 
-  /** A client id that belongs to that shard. */
+  /** A client ID that the shard owns. */
   idOf(shard: number, name = 'client'): string {
     for (let number = 0; ; number++) if (this.homeOf(`${name}-${number}`) === shard) return `${name}-${number}`
   }
 
-  /** A client whose socket the kernel deals to shard `acceptedBy`. */
+  /** A client whose socket belongs to shard `acceptedBy`. */
   async client(acceptedBy: number, clientId: string, options: Partial<ConnectPacket> = {}): Promise<TestClient> {
     const client = this.stages[acceptedBy].unauthenticated(options.version ?? 4)
     client.connect(clientId, options)

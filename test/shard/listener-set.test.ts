@@ -1,4 +1,4 @@
-// Listeners of a shard in the steps of a change, without a socket: what is opened and closed, and in which order.
+// Listeners of a shard during the steps of a change, without sockets: the opened and closed ones, and their order.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -14,9 +14,9 @@ function listener(number: number, more: Partial<ShardListener> = {}): ShardListe
 const nothing: ListenerDifference = { opened: [], changed: [], closed: [] }
 
 class Street {
-  /** What has happened, in order. */
+  /** The events in order. */
   readonly happened: string[] = []
-  /** Ports that cannot be had. */
+  /** Ports that cannot be opened. */
   readonly taken = new Set<number>()
   readonly set: ListenerSet
 
@@ -55,13 +55,13 @@ class Street {
   }
 }
 
-test('what is new is opened before anything is in force, and what goes is closed after that', async () => {
+test('new listeners are opened before the change is in force, and removed ones are closed after that', async () => {
   const street = new Street([listener(1), listener(2)])
   await street.set.openAll()
   street.takeHappened()
   const difference = { opened: [listener(3)], changed: [listener(1, { maxConnections: 5 })], closed: [2] }
   await street.set.apply('learn', difference)
-  assert.equal(street.set.byNumber(3)?.name, 'l3', 'others may hand over its clients from here on')
+  assert.equal(street.set.byNumber(3)?.name, 'l3', 'other shards may pass on its clients from here on')
   assert.equal(await street.set.apply('open', difference), undefined)
   assert.deepEqual(street.takeHappened(), ['open 3'])
   assert.equal(await street.set.apply('settle', difference), undefined)
@@ -70,7 +70,7 @@ test('what is new is opened before anything is in force, and what goes is closed
   assert.equal(street.set.byNumber(1)?.maxConnections, 5)
 })
 
-test('a listener that cannot be opened is told, and abandoning leaves everything as it was', async () => {
+test('a listener that cannot be opened is reported, and an abandoned change has no effect', async () => {
   const street = new Street([listener(1)])
   await street.set.openAll()
   street.takeHappened()
@@ -85,7 +85,7 @@ test('a listener that cannot be opened is told, and abandoning leaves everything
   assert.equal(street.set.byNumber(1)?.maxConnections, undefined)
 })
 
-test('what was made ready for a change that is abandoned is thrown away', async () => {
+test('listeners that were opened for an abandoned change are closed', async () => {
   const street = new Street([listener(1)])
   await street.set.openAll()
   street.takeHappened()
@@ -95,7 +95,7 @@ test('what was made ready for a change that is abandoned is thrown away', async 
   assert.deepEqual(street.takeHappened(), ['discard 1', 'away '])
 })
 
-test('a listener that takes the place of another is opened when that is closed and its clients are gone', async () => {
+test('a listener that replaces another is opened after that is closed and its clients are disconnected', async () => {
   const street = new Street([listener(1)])
   await street.set.openAll()
   street.takeHappened()
@@ -107,7 +107,7 @@ test('a listener that takes the place of another is opened when that is closed a
   assert.deepEqual(street.takeHappened(), ['close 1', 'away 1', 'released 1', 'open 2'])
 })
 
-test('UDP has ports of its own: a QUIC listener waits for no other kind', async () => {
+test('UDP has separate ports: a QUIC listener does not wait for a TCP one', async () => {
   const street = new Street([listener(1)])
   await street.set.openAll()
   street.takeHappened()
@@ -116,7 +116,7 @@ test('UDP has ports of its own: a QUIC listener waits for no other kind', async 
   assert.deepEqual(street.takeHappened(), ['open 2'])
 })
 
-test('a shard that has not opened its listeners yet opens those that the change has left', async () => {
+test('a shard that has not opened its listeners opens the remaining ones after the change', async () => {
   const street = new Street([listener(1), listener(2)])
   const difference = { opened: [listener(3)], changed: [listener(1, { maxConnections: 5 })], closed: [2] }
   for (const step of ['learn', 'open', 'settle'] as const) {
@@ -128,7 +128,7 @@ test('a shard that has not opened its listeners yet opens those that the change 
   assert.equal(street.set.byNumber(1)?.maxConnections, 5)
 })
 
-test('a listener that cannot be opened any more holds up no other, and is open when it can be', async () => {
+test('a listener that cannot be reopened delays no other, and opens when it can', async () => {
   const street = new Street([listener(1), listener(2), listener(3)])
   street.taken.add(1_001)
   await street.set.openAvailable()
@@ -137,9 +137,9 @@ test('a listener that cannot be opened any more holds up no other, and is open w
   await street.set.retryMissing()
   const difference = { opened: [listener(4)], changed: [listener(1, { maxConnections: 5 })], closed: [2] }
   for (const step of ['learn', 'open', 'settle'] as const) {
-    assert.equal(await street.set.apply(step, difference), undefined, 'it is in the way of no change')
+    assert.equal(await street.set.apply(step, difference), undefined, 'it prevents no change')
   }
-  assert.deepEqual(street.takeHappened(), ['open 4', 'close 2', 'away 2', 'released 2'], 'it is told once')
+  assert.deepEqual(street.takeHappened(), ['open 4', 'close 2', 'away 2', 'released 2'], 'it is reported once')
   street.taken.clear()
   await street.set.reload()
   assert.deepEqual(street.takeHappened(), ['open 1', 'over listener-closed:tcp:l1'])
@@ -159,7 +159,7 @@ test('a listener that failed to open is not reported when it is removed, and not
   assert.deepEqual(street.takeHappened(), [])
 })
 
-test('a shard opens what is its own and knows what is not', async () => {
+test('a shard opens its own listeners and knows those of other shards', async () => {
   const elsewhere = listener(1, { kind: 'quic', onlyOnShard: 1 })
   const street = new Street([elsewhere, listener(2)])
   await street.set.openAll()

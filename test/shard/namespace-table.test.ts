@@ -1,4 +1,4 @@
-// What namespaces have and may have, counted by several threads in one piece of memory.
+// Usage and limits of namespaces, counted by several threads in shared memory.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -6,7 +6,7 @@ import { createNamespaceTable, NamespaceTable } from '../../src/shard/index.ts'
 
 const none = { clients: undefined, retainedMessages: undefined, messagesPerSecond: undefined }
 
-test('shards count together, and what one had that died is given back', () => {
+test('shards count together, and the part of a failed shard is subtracted', () => {
   const memory = createNamespaceTable(2)
   const [first, second] = [0, 1].map((own) => new NamespaceTable(memory, { shards: 2, own })) as [
     NamespaceTable,
@@ -19,7 +19,7 @@ test('shards count together, and what one had that died is given back', () => {
     [true, true, true],
   )
   assert.equal(first.takeClient('plant', false), false)
-  assert.equal(first.takeClient('plant', true), true, 'one goes for it')
+  assert.equal(first.takeClient('plant', true), true, 'a client disconnects')
   first.giveBackClient('plant')
   first.countRetained('plant', 1)
   second.countRetained('plant', 1)
@@ -31,7 +31,7 @@ test('shards count together, and what one had that died is given back', () => {
   assert.equal(first.takeClient('plant', false), true)
 })
 
-test('limits of its own go before those of all, and back to them', () => {
+test('limits of a namespace replace the general ones until they are removed', () => {
   const memory = createNamespaceTable(1)
   const shard = new NamespaceTable(memory, { shards: 1, own: 0 })
   shard.setUsualLimits({ ...none, clients: 1 })
@@ -45,7 +45,7 @@ test('limits of its own go before those of all, and back to them', () => {
   assert.equal(shard.takeClient('plant', false), false)
 })
 
-test('a second is published at once, then at an even rate; no level waits for more than a minute', () => {
+test('the messages of one second are published at once, then at a constant rate; no level waits for more than a minute', () => {
   const memory = createNamespaceTable(2)
   const shards = [0, 1].map((own) => new NamespaceTable(memory, { shards: 2, own }))
   shards[0]?.setUsualLimits({ ...none, messagesPerSecond: 100 })

@@ -1,4 +1,4 @@
-// Packets that are begun and never ended: what all of them hold together is bounded, and who gets on with theirs is served.
+// Partial packets: their total memory has a limit, and clients that make progress are served.
 
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
@@ -8,7 +8,7 @@ import { FakeStream } from './fake-stream.ts'
 import { listener, ShardStage, TestClient } from './stage.ts'
 
 const limitBytes = 1_000_000
-/** Ten of them are the limit. */
+/** Ten of these reach the limit. */
 const packetBytes = 100_000
 const pieceBytes = 5_000
 const large = encodePublish({ topic: 'a', payload: 'x'.repeat(packetBytes - 30), qos: 1, packetId: 1 }, 5)
@@ -19,7 +19,7 @@ const stageOf = (context: TestContext): ShardStage =>
 const clientsOf = (stage: ShardStage, name: string, count: number): Promise<TestClient[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => stage.client(`${name} ${index}`, { version: 5 })))
 
-/** All but the last piece of a packet. */
+/** All pieces of a packet but the last. */
 function begin(client: TestClient): void {
   client.stream.arrive(large.subarray(0, large.length - pieceBytes))
 }
@@ -37,7 +37,7 @@ test('an idle client with a partial packet is disconnected first, with the reaso
   for (const hog of hogs) begin(hog)
   await stage.turns()
   const away = hogs.filter(isSentAway)
-  assert.deepEqual(away, hogs.slice(0, away.length), 'those who began first')
+  assert.deepEqual(away, hogs.slice(0, away.length), 'the oldest first')
   assert.ok(away.length >= 20 && away.length < 25, `${away.length} are disconnected`)
   for (const hog of away) assert.equal(reasonOf(hog), reasonCodes.quotaExceeded)
   for (const hog of hogs.slice(away.length)) end(hog)
@@ -52,7 +52,7 @@ test('a client that makes progress is served, however many partial packets exist
   const pieces = Math.ceil(large.length / pieceBytes)
   for (const [index, hog] of hogs.entries()) {
     begin(hog)
-    // A byte more of each is no progress.
+    // One more byte of each is not progress.
     for (const { stream } of hogs.slice(0, index)) stream.arrive(large.subarray(0, 1))
     const isPieceDue = index % (hogs.length / pieces) < 1
     const at = Math.floor((index * pieces) / hogs.length) * pieceBytes
@@ -63,7 +63,7 @@ test('a client that makes progress is served, however many partial packets exist
   assert.ok(hogs.filter(isSentAway).length >= 85)
 })
 
-/** The beginning of a CONNECT of 5.0 that takes 300,000 bytes. */
+/** The start of a CONNECT of 5.0 with 300,000 bytes. */
 const begunConnect = Buffer.from([0x10, 0xe0, 0xa7, 0x12, 0x00, 0x04, 0x4d, 0x51, 0x54, 0x54, 0x05, 0x02, 0x00, 0x00])
 
 for (const shards of [1, 2]) {
@@ -77,7 +77,7 @@ for (const shards of [1, 2]) {
     await stage.turns()
     const away = unauthenticatedClients.filter(isSentAway)
     assert.deepEqual(away, unauthenticatedClients.slice(0, away.length))
-    // What they have sent takes twice the memory at most.
+    // The received bytes use at most twice their size.
     assert.ok(away.length >= 20 && away.length <= 25, `${away.length} are disconnected`)
   })
 }
@@ -92,7 +92,7 @@ test('a single client is never disconnected: its packet is no larger than the ma
   assert.equal(client.of('puback').length, 1)
 })
 
-test('what has ended, or gone with its connection, counts no more', async (context) => {
+test('completed packets and those of closed connections are not counted', async (context) => {
   const stage = stageOf(context)
   const clients = await clientsOf(stage, 'client', 9)
   for (let round = 0; round < 20; round++) {
@@ -107,7 +107,7 @@ test('what has ended, or gone with its connection, counts no more', async (conte
   for (const client of clients) assert.equal(client.of('puback').length, 20)
 })
 
-/** A stream that gathers before it passes on. */
+/** A stream that buffers packets before it passes them on. */
 class GatheringStream extends FakeStream {
   bufferedBytes = 0
   onBuffered: () => void = () => {}

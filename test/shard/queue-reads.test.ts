@@ -1,4 +1,4 @@
-// Very many clients that reconnect at once request their queues at once: a few are read at a time, and each client gets its turn.
+// Very many clients that reconnect at once request their queues at once: a few are read at a time, and each client has its turn.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -10,7 +10,7 @@ import { queued } from '../storage/sample-records.ts'
 
 const clients = 1_000
 const maxConcurrentReads = 64
-/** So many passes of the event loop are more than one reading needs. */
+/** More iterations of the event loop than one read needs. */
 const enoughTurns = 8
 
 test('the queues of many clients are read 64 at a time, in the order of the requests', async () => {
@@ -30,7 +30,7 @@ test('the queues of many clients are read 64 at a time, in the order of the requ
   await stage.loads.end()
 })
 
-test('what waits in line when the shard ends is not read any more', async () => {
+test('queued reads are dropped when the shard ends', async () => {
   const stage = await Stage.open()
   for (let client = 0; client < clients; client++) stage.want(client)
   await turns()
@@ -44,9 +44,9 @@ test('what waits in line when the shard ends is not read any more', async () => 
 
 class Stage {
   readonly loads: QueueReads
-  /** By number of client. */
+  /** Request IDs, which are the numbers of the clients. */
   readonly completed: number[] = []
-  /** Lets each reading that is under way go on. */
+  /** Continue each read in progress. */
   readonly open: (() => void)[] = []
 
   static async open(): Promise<Stage> {

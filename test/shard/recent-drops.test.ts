@@ -26,7 +26,7 @@ function topicsOf(drops: RecentDrops, query: Partial<DroppedQuery> = {}, limit =
   return drops.find({ ...anything, ...query }, limit).newest.map(({ topic }) => topic)
 }
 
-test('the ledger of drops has the newest first, and finds by topic, filter, reason, client and time', () => {
+test('recent drops are listed from the newest, and filtered by topic, filter, reason, client and time', () => {
   const drops = new RecentDrops()
   note(drops, 1, 'a/1')
   note(drops, 2, 'a/2', { reason: 'expired' })
@@ -43,7 +43,7 @@ test('the ledger of drops has the newest first, and finds by topic, filter, reas
   assert.equal(drops.find(anything, 1).newest.length, 1)
 })
 
-test('the ledger of drops forgets the oldest beyond so many messages, for ever', () => {
+test('recent drops above the maximum of entries are removed, from the oldest', () => {
   const drops = new RecentDrops({ messages: 3, characters: 1_000 })
   for (let number = 0; number < 20; number++) {
     note(drops, number, String(number))
@@ -52,7 +52,7 @@ test('the ledger of drops forgets the oldest beyond so many messages, for ever',
   }
 })
 
-test('the ledger of drops forgets the oldest where topics are long', () => {
+test('recent drops above the maximum of bytes are removed, from the oldest', () => {
   const drops = new RecentDrops({ messages: 100, characters: 250 })
   for (let number = 0; number < 10; number++) note(drops, number, `${number}${'x'.repeat(99)}`)
   assert.deepEqual(
@@ -60,5 +60,5 @@ test('the ledger of drops forgets the oldest where topics are long', () => {
     ['9', '8'],
   )
   note(drops, 11, 'y'.repeat(300))
-  assert.deepEqual(topicsOf(drops), [], 'one that is longer than all may be is not kept')
+  assert.deepEqual(topicsOf(drops), [], 'an entry larger than the maximum is not stored')
 })

@@ -1,4 +1,4 @@
-// Several shards share the listeners of a node: wherever a client comes in, it is served by the shard of its client id.
+// Several shards share the listeners of a node: whichever accepts a client, its owner shard serves it.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -15,7 +15,7 @@ const reasonOf = (client: TestClient): number | undefined =>
 
 const durable = { version: 5, cleanStart: false, properties: { sessionExpiryIntervalSeconds: 1_000 } } as const
 
-test('a client is served by the shard of its client id, whichever has its socket', async (context) => {
+test('the owner shard serves a client, whichever shard has its socket', async (context) => {
   const row = await ShardRow.of(context, 3)
   for (const acceptedBy of [0, 1, 2]) {
     for (const home of [0, 1, 2]) {
@@ -34,7 +34,7 @@ test('a client is served by the shard of its client id, whichever has its socket
   assert.deepEqual(row.counters('connectionsAccepted'), [3, 3, 3])
 })
 
-test('what a client sends may be divided anywhere, before and after it is known whose it is', async (context) => {
+test('the bytes of a client may be split anywhere, before and after its owner is known', async (context) => {
   const row = await ShardRow.of(context, 2)
   const clientId = row.idOf(1)
   const whole = row.stages[0].unauthenticated()
@@ -45,7 +45,7 @@ test('what a client sends may be divided anywhere, before and after it is known 
     await row.turns(6)
     client.stream.arrive(said.subarray(at))
     await row.turns(12)
-    assert.deepEqual(client.payloads, ['x'], `divided at ${at}`)
+    assert.deepEqual(client.payloads, ['x'], `split at ${at}`)
   }
   for (const byte of said) whole.stream.arrive(Buffer.from([byte]))
   await row.turns()
@@ -74,7 +74,7 @@ test('[MQTT-3.1.4-2] [MQTT5-3.1.4-3] a client that connects to another shard tak
   assert.deepEqual(connectionsOf(row), [0, 0, 1])
 })
 
-test('a durable session is found again through the socket of another shard', async (context) => {
+test('a persistent session is resumed through the socket of another shard', async (context) => {
   const row = await ShardRow.of(context, 3)
   const clientId = row.idOf(1)
   const first = await row.client(0, clientId, durable)
@@ -84,13 +84,13 @@ test('a durable session is found again through the socket of another shard', asy
   assert.equal((second.last as ConnackPacket).sessionPresent, true)
 })
 
-test('a client without an id stays where it came in', async (context) => {
+test('a client without a client ID stays on the shard that accepted it', async (context) => {
   const row = await ShardRow.of(context, 3)
   for (const acceptedBy of [0, 1, 2]) await row.client(acceptedBy, '')
   assert.deepEqual(connectionsOf(row), [1, 1, 1])
 })
 
-test('a client whose certificate says what it is called is served by the shard of that name', async (context) => {
+test('a client with a client ID from its certificate is served by the shard of that ID', async (context) => {
   const row = await ShardRow.of(context, 2)
   const through = { ...listener, peerCertificateAsClientId: 'cn' } as const
   const certificate = { commonName: row.idOf(1), subject: '', serialNumber: '', fingerprint: '', der: new Uint8Array() }
@@ -102,7 +102,7 @@ test('a client whose certificate says what it is called is served by the shard o
   assert.deepEqual(connectionsOf(row), [0, 1])
 })
 
-test('a client whose listener has been closed by the time it gets to its shard is disconnected', async (context) => {
+test('a client whose listener is closed before it reaches its owner shard is disconnected', async (context) => {
   const row = await ShardRow.of(context, 2)
   const client = row.stages[0].unauthenticated(4, { ...listener, number: listener.number + 1 })
   client.connect(row.idOf(1))
@@ -111,7 +111,7 @@ test('a client whose listener has been closed by the time it gets to its shard i
   assert.deepEqual(connectionsOf(row), [0, 0])
 })
 
-test('what is no CONNECT is refused where it comes in', async (context) => {
+test('a first packet that is not CONNECT is refused by the shard that accepted it', async (context) => {
   const row = await ShardRow.of(context, 2)
   const unauthenticated = row.stages[0].unauthenticated()
   unauthenticated.stream.arrive(Buffer.from([0xc0, 0]))
@@ -123,7 +123,7 @@ test('what is no CONNECT is refused where it comes in', async (context) => {
   assert.deepEqual(connectionsOf(row), [0, 0])
 })
 
-test('a client that does not send CONNECT in time is disconnected where it came in', async (context) => {
+test('the accepting shard disconnects a client without CONNECT after the timeout', async (context) => {
   const row = await ShardRow.of(context, 2)
   const unauthenticated = row.stages[0].unauthenticated()
   unauthenticated.stream.arrive(connectOf(row.idOf(1)).subarray(0, 5))
@@ -131,7 +131,7 @@ test('a client that does not send CONNECT in time is disconnected where it came 
   assert.equal(unauthenticated.stream.isClosed, true)
 })
 
-test('while the shard of a client is down, the client hears that it may come again', async (context) => {
+test('while the owner shard of a client is unavailable, CONNACK tells that it may retry', async (context) => {
   const row = await ShardRow.of(context, 2)
   await row.kill(1)
   const late5 = await row.client(0, row.idOf(1), { version: 5 })
@@ -143,7 +143,7 @@ test('while the shard of a client is down, the client hears that it may come aga
   assert.deepEqual(connectionsOf(row), [1, 0])
 })
 
-test('when a shard fails, its clients are disconnected at every listener, and the others stay', async (context) => {
+test('if a shard fails, its clients are disconnected at every listener, and the others stay', async (context) => {
   const row = await ShardRow.of(context, 3)
   const lost = await row.client(0, row.idOf(1))
   const cut = await row.client(1, row.idOf(2))
@@ -157,7 +157,7 @@ test('when a shard fails, its clients are disconnected at every listener, and th
   assert.deepEqual([back.types, back.stream.isClosed], [['connack'], false])
 })
 
-test('a shard that is linked again before its end was reported is left first and joined then', async (context) => {
+test('a shard that is linked again before its failure was reported leaves first and joins then', async (context) => {
   const row = await ShardRow.of(context, 2)
   const old = await row.client(0, row.idOf(1))
   row.connect(0, 1)
@@ -167,7 +167,7 @@ test('a shard that is linked again before its end was reported is left first and
   assert.deepEqual([next.types, next.stream.isClosed], [['connack'], false])
 })
 
-test('clients that arrive before their shard accepts clients are accepted when it does', async (context) => {
+test('clients that connect before their shard accepts clients are accepted when it does', async (context) => {
   const row = await ShardRow.of(context, 2)
   await row.kill(1)
   await row.restart(1, { letsClientsIn: false })
@@ -180,7 +180,7 @@ test('clients that arrive before their shard accepts clients are accepted when i
   assert.deepEqual(client.types, ['connack', 'suback'])
 })
 
-test('a relayed client that does not read costs its own shard what a local one costs, and delays no other client', async (context) => {
+test('a relayed client that does not read has the limits of a local one on its owner shard, and delays no other client', async (context) => {
   const row = await ShardRow.of(context, 2)
   const slow = await row.subscriber(0, row.idOf(1, 'slow'), 'a')
   const quick = await row.subscriber(0, row.idOf(1, 'quick'), 'a')
@@ -196,7 +196,7 @@ test('a relayed client that does not read costs its own shard what a local one c
   assert.ok(row.stages[1].counter('messagesDropped') > 0)
 })
 
-test('a publisher that is relayed is read no faster than its shard takes it', async (context) => {
+test('a relayed publisher is read no faster than its shard processes it', async (context) => {
   const row = await ShardRow.of(context, 2)
   const publisher = await row.client(0, row.idOf(1), { version: 5, properties: { receiveMaximum: 10 } })
   for (let round = 0; round < 200; round++) {
@@ -207,7 +207,7 @@ test('a publisher that is relayed is read no faster than its shard takes it', as
   assert.equal(publisher.stream.isPaused, false)
 })
 
-test('[MQTT5-3.14: 0x8B] when the node stops, relayed clients are told as all others', async (context) => {
+test('[MQTT5-3.14: 0x8B] when the node stops, relayed clients get DISCONNECT like others', async (context) => {
   const row = await ShardRow.of(context, 3)
   const clients = []
   for (const acceptedBy of [0, 1, 2]) {
@@ -224,7 +224,7 @@ test('[MQTT5-3.14: 0x8B] when the node stops, relayed clients are told as all ot
   assert.equal(stopped, 3)
 })
 
-test('a shard does not stop before the sockets are closed that it has for others', async (context) => {
+test('a shard stops only after the sockets that it has for other shards are closed', async (context) => {
   const row = await ShardRow.of(context, 2)
   const client = await row.client(0, row.idOf(1), { version: 5 })
   let isStopped = false

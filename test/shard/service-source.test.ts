@@ -1,4 +1,4 @@
-// A source of a service, with a service and a broker in memory.
+// A source, with a service and a broker in memory.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -50,7 +50,7 @@ class Stage {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-test('a message is taken when this broker has stored it; one that is too large never is, and is counted', async () => {
+test('a message is acknowledged to the service when this broker has stored it; one that is too large never is, and is counted', async () => {
   const stage = new Stage()
   stage.source.start()
   await turn()
@@ -75,7 +75,7 @@ test('a message is taken when this broker has stored it; one that is too large n
   assert.match(lastError, /the message 1 has \d+ bytes/)
 })
 
-test('a failed connection is replaced after a growing pause, and has no effect any more', async () => {
+test('a failed connection is replaced after an increasing pause, and has no effect any more', async () => {
   const stage = new Stage()
   stage.source.start()
   await turn()
@@ -107,7 +107,7 @@ test('a failed connection is replaced after a growing pause, and has no effect a
   assert.deepEqual(stage.published, [])
 })
 
-test('a source that is stopped takes nothing more', async () => {
+test('a stopped source takes no messages', async () => {
   const stage = new Stage()
   stage.source.start()
   await turn()

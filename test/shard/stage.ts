@@ -1,5 +1,5 @@
-// A shard with a world of its own: the real core, a store in memory, streams without a network, and time that passes
-// when a test says so. Turns are real ones: the shard plans them with `setImmediate`, and `turns` waits for them.
+// A shard in a test: the real core, an in-memory store, streams without a network, and time that passes
+// when the test sets it. Turns are real: the shard schedules them with `setImmediate`, and `turns` waits for them.
 
 import type { TestContext } from 'node:test'
 import { defaultAccessSettings } from '../../src/access/index.ts'
@@ -33,7 +33,7 @@ export interface StageOptions {
   readonly start?: Partial<ShardStart>
   readonly store?: HeldStore
   readonly nowMs?: number
-  /** Another stage of the same test has stopped the timers already. */
+  /** Whether another stage of the same test has mocked the timers. */
   readonly timersAreMocked?: boolean
 }
 
@@ -48,7 +48,7 @@ export const listener = {
   sharesPort: false,
 } as const
 
-/** So many passes of the event loop are more than anything here needs. */
+/** More iterations of the event loop than needed. */
 const enoughTurns = 8
 
 export class ShardStage {
@@ -56,7 +56,7 @@ export class ShardStage {
   readonly store: HeldStore
   readonly lines: { level: string; event: string; fields: unknown }[] = []
   readonly alarms: string[] = []
-  /** How often the shard has said that the first message has come. */
+  /** Number of reports of the first message. */
   firstMessages = 0
   readonly clock: { now: number; nowMs(): number }
   readonly #context: TestContext
@@ -108,7 +108,7 @@ export class ShardStage {
     })
   }
 
-  /** As a shard that starts on what an earlier one has stored. */
+  /** Starts a new shard with the stored records. */
   static async restored(context: TestContext, options: StageOptions): Promise<ShardStage> {
     const stage = new ShardStage(context, options)
     await restoreBroker(stage.store, stage.shard.core, { nowMs: stage.clock.nowMs(), mark: undefined })
@@ -121,7 +121,7 @@ export class ShardStage {
     return this.#counters.cells[counterCells[name]] ?? 0
   }
 
-  /** Lets the shard go on until it has nothing to do. */
+  /** Waits until the shard is idle. */
   async turns(count = enoughTurns): Promise<void> {
     for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve))
   }
@@ -132,14 +132,14 @@ export class ShardStage {
     await this.turns()
   }
 
-  /** A connection that has said nothing yet. */
+  /** A connection before CONNECT. */
   unauthenticated(version: ProtocolVersion = 4, through: ShardListener = listener): TestClient {
     const client = new TestClient(new FakeStream(), version)
     this.shard.accept(client.stream, through)
     return client
   }
 
-  /** A client that has been let in. */
+  /** A connected client. */
   async client(clientId: string, options: Partial<ConnectPacket> = {}): Promise<TestClient> {
     const client = this.unauthenticated(options.version ?? 4)
     client.connect(clientId, options)
@@ -147,7 +147,7 @@ export class ShardStage {
     return client
   }
 
-  /** A client that has subscribed. */
+  /** A client with a subscription. */
   async subscriber(
     clientId: string,
     filter: string,
@@ -175,7 +175,7 @@ const topics = new TopicTable(1_024)
 export class TestClient {
   readonly stream: FakeStream
   readonly version: ProtocolVersion
-  /** Every packet that it has read, in order. */
+  /** All packets that it has received, in order. */
   readonly received: Packet[] = []
   readonly #decoder: PacketDecoder
 
@@ -225,7 +225,7 @@ export class TestClient {
     this.stream.arrive(Buffer.concat(packets.map((packet) => encode(packet, this.version))))
   }
 
-  /** All in one chunk. */
+  /** Sends all in one chunk. */
   publish(...frames: PublishFrame[]): void {
     this.stream.arrive(Buffer.concat(frames.map((frame) => encodePublish(frame, this.version))))
   }
@@ -238,7 +238,7 @@ export class TestClient {
     return this.received.at(-1)
   }
 
-  /** Types of what it has read, in order. */
+  /** The types of the received packets, in order. */
   get types(): string[] {
     return this.received.map((packet) => packet.type)
   }

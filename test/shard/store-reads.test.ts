@@ -10,7 +10,7 @@ import { message, queued } from '../storage/sample-records.ts'
 
 const maxUnderWay = 8
 const firstPauseMs = 100
-/** So many passes of the event loop are more than one reading needs. */
+/** More iterations of the event loop than one read needs. */
 const enoughTurns = 16
 
 test('a will and a retained message are read by their keys, and a missing record gets a response, too', async (context) => {
@@ -43,7 +43,7 @@ test('failed reads are repeated, and the alarm ends when reads of queues and mes
   await stage.reads.end()
 })
 
-test('messages are read eight at a time, and those in line when the shard ends are not read', async (context) => {
+test('messages are read eight at a time, and queued reads are dropped when the shard ends', async (context) => {
   const stage = await Stage.open(context)
   stage.isHeld = true
   for (let requestId = 0; requestId < 100; requestId++)

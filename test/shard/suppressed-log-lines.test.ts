@@ -1,4 +1,4 @@
-// What comes in floods: lines of the log that tell all of it, and alarms that end.
+// Frequent events: log lines that count all of them, and alarms that end.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ function writtenLog(): { log: Log; counts: () => unknown[] } {
   return { log, counts: () => lines.map((fields) => fields?.['count']) }
 }
 
-test('of messages that are dropped the first is told at once, and the others at the end of the second, to the last', (t) => {
+test('the first dropped message is logged at once, and the others at the end of the second, all counted', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { log, counts } = writtenLog()
   let dropped = 0
@@ -35,12 +35,12 @@ test('of messages that are dropped the first is told at once, and the others at 
   t.mock.timers.tick(1_000)
   assert.deepEqual(counts(), [1, 99])
   t.mock.timers.tick(1_000)
-  assert.deepEqual(counts(), [1, 99], 'nothing since')
+  assert.deepEqual(counts(), [1, 99], 'no event since then')
   drop(1)
-  assert.deepEqual(counts(), [1, 99, 1], 'the next first one is told at once again')
+  assert.deepEqual(counts(), [1, 99, 1], 'the next first one is logged at once again')
 })
 
-test('of connections that are refused the first is told at once, and the others after ten seconds, to the last', (t) => {
+test('the first refused connection is logged at once, and the others after ten seconds, all counted', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { log, counts } = writtenLog()
   const refusals = new RefusalLog(log)
@@ -51,7 +51,7 @@ test('of connections that are refused the first is told at once, and the others 
   assert.deepEqual(counts(), [1, 49])
 })
 
-test('an alarm about what happens again and again is said once a minute, and over when it has not happened for a minute', (t) => {
+test('an alarm about a repeated event is raised once a minute, and ends after a minute without the event', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const said: string[] = []
   const alarm = new TransientAlarm(

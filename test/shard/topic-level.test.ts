@@ -1,4 +1,4 @@
-// Client identifiers as one level of a topic.
+// Client IDs as one level of a topic.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { fc } from '../properties.ts'
 
 const maxBytes = 200
 
-test('exactly what cannot stand in one level is escaped', () => {
+test('exactly the characters that one level cannot have are escaped', () => {
   for (const [clientId, level] of [
     ['lamp-7', 'lamp-7'],
     ['a/b', 'a%2Fb'],
@@ -19,7 +19,7 @@ test('exactly what cannot stand in one level is escaped', () => {
     assert.equal(topicLevelOf(clientId, maxBytes), level)
 })
 
-test('a client cannot be taken for another one whose client identifier is escaped', () => {
+test('an escaped client ID differs from every other client ID', () => {
   for (const [one, other] of [
     ['a/b', 'a%2Fb'],
     ['a%2Fb', 'a%252Fb'],
@@ -28,7 +28,7 @@ test('a client cannot be taken for another one whose client identifier is escape
     assert.notEqual(topicLevelOf(one, maxBytes), topicLevelOf(other, maxBytes))
 })
 
-test('what is too long is cut, and stays another than what begins alike', () => {
+test('a client ID that is too long is shortened, and stays different from others with the same start', () => {
   const long = 'ä'.repeat(30_000)
   const level = topicLevelOf(long, maxBytes)
   assert.ok(Buffer.byteLength(level) <= maxBytes)
@@ -37,7 +37,7 @@ test('what is too long is cut, and stays another than what begins alike', () => 
   assert.notEqual(topicLevelOf(level, maxBytes), level)
 })
 
-test('any two client identifiers have two levels, and each is one', () => {
+test('any two client IDs have two different levels', () => {
   const part = fc.constantFrom('/', '+', '#', '\0', '%', '2F', '2', '-', '25', '00', 'a', 'ä', '🐦')
   const clientId = fc.array(part, { minLength: 1, maxLength: 80 }).map((parts) => parts.join(''))
   fc.assert(

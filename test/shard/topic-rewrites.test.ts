@@ -1,4 +1,4 @@
-// Topics that are replaced by rules: which rule decides, and what becomes of groups and placeholders.
+// Rules that replace topics: the rule that applies, and the expansion of groups and placeholders.
 
 /* oxlint-disable no-template-curly-in-string -- placeholders */
 
@@ -33,17 +33,17 @@ test('the first rule whose filter matches decides', () => {
   assert.equal(published('x1/y/1'), 'x1/y/1', 'the rule is for subscriptions')
   assert.equal(published('own/a'), 'of/u/c/a')
   assert.equal(published('own/a', { clientId: 'c', username: undefined }), 'own/a')
-  assert.equal(published('own/a', { clientId: '+', username: 'u' }), 'own/a', 'that would be no topic name')
+  assert.equal(published('own/a', { clientId: '+', username: 'u' }), 'own/a', 'that would not be a topic name')
   assert.equal(published('else'), 'else')
 })
 
-test('filters are replaced behind $share, and exclusive ones stay', () => {
+test('the filter of a shared subscription is replaced after $share, and exclusive filters are not', () => {
   assert.equal(subscribed('x1/y/+'), 'z1/y/x/+')
   assert.equal(subscribed('$share/g/y/a/z/#'), '$share/g/y/z/#')
   assert.equal(subscribed('x/y/1'), 'x/y/1', 'the rule is for publications')
   assert.equal(subscribed('$exclusive/own/a'), '$exclusive/own/a')
 })
 
-test('an expression that takes exponential time elsewhere is matched in time', () => {
+test('an expression with exponential time in other engines is matched in time', () => {
   assert.equal(matchRegex('^(a+)+$', `${'a'.repeat(5_000)}b`), undefined)
 })

@@ -1,5 +1,5 @@
-// Promises of a shard about its turns: one write for each connection, one write in progress at a time, and no client waits for the flood of
-// another.
+// Guarantees of a shard for its turns: one write for each connection, one write in progress at a time, and no client waits for a
+// flood of another.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { ShardStage } from './stage.ts'
 const frames = (count: number, topic = 'a', text = 'm') =>
   Array.from({ length: count }, (_, index) => ({ topic, payload: `${text}${index}` }))
 
-test('what one turn brings for a connection leaves in one write', async (context) => {
+test('all packets of one turn for a connection are sent with one write', async (context) => {
   const stage = new ShardStage(context)
   const subscriber = await stage.subscriber('subscriber', 'a')
   const publishers = [await stage.client('one'), await stage.client('two')]
@@ -19,7 +19,7 @@ test('what one turn brings for a connection leaves in one write', async (context
   assert.equal(subscriber.payloads.length, 20)
 })
 
-test('while a write is on its way further turns append, and leave in one write when it is done', async (context) => {
+test('during a write, further turns append, and their packets are sent with one write after it', async (context) => {
   const stage = new ShardStage(context)
   const subscriber = await stage.subscriber('subscriber', 'a')
   const publisher = await stage.client('publisher')
@@ -29,7 +29,7 @@ test('while a write is on its way further turns append, and leave in one write w
     publisher.publish({ topic: 'a', payload: `turn ${turn}` })
     await stage.turns()
   }
-  assert.equal(subscriber.stream.handedOver - before, 1, 'one write is on its way, the rest waits')
+  assert.equal(subscriber.stream.handedOver - before, 1, 'one write is in progress, the rest waits')
   subscriber.stream.take()
   await stage.turns()
   assert.equal(subscriber.stream.handedOver - before, 2)
@@ -38,7 +38,7 @@ test('while a write is on its way further turns append, and leave in one write w
   assert.equal(subscriber.stream.maxAtOnce, 1)
 })
 
-test('buffers go back to the pool when their write is done', async (context) => {
+test('buffers return to the pool when their write is done', async (context) => {
   const stage = new ShardStage(context)
   const subscriber = await stage.subscriber('subscriber', 'a')
   const publisher = await stage.client('publisher')
@@ -49,7 +49,7 @@ test('buffers go back to the pool when their write is done', async (context) => 
   assert.equal(stage.counter('unsentBytes'), 0)
 })
 
-test('buffers go back to the pool when the stream breaks under them', async (context) => {
+test('buffers return to the pool when the stream fails', async (context) => {
   const stage = new ShardStage(context)
   const subscriber = await stage.subscriber('subscriber', 'a')
   const publisher = await stage.client('publisher')
@@ -63,7 +63,7 @@ test('buffers go back to the pool when the stream breaks under them', async (con
   assert.equal(stage.shard.buffers.takenBytes, 0)
 })
 
-test('the first message of all is told once, and a client that comes or subscribes is none', async (context) => {
+test('the first message is reported once; a connection or a subscription is not one', async (context) => {
   const stage = new ShardStage(context)
   await stage.subscriber('subscriber', 'a')
   const publisher = await stage.client('publisher')

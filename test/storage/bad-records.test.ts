@@ -36,7 +36,7 @@ describe('a bad record', () => {
     assert.equal(stage.alarms.length, 1)
   })
 
-  test('is noticed under a key that is not its own', async (context) => {
+  test('is detected if it has the key of another record', async (context) => {
     const stage = new LevelStage(context)
     const store = await stage.open()
     await store.commit(put(...three))
@@ -51,7 +51,7 @@ describe('a bad record', () => {
     )
   })
 
-  test('does not take the record with it that has been put in its place meanwhile', async (context) => {
+  test('does not delete a record that replaced it meanwhile', async (context) => {
     const stage = new LevelStage(context)
     const store = await stage.open()
     await store.commit(put(...three))
@@ -64,7 +64,7 @@ describe('a bad record', () => {
     assert.deepEqual(await readAll(reopened, { kind: 'queued' }), [three[0], queued('client', 2, 'again'), three[2]])
   })
 
-  test('that says which life a session is in costs that session alone', async (context) => {
+  test('with the generation of a session loses only that session', async (context) => {
     const stage = new LevelStage(context)
     const store = await stage.open()
     await store.commit(put(session('lost'), queued('lost', 1), session('other'), queued('other', 1)))
@@ -84,7 +84,7 @@ describe('a bad record', () => {
     )
   })
 
-  test('of a newer version is left alone where it is, and told', async (context) => {
+  test('of a newer version is not changed, and is reported', async (context) => {
     const stage = new LevelStage(context)
     const store = await stage.open()
     await store.commit(put(...three))

@@ -1,4 +1,4 @@
-// A log that ends too early is noticed by the numbers of its batches.
+// The numbers of batches show that the log ends too early.
 
 import assert from 'node:assert/strict'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { queued, session } from './sample-records.ts'
 
 const batches = 100
 
-/** As a process leaves it that is killed after so many commits. */
+/** The files after a kill that follows this number of commits. */
 async function killedStage(t: TestContext, sync: SyncMode, shard = 0): Promise<LevelStage> {
   const stage = new LevelStage(t)
   const store = await stage.open({ sync, syncIntervalMs: 1, shard })
@@ -60,7 +60,7 @@ for (const fraction of [0, 0.1, 0.5, 0.9, 0.995]) {
   })
 }
 
-test('a log that ends with its last batch is no damage, nor is one without a mark or with a damaged mark', async (t) => {
+test('a log that ends with its last batch is not damage, nor is one without a mark or with a damaged mark', async (t) => {
   const stage = await killedStage(t, 'commit')
   const before = `${stage.directory}-killed`
   const marks = marksPath(stage.directory)
@@ -74,7 +74,7 @@ test('a log that ends with its last batch is no damage, nor is one without a mar
 })
 
 for (const shard of [0, 1, 254, 255]) {
-  test(`shard ${shard} goes on with its numbers after a restart, and so does its mark`, async (t) => {
+  test(`shard ${shard} continues its batch numbers and its mark after a restart`, async (t) => {
     const stage = await killedStage(t, 'commit', shard)
     for (const expected of [batches + 1, batches + 2]) {
       const store = await stage.open({ sync: 'commit', shard })
@@ -86,22 +86,22 @@ for (const shard of [0, 1, 254, 255]) {
   })
 }
 
-test('what need not be on disk after a power loss has no mark', async (t) => {
+test('batches that need not survive a power loss have no mark', async (t) => {
   const never = await killedStage(t, 'never')
   assert.deepEqual(await readMarks(never.directory), new Map())
-  // Closing has synced it.
+  // The close synced it.
   const interval = await killedStage(t, 'interval')
   assert.deepEqual(await readMarks(interval.directory), new Map([[0, batches]]))
 })
 
-test('of a database that begins empty in the place of one that is gone the batches are missing as well', async (t) => {
+test('an empty database in place of a lost one reports the missing batches, too', async (t) => {
   const stage = await killedStage(t, 'commit')
   rmSync(stage.directory, { recursive: true })
   await stage.open()
   assert.match(stage.alarms[0]?.text ?? '', /shard 0 some are missing \(1 to 100 of 100\)/)
 })
 
-test('of several shards each one whose batches are missing is named', async (t) => {
+test('with several shards, each one with missing batches is named', async (t) => {
   const directory = join(mkdtempSync(join(tmpdir(), 'godwit-storage-')), 'messages')
   const stores = new SharedStores(directory)
   t.after(async () => {
@@ -132,7 +132,7 @@ test('of several shards each one whose batches are missing is named', async (t) 
   assert.deepEqual(stores.alarms, [])
 })
 
-test('marks that come while one is written go with the next write, and the last one is there in the end', async (t) => {
+test('marks that arrive during a write are written with the next one, and the last mark is stored at the end', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'godwit-storage-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const directory = join(folder, 'messages')

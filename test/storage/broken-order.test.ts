@@ -12,7 +12,7 @@ import { queued } from './sample-records.ts'
 
 const count = 320
 
-test('a flipped bit that breaks the order of keys costs the block that it is in, and not the process', async (context) => {
+test('a flipped bit that breaks the order of keys loses its block, and does not end the process', async (context) => {
   const stage = new LevelStage(context)
   const records = Array.from({ length: count }, (_, sequence) => queued('client', sequence, noise(sequence, 200)))
   const store = await stage.open()
@@ -28,7 +28,7 @@ test('a flipped bit that breaks the order of keys costs the block that it is in,
 })
 
 /**
- * Only every sixteenth key of a block is written whole: one of those in the middle gets a first byte beyond all others.
+ * Every sixteenth key of a block is stored completely: one in the middle gets a first byte above all others.
  */
 function flipOneKey(directory: string): void {
   const name = readdirSync(directory).find((file) => file.endsWith('.ldb'))
@@ -38,12 +38,12 @@ function flipOneKey(directory: string): void {
   const life = 1
   const sequences = Array.from({ length: count / 2 }, (_, index) => index + count / 4)
   const at = sequences.map((sequence) => table.indexOf(queuedKey(life, sequence))).find((found) => found > 0)
-  assert.ok(at !== undefined, 'a key is written whole')
+  assert.ok(at !== undefined, 'a key is stored completely')
   table[at] = (table[at] ?? 0) | 0x80
   writeFileSync(path, table)
 }
 
-/** Text that does not compress: compressed blocks notice most flips by themselves. */
+/** Text that does not compress: most bit flips in a compressed block are detected by its format. */
 function noise(seed: number, length: number): string {
   let state = seed * 2_654_435_761 + 1
   return Array.from({ length }, () => {

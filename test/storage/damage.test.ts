@@ -1,4 +1,4 @@
-// A damaged database never keeps the broker from starting: good records are served, the rest is quarantined, and an alarm is raised.
+// A damaged database never prevents the start of the broker: good records are served, the rest is quarantined, and an alarm is raised.
 
 import assert from 'node:assert/strict'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { LevelStage } from './level-stage.ts'
 import { put, readEverything } from './read-all.ts'
 import { oneOfEachKind, queued, session } from './sample-records.ts'
 
-/** Each opening turns the log of the one before into a table. */
+/** Each open turns the previous log into a table. */
 const openings = 4
 const batchesPerOpening = 8
 const recordsPerBatch = 40
@@ -41,7 +41,7 @@ before(async () => {
       await store.commit(put(...records))
       for (const record of records) expected.set(nameOf(record), record)
     }
-    // A process that is killed leaves just these files.
+    // A kill leaves exactly these files.
     if (opening === openings - 1) cpSync(directory, join(model, 'killed'), { recursive: true })
     await store.close()
   }
@@ -49,7 +49,7 @@ before(async () => {
 
 after(() => rmSync(model, { recursive: true, force: true }))
 
-test('a table that was being written when the process was killed is no damage', async (context) => {
+test('a table that was being written during a kill is not damage', async (context) => {
   const stage = stageOf(context, 'killed')
   const table = readdirSync(stage.directory).find((name) => name.endsWith('.ldb'))
   const bytes = readFileSync(join(stage.directory, table ?? ''))
@@ -60,7 +60,7 @@ test('a table that was being written when the process was killed is no damage', 
 
 for (const left of ['closed', 'killed'] as const) {
   describe(`a database that was ${left}`, () => {
-    test('is opened whole and without an alarm if nothing is wrong with it', async (context) => {
+    test('is opened completely and without an alarm if it is not damaged', async (context) => {
       const stage = stageOf(context, left)
       assert.equal((await recordsServed(stage)).size, expected.size)
       assert.deepEqual(stage.alarms, [])
@@ -69,7 +69,7 @@ for (const left of ['closed', 'killed'] as const) {
 
     for (const file of ['CURRENT', 'MANIFEST'] as const) {
       for (const [harmed, harm] of Object.entries(harms)) {
-        test(`serves everything if ${file} was ${harmed}`, async (context) => {
+        test(`serves all records if ${file} was ${harmed}`, async (context) => {
           const stage = stageOf(context, left)
           harm(fileOf(stage, file))
           assert.equal((await recordsServed(stage)).size, expected.size)
@@ -80,7 +80,7 @@ for (const left of ['closed', 'killed'] as const) {
     }
 
     for (const [harmed, harm] of Object.entries(harms)) {
-      test(`serves the rest if a table was ${harmed}`, async (context) => {
+      test(`serves the other records if a table was ${harmed}`, async (context) => {
         const stage = stageOf(context, left)
         harm(fileOf(stage, 'table'))
         assert.ok((await recordsServed(stage)).size >= expected.size / 2)
@@ -88,7 +88,7 @@ for (const left of ['closed', 'killed'] as const) {
       })
     }
 
-    test('loses no more of a table than the block that was flipped', async (context) => {
+    test('loses only the flipped block of a table', async (context) => {
       const stage = stageOf(context, left)
       flip(fileOf(stage, 'table'))
       const served = await recordsServed(stage)
@@ -99,23 +99,23 @@ for (const left of ['closed', 'killed'] as const) {
     })
 
     for (const [harmed, harm] of Object.entries(harms)) {
-      test(`serves the rest if the log was ${harmed}`, async (context) => {
+      test(`serves the other records if the log was ${harmed}`, async (context) => {
         const stage = stageOf(context, left)
         harm(fileOf(stage, 'log'))
         assert.ok((await recordsServed(stage)).size >= expected.size / 2)
-        // After a kill a log that ends early is what an unfinished write leaves.
+        // After a kill, a log that ends early is an unfinished write.
         if (left === 'closed' || harm === remove || harm === flip) assertTold(stage, 'database-damaged')
       })
     }
 
-    test('begins empty if nothing of it can be read', async (context) => {
+    test('starts empty if no part of it can be read', async (context) => {
       const stage = stageOf(context, left)
       for (const name of readdirSync(stage.directory)) writeFileSync(join(stage.directory, name), 'nonsense')
       assert.equal((await recordsServed(stage)).size, 0)
       assertTold(stage, 'database-damaged')
     })
 
-    test('is as new after it was mended: the next opening tells nothing', async (context) => {
+    test('is sound after a repair: the next open reports nothing', async (context) => {
       const stage = stageOf(context, left)
       flip(fileOf(stage, 'table'))
       const served = await recordsServed(stage)
@@ -129,13 +129,13 @@ for (const left of ['closed', 'killed'] as const) {
   })
 }
 
-test('tables that an old list does not name are served all the same', async (context) => {
+test('tables that an old manifest does not name are served, too', async (context) => {
   const stage = new LevelStage(context)
   const store = await stage.open()
   const manifest = fileOf(stage, 'MANIFEST')
   const early = readFileSync(manifest)
-  // Enough for a table, and until the list names it and its log is gone: before that everything is in the logs too, and
-  // nothing is amiss.
+  // Enough commits for a table, until the manifest names it and its log is deleted: before that, the logs have all records, and
+  // there is no damage.
   const logs = (): number => readdirSync(stage.directory).filter((name) => name.endsWith('.log')).length
   let count = 0
   for (; count < 150 || readFileSync(manifest).length === early.length || logs() > 1; count++) {
@@ -150,7 +150,7 @@ test('tables that an old list does not name are served all the same', async (con
   assertTold(stage, 'database-damaged')
 })
 
-test('of batches that are missing in the middle of the log the numbers are told, once', async (context) => {
+test('if batches are missing in the middle of the log, their numbers are reported once', async (context) => {
   const stage = new LevelStage(context)
   const store = await stage.open()
   for (let number = 0; number < 200; number++) await store.commit(put(queued('client', number, 'x'.repeat(1_000))))
@@ -170,7 +170,7 @@ test('of batches that are missing in the middle of the log the numbers are told,
 })
 
 /**
- * Closes the store and puts in the place of its files what they were before: as if the process had been killed then.
+ * Closes the store and restores its files of an earlier time: as after a kill at that time.
  */
 async function replaceByKilled(stage: LevelStage, store: Store): Promise<void> {
   const killed = `${stage.directory}-killed`
@@ -187,7 +187,7 @@ function stageOf(context: TestContext, left: Left): LevelStage {
   return stage
 }
 
-/** What a store gives, each record checked to be one that was put. The store is closed again. */
+/** The records of a store, each checked to be one that was put. Closes the store. */
 async function recordsServed(stage: LevelStage): Promise<Map<string, StoredRecord>> {
   const store = await stage.open()
   const served = new Map<string, StoredRecord>()
@@ -195,7 +195,7 @@ async function recordsServed(stage: LevelStage): Promise<Map<string, StoredRecor
     const name = nameOf(record)
     served.set(name, record)
     if (expected.has(name)) assert.deepEqual(record, expected.get(name))
-    else assert.equal(name, 'queued new 1', 'nothing that was never put')
+    else assert.equal(name, 'queued new 1', 'no record that was never put')
   }
   await store.close()
   return served
@@ -250,7 +250,7 @@ function empty(path: string): void {
   truncateSync(path, 0)
 }
 
-/** Turns over a few bytes in the middle. */
+/** Inverts a few bytes in the middle. */
 function flip(path: string): void {
   const bytes = readFileSync(path)
   const middle = Math.floor(bytes.length / 2)

@@ -1,4 +1,4 @@
-// A thread that joins a database which its process has open, and writes until it breaks on demand.
+// A thread that joins an open database of its process, and writes until it is told to fail.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { openLevelStore, StoreClient } from '../../src/storage/index.ts'

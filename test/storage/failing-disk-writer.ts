@@ -1,6 +1,6 @@
-// A process of its own for failing-disk.test.ts: its files may not grow beyond the limit that its shell has set. It
-// commits until a commit fails, shows that nothing else is taken before the store is reopened, reopens, goes on, and
-// prints what happened.
+// A separate process for failing-disk.test.ts: its files may not grow beyond the limit that its shell has set. It
+// commits until a commit fails, checks that no other commit is accepted before the store is reopened, reopens it, continues, and
+// prints the results.
 
 import { openLevelStore, StorageFailure } from '../../src/storage/index.ts'
 import { put, readAll } from './read-all.ts'

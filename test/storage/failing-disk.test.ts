@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { LevelStage } from './level-stage.ts'
 
-/** In blocks of 512 bytes: 1 MiB a file. */
+/** In blocks of 512 bytes: 1 MiB per file. */
 const limitBlocks = 2_048
 
-test('a commit that the disk does not take fails, reads go on, and after reopening the same batch is taken', (context) => {
+test('a commit fails on a full disk, reads continue, and the same batch is committed after reopening', (context) => {
   const stage = new LevelStage(context)
   const writer = join(import.meta.dirname, 'failing-disk-writer.ts')
   const output = execFileSync(
@@ -27,7 +27,7 @@ test('a commit that the disk does not take fails, reads go on, and after reopeni
   assert.deepEqual(alarms, [])
 })
 
-test('of several stores on a disk that takes nothing more each commits on after all have left and come back', (context) => {
+test('with several stores on a full disk, each commits again after all have closed and reopened', (context) => {
   const stage = new LevelStage(context)
   const writer = join(import.meta.dirname, 'failing-disk-stores.ts')
   const output = execFileSync(

@@ -1,4 +1,4 @@
-// A queued record is small, the body that it refers to need not be.
+// A queued record is small; its payload may be large.
 
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
@@ -11,7 +11,7 @@ import { message, queued } from './sample-records.ts'
 
 const bodyBytes = 1_024 * 1_024
 
-test('a part of a queue of large messages ends early, and no more of them are in memory than it holds', async (context) => {
+test('a part of a queue of large messages ends early, and no more of them are in memory than the part has', async (context) => {
   const store = await new LevelStage(context).open()
   const payload = Buffer.alloc(bodyBytes, 'x').toString()
   for (let id = 1; id <= 40; id++) {

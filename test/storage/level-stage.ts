@@ -1,4 +1,4 @@
-// A place for a database during one test, and stores on it.
+// A directory for a database during one test, and stores on it.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,9 +6,9 @@ import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { type LevelStoreOptions, openLevelStore, type StorageAlarm, type Store } from '../../src/storage/index.ts'
 
-/** A new directory, gone after the test with the stores that were opened in it. */
+/** A new directory. After the test, the stores are closed and it is deleted. */
 export class LevelStage {
-  /** Of the database. It does not exist at first. */
+  /** The directory of the database, which does not exist at first. */
   readonly directory = join(mkdtempSync(join(tmpdir(), 'godwit-storage-')), 'messages')
   readonly alarms: StorageAlarm[] = []
   readonly #stores: Store[] = []

@@ -1,4 +1,4 @@
-// Sessions that have lost a record that names them keep their queues, or their messages are exported.
+// Sessions with a lost record keep their queues, or their messages are exported.
 
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
@@ -38,7 +38,7 @@ function open(stage: LevelStage): Promise<Store> {
   return stage.open({ recoveredExpirySeconds })
 }
 
-/** As a process that was killed would leave it: nothing says what is to be there. */
+/** The store after a kill: no marks tell which records should exist. */
 async function harm({ directory }: LevelStage, kind: 'life' | 'session', damage: Damage): Promise<void> {
   rmSync(join(directory, 'SEAL'), { force: true })
   const entries = await rawEntries(directory, rangeOfKind(kind))
@@ -56,7 +56,7 @@ async function recordsOf(store: Store, clientId: string): Promise<StoredRecord[]
   return (await readEverything(store)).filter((record) => 'clientId' in record && record.clientId === clientId)
 }
 
-test('a sound store is opened as it is', async (t) => {
+test('a sound store is opened unchanged', async (t) => {
   const stage = await stageWith(t, {})
   assert.equal((await recordsOf(await open(stage), 'lost')).length, lostQueue.length + 5)
   assert.deepEqual(stage.alarms, [])
@@ -94,7 +94,7 @@ for (const damage of ['removed', 'made unreadable'] as const) {
   })
 }
 
-test('a life that was made unreadable is found again by the session that it belongs to', async (t) => {
+test('an unreadable generation is restored from the records of its session', async (t) => {
   const stage = await stageWith(t, { life: 'made unreadable' })
   assert.equal((await recordsOf(await open(stage), 'lost')).length, lostQueue.length + 5)
   assert.deepEqual(
@@ -123,7 +123,7 @@ test('messages without a known session are exported to a file, and an alarm says
   )
 })
 
-test('a client of which only a will is stored is no session that was lost', async (t) => {
+test('a client with a stored will only is not a lost session', async (t) => {
   const stage = new LevelStage(t)
   const will: StoredRecord = {
     kind: 'will',
@@ -139,7 +139,7 @@ test('a client of which only a will is stored is no session that was lost', asyn
   assert.deepEqual(stage.alarms, [])
 })
 
-test('a session record of a newer version is left as it is', async (t) => {
+test('a session record of a newer version is not changed', async (t) => {
   const stage = await stageWith(t, {})
   const [entry] = (await rawEntries(stage.directory, rangeOfKind('session'))).filter(([, value]) =>
     value.includes('lost'),

@@ -1,4 +1,4 @@
-// What was published once for many that were away is read once when they come back, and what is remembered has its bounds.
+// A message that was stored once for many clients is read once when they reconnect, and the cache has limits.
 
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
@@ -9,7 +9,7 @@ import { LevelStage } from './level-stage.ts'
 import { put } from './read-all.ts'
 import { message, queued } from './sample-records.ts'
 
-test('a message that waits for many clients is read from disk for the first of them alone', async (context) => {
+test('a message that waits for many clients is read from disk only for the first', async (context) => {
   const store = await new LevelStage(context).open()
   const clientIds = Array.from({ length: 20 }, (_, client) => `client-${client}`)
   const shared = message('to/all', 'once')
@@ -23,7 +23,7 @@ test('a message that waits for many clients is read from disk for the first of t
   assert.equal(getMany.mock.callCount(), 1)
 })
 
-test('no more than two megabytes of messages are remembered, and none above 64 KiB', () => {
+test('the cache has at most two megabytes of messages, and none above 64 KiB', () => {
   const cache = new PayloadCache()
   cache.add(1, message('large', 'x'.repeat(65_537)))
   assert.equal(cache.get(1), undefined)
@@ -33,11 +33,11 @@ test('no more than two megabytes of messages are remembered, and none above 64 K
     const kept = Array.from({ length: id + 1 }, (_, other) => other).filter((other) => cache.get(other) !== undefined)
     assert.ok(kept.length <= 64, `${kept.length} of 32 KiB`)
     assert.ok(kept.length >= Math.min(id - 1, 31), `${kept.length} after ${id}`)
-    assert.equal(kept[0], id + 1 - kept.length, 'the last ones')
+    assert.equal(kept[0], id + 1 - kept.length, 'the last messages')
   }
 })
 
-test('small messages are counted with what they take beside their payloads', () => {
+test('small messages are counted with their overhead', () => {
   const cache = new PayloadCache()
   for (let id = 1; id <= 100_000; id++) cache.add(id, message('t', ''))
   assert.equal(cache.get(95_000), undefined)

@@ -1,4 +1,4 @@
-// Sessions that end while the sweep of another one ends.
+// Sessions that end at the end of the garbage collection of another session.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,11 +8,11 @@ import type { Generation } from '../../src/storage/record-keys.ts'
 
 const first = 1 as Generation
 const second = 2 as Generation
-/** So many steps of promises are more than a sweep has behind its last write. */
+/** More promise jobs than a collection has after its last write. */
 const steps = 12
 
 for (let step = 0; step < steps; step++) {
-  test(`a session that ends ${step} steps after the sweep of another one is swept too`, async () => {
+  test(`a session that ends ${step} promise jobs after the collection of another is collected, too`, async () => {
     const swept: Generation[] = []
     const sweep = new PayloadGc(
       emptyDatabase(),

@@ -1,4 +1,4 @@
-// A queue that is read in parts: what reading one needs is kept for the next, and every part is right all the same.
+// Reads a queue in parts: the read stays open for the next part, and every part is correct.
 
 import assert from 'node:assert/strict'
 import { describe, mock, test } from 'node:test'
@@ -19,14 +19,14 @@ interface Watched {
   store: Store
   opened: number
   closed: number
-  /** Of the one that was opened last. */
+  /** The close of the last opened read. */
   whenClosed: Promise<void>
-  /** Of those that were closed: read to their end before. */
+  /** Number of closed reads that had reached their end. */
   ended: number
   fails: boolean
 }
 
-/** A store that tells how often a reading has been opened and closed. */
+/** A store that counts opened and closed reads. */
 function watched(inner: Store): Watched {
   const watch: Watched = { store: inner, opened: 0, closed: 0, whenClosed: Promise.resolve(), ended: 0, fails: false }
   async function* readQueue(range: Parameters<ReadQueue>[0]): ReturnType<ReadQueue> {
@@ -48,7 +48,7 @@ function watched(inner: Store): Watched {
   return watch
 }
 
-/** A store whose slices wait until they are let go. */
+/** A store whose slices wait for `letAllGo`. */
 function heldReading(inner: Store): { store: Store; letAllGo(): void } {
   const released = Promise.withResolvers<void>()
   async function* readQueue(range: Parameters<ReadQueue>[0]): ReturnType<ReadQueue> {
@@ -60,7 +60,7 @@ function heldReading(inner: Store): { store: Store; letAllGo(): void } {
   return { store: withReadQueue(inner, readQueue), letAllGo: released.resolve }
 }
 
-/** The first slice of each reading comes at once, the others when they are let go. */
+/** A store that returns the first slice of each read at once; the others wait for `letAllGo`. */
 function heldAfterFirst(inner: Store): { store: Store; letAllGo(): void } {
   const released = Promise.withResolvers<void>()
   async function* readQueue(range: Parameters<ReadQueue>[0]): ReturnType<ReadQueue> {
@@ -97,7 +97,7 @@ const sequencesOf = ({ records }: QueuePart): number[] =>
 
 const numbers = (from: number, count: number): number[] => Array.from({ length: count }, (_, index) => from + index)
 
-/** Part after part as a client would take them, until the end. */
+/** Reads parts in the order of a client until the end. */
 async function readParts(readers: QueueReaders, limit: number, part = 0): Promise<number[][]> {
   const parts: number[][] = []
   let fromSequence = 1
@@ -111,7 +111,7 @@ async function readParts(readers: QueueReaders, limit: number, part = 0): Promis
 }
 
 describe('a queue that is read in parts', () => {
-  test('comes in order and nothing twice, by one reading and one more that looks behind its end', async () => {
+  test('arrives in order and without duplicates, with one read and one more that checks for later records', async () => {
     const queue = await queueOf(1_000)
     const parts = await readParts(new QueueReaders(queue.store), 100)
     assert.deepEqual(parts.flat(), numbers(1, 1_000))
@@ -119,16 +119,16 @@ describe('a queue that is read in parts', () => {
     assert.deepEqual([queue.opened, queue.closed], [2, 2])
   })
 
-  test('is opened again after many records, so that deleted records can leave the disk', async () => {
+  test('is opened again after many records, so that LevelDB can delete them from disk', async () => {
     const count = recordsOfMoment + 1_000
     const queue = await queueOf(count)
     const parts = await readParts(new QueueReaders(queue.store), 300)
     assert.deepEqual(parts.flat(), numbers(1, count))
-    // The third finds the end.
+    // The third part reaches the end.
     assert.deepEqual([queue.opened, queue.closed], [3, 3])
   })
 
-  test('goes on behind records whose payloads are gone, however many they are', async () => {
+  test('continues after records with missing payloads, however many they are', async () => {
     for (const gone of [50, recordsOfMoment - 1, recordsOfMoment, recordsOfMoment + 50]) {
       const queue = await queueOf(5)
       await queue.store.commit(put(...numbers(6, gone).map((sequence) => queued('client', sequence, 9))))
@@ -141,7 +141,7 @@ describe('a queue that is read in parts', () => {
     }
   })
 
-  test('has what was written since the reading began, also in the part in which that ends', async () => {
+  test('includes records that were written since the read began, also in its last part', async () => {
     const queue = await queueOf(15)
     const readers = new QueueReaders(queue.store)
     await readers.read({ clientId: 'client', fromSequence: 1, limit: 10, part: 0 })
@@ -152,7 +152,7 @@ describe('a queue that is read in parts', () => {
     assert.deepEqual([sequencesOf(third), third.isEnd], [numbers(21, 5), true])
   })
 
-  test('begins with part 0: nothing that was read before is relied on', async () => {
+  test('starts at part 0 without the state of earlier reads', async () => {
     const queue = await queueOf(30)
     const readers = new QueueReaders(queue.store)
     await readers.read({ clientId: 'client', fromSequence: 1, limit: 10, part: 0 })
@@ -164,7 +164,7 @@ describe('a queue that is read in parts', () => {
     assert.deepEqual([queue.opened, queue.closed], [2, 1])
   })
 
-  test('is opened again if it continues elsewhere than it ended', async () => {
+  test('is opened again if a request continues at another position', async () => {
     const queue = await queueOf(30)
     const readers = new QueueReaders(queue.store)
     await readers.read({ clientId: 'client', fromSequence: 1, limit: 10, part: 0 })
@@ -173,12 +173,12 @@ describe('a queue that is read in parts', () => {
     assert.deepEqual(sequencesOf(other), [5, 7, 8])
   })
 
-  test('a late request of an earlier connection does not take records from the reading in progress', async () => {
+  test('a late request of an earlier connection takes no records from the read in progress', async () => {
     const queue = await queueOf(300)
     const held = heldReading(queue.store)
     const readers = new QueueReaders(held.store)
     const first = readers.read({ clientId: 'client', fromSequence: 1, limit: 100, part: 0 })
-    // The connection before requested this part; its response is useless by now, and arrives while the other is read.
+    // The previous connection requested this part; its response is not needed any more, and arrives during the other read.
     const late = readers.read({ clientId: 'client', fromSequence: 51, limit: 100, part: 3 })
     held.letAllGo()
     assert.deepEqual(sequencesOf(await first), numbers(1, 100))
@@ -187,7 +187,7 @@ describe('a queue that is read in parts', () => {
     assert.deepEqual(sequencesOf(next), numbers(101, 100))
   })
 
-  test('is not disturbed by a part that stands by itself', async () => {
+  test('is not affected by a read of a single part', async () => {
     const queue = await queueOf(30)
     const readers = new QueueReaders(queue.store)
     await readers.read({ clientId: 'client', fromSequence: 1, limit: 10, part: 0 })
@@ -197,7 +197,7 @@ describe('a queue that is read in parts', () => {
     assert.deepEqual([queue.opened, queue.closed], [2, 1])
   })
 
-  test('may be begun again while a part is read: that one is not kept', async () => {
+  test('may start again during a read: that read is not kept', async () => {
     const queue = await queueOf(30)
     const readers = new QueueReaders(queue.store)
     const wanted = { clientId: 'client', fromSequence: 1, limit: 10, part: 0 }
@@ -221,7 +221,7 @@ describe('a queue that is read in parts', () => {
     assert.deepEqual(sequencesOf(await readers.read(next)), numbers(257, 256))
   })
 
-  test('goes on where it was when its store is opened again', async (context) => {
+  test('continues at its position after its store was reopened', async (context) => {
     const store = await new LevelStage(context).open()
     await append(store, 1, 1_000)
     const readers = new QueueReaders(store)
@@ -233,7 +233,7 @@ describe('a queue that is read in parts', () => {
 })
 
 describe('the memory of a queue read is released', () => {
-  test('when the next part is not requested for a while', async () => {
+  test('if the next part is not requested for some time', async () => {
     mock.timers.enable({ apis: ['setTimeout'] })
     try {
       const queue = await queueOf(30)
@@ -246,7 +246,7 @@ describe('the memory of a queue read is released', () => {
       mock.timers.tick(1)
       await queue.whenClosed
       assert.deepEqual([queue.opened, queue.closed], [1, 1])
-      assert.equal(queue.ended, 1, 'LevelDB says at the end of a reading what could not be read')
+      assert.equal(queue.ended, 1, 'LevelDB reports unreadable blocks at the end of a read')
       const rest = await readers.read({ clientId: 'client', fromSequence: 16, limit: 100, part: 2 })
       assert.deepEqual(sequencesOf(rest), numbers(16, 15))
     } finally {
@@ -254,7 +254,7 @@ describe('the memory of a queue read is released', () => {
     }
   })
 
-  test('and its place is free for another client', async () => {
+  test('and its slot is free for another client', async () => {
     mock.timers.enable({ apis: ['setTimeout'] })
     try {
       const store = openMemoryStore()
@@ -276,7 +276,7 @@ describe('the memory of a queue read is released', () => {
     }
   })
 
-  test('at once if a client reconnects so often that its earlier reads cannot be finished', async () => {
+  test('at once if a client reconnects so often that its earlier reads do not finish', async () => {
     const queue = await queueOf(1_000)
     const held = heldAfterFirst(queue.store)
     const readers = new QueueReaders(held.store)
@@ -284,7 +284,7 @@ describe('the memory of a queue read is released', () => {
     for (let connection = 1; connection <= 100; connection++) await readers.read(begin)
     await turns()
     assert.equal(queue.opened, 100)
-    assert.equal(queue.opened - queue.closed, maxFinishing + 1, 'so many are read to their end, and one is kept')
+    assert.equal(queue.opened - queue.closed, maxFinishing + 1, 'these are read to the end, and one is kept')
     held.letAllGo()
     await turns()
     assert.equal(queue.opened - queue.closed, 1)
@@ -292,7 +292,7 @@ describe('the memory of a queue read is released', () => {
     assert.equal(queue.closed, 100)
   })
 
-  test('before the store is closed: also what is read to its end', async () => {
+  test('before the store is closed, also if a read is being finished', async () => {
     const queue = await queueOf(1_000)
     const held = heldAfterFirst(queue.store)
     const readers = new QueueReaders(held.store)
@@ -302,14 +302,14 @@ describe('the memory of a queue read is released', () => {
     let isClosed = false
     const closing = readers.closeAll().then(() => (isClosed = true))
     await turns()
-    assert.equal(isClosed, false, 'a slice is on its way')
+    assert.equal(isClosed, false, 'a slice is being read')
     held.letAllGo()
     await closing
     assert.equal(queue.closed, 2)
-    assert.equal(queue.ended, 0, 'the rest is not read for that')
+    assert.equal(queue.ended, 0, 'the rest is not read')
   })
 
-  test('when all is', async () => {
+  test('when the reader is closed', async () => {
     const queue = await queueOf(30)
     const readers = new QueueReaders(queue.store)
     await readers.read({ clientId: 'client', fromSequence: 1, limit: 10, part: 0 })
@@ -317,7 +317,7 @@ describe('the memory of a queue read is released', () => {
     assert.deepEqual([queue.opened, queue.closed], [1, 1])
   })
 
-  test('at once where very many clients take their queues at the same time', async () => {
+  test('at once if very many clients read their queues at the same time', async () => {
     const store = openMemoryStore()
     const clients = numbers(1, maxKept + 10).map((number) => `client ${number}`)
     for (const clientId of clients) await store.commit(put(queued(clientId, 1), queued(clientId, 2)))

@@ -1,4 +1,4 @@
-// The raw entries of a database, beneath the store: for tests of what the store hides.
+// Reads and writes entries of a database directly, for tests of parts that the store hides.
 
 import { LevelDatabase } from '../../src/storage/level-database.ts'
 import { OperationList } from '../../src/storage/operation-list.ts'
@@ -15,7 +15,7 @@ export async function rawEntries(directory: string, range: Range): Promise<Entry
   return entries
 }
 
-/** Puts bytes under a key of a database that may be open in this process. */
+/** Writes bytes under a key of a database that may be open in this process. */
 export async function rawPut(directory: string, key: Buffer, value: Buffer): Promise<void> {
   const database = await LevelDatabase.open(directory)
   const operations = new OperationList()

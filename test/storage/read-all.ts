@@ -1,4 +1,4 @@
-// Reading a range to its end.
+// Reads a range to its end.
 
 import type { RecordKind, StoredRecord } from '../../src/records/index.ts'
 import type { RecordRange, Store } from '../../src/storage/index.ts'
@@ -27,14 +27,14 @@ export async function readAll(store: Store, range: RecordRange): Promise<StoredR
   return await gather(store.read(range))
 }
 
-/** All that an iteration yields. */
+/** All values of an iteration. */
 export async function gather<Thing>(things: AsyncIterable<Thing>): Promise<Thing[]> {
   const all: Thing[] = []
   for await (const thing of things) all.push(thing)
   return all
 }
 
-/** Everything that a store holds. */
+/** All records of a store. */
 export async function readEverything(store: Store): Promise<StoredRecord[]> {
   const records: StoredRecord[] = []
   for (const kind of allKinds) records.push(...(await readAll(store, { kind })))

@@ -1,4 +1,4 @@
-// While a store is opened again, as after a failed commit, its readers find out or do not notice.
+// Reads and commits while a store is reopened, as after a failed commit.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -11,7 +11,7 @@ import { queued } from './sample-records.ts'
 const many = Array.from({ length: 3_000 }, (_, sequence) => queued('client', sequence))
 
 describe('while a store is reopened', () => {
-  test('a reading that had begun ends by saying so', async (context) => {
+  test('a read in progress is interrupted with an error', async (context) => {
     const store = await new LevelStage(context).open()
     await store.commit(put(...many))
     let count = 0
@@ -24,7 +24,7 @@ describe('while a store is reopened', () => {
     }, ReadingInterrupted)
   })
 
-  test('a part of a queue is read again from its beginning', async () => {
+  test('a part of a queue is read again from its start', async () => {
     const inner = openMemoryStore()
     await inner.commit(put(...many))
     const store = interruptedOnce(inner)
@@ -32,27 +32,27 @@ describe('while a store is reopened', () => {
     assert.deepEqual(records, many.slice(0, 10))
   })
 
-  test('a reading that begins waits until it is open', async (context) => {
+  test('a new read waits until the store is open', async (context) => {
     const store = await new LevelStage(context).open()
     await store.commit(put(...many))
     const reopened = store.reopen()
     const read = readAll(store, { kind: 'queued', clientId: 'client' }).catch((error: Error) => error)
     await reopened
     const found = await read
-    // It may have begun before the closing: then it is interrupted, but never wrong.
+    // It may have begun before the close: then it is interrupted, but never wrong.
     if (Array.isArray(found)) assert.equal(found.length, many.length)
     else assert.ok(found instanceof ReadingInterrupted)
     assert.equal((await readAll(store, { kind: 'queued' })).length, many.length)
   })
 
-  test('a commit waits its turn', async (context) => {
+  test('a commit waits', async (context) => {
     const store = await new LevelStage(context).open()
     await Promise.all([store.reopen(), store.commit(put(queued('client', 1))), store.reopen()])
     assert.deepEqual(await readAll(store, { kind: 'queued' }), [queued('client', 1)])
   })
 })
 
-test('a directory that cannot be used is refused in one sentence', async (context) => {
+test('a directory that cannot be used is refused with one sentence', async (context) => {
   const stage = new LevelStage(context)
   await assert.rejects(stage.open({ directory: '/dev/null/store' }), (error: Error) => {
     assert.ok(error instanceof StorageFailure)

@@ -1,6 +1,6 @@
 import type { Store } from '../../src/storage/index.ts'
 
-/** The store, but for how queues are read from it. */
+/** A copy of the store with another `readQueue`. */
 export function withReadQueue(inner: Store, readQueue: Store['readQueue']): Store {
   return {
     commit: (changes) => inner.commit(changes),

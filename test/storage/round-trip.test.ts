@@ -7,7 +7,7 @@ import { put, readAll } from './read-all.ts'
 import { anyRecord } from './sample-records.ts'
 import { fc } from '../properties.ts'
 
-test('any record of any kind comes back from memory as it was put', async () => {
+test('every record of every kind is read from memory as it was written', async () => {
   await fc.assert(
     fc.asyncProperty(anyRecord, async (record) => {
       const store = openMemoryStore()
@@ -18,7 +18,7 @@ test('any record of any kind comes back from memory as it was put', async () => 
   )
 })
 
-test('any records of any kind come back from LevelDB as they were put, after it was closed and opened again', async (context) => {
+test('records of every kind are read from LevelDB as they were written, after a close and an open', async (context) => {
   const stage = new LevelStage(context)
   const store = await stage.open()
   const records = fc.sample(anyRecord, { numRuns: 2_000, seed: 12 })
@@ -35,7 +35,7 @@ test('any records of any kind come back from LevelDB as they were put, after it 
   assert.deepEqual(stage.alarms, [])
 })
 
-test('messages in a row with the same properties come back as they were put', async (context) => {
+test('successive messages with the same properties are read as they were written', async (context) => {
   const store = await new LevelStage(context).open()
   const sampled = fc.sample(anyRecord, { numRuns: 2_000, seed: 13 })
   const [sample] = sampled.flatMap((record) => (record.kind === 'payload' ? [record] : []))
@@ -51,7 +51,7 @@ test('messages in a row with the same properties come back as they were put', as
   assert.deepEqual(await readAll(store, { kind: 'payload' }), records)
 })
 
-/** What makes it one record and not another. */
+/** The fields that identify a record. */
 function identity(record: StoredRecord): string {
   switch (record.kind) {
     case 'session':

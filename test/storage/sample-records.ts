@@ -1,4 +1,4 @@
-// One record of each kind, and arbitrary ones for properties.
+// One record of each kind, and generators of arbitrary records.
 
 import type { MessageProperties } from '../../src/protocol/index.ts'
 import type { AccessRecord, AdminRecord, QueuedRecord, StoredMessage, StoredRecord } from '../../src/records/index.ts'
@@ -159,7 +159,7 @@ const oneOfEachKindOfNode: readonly (AccessRecord | AdminRecord)[] = [
   { kind: 'namespace', name: 'plant-7', createdAtMs: 1_700_000_000_006 },
 ]
 
-/** One of each kind, all of the session `clientId` where they are of one. */
+/** One record of each kind; those of a session belong to `clientId`. */
 export function oneOfEachKind(clientId: string): StoredRecord[] {
   return [
     session(clientId, 3),
@@ -250,11 +250,11 @@ const storedMessage: fc.Arbitrary<StoredMessage> = fc.record(
   { noNullPrototype: true },
 )
 
-/** Possible names in MQTT: without U+0000. */
+/** Valid names in MQTT: without U+0000. */
 const name = text.map((written) => written.replaceAll('\0', ''))
 const ofNamespace = { namespace: name.filter((written) => written !== '') }
 
-/** Records of every kind with anything in them. */
+/** Records of every kind with arbitrary content. */
 export const anyRecord: fc.Arbitrary<StoredRecord> = fc.oneof(
   recordOf('session', {
     clientId: text,

@@ -1,4 +1,4 @@
-// A session that ends takes everything with it at once, however much that is; what is left is swept away behind it.
+// A session that ends loses all its records at once; they are deleted in the background.
 
 import assert from 'node:assert/strict'
 import { cpSync, rmSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { oneOfEachKind, queued, session } from './sample-records.ts'
 const swept = ['session', 'subscription', 'queued', 'outgoing', 'incoming', 'will', 'tombstone'] as const
 
 describe('an ended session', () => {
-  test('is swept away in the background', async (context) => {
+  test('is deleted in the background', async (context) => {
     const stage = new LevelStage(context)
     const store = await stage.open()
     await store.commit(put(...oneOfEachKind('client'), ...manyQueued(2_500)))
@@ -21,7 +21,7 @@ describe('an ended session', () => {
     assert.deepEqual(stage.alarms, [])
   })
 
-  test('is swept after a restart if the process was killed before', async (context) => {
+  test('is deleted after a restart if the process was killed before', async (context) => {
     const stage = new LevelStage(context)
     const store = await stage.open()
     await store.commit(put(...manyQueued(2_500)))
@@ -38,7 +38,7 @@ describe('an ended session', () => {
     assert.deepEqual(await readAll(reopened, { kind: 'queued' }), [queued('client', 7)])
   })
 
-  test('shares its place with no later one, not even if nothing else of it is left', async (context) => {
+  test('shares its generation with no later session, even if it has no other record', async (context) => {
     const stage = new LevelStage(context)
     const store = await stage.open()
     await store.commit(put(queued('first', 1)))
@@ -51,7 +51,7 @@ describe('an ended session', () => {
     assert.deepEqual(await readAll(reopened, { kind: 'queued', clientId: 'first' }), [queued('first', 2)])
   })
 
-  test('gives back each of its references to shared bodies, one that ended before the start does not', async (context) => {
+  test('releases each of its references to shared payloads; one that ended before the start does not', async (context) => {
     const stage = new LevelStage(context)
     const released: number[] = []
     const onReleased = (payloadIds: readonly number[]): void => void released.push(...payloadIds)
@@ -87,7 +87,7 @@ describe('an ended session', () => {
     await untilSwept(stage, 2)
   })
 
-  test('stays with the client id that it went to if its batch is written twice', async (context) => {
+  test('stays with its new client ID if the batch is written twice', async (context) => {
     const stage = new LevelStage(context)
     const store = await stage.open()
     await store.commit(put(session('client'), queued('client', 1)))
@@ -115,8 +115,8 @@ function manyQueued(count: number): ReturnType<typeof queued>[] {
 }
 
 /**
- * Waits until as many entries as are wanted are left of all that belongs to sessions. The runner ends a wait without an
- * end.
+ * Waits until the sessions have this number of entries. The test runner ends an endless
+ * wait.
  */
 async function untilSwept(stage: LevelStage, wanted = 0): Promise<void> {
   for (;;) {

@@ -1,4 +1,4 @@
-// Several stores of one process on one database, as the shards of a node have it.
+// Several stores of one process on one database, as the shards of a node have.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -40,13 +40,13 @@ async function bodiesIn(stores: SharedStores): Promise<number[]> {
   return entries.map(([key]) => Number(key.readBigUInt64BE(1)))
 }
 
-/** Waits until nothing is left of ended sessions. The runner ends a wait without an end. */
+/** Waits until all records of ended sessions are deleted. The test runner ends an endless wait. */
 async function untilSwept(stores: SharedStores): Promise<void> {
   while ((await rawEntries(stores.directory, rangeOfKind('tombstone'))).length > 0);
 }
 
 describe('stores of several shards', () => {
-  test('each finds the sessions, queues and retained topics that are its own, and together they find all', async (t) => {
+  test('each finds its own sessions, queues and retained topics, and together they find all', async (t) => {
     const { stores } = await storesOf(t, 3)
     for (const [own, store] of stores.entries()) {
       await store.commit(put(...ofShard(own, 3).flatMap((id) => [session(id), queued(id, 1)])))
@@ -64,7 +64,7 @@ describe('stores of several shards', () => {
     }
   })
 
-  test('what all of them commit at the same time is kept, and no batch is missed at the next start', async (t) => {
+  test('simultaneous commits of all stores are durable, and no batch is missing at the next start', async (t) => {
     const stores = await storesOf(t, 3)
     for (let round = 0; round < 50; round++) {
       await Promise.all(stores.stores.map((store, own) => store.commit(put(queued(ofShard(own, 3)[0], round)))))
@@ -76,7 +76,7 @@ describe('stores of several shards', () => {
     assert.deepEqual(stores.alarms, [])
   })
 
-  test('when the number of shards changes, each session is found by the shard that it belongs to now', async (t) => {
+  test('after a change of the number of shards, the new shard of each session finds it', async (t) => {
     const stores = await storesOf(t, 1)
     await stores.stores[0].commit(put(...clientIds.flatMap((id) => [session(id), queued(id, 1)])))
     for (const shards of [3, 2, 1]) {
@@ -88,7 +88,7 @@ describe('stores of several shards', () => {
     }
   })
 
-  test('a session that ends on another shard than it began on is swept, also after a restart with fewer shards', async (t) => {
+  test('a session that ends on another shard than it began on is deleted, also after a restart with fewer shards', async (t) => {
     const stores = await storesOf(t, 3)
     const [moving] = ofShard(2, 3)
     await storeOf(stores, moving).commit(put(session(moving), queued(moving, 1)))
@@ -100,8 +100,8 @@ describe('stores of several shards', () => {
   })
 })
 
-describe('a body that several sessions share', () => {
-  test('is counted by the shard that made it', async (t) => {
+describe('a payload that several sessions share', () => {
+  test('is counted by the shard that stored it', async (t) => {
     const stores = await storesOf(t, 3)
     const [one, two] = ofShard(1, 3)
     await stores.stores[1].commit(put(body(4), queued(one, 1, 4), queued(two, 1, 4), body(7)))
@@ -119,27 +119,27 @@ describe('a body that several sessions share', () => {
     )
   })
 
-  test('is deleted by no shard after sessions changed shards, but at the next start when no session needs it', async (t) => {
+  test('is deleted by no shard after sessions changed shards, but at the next start if no session needs it', async (t) => {
     const stores = await storesOf(t, 1)
     const here = ofShard(0, 2)[0]
     const there = ofShard(1, 2)[0]
     const both = [here, there]
     await stores.stores[0].commit(put(...both.map((id) => session(id)), body(1), ...both.map((id) => queued(id, 1, 1))))
     await stores.begin(2)
-    // The first of both has its message, and its shard, which knows nothing of the other one, gives the body up.
+    // The first session takes its message, and its shard, which does not know the other session, releases the payload.
     await storeOf(stores, here).commit([
       { change: 'delete', key: { kind: 'queued', clientId: here, sequence: 1 } },
       { change: 'delete', key: { kind: 'payload', id: 1 } },
     ])
     assert.deepEqual(await bodiesIn(stores), [1])
     await stores.begin(2)
-    assert.deepEqual(await bodiesIn(stores), [1], 'the other one needs it still')
+    assert.deepEqual(await bodiesIn(stores), [1], 'the other session still needs it')
     await storeOf(stores, there).commit([{ change: 'delete-session', clientId: there }])
     await stores.begin(2)
     assert.deepEqual(await bodiesIn(stores), [])
   })
 
-  test('of before a redistribution keeps its ID from being used again, and is counted for no session', async (t) => {
+  test('of before a redistribution keeps its ID from being reused, and is counted for no session', async (t) => {
     const stores = await storesOf(t, 1)
     await stores.stores[0].commit(put(session('client-1'), body(9), queued('client-1', 1, 9)))
     await stores.begin(3)
@@ -149,7 +149,7 @@ describe('a body that several sessions share', () => {
   })
 })
 
-test('a thread that breaks while it writes leaves the database to the others, and open to the next process', async (t) => {
+test('a thread that fails during a write leaves the database open for the others, and usable for the next process', async (t) => {
   const stores = await storesOf(t, 2)
   const writer = new URL('./endless-writer.ts', import.meta.url)
   for (let life = 0; life < 5; life++) {

@@ -11,7 +11,7 @@ import {
   StoreClient,
 } from '../../src/storage/index.ts'
 
-/** As many shards as a test wants. */
+/** Any number of shards. */
 export class SharedStores {
   readonly directory: string
   readonly alarms: StorageAlarm[] = []
@@ -26,13 +26,13 @@ export class SharedStores {
     this.directory = directory
   }
 
-  /** Whatever was open is closed first. */
+  /** Closes the open stores first. */
   async begin(shards: number): Promise<void> {
     await this.end()
     this.#owner = await openStoreOwner({
       directory: this.directory,
       shards,
-      // Queues are written without the sessions that they belong to.
+      // The queues have no sessions.
       recoveredExpirySeconds: undefined,
       onAlarm: (alarm) => this.alarms.push(alarm),
     })

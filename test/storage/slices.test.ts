@@ -1,4 +1,4 @@
-// In what portions a database is read. The library allocates memory for each entry that is requested, found or not.
+// The sizes of reads from the database. The library allocates memory for each requested entry, found or not.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -24,7 +24,7 @@ const stores: Record<string, OpenStore> = {
 
 for (const [name, open] of Object.entries(stores)) {
   describe(`a store in ${name}`, () => {
-    test('gives back one record of each kind as it was put', async (context) => {
+    test('returns one record of each kind as it was put', async (context) => {
       const store = await open(context, [])
       const records = oneOfEachKind('client')
       await store.commit(put(...records))
@@ -44,7 +44,7 @@ for (const [name, open] of Object.entries(stores)) {
       assert.deepEqual(await readAll(store, { kind: 'subscription', clientId: 'client' }), [after])
     })
 
-    test('takes changes in their order within a batch', async (context) => {
+    test('applies changes in their order within a batch', async (context) => {
       const store = await open(context, [])
       const key = { kind: 'queued', clientId: 'client', sequence: 1 } as const
       await store.commit([
@@ -56,7 +56,7 @@ for (const [name, open] of Object.entries(stores)) {
       assert.deepEqual(await readAll(store, { kind: 'queued' }), [queued('client', 1, 'second')])
     })
 
-    test('takes everything of a session away with it, and nothing of others', async (context) => {
+    test('deletes all records of a session, and none of others', async (context) => {
       const store = await open(context, [])
       await store.commit(put(...oneOfEachKind('leaving'), ...oneOfEachKind('staying')))
       await store.commit([{ change: 'delete-session', clientId: 'leaving' }])
@@ -64,7 +64,7 @@ for (const [name, open] of Object.entries(stores)) {
       assert.deepEqual(byText(await readEverything(store)), byText(staying))
     })
 
-    test('lets a session of the same client id begin again within the batch that deletes it', async (context) => {
+    test('lets a session of the same client ID start again in the batch that deletes it', async (context) => {
       const store = await open(context, [])
       await store.commit(put(...oneOfEachKind('client'), queued('client', 9)))
       await store.commit([
@@ -78,7 +78,7 @@ for (const [name, open] of Object.entries(stores)) {
       assert.deepEqual(await readAll(store, { kind: 'subscription', clientId: 'client' }), [])
     })
 
-    test('gives everything of a session to another client id, and a new session may have the first one at once', async (context) => {
+    test('moves all records of a session to another client ID, and a new session may use the first one at once', async (context) => {
       const store = await open(context, [])
       const to = '\0x client'
       await store.commit(put(...oneOfEachKind('client'), ...oneOfEachKind('other')))
@@ -102,7 +102,7 @@ for (const [name, open] of Object.entries(stores)) {
       assert.deepEqual(await readAll(store, { kind: 'queued', clientId: 'other' }), others)
     })
 
-    test('deletes nothing where there is nothing', async (context) => {
+    test('deletes nothing if there is no record', async (context) => {
       const store = await open(context, [])
       await store.commit([
         { change: 'delete-session', clientId: 'nobody' },
@@ -113,7 +113,7 @@ for (const [name, open] of Object.entries(stores)) {
       assert.deepEqual(await readEverything(store), [])
     })
 
-    test('keeps sessions apart whose client ids begin alike or hold odd characters', async (context) => {
+    test('separates sessions whose client IDs have the same start or special characters', async (context) => {
       const store = await open(context, [])
       const clientIds = ['', 'a', 'a\u0000', 'a\u0000b', 'ab', 'a\u0001', 'ä', '🐦', 'a/b', '\uffff']
       await store.commit(put(...clientIds.map((clientId) => queued(clientId, 1, `for ${clientId}`))))
@@ -124,7 +124,7 @@ for (const [name, open] of Object.entries(stores)) {
       assert.equal((await readAll(store, { kind: 'queued' })).length, clientIds.length - 1)
     })
 
-    test('reads a queue in the order of its sequences, from anywhere, forward and back', async (context) => {
+    test('reads a queue in the order of its sequence numbers, from any position, forward and backward', async (context) => {
       const store = await open(context, [])
       const sequences = [300, 1, 2, 255, 256, 2 ** 32, 2 ** 32 + 1, 70_000]
       await store.commit(put(...sequences.map((sequence) => queued('client', sequence)), queued('other', 5)))
@@ -135,7 +135,7 @@ for (const [name, open] of Object.entries(stores)) {
       assert.deepEqual(back, [queued('client', 2 ** 32 + 1), queued('client', 2 ** 32)])
     })
 
-    test('reads the retained message of one topic, and none of topics that begin alike', async (context) => {
+    test('reads the retained message of one topic, and none of topics with the same start', async (context) => {
       const store = await open(context, [])
       const retained = ['a', 'a/b', 'a\u0001', 'aa', 'b'].map((topic): StoredRecord => ({
         kind: 'retained',
@@ -150,7 +150,7 @@ for (const [name, open] of Object.entries(stores)) {
       for (const topic of ['a', 'a/', 'c']) assert.deepEqual(await readAll(store, { kind: 'retained', topic }), [])
     })
 
-    test('reads as of the moment when the reading began', async (context) => {
+    test('reads the state at the start of the read', async (context) => {
       const store = await open(context, [])
       const many = Array.from({ length: 1_200 }, (_, sequence) => queued('client', sequence))
       await store.commit(put(...many))
@@ -165,7 +165,7 @@ for (const [name, open] of Object.entries(stores)) {
       assert.deepEqual(await readAll(store, { kind: 'queued' }), [queued('client', 5_000)])
     })
 
-    test('shares nothing with the records that it was given', async (context) => {
+    test('shares no memory with the records that it was given', async (context) => {
       const store = await open(context, [])
       const payload = Buffer.from('before')
       await store.commit(put({ kind: 'retained', message: message('t', '', { payload }) }))
@@ -200,7 +200,7 @@ for (const [name, open] of Object.entries(stores)) {
       assert.deepEqual(await readQueue(store, 'nobody', 0, 2), { records: [], isEnd: true })
     })
 
-    test('does not take records whose payloads are gone for the end of a queue', async (context) => {
+    test('does not treat records with missing payloads as the end of a queue', async (context) => {
       const store = await open(context, [])
       const gone = Array.from({ length: 40 }, (_, at) => queued('client', at + 1, 9))
       await store.commit(put(...gone, queued('client', 41), queued('client', 42)))
@@ -213,7 +213,7 @@ for (const [name, open] of Object.entries(stores)) {
       assert.deepEqual(await readQueue(store, 'client', 43, 1), { records: [], isEnd: true })
     })
 
-    test('leaves out a queued record whose body is gone, and says so', async (context) => {
+    test('omits a queued record whose payload is missing, and reports it', async (context) => {
       const alarms: StorageAlarm[] = []
       const store = await open(context, alarms)
       await store.commit(put(queued('client', 1, 9), queued('client', 2)))
@@ -226,7 +226,7 @@ for (const [name, open] of Object.entries(stores)) {
       ])
     })
 
-    test('tells the bounds of each queue', async (context) => {
+    test('returns the first and last sequence number of each queue', async (context) => {
       const store = await open(context, [])
       await store.commit(put(queued('a', 3), queued('a', 9), queued('b', 1), queued('a', 5), session('c')))
       const a = { clientId: 'a', firstSequence: 3, lastSequence: 9, count: 3 }
@@ -236,7 +236,7 @@ for (const [name, open] of Object.entries(stores)) {
       assert.equal(await readQueueBounds(store, 'c'), undefined)
     })
 
-    test('counts how many queued records refer to each body', async (context) => {
+    test('counts the queued records that refer to each payload', async (context) => {
       const store = await open(context, [])
       await store.commit(
         put(body(1), body(2), body(3), queued('a', 1, 1), queued('b', 1, 1), queued('b', 2, 3), queued('b', 3)),
@@ -248,7 +248,7 @@ for (const [name, open] of Object.entries(stores)) {
       ])
     })
 
-    test('serves as before after it was reopened', async (context) => {
+    test('works unchanged after it was reopened', async (context) => {
       const store = await open(context, [])
       await store.commit(put(...oneOfEachKind('client')))
       await store.reopen()
@@ -277,7 +277,7 @@ async function sequencesOf(store: Store, fromSequence: number, limit?: number): 
   return records.map((record) => (record.kind === 'queued' ? record.sequence : -1))
 }
 
-/** In an order that does not depend on the store. */
+/** Sorts records independently of the store. */
 function byText<Thing>(things: readonly Thing[]): Thing[] {
   return [...things].sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
 }

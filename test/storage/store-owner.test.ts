@@ -1,4 +1,4 @@
-// What the store owner tells the store clients, without their threads.
+// Notices of the store owner to the store clients, without their threads.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
@@ -37,11 +37,11 @@ async function openOwner(t: TestContext): Promise<{ owner: StoreOwner; breakDisk
     await owner.close()
     rmSync(folder, { recursive: true, force: true })
   })
-  // The probe is written to a place that is not there; a look that fails takes the link away.
+  // The probe is written to a path that does not exist; a failed check removes the link.
   return { owner, breakDisk: () => symlinkSync(join(folder, 'nowhere', 'probe'), `${directory}.probe`) }
 }
 
-test('a failing disk is reported to all shards at once, whichever shard has found it, and so is its end', async (t) => {
+test('a failing disk is reported to all shards at once, whichever shard has noticed it, and so is its recovery', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { owner, breakDisk } = await openOwner(t)
   const [writer, idle] = [new Member(owner), new Member(owner)]

@@ -1,4 +1,4 @@
-// When what was committed is on disk. Only the database's log tells whether a write was synced: a spy on the calls of LevelDB records it.
+// The time at which a commit is durable. Only the log of the database shows whether a write was synced: a spy on the calls of LevelDB records it.
 
 import assert from 'node:assert/strict'
 import { describe, mock, test, type TestContext } from 'node:test'
@@ -16,7 +16,7 @@ describe('a store that syncs', () => {
     assert.deepEqual(writes(), ['synced', 'synced'])
   })
 
-  test('in intervals has everything on disk one interval after the commit, and syncs nothing while nothing comes', async (context) => {
+  test('in intervals has all batches on disk one interval after the commit, and syncs nothing without commits', async (context) => {
     const { writes, store, timers } = await open(context, 'interval')
     await store.commit(put(queued('client', 1)))
     await store.commit(put(queued('client', 2)))
@@ -31,14 +31,14 @@ describe('a store that syncs', () => {
     assert.equal(timers.length, 1)
   })
 
-  test('in intervals syncs what is left when it is closed', async (context) => {
+  test('in intervals syncs the rest when it is closed', async (context) => {
     const { writes, store } = await open(context, 'interval')
     await store.commit(put(queued('client', 1)))
     await store.close()
     assert.deepEqual(writes(), ['not synced', 'synced'])
   })
 
-  test('never leaves it to the system, also when it is closed', async (context) => {
+  test('never leaves it to the operating system, also when it is closed', async (context) => {
     const { writes, store, timers } = await open(context, 'never')
     await store.commit(put(queued('client', 1)))
     await store.close()

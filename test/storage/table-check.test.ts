@@ -1,4 +1,4 @@
-// The parts of the check of tables that can be compared with what others have published.
+// The parts of the check of tables that have published test values.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -17,7 +17,7 @@ test('CRC-32C has the values of RFC 3720, appendix B.4', () => {
   for (const [bytes, expected] of vectors) assert.equal(crc32c(bytes, 0, bytes.length), expected)
 })
 
-test('Snappy is undone: literals, copies of each length of offset, and copies that overlap themselves', () => {
+test('Snappy is decompressed: literals, copies with each length of offset, and copies that overlap themselves', () => {
   const literal = [2 << 2, 0x61, 0x62, 0x63]
   const oneByteOffset = [0x01 | (2 << 2), 3]
   const twoByteOffset = [0x02 | (2 << 2), 9, 0]

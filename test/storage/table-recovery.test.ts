@@ -1,4 +1,4 @@
-// A table that has lost its footer or its index is read block by block.
+// A table without its footer or its index is read block by block.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, truncateSync, statSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { queued, session, subscription } from './sample-records.ts'
 const footerBytes = 48
 const count = 3_000
 
-/** What happens to a table, and whether all of its data blocks survive. */
+/** The damage to a table, and whether all its data blocks survive. */
 const harms: readonly [string, (path: string) => void, boolean][] = [
   ['truncated', (path) => truncateSync(path, statSync(path).size - footerBytes), true],
   ['overwritten', (path) => overwrite(path, statSync(path).size - footerBytes), true],
@@ -23,7 +23,7 @@ const harms: readonly [string, (path: string) => void, boolean][] = [
 
 for (const payload of ['compressible', 'random'] as const) {
   for (const [name, harm, isWhole] of harms) {
-    test(`the footer of a table with ${payload} records is ${name}: what is left of the blocks is served`, async (t) => {
+    test(`the footer of a table with ${payload} records is ${name}: the remaining blocks are served`, async (t) => {
       const stage = new LevelStage(t)
       const records = [
         session('sleeper', 1),
@@ -34,7 +34,7 @@ for (const payload of ['compressible', 'random'] as const) {
       const [table = ''] = tables(stage)
       assert.ok(await hasIndex(table))
       harm(table)
-      assert.ok(!(await hasIndex(table)), 'which is noticed without reading the table')
+      assert.ok(!(await hasIndex(table)), 'which is detected without reading the table')
       const served = await readEverything(await stage.open())
       const text = alarmText(stage, 'database-damaged')
       if (isWhole) {
@@ -50,7 +50,7 @@ for (const payload of ['compressible', 'random'] as const) {
   }
 }
 
-test('what was read without an index does not overrule what is newer, and what was deleted stays deleted', async (t) => {
+test('records that were read without an index do not replace newer ones, and deleted records stay deleted', async (t) => {
   const stage = new LevelStage(t)
   await fillTable(stage, queued('client', 1, 'old'), queued('client', 2, 'old'), queued('client', 3, 'old'))
   const store = await stage.open()
@@ -83,7 +83,7 @@ test('a payload that looks like a block of records is not read as a block, also 
   assert.deepEqual(await readEverything(await stage.open()), [])
 })
 
-test('a rebuilt table is sound, and a file that is no table gives none', async (t) => {
+test('a rebuilt table is sound, and a file that is not a table gives none', async (t) => {
   const stage = new LevelStage(t)
   await fillTable(stage, ...Array.from({ length: count }, (_, index) => queued('client', index)))
   const [path] = tables(stage)
@@ -107,11 +107,11 @@ async function fillTable(stage: LevelStage, ...records: Parameters<typeof put>):
   const store = await stage.open()
   await store.commit(put(...records))
   await store.close()
-  // Opening makes a table of the log.
+  // The open turns the log into a table.
   await (await stage.open()).close()
 }
 
-/** The oldest first. */
+/** From the oldest. */
 function tables({ directory }: LevelStage): string[] {
   return readdirSync(directory)
     .filter((name) => name.endsWith('.ldb'))
@@ -129,7 +129,7 @@ function overwrite(path: string, from: number): void {
   writeFileSync(path, bytes)
 }
 
-/** By the second handle of the footer. */
+/** The offset in the second handle of the footer. */
 function indexOffset(path: string): number {
   const footer = readFileSync(path).subarray(-footerBytes)
   const numbers: number[] = []
@@ -149,7 +149,7 @@ function payloadOf(kind: 'compressible' | 'random', seed: number, bytes = 60): s
   return kind === 'compressible' ? `payload ${seed} `.repeat(10) : randomBytes(bytes, seed).toString('latin1')
 }
 
-/** The same for the same seed. */
+/** Returns the same values for the same seed. */
 function randomBytes(length: number, seed = 1): Buffer {
   const bytes = Buffer.alloc(length)
   let state = (seed + 1) * 2_654_435_761

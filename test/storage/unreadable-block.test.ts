@@ -1,4 +1,4 @@
-// A block that becomes unreadable while the database is in use costs what is in it, and nothing of what lies behind it.
+// A block that becomes unreadable while the database is in use loses its records, and none after it.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { queued } from './sample-records.ts'
 const count = 2_000
 
 for (const direction of ['forward', 'backward'] as const) {
-  test(`reading ${direction} goes on behind it`, async (context) => {
+  test(`reading ${direction} continues after it`, async (context) => {
     const stage = new LevelStage(context)
     await fillOneTable(stage)
     await makeOneBlockUnreadable(stage.directory)
@@ -28,7 +28,7 @@ for (const direction of ['forward', 'backward'] as const) {
     }
     await database.close()
     assert.equal(errors.length, 1)
-    assert.equal(new Set(keys).size, keys.length, 'nothing comes twice')
+    assert.equal(new Set(keys).size, keys.length, 'no key is read twice')
     assert.ok(keys.length < count && keys.length > count - 100, `${keys.length} of ${count} are read`)
     const sequences = keys.map((key) => Number.parseInt(key.slice(-8), 16))
     assert.equal(Math.min(...sequences), 0)
@@ -36,7 +36,7 @@ for (const direction of ['forward', 'backward'] as const) {
   })
 }
 
-test('a reading that meets it raises an alarm at once, and the next opening checks every table', async (context) => {
+test('a read that reaches it raises an alarm at once, and the next open checks every table', async (context) => {
   const stage = new LevelStage(context)
   await fillOneTable(stage)
   const store = await stage.open()
@@ -52,13 +52,13 @@ test('a reading that meets it raises an alarm at once, and the next opening chec
   assert.deepEqual(seal, { state: 'open', openings: 3 })
 })
 
-test('a commit that fails over it succeeds after reopening, which mends the database', async (context) => {
+test('a commit that fails because of it succeeds after reopening, which repairs the database', async (context) => {
   const stage = new LevelStage(context)
   await fillOneTable(stage)
   const store = await stage.open()
   await makeOneBlockUnreadable(stage.directory)
   const sameDatabase = await LevelDatabase.open(stage.directory)
-  // Merging tables is where LevelDB meets the block by itself. From then on it takes no more writes.
+  // LevelDB reaches the block by itself when it merges tables. After that it refuses writes.
   await sameDatabase.compact()
   await sameDatabase.close()
   const batch = put(queued('new', 1))
@@ -79,7 +79,7 @@ async function fillOneTable(stage: LevelStage): Promise<void> {
   const store = await stage.open()
   await store.commit(put(...Array.from({ length: count }, (_, sequence) => queued('client', sequence))))
   await store.close()
-  // Opening makes a table of the log.
+  // The open turns the log into a table.
   await (await stage.open()).close()
 }
 

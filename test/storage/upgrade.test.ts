@@ -1,4 +1,4 @@
-// A newer Godwit starts on the data of every older one.
+// A new version starts with the data of every older one.
 
 import assert from 'node:assert/strict'
 import { cpSync, readdirSync, readFileSync } from 'node:fs'
@@ -15,12 +15,12 @@ const versions = readdirSync(fixtures)
   .sort((a, b) => numberOf(a) - numberOf(b))
 
 describe('the data directory of an older version', () => {
-  test('is there for every version that a release has written', () => {
+  test('exists for every version that a release has written', () => {
     assert.deepEqual(versions, ['v1', 'v2', 'v3', 'v4', 'v5', 'v6', 'v7', 'v8', 'v9', 'v10'])
   })
 
   for (const version of versions) {
-    test(`${version} gives every record of every kind, and takes new ones`, async (context) => {
+    test(`${version} returns every record of every kind, and accepts new ones`, async (context) => {
       const stage = new LevelStage(context)
       cpSync(join(fixtures, version, 'messages'), stage.directory, { recursive: true })
       const expected = recordsIn(join(fixtures, version, 'records.json'))
@@ -36,7 +36,7 @@ describe('the data directory of an older version', () => {
   }
 })
 
-/** Since which version there are records of a kind; the others have always been there. */
+/** The first version with records of a kind; the other kinds exist since the first. */
 const since: ReadonlyMap<RecordKind, string> = new Map([
   ...['forwarded' as const, ...accessKinds].map((kind) => [kind, 'v2'] as const),
   ['account', 'v4'],
@@ -50,12 +50,12 @@ function numberOf(version: string): number {
   return Number(version.slice(1))
 }
 
-/** What that version knew. */
+/** The kinds of that version. */
 function kindsOf(version: string): readonly RecordKind[] {
   return allKinds.filter((kind) => numberOf(since.get(kind) ?? 'v1') <= numberOf(version))
 }
 
-/** What older versions did not keep. */
+/** The fields that older versions did not store. */
 const unsaidOfAccounts = { description: '' }
 const unsaidOfMessages = { publisherMountpoint: '' }
 
@@ -63,7 +63,7 @@ function recordsIn(file: string): StoredRecord[] {
   return (JSON.parse(readFileSync(file, 'utf8'), withNewNames) as StoredRecord[]).map(withUnsaid)
 }
 
-/** Kinds and fields that had another name when the fixtures were written. The bytes on disk contain no names. */
+/** Kinds and fields that had other names when the fixtures were written. The bytes on disk contain no names. */
 const newNames: Readonly<Record<string, string>> = { body: 'payload', moving: 'handoff' }
 
 function withNewNames(key: string, value: unknown): unknown {
@@ -79,7 +79,7 @@ function withUnsaid(record: StoredRecord): StoredRecord {
   return { ...record, message: { ...unsaidOfMessages, ...record.message } }
 }
 
-/** As JSON with sorted names, so that neither the order of fields nor that of records counts. */
+/** As JSON with sorted names, so that the order of fields and records has no effect. */
 function inOrder(records: readonly StoredRecord[]): string[] {
   return records.map((record) => JSON.stringify(record, withSortedNames)).sort()
 }

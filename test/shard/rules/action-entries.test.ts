@@ -33,13 +33,13 @@ describe('entries of an action', () => {
     ])
   })
 
-  test('have their rule alone without an order', () => {
+  test('have only their rule without an order', () => {
     const attributes = new EntryAttributes(new ActionOrder('none', 'batch'))
     const { properties } = attributes.publicationOf(entryOf('r', 'c1'), plain, undefined)
     assert.deepEqual(properties?.userProperties, [['rule', 'r']])
   })
 
-  test('have attributes of their own first, and the length before a result last', () => {
+  test('have their own attributes first, and the length before a result last', () => {
     const attributes = new EntryAttributes(new ActionOrder('publisher', 'batch'))
     const own = { payload, attributes: [['path', '/a']] } as const
     const publication = attributes.publicationOf(entryOf('r', 'c1'), own, Buffer.from('result'))
@@ -52,7 +52,7 @@ describe('entries of an action', () => {
     assert.equal(publication.payload.toString(), 'xresult')
   })
 
-  test('share attributes with at most some thousands, whatever the number of publishers', () => {
+  test('share attributes with at most some thousands of others, whatever the number of publishers', () => {
     const attributes = new EntryAttributes(new ActionOrder('publisher', 'batch'))
     const of = (publisher: number) =>
       attributes.publicationOf(entryOf('r', `c${publisher}`), plain, undefined).properties

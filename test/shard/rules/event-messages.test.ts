@@ -1,4 +1,4 @@
-// event_message: JSON to `$event/...`, by the names and members of EMQX.
+// event_message: JSON to `$event/...`, with the names and members of EMQX.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -7,7 +7,7 @@ import { ruleWorld } from './rule-world.ts'
 
 const one = { shards: 1 } as const
 
-test('each event that is switched on is published, with its members, and brings no further one', () => {
+test('each enabled event is published, with its members, and causes no further one', () => {
   const { world, take } = ruleWorld(one)
   const watcher = world.subscriber('$event/#')
   take([], eventMessageNames)
@@ -54,7 +54,7 @@ test('each event that is switched on is published, with its members, and brings 
   assert.equal(disconnected['connected_at'], connected['connected_at'])
 })
 
-test('nothing is recorded for what is switched off', () => {
+test('nothing is recorded for disabled events', () => {
   const { take, wanted } = ruleWorld(one)
   take([], ['client_subscribed', 'message_dropped'])
   assert.deepEqual([...wanted()], ['session-subscribed', 'message-dropped'])

@@ -1,4 +1,4 @@
-// Values of `kv_store_*` in several shards: what the main thread takes last holds everywhere.
+// Values of `kv_store_*` on several shards: the last change that the main thread gets applies to all.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -17,14 +17,14 @@ class MainThread {
     )
   }
 
-  /** Tells all shards what has come. */
+  /** Sends all changes to all shards. */
   deliver(): void {
     for (const [from, changes] of this.waiting.splice(0))
       for (const [number, shard] of this.shards.entries()) shard.apply(changes, number === from)
   }
 }
 
-test('a change holds at once where it is made, and in the other shards when the main thread tells them', async () => {
+test('a change applies at once on its shard, and on the others when the main thread sends it', async () => {
   const main = new MainThread(2)
   const [one, other] = main.shards
   one?.set('k', { a: [1, 9_007_199_254_740_993n] })
@@ -40,7 +40,7 @@ test('a change holds at once where it is made, and in the other shards when the 
   assert.equal(other.get('gone'), undefined)
 })
 
-test('of two changes at the same time the same one holds in every shard', async () => {
+test('of two simultaneous changes, the same one applies on every shard', async () => {
   const main = new MainThread(3)
   main.shards[0]?.set('k', 'zero')
   main.shards[1]?.set('k', 'one')
@@ -52,7 +52,7 @@ test('of two changes at the same time the same one holds in every shard', async 
   )
 })
 
-test('an own change that is on its way is not undone by an older one', async () => {
+test('a pending change of a shard is not replaced by an older one', async () => {
   const main = new MainThread(2)
   main.shards[0]?.set('k', 'old')
   await setImmediate()

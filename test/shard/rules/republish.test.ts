@@ -1,4 +1,4 @@
-// E6 of the contract: the arguments of `republish` are templates, and what the publication inherits.
+// E6 of the contract: the arguments of `republish` are templates, and the publication inherits properties.
 
 /* oxlint-disable no-template-curly-in-string -- templates of rules */
 
@@ -35,7 +35,7 @@ test('topic and payload are templates; without a payload all columns are JSON', 
   assert.equal(publicationOf(output, { payload: '' }).payload, '{"topic":"a","payload":{"t":1},"qos":1,"retain":true}')
 })
 
-test('a QoS that is undefined or -1 is that of the message; RETAIN that is undefined is false, and -1 that of the message', () => {
+test('an undefined or -1 QoS is that of the message; undefined RETAIN is false, and -1 that of the message', () => {
   for (const [args, qos, retain] of [
     [{}, 2, false],
     [{ qos: '-1', retain: '-1' }, 2, true],
@@ -49,7 +49,7 @@ test('a QoS that is undefined or -1 is that of the message; RETAIN that is undef
   assert.throws(() => publicationOf({}, { retain: 'yes' }), /republish: retain "yes" is not true or false/)
 })
 
-test('mqtt_properties are templates; those without a value are left out', () => {
+test('mqtt_properties are templates; those without a value are omitted', () => {
   const mqttProperties = {
     'Payload-Format-Indicator': '1',
     'Message-Expiry-Interval': '${seconds}',

@@ -1,4 +1,4 @@
-// Rules of events: when they run, what they see, and that they delay no client.
+// Rules with events: when they run, their columns, and that they delay no client.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -29,7 +29,7 @@ function rule(id: string, sql: string) {
 }
 
 describe('events of clients', () => {
-  test('connected, connack and disconnected, with what CONNECT and DISCONNECT said', () => {
+  test('connected, connack and disconnected, with the fields of CONNECT and DISCONNECT', () => {
     const { world, take, outputsOf } = ruleWorld(one)
     take([
       rule('in', 'SELECT * FROM "$events/client_connected"'),
@@ -102,7 +102,7 @@ describe('events of clients', () => {
     ])
   })
 
-  test('a refused client gives connack and authn_complete, and no connected', () => {
+  test('a refused client causes connack and authn_complete, and no connected', () => {
     const { world, take, outputsOf } = ruleWorld({ ...one, host: { decision: refusal } })
     take([
       rule('in', 'SELECT * FROM "$events/client_connected"'),
@@ -129,7 +129,7 @@ describe('events of clients', () => {
     assert.deepEqual(outputsOf('unsub'), [{ clientid: 'c1', topic: 'a/+', qos: 1 }])
   })
 
-  test('authorization is told for publishing and subscribing, allowed or not', () => {
+  test('authorization is reported for publishing and subscribing, allowed or denied', () => {
     const permissions = {
       ...allowsAll,
       canPublish: (_who: unknown, { name }: { name: string }) => (name === 'no' ? ('deny' as const) : 'allow'),
@@ -183,7 +183,7 @@ describe('events of messages', () => {
     ])
   })
 
-  test('a message without subscribers is dropped, one with is not', () => {
+  test('a message without subscribers is dropped, and no other', () => {
     const { world, take, outputsOf } = ruleWorld(one)
     take([rule('drop', 'SELECT clientid, topic, payload, reason FROM "$events/message_dropped"')])
     world.subscriber('heard')
@@ -199,7 +199,7 @@ describe('events of messages', () => {
     ])
   })
 
-  test('deliveries are dropped for No Local, for a client that is away at QoS 0, and for a full queue', () => {
+  test('deliveries are dropped for No Local, for a disconnected client at QoS 0, and for a full queue', () => {
     const { world, take, outputsOf } = ruleWorld({ ...one, settings: { maxQueuedMessages: 1, maxInflightMessages: 1 } })
     take([rule('drop', 'SELECT clientid, from_clientid, payload, reason FROM "$events/delivery_dropped"')])
     const own = world.connect('own')
@@ -234,7 +234,7 @@ describe('events of messages', () => {
     ])
   })
 
-  test('deliveries are dropped that have expired or are larger than the receiver takes', () => {
+  test('deliveries are dropped that have expired or are larger than the maximum of the receiver', () => {
     const { world, take, outputsOf } = ruleWorld(one)
     take([rule('drop', 'SELECT clientid, payload, reason FROM "$events/delivery_dropped"')])
     const small = world.connect('small', { maximumPacketBytes: 60 })
@@ -274,7 +274,7 @@ describe('events of messages', () => {
   })
 })
 
-test('what no rule names is not recorded, and a disabled rule names nothing', () => {
+test('events without a rule are not recorded, and a disabled rule does not count', () => {
   const { take, wanted } = ruleWorld(one)
   take([{ ...rule('off', 'SELECT * FROM "$events/message_delivered"'), isEnabled: false }])
   assert.deepEqual([...wanted()], [])
@@ -282,7 +282,7 @@ test('what no rule names is not recorded, and a disabled rule names nothing', ()
   assert.deepEqual([...wanted()], ['message-acked'])
 })
 
-test('a rule that names an event and a topic does not run for what it publishes itself', () => {
+test('a rule with an event and a topic does not run for its own messages', () => {
   const { world, take, report } = ruleWorld(one)
   const sql = 'SELECT event FROM "$events/client_connected", "again"'
   take([{ id: 'both', sql, actions: republishTo('again') }])
@@ -290,7 +290,7 @@ test('a rule that names an event and a topic does not run for what it publishes 
   assert.equal(report('both')?.counters.matched, 1)
 })
 
-test('what the rule of an acknowledgement stores is in one batch with the end of the delivery', () => {
+test('the message that the rule of an acknowledgement stores is in one batch with the end of the delivery', () => {
   const { world, take } = ruleWorld(one)
   take([
     {
@@ -310,13 +310,13 @@ test('what the rule of an acknowledgement stores is in one batch with the end of
   receiver.connect()
   subscriber.connect()
   world.settle()
-  assert.deepEqual(subscriber.payloads, ['x'], 'the acknowledgement was stored with what its rule published')
-  assert.equal(receiver.payloads.length, 1, 'and the message does not come again')
+  assert.deepEqual(subscriber.payloads, ['x'], 'the acknowledgement was stored with the message of its rule')
+  assert.equal(receiver.payloads.length, 1, 'and the message is not sent again')
 })
 
-test('rules that take long let clients go first, and lose nothing until too much waits', () => {
+test('slow rules run after clients, and lose nothing until too many messages wait', () => {
   let nowMs = 0
-  // Each look at the clock finds it 5 ms later.
+  // Each call of the clock advances it by 5 ms.
   const { world, take, outputsOf } = ruleWorld(one, { monotonicMs: () => (nowMs += 5) })
   take([rule('del', 'SELECT payload FROM "$events/message_delivered"')])
   const receivers = Array.from({ length: 100 }, (_, number) =>
@@ -329,7 +329,7 @@ test('rules that take long let clients go first, and lose nothing until too much
   assert.ok(outputsOf('del').every(({ payload }) => payload === 'x'))
 })
 
-test('each event has the columns that its definition names', () => {
+test('each event has the columns of its definition', () => {
   const { world } = ruleWorld(one)
   world.connect('c1')
   const seen: EventName[] = ruleTriggerKinds.map((kind) => eventOfTrigger[kind])

@@ -1,4 +1,4 @@
-// Actions that fail: the others, and the fallbacks.
+// Failing actions: the other actions, and the fallbacks.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -29,7 +29,7 @@ function run(actions: readonly RuleActionConfig[], stopsAtFailure: boolean, stat
   }
 }
 
-test('with continue, an action that fails does not keep others back; with stop it does', () => {
+test('with continue, a failing action does not prevent others; with stop it does', () => {
   const actions = [...republishTo('out'), ...failing, console]
   assert.deepEqual(
     { ...run(actions, false), functions: undefined },
@@ -51,7 +51,7 @@ test('with continue, an action that fails does not keep others back; with stop i
   )
 })
 
-test('fallbacks get a result for which the action fails, also with stop, and no other', () => {
+test('fallbacks get the results for which the action fails, also with stop, and no others', () => {
   const [failingAction] = failing
   const [republish] = republishTo('out')
   const actions: readonly RuleActionConfig[] = [
@@ -71,7 +71,7 @@ test('fallbacks get a result for which the action fails, also with stop, and no 
   assert.deepEqual([stopped.logged, stopped.published, stopped.failed], [1, 1, 1])
 })
 
-test('with stop, further results of the same message are not passed on', () => {
+test('with stop, later results of the same message are not passed on', () => {
   const each = 'FOREACH json_decode(payload) AS e DO e FROM "in"'
   assert.equal(run([console], true, each).logged, 2)
   assert.equal(run([...failing, console], true, each).failed, 1)

@@ -1,4 +1,4 @@
-// Rules of a namespace see messages and events of their namespace only, by the names that its clients have.
+// Rules of a namespace get only messages and events of their namespace, with the names that its clients use.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -77,7 +77,7 @@ test('events and messages of other namespaces, and of no namespace, run no rule 
   assert.deepEqual(new Set(topics), new Set(['lamp/1', 'nowhere', 'lamp/#']))
 })
 
-test('what a rule publishes stays in its namespace, also delayed and below topics of the broker', () => {
+test('messages of a rule stay in its namespace, also delayed ones and those below topics of the broker', () => {
   const { world, take, join } = namespacedWorld()
   const targets = ['out', '$delayed/1/later', '$SYS/x', '$ns/shop/out', '$bridges/mqtt:in/x']
   take(
@@ -95,7 +95,7 @@ test('what a rule publishes stays in its namespace, also delayed and below topic
   )
 })
 
-test('stored values are those of the namespace, and the environment is not to be had', () => {
+test('stored values are those of the namespace, and the environment is not available', () => {
   const { take, outputsOf, join, world } = namespacedWorld()
   const put = 'SELECT kv_store_put(\'k\', clientid) as p FROM "put"'
   const get = 'SELECT kv_store_get(\'k\') as k FROM "get"'

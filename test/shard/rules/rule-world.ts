@@ -1,4 +1,4 @@
-// The simulated broker with the real runner of rules. Outputs of the action `console` are kept by rule.
+// The simulated broker with the real runner of rules. Outputs of the action `console` are recorded by rule.
 
 import type { RuleActionConfig } from '../../../src/config/index.ts'
 import type { RuleHook, RuleTriggerKind } from '../../../src/core/index.ts'
@@ -23,7 +23,7 @@ export function republishTo(topic: string, args: { payload?: string; qos?: strin
 export interface RuleWorld {
   readonly world: World
   readonly runners: readonly RuleRunner[]
-  /** Outputs of `console`, as JSON values, of all shards. */
+  /** Outputs of `console` of all shards, as JSON values. */
   readonly outputs: { readonly rule: string; readonly output: Record<string, unknown> }[]
   /** The last value that the core was told to record. */
   readonly wanted: () => ReadonlySet<RuleTriggerKind>

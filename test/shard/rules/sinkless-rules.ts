@@ -1,4 +1,4 @@
-// What a runner of rules needs beside the broker, where nothing of it matters to a test.
+// The other parts that a runner of rules needs, for tests that do not use them.
 
 import type { RuleRunnerDependencies } from '../../../src/shard/rules/rule-runner.ts'
 

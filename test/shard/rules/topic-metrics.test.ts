@@ -1,4 +1,4 @@
-// Messages of registered topics are counted, and nothing is done for others.
+// Messages of registered topics are counted, and those of others cause no work.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -39,7 +39,7 @@ function countedWorld(shards: number, topics: readonly string[]) {
     all,
     take,
     entries: () => told.length,
-    /** What is not 0, over all shards. */
+    /** The counts above 0, over all shards. */
     counts: (topic: string, of: 'counts' | 'rates' = 'counts') => {
       const sums: Record<string, number> = {}
       for (const metrics of all) {
@@ -55,7 +55,7 @@ function countedWorld(shards: number, topics: readonly string[]) {
 }
 
 for (const shards of [1, 3]) {
-  test(`messages in and out are counted by their QoS, and those without subscribers (${shards} shards)`, (t) => {
+  test(`received and sent messages are counted by QoS, and so are those without subscribers (${shards} shards)`, (t) => {
     const { world, all, counts } = countedWorld(shards, ['a/b', 'quiet'])
     t.after(() => all.forEach((metrics) => metrics.stop()))
     const names = ['one', 'two', 'three', 'four']
@@ -71,7 +71,7 @@ for (const shards of [1, 3]) {
   })
 }
 
-test('what waited for its client is counted when it is sent', (t) => {
+test('a queued message is counted when it is sent', (t) => {
   const { world, all, counts } = countedWorld(1, ['a/b'])
   t.after(() => all.forEach((metrics) => metrics.stop()))
   const stored = { cleanStart: false, sessionExpirySeconds: 60 }
@@ -86,7 +86,7 @@ test('what waited for its client is counted when it is sent', (t) => {
   assert.deepEqual(counts('a/b'), { 'qos1.in': 1, 'qos1.out': 1 })
 })
 
-test('rates are means over five seconds; a reset begins at 0; a topic that stays keeps its counts', (t) => {
+test('rates are means over five seconds; a reset sets 0; a topic that stays keeps its counts', (t) => {
   const { world, all, counts, take, entries } = countedWorld(1, ['a/b'])
   t.after(() => all.forEach((metrics) => metrics.stop()))
   const [metrics] = all
@@ -105,7 +105,7 @@ test('rates are means over five seconds; a reset begins at 0; a topic that stays
   assert.equal(metrics.reports().find(({ topic }) => topic === 'a/b')?.resetAtMs, 5_000)
   assert.equal(entries(), 2)
   take([])
-  assert.equal(entries(), 0, 'nothing is left in the match plan')
+  assert.equal(entries(), 0, 'the match plan has no entry left')
   publisher.publish('a/b', 'x')
   world.settle()
   assert.deepEqual(metrics.reports(), [])
