@@ -25,7 +25,7 @@ export const freely = [
   'max_queued_bytes 0',
 ]
 
-/** `answerAfterMs`: of a sink alone. */
+/** `responseDelayMs` is for a sink only. */
 export async function startRemote(kind: RemoteKind, port: number, responseDelayMs = 0): Promise<Remote> {
   return kind === 'sink' ? sinkAt(port, responseDelayMs) : brokerAt(kind, port)
 }

@@ -17,7 +17,7 @@ export class Sink {
   readonly #sockets = new Set<Socket>()
   readonly #responseDelayMs: number
 
-  /** `answerAfterMs`: how far away it is, there and back. */
+  /** `responseDelayMs` is the round-trip time of its connection. */
   constructor(responseDelayMs = 0) {
     this.#responseDelayMs = responseDelayMs
     this.#server = createServer({ noDelay: true }, (socket) => this.#accept(socket))

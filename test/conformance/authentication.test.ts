@@ -42,7 +42,7 @@ function runicWorld(options: WorldOptions = {}): World {
   })
 }
 
-function begin(world: World, parts: Partial<ConnectPacket> = {}): Wire {
+function startConnect(world: World, parts: Partial<ConnectPacket> = {}): Wire {
   const wire = world.wire({ version: 5 })
   const properties = { ...parts.properties, authenticationMethod: method, authenticationData: Buffer.from('hello') }
   wire.send(connectPacket(5, { ...parts, properties }))
@@ -69,8 +69,8 @@ function auth(
   world.settle()
 }
 
-function inside(world: World, parts: Partial<ConnectPacket> = {}): Wire {
-  const wire = begin(world, parts)
+function connectedClient(world: World, parts: Partial<ConnectPacket> = {}): Wire {
+  const wire = startConnect(world, parts)
   auth(world, wire, 'rune')
   assert.equal(wire.of('connack')[0]?.reasonCode, 0)
   return wire
@@ -84,7 +84,7 @@ const endOf = (wire: Wire): unknown => ({
 describe('authentication before CONNACK', () => {
   test('[MQTT5-4.12.0-2] [MQTT5-4.12.0-5] [MQTT5-3.15.2-1] the broker sends AUTH with 0x18 and the method, and CONNACK repeats the method', () => {
     const world = runicWorld()
-    const wire = begin(world)
+    const wire = startConnect(world)
     assert.deepEqual(wire.received, [
       {
         type: 'auth',
@@ -101,7 +101,7 @@ describe('authentication before CONNACK', () => {
 
   test('[MQTT5-3.2.0-1] before CONNACK, the broker sends only AUTH and creates no session', () => {
     const world = runicWorld()
-    const wire = begin(world, { clientId: 'me' })
+    const wire = startConnect(world, { clientId: 'me' })
     assert.deepEqual(typesOf(wire.received), ['auth'])
     assert.equal(world.view.client('me'), undefined)
     auth(world, wire, 'rune')
@@ -111,7 +111,7 @@ describe('authentication before CONNACK', () => {
 
   test('[MQTT5-4.12.0-4] a client with a wrong response gets CONNACK with 0x87, and the connection closes', () => {
     const world = runicWorld()
-    const wire = begin(world)
+    const wire = startConnect(world)
     auth(world, wire, 'rhubarb')
     assert.deepEqual(
       wire.of('connack').map(({ reasonCode }) => reasonCode),
@@ -129,7 +129,7 @@ describe('authentication before CONNACK', () => {
   for (const [what, breach] of breaches) {
     test(`[MQTT5-4.12.0-3] [MQTT5-4.12.0-5] AUTH with ${what} is a protocol error`, () => {
       const world = runicWorld()
-      const wire = begin(world)
+      const wire = startConnect(world)
       breach(world, wire)
       assert.deepEqual(
         wire.of('connack').map(({ reasonCode }) => reasonCode),
@@ -142,7 +142,7 @@ describe('authentication before CONNACK', () => {
   test('[MQTT5-3.1.2-30] a client that named a method and sends another packet is disconnected', () => {
     for (const isChallenged of [true, false]) {
       const world = runicWorld(isChallenged ? {} : { host: { decision: () => ({ decision: yes, afterMs: 1_000 }) } })
-      const wire = begin(world)
+      const wire = startConnect(world)
       wire.send({ type: 'pingreq' })
       world.settle()
       assert.equal(wire.of('connack')[0]?.reasonCode ?? reasonCodes.protocolError, reasonCodes.protocolError)
@@ -154,7 +154,7 @@ describe('authentication before CONNACK', () => {
     const requests: string[] = []
     const authenticate = (): AuthenticationResult => (requests.push('authenticate'), yes)
     const world = runicWorld({ host: { decision: () => ({ decision: notYet, afterMs: 1_000 }), authenticate } })
-    const wire = begin(world)
+    const wire = startConnect(world)
     auth(world, wire, 'rune')
     world.passSeconds(2)
     assert.deepEqual(
@@ -167,7 +167,7 @@ describe('authentication before CONNACK', () => {
 
   test('[MQTT5-3.1.2-30] DISCONNECT during the exchange closes the connection without an error', () => {
     const world = runicWorld()
-    const wire = begin(world)
+    const wire = startConnect(world)
     wire.send({ type: 'disconnect', reasonCode: 0, properties: undefined })
     world.settle()
     assert.deepEqual(typesOf(wire.received), ['auth'])
@@ -177,20 +177,20 @@ describe('authentication before CONNACK', () => {
   test('[MQTT5-4.12.0-4] an endless exchange ends after a maximum of steps, or after mqtt.idle_timeout', () => {
     const world = runicWorld()
     world.host.traits.authenticate = () => notYet
-    const wire = begin(world)
+    const wire = startConnect(world)
     for (let step = 0; step < 40; step++) auth(world, wire, 'hm')
     assert.equal(wire.isOpen, false)
     assert.ok(wire.of('auth').length < 20)
-    const slow = begin(world)
+    const slow = startConnect(world)
     world.passSeconds(16)
     assert.equal(slow.isOpen, false)
   })
 
   test('[MQTT5-3.15.2-2] [MQTT5-3.15.2-3] AUTH has neither a reason string nor user properties, and is not sent if it is too large', () => {
     const world = runicWorld()
-    const wire = begin(world)
+    const wire = startConnect(world)
     assert.deepEqual(Object.keys(wire.of('auth')[0]?.properties ?? {}), ['authenticationMethod', 'authenticationData'])
-    const narrow = begin(world, { properties: { maximumPacketSizeBytes: 20 } })
+    const narrow = startConnect(world, { properties: { maximumPacketSizeBytes: 20 } })
     assert.deepEqual(typesOf(narrow.received), ['connack'])
     assert.equal(narrow.of('connack')[0]?.reasonCode, reasonCodes.packetTooLarge)
     assert.equal(narrow.isOpen, false)
@@ -200,7 +200,7 @@ describe('authentication before CONNACK', () => {
 describe('re-authentication', () => {
   test('[MQTT5-4.12.1-1] [MQTT5-4.12.0-5] begins with 0x19, ends with AUTH 0x00 and the method, and other packets are processed meanwhile', () => {
     const world = runicWorld()
-    const wire = inside(world)
+    const wire = connectedClient(world)
     wire.received.length = 0
     auth(world, wire, undefined, { reasonCode: reasonCodes.reAuthenticate })
     wire.send({ type: 'pingreq' })
@@ -221,7 +221,7 @@ describe('re-authentication', () => {
     const world = runicWorld()
     const mourner = world.subscriber('w')
     const will = { topic: 'w', payload: Buffer.from('gone'), qos: 0, retain: false, properties: undefined } as const
-    const wire = inside(world, { will: will as never })
+    const wire = connectedClient(world, { will: will as never })
     auth(world, wire, undefined, { reasonCode: reasonCodes.reAuthenticate })
     auth(world, wire, 'rhubarb')
     assert.deepEqual(endOf(wire), { codes: [reasonCodes.notAuthorized], isOpen: false })
@@ -230,7 +230,7 @@ describe('re-authentication', () => {
 
   test('[MQTT5-4.12.1-2] without a response within mqtt.idle_timeout, the connection ends', () => {
     const world = runicWorld()
-    const wire = inside(world)
+    const wire = connectedClient(world)
     auth(world, wire, undefined, { reasonCode: reasonCodes.reAuthenticate })
     world.passSeconds(16)
     assert.deepEqual(endOf(wire), { codes: [reasonCodes.notAuthorized], isOpen: false })
@@ -238,7 +238,7 @@ describe('re-authentication', () => {
 
   test('[MQTT5-4.12.1-2] a client that re-authenticates in time stays connected', () => {
     const world = runicWorld()
-    const wire = inside(world)
+    const wire = connectedClient(world)
     auth(world, wire, 'rune', { reasonCode: reasonCodes.reAuthenticate })
     world.passSeconds(60)
     assert.equal(wire.isOpen, true)
@@ -246,7 +246,7 @@ describe('re-authentication', () => {
 
   test('[MQTT5-4.12.1-1] after re-authentication, the new expiry of the authentication applies', () => {
     const world = runicWorld()
-    const wire = inside(world, { clientId: 'me' })
+    const wire = connectedClient(world, { clientId: 'me' })
     const identity = {
       clientId: 'me',
       username: 'renewed',
@@ -271,7 +271,7 @@ describe('re-authentication', () => {
     const known = { clientId: 'me', peerAddress: '127.0.0.1', isSuperuser: false, grants: undefined }
     const first = { ...known, username: 'first', expiresAtMs: world.nowMs + 60_000 }
     world.host.traits.authenticate = () => ({ ...yes, identity: first })
-    const wire = inside(world, { clientId: 'me' })
+    const wire = connectedClient(world, { clientId: 'me' })
     wire.sendBytes(subscribeBytes(5, 'b'))
     const speak = (packetId: number): void => {
       wire.sendBytes(publishBytes(5, 'a', { flags: 0b0010, packetId }))
@@ -308,7 +308,7 @@ describe('re-authentication', () => {
         },
       },
     })
-    const wire = inside(world, { clientId: 'me' })
+    const wire = connectedClient(world, { clientId: 'me' })
     world.host.traits.authenticate = () => ({
       ...yes,
       identity: { ...known, username: 'renewed', expiresAtMs: undefined },
@@ -347,7 +347,7 @@ describe('re-authentication', () => {
   for (const [what, breach] of breaches) {
     test(`[MQTT5-4.12.1-1] AUTH with ${what} is a protocol error`, () => {
       const world = runicWorld()
-      const wire = inside(world)
+      const wire = connectedClient(world)
       breach(world, wire)
       assert.deepEqual(endOf(wire), { codes: [reasonCodes.protocolError], isOpen: false })
     })

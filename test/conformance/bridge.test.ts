@@ -15,28 +15,28 @@ const pingresp = bytes`d0 00`
 
 /** A server on byte level: it records the packets of each connection, decoded strictly, and sends bytes. */
 class BareServer {
-  readonly heard: Packet[][] = []
+  readonly packetsByConnection: Packet[][] = []
   #stream: ByteStream | undefined
 
   readonly accept = (stream: ByteStream): void => {
     this.#stream = stream
-    const heard: Packet[] = []
-    this.heard.push(heard)
+    const packetsByConnection: Packet[] = []
+    this.packetsByConnection.push(packetsByConnection)
     const limits = { maxPacketBytes: 1_000_000, maxPropertyBytes: 32_768, maxTopicLevels: 128, maxTopicBytes: 65_535 }
     const decoder = new PacketDecoder({ role: 'server', topics: new TopicTable(64), ...limits })
     stream.onData = (chunk) => {
       decoder.push(Buffer.from(chunk))
-      for (let packet = decoder.next(); packet !== undefined; packet = decoder.next()) heard.push(packet)
+      for (let packet = decoder.next(); packet !== undefined; packet = decoder.next()) packetsByConnection.push(packet)
     }
     stream.onClose = () => undefined
   }
 
   /** The packets on the last connection since the last call. */
   take(): Packet[] {
-    return this.heard.at(-1)?.splice(0) ?? []
+    return this.packetsByConnection.at(-1)?.splice(0) ?? []
   }
 
-  say(world: Bridged, packet: Buffer): Packet[] {
+  send(world: Bridged, packet: Buffer): Packet[] {
     this.#stream?.write(packet, () => undefined)
     world.settle()
     return this.take()
@@ -46,19 +46,19 @@ class BareServer {
    * A bridge without a session on the server connects twice: with a clean start, and without. Then it sends PINGREQ. Returns
    * the packets after the last response.
    */
-  letIn(world: Bridged, sessionPresent = false): Packet[] {
+  acceptBridge(world: Bridged, sessionPresent = false): Packet[] {
     const connack = sessionPresent ? bytes`20 02 01 00` : bytes`20 02 00 00`
-    let heard = this.take()
+    let packetsByConnection = this.take()
     for (let round = 0; round < 4; round++) {
-      const last = heard.at(-1)?.type
-      if (last === 'connect') heard = this.say(world, connack)
-      else if (last === 'pingreq') heard = this.say(world, pingresp)
+      const last = packetsByConnection.at(-1)?.type
+      if (last === 'connect') packetsByConnection = this.send(world, connack)
+      else if (last === 'pingreq') packetsByConnection = this.send(world, pingresp)
     }
-    return heard
+    return packetsByConnection
   }
 
   /** Ends the connection, and waits until the bridge reconnects. */
-  breakOff(world: Bridged): void {
+  breakConnection(world: Bridged): void {
     this.#stream?.end()
     world.passSeconds(30)
   }
@@ -78,32 +78,32 @@ test('[MQTT-7.0.0-1] a bridge sends CONNECT first, and nothing else before CONNA
   assert.deepEqual([connect.version, connect.clientId], [4, 'c'])
   assert.deepEqual(more, [])
   assert.deepEqual(
-    typesOf(server.say(world, bytes`20 02 00 00`)),
+    typesOf(server.send(world, bytes`20 02 00 00`)),
     ['pingreq'],
     'whatever stands behind CONNACK is heard',
   )
   assert.deepEqual(
-    typesOf(server.say(world, pingresp)),
+    typesOf(server.send(world, pingresp)),
     ['connect'],
     'the second connection, which resumes the session',
   )
-  assert.deepEqual(typesOf(server.say(world, bytes`20 02 00 00`)).sort(), ['publish', 'subscribe'])
+  assert.deepEqual(typesOf(server.send(world, bytes`20 02 00 00`)).sort(), ['publish', 'subscribe'])
 })
 
 test('[MQTT-7.0.0-1] a bridge sends unacknowledged messages again with DUP and the same packet identifier, and sends PINGREQ within its keep alive', () => {
   const server = new BareServer()
   const world = new Bridged({ bridge, crafted: server.accept })
-  server.letIn(world)
+  server.acceptBridge(world)
   world.here.publish('out/a', 'x', { qos: 1 })
   const [first] = server.take()
   assert.ok(first?.type === 'publish' && !first.dup)
-  server.breakOff(world)
-  const again = server.letIn(world, true).filter(({ type }) => type === 'publish')
+  server.breakConnection(world)
+  const again = server.acceptBridge(world, true).filter(({ type }) => type === 'publish')
   assert.deepEqual(
     again.map((packet) => [packet.type === 'publish' && packet.dup, idOf(packet)]),
     [[true, first.packetId]],
   )
-  server.say(world, Buffer.from([0x40, 2, ...idBytes(first.packetId)]))
+  server.send(world, Buffer.from([0x40, 2, ...idBytes(first.packetId)]))
   world.passSeconds(20)
   assert.ok(typesOf(server.take()).includes('pingreq'))
 })
@@ -112,13 +112,13 @@ test('[MQTT-7.0.0-1] a bridge acknowledges each step of QoS 2, and delivers a re
   const server = new BareServer()
   const world = new Bridged({ bridge, crafted: server.accept })
   const listener = world.here.subscriber('in/#', { qos: 2 })
-  const subscribe = server.letIn(world).find(({ type }) => type === 'subscribe')
-  server.say(world, Buffer.from([0x90, 3, ...idBytes(idOf(subscribe)), 2]))
+  const subscribe = server.acceptBridge(world).find(({ type }) => type === 'subscribe')
+  server.send(world, Buffer.from([0x90, 3, ...idBytes(idOf(subscribe)), 2]))
   for (const flags of [0x04, 0x0c]) {
-    const responses = server.say(world, publishBytes(4, 'in/a', { flags, packetId: 7, payload: 'x' }))
+    const responses = server.send(world, publishBytes(4, 'in/a', { flags, packetId: 7, payload: 'x' }))
     assert.deepEqual([typesOf(responses), responses.map(idOf)], [['pubrec'], [7]])
   }
-  const released = server.say(world, bytes`62 02 0007`)
+  const released = server.send(world, bytes`62 02 0007`)
   assert.deepEqual([typesOf(released), released.map(idOf)], [['pubcomp'], [7]])
   assert.deepEqual(listener.payloads, ['x'])
 })

@@ -14,7 +14,7 @@ import {
   pingreq,
   publishBytes,
   RawEnd,
-  section,
+  propertySection,
   sendBytes,
   subscribeBytes,
   text,
@@ -103,13 +103,13 @@ for (const version of versions) {
     })
 
     test('[MQTT-3.1.2-14] [MQTT5-3.1.2-12] a will of QoS 3 is malformed', () => {
-      const payload = [text('raw'), section(version), text('wills'), text('x')]
+      const payload = [text('raw'), propertySection(version), text('wills'), text('x')]
       assertMalformed(version, connectBytes(version, { flags: 0x1e, payload }), 'QoS 3')
     })
 
     test('[MQTT-3.1.2-9] [MQTT5-3.1.2-9] a will flag without a whole will is malformed', () => {
       assertMalformed(version, connectBytes(version, { flags: 0x06 }), 'nothing')
-      const payload = [text('raw'), section(version), text('wills')]
+      const payload = [text('raw'), propertySection(version), text('wills')]
       assertMalformed(version, connectBytes(version, { flags: 0x06, payload }), 'topic only')
     })
 
@@ -142,7 +142,7 @@ for (const version of versions) {
         },
       })
       const mourner = world.subscriber('wills')
-      const payload = [text('me'), section(version), text('wills'), text('gone'), text('user'), text('secret')]
+      const payload = [text('me'), propertySection(version), text('wills'), text('gone'), text('user'), text('secret')]
       const end = new RawEnd(world)
       assert.match(end.send(connectBytes(version, { flags: 0xc6, payload })), /^20/)
       assert.deepEqual(seen.slice(-3), ['me', 'user', 'secret'])

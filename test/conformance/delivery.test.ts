@@ -11,8 +11,8 @@ import {
   bytes,
   connectedRaw,
   durable,
-  kept,
-  leave,
+  persistentWire,
+  breakConnection,
   payloadOf,
   publishBytes,
   subscribeBytes,
@@ -22,7 +22,7 @@ import {
 } from './raw.ts'
 
 function subscribed(world: World, version: Version, filter = 'a'): Wire {
-  const wire = kept(world, version)
+  const wire = persistentWire(world, version)
   wire.sendBytes(subscribeBytes(version, filter, { options: 2 }))
   world.settle()
   return wire
@@ -48,13 +48,13 @@ for (const version of versions) {
       const world = new World()
       const wire = subscribed(world, version)
       world.publish('a', 'x', { qos: 1 })
-      leave(world, wire)
-      const again = kept(world, version)
+      breakConnection(world, wire)
+      const again = persistentWire(world, version)
       const [packet] = again.of('publish')
       assert.equal(packet?.dup, true)
       acknowledge(world, again, 'puback', packet?.packetId ?? 0)
-      leave(world, again)
-      assert.deepEqual(kept(world, version).of('publish'), [])
+      breakConnection(world, again)
+      assert.deepEqual(persistentWire(world, version).of('publish'), [])
     })
 
     test('[MQTT-4.3.3-1] [MQTT5-4.3.3-3] [MQTT5-4.3.3-4] [MQTT5-4.3.3-5] [MQTT5-4.3.3-6] QoS 2: PUBLISH until PUBREC, then PUBREL until PUBCOMP and never PUBLISH again', () => {
@@ -62,9 +62,9 @@ for (const version of versions) {
       const first = subscribed(world, version)
       world.publish('a', 'x', { qos: 2 })
       const packetId = first.of('publish')[0]?.packetId ?? 0
-      leave(world, first)
+      breakConnection(world, first)
 
-      const second = kept(world, version)
+      const second = persistentWire(world, version)
       assert.deepEqual(
         second.of('publish').map((packet) => [packet.packetId, packet.dup]),
         [[packetId, true]],
@@ -74,15 +74,15 @@ for (const version of versions) {
         acksOf(second, 'pubrel').map((packet) => packet.packetId),
         [packetId],
       )
-      leave(world, second)
+      breakConnection(world, second)
 
-      const third = kept(world, version)
+      const third = persistentWire(world, version)
       assert.deepEqual(typesOf(third.received), ['connack', 'pubrel'])
       acknowledge(world, third, 'pubrec', packetId)
       assert.deepEqual(typesOf(third.received), ['connack', 'pubrel', 'pubrel'])
       acknowledge(world, third, 'pubcomp', packetId)
-      leave(world, third)
-      assert.deepEqual(typesOf(kept(world, version).received), ['connack'])
+      breakConnection(world, third)
+      assert.deepEqual(typesOf(persistentWire(world, version).received), ['connack'])
     })
 
     test('[MQTT-4.3.3-1] [MQTT5-4.3.3-3] [MQTT5-4.3.3-5] the state of QoS 2 deliveries survives a power loss', () => {
@@ -95,7 +95,7 @@ for (const version of versions) {
       const late = first.of('publish')[1]?.packetId ?? 0
       world.restart('power-loss')
 
-      const second = kept(world, version)
+      const second = persistentWire(world, version)
       assert.deepEqual(
         acksOf(second, 'pubrel').map((packet) => packet.packetId),
         [early],
@@ -120,8 +120,8 @@ for (const version of versions) {
       const ids = wire.of('publish').map(({ packetId }) => packetId)
       acknowledge(world, wire, 'pubrec', ids[1] ?? 0)
       acknowledge(world, wire, 'puback', ids[0] ?? 0)
-      leave(world, wire)
-      const again = kept(world, version)
+      breakConnection(world, wire)
+      const again = persistentWire(world, version)
       assert.deepEqual(
         again.received.slice(1).map((packet) => [packet.type, 'packetId' in packet ? packet.packetId : 0]),
         [
@@ -139,10 +139,10 @@ for (const version of versions) {
       const wire = subscribed(world, version)
       for (const qos of [1, 2, 1] as const) world.publish('a', `${wire.of('publish').length}`, { qos })
       world.restart('kill')
-      const second = kept(world, version)
+      const second = persistentWire(world, version)
       assert.deepEqual(second.of('publish').map(payloadOf), ['0', '1', '2'])
-      leave(world, second)
-      assert.deepEqual(kept(world, version).of('publish').map(payloadOf), ['0', '1', '2'])
+      breakConnection(world, second)
+      assert.deepEqual(persistentWire(world, version).of('publish').map(payloadOf), ['0', '1', '2'])
     })
 
     test('[MQTT-4.6.0-4] [MQTT5-4.6.0-4] PUBRELs are sent in the order of the PUBRECs', () => {
@@ -210,13 +210,13 @@ for (const version of versions) {
         wire.sendPublish({ topic: 'a', payload: 'once', qos: 2, packetId: 5, dup: true })
         world.settle()
       }
-      const first = kept(world, version)
+      const first = persistentWire(world, version)
       publish(first)
-      leave(world, first)
-      publish(kept(world, version))
+      breakConnection(world, first)
+      publish(persistentWire(world, version))
       world.restart('power-loss')
       listener.connect()
-      const last = kept(world, version)
+      const last = persistentWire(world, version)
       publish(last)
       assert.deepEqual(listener.payloads, ['once'])
       acknowledge(world, last, 'pubrel', 5)
@@ -236,7 +236,7 @@ for (const version of versions) {
       const sleeper = world.connect('sleeper', { ...durable })
       sleeper.subscribe('stored')
       world.subscriber('live')
-      const wire = kept(world, version)
+      const wire = persistentWire(world, version)
       world.disk.hold()
       const sent = [
         ['stored', 1],
@@ -295,8 +295,8 @@ describe('delivery in MQTT 5.0', () => {
     acknowledge(world, wire, 'puback', one, reasonCodes.unspecifiedError)
     acknowledge(world, wire, 'pubrec', two, reasonCodes.quotaExceeded)
     assert.deepEqual(acksOf(wire, 'pubrel'), [])
-    leave(world, wire)
-    assert.deepEqual(typesOf(kept(world, 5).received), ['connack'])
+    breakConnection(world, wire)
+    assert.deepEqual(typesOf(persistentWire(world, 5).received), ['connack'])
     assert.equal(world.records().filter(({ kind }) => kind === 'queued' || kind === 'outgoing').length, 0)
   })
 
@@ -315,9 +315,9 @@ describe('delivery in MQTT 5.0', () => {
     for (const qos of [1, 2] as const)
       world.publish('a', `${qos}`, { qos, properties: { messageExpiryIntervalSeconds: 10 } })
     assert.equal(wire.of('publish').length, 2)
-    leave(world, wire)
+    breakConnection(world, wire)
     world.passSeconds(100)
-    const again = kept(world, 5)
+    const again = persistentWire(world, 5)
     assert.deepEqual(
       again.of('publish').map((packet) => [payloadOf(packet), packet.dup]),
       [
@@ -336,7 +336,7 @@ describe('delivery in MQTT 5.0', () => {
     world.crash('kill')
     world.passSeconds(100)
     world.start()
-    const again = kept(world, 5)
+    const again = persistentWire(world, 5)
     assert.deepEqual(
       again.of('publish').map((packet) => [payloadOf(packet), packet.dup]),
       [
@@ -351,7 +351,7 @@ describe('delivery in MQTT 5.0', () => {
     const sleeper = world.connect('sleeper', { ...durable })
     sleeper.subscribe('a')
     sleeper.disconnect()
-    const wire = kept(world, 5)
+    const wire = persistentWire(world, 5)
     const properties = { messageExpiryIntervalSeconds: 1 }
     wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 5, properties })
     world.settle()

@@ -16,7 +16,7 @@ import {
   pingreq,
   publishBytes,
   RawEnd,
-  silent,
+  silentClient,
   subscribeBytes,
   text,
   unsubscribeBytes,
@@ -59,7 +59,10 @@ for (const version of versions) {
 
     test('[MQTT-3.1.3-10] [MQTT5-3.1.3-11] a will topic that is not UTF-8 ends the connection', () => {
       assertRefusedInConnect(version, (content) =>
-        connectBytes(version, { flags: 0x06, payload: [text('raw'), section0(version), text(content), text('bye')] }),
+        connectBytes(version, {
+          flags: 0x06,
+          payload: [text('raw'), noProperties(version), text(content), text('bye')],
+        }),
       )
     })
 
@@ -95,7 +98,7 @@ for (const version of versions) {
 
   describe(`flags and packet identifiers in MQTT ${version}`, () => {
     test('[MQTT-2.2.2-1] [MQTT5-2.1.3-1] [MQTT-3.6.1-1] [MQTT5-3.6.1-1] packets from the broker have the flags of the table', () => {
-      const firstBytes = new Set(framesOf(conversation(version)).map((packet) => packet[0]))
+      const firstBytes = new Set(framesOf(packetsOfBroker(version)).map((packet) => packet[0]))
       const expected = [0x20, 0x90, 0x40, 0x50, 0x70, 0x32, 0x34, 0x30, 0x62, 0xb0, 0xd0]
       assert.deepEqual(firstBytes, new Set(version === 5 ? [...expected, 0xe0] : expected))
     })
@@ -130,7 +133,7 @@ for (const version of versions) {
 
     test('[MQTT-2.3.1-1] [MQTT-2.3.1-4] [MQTT5-2.2.1-4] messages in flight have different packet identifiers, none of them 0', () => {
       const world = new World({ settings: { maxInflightMessages: 5_000 } })
-      const listener = silent(world, 'listener', { version, receiveMaximum: 5_000 })
+      const listener = silentClient(world, 'listener', { version, receiveMaximum: 5_000 })
       listener.subscribe('a')
       const author = world.connect('author')
       author.publishAll(Array.from({ length: 3_000 }, (_, at) => ({ topic: 'a', payload: `${at}`, qos: qosOf(at) })))
@@ -150,7 +153,7 @@ for (const version of versions) {
       let listener: RawEnd | undefined
       for (let batches = 0; batches < 66; batches++) {
         // The client reconnects from time to time: the packet identifiers belong to its session.
-        if (batches % 2 === 0) listener = returning(world, version)
+        if (batches % 2 === 0) listener = reconnected(world, version)
         author.send(batch)
         const arrived = framesOf(listener!.take()).map((packet) => packet.readUInt16BE(5))
         ids.push(...arrived)
@@ -164,7 +167,7 @@ for (const version of versions) {
 
     test('[MQTT-2.3.1-4] [MQTT5-2.2.1-4] [MQTT-3.3.1-1] [MQTT5-3.3.1-1] a redelivered message keeps its packet identifier', () => {
       const world = new World()
-      const sleeper = silent(world, 'sleeper', { version, ...durable })
+      const sleeper = silentClient(world, 'sleeper', { version, ...durable })
       sleeper.subscribe('a')
       world.publish('a', 'one', { qos: 1 })
       sleeper.drop()
@@ -253,7 +256,7 @@ test('[MQTT5-3.3.2-13] [MQTT5-3.3.2-19] a response topic or a content type that 
 })
 
 /** Connects to a persistent session with a subscription to `a` at QoS 1, and reads its redelivered messages. */
-function returning(world: World, version: Version): RawEnd {
+function reconnected(world: World, version: Version): RawEnd {
   const end = new RawEnd(world)
   const properties = [bytes`11 00000e10`]
   end.send(connectBytes(version, { flags: 0, properties, payload: [text('listener')] }))
@@ -261,30 +264,30 @@ function returning(world: World, version: Version): RawEnd {
   return end
 }
 
-const section0 = (version: Version): Buffer => (version === 5 ? bytes`00` : bytes``)
+const noProperties = (version: Version): Buffer => (version === 5 ? bytes`00` : bytes``)
 
 /** One packet of each type that a broker sends. */
-function conversation(version: Version): Buffer {
+function packetsOfBroker(version: Version): Buffer {
   const world = new World()
   const end = new RawEnd(world)
   const heard: Buffer[] = []
-  const tell = (packet: Buffer): Buffer => {
+  const sendPacket = (packet: Buffer): Buffer => {
     const response = Buffer.from(end.send(packet), 'hex')
     heard.push(response)
     return response
   }
-  tell(connectBytes(version))
-  tell(subscribeBytes(version, 'a', { options: 2 }))
-  tell(publishBytes(version, 'a'))
-  const atLeastOnce = tell(publishBytes(version, 'a', { flags: 0x02, packetId: 1 }))
-  const exactlyOnce = tell(publishBytes(version, 'a', { flags: 0x04, packetId: 2 }))
-  tell(ackBytes(0x40, idOfPublish(atLeastOnce)))
-  tell(ackBytes(0x50, idOfPublish(exactlyOnce)))
-  tell(ackBytes(0x70, idOfPublish(exactlyOnce)))
-  tell(ackBytes(0x62, 2))
-  tell(unsubscribeBytes(version, 'a'))
-  tell(pingreq)
-  tell(connectBytes(version))
+  sendPacket(connectBytes(version))
+  sendPacket(subscribeBytes(version, 'a', { options: 2 }))
+  sendPacket(publishBytes(version, 'a'))
+  const atLeastOnce = sendPacket(publishBytes(version, 'a', { flags: 0x02, packetId: 1 }))
+  const exactlyOnce = sendPacket(publishBytes(version, 'a', { flags: 0x04, packetId: 2 }))
+  sendPacket(ackBytes(0x40, idOfPublish(atLeastOnce)))
+  sendPacket(ackBytes(0x50, idOfPublish(exactlyOnce)))
+  sendPacket(ackBytes(0x70, idOfPublish(exactlyOnce)))
+  sendPacket(ackBytes(0x62, 2))
+  sendPacket(unsubscribeBytes(version, 'a'))
+  sendPacket(pingreq)
+  sendPacket(connectBytes(version))
   return Buffer.concat(heard)
 }
 

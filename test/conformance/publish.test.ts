@@ -10,7 +10,7 @@ import {
   connectedWire,
   durable,
   publishBytes,
-  silent,
+  silentClient,
   subscribeBytes,
   text,
   versions,
@@ -265,7 +265,7 @@ describe('retain options of MQTT 5.0', () => {
 const allProperties = {
   payloadFormatIndicator: 1,
   contentType: 'text/plain; charset=utf-8',
-  responseTopic: 'answers/to/me',
+  responseTopic: 'responses/to/me',
   correlationData: Buffer.from([0, 255, 1, 254]),
   userProperties: [
     ['z', '1'],
@@ -369,7 +369,7 @@ describe('message properties of MQTT 5.0', () => {
 
   test('[MQTT5-3.3.2-5] a message that waits for the in-flight window of a connected client expires, too', () => {
     const world = new World()
-    const client = silent(world, 'slow', { receiveMaximum: 1 })
+    const client = silentClient(world, 'slow', { receiveMaximum: 1 })
     client.subscribe('a')
     const author = world.connect('author')
     author.publish('a', 'first', { qos: 1 })

@@ -99,7 +99,7 @@ export function text(content: string | Uint8Array): Buffer {
 }
 
 /** The properties, for 5.0; nothing for older versions. Up to 127 bytes. */
-export function section(version: Version, ...properties: readonly Uint8Array[]): Buffer {
+export function propertySection(version: Version, ...properties: readonly Uint8Array[]): Buffer {
   if (version < 5) return Buffer.alloc(0)
   const content = Buffer.concat(properties)
   assert.ok(content.length < 128)
@@ -120,7 +120,7 @@ export function connectBytes(version: Version, parts: ConnectParts = {}): Buffer
   const { name = 'MQTT', level = version, flags = 0x02, keepAliveSeconds = 0, properties = [] } = parts
   const fixed = Buffer.from([level, flags, keepAliveSeconds >> 8, keepAliveSeconds & 0xff])
   const payload = parts.payload ?? [text('raw')]
-  return frame(0x10, Buffer.concat([text(name), fixed, section(version, ...properties), ...payload]))
+  return frame(0x10, Buffer.concat([text(name), fixed, propertySection(version, ...properties), ...payload]))
 }
 
 export function publishBytes(
@@ -130,7 +130,7 @@ export function publishBytes(
 ): Buffer {
   const { flags = 0, packetId, properties = [], payload = '' } = parts
   const id = packetId === undefined ? Buffer.alloc(0) : idBytes(packetId)
-  const body = [text(topic), id, section(version, ...properties), Buffer.from(payload)]
+  const body = [text(topic), id, propertySection(version, ...properties), Buffer.from(payload)]
   return frame(0x30 | flags, Buffer.concat(body))
 }
 
@@ -141,7 +141,7 @@ export function subscribeBytes(
   parts: { firstByte?: number; packetId?: number; options?: number; properties?: readonly Uint8Array[] } = {},
 ): Buffer {
   const { firstByte = 0x82, packetId = 1, options = 0, properties = [] } = parts
-  const body = [idBytes(packetId), section(version, ...properties), text(filter), Buffer.from([options])]
+  const body = [idBytes(packetId), propertySection(version, ...properties), text(filter), Buffer.from([options])]
   return frame(firstByte, Buffer.concat(body))
 }
 
@@ -151,7 +151,7 @@ export function unsubscribeBytes(
   parts: { firstByte?: number; packetId?: number } = {},
 ): Buffer {
   const { firstByte = 0xa2, packetId = 1 } = parts
-  return frame(firstByte, Buffer.concat([idBytes(packetId), section(version), text(filter)]))
+  return frame(firstByte, Buffer.concat([idBytes(packetId), propertySection(version), text(filter)]))
 }
 
 /** PUBACK (0x40), PUBREC (0x50), PUBREL (0x62) or PUBCOMP (0x70), without a reason code. */
@@ -204,21 +204,21 @@ export function sendBytes(world: World, client: Client, ...packets: readonly Buf
 /** The broker has closed the connection; a 5.0 client got DISCONNECT with this reason before, an older one nothing. */
 export function assertClosed(client: Client, reason: ReasonName): void {
   assert.equal(client.hasOpenConnection, false, 'the connection is still open')
-  const told = client.version === 5 ? reasonCodes[reason] : undefined
-  assert.equal(client.disconnected?.reasonCode, told)
+  const expected = client.version === 5 ? reasonCodes[reason] : undefined
+  assert.equal(client.disconnected?.reasonCode, expected)
 }
 
 /** A client that connects, sends these bytes and is disconnected because of them. */
 export function assertBytesEnd(version: Version, packet: Buffer, reason: ReasonName, world: World): void {
-  const client = world.connect(`offender-${offenders++}`, { version })
+  const client = world.connect(`offender-${clientCount++}`, { version })
   sendBytes(world, client, packet)
   assertClosed(client, reason)
 }
 
-let offenders = 0
+let clientCount = 0
 
 /** A connected client that does not acknowledge messages. */
-export function silent(world: World, id: string, options: ConnectOptions = {}): Client {
+export function silentClient(world: World, id: string, options: ConnectOptions = {}): Client {
   const client = world.connect(id, options)
   client.acknowledges = false
   return client
@@ -236,7 +236,7 @@ export function acknowledge(world: World, wire: Wire, type: AckType, packetId: n
 }
 
 /** A connected client with a persistent session and the client ID `me`. */
-export function kept(world: World, version: Version, receiveMaximum?: number): Wire {
+export function persistentWire(world: World, version: Version, receiveMaximum?: number): Wire {
   const properties = {
     sessionExpiryIntervalSeconds: 3_600,
     ...(receiveMaximum === undefined ? {} : { receiveMaximum }),
@@ -249,7 +249,7 @@ export function kept(world: World, version: Version, receiveMaximum?: number): W
 }
 
 /** The connection breaks, and the broker notices at once. */
-export function leave(world: World, wire: Wire): void {
+export function breakConnection(world: World, wire: Wire): void {
   wire.break(0)
   world.settle()
 }

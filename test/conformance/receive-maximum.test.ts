@@ -4,7 +4,17 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { World } from '../simulator/world.ts'
-import { acknowledge, connectedWire, durable, kept, leave, payloadOf, silent, subscribeBytes, typesOf } from './raw.ts'
+import {
+  acknowledge,
+  connectedWire,
+  durable,
+  persistentWire,
+  breakConnection,
+  payloadOf,
+  silentClient,
+  subscribeBytes,
+  typesOf,
+} from './raw.ts'
 
 describe('Receive Maximum', () => {
   test('[MQTT5-3.3.4-7] [MQTT5-4.13.1-1] one PUBLISH more than the Receive Maximum of the broker ends the connection with 0x93', () => {
@@ -67,7 +77,7 @@ describe('Receive Maximum', () => {
 
   test('[MQTT5-3.3.4-9] [MQTT5-4.9.0-1] [MQTT5-4.9.0-2] at most as many messages are in flight as the Receive Maximum of the client', () => {
     const world = new World()
-    const wire = kept(world, 5, 2)
+    const wire = persistentWire(world, 5, 2)
     wire.sendBytes(subscribeBytes(5, 'a', { options: 2 }))
     world.settle()
     for (const [payload, qos] of [
@@ -90,7 +100,7 @@ describe('Receive Maximum', () => {
 
   test('[MQTT5-3.3.4-9] [MQTT5-4.9.0-2] a PUBREC with an error frees a slot', () => {
     const world = new World()
-    const wire = kept(world, 5, 1)
+    const wire = persistentWire(world, 5, 1)
     wire.sendBytes(subscribeBytes(5, 'a', { options: 2 }))
     world.settle()
     for (const payload of ['1', '2']) world.publish('a', payload, { qos: 2 })
@@ -100,7 +110,7 @@ describe('Receive Maximum', () => {
 
   test('[MQTT5-3.3.4-10] [MQTT5-4.9.0-3] other packets are processed while the in-flight window is full', () => {
     const world = new World()
-    const wire = kept(world, 5, 1)
+    const wire = persistentWire(world, 5, 1)
     wire.sendBytes(subscribeBytes(5, '#', { options: 2 }))
     world.settle()
     world.publish('a', '1', { qos: 1 })
@@ -117,13 +127,13 @@ describe('Receive Maximum', () => {
 
   test('[MQTT5-3.3.4-9] [MQTT5-4.9.0-1] [MQTT5-4.9.0-2] a client that reconnects with a smaller Receive Maximum has at most so many messages in flight', () => {
     const world = new World()
-    const wire = kept(world, 5, 10)
+    const wire = persistentWire(world, 5, 10)
     wire.sendBytes(subscribeBytes(5, 'a', { options: 2 }))
     world.settle()
     for (const payload of ['1', '2', '3', '4', '5']) world.publish('a', payload, { qos: 1 })
     assert.equal(wire.of('publish').length, 5)
-    leave(world, wire)
-    const again = kept(world, 5, 2)
+    breakConnection(world, wire)
+    const again = persistentWire(world, 5, 2)
     assert.deepEqual(again.of('publish').map(payloadOf), ['1', '2'])
     for (let count = 0; count < 5; count++) {
       acknowledge(world, again, 'puback', again.of('publish')[count]?.packetId ?? 0)
@@ -135,13 +145,13 @@ describe('Receive Maximum', () => {
   for (const qos of [1, 2] as const) {
     test(`[MQTT5-3.3.4-9] [MQTT5-4.9.0-2] the limit also applies after a restart, at QoS ${qos}`, () => {
       const world = new World()
-      const client = silent(world, 'me', { ...durable })
+      const client = silentClient(world, 'me', { ...durable })
       client.subscribe('a')
       const author = world.connect('author')
       for (let count = 0; count < 6; count++) author.publish('a', 'x', { qos })
       assert.equal(client.messages.length, 6)
       world.restart('kill')
-      const again = kept(world, 5, 2)
+      const again = persistentWire(world, 5, 2)
       assert.equal(again.of('publish').length, 2)
     })
   }

@@ -13,8 +13,8 @@ import {
   durable,
   frame,
   publishBytes,
-  section,
-  silent,
+  propertySection,
+  silentClient,
   subscribeBytes,
   text,
   unsubscribeBytes,
@@ -29,7 +29,7 @@ for (const version of versions) {
     })
 
     test('[MQTT-3.8.3-3] [MQTT5-3.8.3-2] SUBSCRIBE without a filter is a protocol error', () => {
-      const empty = frame(0x82, Buffer.concat([bytes`0001`, section(version)]))
+      const empty = frame(0x82, Buffer.concat([bytes`0001`, propertySection(version)]))
       assertBytesEnd(version, empty, 'protocolError', new World())
     })
 
@@ -43,7 +43,7 @@ for (const version of versions) {
       const world = new World()
       const end = connectedRaw(world, version, 'many')
       const filters = [bytes`${text('a')} 02`, bytes`${text('b/+')} 00`, bytes`${text('a')} 01`]
-      const packet = frame(0x82, Buffer.concat([bytes`0007`, section(version), ...filters]))
+      const packet = frame(0x82, Buffer.concat([bytes`0007`, propertySection(version), ...filters]))
       assert.equal(end.send(packet), version === 5 ? '9006000700020001' : '90050007020001')
       assert.deepEqual(
         [...world.view.subscriptions('many')].map(([filter, { qos }]) => [filter, qos]),
@@ -116,7 +116,7 @@ for (const version of versions) {
 
     test('[MQTT-3.8.4-3] [MQTT5-3.8.4-4] replacing a subscription loses no message', () => {
       const world = new World({ settings: { maxInflightMessages: 2 } })
-      const client = silent(world, 'me', { version })
+      const client = silentClient(world, 'me', { version })
       client.subscribe('a')
       const author = world.connect('author')
       for (const payload of ['1', '2', '3', '4']) author.publish('a', payload, { qos: 1 })
@@ -160,7 +160,7 @@ for (const version of versions) {
     })
 
     test('[MQTT-3.10.3-2] [MQTT5-3.10.3-2] UNSUBSCRIBE without a filter is a protocol error', () => {
-      const empty = frame(0xa2, Buffer.concat([bytes`0001`, section(version)]))
+      const empty = frame(0xa2, Buffer.concat([bytes`0001`, propertySection(version)]))
       assertBytesEnd(version, empty, 'protocolError', new World())
     })
 
@@ -183,7 +183,7 @@ for (const version of versions) {
 
     test('[MQTT-3.10.4-3] [MQTT5-3.10.4-3] a delivery of QoS 1 or 2 that has begun is completed after UNSUBSCRIBE', () => {
       const world = new World()
-      const client = silent(world, 'me', { version, ...durable })
+      const client = silentClient(world, 'me', { version, ...durable })
       client.subscribe('a')
       world.publish('a', '1', { qos: 1 })
       world.publish('a', '2', { qos: 2 })
@@ -207,7 +207,7 @@ for (const version of versions) {
       const end = connectedRaw(world, version, 'many')
       end.send(subscribeBytes(version, 'a'), subscribeBytes(version, 'c', { packetId: 2 }))
       const filters = [text('a'), text('b'), text('c')]
-      const packet = frame(0xa2, Buffer.concat([bytes`0a0b`, section(version), ...filters]))
+      const packet = frame(0xa2, Buffer.concat([bytes`0a0b`, propertySection(version), ...filters]))
       assert.equal(end.send(packet), version === 5 ? 'b0060a0b00001100' : 'b0020a0b')
       assert.equal(world.view.subscriptions('many').size, 0)
       assert.equal(end.send(unsubscribeBytes(version, 'never')), version === 5 ? 'b00400010011' : 'b0020001')

@@ -9,7 +9,7 @@ import {
   connectedRaw,
   durable,
   publishBytes,
-  silent,
+  silentClient,
   subscribeBytes,
   unsubscribeBytes,
   versions,
@@ -17,7 +17,7 @@ import {
 } from './raw.ts'
 
 /** The topics, of a fixed list, that a subscriber to the filter receives. */
-function heard(version: Version, filter: string): string {
+function receivedTopics(version: Version, filter: string): string {
   const world = new World()
   const listener = world.subscriber(filter, { version })
   for (const topic of ['a', 'a/', 'a/b', 'a/b/c', '/', '/a', 'b']) world.publish(topic, 'x')
@@ -39,14 +39,14 @@ for (const version of versions) {
     })
 
     test('[MQTT-4.7.1-2] [MQTT-4.7.1-3] [MQTT5-4.7.1-1] [MQTT5-4.7.1-2] + matches one level, and # any number of levels', () => {
-      assert.equal(heard(version, '#'), 'a a/ a/b a/b/c / /a b')
-      assert.equal(heard(version, 'a/#'), 'a a/ a/b a/b/c')
-      assert.equal(heard(version, '+'), 'a b')
-      assert.equal(heard(version, 'a/+'), 'a/ a/b')
-      assert.equal(heard(version, '+/+'), 'a/ a/b / /a')
-      assert.equal(heard(version, '/+'), '/ /a')
-      assert.equal(heard(version, '+/b/#'), 'a/b a/b/c')
-      assert.equal(heard(version, '+/+/#'), 'a/ a/b a/b/c / /a')
+      assert.equal(receivedTopics(version, '#'), 'a a/ a/b a/b/c / /a b')
+      assert.equal(receivedTopics(version, 'a/#'), 'a a/ a/b a/b/c')
+      assert.equal(receivedTopics(version, '+'), 'a b')
+      assert.equal(receivedTopics(version, 'a/+'), 'a/ a/b')
+      assert.equal(receivedTopics(version, '+/+'), 'a/ a/b / /a')
+      assert.equal(receivedTopics(version, '/+'), '/ /a')
+      assert.equal(receivedTopics(version, '+/b/#'), 'a/b a/b/c')
+      assert.equal(receivedTopics(version, '+/+/#'), 'a/ a/b a/b/c / /a')
     })
 
     test('[MQTT-4.7.2-1] [MQTT5-4.7.2-1] a filter that begins with a wildcard matches no topic that begins with $, live or retained', () => {
@@ -180,7 +180,7 @@ describe('shared subscriptions', () => {
 
   test('[MQTT5-4.8.2-4] a QoS 2 delivery that began with a member is completed with that member', () => {
     const world = new World()
-    const one = silent(world, 'one', { ...durable })
+    const one = silentClient(world, 'one', { ...durable })
     one.subscribe('$share/g/a')
     world.publish('a', 'x', { qos: 2 })
     assert.deepEqual(one.payloads, ['x'])
@@ -200,7 +200,7 @@ describe('shared subscriptions', () => {
 
   test('[MQTT5-4.8.2-5] if the session of the member ends before that, no other member gets the message', () => {
     const world = new World()
-    const one = silent(world, 'one', { cleanStart: true, sessionExpirySeconds: 10 })
+    const one = silentClient(world, 'one', { cleanStart: true, sessionExpirySeconds: 10 })
     one.subscribe('$share/g/a')
     world.publish('a', 'begun', { qos: 2 })
     const two = world.subscriber('$share/g/a')
@@ -214,7 +214,7 @@ describe('shared subscriptions', () => {
 
   test('[MQTT5-4.8.2-6] a message that a member rejects is sent to no other member', () => {
     const world = new World()
-    const members = ['one', 'two'].map((id) => silent(world, id))
+    const members = ['one', 'two'].map((id) => silentClient(world, id))
     for (const member of members) member.subscribe('$share/g/a')
     for (const qos of [1, 2] as const) {
       world.publish('a', `${qos}`, { qos })

@@ -238,7 +238,7 @@ test('[MQTT5-3.1.2-8] [MQTT5-3.3.2-4] [MQTT5-3.3.2-15] [MQTT5-3.3.2-16] [MQTT5-3
   const properties = {
     payloadFormatIndicator: 1,
     contentType: 'text/plain',
-    responseTopic: 'answers',
+    responseTopic: 'responses',
     correlationData: Buffer.from([0, 1, 2]),
   } as const
   const timed = { ...properties, messageExpiryIntervalSeconds: 60 }

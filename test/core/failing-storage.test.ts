@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { reasonCodes } from '../../src/protocol/index.ts'
-import { acksOf, kept } from '../conformance/raw.ts'
+import { acksOf, persistentWire } from '../conformance/raw.ts'
 import { World, type Client } from '../simulator/world.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
@@ -53,7 +53,7 @@ test('a 3.1.1 client is not read from until the disk serves, and then goes on wh
 
 test('[MQTT5-4.3.3-10] QoS 2 that was taken before and comes again is not refused: its exchange is completed afterwards', () => {
   const world = new World()
-  const wire = kept(world, 5)
+  const wire = persistentWire(world, 5)
   const publication = { topic: 'a', payload: 'x', qos: 2, packetId: 7 } as const
   wire.sendPublish(publication)
   world.settle()

@@ -287,7 +287,7 @@ test('a session whose time has passed is over for its client also before the tic
     [9, true],
     [10, false],
   ] as const) {
-    cores.cut(sleeper)
+    cores.breakConnection(sleeper)
     cores.settle()
     cores.nowMs += awaySeconds * 1_000
     cores.connect(sleeper)

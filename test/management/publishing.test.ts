@@ -90,7 +90,7 @@ describe('POST /mqtt/publish', () => {
       properties: {
         payload_format_indicator: 1,
         message_expiry_interval: 60,
-        response_topic: 'answers',
+        response_topic: 'responses',
         correlation_data: 'x1',
         subscription_identifier: 7,
         content_type: 'text/plain',
@@ -103,7 +103,7 @@ describe('POST /mqtt/publish', () => {
     const { properties } = packet
     assert.equal(properties?.payloadFormatIndicator, true)
     assert.equal(properties?.messageExpiryInterval, 60)
-    assert.equal(properties?.responseTopic, 'answers')
+    assert.equal(properties?.responseTopic, 'responses')
     assert.equal(properties?.correlationData?.toString(), 'x1')
     assert.equal(properties?.contentType, 'text/plain')
     assert.deepEqual({ ...properties?.userProperties }, { name: 'value', number: '3', yes: 'true' })

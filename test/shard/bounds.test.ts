@@ -183,7 +183,7 @@ async function stageWithService(context: TestContext): Promise<{ stage: ShardSta
   return { stage, respond }
 }
 
-async function letIn(stage: ShardStage, client: TestClient): Promise<void> {
+async function waitForConnack(stage: ShardStage, client: TestClient): Promise<void> {
   while (client.of('connack').length === 0) await stage.turns(1)
 }
 
@@ -198,7 +198,7 @@ test('reading from an unauthenticated client pauses within a large packet until 
   }
   assert.ok(author.stream.unreadBytes >= 180_000, `${author.stream.unreadBytes} bytes were not read`)
   await respond()
-  await letIn(stage, author)
+  await waitForConnack(stage, author)
   while (author.of('puback').length === 0) await stage.turns(1)
   assert.equal(author.stream.unreadBytes, 0)
 })
@@ -213,7 +213,7 @@ test('reading from an unauthenticated client pauses after a complete large packe
   assert.equal(author.stream.isPaused, true)
   author.publish({ topic: 'a', payload: 'y', qos: 1, packetId: 2 })
   await respond()
-  await letIn(stage, author)
+  await waitForConnack(stage, author)
   while (author.of('puback').length < 2) await stage.turns(1)
 })
 

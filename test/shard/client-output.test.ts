@@ -77,7 +77,7 @@ class OutputModel {
   }
 
   /** Starts another drain. Between two drains, unused bytes of a buffer may be written. */
-  drainAnew(which: number): void {
+  startDrain(which: number): void {
     this.dependencies.draining++
     this.#freshBytes(chunkBytes).copy(this.chunks[which], this.next[which], this.next[which])
   }
@@ -131,7 +131,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: which.map(
       (chunk): Step =>
         (model) =>
-          model.drainAnew(chunk),
+          model.startDrain(chunk),
     ),
   },
   { weight: 2, arbitrary: fc.constant<Step>((model) => model.endTurn()) },
@@ -145,7 +145,7 @@ test('the stream gets exactly the appended bytes, in order, and every buffer is 
       for (const act of steps) act(model)
       model.finish()
       assert.ok(Buffer.concat(model.stream.taken).equals(Buffer.concat(model.expected)))
-      assert.equal(model.stream.maxAtOnce <= 1, true)
+      assert.equal(model.stream.maxConcurrentWrites <= 1, true)
       assert.equal(model.dependencies.buffers.takenBytes, 0)
       assert.equal(model.output.unsentBytes, 0)
     }),
@@ -167,7 +167,7 @@ test('bytes that a buffer gets after a drain are not confused with those that we
 test('a turn that fills a buffer writes it and continues in another', () => {
   const model = new OutputModel()
   for (let written = 0; written < pooledBytes * 2; written += 1_000) model.reserve(1_000)
-  assert.equal(model.stream.handedOver, 1)
+  assert.equal(model.stream.writeCount, 1)
   assert.ok(model.dependencies.buffers.takenBytes >= pooledBytes * 2)
   model.finish()
   assert.deepEqual(Buffer.concat(model.stream.taken), Buffer.concat(model.expected))

@@ -9,7 +9,7 @@ const ignore = (): void => {}
 interface Write {
   readonly buffer: Buffer
   /** A copy of the bytes: they must not change until `done`. */
-  readonly asHanded: Buffer
+  readonly original: Buffer
   readonly done: () => void
 }
 
@@ -28,8 +28,8 @@ export class FakeStream implements ByteStream {
   isEnded = false
   isClosed = false
   /** Number of writes in total, and maximum of simultaneous ones. */
-  handedOver = 0
-  maxAtOnce = 0
+  writeCount = 0
+  maxConcurrentWrites = 0
   readonly #waiting: Write[] = []
   readonly #unread: Buffer[] = []
 
@@ -40,9 +40,9 @@ export class FakeStream implements ByteStream {
   write(buffer: Buffer, done: () => void): void {
     // Too late: the bytes are lost, which is reported later, as by a socket.
     if (this.isEnded) return queueMicrotask(done)
-    this.#waiting.push({ buffer, asHanded: Buffer.from(buffer), done })
-    this.handedOver += 1
-    this.maxAtOnce = Math.max(this.maxAtOnce, this.#waiting.length)
+    this.#waiting.push({ buffer, original: Buffer.from(buffer), done })
+    this.writeCount += 1
+    this.maxConcurrentWrites = Math.max(this.maxConcurrentWrites, this.#waiting.length)
     if (!this.isStalled) queueMicrotask(() => this.#takeAll())
   }
 
@@ -52,7 +52,7 @@ export class FakeStream implements ByteStream {
 
   resume(): void {
     this.isPaused = false
-    queueMicrotask(() => this.#handUnread())
+    queueMicrotask(() => this.#deliverUnread())
   }
 
   end(): void {
@@ -98,14 +98,14 @@ export class FakeStream implements ByteStream {
   #takeOne(): void {
     const write = this.#waiting.shift()
     if (write === undefined) return
-    assert(write.buffer.equals(write.asHanded), 'a buffer was changed while the stream had it')
-    this.taken.push(write.asHanded)
-    this.onTaken(write.asHanded)
+    assert(write.buffer.equals(write.original), 'a buffer was changed while the stream had it')
+    this.taken.push(write.original)
+    this.onTaken(write.original)
     write.done()
     this.#closeWhenTaken()
   }
 
-  #handUnread(): void {
+  #deliverUnread(): void {
     while (!this.isPaused && this.#unread.length > 0) this.onData(this.#unread.shift() ?? Buffer.alloc(0))
   }
 

@@ -10,16 +10,16 @@ import type { FilterNotice } from '../../src/shard/messages/messages.ts'
 const nobody = { places: 0, at: () => undefined }
 
 /** A shard without clients, to which a test adds filters. */
-class TalkingShard {
-  readonly talk: FilterSync
+class SyncedShard {
+  readonly sync: FilterSync
   readonly core: { clientFilters: ClientFilters | undefined } = { clientFilters: undefined }
   /** The filters of a bridge on this shard. */
   readonly wanted = new Map<TopicFilter, QoS>()
   isComplete = false
   unreported = 0
 
-  constructor(own: number, shards: number, tell: (from: number, notice: FilterNotice) => void) {
-    this.talk = new FilterSync({
+  constructor(own: number, shards: number, deliver: (from: number, notice: FilterNotice) => void) {
+    this.sync = new FilterSync({
       core: this.core,
       own,
       shards,
@@ -27,7 +27,7 @@ class TalkingShard {
         this.core.clientFilters = areWanted ? new ClientFilters(3) : undefined
         this.core.clientFilters?.walk(nobody)
       },
-      sendToPeers: (notice) => tell(own, notice),
+      sendToPeers: (notice) => deliver(own, notice),
       updateBridges: ({ changes, isComplete, unreported }) => {
         Object.assign(this, { isComplete, unreported })
         for (const [filter, qos] of changes) {
@@ -51,14 +51,14 @@ function optionsOf(qos: QoS | undefined): Parameters<ClientFilters['note']>[2]['
 }
 
 /** Linked shards that deliver notices at once; they check for changes when time passes. */
-function talking(t: TestContext, count: number): { shards: TalkingShard[]; replace: (own: number) => TalkingShard } {
+function linkShards(t: TestContext, count: number): { shards: SyncedShard[]; replace: (own: number) => SyncedShard } {
   mock.timers.enable({ apis: ['setInterval'] })
   t.after(() => mock.timers.reset())
-  const tell = (from: number, notice: FilterNotice): void => {
-    for (const [own, shard] of shards.entries()) if (own !== from) shard.talk.receive(from, structuredClone(notice))
+  const deliver = (from: number, notice: FilterNotice): void => {
+    for (const [own, shard] of shards.entries()) if (own !== from) shard.sync.receive(from, structuredClone(notice))
   }
-  const shards: TalkingShard[] = []
-  const replace = (own: number): TalkingShard => (shards[own] = new TalkingShard(own, count, tell))
+  const shards: SyncedShard[] = []
+  const replace = (own: number): SyncedShard => (shards[own] = new SyncedShard(own, count, deliver))
   for (let own = 0; own < count; own++) replace(own)
   return { shards, replace }
 }
@@ -67,13 +67,13 @@ const pass = (): void => mock.timers.tick(100)
 
 describe('the filters of all clients', () => {
   test('arrive from all shards at the one with the bridge, with the highest QoS', (t) => {
-    const [bridge, other, third] = talking(t, 3).shards
+    const [bridge, other, third] = linkShards(t, 3).shards
     assert.ok(bridge !== undefined && other !== undefined && third !== undefined)
-    bridge.talk.set(true, true)
-    other.talk.set(true, false)
+    bridge.sync.set(true, true)
+    other.sync.set(true, false)
     pass()
     assert.equal(bridge.isComplete, false, 'the third shard has sent nothing')
-    third.talk.set(true, false)
+    third.sync.set(true, false)
     pass()
     assert.equal(bridge.isComplete, true)
     bridge.subscribe('a', 0)
@@ -100,56 +100,56 @@ describe('the filters of all clients', () => {
   })
 
   test('stay while a shard is unavailable, and are replaced by its own list after its restart', (t) => {
-    const { shards, replace } = talking(t, 2)
+    const { shards, replace } = linkShards(t, 2)
     const [bridge, other] = shards
     assert.ok(bridge !== undefined && other !== undefined)
-    bridge.talk.set(true, true)
-    other.talk.set(true, false)
+    bridge.sync.set(true, true)
+    other.sync.set(true, false)
     other.subscribe('a', 1)
     other.subscribe('b', 1)
     pass()
-    other.talk.stop()
+    other.sync.stop()
     const again = replace(1)
     pass()
     assert.deepEqual([...bridge.wanted.keys()], ['a', 'b'])
-    again.talk.set(true, false)
+    again.sync.set(true, false)
     again.subscribe('b', 2)
     pass()
     assert.deepEqual([...bridge.wanted], [['b', 2]])
   })
 
   test('are requested by a shard with a new bridge, and sent without the filters above the limit', (t) => {
-    const { shards, replace } = talking(t, 2)
+    const { shards, replace } = linkShards(t, 2)
     const [first, other] = shards
     assert.ok(first !== undefined && other !== undefined)
-    for (const shard of shards) shard.talk.set(true, false)
+    for (const shard of shards) shard.sync.set(true, false)
     for (const filter of ['a', 'b', 'c', 'd']) other.subscribe(filter, 1)
     pass()
-    first.talk.stop()
+    first.sync.stop()
     const again = replace(0)
-    again.talk.set(true, true)
+    again.sync.set(true, true)
     pass()
     assert.deepEqual([...again.wanted.keys()], ['a', 'b', 'c'])
     assert.deepEqual([again.isComplete, again.unreported], [true, 1])
-    const { changes } = again.talk.clientSubscriptions
+    const { changes } = again.sync.clientSubscriptions
     assert.deepEqual(
       changes.map(([filter]) => filter),
       ['a', 'b', 'c'],
     )
-    for (const shard of shards) shard.talk.set(false, false)
+    for (const shard of shards) shard.sync.set(false, false)
     assert.equal(other.core.clientFilters, undefined, 'the watch ended')
   })
 
   test('are not complete before a shard has sent all of them', (t) => {
-    const [bridge] = talking(t, 2).shards
+    const [bridge] = linkShards(t, 2).shards
     assert.ok(bridge !== undefined)
-    bridge.talk.set(true, true)
+    bridge.sync.set(true, true)
     pass()
-    bridge.talk.receive(1, { what: 'report', isAll: false, changes: [['a' as TopicFilter, 1]], unreported: 0 })
+    bridge.sync.receive(1, { what: 'report', isAll: false, changes: [['a' as TopicFilter, 1]], unreported: 0 })
     bridge.subscribe('b', 1)
     pass()
     assert.deepEqual([[...bridge.wanted.keys()], bridge.isComplete], [['b'], false])
-    bridge.talk.receive(1, { what: 'report', isAll: true, changes: [['a' as TopicFilter, 1]], unreported: 0 })
+    bridge.sync.receive(1, { what: 'report', isAll: true, changes: [['a' as TopicFilter, 1]], unreported: 0 })
     assert.deepEqual([[...bridge.wanted.keys()], bridge.isComplete], [['b', 'a'], true])
   })
 })

@@ -48,17 +48,17 @@ class ModelHeap {
     this.traffic += 1_000_000
     this.heap = heap
     this.used = heap - 10
-    this.look()
+    this.check()
   }
 
   /** `seconds` after the last interval. */
-  look(seconds = 15): void {
+  check(seconds = 15): void {
     this.now += seconds * 1_000
     this.tidy.look()
   }
 
-  lookOften(): void {
-    for (let time = 0; time < 20; time++) this.look()
+  checkOften(): void {
+    for (let time = 0; time < 20; time++) this.check()
   }
 }
 
@@ -66,10 +66,10 @@ test('memory of a burst is released once, after its end', () => {
   const model = new ModelHeap()
   model.burst(200)
   assert.deepEqual(model.done, [], 'during traffic')
-  model.lookOften()
+  model.checkOften()
   assert.deepEqual(model.done, ['forget', 'collect', 'release'])
   model.burst(200)
-  model.lookOften()
+  model.checkOften()
   assert.equal(model.done.length, 6)
 })
 
@@ -77,7 +77,7 @@ test('the pages are released also if V8 collected the heap itself meanwhile', ()
   const model = new ModelHeap()
   model.burst(200)
   model.heap = 25
-  model.lookOften()
+  model.checkOften()
   assert.deepEqual(model.done, ['forget', 'collect', 'release'])
 })
 
@@ -86,18 +86,18 @@ test('the limit of idle traffic is per second, for short and long intervals', ()
   model.burst(200)
   for (let time = 0; time < 2; time++) {
     model.traffic += 3_000
-    model.look(3)
+    model.check(3)
   }
   assert.deepEqual(model.done, [])
   model.traffic += 3_000
-  model.look(15)
+  model.check(15)
   assert.deepEqual(model.done, ['forget', 'collect'])
 })
 
 test('traffic that begins again is not delayed by the second step', () => {
   const model = new ModelHeap()
   model.burst(200)
-  model.look()
+  model.check()
   model.burst(200)
   assert.deepEqual(model.done, ['forget', 'collect'])
 })
@@ -109,7 +109,7 @@ test('memory of a burst is released during moderate traffic too, in three interv
   model.used = 30
   const interval = (traffic: number): string[] => {
     model.traffic += traffic
-    model.look()
+    model.check()
     return model.done
   }
   for (let time = 0; time < 20; time++) assert.deepEqual(interval(40_000), [], 'during heavy traffic')
@@ -125,7 +125,7 @@ test('during moderate traffic, a heap with much memory in use is not collected, 
   model.burst(400)
   for (let time = 0; time < 20; time++) {
     model.traffic += 20_000
-    model.look()
+    model.check()
   }
   assert.deepEqual(model.done, [])
 })
@@ -134,7 +134,7 @@ test('memory that stays in use is not collected repeatedly', () => {
   const model = new ModelHeap()
   model.live = 80
   model.burst(200)
-  model.lookOften()
+  model.checkOften()
   assert.deepEqual(model.done, ['forget', 'collect', 'release'])
 })
 
@@ -142,21 +142,21 @@ test('a heap with much memory in use is collected and not released, one with ver
   const large = new ModelHeap()
   large.live = 200
   large.burst(400)
-  large.lookOften()
+  large.checkOften()
   assert.deepEqual(large.done, ['forget', 'collect'])
   const huge = new ModelHeap()
   huge.live = 2_000
   huge.burst(3_000)
-  huge.lookOften()
+  huge.checkOften()
   assert.deepEqual(huge.done, ['forget'])
 })
 
 test('a heap that has hardly grown is not collected', () => {
   const model = new ModelHeap({ heap: 70 })
-  model.lookOften()
+  model.checkOften()
   const afterStart = model.done.length
   model.heap += 20
-  model.lookOften()
+  model.checkOften()
   assert.equal(model.done.length, afterStart)
 })
 

@@ -30,7 +30,7 @@ test('a session with thousands of subscriptions is removed in slices, and other 
   client.stream.break()
   assert.equal(view.sessions, 1)
   assert.equal(view.held.subscriptions, filters.length)
-  other.say({ type: 'pingreq' })
+  other.send({ type: 'pingreq' })
   await stage.turns(2)
   assert.equal(other.of('pingresp').length, 1)
   assert.ok(view.held.subscriptions > filters.length / 2 && view.held.subscriptions < filters.length)

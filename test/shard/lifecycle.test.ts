@@ -97,7 +97,7 @@ test('after a pause of the process, received packets are handled before the elap
   stage.clock.now += 60_000
   // The event loop runs timers first, then reads.
   context.mock.timers.tick(60_000)
-  client.say({ type: 'pingreq' })
+  client.send({ type: 'pingreq' })
   await stage.turns()
   assert.deepEqual(endOf(client), { isClosed: false, types: ['connack', 'pingresp'] })
   assert.equal(silent.stream.isClosed, true)

@@ -68,13 +68,13 @@ export class ShardRow {
   }
 
   /** The owner shard of a client ID. */
-  homeOf(clientId: string): number {
+  ownerOf(clientId: string): number {
     return shardOf(clientId, this.count)
   }
 
   /** A client ID that the shard owns. */
   idOf(shard: number, name = 'client'): string {
-    for (let number = 0; ; number++) if (this.homeOf(`${name}-${number}`) === shard) return `${name}-${number}`
+    for (let number = 0; ; number++) if (this.ownerOf(`${name}-${number}`) === shard) return `${name}-${number}`
   }
 
   /** A client whose socket belongs to shard `acceptedBy`. */

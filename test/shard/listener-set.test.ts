@@ -13,7 +13,7 @@ function listener(number: number, more: Partial<ShardListener> = {}): ShardListe
 
 const nothing: ListenerDifference = { opened: [], changed: [], closed: [] }
 
-class Street {
+class ListenerStage {
   /** The events in order. */
   readonly happened: string[] = []
   /** Ports that cannot be opened. */
@@ -56,119 +56,119 @@ class Street {
 }
 
 test('new listeners are opened before the change is in force, and removed ones are closed after that', async () => {
-  const street = new Street([listener(1), listener(2)])
-  await street.set.openAll()
-  street.takeHappened()
+  const stage = new ListenerStage([listener(1), listener(2)])
+  await stage.set.openAll()
+  stage.takeHappened()
   const difference = { opened: [listener(3)], changed: [listener(1, { maxConnections: 5 })], closed: [2] }
-  await street.set.apply('learn', difference)
-  assert.equal(street.set.byNumber(3)?.name, 'l3', 'other shards may pass on its clients from here on')
-  assert.equal(await street.set.apply('open', difference), undefined)
-  assert.deepEqual(street.takeHappened(), ['open 3'])
-  assert.equal(await street.set.apply('settle', difference), undefined)
-  assert.deepEqual(street.takeHappened(), ['apply 1 5', 'close 2', 'away 2', 'released 2'])
-  assert.equal(street.set.byNumber(2), undefined)
-  assert.equal(street.set.byNumber(1)?.maxConnections, 5)
+  await stage.set.apply('learn', difference)
+  assert.equal(stage.set.byNumber(3)?.name, 'l3', 'other shards may pass on its clients from here on')
+  assert.equal(await stage.set.apply('open', difference), undefined)
+  assert.deepEqual(stage.takeHappened(), ['open 3'])
+  assert.equal(await stage.set.apply('settle', difference), undefined)
+  assert.deepEqual(stage.takeHappened(), ['apply 1 5', 'close 2', 'away 2', 'released 2'])
+  assert.equal(stage.set.byNumber(2), undefined)
+  assert.equal(stage.set.byNumber(1)?.maxConnections, 5)
 })
 
 test('a listener that cannot be opened is reported, and an abandoned change has no effect', async () => {
-  const street = new Street([listener(1)])
-  await street.set.openAll()
-  street.takeHappened()
-  street.taken.add(1_004)
+  const stage = new ListenerStage([listener(1)])
+  await stage.set.openAll()
+  stage.takeHappened()
+  stage.taken.add(1_004)
   const changed = [listener(1, { maxConnections: 5 })]
   const difference = { opened: [listener(3), listener(4)], changed, closed: [] }
-  await street.set.apply('learn', difference)
-  assert.match((await street.set.apply('open', difference)) ?? '', /port 1004 is taken/)
-  await street.set.apply('abandon', difference)
-  assert.deepEqual(street.takeHappened(), ['open 3', 'close 3', 'away 3 4', 'released 3'])
-  assert.equal(street.set.byNumber(3), undefined)
-  assert.equal(street.set.byNumber(1)?.maxConnections, undefined)
+  await stage.set.apply('learn', difference)
+  assert.match((await stage.set.apply('open', difference)) ?? '', /port 1004 is taken/)
+  await stage.set.apply('abandon', difference)
+  assert.deepEqual(stage.takeHappened(), ['open 3', 'close 3', 'away 3 4', 'released 3'])
+  assert.equal(stage.set.byNumber(3), undefined)
+  assert.equal(stage.set.byNumber(1)?.maxConnections, undefined)
 })
 
 test('listeners that were opened for an abandoned change are closed', async () => {
-  const street = new Street([listener(1)])
-  await street.set.openAll()
-  street.takeHappened()
+  const stage = new ListenerStage([listener(1)])
+  await stage.set.openAll()
+  stage.takeHappened()
   const difference = { ...nothing, changed: [listener(1, { maxConnections: 5 })] }
-  await street.set.apply('open', difference)
-  await street.set.apply('abandon', difference)
-  assert.deepEqual(street.takeHappened(), ['discard 1', 'away '])
+  await stage.set.apply('open', difference)
+  await stage.set.apply('abandon', difference)
+  assert.deepEqual(stage.takeHappened(), ['discard 1', 'away '])
 })
 
 test('a listener that replaces another is opened after that is closed and its clients are disconnected', async () => {
-  const street = new Street([listener(1)])
-  await street.set.openAll()
-  street.takeHappened()
+  const stage = new ListenerStage([listener(1)])
+  await stage.set.openAll()
+  stage.takeHappened()
   const difference = { opened: [listener(2, { port: 1_001 })], changed: [], closed: [1] }
-  await street.set.apply('learn', difference)
-  await street.set.apply('open', difference)
-  assert.deepEqual(street.takeHappened(), [])
-  await street.set.apply('settle', difference)
-  assert.deepEqual(street.takeHappened(), ['close 1', 'away 1', 'released 1', 'open 2'])
+  await stage.set.apply('learn', difference)
+  await stage.set.apply('open', difference)
+  assert.deepEqual(stage.takeHappened(), [])
+  await stage.set.apply('settle', difference)
+  assert.deepEqual(stage.takeHappened(), ['close 1', 'away 1', 'released 1', 'open 2'])
 })
 
 test('UDP has separate ports: a QUIC listener does not wait for a TCP one', async () => {
-  const street = new Street([listener(1)])
-  await street.set.openAll()
-  street.takeHappened()
+  const stage = new ListenerStage([listener(1)])
+  await stage.set.openAll()
+  stage.takeHappened()
   const difference = { opened: [listener(2, { port: 1_001, kind: 'quic' })], changed: [], closed: [1] }
-  await street.set.apply('open', difference)
-  assert.deepEqual(street.takeHappened(), ['open 2'])
+  await stage.set.apply('open', difference)
+  assert.deepEqual(stage.takeHappened(), ['open 2'])
 })
 
 test('a shard that has not opened its listeners opens the remaining ones after the change', async () => {
-  const street = new Street([listener(1), listener(2)])
+  const stage = new ListenerStage([listener(1), listener(2)])
   const difference = { opened: [listener(3)], changed: [listener(1, { maxConnections: 5 })], closed: [2] }
   for (const step of ['learn', 'open', 'settle'] as const) {
-    assert.equal(await street.set.apply(step, difference), undefined)
+    assert.equal(await stage.set.apply(step, difference), undefined)
   }
-  assert.deepEqual(street.takeHappened(), [])
-  await street.set.openAll()
-  assert.deepEqual(street.takeHappened(), ['open 1', 'open 3'])
-  assert.equal(street.set.byNumber(1)?.maxConnections, 5)
+  assert.deepEqual(stage.takeHappened(), [])
+  await stage.set.openAll()
+  assert.deepEqual(stage.takeHappened(), ['open 1', 'open 3'])
+  assert.equal(stage.set.byNumber(1)?.maxConnections, 5)
 })
 
 test('a listener that cannot be reopened delays no other, and opens when it can', async () => {
-  const street = new Street([listener(1), listener(2), listener(3)])
-  street.taken.add(1_001)
-  await street.set.openAvailable()
+  const stage = new ListenerStage([listener(1), listener(2), listener(3)])
+  stage.taken.add(1_001)
+  await stage.set.openAvailable()
   const closed = 'alarm listener-closed:tcp:l1: a listener is closed and tried again until it can be opened: '
-  assert.deepEqual(street.takeHappened(), [`${closed}port 1001 is taken`, 'open 2', 'open 3'])
-  await street.set.retryMissing()
+  assert.deepEqual(stage.takeHappened(), [`${closed}port 1001 is taken`, 'open 2', 'open 3'])
+  await stage.set.retryMissing()
   const difference = { opened: [listener(4)], changed: [listener(1, { maxConnections: 5 })], closed: [2] }
   for (const step of ['learn', 'open', 'settle'] as const) {
-    assert.equal(await street.set.apply(step, difference), undefined, 'it prevents no change')
+    assert.equal(await stage.set.apply(step, difference), undefined, 'it prevents no change')
   }
-  assert.deepEqual(street.takeHappened(), ['open 4', 'close 2', 'away 2', 'released 2'], 'it is reported once')
-  street.taken.clear()
-  await street.set.reload()
-  assert.deepEqual(street.takeHappened(), ['open 1', 'over listener-closed:tcp:l1'])
-  assert.equal(street.set.byNumber(1)?.maxConnections, 5)
+  assert.deepEqual(stage.takeHappened(), ['open 4', 'close 2', 'away 2', 'released 2'], 'it is reported once')
+  stage.taken.clear()
+  await stage.set.reload()
+  assert.deepEqual(stage.takeHappened(), ['open 1', 'over listener-closed:tcp:l1'])
+  assert.equal(stage.set.byNumber(1)?.maxConnections, 5)
 })
 
 test('a listener that failed to open is not reported when it is removed, and not opened when it is disabled', async () => {
-  const street = new Street([listener(1), listener(2)])
-  street.taken.add(1_001).add(1_002)
-  await street.set.openAvailable()
-  street.takeHappened()
-  await street.set.apply('settle', { ...nothing, closed: [1] })
-  assert.deepEqual(street.takeHappened(), ['over listener-closed:tcp:l1', 'away 1'])
-  await street.set.closeAll()
-  street.taken.clear()
-  await street.set.retryMissing()
-  assert.deepEqual(street.takeHappened(), [])
+  const stage = new ListenerStage([listener(1), listener(2)])
+  stage.taken.add(1_001).add(1_002)
+  await stage.set.openAvailable()
+  stage.takeHappened()
+  await stage.set.apply('settle', { ...nothing, closed: [1] })
+  assert.deepEqual(stage.takeHappened(), ['over listener-closed:tcp:l1', 'away 1'])
+  await stage.set.closeAll()
+  stage.taken.clear()
+  await stage.set.retryMissing()
+  assert.deepEqual(stage.takeHappened(), [])
 })
 
 test('a shard opens its own listeners and knows those of other shards', async () => {
   const elsewhere = listener(1, { kind: 'quic', onlyOnShard: 1 })
-  const street = new Street([elsewhere, listener(2)])
-  await street.set.openAll()
+  const stage = new ListenerStage([elsewhere, listener(2)])
+  await stage.set.openAll()
   const difference = { ...nothing, opened: [listener(3, { kind: 'quic', onlyOnShard: 1 })] }
-  for (const step of ['learn', 'open', 'settle'] as const) await street.set.apply(step, difference)
-  assert.deepEqual(street.takeHappened(), ['open 2', 'away '])
-  assert.equal(street.set.byNumber(3)?.name, 'l3')
+  for (const step of ['learn', 'open', 'settle'] as const) await stage.set.apply(step, difference)
+  assert.deepEqual(stage.takeHappened(), ['open 2', 'away '])
+  assert.equal(stage.set.byNumber(3)?.name, 'l3')
   assert.deepEqual(
-    street.set.open.map(({ name }) => name),
+    stage.set.open.map(({ name }) => name),
     ['l2'],
   )
 })

@@ -29,56 +29,56 @@ function end(client: TestClient): void {
 }
 
 const reasonOf = (client: TestClient): number | undefined => client.of('disconnect')[0]?.reasonCode
-const isSentAway = (client: TestClient): boolean => client.stream.isEnded
+const isDisconnected = (client: TestClient): boolean => client.stream.isEnded
 
 test('an idle client with a partial packet is disconnected first, with the reason', async (context) => {
   const stage = stageOf(context)
-  const hogs = await clientsOf(stage, 'hog', 30)
-  for (const hog of hogs) begin(hog)
+  const slowClients = await clientsOf(stage, 'hog', 30)
+  for (const slowClient of slowClients) begin(slowClient)
   await stage.turns()
-  const away = hogs.filter(isSentAway)
-  assert.deepEqual(away, hogs.slice(0, away.length), 'the oldest first')
-  assert.ok(away.length >= 20 && away.length < 25, `${away.length} are disconnected`)
-  for (const hog of away) assert.equal(reasonOf(hog), reasonCodes.quotaExceeded)
-  for (const hog of hogs.slice(away.length)) end(hog)
+  const disconnected = slowClients.filter(isDisconnected)
+  assert.deepEqual(disconnected, slowClients.slice(0, disconnected.length), 'the oldest first')
+  assert.ok(disconnected.length >= 20 && disconnected.length < 25, `${disconnected.length} are disconnected`)
+  for (const slowClient of disconnected) assert.equal(reasonOf(slowClient), reasonCodes.quotaExceeded)
+  for (const slowClient of slowClients.slice(disconnected.length)) end(slowClient)
   await stage.turns()
-  for (const hog of hogs.slice(away.length)) assert.equal(hog.of('puback').length, 1)
+  for (const slowClient of slowClients.slice(disconnected.length)) assert.equal(slowClient.of('puback').length, 1)
 })
 
 test('a client that makes progress is served, however many partial packets exist and however long it takes', async (context) => {
   const stage = stageOf(context)
   const honest = await stage.client('honest', { version: 5 })
-  const hogs = await clientsOf(stage, 'hog', 100)
+  const slowClients = await clientsOf(stage, 'hog', 100)
   const pieces = Math.ceil(large.length / pieceBytes)
-  for (const [index, hog] of hogs.entries()) {
-    begin(hog)
+  for (const [index, slowClient] of slowClients.entries()) {
+    begin(slowClient)
     // One more byte of each is not progress.
-    for (const { stream } of hogs.slice(0, index)) stream.arrive(large.subarray(0, 1))
-    const isPieceDue = index % (hogs.length / pieces) < 1
-    const at = Math.floor((index * pieces) / hogs.length) * pieceBytes
+    for (const { stream } of slowClients.slice(0, index)) stream.arrive(large.subarray(0, 1))
+    const isPieceDue = index % (slowClients.length / pieces) < 1
+    const at = Math.floor((index * pieces) / slowClients.length) * pieceBytes
     if (isPieceDue) honest.stream.arrive(large.subarray(at, at + pieceBytes))
   }
   await stage.turns()
   assert.equal(honest.of('puback').length, 1)
-  assert.ok(hogs.filter(isSentAway).length >= 85)
+  assert.ok(slowClients.filter(isDisconnected).length >= 85)
 })
 
 /** The start of a CONNECT of 5.0 with 300,000 bytes. */
-const begunConnect = Buffer.from([0x10, 0xe0, 0xa7, 0x12, 0x00, 0x04, 0x4d, 0x51, 0x54, 0x54, 0x05, 0x02, 0x00, 0x00])
+const partialConnect = Buffer.from([0x10, 0xe0, 0xa7, 0x12, 0x00, 0x04, 0x4d, 0x51, 0x54, 0x54, 0x05, 0x02, 0x00, 0x00])
 
 for (const shards of [1, 2]) {
   test(`the first packet of an unauthenticated client counts as a partial packet (shards: ${shards})`, async (context) => {
     const stage = new ShardStage(context, { start: { maxUnfinishedBytesTotal: limitBytes, shards } })
     const unauthenticatedClients = Array.from({ length: 30 }, () => stage.unauthenticated(5))
     for (const { stream } of unauthenticatedClients) {
-      stream.arrive(begunConnect)
+      stream.arrive(partialConnect)
       for (let bytes = 0; bytes < 90_000; bytes += 30_000) stream.arrive(Buffer.alloc(30_000))
     }
     await stage.turns()
-    const away = unauthenticatedClients.filter(isSentAway)
-    assert.deepEqual(away, unauthenticatedClients.slice(0, away.length))
+    const disconnected = unauthenticatedClients.filter(isDisconnected)
+    assert.deepEqual(disconnected, unauthenticatedClients.slice(0, disconnected.length))
     // The received bytes use at most twice their size.
-    assert.ok(away.length >= 20 && away.length <= 25, `${away.length} are disconnected`)
+    assert.ok(disconnected.length >= 20 && disconnected.length <= 25, `${disconnected.length} are disconnected`)
   })
 }
 
@@ -128,6 +128,6 @@ test('bytes that a stream buffers count like those of the decoder', async (conte
   await stage.turns()
   for (const { stream } of clients) if (stream instanceof GatheringStream) stream.gather(400_000)
   await stage.turns()
-  assert.deepEqual(clients.map(isSentAway), [true, true, true, false, false])
+  assert.deepEqual(clients.map(isDisconnected), [true, true, true, false, false])
   assert.equal(clients.map(reasonOf)[0], reasonCodes.quotaExceeded)
 })

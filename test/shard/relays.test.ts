@@ -78,7 +78,7 @@ test('a persistent session is resumed through the socket of another shard', asyn
   const row = await ShardRow.of(context, 3)
   const clientId = row.idOf(1)
   const first = await row.client(0, clientId, durable)
-  first.say({ type: 'disconnect', reasonCode: 0, properties: undefined })
+  first.send({ type: 'disconnect', reasonCode: 0, properties: undefined })
   await row.turns()
   const second = await row.client(2, clientId, durable)
   assert.equal((second.last as ConnackPacket).sessionPresent, true)

@@ -195,14 +195,14 @@ export class TestClient {
   }
 
   connect(clientId: string, options: Partial<ConnectPacket> = {}): void {
-    this.say(plainConnect(this.version, clientId, options))
+    this.send(plainConnect(this.version, clientId, options))
   }
 
   subscribe(
     requests: readonly (Partial<Omit<SubscriptionRequest, 'filter'>> & { filter: string })[],
     identifier?: number,
   ): void {
-    this.say({
+    this.send({
       type: 'subscribe',
       packetId: 1,
       subscriptions: requests.map((request) => ({
@@ -218,10 +218,10 @@ export class TestClient {
   }
 
   acknowledge(type: AckType, packetId: number): void {
-    this.say(new AckPacket(type, packetId, reasonCodes.success, undefined))
+    this.send(new AckPacket(type, packetId, reasonCodes.success, undefined))
   }
 
-  say(...packets: ControlPacket[]): void {
+  send(...packets: ControlPacket[]): void {
     this.stream.arrive(Buffer.concat(packets.map((packet) => encode(packet, this.version))))
   }
 

@@ -8,7 +8,7 @@ import { openMemoryStore, StorageFailure, type Store } from '../../src/storage/i
 import { put } from '../storage/read-all.ts'
 import { message, queued } from '../storage/sample-records.ts'
 
-const maxUnderWay = 8
+const maxConcurrentReads = 8
 const firstPauseMs = 100
 /** More iterations of the event loop than one read needs. */
 const enoughTurns = 16
@@ -49,13 +49,13 @@ test('messages are read eight at a time, and queued reads are dropped when the s
   for (let requestId = 0; requestId < 100; requestId++)
     stage.reads.add({ kind: 'load-message', requestId, of: { kind: 'retained', topic: `topic-${requestId}` } }, 0)
   await turns()
-  assert.equal(stage.held.length, maxUnderWay)
+  assert.equal(stage.held.length, maxConcurrentReads)
   const ending = stage.reads.end()
   for (const goOn of stage.held.splice(0)) goOn()
   await ending
   await turns()
   assert.equal(stage.held.length, 0)
-  assert.equal(stage.results.size, maxUnderWay)
+  assert.equal(stage.results.size, maxConcurrentReads)
 })
 
 class Stage {

@@ -12,10 +12,10 @@ test('all packets of one turn for a connection are sent with one write', async (
   const stage = new ShardStage(context)
   const subscriber = await stage.subscriber('subscriber', 'a')
   const publishers = [await stage.client('one'), await stage.client('two')]
-  const before = subscriber.stream.handedOver
+  const before = subscriber.stream.writeCount
   for (const publisher of publishers) publisher.publish(...frames(10))
   await stage.turns()
-  assert.equal(subscriber.stream.handedOver - before, 1)
+  assert.equal(subscriber.stream.writeCount - before, 1)
   assert.equal(subscriber.payloads.length, 20)
 })
 
@@ -24,18 +24,18 @@ test('during a write, further turns append, and their packets are sent with one 
   const subscriber = await stage.subscriber('subscriber', 'a')
   const publisher = await stage.client('publisher')
   subscriber.stream.isStalled = true
-  const before = subscriber.stream.handedOver
+  const before = subscriber.stream.writeCount
   for (let turn = 0; turn < 5; turn++) {
     publisher.publish({ topic: 'a', payload: `turn ${turn}` })
     await stage.turns()
   }
-  assert.equal(subscriber.stream.handedOver - before, 1, 'one write is in progress, the rest waits')
+  assert.equal(subscriber.stream.writeCount - before, 1, 'one write is in progress, the rest waits')
   subscriber.stream.take()
   await stage.turns()
-  assert.equal(subscriber.stream.handedOver - before, 2)
+  assert.equal(subscriber.stream.writeCount - before, 2)
   subscriber.stream.take()
   assert.deepEqual(subscriber.payloads, ['turn 0', 'turn 1', 'turn 2', 'turn 3', 'turn 4'])
-  assert.equal(subscriber.stream.maxAtOnce, 1)
+  assert.equal(subscriber.stream.maxConcurrentWrites, 1)
 })
 
 test('buffers return to the pool when their write is done', async (context) => {

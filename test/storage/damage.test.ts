@@ -73,7 +73,7 @@ for (const left of ['closed', 'killed'] as const) {
           const stage = stageOf(context, left)
           harm(fileOf(stage, file))
           assert.equal((await recordsServed(stage)).size, expected.size)
-          assertTold(stage, 'database-damaged')
+          assertReported(stage, 'database-damaged')
           if (harm === remove && file === 'CURRENT') assert.match(stage.alarms[0]?.text ?? '', /CURRENT is missing/)
         })
       }
@@ -84,7 +84,7 @@ for (const left of ['closed', 'killed'] as const) {
         const stage = stageOf(context, left)
         harm(fileOf(stage, 'table'))
         assert.ok((await recordsServed(stage)).size >= expected.size / 2)
-        assertTold(stage, 'database-damaged')
+        assertReported(stage, 'database-damaged')
       })
     }
 
@@ -104,7 +104,7 @@ for (const left of ['closed', 'killed'] as const) {
         harm(fileOf(stage, 'log'))
         assert.ok((await recordsServed(stage)).size >= expected.size / 2)
         // After a kill, a log that ends early is an unfinished write.
-        if (left === 'closed' || harm === remove || harm === flip) assertTold(stage, 'database-damaged')
+        if (left === 'closed' || harm === remove || harm === flip) assertReported(stage, 'database-damaged')
       })
     }
 
@@ -112,7 +112,7 @@ for (const left of ['closed', 'killed'] as const) {
       const stage = stageOf(context, left)
       for (const name of readdirSync(stage.directory)) writeFileSync(join(stage.directory, name), 'nonsense')
       assert.equal((await recordsServed(stage)).size, 0)
-      assertTold(stage, 'database-damaged')
+      assertReported(stage, 'database-damaged')
     })
 
     test('is sound after a repair: the next open reports nothing', async (context) => {
@@ -147,7 +147,7 @@ test('tables that an old manifest does not name are served, too', async (context
   writeFileSync(manifest, early)
   const reopened = await stage.open()
   assert.equal((await readEverything(reopened)).length, count)
-  assertTold(stage, 'database-damaged')
+  assertReported(stage, 'database-damaged')
 })
 
 test('if batches are missing in the middle of the log, their numbers are reported once', async (context) => {
@@ -201,7 +201,7 @@ async function recordsServed(stage: LevelStage): Promise<Map<string, StoredRecor
   return served
 }
 
-function assertTold(stage: LevelStage, alarm: string): void {
+function assertReported(stage: LevelStage, alarm: string): void {
   assert.ok(
     stage.alarms.some((told) => told.alarm === alarm),
     'an alarm tells',

@@ -48,8 +48,8 @@ function watched(inner: Store): Watched {
   return watch
 }
 
-/** A store whose slices wait for `letAllGo`. */
-function heldReading(inner: Store): { store: Store; letAllGo(): void } {
+/** A store whose slices wait for `releaseAll`. */
+function heldReading(inner: Store): { store: Store; releaseAll(): void } {
   const released = Promise.withResolvers<void>()
   async function* readQueue(range: Parameters<ReadQueue>[0]): ReturnType<ReadQueue> {
     for await (const slice of inner.readQueue(range)) {
@@ -57,11 +57,11 @@ function heldReading(inner: Store): { store: Store; letAllGo(): void } {
       yield slice
     }
   }
-  return { store: withReadQueue(inner, readQueue), letAllGo: released.resolve }
+  return { store: withReadQueue(inner, readQueue), releaseAll: released.resolve }
 }
 
-/** A store that returns the first slice of each read at once; the others wait for `letAllGo`. */
-function heldAfterFirst(inner: Store): { store: Store; letAllGo(): void } {
+/** A store that returns the first slice of each read at once; the others wait for `releaseAll`. */
+function heldAfterFirst(inner: Store): { store: Store; releaseAll(): void } {
   const released = Promise.withResolvers<void>()
   async function* readQueue(range: Parameters<ReadQueue>[0]): ReturnType<ReadQueue> {
     let isFirst = true
@@ -71,7 +71,7 @@ function heldAfterFirst(inner: Store): { store: Store; letAllGo(): void } {
       yield slice
     }
   }
-  return { store: withReadQueue(inner, readQueue), letAllGo: released.resolve }
+  return { store: withReadQueue(inner, readQueue), releaseAll: released.resolve }
 }
 
 async function turns(): Promise<void> {
@@ -180,7 +180,7 @@ describe('a queue that is read in parts', () => {
     const first = readers.read({ clientId: 'client', fromSequence: 1, limit: 100, part: 0 })
     // The previous connection requested this part; its response is not needed any more, and arrives during the other read.
     const late = readers.read({ clientId: 'client', fromSequence: 51, limit: 100, part: 3 })
-    held.letAllGo()
+    held.releaseAll()
     assert.deepEqual(sequencesOf(await first), numbers(1, 100))
     assert.deepEqual(sequencesOf(await late), numbers(51, 100))
     const next = await readers.read({ clientId: 'client', fromSequence: 101, limit: 100, part: 1 })
@@ -285,7 +285,7 @@ describe('the memory of a queue read is released', () => {
     await turns()
     assert.equal(queue.opened, 100)
     assert.equal(queue.opened - queue.closed, maxFinishing + 1, 'these are read to the end, and one is kept')
-    held.letAllGo()
+    held.releaseAll()
     await turns()
     assert.equal(queue.opened - queue.closed, 1)
     await readers.closeAll()
@@ -303,7 +303,7 @@ describe('the memory of a queue read is released', () => {
     const closing = readers.closeAll().then(() => (isClosed = true))
     await turns()
     assert.equal(isClosed, false, 'a slice is being read')
-    held.letAllGo()
+    held.releaseAll()
     await closing
     assert.equal(queue.closed, 2)
     assert.equal(queue.ended, 0, 'the rest is not read')

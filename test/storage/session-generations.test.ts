@@ -17,7 +17,7 @@ describe('an ended session', () => {
     const store = await stage.open()
     await store.commit(put(...oneOfEachKind('client'), ...manyQueued(2_500)))
     await store.commit([{ change: 'delete-session', clientId: 'client' }])
-    await untilSwept(stage)
+    await untilDeleted(stage)
     assert.deepEqual(stage.alarms, [])
   })
 
@@ -34,7 +34,7 @@ describe('an ended session', () => {
     cpSync(killed, stage.directory, { recursive: true })
     const reopened = await stage.open()
     assert.deepEqual(await readAll(reopened, { kind: 'queued' }), [queued('client', 7)])
-    await untilSwept(stage, 1)
+    await untilDeleted(stage, 1)
     assert.deepEqual(await readAll(reopened, { kind: 'queued' }), [queued('client', 7)])
   })
 
@@ -60,12 +60,12 @@ describe('an ended session', () => {
       put(queued('client', 1, 71), queued('client', 2), queued('client', 3, 72), queued('other', 1, 71)),
     )
     await store.commit([{ change: 'delete-session', clientId: 'client' }])
-    await untilSwept(stage, 1)
+    await untilDeleted(stage, 1)
     assert.deepEqual(released, [71, 72])
     await rawPut(stage.directory, sessionPrefix('tombstone', 2), Buffer.from([1]))
     await store.close()
     const reopened = await stage.open({ onReleased })
-    await untilSwept(stage)
+    await untilDeleted(stage)
     assert.deepEqual(await readAll(reopened, { kind: 'queued' }), [])
     assert.deepEqual(released, [71, 72])
     assert.deepEqual(stage.alarms, [])
@@ -84,7 +84,7 @@ describe('an ended session', () => {
     await store.commit(batch)
     const left = (await readEverything(store)).filter((record) => 'clientId' in record)
     assert.deepEqual(left, [session('client'), queued('client', 1)])
-    await untilSwept(stage, 2)
+    await untilDeleted(stage, 2)
   })
 
   test('stays with its new client ID if the batch is written twice', async (context) => {
@@ -106,7 +106,7 @@ describe('an ended session', () => {
     )
     const kept = ['queued client 7', 'queued heir 1', 'queued heir 2', 'session client ', 'session heir ']
     assert.deepEqual(left.toSorted(), kept)
-    await untilSwept(stage, kept.length)
+    await untilDeleted(stage, kept.length)
   })
 })
 
@@ -118,7 +118,7 @@ function manyQueued(count: number): ReturnType<typeof queued>[] {
  * Waits until the sessions have this number of entries. The test runner ends an endless
  * wait.
  */
-async function untilSwept(stage: LevelStage, wanted = 0): Promise<void> {
+async function untilDeleted(stage: LevelStage, wanted = 0): Promise<void> {
   for (;;) {
     let count = 0
     for (const kind of swept) count += (await rawEntries(stage.directory, rangeOfKind(kind))).length

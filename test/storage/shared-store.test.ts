@@ -41,7 +41,7 @@ async function bodiesIn(stores: SharedStores): Promise<number[]> {
 }
 
 /** Waits until all records of ended sessions are deleted. The test runner ends an endless wait. */
-async function untilSwept(stores: SharedStores): Promise<void> {
+async function untilDeleted(stores: SharedStores): Promise<void> {
   while ((await rawEntries(stores.directory, rangeOfKind('tombstone'))).length > 0);
 }
 
@@ -95,7 +95,7 @@ describe('stores of several shards', () => {
     await stores.begin(1)
     await stores.stores[0].commit([{ change: 'delete-session', clientId: moving }])
     await stores.begin(1)
-    await untilSwept(stores)
+    await untilDeleted(stores)
     assert.deepEqual(await rawEntries(stores.directory, rangeOfKind('queued')), [])
   })
 })

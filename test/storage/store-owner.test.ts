@@ -8,13 +8,13 @@ import { test, type TestContext } from 'node:test'
 import { type StoreConnection, openStoreOwner, type StoreNotice, type StoreOwner } from '../../src/storage/index.ts'
 
 class Member {
-  readonly heard: StoreNotice['kind'][] = []
+  readonly received: StoreNotice['kind'][] = []
   readonly client: StoreConnection
   #wake = (): void => {}
 
   constructor(owner: StoreOwner) {
     this.client = owner.storeClient(({ kind: tell }) => {
-      this.heard.push(tell)
+      this.received.push(tell)
       if (tell === 'recalled') {
         this.client.handleRequest({ kind: 'left', isIntact: true })
         this.client.handleRequest({ kind: 'enter', suspectedDamage: undefined })
@@ -23,9 +23,9 @@ class Member {
     })
   }
 
-  async hears(...expected: StoreNotice['kind'][]): Promise<void> {
-    while (this.heard.length < expected.length) await new Promise<void>((resolve) => (this.#wake = resolve))
-    assert.deepEqual(this.heard.splice(0), expected)
+  async receives(...expected: StoreNotice['kind'][]): Promise<void> {
+    while (this.received.length < expected.length) await new Promise<void>((resolve) => (this.#wake = resolve))
+    assert.deepEqual(this.received.splice(0), expected)
   }
 }
 
@@ -46,26 +46,26 @@ test('a failing disk is reported to all shards at once, whichever shard has noti
   const { owner, breakDisk } = await openOwner(t)
   const [writer, idle] = [new Member(owner), new Member(owner)]
   for (const { client } of [writer, idle]) client.handleRequest({ kind: 'enter', suspectedDamage: undefined })
-  await writer.hears('granted')
-  await idle.hears('granted')
+  await writer.receives('granted')
+  await idle.receives('granted')
 
   breakDisk()
   writer.client.handleRequest({ kind: 'renew', suspectedDamage: undefined })
-  await idle.hears('ailing')
-  await writer.hears('ailing', 'failing')
+  await idle.receives('ailing')
+  await writer.receives('ailing', 'failing')
 
   const late = new Member(owner)
   late.client.handleRequest({ kind: 'enter', suspectedDamage: undefined })
-  await late.hears('ailing', 'granted')
+  await late.receives('ailing', 'granted')
 
   // The client that reported the failure has closed: it gets no further notice.
   writer.client.disconnected()
   breakDisk()
   t.mock.timers.tick(1_000)
-  while (idle.heard.length === 0) {
+  while (idle.received.length === 0) {
     t.mock.timers.tick(1_000)
     await new Promise((resolve) => setImmediate(resolve))
   }
-  await idle.hears('recalled', 'serving', 'granted')
-  await late.hears('recalled', 'serving', 'granted')
+  await idle.receives('recalled', 'serving', 'granted')
+  await late.receives('recalled', 'serving', 'granted')
 })

@@ -56,11 +56,11 @@ function kindsOf(version: string): readonly RecordKind[] {
 }
 
 /** The fields that older versions did not store. */
-const unsaidOfAccounts = { description: '' }
-const unsaidOfMessages = { publisherMountpoint: '' }
+const accountDefaults = { description: '' }
+const messageDefaults = { publisherMountpoint: '' }
 
 function recordsIn(file: string): StoredRecord[] {
-  return (JSON.parse(readFileSync(file, 'utf8'), withNewNames) as StoredRecord[]).map(withUnsaid)
+  return (JSON.parse(readFileSync(file, 'utf8'), withNewNames) as StoredRecord[]).map(withDefaults)
 }
 
 /** Kinds and fields that had other names when the fixtures were written. The bytes on disk contain no names. */
@@ -73,10 +73,10 @@ function withNewNames(key: string, value: unknown): unknown {
   return { ...others, assignments: dealt }
 }
 
-function withUnsaid(record: StoredRecord): StoredRecord {
-  if (record.kind === 'account') return { ...unsaidOfAccounts, ...record }
+function withDefaults(record: StoredRecord): StoredRecord {
+  if (record.kind === 'account') return { ...accountDefaults, ...record }
   if (!('message' in record) || typeof record.message === 'number') return record
-  return { ...record, message: { ...unsaidOfMessages, ...record.message } }
+  return { ...record, message: { ...messageDefaults, ...record.message } }
 }
 
 /** As JSON with sorted names, so that the order of fields and records has no effect. */

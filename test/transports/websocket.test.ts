@@ -124,7 +124,7 @@ for (const [what, bytes, code] of malformed) {
   })
 }
 
-test('[MQTT-6.0.0-1] [MQTT5-6.0.0-1] a client that sends text and does not answer the close frame is disconnected after a second', async (t) => {
+test('[MQTT-6.0.0-1] [MQTT5-6.0.0-1] a client that sends text and does not return the close frame is disconnected after a second', async (t) => {
   const stage = await openWebSocketStage(t)
   const { peer } = await stage.pair()
   t.mock.timers.enable({ apis: ['setTimeout'] })
@@ -337,7 +337,7 @@ test('a stream that was paused ends as fast as any other', async (t) => {
   assert.equal(await end, undefined)
 })
 
-test('a peer that does not answer the close frame is closed by timeout', async (t) => {
+test('a peer that does not return the close frame is closed by timeout', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const stage = await openWebSocketStage(t)
   const { peer, stream } = await stage.pair()

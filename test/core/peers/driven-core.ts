@@ -23,7 +23,7 @@ import { frozenChanges, type MemoryRecordStore } from '../../simulator/record-st
 type LoadQueue = Extract<CoreRequest, { kind: 'load-queue' }>
 type LoadMessage = Extract<CoreRequest, { kind: 'load-message' }>
 
-export interface CoreSurroundings {
+export interface CoreDependencies {
   /** Packets to clients, in order. */
   readonly sent: (sends: SendList) => void
   /** A `Message` is a plain message. */
@@ -33,7 +33,7 @@ export interface CoreSurroundings {
 }
 
 /** Steps of a batch: taken, written (a crash may follow), reported to the core. */
-interface Writing {
+interface PendingWrite {
   readonly batch: Batch
   readonly changes: StoredChange[]
   isWritten: boolean
@@ -46,10 +46,10 @@ export class DrivenCore {
   /** Results of administrator commands, by request ID. */
   readonly results = new Map<number, CommandResult>()
   readonly #recordStore: MemoryRecordStore
-  readonly #around: CoreSurroundings
+  readonly #dependencies: CoreDependencies
   readonly #loads: LoadQueue[] = []
   readonly #messageLoads: LoadMessage[] = []
-  #writing: Writing | undefined = undefined
+  #writing: PendingWrite | undefined = undefined
   #committedBatch = 0
 
   constructor(
@@ -58,13 +58,13 @@ export class DrivenCore {
       recordStore: MemoryRecordStore
       settings: CoreSettings
       identity: string
-      around: CoreSurroundings
+      dependencies: CoreDependencies
       permissions?: Permissions | undefined
     },
   ) {
     this.number = shard.own
     this.#recordStore = from.recordStore
-    this.#around = from.around
+    this.#dependencies = from.dependencies
     this.core = new BrokerCore(from.settings, {
       identity: from.identity,
       topics: this.topics,
@@ -79,7 +79,7 @@ export class DrivenCore {
 
   /** Runs a turn with one input. */
   handle(input: Input): void {
-    this.core.handle(input, this.#around.nowMs())
+    this.core.handle(input, this.#dependencies.nowMs())
     this.#drain()
   }
 
@@ -99,7 +99,7 @@ export class DrivenCore {
     }
     this.#writing = undefined
     this.#committedBatch = writing.batch.number
-    this.#around.sent(writing.batch.sendsAfterCommit)
+    this.#dependencies.sent(writing.batch.sendsAfterCommit)
     this.handle({ kind: 'committed', batch: writing.batch.number })
     this.#load()
   }
@@ -124,12 +124,12 @@ export class DrivenCore {
 
   #drain(): void {
     const outputs = this.core.takeOutputs()
-    this.#around.sent(outputs.sends)
+    this.#dependencies.sent(outputs.sends)
     outputs.peerSends.drainTo((to) => ({
-      send: (message) => this.#around.toPeer(to, message),
-      sendPlain: (message) => this.#around.toPeer(to, message),
+      send: (message) => this.#dependencies.toPeer(to, message),
+      sendPlain: (message) => this.#dependencies.toPeer(to, message),
       // Here, each message has its own chunk.
-      sendRun: (message) => this.#around.toPeer(to, message),
+      sendRun: (message) => this.#dependencies.toPeer(to, message),
     }))
     for (const event of outputs.events)
       if (event.event === 'command-done') this.results.set(event.requestId, event.result)
@@ -137,7 +137,7 @@ export class DrivenCore {
     const pending = [...requests]
     const closing = [...closes]
     this.core.clearOutputs()
-    this.#feedDisk()
+    this.#startWrite()
     for (const request of pending) {
       if (request.kind === 'load-queue') this.#loads.push(request)
       else if (request.kind === 'load-message') this.#messageLoads.push(request)
@@ -146,10 +146,10 @@ export class DrivenCore {
       else throw new Error(`no response to ${request.kind} here`)
     }
     this.#load()
-    for (const { connection } of closing) this.#around.closed(connection)
+    for (const { connection } of closing) this.#dependencies.closed(connection)
   }
 
-  #feedDisk(): void {
+  #startWrite(): void {
     if (this.#writing !== undefined) return
     const batch = this.core.takeBatch()
     if (batch !== undefined) this.#writing = { batch, changes: frozenChanges(batch.changes), isWritten: false }

@@ -24,7 +24,7 @@ describe('an exclusive subscription', () => {
       cores.settle()
       for (const client of clients) client.subscribe(filter)
       cores.settle()
-      const codes = clients.map(({ subscribed }) => subscribed.get(filter))
+      const codes = clients.map(({ grantedQoS: subscribed }) => subscribed.get(filter))
       assert.deepEqual(
         codes.toSorted((one = 0, other = 0) => one - other),
         [2, taken, taken, taken],
@@ -52,7 +52,7 @@ describe('an exclusive subscription', () => {
         cores.settle()
         second.subscribe(filter)
         cores.settle()
-        assert.equal(second.subscribed.get(filter), 2)
+        assert.equal(second.grantedQoS.get(filter), 2)
       }
     })
   }
@@ -68,12 +68,12 @@ describe('an exclusive subscription', () => {
       cores.kill(place)
       second.subscribe(filter)
       cores.settle()
-      assert.equal(second.subscribed.get(filter), taken)
+      assert.equal(second.grantedQoS.get(filter), taken)
       cores.start(place)
       cores.settle()
       second.subscribe(filter)
       cores.settle()
-      assert.equal(second.subscribed.get(filter), taken)
+      assert.equal(second.grantedQoS.get(filter), taken)
       cores.killAll()
       cores.startAll()
       cores.settle()
@@ -81,7 +81,7 @@ describe('an exclusive subscription', () => {
       cores.settle()
       second.subscribe(filter)
       cores.settle()
-      assert.equal(second.subscribed.get(filter), taken)
+      assert.equal(second.grantedQoS.get(filter), taken)
     }
   })
 
@@ -97,7 +97,7 @@ describe('an exclusive subscription', () => {
       cores.settle()
       second.subscribe(filter)
       cores.settle()
-      assert.equal(second.subscribed.get(filter), 2)
+      assert.equal(second.grantedQoS.get(filter), 2)
     }
   })
 
@@ -116,7 +116,7 @@ describe('an exclusive subscription', () => {
       second.subscribe(filter)
       cores.settle()
       assert.deepEqual(refused(), { done: false, why: 'quota-exceeded' })
-      assert.equal(second.subscribed.get(filter), taken)
+      assert.equal(second.grantedQoS.get(filter), taken)
       second.publish('door', 'open', { qos: 1 })
       cores.settle()
       assert.deepEqual(first.payloads, ['open'])
@@ -124,7 +124,7 @@ describe('an exclusive subscription', () => {
       cores.settle()
       second.subscribe(filter)
       cores.settle()
-      assert.equal(second.subscribed.get(filter), 2)
+      assert.equal(second.grantedQoS.get(filter), 2)
     }
   })
 
@@ -137,20 +137,20 @@ describe('an exclusive subscription', () => {
       const first = cores.client(place, 'first')
       const second = cores.client(recordStore, 'second')
       cores.settle()
-      cores.hold(place, recordStore)
+      cores.holdLink(place, recordStore)
       const command = { name: 'subscribe', clientId: first.id, filter: wanted, qos: 1 } as const
       const gone = cores.command(place, command)
-      cores.cut(first)
-      cores.letGo(place, recordStore)
+      cores.breakConnection(first)
+      cores.releaseLink(place, recordStore)
       cores.settle()
       assert.deepEqual(gone(), { done: false, why: 'no-such-client' })
       second.subscribe(wanted)
       cores.settle()
-      assert.equal(second.subscribed.get(wanted), 2)
+      assert.equal(second.grantedQoS.get(wanted), 2)
       second.unsubscribe(wanted)
       cores.connect(first)
       cores.settle()
-      cores.hold(place, recordStore)
+      cores.holdLink(place, recordStore)
       const result = cores.command(place, command)
       cores.kill(recordStore)
       cores.settle()
@@ -165,11 +165,11 @@ describe('an exclusive subscription', () => {
       cores.settle()
       first.subscribe(filter)
       cores.steps(1)
-      cores.cut(first)
+      cores.breakConnection(first)
       cores.settle()
       second.subscribe(filter)
       cores.settle()
-      assert.equal(second.subscribed.get(filter), 2)
+      assert.equal(second.grantedQoS.get(filter), 2)
     }
   })
 
@@ -181,21 +181,21 @@ describe('an exclusive subscription', () => {
       const [first, second] = [cores.client(place, 'first'), cores.client(third, 'second')]
       cores.settle()
       cores.kill(recordStore)
-      cores.hold(third, recordStore)
+      cores.holdLink(third, recordStore)
       cores.start(recordStore)
       cores.settle()
       first.subscribe(filter)
       cores.settle()
-      assert.equal(first.subscribed.get(filter), undefined, 'no shard can decide yet')
-      if (how === 'goes') cores.cut(first)
+      assert.equal(first.grantedQoS.get(filter), undefined, 'no shard can decide yet')
+      if (how === 'goes') cores.breakConnection(first)
       else cores.kill(place)
       cores.settle()
       if (how !== 'goes') cores.start(place)
-      cores.letGo(third, recordStore)
+      cores.releaseLink(third, recordStore)
       cores.settle()
       second.subscribe(filter)
       cores.settle()
-      assert.equal(second.subscribed.get(filter), 2)
+      assert.equal(second.grantedQoS.get(filter), 2)
     })
   }
 
@@ -206,8 +206,8 @@ describe('an exclusive subscription', () => {
     const cores = several()
     const client = cores.client(place, 'client')
     cores.settle()
-    cores.hold(place, recordStore)
-    cores.hold(place, third)
+    cores.holdLink(place, recordStore)
+    cores.holdLink(place, third)
     client.subscribeTo([filter, `$exclusive/${one}`])
     const subscribe = (name: string) =>
       cores.command(place, {
@@ -222,10 +222,10 @@ describe('an exclusive subscription', () => {
     cores.settle()
     assert.deepEqual(ofDead(), { done: false, why: 'shard-behind' })
     assert.equal(ofLiving(), undefined)
-    cores.letGo(place, third)
+    cores.releaseLink(place, third)
     cores.settle()
     assert.deepEqual(
-      [filter, `$exclusive/${one}`].map((wanted) => client.subscribed.get(wanted)),
+      [filter, `$exclusive/${one}`].map((wanted) => client.grantedQoS.get(wanted)),
       [taken, 2],
     )
     cores.start(recordStore)
@@ -243,18 +243,18 @@ describe('an exclusive subscription', () => {
     const cores = several()
     const [first, second] = [cores.client(place, 'first'), cores.client((recordStore + 2) % 3, 'second')]
     cores.settle()
-    cores.hold(ownerOf(elsewhere, 3), place)
+    cores.holdLink(ownerOf(elsewhere, 3), place)
     first.subscribeTo([filter, `$exclusive/${elsewhere}`])
     cores.settle()
     cores.kill(recordStore)
     cores.start(recordStore)
     cores.settle()
-    cores.letGo(ownerOf(elsewhere, 3), place)
+    cores.releaseLink(ownerOf(elsewhere, 3), place)
     cores.settle()
-    assert.equal(first.subscribed.get(filter), 2)
+    assert.equal(first.grantedQoS.get(filter), 2)
     second.subscribe(filter)
     cores.settle()
-    assert.equal(second.subscribed.get(filter), taken)
+    assert.equal(second.grantedQoS.get(filter), taken)
   })
 
   test('is not reserved by a client without permission for it', () => {
@@ -267,26 +267,26 @@ describe('an exclusive subscription', () => {
     const rightful = cores.client(third, 'rightful')
     rulebook.rules = [{ action: 'subscribe', clientId: otherClient.id, topic: 'door' }]
     cores.settle()
-    cores.hold(recordStore, place)
+    cores.holdLink(recordStore, place)
     otherClient.subscribe(filter)
     rightful.subscribe(filter)
     cores.settle()
     assert.deepEqual(
-      [otherClient.subscribed.get(filter), rightful.subscribed.get(filter)],
+      [otherClient.grantedQoS.get(filter), rightful.grantedQoS.get(filter)],
       [reasonCodes.notAuthorized, 2],
     )
     rightful.unsubscribe(filter)
-    cores.letGo(recordStore, place)
-    cores.hold(third, place)
+    cores.releaseLink(recordStore, place)
+    cores.holdLink(third, place)
     otherClient.subscribeTo([filter, `$exclusive/${elsewhere}`])
     cores.settle()
     rulebook.rules = []
-    cores.letGo(third, place)
+    cores.releaseLink(third, place)
     cores.settle()
-    assert.equal(otherClient.subscribed.get(filter), 2)
+    assert.equal(otherClient.grantedQoS.get(filter), 2)
     rightful.subscribe(filter)
     cores.settle()
-    assert.equal(rightful.subscribed.get(filter), taken)
+    assert.equal(rightful.grantedQoS.get(filter), taken)
   })
 
   test('that is granted and then refused for another reason is free', () => {
@@ -297,10 +297,10 @@ describe('an exclusive subscription', () => {
       full.subscribe('a')
       full.subscribe(filter)
       cores.settle()
-      assert.equal(full.subscribed.get(filter), reasonCodes.quotaExceeded)
+      assert.equal(full.grantedQoS.get(filter), reasonCodes.quotaExceeded)
       second.subscribe(filter)
       cores.settle()
-      assert.equal(second.subscribed.get(filter), 2)
+      assert.equal(second.grantedQoS.get(filter), 2)
     }
   })
 
@@ -310,16 +310,16 @@ describe('an exclusive subscription', () => {
     const cores = several()
     const [first, second] = [cores.client(place, 'first', stored), cores.client(recordStore, 'second')]
     cores.settle()
-    cores.hold(place, recordStore)
+    cores.holdLink(place, recordStore)
     first.subscribe(filter)
-    cores.sayAll(first)
+    cores.sendAll(first)
     const result = cores.command(place, { name: 'subscribe', clientId: first.id, filter, qos: 1 })
-    cores.cut(first)
-    cores.letGo(place, recordStore)
+    cores.breakConnection(first)
+    cores.releaseLink(place, recordStore)
     cores.settle()
     assert.deepEqual(result(), { done: true, matched: 1 })
     second.subscribe(filter)
     cores.settle()
-    assert.equal(second.subscribed.get(filter), taken)
+    assert.equal(second.grantedQoS.get(filter), taken)
   })
 })

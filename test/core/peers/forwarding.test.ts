@@ -75,7 +75,7 @@ describe('a publication on one of three shards', () => {
     cores.settle()
     for (const client of sleepers) client.subscribe('a')
     cores.settle()
-    for (const client of sleepers) cores.cut(client)
+    for (const client of sleepers) cores.breakConnection(client)
     for (let count = 0; count < 20; count++) author.publish('a', `${count}`, { qos: 1 })
     cores.settle()
     assert.equal(author.unfinishedCount, 0)
@@ -94,21 +94,21 @@ describe('a message that a shard has not confirmed when it fails', () => {
     cores.settle()
     listener.subscribe('a')
     cores.settle()
-    cores.hold(1, 0)
+    cores.holdLink(1, 0)
     author.publish('a', 'x', { qos: 1 })
     cores.settle()
     assert.deepEqual(
-      listener.heard.map(({ payload, dup }) => [payload, dup]),
+      listener.received.map(({ payload, dup }) => [payload, dup]),
       [['x', false]],
     )
     cores.kill(1)
-    cores.letGo(1, 0)
+    cores.releaseLink(1, 0)
     cores.start(1)
     cores.settle()
     cores.connect(listener)
     cores.settle()
     assert.deepEqual(
-      listener.heard.map(({ payload, dup }) => [payload, dup]),
+      listener.received.map(({ payload, dup }) => [payload, dup]),
       [
         ['x', false],
         ['x', true],
@@ -124,8 +124,8 @@ test('the interest of a shard that fails before its commit is removed when it ha
   const author = cores.client(0, 'author')
   cores.settle()
   sleeper.subscribe('a')
-  cores.sayAll(sleeper)
-  cores.carryAll(1, 0)
+  cores.sendAll(sleeper)
+  cores.deliverAll(1, 0)
   cores.kill(1)
   author.publish('a', 'x', { qos: 1 })
   cores.settle()
@@ -151,7 +151,7 @@ describe('an acknowledgement', () => {
     cores.settle()
     for (const client of [one, two]) client.subscribe('a')
     cores.settle()
-    cores.hold(2, 0)
+    cores.holdLink(2, 0)
     author.publish('a', 'x', { qos: 1 })
     author.publish('a', 'y', { qos: 2 })
     cores.settle()
@@ -163,7 +163,7 @@ describe('an acknowledgement', () => {
       ],
     )
     assert.equal(author.acknowledged.size, 0, 'one of the shards has not confirmed its commit')
-    cores.letGo(2, 0)
+    cores.releaseLink(2, 0)
     cores.settle()
     assert.deepEqual(
       [...author.acknowledged],
@@ -182,7 +182,7 @@ describe('an acknowledgement', () => {
     cores.settle()
     one.subscribe('a')
     cores.settle()
-    cores.hold(1, 0)
+    cores.holdLink(1, 0)
     author.publish('a', 'x', { qos: 1 })
     cores.settle()
     assert.equal(author.acknowledged.get('x'), 0)
@@ -195,12 +195,12 @@ describe('an acknowledgement', () => {
     cores.settle()
     one.subscribe('far')
     cores.settle()
-    cores.hold(1, 0)
+    cores.holdLink(1, 0)
     author.publish('far', 'first', { qos: 1 })
     author.publish('nowhere', 'second', { qos: 1 })
     cores.settle()
     assert.equal(author.acknowledged.size, 0)
-    cores.letGo(1, 0)
+    cores.releaseLink(1, 0)
     cores.settle()
     assert.deepEqual([...author.acknowledged.keys()], ['first', 'second'])
   })
@@ -209,36 +209,36 @@ describe('an acknowledgement', () => {
     const cores = new SeveralCores()
     const [first, second] = [cores.client(1, 'first'), cores.client(1, 'second')]
     cores.settle()
-    cores.hold(2, 1)
+    cores.holdLink(2, 1)
     first.subscribe('a')
     cores.settle()
-    assert.equal(first.subscribed.size, 0)
+    assert.equal(first.grantedQoS.size, 0)
     second.subscribe('a')
     cores.settle()
-    assert.equal(second.subscribed.size, 0, 'the second one has to wait for the same shard')
-    cores.letGo(2, 1)
+    assert.equal(second.grantedQoS.size, 0, 'the second one has to wait for the same shard')
+    cores.releaseLink(2, 1)
     cores.settle()
-    assert.deepEqual([first.subscribed.get('a'), second.subscribed.get('a')], [2, 2])
-    cores.hold(2, 1)
-    cores.hold(0, 1)
+    assert.deepEqual([first.grantedQoS.get('a'), second.grantedQoS.get('a')], [2, 2])
+    cores.holdLink(2, 1)
+    cores.holdLink(0, 1)
     const third = cores.client(1, 'third')
     cores.settle()
     third.subscribe('a')
     cores.settle()
-    assert.equal(third.subscribed.get('a'), 2)
+    assert.equal(third.grantedQoS.get('a'), 2)
   })
 
   test('SUBACK does not wait for a failed shard', () => {
     const cores = new SeveralCores()
     const client = cores.client(0, 'client')
     cores.settle()
-    cores.hold(0, 1)
+    cores.holdLink(0, 1)
     client.subscribe('a')
     cores.settle()
-    assert.equal(client.subscribed.get('a'), undefined)
+    assert.equal(client.grantedQoS.get('a'), undefined)
     cores.kill(1)
     cores.settle()
-    assert.equal(client.subscribed.get('a'), 2)
+    assert.equal(client.grantedQoS.get('a'), 2)
   })
 
   test('of a QoS 2 message that is sent again waits for the commit of the first copy', () => {
@@ -248,16 +248,16 @@ describe('an acknowledgement', () => {
     cores.settle()
     listener.subscribe('a')
     cores.settle()
-    cores.cut(listener)
+    cores.breakConnection(listener)
     cores.settle()
     author.publish('a', 'x', { qos: 2 })
     const allButTheDiskThere = (): void => {
       for (let round = 0; round < 5; round++) {
-        cores.sayAll(author)
+        cores.sendAll(author)
         cores.cores[0]?.commit()
         for (const core of [0, 1, 2]) cores.handle(core, { kind: 'tick' })
-        for (const from of [0, 1, 2]) for (const to of [0, 1, 2]) if (from !== to) cores.carryAll(from, to)
-        while (author.hasToHear) author.hear()
+        for (const from of [0, 1, 2]) for (const to of [0, 1, 2]) if (from !== to) cores.deliverAll(from, to)
+        while (author.hasPacketToProcess) author.processPacket()
       }
     }
     allButTheDiskThere()
@@ -266,7 +266,7 @@ describe('an acknowledgement', () => {
     allButTheDiskThere()
     cores.connect(author)
     allButTheDiskThere()
-    assert.equal(author.isIn, true)
+    assert.equal(author.isConnected, true)
     assert.equal(author.acknowledged.get('x'), undefined, 'shard 1 has committed nothing')
     cores.settle()
     assert.equal(author.acknowledged.get('x'), 0)
@@ -280,7 +280,7 @@ describe('an acknowledgement', () => {
       cores.settle()
       sleeper.subscribe('a')
       cores.settle()
-      cores.cut(sleeper)
+      cores.breakConnection(sleeper)
       for (const payload of ['1', '2', '3', '4']) {
         author.publish('a', payload, { qos })
         cores.settle()
@@ -304,12 +304,12 @@ describe('an acknowledgement', () => {
       cores.settle()
       for (const client of [sleeper, awake]) client.subscribe('a')
       cores.settle()
-      cores.cut(sleeper)
-      cores.hold(1, 0)
+      cores.breakConnection(sleeper)
+      cores.holdLink(1, 0)
       for (const payload of ['1', '2', '3']) author.publish('a', payload, { qos })
       cores.settle()
       assert.deepEqual(awake.payloads, ['1', '2', '3'])
-      cores.letGo(1, 0)
+      cores.releaseLink(1, 0)
       cores.settle()
       assert.deepEqual([...author.acknowledged.values()], [0, 0, reasonCodes.quotaExceeded])
     }
@@ -324,7 +324,7 @@ describe('an acknowledgement', () => {
     sleeper.subscribe('a')
     awake.subscribe('#')
     cores.settle()
-    cores.cut(sleeper)
+    cores.breakConnection(sleeper)
     for (const payload of ['1', '2', '3']) {
       author.publish('a', payload, { qos: 1 })
       cores.settle()
@@ -347,7 +347,7 @@ describe('an acknowledgement', () => {
     cores.settle()
     sleeper.subscribe('a')
     cores.settle()
-    cores.cut(sleeper)
+    cores.breakConnection(sleeper)
     const first = cores.client(0, 'first')
     cores.settle()
     first.publish('a', '1', { qos: 1 })
@@ -376,18 +376,18 @@ describe('a shard', () => {
   test('accepts no clients until it and its peers know all filters', () => {
     const cores = new SeveralCores()
     cores.kill(1)
-    cores.hold(2, 1)
+    cores.holdLink(2, 1)
     cores.start(1)
     const early = cores.client(1, 'early')
     cores.settle()
-    assert.equal(early.isIn, false)
+    assert.equal(early.isConnected, false)
     assert.equal(cores.cores[1]?.core.view.isReadyForClients, false)
-    cores.letGo(2, 1)
+    cores.releaseLink(2, 1)
     cores.settle()
     assert.equal(cores.cores[1]?.core.view.isReadyForClients, true)
     cores.connect(early)
     cores.settle()
-    assert.equal(early.isIn, true)
+    assert.equal(early.isConnected, true)
   })
 
   test('refuses to publish for an administrator until then: its peers would miss the message', () => {
@@ -399,7 +399,7 @@ describe('a shard', () => {
     const publish = (payload: string): (() => CommandResult | undefined) =>
       cores.command(1, {
         name: 'publish',
-        clientId: 'operator',
+        clientId: 'administrator',
         topic: 'a',
         payload: Buffer.from(payload),
         qos: 1,
@@ -407,13 +407,13 @@ describe('a shard', () => {
         properties: undefined,
       })
     cores.kill(1)
-    cores.hold(2, 1)
+    cores.holdLink(2, 1)
     cores.start(1)
     cores.settle()
     const early = publish('early')
     cores.settle()
     assert.deepEqual(early(), { done: false, why: 'shard-behind' })
-    cores.letGo(2, 1)
+    cores.releaseLink(2, 1)
     cores.settle()
     const later = publish('later')
     cores.settle()

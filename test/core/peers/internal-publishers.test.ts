@@ -8,7 +8,7 @@ import { SeveralCores } from './several-cores.ts'
 
 const stored = { expirySeconds: 3_600 } as const
 
-interface Scene {
+interface Setup {
   readonly cores: SeveralCores
   /** On shard 1, with a persistent session. */
   readonly listener: PacketClient
@@ -16,7 +16,7 @@ interface Scene {
   readonly author: PacketClient
 }
 
-function scene(filter = 'a'): Scene {
+function createSetup(filter = 'a'): Setup {
   const cores = new SeveralCores()
   const listener = cores.client(1, 'listener', stored)
   const will = { topic: 'a', payload: 'x', qos: 2, retain: false } as const
@@ -27,7 +27,7 @@ function scene(filter = 'a'): Scene {
   return { cores, listener, author }
 }
 
-function publishFor({ cores, author }: Scene, payload = 'x'): () => CommandResult | undefined {
+function publishFor({ cores, author }: Setup, payload = 'x'): () => CommandResult | undefined {
   const command: Command = {
     name: 'publish',
     clientId: author.id,
@@ -41,22 +41,22 @@ function publishFor({ cores, author }: Scene, payload = 'x'): () => CommandResul
 }
 
 /** Shard 1 fails, loses what it had not written or sent, and restarts; all clients reconnect. */
-function revive({ cores, listener }: Scene): void {
+function restartShard({ cores, listener }: Setup): void {
   cores.kill(1)
-  cores.letGo(1, 0)
+  cores.releaseLink(1, 0)
   cores.start(1)
   cores.settle()
   cores.connect(listener)
   cores.settle()
 }
 
-function rememberedOnDisk({ cores }: Scene): number {
+function countForwardedRecords({ cores }: Setup): number {
   return cores.recordStore.readAll().filter(({ kind }) => kind === 'forwarded').length
 }
 
 const sources = [
-  { of: 'an operator', publish: (told: Scene) => void publishFor(told) },
-  { of: 'a will', publish: ({ cores, author }: Scene) => cores.cut(author) },
+  { of: 'an administrator', publish: (setup: Setup) => void publishFor(setup) },
+  { of: 'a will', publish: ({ cores, author }: Setup) => cores.breakConnection(author) },
 ] as const
 
 for (const { of, publish } of sources) {
@@ -66,75 +66,75 @@ for (const { of, publish } of sources) {
       ['a member of a shared subscription', '$share/g/a'],
     ] as const) {
       test(`arrives once at ${who} of a shard that fails after its commit and before its confirmation`, () => {
-        const told = scene(filter)
-        const { cores, listener } = told
-        cores.hold(1, 0)
-        publish(told)
+        const setup = createSetup(filter)
+        const { cores, listener } = setup
+        cores.holdLink(1, 0)
+        publish(setup)
         cores.settle()
         assert.deepEqual(listener.payloads, ['x'])
-        revive(told)
+        restartShard(setup)
         assert.deepEqual(listener.payloads, ['x'])
       })
     }
 
     test('arrives at the subscribers of a shard that fails before its commit', () => {
-      const told = scene()
-      const { cores, listener } = told
-      publish(told)
-      cores.carryAll(0, 1)
-      revive(told)
+      const setup = createSetup()
+      const { cores, listener } = setup
+      publish(setup)
+      cores.deliverAll(0, 1)
+      restartShard(setup)
       assert.deepEqual(listener.payloads, ['x'])
     })
 
     test('has a record on disk until it cannot arrive again', () => {
-      const told = scene()
-      const { cores } = told
-      cores.hold(1, 0)
-      publish(told)
+      const setup = createSetup()
+      const { cores } = setup
+      cores.holdLink(1, 0)
+      publish(setup)
       cores.settle()
-      assert.equal(rememberedOnDisk(told), 1)
-      cores.letGo(1, 0)
+      assert.equal(countForwardedRecords(setup), 1)
+      cores.releaseLink(1, 0)
       cores.settle()
-      assert.equal(rememberedOnDisk(told), 0)
+      assert.equal(countForwardedRecords(setup), 0)
     })
 
     test('has no record any more if the shard fails before it learns that the record is not needed', () => {
-      const told = scene()
-      const { cores } = told
-      cores.hold(1, 0)
-      publish(told)
+      const setup = createSetup()
+      const { cores } = setup
+      cores.holdLink(1, 0)
+      publish(setup)
       cores.settle()
-      cores.hold(0, 1)
-      cores.letGo(1, 0)
+      cores.holdLink(0, 1)
+      cores.releaseLink(1, 0)
       cores.settle()
-      cores.letGo(0, 1)
-      revive(told)
-      assert.equal(rememberedOnDisk(told), 0)
-      assert.deepEqual(told.listener.payloads, ['x'])
+      cores.releaseLink(0, 1)
+      restartShard(setup)
+      assert.equal(countForwardedRecords(setup), 0)
+      assert.deepEqual(setup.listener.payloads, ['x'])
     })
   })
 }
 
 test('two equal publications of an administrator are two messages', () => {
-  const told = scene()
-  const { cores, listener } = told
-  cores.hold(1, 0)
-  for (let count = 0; count < 2; count++) publishFor(told)
+  const setup = createSetup()
+  const { cores, listener } = setup
+  cores.holdLink(1, 0)
+  for (let count = 0; count < 2; count++) publishFor(setup)
   cores.settle()
-  revive(told)
-  publishFor(told)
+  restartShard(setup)
+  publishFor(setup)
   cores.settle()
   assert.deepEqual(listener.payloads, ['x', 'x', 'x'])
 })
 
 test('the administrator gets the result when the message is durable on the other shard, also if that fails before its confirmation', () => {
-  const told = scene()
-  const { cores } = told
-  cores.hold(1, 0)
-  const result = publishFor(told)
+  const setup = createSetup()
+  const { cores } = setup
+  cores.holdLink(1, 0)
+  const result = publishFor(setup)
   cores.settle()
   assert.equal(result(), undefined)
-  revive(told)
+  restartShard(setup)
   assert.deepEqual(result(), { done: true, matched: 1 })
 })
 
@@ -142,17 +142,17 @@ test('a publication of an administrator is refused if a full session of another 
   const cores = new SeveralCores({ settings: { maxStoredMessages: 1 } })
   const listener = cores.client(1, 'listener', stored)
   const author = cores.client(0, 'author')
-  const told = { cores, listener, author }
+  const setup = { cores, listener, author }
   cores.settle()
   listener.subscribe('a')
   cores.settle()
-  cores.cut(listener)
+  cores.breakConnection(listener)
   cores.settle()
   // Before the shard of the full session has reported that.
-  cores.hold(1, 0)
-  const results = [publishFor(told, 'first'), publishFor(told, 'second')]
+  cores.holdLink(1, 0)
+  const results = [publishFor(setup, 'first'), publishFor(setup, 'second')]
   cores.settle()
-  cores.letGo(1, 0)
+  cores.releaseLink(1, 0)
   cores.settle()
   assert.deepEqual(
     results.map((result) => result()),
@@ -161,5 +161,5 @@ test('a publication of an administrator is refused if a full session of another 
       { done: false, why: 'receiver-full' },
     ],
   )
-  assert.equal(rememberedOnDisk(told), 0)
+  assert.equal(countForwardedRecords(setup), 0)
 })

@@ -21,11 +21,11 @@ for (const how of ['goes', 'starts a new session'] as const) {
         staying.subscribe(shared)
         cores.settle()
         leaving.disconnect()
-        cores.sayAll(leaving)
+        cores.sendAll(leaving)
         if (how === 'starts a new session') {
           leaving.cleanStart = true
           cores.connect(leaving)
-          cores.sayAll(leaving)
+          cores.sendAll(leaving)
         }
         const payloads = Array.from({ length: 20 }, (_, index) => String(index))
         for (const payload of payloads) author.publish('work', payload, { qos: Number(payload) % 2 === 0 ? 1 : 2 })
@@ -47,6 +47,6 @@ test('the end of thousands of subscriptions is reported to peers up to the last 
   leaving.disconnect()
   cores.settle()
   for (const filter of filters) author.publish(filter, 'to no session')
-  cores.sayAll(author)
-  assert.deepEqual(cores.underWay(1, 0), [])
+  cores.sendAll(author)
+  assert.deepEqual(cores.messagesOnLink(1, 0), [])
 })

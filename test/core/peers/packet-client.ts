@@ -28,10 +28,10 @@ export interface ClientTraits {
   receiveMaximum: number
   will: { topic: string; payload: string; qos: QoS; retain: boolean } | undefined
   /** Whether it is the client of a gateway. */
-  isOfGateway: boolean
+  isGatewayClient: boolean
 }
 
-export interface Heard {
+export interface ReceivedMessage {
   readonly topic: string
   readonly payload: string
   readonly qos: QoS
@@ -51,7 +51,7 @@ interface Sending {
   wasSent: boolean
 }
 
-type Said =
+type UnsentPacket =
   | { readonly kind: 'packet'; readonly packet: Packet }
   | { readonly kind: 'publish'; readonly sending: Sending }
 
@@ -60,24 +60,24 @@ export class PacketClient {
   readonly traits: ClientTraits
   connection: Connection | undefined = undefined
   /** Whether CONNACK arrived. */
-  isIn = false
+  isConnected = false
   /** Starts a new session with its next connection. */
   cleanStart = false
   acknowledges = true
-  readonly heard: Heard[] = []
+  readonly received: ReceivedMessage[] = []
   /** Reason codes of the received PUBACK and PUBREC, by payload. */
   readonly acknowledged = new Map<string, number>()
   /** For each PINGRESP: the number of messages that arrived before it. */
-  readonly pinged: number[] = []
+  readonly pingresps: number[] = []
   /** Filters that SUBACK granted. */
-  readonly subscribed = new Map<string, number>()
+  readonly grantedQoS = new Map<string, number>()
   /** Payloads whose packet identifier is free again. */
-  readonly finished = new Set<string>()
+  readonly completed = new Set<string>()
   readonly #unfinished: Sending[] = []
   readonly #received = new Set<PacketId>()
   readonly #subscribing = new Map<PacketId, string[]>()
-  #toSay: Said[] = []
-  #toHear: (() => void)[] = []
+  #unsent: UnsentPacket[] = []
+  #unprocessed: (() => void)[] = []
 
   constructor(id: string, traits: Partial<ClientTraits>) {
     this.id = id
@@ -86,21 +86,21 @@ export class PacketClient {
       expirySeconds: 0,
       receiveMaximum: 65_535,
       will: undefined,
-      isOfGateway: false,
+      isGatewayClient: false,
       ...traits,
     }
   }
 
   get payloads(): string[] {
-    return this.heard.map(({ payload }) => payload)
+    return this.received.map(({ payload }) => payload)
   }
 
-  get hasToSay(): boolean {
-    return this.connection !== undefined && this.#toSay.length > 0 && !this.connection.isPaused
+  get hasPacketToSend(): boolean {
+    return this.connection !== undefined && this.#unsent.length > 0 && !this.connection.isPaused
   }
 
-  get hasToHear(): boolean {
-    return this.#toHear.length > 0
+  get hasPacketToProcess(): boolean {
+    return this.#unprocessed.length > 0
   }
 
   get unfinishedCount(): number {
@@ -109,17 +109,17 @@ export class PacketClient {
 
   /** Opens a new connection and sends CONNECT. */
   open(): Connection {
-    this.connection = newConnection(this, this.traits.isOfGateway ? { gateway: { name: 'CoAP', version: 1 } } : {})
-    this.#toSay = [{ kind: 'packet', packet: this.#connect() }]
+    this.connection = newConnection(this, this.traits.isGatewayClient ? { gateway: { name: 'CoAP', version: 1 } } : {})
+    this.#unsent = [{ kind: 'packet', packet: this.#connect() }]
     return this.connection
   }
 
   /** Drops all packets in both directions. */
-  lose(): void {
+  loseConnection(): void {
     this.connection = undefined
-    this.isIn = false
-    this.#toSay = []
-    this.#toHear = []
+    this.isConnected = false
+    this.#unsent = []
+    this.#unprocessed = []
     this.#subscribing.clear()
   }
 
@@ -139,12 +139,12 @@ export class PacketClient {
       ...options,
     }))
     this.#subscribing.set(packetId, [...filters])
-    this.#speak({ type: 'subscribe', packetId, subscriptions, properties: undefined })
+    this.#send({ type: 'subscribe', packetId, subscriptions, properties: undefined })
   }
 
   unsubscribe(filter: string): void {
-    this.subscribed.delete(filter)
-    this.#speak({
+    this.grantedQoS.delete(filter)
+    this.#send({
       type: 'unsubscribe',
       packetId: this.#nextId(),
       filters: [filter as TopicFilter],
@@ -167,22 +167,22 @@ export class PacketClient {
     }
     if (qos > 0) this.#unfinished.push(sending)
     // Before CONNACK, the message is only recorded: CONNACK sends all unfinished ones.
-    if (this.isIn) this.#toSay.push({ kind: 'publish', sending })
+    if (this.isConnected) this.#unsent.push({ kind: 'publish', sending })
   }
 
   ping(): void {
-    this.#speak({ type: 'pingreq' })
+    this.#send({ type: 'pingreq' })
   }
 
   disconnect(): void {
-    this.#speak({ type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties: undefined })
+    this.#send({ type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties: undefined })
   }
 
   /** Takes the next packet to send. */
-  say(topics: TopicTable): Packet | undefined {
-    const said = this.#toSay.shift()
-    if (said === undefined) return undefined
-    return said.kind === 'packet' ? said.packet : publishPacket(said.sending, topics)
+  takePacket(topics: TopicTable): Packet | undefined {
+    const unsent = this.#unsent.shift()
+    if (unsent === undefined) return undefined
+    return unsent.kind === 'packet' ? unsent.packet : publishPacket(unsent.sending, topics)
   }
 
   /** Adds a packet of the core, to be processed later. */
@@ -190,98 +190,98 @@ export class PacketClient {
     const head = sends.head[index]
     const what = sends.what[index]
     if (what instanceof Message) {
-      const heard: Heard = {
+      const received: ReceivedMessage = {
         topic: what.topic.name,
         payload: what.payload().toString(),
         qos: headBits.qos(head),
         retain: headBits.retain(head),
         dup: headBits.dup(head),
       }
-      this.#toHear.push(() => this.#hearPublish(heard, headBits.packetId(head)))
+      this.#unprocessed.push(() => this.#handlePublish(received, headBits.packetId(head)))
     } else if (what !== undefined) {
-      this.#toHear.push(() => this.#hearPacket(what))
+      this.#unprocessed.push(() => this.#handlePacket(what))
     } else {
       const type = ackTypes[headBits.kind(head) - 1] ?? 'puback'
-      this.#toHear.push(() => this.#hearPacket(new AckPacket(type, headBits.packetId(head), 0, undefined)))
+      this.#unprocessed.push(() => this.#handlePacket(new AckPacket(type, headBits.packetId(head), 0, undefined)))
     }
   }
 
-  hear(): void {
-    this.#toHear.shift()?.()
+  processPacket(): void {
+    this.#unprocessed.shift()?.()
   }
 
-  #hearPublish(heard: Heard, packetId: PacketId): void {
-    if (heard.qos === 2 && this.#received.has(packetId)) {
+  #handlePublish(received: ReceivedMessage, packetId: PacketId): void {
+    if (received.qos === 2 && this.#received.has(packetId)) {
       this.#acknowledge('pubrec', packetId)
       return
     }
-    this.heard.push({ ...heard, granted: this.subscribed.size })
-    if (heard.qos === 1) this.#acknowledge('puback', packetId)
-    if (heard.qos === 2) {
+    this.received.push({ ...received, granted: this.grantedQoS.size })
+    if (received.qos === 1) this.#acknowledge('puback', packetId)
+    if (received.qos === 2) {
       this.#received.add(packetId)
       this.#acknowledge('pubrec', packetId)
     }
   }
 
-  #hearPacket(packet: Packet): void {
-    if (packet.type === 'connack') return this.#hearConnack(packet.reasonCode, packet.sessionPresent)
+  #handlePacket(packet: Packet): void {
+    if (packet.type === 'connack') return this.#handleConnack(packet.reasonCode, packet.sessionPresent)
     if (packet.type === 'suback') {
       for (const [place, filter] of (this.#subscribing.get(packet.packetId) ?? []).entries())
-        this.subscribed.set(filter, packet.reasonCodes[place])
+        this.grantedQoS.set(filter, packet.reasonCodes[place])
     }
-    if (packet.type === 'pingresp') this.pinged.push(this.heard.length)
-    if (packet.type === 'puback') this.#finish(packet)
-    if (packet.type === 'pubrec') this.#hearPubrec(packet)
-    if (packet.type === 'pubcomp') this.#finish(packet)
+    if (packet.type === 'pingresp') this.pingresps.push(this.received.length)
+    if (packet.type === 'puback') this.#complete(packet)
+    if (packet.type === 'pubrec') this.#handlePubrec(packet)
+    if (packet.type === 'pubcomp') this.#complete(packet)
     if (packet.type === 'pubrel') {
       this.#received.delete(packet.packetId)
       this.#acknowledge('pubcomp', packet.packetId)
     }
   }
 
-  #hearConnack(reasonCode: number, sessionPresent: boolean): void {
+  #handleConnack(reasonCode: number, sessionPresent: boolean): void {
     if (reasonCode !== 0) return
-    this.isIn = true
-    if (!sessionPresent) this.#forgetSession()
+    this.isConnected = true
+    if (!sessionPresent) this.#discardSession()
     for (const sending of this.#unfinished) {
-      if (sending.stage === 'published') this.#toSay.push({ kind: 'publish', sending })
-      else this.#speak(new AckPacket('pubrel', sending.packetId, 0, undefined))
+      if (sending.stage === 'published') this.#unsent.push({ kind: 'publish', sending })
+      else this.#send(new AckPacket('pubrel', sending.packetId, 0, undefined))
     }
   }
 
   /** [MQTT5-3.2.2-5] The broker has no session: the earlier messages are lost. */
-  #forgetSession(): void {
+  #discardSession(): void {
     this.#received.clear()
     const unsaid = this.#unfinished.filter(({ wasSent }) => !wasSent)
     this.#unfinished.splice(0, this.#unfinished.length, ...unsaid)
   }
 
-  #hearPubrec(packet: AckPacket): void {
+  #handlePubrec(packet: AckPacket): void {
     const sending = this.#unfinished.find(({ packetId }) => packetId === packet.packetId)
     if (sending === undefined) return
     this.acknowledged.set(sending.payload, packet.reasonCode)
     if (packet.reasonCode >= 0x80) {
-      this.#finish(packet)
+      this.#complete(packet)
       return
     }
     sending.stage = 'released'
-    this.#speak(new AckPacket('pubrel', packet.packetId, 0, undefined))
+    this.#send(new AckPacket('pubrel', packet.packetId, 0, undefined))
   }
 
-  #finish(packet: AckPacket): void {
+  #complete(packet: AckPacket): void {
     const at = this.#unfinished.findIndex(({ packetId }) => packetId === packet.packetId)
     if (at === -1) return
     const [sending] = this.#unfinished.splice(at, 1)
     if (packet.type === 'puback') this.acknowledged.set(sending.payload, packet.reasonCode)
-    this.finished.add(sending.payload)
+    this.completed.add(sending.payload)
   }
 
   #acknowledge(type: AckType, packetId: PacketId): void {
-    if (this.acknowledges) this.#speak(new AckPacket(type, packetId, 0, undefined))
+    if (this.acknowledges) this.#send(new AckPacket(type, packetId, 0, undefined))
   }
 
-  #speak(packet: Packet): void {
-    this.#toSay.push({ kind: 'packet', packet })
+  #send(packet: Packet): void {
+    this.#unsent.push({ kind: 'packet', packet })
   }
 
   /** The lowest free packet identifier: identifiers are reused as early as possible. */

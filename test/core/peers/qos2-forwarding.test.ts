@@ -36,7 +36,7 @@ function restart(cores: SeveralCores, shard: number): void {
 }
 
 /** Checks that no record of completed exchanges is left. */
-function nothingIsOpen(cores: SeveralCores): void {
+function assertNoOpenExchange(cores: SeveralCores): void {
   const open = cores.recordStore.readAll().filter(({ kind }) => kind === 'incoming' || kind === 'forwarded')
   assert.deepEqual(open, [])
 }
@@ -46,12 +46,12 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
     const cores = new SeveralCores()
     const first = reader(cores, 1, 'first', group)
     const publisher = author(cores, 0)
-    cores.hold(1, 0)
+    cores.holdLink(1, 0)
     publisher.publish('a', 'x', { qos: 2 })
     cores.settle()
     assert.deepEqual(first.payloads, ['x'])
     restart(cores, 0)
-    cores.letGo(1, 0)
+    cores.releaseLink(1, 0)
     cores.settle()
     const others = ['a-', 'b-', 'c-', 'd-'].map((name) => reader(cores, 2, name, group))
     first.unsubscribe(group)
@@ -63,19 +63,19 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
       [first, ...others].flatMap(({ payloads }) => payloads),
       ['x'],
     )
-    nothingIsOpen(cores)
+    assertNoOpenExchange(cores)
   })
 
   test('reaches another member if that shard fails before it has sent it, and a shard without members gets none', () => {
     const cores = new SeveralCores()
     const first = reader(cores, 1, 'first', group)
     const publisher = author(cores, 0)
-    cores.hold(0, 1)
+    cores.holdLink(0, 1)
     publisher.publish('a', 'x', { qos: 2 })
     cores.settle()
     assert.deepEqual(first.payloads, [])
     restart(cores, 0)
-    cores.letGo(0, 1)
+    cores.releaseLink(0, 1)
     cores.settle()
     const second = reader(cores, 2, 'second', group)
     first.unsubscribe(group)
@@ -84,7 +84,7 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
     cores.settle()
     assert.deepEqual([first.payloads, second.payloads], [[], ['x']])
     assert.equal(publisher.unfinishedCount, 0)
-    nothingIsOpen(cores)
+    assertNoOpenExchange(cores)
   })
 
   test('is sent when the record of its target shard is durable, and a later message keeps its place', () => {
@@ -93,8 +93,8 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
     const publisher = author(cores, 0)
     publisher.publish('a', 'exactly once', { qos: 2 })
     publisher.publish('a', 'at least once', { qos: 1 })
-    cores.sayAll(publisher)
-    assert.deepEqual(cores.underWay(0, 1), [])
+    cores.sendAll(publisher)
+    assert.deepEqual(cores.messagesOnLink(0, 1), [])
     cores.settle()
     assert.deepEqual(only.payloads, ['exactly once', 'at least once'])
     assert.equal(publisher.unfinishedCount, 0)
@@ -106,14 +106,14 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
       const leaving = reader(cores, 1, 'leaving', group)
       const staying = reader(cores, 2, 'staying', group)
       const publisher = author(cores, 0)
-      cores.hold(1, 0)
-      cores.hold(2, 1)
+      cores.holdLink(1, 0)
+      cores.holdLink(2, 1)
       leaving.unsubscribe(group)
       cores.settle()
-      cores.hold(1, 2)
+      cores.holdLink(1, 2)
       for (let number = 0; number < 10; number++) publisher.publish('a', `${number}`, { qos: 2 })
       cores.settle()
-      if (dying === 'after') cores.letGo(1, 2)
+      if (dying === 'after') cores.releaseLink(1, 2)
       cores.settle()
       restart(cores, 1)
       for (const [from, to] of [
@@ -121,13 +121,13 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
         [1, 2],
         [2, 1],
       ]) {
-        cores.letGo(from, to)
+        cores.releaseLink(from, to)
       }
       cores.settle()
       assert.equal(new Set(staying.payloads).size, staying.payloads.length, 'no subscriber has a duplicate')
       assert.equal(staying.payloads.length, 10)
       assert.equal(publisher.unfinishedCount, 0)
-      nothingIsOpen(cores)
+      assertNoOpenExchange(cores)
       for (let number = 10; number < 20; number++) publisher.publish('a', `${number}`, { qos: 2 })
       cores.settle()
       assert.equal(staying.payloads.length, 20)
@@ -139,30 +139,30 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
     const leaving = reader(cores, 1, 'leaving', group)
     const staying = reader(cores, 2, 'staying', group)
     const publisher = author(cores, 0)
-    cores.hold(1, 0)
+    cores.holdLink(1, 0)
     leaving.unsubscribe(group)
     cores.settle()
-    cores.hold(2, 1)
+    cores.holdLink(2, 1)
     publisher.publish('a', 'x', { qos: 2 })
     cores.settle()
-    cores.letGo(1, 0)
+    cores.releaseLink(1, 0)
     cores.settle()
     assert.deepEqual(
       [publisher.acknowledged.get('x'), publisher.unfinishedCount],
       [undefined, 1],
       'shard 2 has not said so',
     )
-    cores.carryAll(2, 1)
+    cores.deliverAll(2, 1)
     cores.settle()
     assert.deepEqual([publisher.acknowledged.get('x'), publisher.unfinishedCount], [0, 1], 'the release is in flight')
     restart(cores, 1)
     cores.settle()
     assert.equal(publisher.unfinishedCount, 1, 'shard 2 has not confirmed the deletion')
-    cores.letGo(2, 1)
+    cores.releaseLink(2, 1)
     cores.settle()
     assert.equal(publisher.unfinishedCount, 0)
     assert.deepEqual(staying.payloads, ['x'])
-    nothingIsOpen(cores)
+    assertNoOpenExchange(cores)
   })
 })
 
@@ -174,7 +174,7 @@ describe('QoS 2 that arrives again before another shard has committed the first 
     cores.settle()
     assert.equal(publisher.unfinishedCount, 0)
     assert.deepEqual(subscriber.payloads, ['x'])
-    nothingIsOpen(cores)
+    assertNoOpenExchange(cores)
   })
 
   test('is delivered if that shard fails before the commit', () => {
@@ -185,7 +185,7 @@ describe('QoS 2 that arrives again before another shard has committed the first 
     cores.settle()
     assert.equal(publisher.unfinishedCount, 0)
     assert.deepEqual(subscriber.payloads, ['x'])
-    nothingIsOpen(cores)
+    assertNoOpenExchange(cores)
   })
 })
 
@@ -194,7 +194,7 @@ function repeatedBeforeCommit(): { cores: SeveralCores; publisher: PacketClient;
   const cores = new SeveralCores({ shards: 2 })
   const subscriber = reader(cores, 1, 'subscriber', 'a')
   const publisher = author(cores, 0)
-  cores.cut(subscriber)
+  cores.breakConnection(subscriber)
   cores.settle()
   publisher.publish('a', 'x', { qos: 2 })
   runWithoutDiskOf(cores, 1, publisher)
@@ -209,11 +209,11 @@ function repeatedBeforeCommit(): { cores: SeveralCores; publisher: PacketClient;
 /** Runs everything but commits of the shard. */
 function runWithoutDiskOf(cores: SeveralCores, shard: number, client: PacketClient): void {
   for (let round = 0; round < 20; round++) {
-    cores.sayAll(client)
-    while (client.hasToHear) client.hear()
+    cores.sendAll(client)
+    while (client.hasPacketToProcess) client.processPacket()
     for (const core of cores.cores) if (core?.number !== shard) core?.commit()
-    cores.carryAll(0, 1)
-    cores.carryAll(1, 0)
+    cores.deliverAll(0, 1)
+    cores.deliverAll(1, 0)
   }
 }
 
@@ -222,19 +222,19 @@ describe('QoS 2 of a client whose session ends before the peers confirm', () => 
     const cores = new SeveralCores()
     const subscriber = reader(cores, 1, 'subscriber', 'a')
     const publisher = author(cores, 0, { expirySeconds: 0 })
-    cores.hold(1, 0)
+    cores.holdLink(1, 0)
     publisher.publish('a', 'x', { qos: 2 })
-    cores.sayAll(publisher)
-    cores.cut(publisher)
+    cores.sendAll(publisher)
+    cores.breakConnection(publisher)
     cores.settle()
     assert.deepEqual(subscriber.payloads, ['x'])
     restart(cores, 1)
-    cores.letGo(1, 0)
+    cores.releaseLink(1, 0)
     cores.settle()
     cores.connect(subscriber)
     cores.settle()
     assert.deepEqual(subscriber.payloads, ['x'])
-    nothingIsOpen(cores)
+    assertNoOpenExchange(cores)
   })
 })
 
@@ -249,9 +249,9 @@ function openExchange(traits: Partial<ClientTraits> = {}): {
   const subscriber = reader(cores, 1, 'subscriber', 'a', { expirySeconds: 864_000 })
   const publisher = author(cores, 0, { expirySeconds: 864_000, ...traits })
   publisher.publish('a', 'x', { qos: 2 })
-  cores.hold(1, 0)
+  cores.holdLink(1, 0)
   cores.settle()
-  cores.cut(publisher)
+  cores.breakConnection(publisher)
   cores.settle()
   assert.deepEqual(subscriber.payloads, ['x'])
   return { cores, subscriber, publisher }
@@ -259,7 +259,7 @@ function openExchange(traits: Partial<ClientTraits> = {}): {
 
 function passDays(cores: SeveralCores, days: number): void {
   for (let hour = 0; hour < days * 24; hour++) {
-    cores.pass(dayMs / 24)
+    cores.passMs(dayMs / 24)
   }
 }
 
@@ -268,14 +268,14 @@ describe('QoS 2 that is never released', () => {
     const { cores, subscriber, publisher } = openExchange()
     restart(cores, 0)
     restart(cores, 1)
-    cores.letGo(1, 0)
+    cores.releaseLink(1, 0)
     passDays(cores, 1)
     cores.connect(subscriber)
     cores.connect(publisher)
     cores.settle()
     assert.deepEqual(subscriber.payloads, ['x'])
     assert.equal(publisher.unfinishedCount, 0)
-    nothingIsOpen(cores)
+    assertNoOpenExchange(cores)
   })
 
   test('is deleted by another shard if the session has ended and its release was lost', () => {
@@ -285,10 +285,10 @@ describe('QoS 2 that is never released', () => {
     const clientId = publisher.id
     cores.recordStore.apply([{ change: 'delete-session', clientId }])
     cores.start(0)
-    cores.letGo(1, 0)
+    cores.releaseLink(1, 0)
     cores.settle()
     passDays(cores, 1)
-    nothingIsOpen(cores)
+    assertNoOpenExchange(cores)
   })
 })
 
@@ -299,23 +299,23 @@ describe('QoS 2 that one shard refuses and others accept', () => {
       const full = reader(cores, 1, 'full', 'a')
       const awake = reader(cores, 2, 'awake', 'a', {})
       const publisher = author(cores, 0)
-      cores.cut(full)
+      cores.breakConnection(full)
       cores.settle()
-      cores.hold(1, 0)
+      cores.holdLink(1, 0)
       for (const payload of ['1', '2']) publisher.publish('a', payload, { qos: 2 })
       cores.settle()
-      cores.cut(publisher)
+      cores.breakConnection(publisher)
       cores.settle()
       if (comesAgain === 'before') cores.connect(publisher)
       cores.settle()
-      cores.letGo(1, 0)
+      cores.releaseLink(1, 0)
       cores.settle()
       if (comesAgain === 'after') cores.connect(publisher)
       cores.settle()
       assert.deepEqual([...publisher.acknowledged.values()], [0, reasonCodes.quotaExceeded])
       assert.equal(publisher.unfinishedCount, 0)
       assert.deepEqual(awake.payloads, ['1', '2'])
-      nothingIsOpen(cores)
+      assertNoOpenExchange(cores)
     })
   }
 })
@@ -325,14 +325,14 @@ test('an empty QoS 2 message does not delete the retained message again after a 
   for (const payload of ['', 'full']) publisher.publish(topic, payload, { qos: 2, retain: true })
   cores.settle()
   cores.killAll()
-  cores.letGo(1, 0)
+  cores.releaseLink(1, 0)
   cores.startAll()
   cores.settle()
   cores.connect(publisher)
   cores.settle()
   assert.equal(publisher.unfinishedCount, 0)
   assert.deepEqual(reader(cores, 2, 'reader', topic).payloads, ['full'])
-  nothingIsOpen(cores)
+  assertNoOpenExchange(cores)
 })
 
 test('the last retained message of a topic stays if its shard fails before the confirmation, and QoS 1 came before QoS 2', () => {
@@ -341,7 +341,7 @@ test('the last retained message of a topic stays if its shard fails before the c
   for (const payload of ['', 'last']) publisher.publish(topic, payload, { qos: 2, retain: true })
   cores.settle()
   restart(cores, 1)
-  cores.letGo(1, 0)
+  cores.releaseLink(1, 0)
   cores.settle()
   assert.equal(publisher.unfinishedCount, 0)
   assert.deepEqual(reader(cores, 2, 'reader', topic).payloads, ['last'])
@@ -351,7 +351,7 @@ test('the last retained message of a topic stays if its shard fails before the c
 function withHeldLink(): { cores: SeveralCores; topic: string; publisher: PacketClient } {
   const cores = new SeveralCores()
   const publisher = author(cores, 0)
-  cores.hold(1, 0)
+  cores.holdLink(1, 0)
   return { cores, topic: topicOf(1), publisher }
 }
 
@@ -366,19 +366,19 @@ test('a QoS 2 message that is repeated after a crash goes to the subscribers of 
   const cores = new SeveralCores()
   const early = reader(cores, 2, 'early', 'a')
   const publisher = author(cores, 0)
-  cores.hold(2, 0)
+  cores.holdLink(2, 0)
   publisher.publish('a', '1', { qos: 2 })
   cores.settle()
   const late = reader(cores, 1, 'late', 'a')
   publisher.publish('a', '2', { qos: 2 })
   cores.settle()
   cores.killAll()
-  cores.letGo(2, 0)
+  cores.releaseLink(2, 0)
   cores.startAll()
   cores.settle()
   for (const client of [publisher, early, late]) cores.connect(client)
   cores.settle()
   assert.equal(publisher.unfinishedCount, 0)
   assert.deepEqual([early.payloads, late.payloads], [['1', '2'], ['2']])
-  nothingIsOpen(cores)
+  assertNoOpenExchange(cores)
 })

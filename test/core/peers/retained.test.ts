@@ -33,7 +33,7 @@ describe('a retained message', () => {
             exact.subscribe(topic)
             wild.subscribe('t/#')
             cores.settle()
-            for (const { heard } of [exact, wild]) {
+            for (const { received: heard } of [exact, wild]) {
               assert.deepEqual(
                 heard.map(({ payload, retain }) => [payload, retain]),
                 [['x', true]],
@@ -57,7 +57,7 @@ describe('a retained message', () => {
       reader.subscribe('t/#')
       cores.settle()
       assert.deepEqual(
-        reader.heard.map(({ granted }) => granted),
+        reader.received.map(({ granted }) => granted),
         [1, 1, 1],
         `seed ${seed}`,
       )
@@ -72,22 +72,22 @@ describe('a retained message', () => {
         cores.settle()
         author.publish(topicOn(owner, 'present'), 'x', { qos: 1, retain: true })
         cores.settle()
-        const [device, other] = [cores.client(0, 'device', { isOfGateway: true }), cores.client(0, 'other')]
+        const [device, other] = [cores.client(0, 'device', { isGatewayClient: true }), cores.client(0, 'other')]
         cores.settle()
-        if (owner !== 0) cores.hold(owner, 0)
+        if (owner !== 0) cores.holdLink(owner, 0)
         for (const reader of [device, other]) {
           reader.subscribe(topicOn(owner, name), { qos: 0 })
           reader.ping()
         }
         cores.settle()
-        assert.deepEqual([device.pinged.length, other.pinged.length], [owner === 0 ? 1 : 0, 1])
-        if (owner !== 0) cores.letGo(owner, 0)
+        assert.deepEqual([device.pingresps.length, other.pingresps.length], [owner === 0 ? 1 : 0, 1])
+        if (owner !== 0) cores.releaseLink(owner, 0)
         cores.settle()
-        assert.deepEqual(device.pinged, [name === 'present' ? 1 : 0])
+        assert.deepEqual(device.pingresps, [name === 'present' ? 1 : 0])
         assert.deepEqual(device.payloads, other.payloads)
         device.ping()
         cores.settle()
-        assert.equal(device.pinged.length, 2, 'later ones get PINGRESP at once')
+        assert.equal(device.pingresps.length, 2, 'later ones get PINGRESP at once')
       }
     }
   })
@@ -97,11 +97,11 @@ describe('a retained message', () => {
     const author = cores.client(0, 'author')
     cores.settle()
     const topic = topicOn(1, 'a')
-    cores.hold(1, 0)
+    cores.holdLink(1, 0)
     author.publish(topic, 'x', { qos: 1, retain: true })
     cores.settle()
     assert.equal(author.acknowledged.size, 0)
-    cores.letGo(1, 0)
+    cores.releaseLink(1, 0)
     cores.settle()
     assert.equal(author.acknowledged.size, 1)
     cores.killAll()
@@ -126,7 +126,7 @@ describe('a retained message', () => {
     reader.subscribe('t/+')
     cores.settle()
     assert.deepEqual(
-      reader.heard.map(({ topic }) => topic),
+      reader.received.map(({ topic }) => topic),
       [topicOn(2, 'a')],
     )
   })
@@ -135,7 +135,7 @@ describe('a retained message', () => {
     for (const qos of [0, 1, 2] as const) {
       const cores = new SeveralCores()
       const topic = topicOn(1, 'a')
-      cores.hold(0, 1)
+      cores.holdLink(0, 1)
       const payload = Buffer.from('x')
       const command = {
         name: 'publish',
@@ -149,7 +149,7 @@ describe('a retained message', () => {
       const result = cores.command(0, command)
       cores.settle()
       assert.equal(result(), undefined, `QoS ${qos}`)
-      cores.letGo(0, 1)
+      cores.releaseLink(0, 1)
       cores.settle()
       assert.equal(result()?.done, true)
       assert.equal(cores.cores[1]?.core.view.retainedMessages, 1)
@@ -206,7 +206,7 @@ describe('a retained message', () => {
     cores.settle()
     reader.subscribe('t/#')
     cores.settle()
-    assert.equal(reader.subscribed.get('t/#'), 2)
+    assert.equal(reader.grantedQoS.get('t/#'), 2)
     assert.deepEqual(reader.payloads, [])
     cores.start(1)
     cores.settle()
@@ -214,11 +214,11 @@ describe('a retained message', () => {
   })
 })
 
-const kindsUnderWay = (cores: SeveralCores, from: number, to: number): (string | undefined)[] =>
-  cores.underWay(from, to).map((said) => ('kind' in said ? said.kind : undefined))
+const kindsOnLink = (cores: SeveralCores, from: number, to: number): (string | undefined)[] =>
+  cores.messagesOnLink(from, to).map((said) => ('kind' in said ? said.kind : undefined))
 
 /** An author on shard 0 with an old message to the topic on shard 1, and a subscriber on shard 2. */
-function toldBefore(settings: Partial<CoreSettings> = {}): {
+function withRetainedMessage(settings: Partial<CoreSettings> = {}): {
   cores: SeveralCores
   topic: string
   author: PacketClient
@@ -234,9 +234,9 @@ function toldBefore(settings: Partial<CoreSettings> = {}): {
 }
 
 /** The subscriber requests the retained message, and a newer one of the author has not arrived yet. */
-function wantsWhatIsHeld(): Pick<ReturnType<typeof toldBefore>, 'cores' | 'topic' | 'reader'> {
-  const { cores, topic, author, reader } = toldBefore()
-  cores.hold(0, 1)
+function withPendingRequest(): Pick<ReturnType<typeof withRetainedMessage>, 'cores' | 'topic' | 'reader'> {
+  const { cores, topic, author, reader } = withRetainedMessage()
+  cores.holdLink(0, 1)
   author.publish(topic, 'new', { retain: true })
   cores.settle()
   reader.subscribe(topic)
@@ -246,77 +246,77 @@ function wantsWhatIsHeld(): Pick<ReturnType<typeof toldBefore>, 'cores' | 'topic
 
 describe('the shard that stores retained messages', () => {
   test('omits from its response the messages that the subscriber gets live, however late they arrive', () => {
-    const { cores, topic, author, reader } = toldBefore()
+    const { cores, topic, author, reader } = withRetainedMessage()
     // The shard of the author knows the subscriber; the confirmation of the other shard is not back.
-    cores.hold(1, 2)
+    cores.holdLink(1, 2)
     reader.subscribe(topic)
     cores.settle()
-    cores.hold(0, 2)
+    cores.holdLink(0, 2)
     author.publish(topic, 'new', { retain: true })
     cores.settle()
-    cores.letGo(1, 2)
+    cores.releaseLink(1, 2)
     cores.settle()
-    assert.equal(reader.subscribed.get(topic), 2)
+    assert.equal(reader.grantedQoS.get(topic), 2)
     assert.deepEqual(reader.payloads, [])
-    cores.letGo(0, 2)
+    cores.releaseLink(0, 2)
     cores.settle()
     assert.deepEqual(reader.payloads, ['new'])
   })
 
   test('waits for messages that were published before, with a time limit, as their shard may have failed', () => {
-    const { cores, topic, reader } = wantsWhatIsHeld()
-    cores.pass(999)
-    assert.deepEqual([reader.subscribed.get(topic), reader.payloads], [2, []])
-    cores.pass(1)
+    const { cores, topic, reader } = withPendingRequest()
+    cores.passMs(999)
+    assert.deepEqual([reader.grantedQoS.get(topic), reader.payloads], [2, []])
+    cores.passMs(1)
     assert.deepEqual(reader.payloads, ['old'])
     const pending = cores.client(2, 'patient')
     cores.settle()
     pending.subscribe(topic)
     cores.settle()
-    cores.letGo(0, 1)
+    cores.releaseLink(0, 1)
     cores.settle()
     assert.deepEqual(pending.payloads, ['new'])
   })
 
   test('responds with about 256 KiB at a time', () => {
-    const { cores, author, reader } = toldBefore()
+    const { cores, author, reader } = withRetainedMessage()
     for (const name of ['b', 'c', 'd', 'e', 'f'])
       author.publish(topicOn(1, name), name.repeat(100_000), { retain: true })
     cores.settle()
     reader.subscribe('t/+')
-    while (!kindsUnderWay(cores, 2, 1).includes('retained-wanted')) assert.ok(cores.step())
-    cores.hold(1, 2)
+    while (!kindsOnLink(cores, 2, 1).includes('retained-wanted')) assert.ok(cores.step())
+    cores.holdLink(1, 2)
     cores.settle()
-    const responses = cores.underWay(1, 2).filter((said) => 'kind' in said && said.kind === 'retained-found')
+    const responses = cores.messagesOnLink(1, 2).filter((said) => 'kind' in said && said.kind === 'retained-found')
     assert.equal(responses.length, 1)
     const [response] = responses
     const bytes = response.messages.map(({ payloadBytes }) => payloadBytes)
     assert.ok(!response.isEnd && bytes.filter((count) => count > 1_000).length === 2, bytes.join(' '))
-    cores.letGo(1, 2)
+    cores.releaseLink(1, 2)
     cores.settle()
     assert.equal(reader.payloads.length, 6)
   })
 
   test('reads a large message before it responds, and omits it if it was replaced meanwhile', () => {
     for (const replaces of [false, true]) {
-      const { cores, author, reader, topic } = toldBefore({ maxRetainedBytesInMemory: 0 })
+      const { cores, author, reader, topic } = withRetainedMessage({ maxRetainedBytesInMemory: 0 })
       reader.subscribe(topic)
       const owner = cores.cores[1]
       assert.ok(owner !== undefined)
       while (!owner.isReading) assert.ok(cores.step())
       if (replaces) {
-        cores.hold(1, 2)
+        cores.holdLink(1, 2)
         author.publish(topic, 'new', { retain: true })
-        cores.sayAll(author)
-        cores.carryAll(0, 1)
+        cores.sendAll(author)
+        cores.deliverAll(0, 1)
         for (let turn = 0; turn < 3; turn++) {
           while (owner.isReading) owner.read()
           cores.handle(1, { kind: 'tick' })
         }
-        const said = cores.underWay(1, 2)
+        const said = cores.messagesOnLink(1, 2)
         const messages = said.flatMap((one) => ('kind' in one && one.kind === 'retained-found' ? one.messages : []))
         assert.deepEqual(messages, [])
-        cores.letGo(1, 2)
+        cores.releaseLink(1, 2)
       }
       cores.settle()
       assert.deepEqual(reader.payloads, [replaces ? 'new' : 'old'])
@@ -324,14 +324,14 @@ describe('the shard that stores retained messages', () => {
   })
 
   test('stops the search if the subscriber has unsubscribed', () => {
-    const { cores, topic, reader } = wantsWhatIsHeld()
+    const { cores, topic, reader } = withPendingRequest()
     reader.unsubscribe(topic)
     cores.settle()
-    cores.hold(1, 2)
-    cores.letGo(0, 1)
+    cores.holdLink(1, 2)
+    cores.releaseLink(0, 1)
     cores.settle()
     assert.deepEqual(reader.payloads, [])
-    assert.ok(!kindsUnderWay(cores, 1, 2).includes('retained-found'))
+    assert.ok(!kindsOnLink(cores, 1, 2).includes('retained-found'))
   })
 })
 

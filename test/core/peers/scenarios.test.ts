@@ -11,7 +11,7 @@ import { testLength } from '../../test-length.ts'
 const stored = { expirySeconds: 36_000 } as const
 const seeds = testLength({ daily: 24, long: 200 })
 
-interface Cast {
+interface Scenario {
   readonly cores: SeveralCores
   readonly readers: PacketClient[]
   readonly authors: PacketClient[]
@@ -19,7 +19,7 @@ interface Cast {
   readonly results: Map<string, () => CommandResult | undefined>
 }
 
-function cast(seed: number): Cast {
+function startScenario(seed: number): Scenario {
   const cores = new SeveralCores({ seed, settings: { awaitReleaseTimeoutMs: 0, retryIntervalMs: 0 } })
   const shards = [0, 1, 2]
   const readers = shards.flatMap((shard) => [
@@ -30,25 +30,25 @@ function cast(seed: number): Cast {
   cores.settle()
   for (const reader of readers) reader.subscribe(reader.id.startsWith('r') ? '#' : 't/+')
   cores.settle()
-  assert.ok(readers.every(({ subscribed }) => subscribed.size === 1))
+  assert.ok(readers.every(({ grantedQoS: subscribed }) => subscribed.size === 1))
   return { cores, readers, authors, results: new Map() }
 }
 
 /** Restarts all shards, reconnects all clients, and runs until idle. */
-function heal({ cores, readers, authors }: Cast): void {
+function restoreAll({ cores, readers, authors }: Scenario): void {
   for (let shard = 0; shard < cores.count; shard++) {
-    for (let other = 0; other < cores.count; other++) if (other !== shard) cores.letGo(shard, other)
+    for (let other = 0; other < cores.count; other++) if (other !== shard) cores.releaseLink(shard, other)
     if (cores.cores[shard] === undefined) cores.start(shard)
   }
   for (let round = 0; round < 3; round++) {
     cores.settle()
-    for (const client of [...readers, ...authors]) if (!client.isIn) cores.connect(client)
+    for (const client of [...readers, ...authors]) if (!client.isConnected) cores.connect(client)
   }
   cores.settle()
-  for (const client of [...readers, ...authors]) assert.ok(client.isIn, `${client.id} is not connected`)
+  for (const client of [...readers, ...authors]) assert.ok(client.isConnected, `${client.id} is not connected`)
 }
 
-function live(what: Cast, deaths: { single: number; all: number }): void {
+function live(what: Scenario, deaths: { single: number; all: number }): void {
   const { cores, readers, authors } = what
   const { random } = cores
   const counts = authors.map(() => 0)
@@ -56,37 +56,37 @@ function live(what: Cast, deaths: { single: number; all: number }): void {
     cores.steps(random.between(0, 25))
     const draw = random.fraction()
     const client = random.pick([...readers, ...authors])
-    if (draw < 0.05) publishAsOperator(what, random.between(0, 2))
+    if (draw < 0.05) publishAsAdministrator(what, random.between(0, 2))
     else if (draw < 0.6) {
       const author = random.between(0, authors.length - 1)
       const qos = random.pick([1, 2] as const)
       if (authors[author].unfinishedCount < 20)
         authors[author].publish('t/x', `${author}:${++counts[author]}:${qos}`, { qos })
-    } else if (draw < 0.7) cores.cut(client)
+    } else if (draw < 0.7) cores.breakConnection(client)
     else if (draw < 0.85) {
-      if (client.connection === undefined || !client.isIn) cores.connect(client)
+      if (client.connection === undefined || !client.isConnected) cores.connect(client)
     } else if (draw < 0.9) {
       const from = random.between(0, 2)
-      cores.hold(from, (from + random.between(1, 2)) % 3)
+      cores.holdLink(from, (from + random.between(1, 2)) % 3)
     } else if (draw < 0.9 + deaths.single) cores.kill(random.between(0, 2))
     else if (draw < 0.9 + deaths.single + deaths.all) {
       cores.killAll()
       cores.startAll()
     } else {
       for (let shard = 0; shard < cores.count; shard++) if (cores.cores[shard] === undefined) cores.start(shard)
-      for (const from of [0, 1, 2]) for (const to of [0, 1, 2]) if (from !== to) cores.letGo(from, to)
+      for (const from of [0, 1, 2]) for (const to of [0, 1, 2]) if (from !== to) cores.releaseLink(from, to)
     }
   }
 }
 
 /** Publishes with QoS 2 for an administrator, on a shard that may be unavailable. */
-function publishAsOperator({ cores, results }: Cast, shard: number): void {
-  const payload = `operator:${results.size + 1}:2`
+function publishAsAdministrator({ cores, results }: Scenario, shard: number): void {
+  const payload = `administrator:${results.size + 1}:2`
   results.set(
     payload,
     cores.command(shard, {
       name: 'publish',
-      clientId: 'operator',
+      clientId: 'administrator',
       topic: 't/x',
       payload: Buffer.from(payload),
       qos: 2,
@@ -96,7 +96,7 @@ function publishAsOperator({ cores, results }: Cast, shard: number): void {
   )
 }
 
-function verify({ readers, authors, results }: Cast): void {
+function verify({ readers, authors, results }: Scenario): void {
   for (const reader of readers) {
     const times = new Map<string, number>()
     for (const payload of reader.payloads) times.set(payload, (times.get(payload) ?? 0) + 1)
@@ -137,9 +137,9 @@ describe('persistent sessions on all shards receive all acknowledged messages, a
     test(`while ${scenario.name}`, () => {
       for (let seed = 1; seed <= seeds; seed++) {
         try {
-          const what = cast(seed)
+          const what = startScenario(seed)
           live(what, scenario)
-          heal(what)
+          restoreAll(what)
           verify(what)
         } catch (error) {
           throw new Error(`seed ${seed}: ${String(error)}`, { cause: error })

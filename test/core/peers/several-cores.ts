@@ -31,7 +31,7 @@ interface Link {
   readonly from: PeerNumber
   readonly to: PeerNumber
   queue: (PeerMessage | Message)[]
-  /** Nothing arrives until `letGo`. */
+  /** Nothing arrives until `releaseLink`. */
   isHeld: boolean
 }
 
@@ -57,7 +57,7 @@ export class SeveralCores {
   /** By shard; undefined: it has failed. */
   readonly cores: (DrivenCore | undefined)[]
   readonly #links: Link[] = []
-  #lives = 0
+  #generation = 0
   #commands = 0
 
   constructor(options: SeveralCoresOptions = {}) {
@@ -103,7 +103,7 @@ export class SeveralCores {
   }
 
   /** Breaks the connection. */
-  cut(client: PacketClient): void {
+  breakConnection(client: PacketClient): void {
     const { connection } = client
     if (connection === undefined) return
     this.#drop(client)
@@ -118,8 +118,8 @@ export class SeveralCores {
         recordStore: this.recordStore,
         settings: this.settings,
         permissions: this.permissions,
-        identity: `life${++this.#lives}`,
-        around: {
+        identity: `generation${++this.#generation}`,
+        dependencies: {
           sent: (sends) => this.#sent(sends),
           toPeer: (to, message) => this.#link(own, to).queue.push(message),
           closed: (connection) => this.#closed(own, connection),
@@ -156,28 +156,28 @@ export class SeveralCores {
     for (let own = 0; own < this.count; own++) this.start(own)
   }
 
-  hold(from: PeerNumber, to: PeerNumber): void {
+  holdLink(from: PeerNumber, to: PeerNumber): void {
     this.#link(from, to).isHeld = true
   }
 
-  letGo(from: PeerNumber, to: PeerNumber): void {
+  releaseLink(from: PeerNumber, to: PeerNumber): void {
     this.#link(from, to).isHeld = false
   }
 
   /** Messages from one shard to another that have not arrived. */
-  underWay(from: PeerNumber, to: PeerNumber): readonly (PeerMessage | Message)[] {
+  messagesOnLink(from: PeerNumber, to: PeerNumber): readonly (PeerMessage | Message)[] {
     return this.#link(from, to).queue
   }
 
   /** All messages from one shard to another arrive, and nothing else happens. */
-  carryAll(from: PeerNumber, to: PeerNumber): void {
+  deliverAll(from: PeerNumber, to: PeerNumber): void {
     const link = this.#link(from, to)
-    while (link.queue.length > 0) this.#carry(link)
+    while (link.queue.length > 0) this.#deliver(link)
   }
 
   /** All packets of the client arrive, and nothing else happens. */
-  sayAll(client: PacketClient): void {
-    while (client.hasToSay) this.#say(client)
+  sendAll(client: PacketClient): void {
+    while (client.hasPacketToSend) this.#sendPacket(client)
   }
 
   handle(shard: PeerNumber, input: Input): void {
@@ -196,7 +196,7 @@ export class SeveralCores {
   step(): boolean {
     const choices: (() => void)[] = []
     for (const link of this.#links) {
-      if (link.queue.length > 0 && !link.isHeld) choices.push(() => this.#carry(link))
+      if (link.queue.length > 0 && !link.isHeld) choices.push(() => this.#deliver(link))
     }
     for (const core of this.cores) {
       if (core?.isWriting === true) choices.push(() => core.commit())
@@ -204,8 +204,8 @@ export class SeveralCores {
       if (core?.hasMoreWork === true) choices.push(() => core.handle({ kind: 'tick' }))
     }
     for (const client of this.clients) {
-      if (client.hasToSay) choices.push(() => this.#say(client))
-      if (client.hasToHear) choices.push(() => client.hear())
+      if (client.hasPacketToSend) choices.push(() => this.#sendPacket(client))
+      if (client.hasPacketToProcess) choices.push(() => client.processPacket())
     }
     if (choices.length === 0) return false
     this.random.pick(choices)()
@@ -221,27 +221,27 @@ export class SeveralCores {
     for (let step = 0; step < count && this.step(); step++);
   }
 
-  pass(ms: number): void {
+  passMs(ms: number): void {
     this.nowMs += ms
     for (const core of this.cores)
       if (core !== undefined && core.core.nextDeadlineMs() <= this.nowMs) core.handle({ kind: 'tick' })
     this.settle()
   }
 
-  #carry(link: Link): void {
+  #deliver(link: Link): void {
     const message = link.queue.shift()
     const core = this.cores[link.to]
     if (message === undefined || core === undefined) return
     const peer = link.from
     if (message instanceof Message) core.handle({ kind: 'peer-passes', peer, message: copied(message, core.topics) })
-    else core.handle({ kind: 'peer-message', peer, message: carried(message, core.topics) })
+    else core.handle({ kind: 'peer-message', peer, message: copiedByLink(message, core.topics) })
   }
 
-  #say(client: PacketClient): void {
+  #sendPacket(client: PacketClient): void {
     const core = this.cores[this.shardOf(client)]
     const { connection } = client
     if (core === undefined || connection === undefined) return
-    const packet = client.say(core.topics)
+    const packet = client.takePacket(core.topics)
     if (packet !== undefined) core.handle({ kind: 'packet', connection, packet })
   }
 
@@ -259,7 +259,7 @@ export class SeveralCores {
   }
 
   #drop(client: PacketClient): void {
-    client.lose()
+    client.loseConnection()
   }
 
   #link(from: PeerNumber, to: PeerNumber): Link {
@@ -270,7 +270,7 @@ export class SeveralCores {
 }
 
 /** Copies a message as a link does: it shares no memory with the sender. */
-function carried(message: PeerMessage, topics: TopicTable): PeerMessage {
+function copiedByLink(message: PeerMessage, topics: TopicTable): PeerMessage {
   if (message.kind === 'publish') return { ...message, message: copied(message.message, topics) }
   if (message.kind === 'retained-found')
     return { ...message, messages: message.messages.map((one) => copied(one, topics)) }

@@ -47,13 +47,13 @@ function publishAll({ cores, author }: SharedStores): void {
   assert.equal(author.unfinishedCount, 0)
 }
 
-function comeBack({ cores }: SharedStores, client: PacketClient): void {
+function reconnect({ cores }: SharedStores, client: PacketClient): void {
   client.acknowledges = true
   cores.connect(client)
   cores.settle()
 }
 
-const heardBy = (...clients: readonly PacketClient[]): string[] =>
+const receivedBy = (...clients: readonly PacketClient[]): string[] =>
   [...new Set(clients.flatMap(({ payloads }) => payloads))].toSorted((a, b) => Number(a) - Number(b))
 
 describe('QoS 1 of a shared subscription', () => {
@@ -68,10 +68,10 @@ describe('QoS 1 of a shared subscription', () => {
       one.acknowledges = false
       deny(stage, ...shards.map((shard) => stage.member(shard, `denied-${shard}-`, stored)))
       publishAll(stage)
-      stage.cores.cut(one)
+      stage.cores.breakConnection(one)
       stage.cores.settle()
-      comeBack(stage, one)
-      assert.deepEqual(heardBy(one), all)
+      reconnect(stage, one)
+      assert.deepEqual(receivedBy(one), all)
     })
   }
 
@@ -82,9 +82,9 @@ describe('QoS 1 of a shared subscription', () => {
     deny(stage, stage.member(1, 'denied'))
     publishAll(stage)
     const heir = stage.member(2, 'heir')
-    stage.cores.cut(one)
+    stage.cores.breakConnection(one)
     stage.cores.settle()
-    assert.deepEqual(heardBy(heir), all)
+    assert.deepEqual(receivedBy(heir), all)
   })
 
   test('of a session that ends is counted as dropped if all other members are denied', () => {
@@ -93,7 +93,7 @@ describe('QoS 1 of a shared subscription', () => {
     one.acknowledges = false
     deny(stage, ...[0, 2].map((shard) => stage.member(shard, `denied-${shard}-`, stored)))
     publishAll(stage)
-    stage.cores.cut(one)
+    stage.cores.breakConnection(one)
     stage.cores.settle()
     const dropped = stage.cores.cores.map((core) => core?.core.view.counts.dropped['session-ended'] ?? 0)
     assert.equal(
@@ -118,14 +118,14 @@ describe('QoS 1 of a shared subscription', () => {
     one.acknowledges = false
     publishAll(stage)
     const other = stage.member(2, 'other')
-    stage.cores.hold(1, 2)
-    stage.cores.cut(one)
+    stage.cores.holdLink(1, 2)
+    stage.cores.breakConnection(one)
     stage.cores.settle()
-    stage.cores.letGo(1, 2)
+    stage.cores.releaseLink(1, 2)
     stage.cores.settle()
     assert.equal(other.payloads.length, 4)
-    comeBack(stage, one)
-    assert.deepEqual(heardBy(one, other), all)
+    reconnect(stage, one)
+    assert.deepEqual(receivedBy(one, other), all)
   })
 
   for (const shard of [1, 2]) {
@@ -136,14 +136,14 @@ describe('QoS 1 of a shared subscription', () => {
       one.acknowledges = false
       publishAll(stage)
       const heir = stage.member(shard, 'heir', stored)
-      stage.cores.cut(heir)
+      stage.cores.breakConnection(heir)
       stage.cores.settle()
       deny(stage, one)
-      stage.cores.cut(one)
+      stage.cores.breakConnection(one)
       stage.cores.settle()
-      comeBack(stage, heir)
-      assert.deepEqual(heardBy(heir), all)
-      comeBack(stage, one)
+      reconnect(stage, heir)
+      assert.deepEqual(receivedBy(heir), all)
+      reconnect(stage, one)
       assert.equal(one.payloads.length, 1)
     })
   }

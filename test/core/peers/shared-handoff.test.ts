@@ -15,7 +15,7 @@ const group = '$share/g/a'
 const published = ['1', '2', '3', '4', '5']
 const payloadsOf = (qos: 1 | 2): string[] => (qos === 1 ? published : published.slice(1))
 
-interface Scene {
+interface Setup {
   readonly cores: SeveralCores
   /** On shard 1, with all messages in its queue. */
   readonly leaving: PacketClient
@@ -23,7 +23,7 @@ interface Scene {
   readonly staying: PacketClient
 }
 
-function scene(qos: 1 | 2): Scene {
+function createSetup(qos: 1 | 2): Setup {
   const cores = new SeveralCores()
   const leaving = cores.client(1, 'leaving', { ...stored, receiveMaximum: 1 })
   leaving.acknowledges = false
@@ -42,7 +42,7 @@ function scene(qos: 1 | 2): Scene {
 }
 
 /** The client starts a new session with another connection. */
-function endSession({ cores, leaving }: Scene): void {
+function endSession({ cores, leaving }: Setup): void {
   assert.deepEqual(leaving.payloads, ['1'])
   leaving.cleanStart = true
   cores.connect(leaving)
@@ -50,7 +50,7 @@ function endSession({ cores, leaving }: Scene): void {
   assert.deepEqual(leaving.payloads, ['1'])
 }
 
-function nothingIsLeft(cores: SeveralCores): void {
+function assertNoRecordsLeft(cores: SeveralCores): void {
   const left = cores.recordStore.readAll().filter(({ kind }) => kind === 'handoff' || kind === 'forwarded')
   assert.deepEqual(left, [])
 }
@@ -60,44 +60,44 @@ for (const qos of [1, 2] as const) {
     const payloads = payloadsOf(qos)
 
     test('reaches a member on another shard, and leaves no record', () => {
-      const told = scene(qos)
-      endSession(told)
-      assert.deepEqual(told.staying.payloads, payloads)
-      nothingIsLeft(told.cores)
+      const setup = createSetup(qos)
+      endSession(setup)
+      assert.deepEqual(setup.staying.payloads, payloads)
+      assertNoRecordsLeft(setup.cores)
     })
 
     test('is not lost if its shard fails before the message is sent', () => {
-      const told = scene(qos)
-      const { cores, staying } = told
-      cores.hold(1, 2)
-      endSession(told)
+      const setup = createSetup(qos)
+      const { cores, staying } = setup
+      cores.holdLink(1, 2)
+      endSession(setup)
       cores.kill(1)
-      cores.letGo(1, 2)
+      cores.releaseLink(1, 2)
       cores.start(1)
       cores.settle()
       assert.deepEqual(staying.payloads, payloads)
-      nothingIsLeft(cores)
+      assertNoRecordsLeft(cores)
     })
 
     test('is not lost if the node fails while the other shard is unavailable', () => {
-      const told = scene(qos)
-      const { cores, staying } = told
+      const setup = createSetup(qos)
+      const { cores, staying } = setup
       cores.kill(2)
       cores.settle()
-      endSession(told)
+      endSession(setup)
       cores.killAll()
       cores.startAll()
       cores.settle()
       cores.connect(staying)
       cores.settle()
       assert.deepEqual(staying.payloads, payloads)
-      nothingIsLeft(cores)
+      assertNoRecordsLeft(cores)
     })
 
     test('is not delivered twice if its shard fails at any step', () => {
       for (let steps = 0; steps < 80; steps++) {
-        const told = scene(qos)
-        const { cores, leaving, staying } = told
+        const setup = createSetup(qos)
+        const { cores, leaving, staying } = setup
         leaving.cleanStart = true
         cores.connect(leaving)
         cores.steps(steps)
@@ -106,25 +106,25 @@ for (const qos of [1, 2] as const) {
         cores.settle()
         cores.connect(leaving)
         cores.settle()
-        cores.pass(0)
+        cores.passMs(0)
         const heard = qos === 2 ? staying.payloads : [...new Set(staying.payloads)]
         assert.deepEqual(heard, payloads, `after ${steps} steps`)
       }
     })
 
     test('is known on the other shard if its own fails before the confirmation', () => {
-      const told = scene(qos)
-      const { cores, staying } = told
-      cores.hold(2, 1)
-      endSession(told)
+      const setup = createSetup(qos)
+      const { cores, staying } = setup
+      cores.holdLink(2, 1)
+      endSession(setup)
       assert.deepEqual(staying.payloads, payloads)
       cores.kill(1)
-      cores.letGo(2, 1)
+      cores.releaseLink(2, 1)
       cores.start(1)
       cores.settle()
       assert.deepEqual([...new Set(staying.payloads)], payloads)
       if (qos === 2) assert.deepEqual(staying.payloads, payloads, 'once')
-      nothingIsLeft(cores)
+      assertNoRecordsLeft(cores)
     })
   })
 }
@@ -144,7 +144,7 @@ test('messages in flight from a time with more shards go to a member on one of t
   const around = { sent: (_sends: SendList) => {}, toPeer: () => {}, closed: () => {}, nowMs: () => 1_767_225_600_000 }
   const core = new DrivenCore(
     { own: 0, count: 1 },
-    { recordStore, settings: defaultCoreSettings, identity: 'life', around },
+    { recordStore, settings: defaultCoreSettings, identity: 'life', dependencies: around },
   )
   while (core.isWriting) core.commit()
   const kinds = recordStore.readAll().map(({ kind }) => kind)
