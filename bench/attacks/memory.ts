@@ -277,7 +277,7 @@ async function measure(name: string, attack: Attack): Promise<string[]> {
     const again = await start(group, folder)
     const restarted = await maxAnonymousMib(again)
     await stop(again)
-    console.log(`${name}: ${[...refusals].slice(0, 5).join('; ')}`)
+    console.log(`${name}: longest ${served[1]} ms, peak ${anonymousPeak} MiB; ${[...refusals].slice(0, 5).join('; ')}`)
     return [name, before, String(peak), String(anonymousPeak), after, gone, restarted, ...served]
   } finally {
     await rm(folder, { recursive: true, force: true })
