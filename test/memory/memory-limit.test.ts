@@ -34,6 +34,7 @@ test(
   { skip: process.platform !== 'linux' },
   async (t) => {
     const broker = await startBroker(t, {
+      setsMalloc: true,
       set: ['node.shards=1', `node.memory_limit=${limitMib}MB`, 'sys_topics.client_events=false'],
     })
     const { port } = broker
