@@ -56,7 +56,7 @@ async function attack(number: number, untilMs: number): Promise<number> {
 }
 
 const untilMs = Date.now() + Number(options.seconds) * 1_000
-const healthy = new Worker(new URL('./healthy-client.ts', import.meta.url), { workerData: { url } })
+const healthy = new Worker(new URL('./healthy-client.ts', import.meta.url), { workerData: { port: broker.port } })
 await once(healthy, 'message')
 const reported = once(healthy, 'message')
 const refused = await Promise.all(

@@ -222,8 +222,7 @@ class HealthyClient {
   }
 
   static async open(port: number): Promise<HealthyClient> {
-    const url = `mqtt://127.0.0.1:${port}`
-    const thread = new Worker(new URL('./healthy-client.ts', import.meta.url), { workerData: { url } })
+    const thread = new Worker(new URL('./healthy-client.ts', import.meta.url), { workerData: { port } })
     await once(thread, 'message')
     return new HealthyClient(thread)
   }
