@@ -42,6 +42,12 @@ export function measurePublish(fields: PublishFields, version: ProtocolVersion):
 
 /** Writes at `at`, where the caller reserved `measurePublish` bytes; returns the offset after the packet. */
 export function writePublish(fields: PublishFields, version: ProtocolVersion, target: Buffer, at: number): number {
+  const next = writePublishHead(fields, version, target, at)
+  return copyBytes(fields.chunk, fields.payloadStart, fields.payloadEnd, target, next)
+}
+
+/** Writes everything before the payload. */
+export function writePublishHead(fields: PublishFields, version: ProtocolVersion, target: Buffer, at: number): number {
   const { topic, qos, packetId, topicIsOmitted } = fields
   target[at] = firstByteOf(fields)
   let next = writeVariableInteger(measureBody(fields, version), target, at + 1)
@@ -54,8 +60,7 @@ export function writePublish(fields: PublishFields, version: ProtocolVersion, ta
     target[next + 1] = packetId
     next += 2
   }
-  if (version === 5) next = writeSection(fields, target, next)
-  return copyBytes(fields.chunk, fields.payloadStart, fields.payloadEnd, target, next)
+  return version === 5 ? writeSection(fields, target, next) : next
 }
 
 function firstByteOf({ qos, retain, dup }: PublishFields): number {

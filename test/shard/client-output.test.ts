@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PacketDecoder, TopicTable } from '../../src/protocol/index.ts'
 import { ClientOutput, type ClientOutputDependencies } from '../../src/shard/io/client-output.ts'
-import { pooledBytes, WriteBuffers } from '../../src/shard/io/write-buffers.ts'
+import { pooledBytes, referencedFromBytes, WriteBuffers } from '../../src/shard/io/write-buffers.ts'
 import { FakeStream } from './fake-stream.ts'
 import { fc } from '../properties.ts'
 
@@ -76,6 +76,12 @@ class OutputModel {
     this.expected.push(bytes)
   }
 
+  appendReference(length: number): void {
+    const bytes = Buffer.alloc(length, this.#freshBytes(251))
+    this.output.appendReference(bytes, 0, length)
+    this.expected.push(bytes)
+  }
+
   /** Starts another drain. Between two drains, unused bytes of a buffer may be written. */
   startDrain(which: number): void {
     this.dependencies.draining++
@@ -88,7 +94,7 @@ class OutputModel {
 
   finish(): void {
     this.endTurn()
-    for (let round = 0; round < 100 && this.stream.waitingBytes > 0; round++) this.stream.take()
+    for (let round = 0; round < 500 && this.stream.waitingBytes > 0; round++) this.stream.take()
   }
 }
 
@@ -124,6 +130,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       (length): Step =>
         (model) =>
           model.reserve(length),
+    ),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.integer({ min: referencedFromBytes, max: referencedFromBytes + 50 }).map(
+      (length): Step =>
+        (model) =>
+          model.appendReference(length),
     ),
   },
   {
@@ -171,6 +185,48 @@ test('a turn that fills a buffer writes it and continues in another', () => {
   assert.ok(model.dependencies.buffers.takenBytes >= pooledBytes * 2)
   model.finish()
   assert.deepEqual(Buffer.concat(model.stream.taken), Buffer.concat(model.expected))
+})
+
+test('a payload that is referenced is not copied, and the bytes before it take as much memory as they need', () => {
+  const model = new OutputModel()
+  const payload = Buffer.alloc(referencedFromBytes, 'x')
+  const written: Buffer[] = []
+  const write = model.stream.write.bind(model.stream)
+  model.stream.write = (buffer, done) => {
+    written.push(buffer)
+    write(buffer, done)
+  }
+  model.reserve(100)
+  model.endTurn()
+  for (let count = 0; count < 10; count++) {
+    model.reserve(20)
+    model.output.appendReference(payload, 0, payload.length)
+    model.expected.push(payload)
+  }
+  model.reserve(1)
+  assert.equal(model.dependencies.buffers.takenBytes, 2 * pooledBytes + 10 * (20 + payload.length))
+  assert.equal(model.output.unsentBytes, pooledBytes + 10 * (20 + payload.length) + 1)
+  model.finish()
+  assert.equal(written.filter(({ buffer }) => buffer === payload.buffer).length, 10)
+  assert.ok(Buffer.concat(model.stream.taken).equals(Buffer.concat(model.expected)))
+  assert.equal(model.dependencies.buffers.takenBytes, 0)
+})
+
+test('a connection that ends with referenced payloads in its output releases them', () => {
+  for (const ends of ['by the peer', 'by the broker']) {
+    const model = new OutputModel()
+    model.reserve(100)
+    model.endTurn()
+    model.appendReference(referencedFromBytes)
+    if (ends === 'by the peer') model.stream.onClose()
+    else {
+      model.output.endsAfterFlush = true
+      model.finish()
+      assert.ok(Buffer.concat(model.stream.taken).equals(Buffer.concat(model.expected)))
+    }
+    model.stream.take()
+    assert.equal(model.dependencies.buffers.takenBytes, 0, ends)
+  }
 })
 
 test('bytes that are queued during a write have buffers of at most twice their size', () => {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PublishPacket } from '../../src/protocol/index.ts'
 import { headBits, publishHead } from '../../src/core/index.ts'
+import { referencedFromBytes } from '../../src/shard/io/write-buffers.ts'
 import { payloadOf, ShardStage } from './stage.ts'
 
 const qualities = [0, 1, 2] as const
@@ -50,6 +51,29 @@ test('a message reaches clients of every version from clients of every version w
             name,
           )
         }
+})
+
+test('a large payload, which is not copied, arrives whole between small messages at clients of every version', async (context) => {
+  const stage = new ShardStage(context)
+  const large = 'large'.repeat(referencedFromBytes / 4)
+  for (const from of versions)
+    for (const to of versions)
+      for (const granted of qualities) {
+        const name = `${from}-${to}-${granted}`
+        const subscriber = await stage.subscriber(`s-${name}`, name, { version: to, qos: granted })
+        const publisher = await stage.client(`p-${name}`, { version: from })
+        const payloads = ['first', large, 'second', large, large, 'third']
+        publisher.publish(
+          ...payloads.map((payload, index) => ({ topic: name, payload, qos: 1, packetId: index + 1 }) as const),
+        )
+        for (let turn = 0; turn < payloads.length; turn++) await stage.turns()
+        const received = subscriber.of('publish').map(factsOf)
+        assert.deepEqual(
+          received.map(({ topic, qos, payload }) => [topic, qos, payload]),
+          payloads.map((payload) => [name, Math.min(1, granted), payload]),
+          name,
+        )
+      }
 })
 
 test('the first byte and the packet identifier are those of the receiver, whatever the publisher sent', async (context) => {

@@ -1,5 +1,5 @@
 // Encodes the packets that the core sends into the buffers of connections. If possible, the received frame of a message is
-// copied, and only its first byte and its packet identifier are changed.
+// copied, and only its first byte and its packet identifier are changed. Large payloads are not copied.
 
 import {
   headBits,
@@ -16,11 +16,13 @@ import {
   writeAck,
   writePacket,
   writePublish,
+  writePublishHead,
   type AckType,
   type ControlPacket,
   type ProtocolVersion,
 } from '../../protocol/index.ts'
 import type { ClientOutput } from './client-output.ts'
+import { referencedFromBytes } from './write-buffers.ts'
 
 const ackBytes = 4
 const ackTypes: Readonly<Record<number, AckType>> = {
@@ -86,15 +88,18 @@ function encodePublish(output: ClientOutput, connection: Connection, message: Me
 
 /** Same version, same layout: the received bytes are sent, except for flags and packet identifier. */
 function copyFrame(output: ClientOutput, message: Message, head: number): void {
-  const { frameStart, packetIdAt } = message
-  const at = output.appendRange(message.chunk, frameStart, message.frameEnd)
+  const { chunk, frameStart, packetIdAt, payloadStart, frameEnd } = message
+  const isReferenced = frameEnd - payloadStart >= referencedFromBytes
+  const at = output.appendRange(chunk, frameStart, isReferenced ? payloadStart : frameEnd)
   const target = output.buffer
   // First byte: type 3, then DUP, QoS and RETAIN; `head` has RETAIN in bit 3, DUP in bit 4, QoS in bits 5 and 6.
   target[at] = 0x30 | ((head & 16) >> 1) | ((head >> 4) & 6) | ((head >> 3) & 1)
-  if (packetIdAt === 0) return
-  const idAt = at + packetIdAt - frameStart
-  target[idAt] = (head >> 16) & 0xff
-  target[idAt + 1] = (head >> 8) & 0xff
+  if (packetIdAt !== 0) {
+    const idAt = at + packetIdAt - frameStart
+    target[idAt] = (head >> 16) & 0xff
+    target[idAt + 1] = (head >> 8) & 0xff
+  }
+  if (isReferenced) output.appendReference(chunk, payloadStart, frameEnd)
 }
 
 /** Writes the packet field by field: for another version or layout, or properties that differ for each subscriber. */
@@ -119,8 +124,12 @@ function encodeFields(
     payloadStart: message.payloadStart,
     payloadEnd: message.frameEnd,
   }
-  const bytes = measurePublish(fields, connection.version)
+  const { chunk, payloadStart, frameEnd } = message
+  const isReferenced = frameEnd - payloadStart >= referencedFromBytes
+  const bytes = measurePublish(fields, connection.version) - (isReferenced ? frameEnd - payloadStart : 0)
   const target = output.reserve(bytes)
-  writePublish(fields, connection.version, target, output.at)
+  const write = isReferenced ? writePublishHead : writePublish
+  write(fields, connection.version, target, output.at)
   output.advance(bytes)
+  if (isReferenced) output.appendReference(chunk, payloadStart, frameEnd)
 }

@@ -3,13 +3,15 @@
 
 /** Size for the packets of one turn of most connections; larger buffers are allocated individually. */
 export const pooledBytes = 32_768
+/** Payloads of this size are written from the memory of their message. It is larger than pooled buffers, so that none gets into the pool. */
+export const referencedFromBytes = 65_536
 /** Maximum number of pooled buffers. */
 const maxPooled = 512
 /**
  * If one turn writes to more connections, each further one starts with this size. With buffers of the common size, one
  * packet for each of 16,000 new connections used half a gigabyte, and the C library kept the memory in between.
  */
-const smallBytes = 1_024
+export const smallBytes = 1_024
 
 export class WriteBuffers {
   readonly #free: Buffer[] = []
@@ -34,6 +36,15 @@ export class WriteBuffers {
   forget(): void {
     this.#pooled -= this.#free.length
     this.#free.length = 0
+  }
+
+  /** Counts bytes that were not taken here, until `release`. */
+  hold(buffer: Buffer): void {
+    this.takenBytes += buffer.length
+  }
+
+  release(buffer: Buffer): void {
+    this.takenBytes -= buffer.length
   }
 
   giveBack(buffer: Buffer): void {
