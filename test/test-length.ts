@@ -12,6 +12,19 @@ export function shardNumbers<Count extends number>(...ascending: Count[]): Count
   return isLong ? ascending : ascending.slice(-1)
 }
 
+/** Versions of a protocol with which a test runs: the daily run has the newest only, where the other versions have daily tests of their own. */
+export function versionsOf<Version extends number | string>(...ascending: Version[]): Version[] {
+  return isLong ? ascending : ascending.slice(-1)
+}
+
+/** The daily run has the cases named here, the long run has all. */
+export function casesOf<Case extends readonly unknown[]>(
+  all: readonly Case[],
+  ...dailyNames: readonly Case[0][]
+): readonly Case[] {
+  return isLong ? all : all.filter(([name]) => dailyNames.includes(name))
+}
+
 /** Number of seeds, rounds or messages of a test. */
 export function testLength({ daily, long }: { readonly daily: number; readonly long: number }): number {
   return isLong ? long : daily

@@ -23,10 +23,11 @@ import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { startBrokerWithApi } from '../management/api.ts'
 import { encode } from '../simulator/world.ts'
+import { versionsOf } from '../test-length.ts'
 import { Authority } from '../transports/certificates.ts'
 import { startMosquitto } from './mosquitto-server.ts'
 
-for (const version of [4, 5] as const) {
+for (const version of versionsOf(4, 5)) {
   test(`mosquitto is stopped and started again in the middle, MQTT ${version}: everything arrives, what waited once`, async (t) => {
     const mosquitto = await startMosquitto(t)
     const wire = await Wire.to(t, mosquitto.port)
@@ -126,7 +127,7 @@ test('what the bridge sends to mosquitto does not come back, before MQTT 5.0 eit
   }
 })
 
-for (const version of [4, 5] as const) {
+for (const version of versionsOf(4, 5)) {
   test(`what clients want of mosquitto is passed on to it and comes once, MQTT ${version}`, async (t) => {
     const mosquitto = await startMosquitto(t)
     const bridge = `
@@ -252,7 +253,7 @@ function textsOf({ texts }: Listener, topic: string): readonly string[] {
   return texts.filter((text) => text.startsWith(topic))
 }
 
-for (const version of ['mqttv311', 'mqttv50'] as const) {
+for (const version of versionsOf('mqttv311', 'mqttv50')) {
   test(`the bridge of mosquitto to this broker (${version}): both ways, once, over a restart of this broker`, async (t) => {
     const here = await startBrokerWithApi(t, { set: oneShard })
     const wire = await Wire.to(t, here.port)

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { runProgram, type Scope, temporaryFolder } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { signRequest } from '../../src/sinks/s3/sign-request.ts'
+import { casesOf } from '../test-length.ts'
 import { DatabaseServer } from './database-server.ts'
 import { actionView, publishAll, ruleTo, startWith, until } from './sink-stage.ts'
 
@@ -71,10 +72,12 @@ test('each result is an object, also when the service is killed; keys may have a
   )
 })
 
-for (const [type, columns, first] of [
+const containers = [
   ['json_lines', '', '{'],
   ['csv', 'column_order=[topic,payload.number,payload.text]', 'topic,payload.number,payload.text\nreadings/1,'],
-] as const) {
+] as const
+
+for (const [type, columns, first] of casesOf<(typeof containers)[number]>(containers, 'csv')) {
   test(`many results are one object of ${type}, and none is lost when the broker is killed before it is written`, async (t) => {
     const server = await s3Server(t, ['plant'])
     const set = [

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startBroker } from '../e2e/godwit-process.ts'
 import { runReconnectScenario } from './reconnect-scenario.ts'
-import { testLength } from '../test-length.ts'
+import { shardNumbers, testLength } from '../test-length.ts'
 
 const scenario = {
   messages: testLength({ daily: 1_500, long: 3_000 }),
@@ -13,7 +13,7 @@ const scenario = {
   silenceMs: 60_000,
 }
 
-for (const shards of [1, 2]) {
+for (const shards of shardNumbers(1, 2)) {
   test(`[MQTT5-4.6.0-5] a session that reconnects while messages stream gets all of them in order, with ${shards} shards`, async (t) => {
     const broker = await startBroker(t, { set: [`node.shards=${shards}`] })
     const url = `mqtt://127.0.0.1:${broker.port}`

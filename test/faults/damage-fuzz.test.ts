@@ -7,12 +7,13 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { test } from 'node:test'
 import { Random } from '../simulator/random.ts'
+import { testLength } from '../test-length.ts'
 import { filesOf, leaveOne, tellOfDamage } from './damage-fuzz/damage-round.ts'
 import { damages } from './damage-fuzz/damages.ts'
 
 const roundsPerStore = 20
 
-for (const seed of [1, 2]) {
+for (let seed = 1; seed <= testLength({ daily: 1, long: 4 }); seed++) {
   test(`store ${seed}, damaged ${roundsPerStore} times: it opens, serves the stored data, and an alarm reports every loss`, async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'godwit-damage-fuzz-'))
     t.after(() => rmSync(folder, { recursive: true, force: true }))

@@ -9,6 +9,7 @@ import { LevelDatabase } from '../../src/storage/level-database.ts'
 import { OperationList } from '../../src/storage/operation-list.ts'
 import { rangeOfKind } from '../../src/storage/record-keys.ts'
 import { Random } from '../simulator/random.ts'
+import { casesOf } from '../test-length.ts'
 import { MqttPeer } from './mqtt-peer.ts'
 
 const messages = 400
@@ -33,7 +34,14 @@ before(async (t) => {
   left = await runThatIsKilled(t as TestContext)
 })
 
-for (const [name, damage, safe = 0] of damages) {
+/** The others are among the damages of `damage-fuzz.test.ts`. */
+const daily = [
+  'its newest table has lost its footer',
+  'the record of the session is lost',
+  'bytes of every file are flipped',
+]
+
+for (const [name, damage, safe = 0] of casesOf(damages, ...daily)) {
   test(`a store of which ${name}: the broker starts, raises an alarm, serves, and delivers nothing wrong`, async (t) => {
     const dataDirectory = await temporaryFolder(t)
     cpSync(left, dataDirectory, { recursive: true })

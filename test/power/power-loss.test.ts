@@ -7,7 +7,7 @@ import { runCrashScenario, type CrashScenarioEnd, type CrashScenarioOptions } fr
 import { PowerLoss } from './power-loss.ts'
 import { testLength } from '../test-length.ts'
 
-const rounds = testLength({ daily: 4, long: 10 })
+const rounds = testLength({ daily: 3, long: 10 })
 
 test('a broker whose machine repeatedly loses power loses nothing that it acknowledged', async (t) => {
   const { end, takenBytes } = await tellOfPowerLoss(t, rounds, {})

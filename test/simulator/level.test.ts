@@ -8,7 +8,7 @@ import { runScenario } from './run-scenario.ts'
 import { testLength } from '../test-length.ts'
 
 const scenariosAtOnce = 4
-const seedsPerTest = testLength({ daily: 12, long: 60 })
+const seedsPerTest = testLength({ daily: 6, long: 60 })
 const comparedSeeds = testLength({ daily: 2, long: 12 })
 
 describe('on the real LevelDB store', () => {

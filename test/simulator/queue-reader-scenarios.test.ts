@@ -9,8 +9,8 @@ import { World } from './world.ts'
 import { testLength } from '../test-length.ts'
 
 const seedsPerTest = testLength({ daily: 12, long: 60 })
-const seedsOnLevel = testLength({ daily: 3, long: 12 })
-const ordinarySeeds = testLength({ daily: 8, long: 50 })
+const seedsOnLevel = testLength({ daily: 2, long: 12 })
+const ordinarySeeds = testLength({ daily: 5, long: 50 })
 
 describe('the queue of a persistent session reaches its next connections in order, whenever the client reconnects', () => {
   for (const from of [1, 101]) {

@@ -271,7 +271,7 @@ async function lookAfterGateways(t: TestContext, { done }: Operator): Promise<vo
     await done(`gateways ${command}`, ['meter', ...words])
     meter.device.respond(await meter.next(), command === 'write' ? '2.04' : '2.05', { format: 0, payload: '1' })
   }
-  while (!(await done('gateways lookup', ['meter', '/3/0/0', 'read'])).includes('2.05'));
+  await eventually(async () => assert.match(await done('gateways lookup', ['meter', '/3/0/0', 'read']), /2\.05/))
 }
 
 test('every operation has a godwit ctl command, and every command is tested', async (t) => {

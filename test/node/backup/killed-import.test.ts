@@ -9,7 +9,7 @@ import { startBrokerWithApi } from '../../management/api.ts'
 import { testLength } from '../../test-length.ts'
 
 const filename = `${folder}.tar.gz`
-const places = testLength({ daily: 4, long: 10 })
+const places = testLength({ daily: 2, long: 10 })
 /** The last of them comes 135 ms after the request. */
 const lastPlaceMs = 135
 const records = 1_500
