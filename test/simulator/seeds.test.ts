@@ -7,7 +7,7 @@ import { runScenario } from './run-scenario.ts'
 import { testLength } from '../test-length.ts'
 
 const seedsPerTest = testLength({ daily: 80, long: 500 })
-const seedsOfShards = testLength({ daily: 20, long: 200 })
+const seedsOfShards = testLength({ daily: 30, long: 200 })
 
 describe('random scenarios violate no rule', () => {
   for (let from = 1; from <= 2 * seedsPerTest + 1; from += seedsPerTest) {
