@@ -57,6 +57,8 @@ export interface LinkDependencies {
 export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   readonly peer: PeerNumber
   isCongested = false
+  /** Chunks between sockets of this shard and sessions of the peer, in both directions. */
+  relayedChunks = 0
   readonly #port: LinkPort
   readonly #dependencies: LinkDependencies
   readonly #writer: LinkBufferWriter
@@ -178,6 +180,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   // Relays on the shard with the socket.
 
   relayData(relay: number, chunk: Buffer): boolean {
+    this.relayedChunks++
     this.#beginRecord()
     this.#writeBytes(recordKinds.relayData, relay, chunk)
     return !this.isCongested
@@ -258,6 +261,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
         return this.#streamOf(reader.uint32()).noteSent(reader.uint32())
       // The socket may have closed, and the report be on its way to the peer.
       case recordKinds.relayWrite:
+        this.relayedChunks++
         return this.#relayedSockets.get(reader.uint32())?.write(reader.rest())
       case recordKinds.relayCredit:
         return this.#relayedSockets.get(reader.uint32())?.addCredit(reader.uint32())

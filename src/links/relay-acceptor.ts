@@ -2,6 +2,7 @@
 // relayed-stream.ts for the messages.
 
 import type { ByteStream } from '../transports/index.ts'
+import { linkBufferBytes } from './link-buffer-writer.ts'
 import { relayWindowBytes, unconfirmedBytes } from './relayed-stream.ts'
 
 /** The functions of a link that the shard with the socket uses for a relayed connection. */
@@ -47,8 +48,8 @@ export class RelayAcceptor {
 
   write(bytes: Buffer): void {
     // `bytes` is a view of a link buffer. While a write is in progress, further ones are copied, so that a slow socket keeps only one
-    // link buffer in memory.
-    const own = this.#writesInProgress === 0 ? bytes : Buffer.from(bytes)
+    // link buffer in memory. Large ones have a link buffer of their own.
+    const own = this.#writesInProgress === 0 || bytes.length >= linkBufferBytes ? bytes : Buffer.from(bytes)
     this.#writesInProgress++
     this.#unreportedSentBytes += bytes.length
     this.#stream.write(own, this.#sent)

@@ -155,7 +155,7 @@ async function run(): Promise<void> {
 /** Collects garbage while the thread is idle, and on request. */
 function heapOf(running: Shard): HeapManager {
   return startIdleGc({
-    traffic: () => trafficIn((name) => counters.get(counterCells[name])),
+    traffic: () => trafficIn((name) => counters.get(counterCells[name])) + (running.peers?.relayedChunks ?? 0),
     forget() {
       running.forgetTopics()
       running.buffers.forget()

@@ -89,6 +89,36 @@ test('bytes pass in both directions, however they are divided and whenever turns
   )
 })
 
+test('chunks of a relayed client count in both directions: a shard that only relays is not idle', async () => {
+  const relay = new Relay()
+  relay.socket.arrive(Buffer.from('ping'))
+  await relay.settle()
+  relay.home.write(Buffer.from('pong'), ignore)
+  await relay.settle()
+  assert.equal(relay.pair.links[0].relayedChunks, 2)
+})
+
+test('a large write that waits for a socket is a view of its own link buffer, a small one is a copy', async () => {
+  const relay = new Relay()
+  relay.socket.isStalled = true
+  const given: Buffer[] = []
+  const write = relay.socket.write.bind(relay.socket)
+  relay.socket.write = (buffer, done) => {
+    given.push(buffer)
+    write(buffer, done)
+  }
+  for (const bytes of [100, 100, 70_000]) relay.home.write(Buffer.alloc(bytes), ignore)
+  await relay.settle()
+  assert.deepEqual(
+    given.map(({ length }) => length),
+    [100, 100, 70_000],
+  )
+  const [first, second, large] = given.map(({ buffer }) => buffer)
+  assert.notEqual(second, first)
+  // Kind and length of the record, and the number of the relay, are before the bytes.
+  assert.ok(large.byteLength > 70_000, 'a view of the link buffer')
+})
+
 test('small writes are done at once, and a client that reads nothing is owed no more than a bound', async () => {
   const relay = new Relay()
   relay.socket.isStalled = true

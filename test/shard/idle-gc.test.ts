@@ -85,6 +85,7 @@ test('the limit of idle traffic is per second, for short and long intervals', ()
   const model = new ModelHeap()
   model.burst(200)
   for (let time = 0; time < 2; time++) {
+
     model.traffic += 3_000
     model.check(3)
   }
@@ -118,6 +119,21 @@ test('memory of a burst is released during moderate traffic too, in three interv
   assert.deepEqual(interval(20_000), ['forget', 'collect', 'release'])
   for (let time = 0; time < 20; time++) interval(20_000)
   assert.equal(model.done.length, 3)
+})
+
+test('beside little traffic a long collection is not followed by a release, which waits until the traffic ends', () => {
+  const model = new ModelHeap()
+  model.burst(200)
+  const interval = (traffic: number): string[] => {
+    model.traffic += traffic
+    model.look()
+    return model.done
+  }
+  for (let time = 0; time < 2; time++) assert.deepEqual(interval(3_000), [])
+  assert.deepEqual(interval(3_000), ['forget', 'collect'])
+  for (let time = 0; time < 20; time++) assert.deepEqual(interval(3_000), ['forget', 'collect'], 'once')
+  model.lookOften()
+  assert.deepEqual(model.done, ['forget', 'collect', 'forget', 'collect', 'release'])
 })
 
 test('during moderate traffic, a heap with much memory in use is not collected, as that would take long', () => {

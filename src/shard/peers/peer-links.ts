@@ -63,6 +63,13 @@ export class PeerLinks implements LinkDependencies {
     return relayedSockets
   }
 
+  /** Number of chunks that passed these sockets. */
+  get relayedChunks(): number {
+    let relayedChunks = 0
+    for (const link of this.#links.values()) relayedChunks += link.relayedChunks
+    return relayedChunks
+  }
+
   /** True if all running shards have reported that they will send nothing more. */
   get isQuiet(): boolean {
     for (const link of this.#links.values()) if (!this.#finalNotices.has(link)) return false

@@ -5,13 +5,15 @@
 //
 // Caches are emptied first: they refer to disconnected clients, and fill again with traffic.
 //
-// Beside moderate traffic both steps follow each other once, after a minute, if little is in use and much can be returned.
+// Beside moderate traffic both steps follow each other once, after a minute, if little is in use and much can be returned. If the
+// collection took long, the release waits until the thread is idle.
 //
 // A normal collection makes the heap small, but V8 keeps the pages. A collection of last resort returns them to the system. It visits
 // the whole heap several times, so it follows the normal one, and runs only if little is left.
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { threadId } from 'node:worker_threads'
 import type { CounterName } from '../../telemetry/index.ts'
 
 /** Measurements and actions; tests have their own. */
@@ -27,19 +29,26 @@ export interface GcDependencies {
   /** Collects several times and returns free memory to the system. */
   release(): void
   nowMs(): number
-  /** Messages received and sent since the start plus their KiB, because large ones leave more garbage. */
+  /**
+   * Messages received and sent since the start plus their KiB, because large ones leave more garbage. For a shard also the chunks that it
+   * relays: the clients of its sockets wait for it as well.
+   */
   traffic(): number
 }
 
 /** Interval between checks. */
 const checkIntervalMs = 15_000
+/** Time between the checks of two threads: collections at the same time share the helper threads of V8, and take twice as long. */
+const checkLagMs = 500
 /** The first checks after the start, after the first clients have connected: one to collect and one to release. */
 const firstChecksMs = [5_000, 8_000]
-/** With less traffic per second, a pause is not noticeable. */
-const maxIdleTraffic = 500
+/** With less traffic per second, a pause is not noticeable. With 500, clients waited 80 to 310 ms for a release after a burst. */
+const maxIdleTraffic = 50
 /** Minimum memory that justifies a pause. */
 const minReclaimBytes = 33_554_432
-/** Traffic per second beside which a pause is justified by more memory, in bytes. */
+/** Up to this traffic per second, the same memory justifies a collection after three intervals. */
+const maxLittleTraffic = 500
+/** Up to this traffic per second, more memory does, in bytes. */
 const maxModerateTraffic = 2_000
 const minReclaimBesideTrafficBytes = 67_108_864
 /** Intervals after a burst until then. */
@@ -73,6 +82,8 @@ export class IdleGc {
    * to 70 MB.
    */
   #tidyBytes = 0
+  /** Heap size after the last collection, with the pages that it emptied. */
+  #collectedBytes = 0
   /** Maximum since the last collection. V8 may have collected meanwhile and kept the pages. */
   #peakBytes: number
   #next: Step
@@ -113,13 +124,20 @@ export class IdleGc {
 
   #lookBesideTraffic(trafficPerSecond: number): void {
     this.#next = 'collect'
-    const isWorthwhile =
-      trafficPerSecond < maxModerateTraffic && this.#peakBytes - this.#tidyBytes >= minReclaimBesideTrafficBytes
-    const isQuick = isWorthwhile && this.#dependencies.usedBytes() <= maxBytesToRelease
-    this.#moderateIntervals = isQuick ? this.#moderateIntervals + 1 : 0
+    this.#moderateIntervals = this.#isWorthwhile(trafficPerSecond) ? this.#moderateIntervals + 1 : 0
     if (this.#moderateIntervals < moderateIntervals) return
     this.#moderateIntervals = 0
-    this.#collectAndRelease()
+    const durationMs = this.#collectWithCaches()
+    if (durationMs <= quickCollectionMs) this.#release()
+    else this.#noteCollected()
+  }
+
+  #isWorthwhile(trafficPerSecond: number): boolean {
+    const reclaimBytes = this.#peakBytes - this.#collectedBytes
+    const usedBytes = this.#dependencies.usedBytes()
+    if (trafficPerSecond < maxLittleTraffic) return reclaimBytes >= minReclaimBytes && usedBytes <= maxBytesToCollect
+    if (trafficPerSecond >= maxModerateTraffic || usedBytes > maxBytesToRelease) return false
+    return reclaimBytes >= minReclaimBesideTrafficBytes
   }
 
   /** Memory is short: collects even if the thread is busy, within a limited part of its time. */
@@ -129,21 +147,28 @@ export class IdleGc {
 
   #collectAndRelease(): void {
     const beganAtMs = this.#dependencies.nowMs()
-    this.#dependencies.forget()
-    this.#dependencies.collect()
-    if (this.#releasesAfter(beganAtMs)) this.#dependencies.release()
+    const durationMs = this.#collectWithCaches()
+    if (this.#releasesAfter(durationMs)) this.#dependencies.release()
     const endedAtMs = this.#dependencies.nowMs()
     this.#collectsNextAtMs = endedAtMs + (endedAtMs - beganAtMs) * workPerCollection
     this.#isTidy()
   }
 
   /** Whether to return the pages that the collection has emptied: V8 kept 119 MB of them for client IDs of 60 KB. */
-  #releasesAfter(beganAtMs: number): boolean {
+  #releasesAfter(collectionMs: number): boolean {
     const nowMs = this.#dependencies.nowMs()
-    if (nowMs - beganAtMs <= quickCollectionMs) return true
+    if (collectionMs <= quickCollectionMs) return true
     if (nowMs < this.#releasesNextAtMs || this.#dependencies.usedBytes() > maxBytesToRelease) return false
     this.#releasesNextAtMs = nowMs + slowReleaseIntervalMs
     return true
+  }
+
+  /** Returns the duration of the collection in ms. */
+  #collectWithCaches(): number {
+    const beganAtMs = this.#dependencies.nowMs()
+    this.#dependencies.forget()
+    this.#dependencies.collect()
+    return this.#dependencies.nowMs() - beganAtMs
   }
 
   #collect(): void {
@@ -161,7 +186,12 @@ export class IdleGc {
 
   #isTidy(): void {
     this.#tidyBytes = this.#dependencies.heapBytes()
-    this.#peakBytes = this.#tidyBytes
+    this.#noteCollected()
+  }
+
+  #noteCollected(): void {
+    this.#collectedBytes = this.#dependencies.heapBytes()
+    this.#peakBytes = this.#collectedBytes
     this.#next = 'collect'
   }
 }
@@ -201,8 +231,9 @@ export function startIdleGc(within: Pick<GcDependencies, 'traffic' | 'forget'>):
   setFlagsFromString(`--gc-memory-reducer-start-delay-ms=${maxReducerDelayMs}`)
   const heap = ownHeap()
   const tidy = new IdleGc({ ...heap, ...within })
-  for (const checkMs of firstChecksMs) setTimeout(() => tidy.look(), checkMs).unref()
-  setInterval(() => tidy.look(), checkIntervalMs).unref()
+  const lagMs = (threadId % (checkIntervalMs / checkLagMs)) * checkLagMs
+  for (const checkMs of firstChecksMs) setTimeout(() => tidy.look(), checkMs + lagMs).unref()
+  setTimeout(() => setInterval(() => tidy.look(), checkIntervalMs).unref(), lagMs).unref()
   let youngTimer: NodeJS.Timeout | undefined
   return {
     collectNow: () => tidy.collectNow(),
