@@ -52,7 +52,7 @@ export class HttpClient {
   readonly #settings: HttpClientSettings
   readonly #httpAgent: HttpAgent
   readonly #httpsAgent: HttpsAgent
-  readonly #activeCount = new Set<PendingRequest>()
+  readonly #active = new Set<PendingRequest>()
   /** In order: a set, so that a request is removed at once at its timeout. */
   readonly #waiting = new Set<PendingRequest>()
 
@@ -66,7 +66,7 @@ export class HttpClient {
   /** Never rejects. `isWanted` is called before a waiting request is sent, because its client may have disconnected. */
   send(parameters: HttpRequest, isWanted: () => boolean): Promise<HttpResponse | HttpFailure> {
     if (isForbiddenAddress(parameters.url.hostname)) return Promise.resolve({ failure: 'has a denied address' })
-    if (this.#activeCount.size >= this.#settings.poolSize && this.#waiting.size >= this.#settings.maxWaiting) {
+    if (this.#active.size >= this.#settings.poolSize && this.#waiting.size >= this.#settings.maxWaiting) {
       return Promise.resolve({ failure: 'has too many waiting requests' })
     }
     return new Promise((resolve) => {
@@ -78,20 +78,20 @@ export class HttpClient {
         timer: setTimeout(() => this.#settle(job, { failure: 'did not respond in time' }), this.#settings.timeoutMs),
         settle: resolve,
       }
-      if (this.#activeCount.size < this.#settings.poolSize) this.#start(job, true)
+      if (this.#active.size < this.#settings.poolSize) this.#start(job, true)
       else this.#waiting.add(job)
     })
   }
 
   /** Requests in progress fail; connections are closed. */
   close(): void {
-    for (const job of [...this.#waiting, ...this.#activeCount]) this.#finish(job, { failure: 'is no longer used' })
+    for (const job of [...this.#waiting, ...this.#active]) this.#finish(job, { failure: 'is no longer used' })
     this.#httpAgent.destroy()
     this.#httpsAgent.destroy()
   }
 
   #start(job: PendingRequest, mayBeRepeated: boolean): void {
-    this.#activeCount.add(job)
+    this.#active.add(job)
     const { url, method, headers, body } = job.parameters
     const isSecure = url.protocol === 'https:'
     const options = { method, headers: { ...headers, ...lengthOf(body) }, lookup: safeLookup }
@@ -150,7 +150,7 @@ export class HttpClient {
     job.isSettled = true
     clearTimeout(job.timer)
     this.#waiting.delete(job)
-    this.#activeCount.delete(job)
+    this.#active.delete(job)
     // After its response, a connection returns to the pool by itself.
     if ('failure' in result) job.request?.destroy()
     job.settle(result)
@@ -158,7 +158,7 @@ export class HttpClient {
 
   #startNext(): void {
     for (const job of this.#waiting) {
-      if (this.#activeCount.size >= this.#settings.poolSize) return
+      if (this.#active.size >= this.#settings.poolSize) return
       this.#waiting.delete(job)
       if (job.isWanted()) this.#start(job, true)
       else this.#finish(job, { failure: 'was not queried: the client has disconnected' })
