@@ -85,12 +85,11 @@ test('the limit of idle traffic is per second, for short and long intervals', ()
   const model = new ModelHeap()
   model.burst(200)
   for (let time = 0; time < 2; time++) {
-
-    model.traffic += 3_000
+    model.traffic += 300
     model.check(3)
   }
   assert.deepEqual(model.done, [])
-  model.traffic += 3_000
+  model.traffic += 300
   model.check(15)
   assert.deepEqual(model.done, ['forget', 'collect'])
 })
@@ -126,13 +125,13 @@ test('beside little traffic a long collection is not followed by a release, whic
   model.burst(200)
   const interval = (traffic: number): string[] => {
     model.traffic += traffic
-    model.look()
+    model.check()
     return model.done
   }
   for (let time = 0; time < 2; time++) assert.deepEqual(interval(3_000), [])
   assert.deepEqual(interval(3_000), ['forget', 'collect'])
   for (let time = 0; time < 20; time++) assert.deepEqual(interval(3_000), ['forget', 'collect'], 'once')
-  model.lookOften()
+  model.checkOften()
   assert.deepEqual(model.done, ['forget', 'collect', 'forget', 'collect', 'release'])
 })
 
