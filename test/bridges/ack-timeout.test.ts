@@ -57,7 +57,7 @@ describe('a remote broker that responds to PINGREQ only', () => {
     assert.equal(world.status.spooled, 1)
   })
 
-  test('is waited for where nothing is written of it, or nothing is under way', () => {
+  test('is not reconnected if all its messages are acknowledged, or if there is nothing in flight', () => {
     for (const bridge of ['', 'resend_wait = 0']) {
       const { world, there } = remote(bridge)
       world.here.publish('out', 'one', { qos: 1 })
@@ -71,7 +71,7 @@ describe('a remote broker that responds to PINGREQ only', () => {
     assert.equal(there.connections, 1)
   })
 
-  test('is sent QoS 2 as far as it has not come: after PUBREC the PUBREL alone', () => {
+  test('gets only the missing part of QoS 2: after PUBREC, only PUBREL', () => {
     const seen: string[] = []
     const { world } = remote('resend_interval = 5s', (packet, send) => {
       if (packet.type === 'publish' || packet.type === 'pubrel') seen.push(packet.type)

@@ -1,14 +1,14 @@
 // A scenario from a seed: two brokers and a bridge, clients that publish on both sides, and faults meanwhile. Then all faults end, all
-// clients reconnect, and once it is quiet the oracles check what was owed:
+// clients reconnect, and at the end the oracles check the deliveries:
 //
-//   QoS 1 and 2   what its publisher was promised has come over
+//   QoS 1 and 2   each acknowledged message was delivered on the other side
 //   QoS 2         once
 //   QoS 0         once at most
-//   order         of one publisher, topic and QoS, by the first coming of each
+//   order         of one publisher, topic and QoS, by first arrival
 //
-// In some scenarios the remote broker is a Godwit that says so, and is spoken to in 5.0 whatever is configured.
-// In some the remote broker forgets the session of the bridge now and then. Then what it had taken may come twice
-// there, and what it had for the bridge is gone; what was promised here still comes over.
+// In some scenarios the remote broker is a Godwit that sends its name: the bridge then uses 5.0 whatever is configured.
+// In some, the remote broker loses the session of the bridge from time to time. Then messages that it had accepted may arrive
+// twice there, and its messages for the bridge are lost; messages acknowledged here still arrive.
 
 import type { QoS } from '../../src/protocol/index.ts'
 import { Stage } from '../simulator/stage.ts'
@@ -50,7 +50,7 @@ class BridgeScenario {
     const hasTwin = random.chance(0.3)
     const twin = hasTwin ? ', {local_topic = "out/b/#", remote_topic = "twin"}' : ''
     const settings = (): NonNullable<ConstructorParameters<typeof World>[0]>['settings'] => ({
-      // Of two messages for one both are to be on their way at once, or they go at QoS 1.
+      // Both copies of a message should be in flight at once, or are sent with QoS 1.
       receiveMaximum: random.pick(tight ? [hasTwin ? 2 : 1, 2, 3] : [20, 100]),
       maxAwaitingRelease: 100,
       maxInflightMessages: random.pick(tight ? [1, 2, 3] : [10, 1_024]),
@@ -149,7 +149,7 @@ class BridgeScenario {
     else this.#world.stream?.destroy()
   }
 
-  /** A client with the client ID of the bridge starts a new session: the remote broker forgets the bridge, and goes on. */
+  /** A client with the client ID of the bridge starts a new session: the remote broker loses the session of the bridge, and continues. */
   #forgetBridge(): void {
     const { there } = this.#world
     if (!there.host.isRunning) return

@@ -7,13 +7,13 @@ import { connackIn, crafted, type PacketHandler } from './crafted.ts'
 const outward = 'forwards = [{local_topic = "out/#", remote_topic = "", qos = 2}]'
 const inward = 'subscription = [{remote_topic = "in/#", local_topic = "", qos = 2}]'
 
-/** Every packet takes a while, so that there is a time between any two. */
+/** Every packet has a delay, so that there is a time between any two. */
 const slow = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
 
 describe('a bridge', () => {
   for (const version of [3, 4, 5] as const) {
     for (const qos of [0, 1, 2] as const) {
-      test(`with MQTT ${version} brings QoS ${qos} over in both directions`, () => {
+      test(`with MQTT ${version} forwards QoS ${qos} in both directions`, () => {
         const asPublished = 'forwards = [{local_topic = "out/#", remote_topic = ""}]'
         const world = new Bridged({ bridge: `${asPublished}, ${inward}, proto_ver = ${version}, clientid = c` })
         assert.equal(world.status.state, 'connected', world.status.lastError)
@@ -31,8 +31,8 @@ describe('a bridge', () => {
   }
 })
 
-describe('while the remote broker is away', () => {
-  test('messages wait in the spool before their publisher is acknowledged, and go in order when it is there', () => {
+describe('while the remote broker is unavailable', () => {
+  test('messages are stored in the spool before PUBACK, and sent in order after the reconnect', () => {
     const world = new Bridged({ bridge: outward })
     const listener = world.there.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
     listener.subscribe('out/#')
@@ -46,7 +46,7 @@ describe('while the remote broker is away', () => {
     assert.equal(world.status.spooled, 0)
   })
 
-  test('what was never connected spools as well', () => {
+  test('a bridge that has never connected stores messages in the spool, too', () => {
     const world = new Bridged({ bridge: outward, remote: { starts: false } })
     assert.equal(world.status.state, 'waiting')
     publishAll(world.here, 'out/a', payloads(3), 1)
@@ -56,7 +56,7 @@ describe('while the remote broker is away', () => {
     assert.deepEqual(listener.payloads, payloads(3))
   })
 
-  test('attempts come at ever longer intervals, up to the longest, and never at the same for two bridges', () => {
+  test('attempts have increasing intervals, up to the maximum, and different ones for two bridges', () => {
     const world = new Bridged({ bridge: `${outward}, backoff_max = 20s`, remote: { starts: false } })
     world.passSeconds(600)
     const { attempts } = world.status
@@ -91,7 +91,7 @@ describe('while the remote broker is away', () => {
     })
   }
 
-  test('of a full spool that goes without the oldest stays what is under way, also behind a restart', () => {
+  test('of a full spool with drop_oldest, the messages in flight stay, also after a restart', () => {
     const bridge = `${outward}, keepalive = 10s, spool_max_messages = 5, spool_full_policy = drop_oldest`
     const world = new Bridged({ bridge, remote: { settings: { receiveMaximum: 2 } } })
     const listener = world.there.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
@@ -111,7 +111,7 @@ describe('while the remote broker is away', () => {
     assert.equal(world.status.spooled, 0)
   })
 
-  test('the limit of a spool that is removed ends at once, without a connection', () => {
+  test('the limit of a spool ends at once when it is removed, without a connection', () => {
     const world = new Bridged({ bridge: `${outward}, spool_max_messages = 3`, remote: { starts: false } })
     const author = world.here.connect('author')
     const isTaken = (): boolean => author.publish('out/a', 'more', { qos: 1 }).reasonCode === 0
@@ -129,7 +129,7 @@ describe('while the remote broker is away', () => {
     assert.equal(world.status.spooled, 3)
   })
 
-  test('a message whose time is over does not go', () => {
+  test('an expired message is not sent', () => {
     const world = new Bridged({ bridge: outward, remote: { starts: false } })
     world.here.publish('out/a', 'old', { qos: 1, properties: { messageExpiryIntervalSeconds: 10 } })
     world.here.publish('out/a', 'lasting', { qos: 1 })
@@ -141,9 +141,9 @@ describe('while the remote broker is away', () => {
   })
 })
 
-describe('a bridge that is cut in the middle of an exchange', () => {
+describe('a bridge that is interrupted within an exchange', () => {
   for (const death of ['kill', 'power-loss'] as const) {
-    test(`comes back after its own ${death} and brings QoS 2 over once, at every step`, () => {
+    test(`reconnects after its own ${death} and forwards QoS 2 once, at every step`, () => {
       for (let step = 0; step < 30; step++) {
         const world = new Bridged({ bridge: outward, network: slow })
         const listener = world.there.subscriber('out/#')
@@ -159,7 +159,7 @@ describe('a bridge that is cut in the middle of an exchange', () => {
       }
     })
 
-    test(`finds the remote broker again after its ${death} and brings QoS 2 over once, at every step`, () => {
+    test(`reconnects after a ${death} of the remote broker and forwards QoS 2 once, at every step`, () => {
       for (let step = 0; step < 30; step++) {
         const world = new Bridged({ bridge: outward, network: slow })
         const listener = world.there.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
@@ -175,7 +175,7 @@ describe('a bridge that is cut in the middle of an exchange', () => {
       }
     })
 
-    test(`takes QoS 2 from the remote broker once, whichever side has its ${death}, at every step`, () => {
+    test(`receives QoS 2 from the remote broker once, whichever side has its ${death}, at every step`, () => {
       for (let step = 0; step < 30; step++) {
         for (const who of ['here', 'there'] as const) {
           const world = new Bridged({ bridge: inward, network: slow })
@@ -194,7 +194,7 @@ describe('a bridge that is cut in the middle of an exchange', () => {
     })
   }
 
-  test('by a network that swallows everything notices within one and a half keep alives, and loses nothing', () => {
+  test('by a network that drops all packets notices it within 1.5 times the keep alive, and loses no message', () => {
     const world = new Bridged({ bridge: `${outward}, keepalive = 20s` })
     const listener = world.there.subscriber('out/#')
     world.passSeconds(5)
@@ -206,7 +206,7 @@ describe('a bridge that is cut in the middle of an exchange', () => {
     assert.deepEqual(listener.payloads, payloads(20))
   })
 
-  test('flags what it sends again', () => {
+  test('sets DUP on messages that it sends again', () => {
     const world = new Bridged({ bridge: outward })
     const listener = world.there.subscriber('out/#')
     world.stream?.fallIntoBlackHole()
@@ -253,11 +253,11 @@ describe('a remote broker that has lost its session', () => {
           `replaced after ${step * 5} ms`,
         )
       }
-      assert.ok(again > 0, 'what comes again is flagged')
+      assert.ok(again > 0, 'messages that are sent again have DUP')
     })
   }
 
-  test('has nothing of it left here: what it had begun is released', () => {
+  test('leaves no state here: incomplete messages from it are released', () => {
     let begun = 0
     for (let step = 0; step < 20; step++) {
       const world = new Bridged({ bridge: inward, network: slow })
@@ -273,7 +273,7 @@ describe('a remote broker that has lost its session', () => {
     assert.ok(begun > 0)
   })
 
-  test('and a first broker whose disk is gone: the remote broker forgets what it knew', () => {
+  test('and a local broker that lost its data: the remote broker discards the old session', () => {
     const world = new Bridged({ bridge: outward, network: slow })
     const listener = world.there.subscriber('out/#')
     world.passSeconds(2)
@@ -286,21 +286,21 @@ describe('a remote broker that has lost its session', () => {
   })
 })
 
-describe('a message that is as large as this broker takes', () => {
-  // Of a bridge's own making it becomes longer on the way: by what 5.0 says of it, a prefix, a mark.
+describe('a message of the maximum size of this broker', () => {
+  // The bridge makes it longer: with properties of 5.0, a prefix, a loop marker.
   const settings = { maxPacketBytes: 1_000 }
 
-  test('goes to the remote broker', () => {
+  test('is sent to the remote broker', () => {
     const world = new Bridged({ bridge: outward, world: { settings } })
     const listener = world.there.subscriber('out/#')
-    // Fixed header, length of the topic, topic, packet id.
+    // Fixed header, length of the topic, topic, packet identifier.
     const largest = 'x'.repeat(1_000 - 3 - 2 - 'out/a'.length - 2)
     world.here.publish('out/a', largest, { qos: 1, version: 4 })
     assert.deepEqual(listener.payloads, [largest])
     assert.equal(world.status.counters.failures, 0)
   })
 
-  test('goes to the remote broker with many properties', () => {
+  test('is sent to the remote broker with many properties', () => {
     const world = new Bridged({ bridge: outward })
     const listener = world.there.subscriber('out/#')
     world.here.publish('out/a', 'x', { qos: 1, properties: { userProperties: [['k', 'v'.repeat(32_700)]] } })
@@ -308,7 +308,7 @@ describe('a message that is as large as this broker takes', () => {
     assert.deepEqual([listener.payloads, world.status.spooled], [['x'], 0])
   })
 
-  test('comes from the remote broker', () => {
+  test('is received from the remote broker', () => {
     const rules = 'subscription = [{remote_topic = "in/#", local_topic = "", prefix = "from/there/", qos = 2}]'
     const world = new Bridged({ bridge: rules, world: { settings } })
     const listener = world.here.subscriber('#')
@@ -321,7 +321,7 @@ describe('a message that is as large as this broker takes', () => {
     assert.ok(listener.payloads.length >= 7)
   })
 
-  test('comes from the remote broker with all its properties', () => {
+  test('is received from the remote broker with all its properties', () => {
     const world = new Bridged({ bridge: inward })
     const listener = world.here.subscriber('#')
     world.there.publish('in/a', 'x', { qos: 2, properties: { userProperties: [['k', 'v'.repeat(32_762)]] } })
@@ -337,7 +337,7 @@ const closesOnMessages: PacketHandler = (packet, send, close) => {
 }
 
 describe('a message that the remote broker refuses', () => {
-  // With the mark of this broker its properties are more than the other one takes, which ends the connection for that.
+  // With the loop marker of this broker, its properties exceed the limit of the remote broker, which closes the connection.
   const tooMany = { userProperties: [['k', 'v'.repeat(32_762)]] } as const
   const twice =
     'forwards = [{local_topic = "out/#", remote_topic = ""}, {local_topic = "out/#", remote_topic = "twin"}]'
@@ -365,7 +365,7 @@ describe('a message that the remote broker refuses', () => {
     }
   }
 
-  test('is gone at QoS 0, and nothing else for it', () => {
+  test('is dropped at QoS 0, and no other message', () => {
     const world = new Bridged({ bridge: `${asPublished}, backoff_max = 2s`, network: slow })
     const listener = world.there.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
     listener.subscribe('out/#')
@@ -380,7 +380,7 @@ describe('a message that the remote broker refuses', () => {
     assert.equal(world.status.spooled, 0)
   })
 
-  test('is kept where the remote broker does not say why it closes', () => {
+  test('is kept if the remote broker closes the connection without a reason', () => {
     const world = new Bridged({ bridge: `${asPublished}, backoff_max = 1s`, crafted: crafted(closesOnMessages).remote })
     publishAll(world.here, 'out/a', payloads(3), 1)
     world.passSeconds(300)
@@ -388,7 +388,7 @@ describe('a message that the remote broker refuses', () => {
   })
 })
 
-test('a message of the remote broker with more properties than are taken here is passed over, and no other', () => {
+test('a message of the remote broker with more properties than this broker accepts is skipped, and no other', () => {
   const much = { userProperties: [['k', 'v'.repeat(40_000)]] } as const
   const acknowledged: number[] = []
   const handlePacket: PacketHandler = (packet, send) => {
@@ -412,7 +412,7 @@ test('a message of the remote broker with more properties than are taken here is
   assert.equal(world.status.counters.dropped['too-large'], 1)
 })
 
-test('a remote broker that has fallen silent is noticed to be gone though much is published here', () => {
+test('a remote broker that stops responding is detected though many messages are published here', () => {
   const world = new Bridged({ bridge: `${outward}, keepalive = 10s` })
   world.stream?.fallIntoBlackHole()
   const author = world.here.connect('author')
@@ -423,7 +423,7 @@ test('a remote broker that has fallen silent is noticed to be gone though much i
   assert.match(world.status.lastError ?? '', /silent for longer than the keep alive/)
 })
 
-test('a remote broker whose keep alive is longer than ours is noticed to be gone as soon as is configured', () => {
+test('a remote broker with a longer keep alive is detected as silent after the configured one', () => {
   for (const serverKeepAliveSeconds of [0, 600]) {
     const remote = { settings: { serverKeepAliveSeconds } }
     const world = new Bridged({ bridge: `${outward}, keepalive = 20s`, remote })

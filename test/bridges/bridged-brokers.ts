@@ -1,4 +1,4 @@
-// Two brokers in one simulated time, and a bridge that belongs to the first.
+// Two brokers with one simulated clock, and a bridge of the first.
 
 import assert from 'node:assert/strict'
 import {
@@ -21,22 +21,22 @@ import { LinkStream } from './link-stream.ts'
 
 export interface BridgedOptions {
   readonly seed?: number
-  /** In the words of the configuration, without the server. */
+  /** The settings of the bridge, without the server. */
   readonly bridge?: string
-  /** Of the broker that the bridge belongs to, or a broker that is there already. */
+  /** Options of the local broker, or an existing broker. */
   readonly world?: WorldOptions | World
   readonly brokerId?: string
-  /** 'b' if not said. */
+  /** Default: 'b'. */
   readonly name?: string
   readonly isOfAws?: boolean
   readonly remote?: WorldOptions
   readonly network?: NetworkTraits
-  /** Given each stream of the bridge to its own broker. */
+  /** Called with each stream of the bridge to the local broker. */
   readonly ownStream?: (stream: ByteStream) => void
   readonly isBroken?: (server: string) => boolean
-  /** In place of the second broker: given the remote end of each connection. */
+  /** In place of the second broker: called with the remote end of each connection. */
   readonly crafted?: (stream: ByteStream) => void
-  /** A broker of an earlier scenario, in whose time this one goes on. */
+  /** A broker of an earlier scenario, with whose clock this one continues. */
   readonly there?: World
 }
 
@@ -47,16 +47,16 @@ export class Bridged {
   readonly events: BridgeEvent[] = []
   readonly network: NetworkTraits
   readonly #ownStream: (stream: ByteStream) => void
-  /** Whether what is dialed is not there. */
+  /** Whether a server cannot be reached. */
   isBroken: (server: string) => boolean
   readonly dialed: string[] = []
-  /** The connection that was dialed last. */
+  /** The last connection. */
   stream: LinkStream | undefined
   bridge: Bridge
   settings: BridgeSettings
   readonly #crafted: ((stream: ByteStream) => void) | undefined
   #timer: PlannedEvent | undefined
-  /** Counts the lives of the bridge: nothing of an earlier one happens any more. */
+  /** The generation of the bridge: events of earlier ones have no effect. */
   #life = 0
   #isLooking = false
 
@@ -88,7 +88,7 @@ export class Bridged {
     return this.bridge.status()
   }
 
-  /** In the words of the configuration. */
+  /** The settings of the bridge. */
   change(text: string): void {
     this.settings = settingsOf(text)
     this.bridge.change(this.settings)
@@ -97,7 +97,7 @@ export class Bridged {
     this.settle()
   }
 
-  /** The process of the first broker dies and is started again, and the bridge with it. */
+  /** The process of the local broker is killed and restarted, with the bridge. */
   restartHere(death: 'kill' | 'power-loss' = 'kill'): void {
     this.killHere(death)
     this.startHere()
@@ -117,7 +117,7 @@ export class Bridged {
     this.settle()
   }
 
-  /** The bridge is taken out of the configuration, and one of the same name is put in before its session has ended. */
+  /** The bridge is removed from the configuration, and one with the same name is added before its session has ended. */
   makeAnew(bridge: string): void {
     this.bridge.remove()
     this.bridge.stop()
@@ -127,7 +127,7 @@ export class Bridged {
     this.settle()
   }
 
-  /** The remote broker is another one, that knows nothing. */
+  /** The remote broker is replaced by one without data. */
   replaceThere(options: WorldOptions = {}): void {
     if (this.there.host.isRunning) this.there.crash('kill')
     this.there = new World({ shards: 1, ...options, stage: this.stage })
@@ -156,7 +156,7 @@ export class Bridged {
     return bridge
   }
 
-  /** What clients here are subscribed to, for a bridge that passes it on: looked for as a shard does. */
+  /** The filters of local clients, for a transparent bridge: checked as in a shard. */
   #tellWishes(bridge: Bridge, isAlive: () => boolean): void {
     if (!this.settings.isTransparent || this.#isLooking) return
     this.#isLooking = true
@@ -207,7 +207,7 @@ export class Bridged {
         const link = host.accept(calmNetwork)
         delete host.traits.listener
         if (listener !== undefined) host.traits.listener = listener
-        assert.ok(link !== undefined, 'the broker of the bridge does not run')
+        assert.ok(link !== undefined, 'the local broker does not run')
         const stream = new LinkStream(stage, link, { lendsChunks: true })
         this.#ownStream(stream)
         return stream
@@ -238,7 +238,7 @@ export class Bridged {
 
 type Config = Extract<ReturnType<typeof loadConfig>, { config: unknown }>['config']
 
-/** Most tests make many bridges of one text. */
+/** Most tests create many bridges with the same settings. */
 const configs = new Map<string, Config>()
 
 function configOf(text: string): Config {
@@ -267,7 +267,7 @@ export function payloads(count: number, word = 'm'): string[] {
   return Array.from({ length: count }, (_, index) => `${word}${index}`)
 }
 
-/** A client publishes them one after the other. */
+/** A client publishes the messages one after the other. */
 export function publishAll(world: World, topic: string, list: readonly string[], qos: QoS): void {
   const author = world.connect(`author-${list[0]}`)
   for (const payload of list) author.publish(topic, payload, { qos })

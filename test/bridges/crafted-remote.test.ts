@@ -1,5 +1,5 @@
-// A remote broker that means ill, or is broken. It costs its own bridge and nothing else: no message is lost, no memory
-// grows, and the bridge tries again, at ever longer intervals.
+// A malicious or faulty remote broker. It affects its own bridge only: no message is lost, memory does not grow,
+// and the bridge tries again, at increasing intervals.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -33,8 +33,12 @@ const breaches: readonly (readonly [what: string, handlePacket: PacketHandler, e
   ],
   ['a second CONNACK', once(() => connack), /unexpected packet: connack/],
   ['AUTH', once(() => Buffer.from([0xf0, 0])), /unexpected packet: auth/],
-  ['a packet larger than this broker takes', once(() => Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f])), /more than/],
-  ['a topic alias that it may not use', once(() => aliased(1)), /topic alias 1/],
+  [
+    'a packet larger than the maximum of this broker',
+    once(() => Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f])),
+    /more than/,
+  ],
+  ['a topic alias above the maximum', once(() => aliased(1)), /topic alias 1/],
   ['a topic with wildcards', once(() => encodePublish({ topic: 'in/+', payload: 'x' }, 5)), /broke the protocol/],
   ['endless PUBACK', once(() => repeated(ack('puback', 7), 2_000)), /a flood of acknowledgements/],
   ['endless PUBREC', once(() => repeated(ack('pubrec', 7), 2_000)), /a flood of acknowledgements/],
@@ -70,7 +74,7 @@ describe('a remote broker that sends', () => {
     })
   }
 
-  test('more than this broker takes in is read as this broker takes it', () => {
+  test('more than this broker can process is read as fast as it processes', () => {
     const flood = Array.from({ length: 3_000 }, (_, index) =>
       encodePublish({ topic: 'in/a', payload: `${index}`, qos: 1, packetId: index + 1 }, 5),
     )
@@ -87,7 +91,7 @@ describe('a remote broker that sends', () => {
     )
   })
 
-  test('what breaks the protocol is told so before it is left, in MQTT 5.0', () => {
+  test('packets that violate the protocol gets DISCONNECT with the reason in MQTT 5.0', () => {
     const heard: (number | undefined)[] = []
     const handlePacket: PacketHandler = polite((packet, send) => {
       if (packet.type === 'subscribe') send(connack)
@@ -111,7 +115,7 @@ describe('a remote broker that sends', () => {
   })
 
   for (const topic of ['in/a', 'nowhere']) {
-    test(`messages to ${topic} without end, and does not read responses, is disconnected before the responses fill the memory`, () => {
+    test(`messages to ${topic} endlessly, and does not read responses, is disconnected before the responses fill the memory`, () => {
       const most = 300_000
       const packets = Array.from({ length: 1_000 }, (_, index) =>
         encodePublish({ topic, payload: 'x', qos: 1, packetId: index + 1 }, 5),
@@ -158,7 +162,7 @@ describe('a remote broker that refuses', () => {
     assert.ok(there.connections > 3)
   })
 
-  test('a message for good: it is counted, and the others go', () => {
+  test('a message permanently: it is counted, and the others are sent', () => {
     const seen: string[] = []
     const handlePacket: PacketHandler = polite((packet, send) => {
       if (packet.type !== 'publish') return
@@ -177,7 +181,7 @@ describe('a remote broker that refuses', () => {
 
   const passing = ['quotaExceeded', 'unspecifiedError', 'implementationSpecificError', 'packetIdentifierInUse'] as const
   for (const why of passing) {
-    test(`a message for what passes (${why}): it comes again`, () => {
+    test(`a message for a temporary reason (${why}): it is sent again`, () => {
       let refusals = 0
       const handlePacket: PacketHandler = polite((packet, send) => {
         if (packet.type !== 'publish') return
@@ -204,14 +208,14 @@ describe('a remote broker that refuses', () => {
     const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).remote })
     world.here.publish('out/bad', 'x', { qos: 1 })
     world.passSeconds(60)
-    // All packet ids that the core gives a bridge: the next message has the first one again.
+    // All packet identifiers of a bridge: the next message has the first one again.
     publishAll(world.here, 'out/a', payloads(2_046), 1)
     world.here.publish('out/bad', 'y', { qos: 1 })
     world.passSeconds(60)
     assert.deepEqual([seen, world.status.counters.dropped['refused-there'], world.status.spooled], [8, 0, 0])
   })
 
-  test('a message for lack of quota for ever: it is dropped at last', () => {
+  test('a message because of its quota repeatedly: it is dropped in the end', () => {
     const handlePacket: PacketHandler = polite((packet, send) => {
       if (packet.type === 'publish')
         send(encode(new AckPacket('puback', packet.packetId, reasonCodes.quotaExceeded, undefined), 5))

@@ -18,7 +18,7 @@ export type PacketHandler = (packet: Packet, send: (bytes: Buffer) => void, clos
 
 export interface Crafted {
   readonly remote: (stream: ByteStream) => void
-  /** So far. */
+  /** Number of connections. */
   connections: number
 }
 

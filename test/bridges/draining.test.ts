@@ -1,4 +1,4 @@
-// Between a change of settings that needs another connection and that connection.
+// Between a change of settings that needs a new connection, and that connection.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -8,7 +8,7 @@ import { ack, connackIn, crafted, granted, type PacketHandler } from './crafted.
 
 const bothWays = `forwards = [{local_topic = "out/#", remote_topic = ""}],
   subscription = [{remote_topic = "in/#", local_topic = "", qos = 1}]`
-/** Every packet takes a while, so that there is a time between any two. */
+/** Every packet has a delay, so that there is a time between any two. */
 const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
 const first = 'mqtt-tcp://first:1883'
 const other = 'mqtt-tcp://other:1883'
@@ -17,7 +17,7 @@ interface Remote {
   acknowledges: boolean
   say: (bytes: Buffer) => void
   close: () => void
-  /** The connections that messages came by. */
+  /** The numbers of the connections of the messages. */
   readonly published: number[]
 }
 
@@ -43,7 +43,7 @@ function draining() {
 }
 
 describe('a bridge that drains', () => {
-  test('begins no message, whatever comes in meanwhile: what is published goes by the next connection', () => {
+  test('sends no new message, whatever arrives meanwhile: new messages are sent over the next connection', () => {
     const { world, remote } = draining()
     const listener = world.here.subscriber('in/#')
     remote.say(encodePublish({ topic: 'in/a', payload: 'in', qos: 1, packetId: 1 }, 5))
@@ -56,7 +56,7 @@ describe('a bridge that drains', () => {
     assert.deepEqual([remote.published, world.status.server, world.status.spooled], [[1, 2], other, 0])
   })
 
-  test('has its new settings at once when the connection breaks', () => {
+  test('uses its new settings at once when the connection breaks', () => {
     const { world, remote } = draining()
     remote.close()
     world.settle()
@@ -64,7 +64,7 @@ describe('a bridge that drains', () => {
     assert.equal(world.status.state, 'connected')
   })
 
-  test('is through with QoS 2 and with what came in as soon as both are', () => {
+  test('reconnects as soon as QoS 2 and received messages are complete', () => {
     const world = new Bridged({ bridge: `${bothWays}, server = "${first}"`, network })
     world.passSeconds(1)
     const listener = world.there.subscriber('out/#', { qos: 2 })
@@ -79,7 +79,7 @@ describe('a bridge that drains', () => {
     assert.equal(world.status.counters.sentAgain, 0)
   })
 
-  test('waits no longer than five seconds', () => {
+  test('waits at most five seconds', () => {
     const { world } = draining()
     world.passSeconds(4)
     assert.equal(world.status.state, 'draining')
@@ -87,7 +87,7 @@ describe('a bridge that drains', () => {
     assert.deepEqual([world.dialed, world.status.state], [[first, other], 'connected'])
   })
 
-  test('is taken back to what it was: it has the settings that were said last', () => {
+  test('may get its previous settings again: it uses the last ones', () => {
     const { world } = draining()
     world.change(`${bothWays}, server = "${first}", keepalive = 33s`)
     world.change(`${bothWays}, server = "${first}"`)
@@ -100,7 +100,7 @@ function rulesTo(filter: string): string {
   return `forwards = [{local_topic = "${filter}", remote_topic = ""}]`
 }
 
-test('settings that change twice at once make one connection, by the last of them', () => {
+test('two changes of settings at once cause one connection, with the last of them', () => {
   const there = crafted((packet, send) =>
     send(packet.type === 'connect' ? connackIn(5) : (granted(packet) ?? ack('puback', 1))),
   )
@@ -108,10 +108,10 @@ test('settings that change twice at once make one connection, by the last of the
   world.isBroken = () => false
   for (const rules of ['one/#', 'two/#'].map(rulesTo)) world.bridge.change(settingsOf(`${rules}, server = "${first}"`))
   world.settle()
-  assert.deepEqual([world.status.state, there.connections], ['connected', 1], 'while the session here is made ready')
+  assert.deepEqual([world.status.state, there.connections], ['connected', 1], 'while the local session is prepared')
   for (const server of [other, first, other])
     world.bridge.change(settingsOf(`${rulesTo('two/#')}, server = "${server}"`))
   world.settle()
-  assert.deepEqual([world.status.state, there.connections], ['connected', 2], 'while it is dialed')
+  assert.deepEqual([world.status.state, there.connections], ['connected', 2], 'while the connection is opened')
   assert.equal(world.status.server, other)
 })

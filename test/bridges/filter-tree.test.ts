@@ -12,7 +12,7 @@ const filterText = fc
   .map(([first, last]) => [...first, last].join('/'))
   .filter((text) => parseTopicFilter(text) !== undefined) as fc.Arbitrary<TopicFilter>
 
-/** Every topic of up to four levels out of three. */
+/** Every topic of up to four levels from a set of three. */
 const topics = ['a', 'b', ''].flatMap((one) => [
   one,
   ...['a', 'b', ''].flatMap((two) => [
@@ -47,7 +47,7 @@ test('a topic matches a tree when it matches one of its filters', () => {
   assert.equal(treeOf(['#' as TopicFilter, '+/a' as TopicFilter]).matches('$SYS/a'), false)
 })
 
-test('what covers a filter matches whatever that matches, and the other way round it is the same', () => {
+test('a covering filter matches every topic that the covered one matches, and the reverse', () => {
   fc.assert(
     fc.property(filterText, fc.array(filterText, { maxLength: 8 }), (filter, others) => {
       const tree = treeOf([filter, ...others])

@@ -12,7 +12,7 @@ function forwardsTo(topics: readonly string[]): string {
   return `backoff_max = 1s, forwards = [${rules.join(', ')}]`
 }
 
-/** [rules before, rules after, where the message of a rule that stays goes] */
+/** [rules before, rules after, target of the message of a rule that stays] */
 const changes = [
   [['x'], ['y', 'x'], 'x'],
   [['x', 'y'], ['y'], 'y'],
@@ -20,11 +20,11 @@ const changes = [
   [['x', 'y', 'z'], ['n', 'z'], 'z'],
 ] as const
 
-describe('QoS 2 that is under way when the connection breaks and the rules become others', () => {
+describe('QoS 2 that is in flight when the connection breaks and the rules change', () => {
   for (const [before, after, stays] of changes) {
     for (const death of [undefined, 'kill'] as const) {
       const then = death === undefined ? '' : ', and the broker dies,'
-      test(`from ${before.join()} to ${after.join()}${then} comes over once by the rule that stays, at every step`, () => {
+      test(`from ${before.join()} to ${after.join()}${then} arrives once by the rule that stays, at every step`, () => {
         for (let step = 0; step < 20; step++) {
           const world = new Bridged({ bridge: forwardsTo(before), network })
           const listener = world.there.subscriber(stays)
@@ -37,7 +37,7 @@ describe('QoS 2 that is under way when the connection breaks and the rules becom
           world.passSeconds(30)
           const unreleased = world.there.coreOf('').view.bridgeSession('godwit-here-b')?.unreleased
           assert.deepEqual(listener.payloads, ['one'], `broken after ${step * 5} ms`)
-          assert.deepEqual(unreleased, [], 'what the remote broker began is over')
+          assert.deepEqual(unreleased, [], 'the message of the remote broker is complete')
         }
       })
     }
@@ -54,7 +54,7 @@ function taken(places: ForwardSlots, topics: readonly string[], kept: readonly T
   return places.of(rules)
 }
 
-test('places are the order of the rules until those change, and are kept where they are not', () => {
+test('slots have the order of the rules until those change, and are stored then', () => {
   const places = new ForwardSlots()
   assert.deepEqual(taken(places, ['x', 'y', 'x']), [0, 1, 2])
   assert.deepEqual([places.mark, places.count], [undefined, 3])
@@ -66,7 +66,7 @@ test('places are the order of the rules until those change, and are kept where t
   assert.deepEqual([later.mark, later.count], [mark, 4])
 })
 
-test('there are no more places than packet ids, and those of rules that are gone are given to others', () => {
+test('there are at most as many slots as packet identifiers, and slots of removed rules are reused', () => {
   const places = new ForwardSlots()
   const many = Array.from({ length: 32 }, (_, index) => `t${index}`)
   taken(places, many)
@@ -75,7 +75,7 @@ test('there are no more places than packet ids, and those of rules that are gone
   assert.equal(places.count, 32)
 })
 
-test('a mark that was not written by a bridge says nothing', () => {
+test('an invalid mark is ignored', () => {
   for (const mark of ['$bridge/places/', `$bridge/places/${'-'.repeat(100)}`] as TopicFilter[]) {
     const places = new ForwardSlots()
     const found = taken(places, ['x', 'y'], [mark])

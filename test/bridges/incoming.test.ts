@@ -1,4 +1,4 @@
-// What the remote broker sends, where this one would end the connection of a client for it, or its rules have changed in between.
+// Messages of the remote broker for which a client would be disconnected, or whose rules have changed meanwhile.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -11,7 +11,7 @@ function inward(filter: string): string {
   return `subscription = [{remote_topic = "${filter}", local_topic = "", qos = 2}]`
 }
 
-test('an id of QoS 2 that no rule is for any more when it comes again is free for the next message', () => {
+test('the packet identifier of a QoS 2 message whose rule was removed is free for the next message after redelivery', () => {
   const heard: string[] = []
   const old = { payload: 'old', qos: 2, packetId: 5 } as const
   const handlePacket: PacketHandler = (packet, send, close) => {
@@ -69,7 +69,7 @@ const strange: readonly (readonly [
 ]
 
 for (const [what, settings, act, heard] of strange) {
-  test(`a message of the remote broker ${what}, does not end the connection and come again for ever`, () => {
+  test(`a message of the remote broker ${what}, does not end the connection and is not redelivered endlessly`, () => {
     const world = new Bridged({ bridge: inward('in/#'), world: { settings } })
     const listener = world.here.subscriber('#', { qos: 2 })
     act(world.there)
@@ -80,7 +80,7 @@ for (const [what, settings, act, heard] of strange) {
   })
 }
 
-test('a remote broker that comes back with very many messages to release is in order', () => {
+test('a remote broker that reconnects with very many PUBRELs is served', () => {
   const count = 1_500
   const heard: number[] = []
   const ids = Array.from({ length: count }, (_, index) => index + 1)

@@ -1,4 +1,4 @@
-// A connection of the simulated network as a byte stream: what a connector gives to a bridge.
+// A connection of the simulated network as a byte stream, as a connector gives it to a bridge.
 
 import type { ByteStream } from '../../src/transports/index.ts'
 import type { Link } from '../simulator/network.ts'
@@ -15,7 +15,7 @@ export class LinkStream implements ByteStream {
   #isBlackHole = false
   #waiting: (() => void)[] = []
 
-  /** `lendsChunks`: the writer owns what is read, and reuses the memory afterwards. */
+  /** `lendsChunks`: the writer owns the read bytes, and reuses the memory afterwards. */
   constructor(stage: Stage, link: Link, { lendsChunks = false } = {}) {
     this.#stage = stage
     this.#link = link
@@ -31,7 +31,7 @@ export class LinkStream implements ByteStream {
     })
   }
 
-  /** From now on no byte arrives, and neither side is told. */
+  /** From now on, no byte arrives, and neither side is told. */
   fallIntoBlackHole(): void {
     this.#isBlackHole = true
     this.#link.break({ clientAfterMs: undefined, brokerAfterMs: 1_000 })

@@ -1,4 +1,4 @@
-// What a near remote broker acknowledges within milliseconds need not go to the disk. What is promised stays the same.
+// Messages that a near remote broker acknowledges within milliseconds need not be stored. The guarantees stay the same.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -20,8 +20,8 @@ function forwards(qos: string): string {
   return `forwards = [{local_topic = "out/#", remote_topic = ""${qos}}]`
 }
 
-describe('a bridge whose remote broker is near', () => {
-  test('needs no disk for what that acknowledges at once', () => {
+describe('a bridge to a near remote broker', () => {
+  test('stores no message that it acknowledges at once', () => {
     const { world, author } = nearBridge()
     world.here.disk.hold()
     const publications = payloads(3).map((payload) => author.publish('out/a', payload, { qos: 1 }))
@@ -96,7 +96,7 @@ describe('a bridge whose remote broker is near', () => {
     assert.deepEqual([first.isAcknowledged, second.isAcknowledged], [true, true])
   })
 
-  test('loses nothing of what was acknowledged when it is switched off in between', () => {
+  test('loses no acknowledged message when it is disabled in between', () => {
     const { world, author } = nearBridge()
     world.there.disk.hold()
     const publication = author.publish('out/a', 'second', { qos: 1 })

@@ -14,14 +14,14 @@ function forwardsOf(...tops: readonly string[]): string {
   return `forwards = [${tops.map((top) => `{local_topic = "${top}/#", remote_topic = "", qos = 1}`).join()}]`
 }
 
-/** The broker of the bridge has noticed it. */
+/** The local broker has noticed the failure. */
 function breakDiskHere({ here }: Bridged): void {
   here.disk.fail()
   here.connect('witness').publish('witness', 'it fails', { qos: 1, retain: true })
   here.settle()
 }
 
-/** What is written to the broker of the bridge while it is slow arrives when it is that no more. */
+/** Bytes for the local broker arrive when it is not slow any more. */
 function slowBroker(): { isSlow: boolean; letGo: () => void; hold: (stream: ByteStream) => void } {
   const held: (() => void)[] = []
   const broker = {
@@ -38,7 +38,7 @@ function slowBroker(): { isSlow: boolean; letGo: () => void; hold: (stream: Byte
   return broker
 }
 
-describe('while the own disk fails', () => {
+describe('while the local disk fails', () => {
   test('a refused rule is requested again in the same connection, and reported once', () => {
     const world = new Bridged({ bridge: first })
     const listener = world.there.subscriber('#')
@@ -69,18 +69,18 @@ describe('while the own disk fails', () => {
   })
 })
 
-/** What says what the remote broker has granted. */
+/** The filters that store the granted subscriptions. */
 function marksOf({ here }: Bridged): readonly string[] {
   const { subscriptions } = here.host.coreOf().view.bridgeSession(bridgeClientId('b')) ?? { subscriptions: new Map() }
   return [...subscriptions.keys()].filter((filter) => filter.includes('granted'))
 }
 
-test('a bridge is let in whatever its name, however short client ids have to be', () => {
+test('a bridge is accepted whatever its name, also with a short maximum length of client IDs', () => {
   const world = new Bridged({ bridge: first, world: { settings: { maxClientIdBytes: 5 } } })
   assert.equal(world.status.state, 'connected', world.status.lastError)
 })
 
-test('a bridge is let in and goes on with its session whatever the length of its client id there', () => {
+test('a bridge is accepted and resumes its session whatever the length of its remote client ID', () => {
   const world = new Bridged({ bridge: `${first}, clientid = "${'c'.repeat(60_000)}"` })
   assert.equal(world.status.state, 'connected', world.status.lastError)
   world.stream?.destroy()
@@ -92,7 +92,7 @@ test('a bridge is let in and goes on with its session whatever the length of its
   )
 })
 
-test('a remote broker is not read while the own one takes no more, and then everything comes, in order', () => {
+test('a remote broker is not read while the local one is full, and then all messages arrive, in order', () => {
   const count = 300
   const texts = payloads(count).map((text) => text.padEnd(10_000, '.'))
   const flood = Buffer.concat(texts.map((payload) => encodePublish({ topic: 'in', payload, qos: 0 }, 5)))
@@ -120,7 +120,7 @@ test('a remote broker is not read while the own one takes no more, and then ever
   assert.deepEqual(listener.payloads, texts)
 })
 
-describe('a bridge that is not configured any more', () => {
+describe('a bridge that was removed from the configuration', () => {
   test('ends its session though the local broker does not respond at first', () => {
     const own = slowBroker()
     const world = new Bridged({ bridge: first, ownStream: own.hold, remote: { starts: false } })
@@ -134,7 +134,7 @@ describe('a bridge that is not configured any more', () => {
     assert.equal(world.here.view.sessions, 0)
   })
 
-  test('stays gone, whatever settings come for it', () => {
+  test('stays removed, whatever settings follow', () => {
     const world = new Bridged({ bridge: first })
     world.bridge.remove()
     world.change(forwardsOf('a', 'b'))
@@ -142,7 +142,7 @@ describe('a bridge that is not configured any more', () => {
     assert.deepEqual([world.status.state, world.here.view.sessions, world.there.view.sessions], ['off', 0, 0])
   })
 
-  test('leaves nothing to one of the same name that comes in the same moment', () => {
+  test('leaves no messages to one with the same name that is added at the same time', () => {
     const world = new Bridged({ bridge: first, remote: { starts: false } })
     publishAll(world.here, 'a/x', payloads(3, 'old'), 1)
     world.makeAnew(forwardsOf('a', 'b'))
@@ -154,7 +154,7 @@ describe('a bridge that is not configured any more', () => {
     assert.deepEqual(listener.payloads, payloads(3, 'new'))
   })
 
-  test('leaves nothing to the next one of its name that is off, either', () => {
+  test('leaves no messages to a later one with its name that is disabled, either', () => {
     const world = new Bridged({ bridge: first, remote: { starts: false } })
     publishAll(world.here, 'a/x', payloads(3, 'old'), 1)
     world.makeAnew(`${first}, enable = false`)

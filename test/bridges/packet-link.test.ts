@@ -47,7 +47,7 @@ test('links without bytes share a decoder', () => {
   assert.equal(stage.spareDecoders.length, 1)
 })
 
-test('a link with a part of a packet keeps its decoder until the rest has come', () => {
+test('a link with a partial packet keeps its decoder until the packet is complete', () => {
   const stage = new Stage()
   const [one, other] = [stage.link('one'), stage.link('other')]
   stage.give(one, pingresp.subarray(0, 1))
@@ -57,7 +57,7 @@ test('a link with a part of a packet keeps its decoder until the rest has come',
   assert.deepEqual(stage.heard, ['other pingresp', 'one pingresp'])
 })
 
-test('a decoder that has read what is not valid is not shared', () => {
+test('a decoder is not shared after invalid input', () => {
   const stage = new Stage()
   const [one, other] = [stage.link('one'), stage.link('other')]
   stage.give(one, Buffer.of(0xf1, 0))

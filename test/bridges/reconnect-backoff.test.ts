@@ -7,7 +7,7 @@ const tcp = 'mqtt-tcp://there:1883'
 const forwards = 'forwards = [{local_topic = "#", remote_topic = ""}]'
 const hybrid = `server = "${quic}", hybrid_bridging = true, ${forwards}`
 
-test('a hybrid bridge goes over TCP at once where QUIC fails, and back to QUIC when that works again', () => {
+test('a hybrid bridge uses TCP at once if QUIC fails, and QUIC again when that works', () => {
   const world = new Bridged({ bridge: hybrid, isBroken: (server) => server === quic })
   assert.equal(world.status.state, 'connected')
   assert.deepEqual(world.dialed, [quic, tcp])
@@ -27,7 +27,7 @@ test('a hybrid bridge goes over TCP at once where QUIC fails, and back to QUIC w
   assert.deepEqual(listener.payloads, ['one'])
 })
 
-test('the change between QUIC and TCP of one broker brings QoS 2 over once', () => {
+test('a change between QUIC and TCP of one broker forwards QoS 2 once', () => {
   const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
   for (let step = 0; step < 20; step++) {
     const world = new Bridged({ bridge: hybrid, network })
@@ -43,7 +43,7 @@ test('the change between QUIC and TCP of one broker brings QoS 2 over once', () 
   }
 })
 
-test('several servers are tried one after the other, with a pause after each round', () => {
+test('several servers are tried in turn, with a pause after each round', () => {
   const servers = '["mqtt-tcp://b:1", "mqtt-tcp://c:1"]'
   const bridge = `server = "mqtt-tcp://a:1", hybrid_bridging = true, hybrid_servers = ${servers}, ${forwards}`
   const world = new Bridged({ bridge, isBroken: () => true })

@@ -1,4 +1,4 @@
-// What the remote broker says in CONNACK that it takes, and what it takes at all.
+// Limits of the remote broker, from CONNACK and from its behavior.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -30,7 +30,7 @@ function limited(limits: readonly ConnackProperties[], seen: Seen[], closesOn: n
   return there
 }
 
-test('a bridge to AWS IoT keeps to its quotas: a CONNECT in a second, eight filters in a request', () => {
+test('a bridge to AWS IoT follows its quotas: one CONNECT per second, eight filters per SUBSCRIBE', () => {
   const connects: number[] = []
   const requests: number[] = []
   const world: { current: Bridged | undefined } = { current: undefined }
@@ -49,14 +49,14 @@ test('a bridge to AWS IoT keeps to its quotas: a CONNECT in a second, eight filt
   world.current.passSeconds(3)
   assert.equal(world.current.status.state, 'connected', world.current.status.lastError)
   const [first = 0, second = 0, ...others] = connects
-  assert.ok(second - first >= 1_000, `${second - first} ms between the one that forgets and the one that stays`)
+  assert.ok(second - first >= 1_000, `${second - first} ms between the connection with a clean session and the next`)
   assert.deepEqual(others, [])
   assert.deepEqual(requests, [8, 8, 4])
 })
 
 describe('a remote broker', () => {
   for (const isTaken of [true, false]) {
-    test(`that takes ${isTaken ? 'subscription identifiers is sent one' : 'no subscription identifiers is sent none'}`, () => {
+    test(`that supports ${isTaken ? 'subscription identifiers gets one' : 'no subscription identifiers gets none'}`, () => {
       const said: unknown[] = []
       const there = crafted((packet, send) => {
         if (packet.type === 'connect')
@@ -69,7 +69,7 @@ describe('a remote broker', () => {
     })
   }
 
-  test('that lets topics remember nothing is sent no message that is to be remembered', () => {
+  test('without retained messages gets no retained message', () => {
     const seen: Seen[] = []
     const there = limited([{ retainAvailable: false }], seen, 0)
     const world = new Bridged({ bridge: outward, crafted: there.remote })
@@ -77,7 +77,7 @@ describe('a remote broker', () => {
     assert.deepEqual(seen, [{ qos: 1, dup: false, retain: false }])
   })
 
-  test('[MQTT-3.3.1-2] that takes QoS 0 alone by now is sent again what waits, and not as a repeat', () => {
+  test('[MQTT-3.3.1-2] that now supports QoS 0 only gets the waiting messages with it, and without DUP', () => {
     const seen: Seen[] = []
     const there = limited([{}, { maximumQoS: 0 }], seen, 1)
     const world = new Bridged({ bridge: `${outward}, backoff_max = 1s`, crafted: there.remote })
@@ -90,7 +90,7 @@ describe('a remote broker', () => {
     assert.equal(world.status.spooled, 0)
   })
 
-  test('that reads nothing keeps little in memory here, and the rest in the spool', () => {
+  test('that reads nothing keeps little memory here, and further messages in the spool', () => {
     let theirs: ByteStream | undefined
     const there = crafted(polite(() => theirs?.pause()))
     const remote = (stream: ByteStream): void => {
@@ -135,7 +135,7 @@ describe('a remote broker', () => {
     assert.deepEqual(heard, ['pubrec', 'pubrec', 'pubcomp'])
   })
 
-  test('may say topics by aliases that it was granted, and by no other', () => {
+  test('may use topic aliases up to the granted maximum, and no others', () => {
     const said = [
       ['in/a', 1],
       ['', 1],
@@ -158,10 +158,10 @@ describe('a remote broker', () => {
   })
 })
 
-describe('behind a connection that ended for a message', () => {
+describe('after a connection that ended because of a message', () => {
   const isForMessage = Buffer.from([0xe0, 2, reasonCodes.protocolError, 0])
 
-  /** The first connection ends for one of three messages. Counts what came in each. */
+  /** The first connection ends because of one of three messages. Returns the number of messages in each connection. */
   function blaming(
     bridge: string,
     later: (connection: number, seen: number, packetId: number) => Buffer | 'close' | undefined,
@@ -188,7 +188,7 @@ describe('behind a connection that ended for a message', () => {
 
   const bridge = `${outward}, backoff_max = 1s`
 
-  test('those that were on their way go one at a time, and all others together again', () => {
+  test('messages that were in flight are sent one at a time, and all others together again', () => {
     const { world, seen } = blaming(bridge, (_, count, packetId) => (count <= 3 ? ack('puback', packetId) : undefined))
     publishAll(world.here, 'out/a', payloads(5, 'n'), 1)
     assert.deepEqual(seen, [0, 3, 8, 0])

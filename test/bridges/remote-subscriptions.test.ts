@@ -1,4 +1,4 @@
-// What the remote broker has granted, and what is left of it as a mark.
+// The subscriptions that the remote broker granted, and how they are stored as filters ("marks").
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -32,7 +32,7 @@ test('the subscription state has the granted filters after all SUBACKs, and no r
   assert.deepEqual(again.missing([]).removed, ['c'])
 })
 
-test('a mark that is too long is none, and what was not written by a bridge says nothing', () => {
+test('a mark that is too long is not written, and an invalid one is ignored', () => {
   const granted = new RemoteSubscriptions([])
   granted.recordRequest(subscribe(1, [request(`a/${'x'.repeat(50_000)}`)]))
   assert.equal(granted.handleAck({ packetId: 1, reasonCodes: [0] }), true)
@@ -45,7 +45,7 @@ test('a mark that is too long is none, and what was not written by a bridge says
   assert.deepEqual(gone, [[], [], [], [], ['b']])
 })
 
-test('of many filters there are several marks, of which a change makes one or two other ones', () => {
+test('many filters need several marks, and a change replaces one or two of them', () => {
   const granted = new RemoteSubscriptions([])
   granted.recordRequest(
     subscribe(
@@ -63,7 +63,7 @@ test('of many filters there are several marks, of which a change makes one or tw
   assert.equal(again.marks.filter((mark) => !before.has(mark)).length, 1)
 })
 
-test('a mark that says that a filter may be there or not counts for more than one that says that it is', () => {
+test('a mark of an uncertain filter has precedence over one of a granted filter', () => {
   const granted = new RemoteSubscriptions([])
   granted.recordRequest(subscribe(1, [request('a'), request('b')]))
   granted.handleAck({ packetId: 1, reasonCodes: [1, 1] })

@@ -4,7 +4,7 @@
 //   QoS 1 and 2   each acknowledged message is delivered at every broker
 //   QoS 0 and 2   at most once per path: one, or two if bridges go both ways; once at its first broker
 //   circulation   no bridge sends messages any more
-//   version       every bridge speaks 5.0 by then, whatever is configured
+//   version       every bridge uses 5.0 then, whatever is configured
 
 import type { QoS } from '../../src/protocol/index.ts'
 import { Stage } from '../simulator/stage.ts'
@@ -93,7 +93,7 @@ class RingScenario {
 
   fault(): string | undefined {
     if (!this.#isQuiet()) return this.#words(`not everything was settled: ${JSON.stringify(this.#statuses())}`)
-    // The last QoS 0 messages are not awaited, and may still be on their way.
+    // The last QoS 0 messages are not awaited, and may still be in flight.
     this.#pass(5)
     const sent = (): number => this.#statuses().reduce((total, { counters }) => total + counters.sent, 0)
     const before = sent()

@@ -5,7 +5,7 @@ import { World } from '../simulator/world.ts'
 import { Bridged, payloads, publishAll } from './bridged-brokers.ts'
 
 describe('rules of a bridge', () => {
-  test('each forward that matches makes a message of its own, at its QoS and with its retain flag', () => {
+  test('each forward rule that matches sends one message, with its own QoS and retain flag', () => {
     const forwards = `forwards = [
       {local_topic = "plant/+/#", remote_topic = "all/+/#", prefix = "p/", suffix = "/s"},
       {local_topic = "plant/a/#", remote_topic = "one", qos = 1, retain = true},
@@ -25,7 +25,7 @@ describe('rules of a bridge', () => {
     assert.equal(world.status.spooled, 0)
   })
 
-  test('the QoS of a forward holds for what is published with less, which waits on disk like the rest', () => {
+  test('the QoS of a forward rule applies to messages with a lower one, which are stored on disk like others', () => {
     const forwards = `forwards = [
       {local_topic = "a/#", remote_topic = "two", qos = 2}, {local_topic = "#", remote_topic = ""},
       {local_topic = "+/+", remote_topic = "one", qos = 1}]`
@@ -43,7 +43,7 @@ describe('rules of a bridge', () => {
     assert.equal(world.status.spooled, 0)
   })
 
-  test('what a topic remembers goes with the QoS of a new forward', () => {
+  test('a retained message is sent with the QoS of a new forward rule', () => {
     const world = new Bridged({ bridge: 'forwards = []' })
     world.here.publish('a', 'kept', { qos: 0, retain: true })
     const listener = world.there.subscriber('#')
@@ -55,7 +55,7 @@ describe('rules of a bridge', () => {
     )
   })
 
-  test('retry_qos_0: QoS 0 waits for the remote broker, and goes at QoS 0', () => {
+  test('retry_qos_0: QoS 0 waits for the remote broker, and is sent with QoS 0', () => {
     for (const retries of [false, true]) {
       const bridge = `retry_qos_0 = ${retries}, forwards = [{local_topic = "#", remote_topic = ""}]`
       const world = new Bridged({ bridge, remote: { starts: false } })
@@ -70,7 +70,7 @@ describe('rules of a bridge', () => {
     }
   })
 
-  test('max_send_queue_len and max_recv_queue_len: so many are under way, in either direction and version', () => {
+  test('max_send_queue_len and max_recv_queue_len limit the messages in flight, in both directions and versions', () => {
     for (const version of [4, 5]) {
       const bridge = `proto_ver = ${version}, max_send_queue_len = 3, max_recv_queue_len = 2,
         forwards = [{local_topic = "out", remote_topic = ""}], subscription = [{remote_topic = "in", local_topic = "", qos = 2}]`
@@ -91,14 +91,14 @@ describe('rules of a bridge', () => {
     }
   })
 
-  test('the retain flag of a subscription holds for what comes by it', () => {
+  test('the retain flag of a subscription rule applies to its messages', () => {
     const subscription = 'subscription = [{remote_topic = "in/#", local_topic = "", qos = 1, retain = true}]'
     const world = new Bridged({ bridge: subscription })
     world.there.publish('in/a', 'one', { qos: 1 })
-    assert.deepEqual(world.here.subscriber('in/#').payloads, ['one'], 'the topic remembers it')
+    assert.deepEqual(world.here.subscriber('in/#').payloads, ['one'], 'the message is retained')
   })
 
-  test('several messages of one are each brought over once, whenever the bridge dies', () => {
+  test('several messages from one are forwarded once each, whenever the bridge fails', () => {
     const forwards = `forwards = [
       {local_topic = "a/#", remote_topic = "one"}, {local_topic = "#", remote_topic = "two"}]`
     const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
@@ -118,7 +118,7 @@ describe('rules of a bridge', () => {
     }
   })
 
-  test('of two subscriptions for one filter the first says how a message comes, too', () => {
+  test('of two subscription rules for one filter, the first decides about the message, too', () => {
     const rules = ['{remote_topic = in, local_topic = one, qos = 2}', '{remote_topic = in, local_topic = two, qos = 0}']
     const world = new Bridged({ bridge: `subscription = [${rules.join()}]` })
     const listener = world.here.subscriber('#', { qos: 2 })
@@ -134,7 +134,7 @@ describe('rules of a bridge', () => {
     )
   })
 
-  test('the first subscription that matches counts, and what the remote broker owns stays there', () => {
+  test('the first subscription rule that matches applies, and topics of the remote broker itself are not forwarded', () => {
     const subscription = `subscription = [
       {remote_topic = "in/a/#", local_topic = "first", qos = 2}, {remote_topic = "in/#", local_topic = "second", qos = 2},
       {remote_topic = "wild/#", local_topic = "#", qos = 1}]`
@@ -148,7 +148,7 @@ describe('rules of a bridge', () => {
     assert.equal(world.status.counters.dropped.unmappable, 1)
   })
 
-  test('the Receive Maximum of the remote broker holds, however many messages become of one', () => {
+  test('the Receive Maximum of the remote broker applies, however many messages are sent for one', () => {
     const forwards = `forwards = [
       {local_topic = "#", remote_topic = "one"}, {local_topic = "a", remote_topic = "two"},
       {local_topic = "+", remote_topic = "three"}]`
@@ -162,7 +162,7 @@ describe('rules of a bridge', () => {
     assert.equal(world.status.counters.failures, 0, world.status.lastError)
   })
 
-  test('what the remote broker takes no QoS 2 of goes at what it takes, and is done with here', () => {
+  test('a message above the Maximum QoS of the remote broker is sent with that, and is complete here', () => {
     const bridge = 'forwards = [{local_topic = "#", remote_topic = ""}]'
     const world = new Bridged({ bridge, remote: { settings: { maximumQoS: 1 } } })
     const listener = world.there.subscriber('#')
@@ -171,7 +171,7 @@ describe('rules of a bridge', () => {
     assert.equal(world.status.spooled, 0)
   })
 
-  test('what is too large for the remote broker does not keep the rest from going', () => {
+  test('a message that is too large for the remote broker does not block the next ones', () => {
     const bridge = 'forwards = [{local_topic = "#", remote_topic = "longer/topic/than/it/was"}]'
     const world = new Bridged({ bridge, remote: { settings: { maxPacketBytes: 300 } } })
     const listener = world.there.subscriber('#')
@@ -238,7 +238,7 @@ describe('other settings', () => {
     })
   }
 
-  test('any other change drains what is in flight and reconnects; no message is lost or duplicated', () => {
+  test('any other change drains the messages in flight and reconnects; no message is lost or duplicated', () => {
     const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
     for (let step = 0; step < 12; step++) {
       const world = new Bridged({ bridge: first, network })
@@ -255,7 +255,7 @@ describe('other settings', () => {
     }
   })
 
-  test('a bridge that is switched off gathers nothing, and keeps what it has until it is switched on', () => {
+  test('a disabled bridge stores no new messages, and keeps the stored ones until it is enabled', () => {
     const world = new Bridged({ bridge: first, remote: { starts: false } })
     world.here.publish('a/x', 'before', { qos: 1 })
     world.change(`${first}, enable = false`)
@@ -270,7 +270,7 @@ describe('other settings', () => {
     assert.deepEqual(listener.payloads, ['before', 'after'])
   })
 
-  test('a bridge that takes another client id leaves no session behind under the one before, and others keep theirs', () => {
+  test('a bridge with a new client ID leaves no session with the old one, and other bridges keep theirs', () => {
     const world = new Bridged({ bridge: `${first}, clientid = one` })
     world.change(`${first}, clientid = one, keepalive = 30s`)
     assert.deepEqual(sessionsThere(world, ['one', 'two']), [true, false])
@@ -280,7 +280,7 @@ describe('other settings', () => {
     assert.deepEqual(present, [false, true, false])
   })
 
-  test('a bridge that is gone leaves no session behind', () => {
+  test('a removed bridge leaves no session', () => {
     const world = new Bridged({ bridge: first })
     world.bridge.remove()
     world.settle()
@@ -289,7 +289,7 @@ describe('other settings', () => {
     world.restartHere('kill')
   })
 
-  test('rules that change while the remote broker is away hold for what is published from then on', () => {
+  test('rules that change while the remote broker is unavailable apply to messages that are published from then on', () => {
     const world = new Bridged({ bridge: first, remote: { starts: false } })
     world.change('forwards = [{local_topic = "b/#", remote_topic = ""}]')
     world.here.publish('b/x', 'yes', { qos: 1 })
@@ -300,12 +300,12 @@ describe('other settings', () => {
   })
 })
 
-describe('messages that go round', () => {
+describe('messages in a loop', () => {
   const both =
     'forwards = [{local_topic = "#", remote_topic = ""}], subscription = [{remote_topic = "#", local_topic = "", qos = 2}]'
 
   for (const version of [4, 5] as const) {
-    test(`over one bridge both ways are cut by no-local with MQTT ${version}`, () => {
+    test(`over one bridge in both directions are dropped by No Local with MQTT ${version}`, () => {
       const world = new Bridged({ bridge: `${both}, proto_ver = ${version}` })
       const [here, there] = [world.here.subscriber('#'), world.there.subscriber('#')]
       world.here.publish('a', 'one', { qos: 1 })
@@ -315,14 +315,14 @@ describe('messages that go round', () => {
     })
   }
 
-  test('over two bridges are cut where they come to a broker that they have been at', () => {
+  test('over two bridges are dropped when they return to a broker', () => {
     const world = new Bridged({ bridge: both })
     const back = new Bridged({ bridge: both, brokerId: 'there', world: world.there, there: world.here })
     const [here, there] = [world.here.subscriber('#'), world.there.subscriber('#')]
     back.settle()
     world.here.publish('a', 'one', { qos: 1 })
     world.passSeconds(10)
-    // The two bridges bring the same, so everything comes by each of them, and once as an echo.
+    // Both bridges have the same rules, so each message arrives over each of them, and once as an echo.
     assert.ok(
       here.payloads.length <= 3 && there.payloads.length <= 3,
       `${here.payloads.length}, ${there.payloads.length}`,
@@ -331,7 +331,7 @@ describe('messages that go round', () => {
   })
 
   for (const [count, version] of [2, 3].flatMap((count) => [3, 4, 5].map((version) => [count, version] as const))) {
-    test(`round ${count} brokers are cut before they come back to where they were published (MQTT ${version})`, () => {
+    test(`over ${count} brokers are dropped before they return to their first broker (MQTT ${version})`, () => {
       const oneWay = 'forwards = [{local_topic = "#", remote_topic = "", qos = 2}]'
       for (const rules of [oneWay, both]) {
         const bridge = `${rules}, proto_ver = ${version}`
@@ -359,7 +359,7 @@ describe('messages that go round', () => {
     })
   }
 
-  test('through a broker on their way to another one go on', () => {
+  test('through one broker to another are forwarded', () => {
     const outward = 'forwards = [{local_topic = "#", remote_topic = ""}]'
     const first = new Bridged({ bridge: 'subscription = [{remote_topic = "#", local_topic = "", qos = 2}]' })
     const second = new Bridged({ bridge: outward, world: first.here, name: 'c' })

@@ -1,12 +1,12 @@
-// What scenarios from seeds have in common: who is in them, how one is told, and many of them in a row.
+// Common parts of scenarios from seeds: the clients, the run of one scenario, and runs of many.
 
 import assert from 'node:assert/strict'
 import type { Client, Publication, World } from '../simulator/world.ts'
 
-/** Sessions that outlive every scenario. */
+/** Sessions that survive every scenario. */
 export const durable = { cleanStart: false, sessionExpirySeconds: 100_000 } as const
 
-/** Who publishes at a broker, and who hears everything there. */
+/** One client that publishes at a broker, and one that receives all messages there. */
 export interface People {
   readonly world: World
   readonly author: Client
@@ -23,16 +23,16 @@ export function comeBack(people: readonly People[]): void {
 }
 
 interface Scenario<End> {
-  /** How far it came, also where it stopped. */
+  /** The progress of the scenario, also if it stopped early. */
   readonly end: End
   tell(): void
-  /** What an oracle found once it was told. */
+  /** The fault that an oracle found after the run. */
   fault(): string | undefined
 }
 
 export type ScenarioEnd<End> = End & { readonly fault: string | undefined }
 
-/** Tells it to its end; an exception is a fault like those that the oracles find. */
+/** Runs a scenario; an exception is a fault like those of the oracles. */
 export function told<End>(seed: number, scenario: Scenario<End>): ScenarioEnd<End> {
   try {
     scenario.tell()
@@ -43,7 +43,7 @@ export function told<End>(seed: number, scenario: Scenario<End>): ScenarioEnd<En
   }
 }
 
-/** Fails with the first fault. Gives the numbers of all ends, added up. */
+/** Fails with the first fault. Returns the sums of the numbers of all runs. */
 export function runAll<End extends Record<keyof End, number>>(
   count: number,
   tell: (seed: number) => ScenarioEnd<End>,

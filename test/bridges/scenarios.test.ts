@@ -1,4 +1,4 @@
-// Scenarios from seeds: see bridge-scenario.ts and ring-scenario.ts. One that fails is told again by its seed.
+// Scenarios from seeds: see bridge-scenario.ts and ring-scenario.ts. A failed one is run again with its seed.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -16,7 +16,7 @@ test(`in ${scenarios} scenarios, whatever fails or stops responding, no message 
 
 const ringScenarios = testLength({ daily: 16, long: 100 })
 
-test(`in ${ringScenarios} scenarios of brokers in a ring each message arrives everywhere, and none loops for ever`, () => {
+test(`in ${ringScenarios} scenarios of brokers in a ring, each message arrives everywhere, and none loops endlessly`, () => {
   const { carried, loops } = runAll(ringScenarios, runRingScenario)
   assert.ok(carried > ringScenarios * 50 && loops > ringScenarios, `${carried} messages, ${loops} cut`)
 })

@@ -29,7 +29,7 @@ function settingsOf(text: string, spoolMessages?: number): BridgeSettings {
   return made.settings
 }
 
-test('a bridge without a client id has the same one after every start', () => {
+test('a bridge without a client ID has the same one after every start', () => {
   assert.equal(settingsOf('{server = "mqtt-tcp://h:1883"}').clientId, 'godwit-here-b')
 })
 
@@ -49,17 +49,17 @@ test('a bridge without a client ID gets one that MQTT 3.1 allows and that no oth
   for (const id of ids) assert.match(id, /^[0-9a-z-]{23}$/)
 })
 
-test('a bridge is remembered by the remote broker unless it says otherwise', () => {
+test('a bridge has a persistent session unless it is configured otherwise', () => {
   const { cleanStart, sessionExpirySeconds } = settingsOf('{server = "mqtt-tcp://h:1883"}')
   assert.deepEqual({ cleanStart, sessionExpirySeconds }, { cleanStart: false, sessionExpirySeconds: 0xffffffff })
 })
 
-test('a hybrid bridge with one QUIC server has the same machine over TCP behind it', () => {
+test('a hybrid bridge with one QUIC server uses the same host over TCP as the second', () => {
   const text = '{server = "mqtt-quic://[::1]:14567", hybrid_bridging = true}'
   assert.deepEqual(settingsOf(text).servers, ['mqtt-quic://[::1]:14567', 'mqtt-tcp://[::1]:1883'])
 })
 
-test('hybrid servers come behind the first, each once', () => {
+test('hybrid servers follow the first, each once', () => {
   const others = '["mqtt-tcp://b:1", "mqtt-quic://a:1"]'
   const text = `{server = "mqtt-quic://a:1", hybrid_bridging = true, hybrid_servers = ${others}}`
   assert.deepEqual(settingsOf(text).servers, ['mqtt-quic://a:1', 'mqtt-tcp://b:1'])
@@ -73,13 +73,13 @@ const refused: readonly (readonly [text: string, problem: RegExp])[] = [
 ]
 
 for (const [text, problem] of refused) {
-  test(`${text} is refused by the key`, () => {
+  test(`${text} is refused with its key`, () => {
     const made = read(text)
     assert.match('problem' in made ? made.problem : '', problem)
   })
 }
 
-test('a bridge is off until it says that it is on, and its silence is told', () => {
+test('a bridge is disabled until it is enabled, and a disabled one is logged', () => {
   const text = 'bridges.mqtt.up { server = "mqtt-tcp://h:1883" }'
   assert.equal(loaded(text).config.bridges.mqtt.named.get('up')?.enable, false)
   const [warning, ...others] = loaded(text).warnings
@@ -141,7 +141,7 @@ test('the configuration is refused if a text does not fit in a packet', () => {
     assert.throws(() => settingsOf(`{server = "mqtt-tcp://h:1883", ${text}}`), message)
 })
 
-test('a bridge to AWS IoT has names of its own kind, TLS and QoS 1, and topics that become others as a whole', () => {
+test('a bridge to AWS IoT has its own form of names, TLS and QoS 1, and replaces whole topics', () => {
   const { bridges } = loaded('bridges.aws.iot { server = "a.example", forwards = [{local_topic = "a/#"}] }').config
   const [[name, config] = []] = bridgesOfAws(bridges)
   assert.ok(name === 'aws.iot' && config !== undefined)

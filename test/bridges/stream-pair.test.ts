@@ -7,7 +7,7 @@ interface Joined {
   readonly one: ByteStream
   readonly other: ByteStream
   readonly seen: string[]
-  /** Lets everything happen that was put off. */
+  /** Runs all deferred callbacks. */
   readonly settle: () => void
 }
 
@@ -26,7 +26,7 @@ function joined(): Joined {
 
 const done = (): void => undefined
 
-test('what one end writes the other reads, never from within the call, and then the write is done', () => {
+test('one end reads the bytes of the other, never within the call, and then the write is done', () => {
   const { one, seen, settle } = joined()
   one.write(Buffer.from('a'), () => seen.push('done'))
   assert.deepEqual(seen, [])
@@ -34,7 +34,7 @@ test('what one end writes the other reads, never from within the call, and then 
   assert.deepEqual(seen, ['a', 'done'])
 })
 
-test('a reader that stands still keeps the write from being done, and loses nothing', () => {
+test('a paused reader delays the end of the write, and loses no byte', () => {
   const { one, other, seen, settle } = joined()
   other.pause()
   one.write(Buffer.from('a'), () => seen.push('done'))
@@ -45,7 +45,7 @@ test('a reader that stands still keeps the write from being done, and loses noth
   assert.deepEqual(seen, ['a', 'done'])
 })
 
-test('an end comes behind what was written before it, and closes both', () => {
+test('an end is read after the written bytes, and closes both', () => {
   const { one, seen, settle } = joined()
   one.write(Buffer.from('a'), done)
   one.end()
@@ -53,7 +53,7 @@ test('an end comes behind what was written before it, and closes both', () => {
   assert.deepEqual(seen, ['a', 'other closed', 'one closed'])
 })
 
-test('an end waits for a reader that stands still', () => {
+test('an end waits for a paused reader', () => {
   const { one, other, seen, settle } = joined()
   other.pause()
   one.write(Buffer.from('a'), done)
@@ -65,7 +65,7 @@ test('an end waits for a reader that stands still', () => {
   assert.deepEqual(seen, ['a', 'other closed', 'one closed'])
 })
 
-test('destroyed is closed at once for both, and writes are done with', () => {
+test('a destroyed stream is closed at once on both ends, and its writes are done', () => {
   const { one, other, seen, settle } = joined()
   other.pause()
   one.write(Buffer.from('a'), () => seen.push('done'))

@@ -28,16 +28,16 @@ const cases: readonly [filter: string, target: string, topic: string, expected: 
 ]
 
 for (const [filter, target, topic, expected] of cases) {
-  test(`${topic} comes by ${filter} and goes to ${target === '' ? 'the same topic' : target} as ${expected}`, () => {
+  test(`${topic} matches ${filter} and is mapped to ${target === '' ? 'the same topic' : target} as ${expected}`, () => {
     assert.equal(mapped(filter, target, topic), expected)
   })
 }
 
-test('prefix and suffix are put on what the target gives', () => {
+test('prefix and suffix are added to the mapped topic', () => {
   assert.equal(mapped('a/+', '+', 'a/b', { prefix: 'p/', suffix: '/s' }), 'p/b/s')
 })
 
-test('what has more levels than are allowed is no topic', () => {
+test('a topic with more levels than allowed is not mapped', () => {
   assert.equal(new TopicMapping({ filter: '#', target: '', prefix: 'a/b/', suffix: '' }).map('c/d', 3), undefined)
 })
 
@@ -46,7 +46,7 @@ const topicName = fc.array(level, { minLength: 1, maxLength: 5 }).map((parts) =>
 const filterOf = fc.array(fc.oneof(level, fc.constant('+')), { minLength: 1, maxLength: 4 })
 const topicFilter = fc.tuple(filterOf, fc.boolean()).map(([parts, isOpen]) => [...parts, ...(isOpen ? ['#'] : [])])
 
-test('a filter as its own target gives every topic back as it was', () => {
+test('a filter mapped to itself does not change topics', () => {
   fc.assert(
     fc.property(topicFilter, topicName, (parts, topic) => {
       const filter = parts.join('/')
@@ -56,7 +56,7 @@ test('a filter as its own target gives every topic back as it was', () => {
   )
 })
 
-test('what comes out has no wildcards, whatever the topic', () => {
+test('a mapped topic has no wildcards, whatever the topic', () => {
   fc.assert(
     fc.property(topicFilter, topicFilter, topicName, (from, to, topic) => {
       const rule = { localFilter: from.join('/'), remoteTopic: to.join('/'), prefix: '', suffix: '' }
@@ -79,7 +79,7 @@ const refused: readonly [why: string, rule: Partial<typeof forward>][] = [
 ]
 
 for (const [why, rule] of refused) {
-  test(`a rule is refused where ${why}`, () => {
+  test(`a rule is refused because ${why}`, () => {
     assert.ok(problemOfForward({ ...forward, ...rule })?.startsWith(why))
   })
 }

@@ -1,4 +1,4 @@
-// `transparent`: what clients here are subscribed to is subscribed to at the remote broker as well.
+// `transparent`: the bridge subscribes to the filters of local clients at the remote broker.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -13,7 +13,7 @@ import { crafted, granted, polite } from './crafted.ts'
 
 const transparent = 'transparent = true, clientid = c, clean_start = false'
 
-/** What the bridge has at the remote broker, with the QoS. */
+/** The subscriptions of the bridge at the remote broker, with their QoS. */
 function subscribed(world: Bridged): Record<string, number> {
   const found = world.there.coreOf('c').view.subscriptions('c')
   return Object.fromEntries([...found].map(([filter, { qos }]) => [filter, qos]))
@@ -21,12 +21,12 @@ function subscribed(world: Bridged): Record<string, number> {
 
 const nothing = (): void => undefined
 
-/** Longer than it takes until a filter without subscribers is dropped. */
+/** Longer than the time after which a filter without subscribers is removed. */
 const aWhile = 7
 
 describe('a transparent bridge', () => {
   for (const version of [3, 4, 5] as const) {
-    test(`brings clients what they are subscribed to, under its own topic, with MQTT ${version}`, () => {
+    test(`forwards messages for the filters of clients, with their own topic, with MQTT ${version}`, () => {
       const forwards = 'forwards = [{local_topic = "out", remote_topic = ""}]'
       const rules = 'subscription = [{remote_topic = "cmd/#", local_topic = "do/#", qos = 1}]'
       const world = new Bridged({ bridge: `proto_ver = ${version}, ${transparent}, ${forwards}, ${rules}` })
@@ -71,7 +71,7 @@ describe('a transparent bridge', () => {
     assert.deepEqual(subscribed(world), { 'in/#': 0 })
   })
 
-  test('is not told of a client that disconnects and reconnects', () => {
+  test('does not react to a client that disconnects and reconnects', () => {
     let packets = 0
     const there = crafted(
       polite((packet, send) => {
@@ -123,7 +123,7 @@ describe('a transparent bridge', () => {
   })
 
   for (const version of [4, 5] as const) {
-    test(`says everything again to a remote broker that forgot it, and the difference to one that did not (MQTT ${version})`, () => {
+    test(`subscribes to all filters again at a remote broker that lost the session, and to the difference otherwise (MQTT ${version})`, () => {
       const world = new Bridged({ bridge: `proto_ver = ${version}, ${transparent}` })
       const client = world.here.subscriber(['a', 'b'], { qos: 1 })
       world.passSeconds(1)
@@ -137,12 +137,12 @@ describe('a transparent bridge', () => {
       world.there.start()
       world.passSeconds(40)
       assert.deepEqual(subscribed(world), { a: 1, c: 2 })
-      // Said once more, a subscription of 3.1.1 would have brought what its topic remembers once more.
+      // A repeated subscription of 3.1.1 would have sent the retained message again.
       assert.deepEqual(client.payloads, ['kept'])
     })
   }
 
-  test('finds its subscriptions from before a restart, and ends those without subscribers', () => {
+  test('resumes its subscriptions after a restart, and removes those without subscribers', () => {
     const world = new Bridged({ bridge: transparent })
     const durable = { cleanStart: false, sessionExpirySeconds: 1_000 }
     const client = world.here.connect('durable', durable)
@@ -157,7 +157,7 @@ describe('a transparent bridge', () => {
     world.restartHere('power-loss')
     client.connect()
     world.passSeconds(2)
-    assert.ok('gone' in subscribed(world), 'he may be on his way back')
+    assert.ok('gone' in subscribed(world), 'the client may reconnect')
     world.passSeconds(aWhile)
     const found = subscribed(world)
     assert.equal('gone' in found, false)
@@ -165,7 +165,7 @@ describe('a transparent bridge', () => {
     assert.deepEqual(client.payloads, ['kept'])
   })
 
-  test('keeps its marks where clients may have few subscriptions', () => {
+  test('stores its state also with a small maximum of subscriptions per client', () => {
     const forwards = 'forwards = [{local_topic = "x", remote_topic = ""}, {local_topic = "y", remote_topic = ""}]'
     const world = new Bridged({ bridge: `${transparent}, ${forwards}`, world: { settings: { maxSubscriptions: 1 } } })
     for (const filter of ['a', 'b', 'c']) world.here.subscriber(filter, { qos: 1 })
@@ -199,7 +199,7 @@ describe('a transparent bridge', () => {
     assert.deepEqual(seen, ['#', 'a/b', 'c', 'd'])
   })
 
-  test('is made so and made otherwise while it is connected', () => {
+  test('can be enabled and disabled while it is connected', () => {
     const rules = 'clientid = c, subscription = [{remote_topic = "in/#", local_topic = ""}]'
     const world = new Bridged({ bridge: rules })
     const client = world.here.subscriber('a', { qos: 1 })
@@ -224,7 +224,7 @@ describe('a transparent bridge', () => {
     assert.equal(world.status.counters.connects, 1)
   })
 
-  test('and one that comes back multiply nothing, and hold no subscription of each other', () => {
+  test('and one in the opposite direction duplicate no message, and have no subscription for each other', () => {
     const stage = new Stage(1, false)
     const [left, right] = ['A', 'B'].map((name) => new World({ shards: 1, stage, host: { brokerName: name } }))
     assert.ok(left !== undefined && right !== undefined)
@@ -269,7 +269,7 @@ test('filters above the limit wait, are reported, and leave when there is space'
   assert.equal(passedOn.tree.get(`own/${maxTransparentFilters + 4}` as TopicFilter), 1)
 })
 
-/** People subscribe and go on one side, and both sides die now and then; then all is calm. */
+/** Clients subscribe and disconnect on one side, and both sides fail from time to time; then all faults end. */
 function runScenario(seed: number): void {
   const stage = new Stage(seed, false)
   const { random } = stage
@@ -344,6 +344,6 @@ function matches(filter: string, topic: string): boolean {
   return wanted.length === given.length
 }
 
-test('scenarios of subscribers that come and go end with the filters that they want, once', () => {
+test('scenarios of subscribers that connect and disconnect end with the wanted filters, once', () => {
   for (let seed = 1; seed <= 25; seed++) runScenario(seed)
 })

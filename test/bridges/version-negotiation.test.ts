@@ -1,5 +1,5 @@
-// Which version is spoken with the remote broker, and whether it is told that we are a bridge. Between two Godwits it is
-// always 5.0, where what goes round can be marked. What a remote broker pretends costs a connection or two.
+// The protocol version of a connection to the remote broker, and the bridge bit of CONNECT. Between two Godwits, it is
+// always 5.0, where messages have a loop marker. A wrong claim of a remote broker costs one or two connections.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -14,7 +14,7 @@ const inward = 'subscription = [{remote_topic = "in/#", local_topic = "", qos = 
 const before5 = `proto_ver = 4, clientid = c, keepalive = 10s, ${outward}`
 const named = { host: { brokerName: 'there' } }
 const durable = { cleanStart: false, sessionExpirySeconds: 1_000 } as const
-/** Every packet takes a while, so that there is a time between any two. */
+/** Every packet has a delay, so that there is a time between any two. */
 const slow = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
 
 function told(world: Bridged, kind: 'notice' | 'warning'): string[] {
@@ -23,7 +23,7 @@ function told(world: Bridged, kind: 'notice' | 'warning'): string[] {
 
 describe('a bridge to a Godwit', () => {
   for (const version of [3, 4] as const) {
-    test(`that is configured with MQTT ${version} speaks 5.0 from the beginning, so that properties travel`, () => {
+    test(`that is configured with MQTT ${version} uses 5.0 from the start, so that properties are forwarded`, () => {
       const world = new Bridged({ bridge: `${before5}, ${inward}, proto_ver = ${version}`, remote: named })
       assert.deepEqual([world.status.state, world.status.version], ['connected', 5])
       assert.equal(world.settings.version, version)
@@ -44,7 +44,7 @@ describe('a bridge to a Godwit', () => {
     })
   }
 
-  test('of several shards finds out on any of them', () => {
+  test('with several shards gets its name on any of them', () => {
     for (const clientid of ['a', 'b', 'c', 'd', 'e', 'f']) {
       const world = new Bridged({ bridge: `${before5}, clientid = ${clientid}`, remote: { ...named, shards: 3 } })
       world.passSeconds(5)
@@ -52,7 +52,7 @@ describe('a bridge to a Godwit', () => {
     }
   })
 
-  test('comes back with 5.0 at once when the connection has broken, and stays with it', () => {
+  test('reconnects with 5.0 at once after the connection broke, and stays with it', () => {
     const world = new Bridged({ bridge: before5, remote: named })
     world.passSeconds(60)
     world.stream?.destroy()
@@ -63,13 +63,13 @@ describe('a bridge to a Godwit', () => {
     assert.equal(told(world, 'notice').length, 1)
   })
 
-  test('that is not to say that it is one (no_local_v4) speaks as configured', () => {
+  test('without the bridge bit (no_local_v4) uses the configured version', () => {
     const world = new Bridged({ bridge: `${before5}, no_local_v4 = false`, remote: named })
     assert.deepEqual([world.status.state, world.status.version], ['connected', 4])
   })
 
   for (const becomes of ['a Godwit', 'another broker'] as const) {
-    test(`that becomes ${becomes}: QoS 2 that is under way goes on in the other version, and comes over once`, () => {
+    test(`that becomes ${becomes}: QoS 2 in flight continues with the other version, and arrives once`, () => {
       const isNow = becomes === 'a Godwit'
       for (let step = 0; step < 30; step++) {
         const bridge = `${before5}, ${inward}`
@@ -96,7 +96,7 @@ describe('a bridge to a Godwit', () => {
     })
   }
 
-  test('each of several servers is spoken to in its own way', () => {
+  test('each of several servers has its own version', () => {
     const bridge = `${before5}, server = "mqtt-quic://there:1", hybrid_bridging = true, hybrid_servers = ["mqtt-tcp://there:2"]`
     const world = new Bridged({ bridge, remote: named, isBroken: (server) => server.startsWith('mqtt-quic') })
     assert.deepEqual([world.status.state, world.status.version], ['connected', 5])
@@ -109,7 +109,7 @@ describe('a bridge to a Godwit', () => {
 
 const nameOf = (payload: string | Buffer, topic = '$godwit/broker'): Buffer => encodePublish({ topic, payload }, 4)
 
-/** Speaks 3.1.1 as one does, with `behind` behind CONNACK, and leaves 5.0 to `inFive`. */
+/** A remote broker of 3.1.1 that sends `behind` after CONNACK, and passes CONNECT of 5.0 to `inFive`. */
 function liar(behind: Buffer, inFive: PacketHandler): PacketHandler {
   let version = 4
   return (packet, send, close) => {
@@ -161,18 +161,18 @@ describe('a remote broker that pretends to be a Godwit and', () => {
   }
 
   for (const [what, behind] of [
-    ['has a name without end', nameOf('x'.repeat(65))],
-    ['has a name that is none', nameOf('')],
-    ['has a name that is no text', nameOf(Buffer.from([0xc3, 0x28]))],
-    ['has a name with what ends lines', nameOf('a\nb')],
-    ['says its name at QoS 1', encodePublish({ topic: '$godwit/broker', payload: 'abc', qos: 1, packetId: 1 }, 4)],
-    ['says it under another topic', nameOf('abc', '$godwit/brokers')],
+    ['has a name that is too long', nameOf('x'.repeat(65))],
+    ['has an empty name', nameOf('')],
+    ['has a name that is not UTF-8', nameOf(Buffer.from([0xc3, 0x28]))],
+    ['has a name with a line break', nameOf('a\nb')],
+    ['sends its name with QoS 1', encodePublish({ topic: '$godwit/broker', payload: 'abc', qos: 1, packetId: 1 }, 4)],
+    ['sends its name to another topic', nameOf('abc', '$godwit/brokers')],
     [
       'says it behind something else',
       Buffer.concat([encodePublish({ topic: 'in/a', payload: 'x' }, 4), nameOf('abc')]),
     ],
   ] as const) {
-    test(`${what} is not subscribed to in 5.0, and no client here receives it`, () => {
+    test(`${what} is not contacted with 5.0, and no local client receives the message`, () => {
       const there = crafted(liar(behind, () => assert.fail('it gets CONNECT of 5.0')))
       const rules =
         'subscription = [{remote_topic = "in/#", local_topic = ""}, {remote_topic = "$godwit/#", local_topic = ""}]'
@@ -181,7 +181,7 @@ describe('a remote broker that pretends to be a Godwit and', () => {
       world.isBroken = () => false
       world.passSeconds(10)
       assert.deepEqual([world.status.state, world.status.version], ['connected', 4])
-      assert.equal(there.connections, 2, 'one to be forgotten, one to stay')
+      assert.equal(there.connections, 2, 'one with a clean session, one with a persistent session')
       assert.deepEqual(listener.payloads, [])
     })
   }
@@ -214,7 +214,7 @@ test('a remote broker that does not respond to PINGREQ is connected after two se
   assert.equal(published.length, 1)
 })
 
-/** Knows no bridges: refuses them in its own way. */
+/** A broker that refuses the bridge bit with `refuse`. */
 function narrow(refuse: (send: (bytes: Buffer) => void, close: () => void) => void): {
   handlePacket: PacketHandler
   bits: boolean[]
@@ -229,8 +229,8 @@ function narrow(refuse: (send: (bytes: Buffer) => void, close: () => void) => vo
   return { handlePacket, bits }
 }
 
-describe('before 5.0 a bridge says that it is one', () => {
-  test('whatever its rules, and says nothing where it is told not to', () => {
+describe('before 5.0, a bridge sets the bridge bit', () => {
+  test('whatever its rules, and not if no_local_v4 is false', () => {
     const connects: ConnectPacket[] = []
     const handlePacket: PacketHandler = (packet, send) => {
       if (packet.type === 'connect') connects.push(packet)
@@ -240,7 +240,7 @@ describe('before 5.0 a bridge says that it is one', () => {
     const world = new Bridged({ bridge: before5, crafted: crafted(handlePacket).remote })
     assert.equal(world.status.state, 'connected')
     world.change(`${before5}, ${inward}`)
-    assert.equal(world.status.counters.connects, 1, 'rules change in the connection that is there')
+    assert.equal(world.status.counters.connects, 1, 'rules change within the open connection')
     assert.deepEqual(new Set(connects.map(({ isBridge }) => isBridge)), new Set([true]))
     world.change(`${before5}, ${inward}, no_local_v4 = false`)
     world.passSeconds(10)
@@ -259,7 +259,7 @@ describe('before 5.0 a bridge says that it is one', () => {
       const { handlePacket, bits } = narrow(refuse)
       const world = new Bridged({ bridge: before5, crafted: crafted(handlePacket).remote })
       assert.equal(world.status.state, 'connected')
-      assert.deepEqual(bits, expected, 'and at last one to be forgotten, one to stay')
+      assert.deepEqual(bits, expected, 'finally one with a clean session, one with a persistent session')
       assert.equal(world.status.counters.failures, 0)
       assert.deepEqual(told(world, 'warning'), [])
     })
@@ -274,7 +274,7 @@ describe('before 5.0 a bridge says that it is one', () => {
     })
   }
 
-  test('a broker that was let be once is told again after a connection that lasted', () => {
+  test('a broker that was contacted without the bridge bit gets it again after a long connection', () => {
     let isNarrow = true
     const bits: boolean[] = []
     const closes: (() => void)[] = []

@@ -43,7 +43,7 @@ describe('a message that was sent to a client and is now denied', () => {
   }
 
   for (const version of [4, 5] as const) {
-    test(`[MQTT5-3.3.4-9] ${version}: leaves its place to others on the next connection`, () => {
+    test(`[MQTT5-3.3.4-9] ${version}: frees its place for other messages on the next connection`, () => {
       const { world, rulebook } = worldWith([], { settings: { retryIntervalMs: 0, maxInflightMessages: 1 } })
       const slow = silent(world, { version })
       for (const topic of ['a', 'b']) world.publish(topic, topic, { qos: 2 })
@@ -55,7 +55,7 @@ describe('a message that was sent to a client and is now denied', () => {
     })
 
     for (const restarts of [false, true]) {
-      test(`[MQTT-4.3.3-2] [MQTT5-4.3.3-10] ${version}: at QoS 2 its packet id is no other message's before the client has let go of it${restarts ? ', after a restart neither' : ''}`, () => {
+      test(`[MQTT-4.3.3-2] [MQTT5-4.3.3-10] ${version}: its QoS 2 packet identifier is not used for another message until the client has acknowledged it${restarts ? ', also after a restart' : ''}`, () => {
         const { world, rulebook } = worldWith([], { settings: { retryIntervalMs: 0 } })
         const slow = silent(world, { version })
         world.publish('a', 'a', { qos: 2 })
@@ -81,7 +81,7 @@ describe('a message that was sent to a client and is now denied', () => {
     }
   }
 
-  test('[MQTT5-3.1.2-25] so it is with what is too large for the client that comes back', () => {
+  test('[MQTT5-3.1.2-25] a message that is too large for the client after its reconnect keeps its packet identifier, too', () => {
     const { world } = worldWith([], {})
     const slow = silent(world, { version: 5 })
     world.publish('a', 'x'.repeat(1_000), { qos: 2 })
@@ -95,7 +95,7 @@ describe('a message that was sent to a client and is now denied', () => {
     assert.notEqual(slow.messages[1].packetId, slow.messages[0].packetId)
   })
 
-  test('a PUBREC that refuses it frees its packet id', () => {
+  test('a PUBREC with an error frees its packet identifier', () => {
     const { world, rulebook } = worldWith([], {})
     const slow = silent(world, { version: 5 })
     world.publish('a', 'a', { qos: 2 })
@@ -108,10 +108,10 @@ describe('a message that was sent to a client and is now denied', () => {
   })
 })
 
-describe('packet ids of the window', () => {
+describe('packet identifiers of the in-flight window', () => {
   const largestId = 2_047
 
-  test('one that was abandoned is skipped until it is freed', () => {
+  test('an abandoned one is skipped until it is freed', () => {
     const window = new InflightWindow(7)
     const first = one()
     window.add(first)
@@ -123,7 +123,7 @@ describe('packet ids of the window', () => {
     assert.equal(window.add(one()), 1)
   })
 
-  test('the last of thousands are kept, and there is an id for everything that may be in flight', () => {
+  test('of thousands of abandoned ones, the last are stored, and there is one for every message that may be in flight', () => {
     const window = new InflightWindow(largestId)
     for (let count = 0; count < 3 * largestId; count++) {
       const delivery = one()
@@ -136,9 +136,9 @@ describe('packet ids of the window', () => {
     assert.equal(new Set(all).size, largestId)
   })
 
-  test('what comes back after a restart is counted on from', () => {
+  test('identifiers continue after those that were restored', () => {
     const window = new InflightWindow(largestId)
     for (const packetId of [3, 9, 2_040]) window.addWithId(one(), packetId)
-    assert.equal(window.add(one()), 10, '2,040 is far ahead, or long ago')
+    assert.equal(window.add(one()), 10, '2,040 is far ahead, or an old one')
   })
 })

@@ -23,7 +23,7 @@ function publication(parts: Partial<Extract<Command, { name: 'publish' }>> = {})
 }
 
 describe('publish', () => {
-  test('reaches subscribers, there or not, with its properties, and says how many', () => {
+  test('reaches subscribers, connected or not, with its properties, and returns their number', () => {
     const world = new World()
     const live = world.subscriber(filter)
     const sleeper = world.connect('sleeper', { ...durable })
@@ -37,7 +37,7 @@ describe('publish', () => {
     assert.equal(sleeper.messages[0]?.properties?.messageExpiryIntervalSeconds, 50)
   })
 
-  test('below $SYS is remembered in memory alone, until the broker ends', () => {
+  test('below $SYS retains the message in memory only, until the broker stops', () => {
     const world = new World()
     const own = publication({ topic: '$SYS/brokers', qos: 0, retain: true })
     assert.deepEqual(world.command(own), { done: true, matched: 0 })
@@ -50,7 +50,7 @@ describe('publish', () => {
     assert.deepEqual(world.subscriber('$SYS/#').payloads, [])
   })
 
-  test('is remembered with the retain flag, and forgotten with an empty payload', () => {
+  test('stores a retained message with the retain flag, and deletes it with an empty payload', () => {
     const world = new World()
     world.command(publication({ retain: true }))
     assert.deepEqual(world.subscriber(filter).payloads, ['x'])
@@ -58,7 +58,7 @@ describe('publish', () => {
     assert.deepEqual(world.subscriber(filter).payloads, [])
   })
 
-  test('to no topic name is refused', () => {
+  test('to an invalid topic name is refused', () => {
     const world = new World()
     for (const topic of ['', 'a/#', 'a\0b'])
       assert.deepEqual(world.command(publication({ topic })), { done: false, why: 'invalid-topic' })
@@ -66,7 +66,7 @@ describe('publish', () => {
 })
 
 describe('kick', () => {
-  test('closes the connection with 0x98 and publishes the will; a stored session stays', () => {
+  test('closes the connection with 0x98 and publishes the will; a persistent session stays', () => {
     const world = new World()
     const mourner = world.subscriber('wills')
     const client = world.connect('me', { ...durable, will: { topic: 'wills', payload: 'gone' } })
@@ -77,7 +77,7 @@ describe('kick', () => {
     assert.equal(client.connect()?.sessionPresent, true)
   })
 
-  test('of an unknown client says so', () => {
+  test('of an unknown client returns that reason', () => {
     const world = new World()
     world.connect('sleeper', { ...durable }).disconnect()
     for (const clientId of ['nobody', 'sleeper'])
@@ -86,7 +86,7 @@ describe('kick', () => {
 })
 
 describe('subscribe and unsubscribe', () => {
-  test('hold for a client that is there, with retained messages', () => {
+  test('apply to a connected client, with retained messages', () => {
     const world = new World()
     world.publish('a/b', 'kept', { retain: true })
     const client = world.connect('me')
@@ -105,7 +105,7 @@ describe('subscribe and unsubscribe', () => {
     assert.deepEqual(world.command({ name: 'unsubscribe', clientId: 'me', filter }), { done: true, matched: 0 })
   })
 
-  test('hold for one that is away, and over a restart', () => {
+  test('apply to a disconnected client, also after a restart', () => {
     const world = new World()
     const sleeper = world.connect('sleeper', { ...durable })
     sleeper.disconnect()
@@ -116,7 +116,7 @@ describe('subscribe and unsubscribe', () => {
     assert.deepEqual(sleeper.payloads, ['x'])
   })
 
-  test('for unknown clients say so', () => {
+  test('for unknown clients return that reason', () => {
     const world = new World()
     const clientId = 'nobody'
     assert.deepEqual(world.command({ name: 'subscribe', clientId, filter, qos: 1 }), {

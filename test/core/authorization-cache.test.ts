@@ -8,7 +8,7 @@ import { Topic, type TopicName } from '../../src/protocol/index.ts'
 const plain = { qos: 1, retain: false } as const
 const topicOf = (name: string): Topic => new Topic(name as TopicName, Buffer.from(name))
 
-test('a client that publishes to ever new topics is remembered for a bounded number of them', () => {
+test('the cache has decisions for a limited number of topics per client', () => {
   const cache = new AuthorizationCache()
   for (let number = 0; number < 1_000; number++) {
     assert.equal(cache.get(topicOf(`t/${number}`), plain, 1), undefined)
@@ -19,7 +19,7 @@ test('a client that publishes to ever new topics is remembered for a bounded num
   assert.ok(topics.includes('t/999'))
 })
 
-test('a decision is of one QoS, with the retain flag or without, and of one epoch', () => {
+test('a cached decision applies to one QoS, with or without the retain flag, and to one epoch', () => {
   const cache = new AuthorizationCache()
   const [one, other] = [topicOf('one'), topicOf('other')]
   cache.get(one, plain, 1)

@@ -1,5 +1,5 @@
-// If access is not decided at once, the packet waits for the response and all later packets wait with it: none is lost, overtakes, or is
-// requested for ever.
+// If access is not decided at once, the packet waits for the response and all later packets wait with it: none is lost, reordered, or
+// requested endlessly.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -48,7 +48,7 @@ const publishAll = (client: Client): unknown[] => [
 
 describe('a PUBLISH without an immediate decision', () => {
   for (const version of [4, 5] as const) {
-    test(`waits, and what comes behind it waits with it, in order (version ${version})`, () => {
+    test(`waits, and later packets wait with it, in order (version ${version})`, () => {
       const { world, requests } = authorizationStage()
       const listener = world.subscriber('#', { qos: 2 })
       const client = world.connect('author', { version })
@@ -96,7 +96,7 @@ describe('a PUBLISH without an immediate decision', () => {
     assert.equal(client.connect()?.reasonCode, 0)
   })
 
-  test('its client is not taken for silent meanwhile, nor right after', () => {
+  test('its client is not considered silent meanwhile, nor right after', () => {
     const { world } = authorizationStage()
     world.host.traits.mayDo = () => 100_000
     const client = world.connect('author', { keepAliveSeconds: 10 })
@@ -105,7 +105,7 @@ describe('a PUBLISH without an immediate decision', () => {
     assert.equal(client.isConnected, true)
   })
 
-  test('its client is not read from: more than mqtt.max_parked_packets do no harm', () => {
+  test('its client is not read: more than mqtt.max_parked_packets packets have no effect', () => {
     const { world } = authorizationStage('allow', { settings: { maxParkedPackets: 4 } })
     const listener = world.subscriber('#')
     const client = world.connect('author')

@@ -38,7 +38,7 @@ describe('the name of a broker', () => {
   for (const version of [3, 4] as const) {
     for (const cleanStart of [true, false]) {
       const how = cleanStart ? 'at once' : 'when CONNACK may, which waits for the disk'
-      test(`is said right behind CONNACK to a bridge of MQTT ${version}, ${how}`, () => {
+      test(`is sent right after CONNACK to a bridge of MQTT ${version}, ${how}`, () => {
         const world = new World({ host: named, diskStepMs: 20 })
         const packets = comes(world, { version, isBridge: true, cleanStart }).received
         assert.equal(packets.length, 2)
@@ -48,7 +48,7 @@ describe('the name of a broker', () => {
     }
   }
 
-  test('is before what waited for the bridge, and none of its messages', () => {
+  test('is sent before the queued messages of the bridge, and is not one of them', () => {
     const world = new World({ host: named })
     const listener = world.subscriber(['#', '$godwit/#'])
     const first = comes(world, { version: 4, isBridge: true, cleanStart: false })
@@ -65,7 +65,7 @@ describe('the name of a broker', () => {
     assert.deepEqual(listener.payloads, ['waited'])
   })
 
-  test('is what it is below a mount point', () => {
+  test('is sent without the mount point', () => {
     const world = new World({ host: { ...named, listener: { mountpoint: 'site/' } } })
     assert.equal(told(comes(world, { version: 4, isBridge: true }).received[1]), '$godwit/broker 0 false a1b2')
   })
@@ -73,9 +73,9 @@ describe('the name of a broker', () => {
   for (const [who, comer, host] of [
     ['a client that is no bridge', { version: 4, isBridge: false }, named],
     ['a client of 5.0, which requests it in CONNECT', { version: 5, isBridge: false }, named],
-    ['any client ID where the broker has no name', { version: 4, isBridge: true }, {}],
+    ['any client ID if the broker has no name', { version: 4, isBridge: true }, {}],
   ] as const) {
-    test(`is not said to ${who}`, () => {
+    test(`is not sent to ${who}`, () => {
       const { received } = comes(new World({ host }), comer)
       assert.deepEqual(
         received.map(({ type }) => type),

@@ -20,7 +20,7 @@ function counting(): World {
 }
 
 describe('filters of clients', () => {
-  test('are announced with the highest QoS that is requested, and withdrawn with the last subscriber', () => {
+  test('are announced with the highest requested QoS, and withdrawn with the last subscriber', () => {
     const world = counting()
     const [first, second] = [world.connect('first'), world.connect('second')]
     first.subscribe('a/#', { qos: 0 })
@@ -35,7 +35,7 @@ describe('filters of clients', () => {
     assert.deepEqual([...counted(world)], [['a/#', undefined]])
   })
 
-  test('that come and go between two looks are no news', () => {
+  test('that are added and removed between two checks are not announced', () => {
     const world = counting()
     const client = world.connect('c')
     for (let round = 0; round < 3; round++) {
@@ -45,7 +45,7 @@ describe('filters of clients', () => {
     assert.deepEqual([...counted(world)], [])
   })
 
-  test('of stored sessions count while these live, and after a restart', () => {
+  test('of persistent sessions count until the session ends, also after a restart', () => {
     const world = counting()
     const durable = { cleanStart: false, sessionExpirySeconds: 60 }
     const client = world.connect('c', durable)
@@ -60,7 +60,7 @@ describe('filters of clients', () => {
     assert.deepEqual([...counted(world)], [['a', undefined]])
   })
 
-  test('are those behind $share and $exclusive, and none of the broker, of namespaces and of bridges', () => {
+  test('include those of $share and $exclusive, and exclude those of the broker, of namespaces and of bridges', () => {
     const world = new World({ shards: 1, settings: { exclusiveSubscriptionAvailable: true } })
     const client = world.connect('c')
     client.subscribe('$share/g/shared/#', { qos: 1 })
@@ -80,7 +80,7 @@ describe('filters of clients', () => {
     )
   })
 
-  test('from before the watch started are counted once, whatever happens meanwhile', () => {
+  test('from before the watch started are counted once, whatever changes meanwhile', () => {
     const world = new World({ shards: 1 })
     const clients = Array.from({ length: 2_500 }, (_, index) => world.connect(`c${index}`))
     for (const [index, client] of clients.entries()) client.subscribe(`own/${index}`)
@@ -100,7 +100,7 @@ describe('filters of clients', () => {
     assert.equal(world.coreOf('').clientFilters, undefined)
   })
 
-  test('beyond the limit wait until there is space, and are announced then', () => {
+  test('above the limit wait until there is space, and are announced then', () => {
     const filters = new ClientFilters(2)
     const session = { clientId: 'c', place: 0, subscriptions: undefined }
     const options = { qos: 1, noLocal: false, retainAsPublished: false, retainHandling: 0, raisesTo: 0 } as const

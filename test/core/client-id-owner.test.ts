@@ -79,10 +79,14 @@ for (const shards of [1, 3]) {
         codeOf(attempt(world, 'valve-3', { ...kept, cleanStart: true, username: 'anna' })),
         reasonCodes.success,
       )
-      assert.equal(codeOf(attempt(world, 'valve-3', kept)), reasonCodes.clientIdentifierNotValid, 'it is hers now')
+      assert.equal(
+        codeOf(attempt(world, 'valve-3', kept)),
+        reasonCodes.clientIdentifierNotValid,
+        'the client ID belongs to the user now',
+      )
     })
 
-    test('a session that has ended leaves the client ID to any user', () => {
+    test('after the session has ended, any user may have the client ID', () => {
       const world = worldOf({}, shards)
       world.connect('pump-7', { username: 'anna' }).disconnect()
       assert.equal(codeOf(attempt(world, 'pump-7', { username: 'mallory' })), reasonCodes.success)
@@ -99,7 +103,7 @@ for (const shards of [1, 3]) {
       assert.equal(codeOf(attempt(world, 'pump-7', { ...kept, username: 'bert' })), reasonCodes.success)
     })
 
-    test('with auth.client_id_binding = none the other user takes the session over', () => {
+    test('with auth.client_id_binding = none, the other user takes over the session', () => {
       const world = worldOf({ bindsClientIds: false }, shards)
       const owner = world.connect('pump-7', { ...kept, username: 'anna' })
       assert.equal(codeOf(attempt(world, 'pump-7', { username: 'mallory' })), reasonCodes.success)

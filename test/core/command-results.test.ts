@@ -65,7 +65,7 @@ describe('a command', () => {
     assert.deepEqual(result, { done: false, why: 'too-large' })
   })
 
-  test('for a stored session that is full is refused, as a client would be', () => {
+  test('for a full persistent session is refused, as for a client', () => {
     const world = new World({ settings: { maxStoredMessages: 1 } })
     const sleeper = world.connect('sleeper', { ...durable })
     sleeper.subscribe('a', { qos: 1 })

@@ -22,7 +22,7 @@ function assertNothingLeft(told: World): void {
 
 for (const shards of [1, 3]) {
   describe(`a delayed message, ${shards} shards`, () => {
-    test('is published to the topic behind the delay when it is due, at each QoS', () => {
+    test('is published to the topic after the delay when it is due, at each QoS', () => {
       const told = world({ shards })
       const reader = told.subscriber('a/#', { qos: 2 })
       const literal = told.subscriber('$delayed/#')
@@ -78,7 +78,7 @@ for (const shards of [1, 3]) {
       assertNothingLeft(told)
     })
 
-    test('[MQTT5-4.3.3-10] that comes again at QoS 2 after a power loss is one message, and no shard has it before its time', () => {
+    test('[MQTT5-4.3.3-10] that is sent again at QoS 2 after a power loss is one message, and no shard has it before its time', () => {
       const told = world({ shards })
       const author = told.connect('author', { cleanStart: false, sessionExpirySeconds: 3_600 })
       const readers = ['r1', 'r2', 'r3', 'r4', 'r5'].map((id) => {
@@ -102,7 +102,7 @@ for (const shards of [1, 3]) {
       assert.equal(sent.isAcknowledged, true)
       told.passSeconds(20)
       for (const reader of readers) assert.deepEqual(reader.payloads, [])
-      assert.deepEqual(told.subscriber('+').payloads, [], 'nothing is retained yet')
+      assert.deepEqual(told.subscriber('+').payloads, [], 'no message is retained yet')
       told.passSeconds(15)
       for (const reader of readers) assert.deepEqual(reader.payloads, ['once'])
       const late = told.connect('late')
@@ -136,7 +136,7 @@ for (const shards of [1, 3]) {
 }
 
 describe('delayed messages', () => {
-  test('of one publisher that are due together come in their order', () => {
+  test('of one publisher that are due at the same time are published in order', () => {
     const told = world({ shards: 1 })
     const reader = told.subscriber('a', { qos: 1 })
     const author = told.connect('author')
@@ -162,7 +162,7 @@ describe('delayed messages', () => {
     assertNothingLeft(told)
   })
 
-  test('from 4294967 on the number is a time, and one that is too far ahead is refused', () => {
+  test('a number from 4294967 is a time, and one that is too far ahead is refused', () => {
     const told = world({ shards: 1 })
     const reader = told.subscriber('a')
     const author = told.connect('author')
@@ -197,7 +197,7 @@ describe('delayed messages', () => {
     assert.equal(unacknowledged.isAcknowledged, false)
   })
 
-  test('are topics like others where they are switched off, and what was stored is published', () => {
+  test('have ordinary topics if they are disabled, and stored ones are still published', () => {
     const told = world({ shards: 1 })
     const reader = told.subscriber('a')
     const literal = told.subscriber('$delayed/#')
@@ -211,7 +211,7 @@ describe('delayed messages', () => {
     assert.deepEqual(reader.payloads, ['before'])
   })
 
-  test('a will and a message of an administrator are delayed as well', () => {
+  test('a will and a message of an administrator can be delayed, too', () => {
     const told = world({ shards: 1 })
     const reader = told.subscriber('a')
     const author = told.connect('author', { will: { topic: '$delayed/5/a', payload: 'will', qos: 1 } })
@@ -255,7 +255,7 @@ describe('delayed messages', () => {
     }
   })
 
-  test('need the right to publish to the topic behind the delay, when they come and when they are due', () => {
+  test('are authorized for the topic after the delay, when they arrive and when they are due', () => {
     const { world: told, rulebook } = worldWith([{ action: 'publish', topic: 'secret/#' }])
     const reader = told.subscriber('#')
     const author = told.connect('author')

@@ -9,13 +9,13 @@ const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 const worldWithIt = (): World => new World({ settings: { exclusiveSubscriptionAvailable: true } })
 
 describe('an exclusive subscription', () => {
-  test('is refused with 0x8F where it is off, to 3.1.1 clients with 0x80', () => {
+  test('is refused with 0x8F if it is disabled, to 3.1.1 clients with 0x80', () => {
     const world = new World()
     assert.equal(world.connect('one').subscribe('$exclusive/a')?.reasonCodes[0], reasonCodes.topicFilterInvalid)
     assert.equal(world.connect('old', { version: 4 }).subscribe('$exclusive/a')?.reasonCodes[0], 0x80)
   })
 
-  test('gets what is published to the filter behind the prefix, also what is retained', () => {
+  test('gets messages and retained messages of the filter after the prefix', () => {
     const world = worldWithIt()
     world.publish('a/b', 'kept', { retain: true })
     const one = world.connect('one')
@@ -24,14 +24,14 @@ describe('an exclusive subscription', () => {
     assert.deepEqual(one.payloads, ['kept', 'live'])
   })
 
-  test('a second session is told 0x97, until the first has given it back', () => {
+  test('a second session gets 0x97 until the first has unsubscribed', () => {
     const world = worldWithIt()
     const one = world.connect('one')
     const two = world.connect('two')
     one.subscribe('$exclusive/a')
     assert.equal(two.subscribe('$exclusive/a')?.reasonCodes[0], reasonCodes.quotaExceeded)
-    assert.equal(two.subscribe('a', { qos: 0 })?.reasonCodes[0], 0, 'it excludes other exclusive ones only')
-    assert.equal(one.subscribe('$exclusive/a', { qos: 1 })?.reasonCodes[0], 1, 'its own it may change')
+    assert.equal(two.subscribe('a', { qos: 0 })?.reasonCodes[0], 0, 'it only excludes other exclusive ones')
+    assert.equal(one.subscribe('$exclusive/a', { qos: 1 })?.reasonCodes[0], 1, 'it may change its own')
     assert.deepEqual(one.unsubscribe('$exclusive/a')?.reasonCodes, [0])
     assert.equal(two.subscribe('$exclusive/a', { qos: 0 })?.reasonCodes[0], 0)
     world.publish('a', 'x')
@@ -39,7 +39,7 @@ describe('an exclusive subscription', () => {
     assert.deepEqual(one.payloads, [])
   })
 
-  test('ends with its session, and is kept with one that is stored, also over a restart', () => {
+  test('ends with its session, and stays with a persistent one, also after a restart', () => {
     const world = worldWithIt()
     const one = world.connect('one', durable)
     const two = world.connect('two')
@@ -55,7 +55,7 @@ describe('an exclusive subscription', () => {
     assert.equal(world.connect('three').subscribe('$exclusive/a', { qos: 0 })?.reasonCodes[0], 0)
   })
 
-  test('of one session there is the exclusive or the common one: the later replaces the earlier', () => {
+  test('replaces an ordinary subscription of the session to the same filter, and the other way round', () => {
     const world = worldWithIt()
     const one = world.connect('one')
     one.subscribe('a')
@@ -68,7 +68,7 @@ describe('an exclusive subscription', () => {
     assert.equal(world.connect('two').subscribe('$exclusive/a', { qos: 0 })?.reasonCodes[0], 0)
   })
 
-  test('there is none of nothing, of a shared one, or of another exclusive one', () => {
+  test('an empty filter, a shared and an exclusive subscription are refused after the prefix', () => {
     for (const filter of ['$exclusive/', '$exclusive/$share/g/a', '$exclusive/$exclusive/a', '$exclusive/a/#/b']) {
       const client = worldWithIt().connect('one')
       client.subscribe(filter)

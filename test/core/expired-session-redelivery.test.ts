@@ -64,9 +64,9 @@ function onlySessionsAreLeft(world: World, clientIds: readonly string[]): void {
 }
 
 for (const shards of [1, 3]) {
-  describe(`what a shared subscription gave to a session that ends with ${shards} shard${shards > 1 ? 's' : ''}`, () => {
+  describe(`messages of a shared subscription in a session that ends, with ${shards} shard${shards > 1 ? 's' : ''}`, () => {
     for (const qos of [1, 2] as const) {
-      test(`goes to another member whose client is away as well, once (QoS ${qos})`, () => {
+      test(`go to another disconnected member, once (QoS ${qos})`, () => {
         const { world, brief, waitingClient } = scene({ shards, qos })
         assert.equal(brief.payloads.length, 0)
         world.passSeconds(61)
@@ -74,7 +74,7 @@ for (const shards of [1, 3]) {
         onlySessionsAreLeft(world, [waitingClient.id])
       })
 
-      test(`is not lost if the broker crashes at any step (QoS ${qos})`, () => {
+      test(`are not lost if the broker crashes at any step (QoS ${qos})`, () => {
         for (let seed = 1; seed <= longestSeed; seed += betweenSeeds) {
           const { world, waitingClient } = scene({ shards, qos, seed })
           world.passSeconds(59)
@@ -88,22 +88,22 @@ for (const shards of [1, 3]) {
           // A QoS 1 message may arrive again from another shard, which had it and could not confirm it.
           const exact = qos === 2 || shards === 1 ? heard : [...new Set(heard)]
           assert.deepEqual(exact.sort(), payloadsOf(many), `seed ${seed}`)
-          // By then a shard has forgotten messages of a shard that failed before it could release them.
+          // By then, a shard has removed messages of a shard that failed before it could release them.
           world.passMs(5 * world.host.settings.awaitReleaseTimeoutMs)
           onlySessionsAreLeft(world, [waitingClient.id])
         }
       })
     }
 
-    test('goes to the connected member', () => {
+    test('go to the connected member', () => {
       const { world, waitingClient } = scene({ shards })
       const before = comesBack(waitingClient).length
-      assert.ok(before > 0 && before < many, 'both have some')
+      assert.ok(before > 0 && before < many, 'both have some of them')
       world.passSeconds(61)
       assert.deepEqual([...waitingClient.payloads].sort(), payloadsOf(many))
     })
 
-    test('goes on where its client comes again at once, with a session that has nothing of it', () => {
+    test('move on if its client reconnects at once with a clean session', () => {
       const { world, brief, waitingClient } = scene({ shards })
       brief.connect({ cleanStart: true, sessionExpirySeconds: 60 })
       assert.equal(brief.connack?.sessionPresent, false)
@@ -117,7 +117,7 @@ for (const shards of [1, 3]) {
       assert.deepEqual(brief.payloads, ['mine'])
     })
 
-    test('goes with it where there is no other member, and what no shared subscription gave goes with it anyway', () => {
+    test('are dropped if there is no other member, and so are its other messages', () => {
       const { world, brief, waitingClient } = scene({ shards })
       waitingClient.connect({ cleanStart: true, sessionExpirySeconds: 3_600 })
       waitingClient.subscribe('plain', { qos: 1 })
@@ -145,7 +145,7 @@ test('an expired message is dropped and counted, and delivered to no subscriber'
   )
 })
 
-test('QoS 2 that was started with it goes to no other member [MQTT5-4.8.2-5]', () => {
+test('a QoS 2 delivery that began with it goes to no other member [MQTT5-4.8.2-5]', () => {
   const world = new World()
   const brief = world.connect('brief', { cleanStart: false, sessionExpirySeconds: 60, receiveMaximum: 1 })
   brief.acknowledges = false
@@ -161,7 +161,7 @@ test('QoS 2 that was started with it goes to no other member [MQTT5-4.8.2-5]', (
   assert.deepEqual(waitingClient.payloads, ['waiting'])
 })
 
-test('what it was given before it left the shared subscription is for the others as well', () => {
+test('messages that it got before it unsubscribed from the shared subscription go to other members, too', () => {
   const { world, brief, waitingClient } = scene()
   brief.acknowledges = false
   brief.connect({ cleanStart: false, receiveMaximum: 1, sessionExpirySeconds: 60 })
@@ -171,7 +171,7 @@ test('what it was given before it left the shared subscription is for the others
   assert.deepEqual(comesBack(waitingClient).sort(), payloadsOf(many))
 })
 
-test('a session without shared subscriptions goes at once, whatever waits in it', () => {
+test('a session without shared subscriptions is deleted at once, however many messages it has', () => {
   const world = new World()
   const plain = world.connect('plain', { cleanStart: false, sessionExpirySeconds: 60 })
   plain.subscribe('job/#', { qos: 1 })
@@ -191,7 +191,7 @@ test('a session without shared subscriptions goes at once, whatever waits in it'
   onlySessionsAreLeft(world, [])
 })
 
-test('a message that several sessions share on disk stays for the others', () => {
+test('a payload that several sessions share on disk stays for the others', () => {
   const { world, waitingClient } = scene({ count: 0 })
   const all = world.connect('all', { cleanStart: false, sessionExpirySeconds: 3_600 })
   all.subscribe('job/#', { qos: 1 })
@@ -231,7 +231,7 @@ describe('a slow member with a clean session', () => {
     onlySessionsAreLeft(world, [])
   })
 
-  test('does not keep the others of that kind waiting', () => {
+  test('does not delay the other expired sessions', () => {
     const { world, slow } = slowScene(1_000)
     const gone = world.connect('gone', { cleanStart: false, sessionExpirySeconds: 60 })
     const heir = world.connect('heir')
@@ -246,7 +246,7 @@ describe('a slow member with a clean session', () => {
     assert.deepEqual(heir.payloads, ['x'])
   })
 
-  test('is not waited for without a limit: messages that it cannot receive are dropped and counted', () => {
+  test('does not delay them without a limit: messages that it cannot receive are dropped and counted', () => {
     const { world, slow } = slowScene(3_600_000)
     world.passSeconds(180)
     assert.equal(slow.payloads.length, 1)

@@ -21,7 +21,7 @@ function failing(): { world: World; sleeper: Client } {
   return { world, sleeper }
 }
 
-test('a 5.0 client that publishes for a stored session is told 0x97', () => {
+test('a 5.0 client that publishes for a persistent session gets 0x97', () => {
   const { world, sleeper } = failing()
   const author = world.connect('author')
   for (const qos of [1, 2] as const)
@@ -34,7 +34,7 @@ test('a 5.0 client that publishes for a stored session is told 0x97', () => {
   assert.deepEqual(sleeper.payloads, ['y'])
 })
 
-test('a 3.1.1 client is not read from until the disk serves, and then goes on where it stood', () => {
+test('reading from a 3.1.1 client pauses until the disk works, and continues in order', () => {
   const { world, sleeper } = failing()
   const live = world.subscriber('b')
   const author = world.connect('author', { version: 4 })
@@ -51,7 +51,7 @@ test('a 3.1.1 client is not read from until the disk serves, and then goes on wh
   assert.deepEqual(sleeper.payloads, ['1', '2', '3'])
 })
 
-test('[MQTT5-4.3.3-10] QoS 2 that was taken before and comes again is not refused: its exchange is completed afterwards', () => {
+test('[MQTT5-4.3.3-10] an accepted QoS 2 message that is sent again is not refused: its exchange is completed', () => {
   const world = new World()
   const wire = persistentWire(world, 5)
   const publication = { topic: 'a', payload: 'x', qos: 2, packetId: 7 } as const
@@ -70,7 +70,7 @@ test('[MQTT5-4.3.3-10] QoS 2 that was taken before and comes again is not refuse
   )
 })
 
-test('a paused client is not taken for silent', () => {
+test('a paused client is not considered silent', () => {
   const { world } = failing()
   const author = world.connect('author', { version: 4, keepAliveSeconds: 10, pings: true })
   author.publish('a', 'x', { qos: 1 })
@@ -78,7 +78,7 @@ test('a paused client is not taken for silent', () => {
   assert.equal(author.hasOpenConnection, true)
 })
 
-test('clients that have nothing stored are served as before', () => {
+test('clients without stored data are served as before', () => {
   const { world } = failing()
   const live = world.subscriber('c')
   const author = world.connect('author', { version: 4 })
@@ -86,14 +86,14 @@ test('clients that have nothing stored are served as before', () => {
   assert.deepEqual(live.payloads, ['0', '1', '2'])
 })
 
-test('a session that is to be kept is refused with "server unavailable", one that is not is let in', () => {
+test('a persistent session is refused with "server unavailable", a clean session is accepted', () => {
   const { world } = failing()
   assert.equal(world.client('new', { ...durable }).connect()?.reasonCode, reasonCodes.serverUnavailable)
   assert.equal(world.client('old', { version: 4, cleanStart: false }).connect()?.reasonCode, 3)
   assert.equal(world.client('clean', { version: 4 }).connect()?.reasonCode, 0)
 })
 
-test('what had been taken before the disk failed is acknowledged once it is on disk, and not before', () => {
+test('a message that was accepted before the failure is acknowledged once it is durable, and not before', () => {
   const world = new World()
   const sleeper = world.connect('sleeper', { ...durable })
   sleeper.subscribe('a')
@@ -112,7 +112,7 @@ test('what had been taken before the disk failed is acknowledged once it is on d
   assert.deepEqual(sleeper.payloads, ['early'])
 })
 
-test('the operator is told as well', () => {
+test('an administrator gets the reason, too', () => {
   const { world } = failing()
   const result = world.command({
     name: 'publish',

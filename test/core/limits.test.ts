@@ -28,7 +28,7 @@ function afterTen(queueFullPolicy: 'drop-newest' | 'drop-oldest'): { payloads: s
   client.subscribe('a')
   const author = world.connect('author')
   for (let count = 0; count < 10; count++) {
-    assert.equal(author.publish('a', String(count), { qos: 1 }).reasonCode, 0, 'the publisher has no part in it')
+    assert.equal(author.publish('a', String(count), { qos: 1 }).reasonCode, 0, 'the publisher is not affected')
   }
   assert.equal(world.view.client('slow')?.waiting, 3)
   acknowledgeAll(client)
@@ -45,12 +45,12 @@ function fullWorld(): { world: World; sleeper: Client } {
   return { world, sleeper }
 }
 
-describe('mqtt.max_mqueue_len, for sessions of which nothing is stored', () => {
-  test('drop-newest keeps the first that waited', () => {
+describe('mqtt.max_mqueue_len, for sessions without stored data', () => {
+  test('drop-newest keeps the first messages in the queue', () => {
     assert.deepEqual(afterTen('drop-newest'), { payloads: ['0', '1', '2', '3', '4'], dropped: 5 })
   })
 
-  test('drop-oldest keeps the last', () => {
+  test('drop-oldest keeps the last messages', () => {
     assert.deepEqual(afterTen('drop-oldest'), { payloads: ['0', '1', '7', '8', '9'], dropped: 5 })
   })
 
@@ -62,7 +62,7 @@ describe('mqtt.max_mqueue_len, for sessions of which nothing is stored', () => {
     assert.deepEqual(drops, [['slow', 'queue-full']])
   })
 
-  test('drops by the thousand are counted, and some of them told: 64 in a tenth of a second', () => {
+  test('thousands of drops are counted, and some reported: 64 in a tenth of a second', () => {
     const world = new World({ settings: { maxInflightMessages: 1, maxQueuedMessages: 1 } })
     silent(world, 'slow').subscribe('a')
     const flood = (): void => {
@@ -90,7 +90,7 @@ describe('mqtt.max_mqueue_len, for sessions of which nothing is stored', () => {
 })
 
 describe('mqtt.max_stored_messages', () => {
-  test('a 5.0 publisher gets 0x97, and no subscriber gets a part of it', () => {
+  test('a 5.0 publisher gets 0x97, and no subscriber gets the message', () => {
     const { world, sleeper } = fullWorld()
     const live = world.subscriber('a')
     const author = world.connect('author')
@@ -107,7 +107,7 @@ describe('mqtt.max_stored_messages', () => {
     assert.deepEqual(sleeper.payloads.at(-1), 'space again')
   })
 
-  test('a 3.1.1 publisher can not be told: the newest is dropped for that client alone, and counted', () => {
+  test('a 3.1.1 publisher gets no reason: the newest message is dropped for that client only, and counted', () => {
     const { world, sleeper } = fullWorld()
     const live = world.subscriber('a')
     const author = world.connect('author', { version: 4 })
@@ -118,7 +118,7 @@ describe('mqtt.max_stored_messages', () => {
     assert.deepEqual(sleeper.payloads, ['1', '2', '3'])
   })
 
-  test('QoS 0, and other topics, have nothing to do with it', () => {
+  test('QoS 0 and other topics are not affected', () => {
     const { world } = fullWorld()
     const live = world.subscriber('#')
     const author = world.connect('author')
@@ -135,7 +135,7 @@ describe('mqtt.max_stored_messages', () => {
     assert.deepEqual(sleeper.payloads, ['1', '2', '3'])
   })
 
-  test('the end of the full session does', () => {
+  test('the end of the full session frees its space', () => {
     const { world, sleeper } = fullWorld()
     sleeper.connect({ cleanStart: true })
     sleeper.subscribe('a')
@@ -144,7 +144,7 @@ describe('mqtt.max_stored_messages', () => {
   })
 })
 
-/** Returns a client that sends this number of QoS 2 packets and releases none. */
+/** Returns a client that sends this number of QoS 2 packets and no PUBREL. */
 function unreleased(world: World, version: 3 | 4 | 5, count: number): Wire {
   const bare = world.wire({ version })
   bare.send(plainConnect(version, 'me'))
@@ -157,7 +157,7 @@ const acknowledgements = (wire: Wire): number[] =>
   wire.received.flatMap((packet) => (packet.type === 'pubrec' ? [packet.reasonCode] : []))
 
 describe('the limits of retained messages', () => {
-  test('retainer.max_retained_messages: one topic more is not remembered, but delivered; a known one still changes', () => {
+  test('retainer.max_retained_messages: a message to a further topic is not retained, but delivered; an existing one still changes', () => {
     const world = new World({ settings: { maxRetainedMessages: 2 } })
     const live = world.subscriber('#')
     for (const topic of ['a', 'b', 'c', 'a']) world.publish(topic, `${topic}!`, { qos: 1, retain: true })
@@ -169,7 +169,7 @@ describe('the limits of retained messages', () => {
     assert.deepEqual(new Set(world.subscriber('#').payloads), new Set(['a!', 'c!']))
   })
 
-  test('the limit is that of all shards together, and messages of the broker itself do not count', () => {
+  test('the limit applies to all shards together, and messages of the broker itself do not count', () => {
     let elsewhere = 1
     const topics = new TopicTable(64)
     const settings = { ...defaultCoreSettings, maxRetainedMessages: 3, retainedExpiryMs: 1_000 }
@@ -215,7 +215,7 @@ describe('the limits of retained messages', () => {
       }
     })
 
-    test('a client of 5.0 is refused with 0x97, and nothing has changed', () => {
+    test('a client of 5.0 is refused with 0x97, and no message has changed', () => {
       for (const qos of [1, 2] as const) {
         const world = new World({ settings: { maxRetainedPayloadBytes: 10 } })
         const live = world.subscriber('a')
@@ -235,7 +235,7 @@ describe('the limits of retained messages', () => {
     })
   })
 
-  test('retainer.msg_expiry_interval: what has no expiry of its own is forgotten after it', () => {
+  test('retainer.msg_expiry_interval: a retained message without an expiry is deleted after it', () => {
     const world = new World({ settings: { retainedExpiryMs: 60_000 } })
     world.publish('a', 'x', { retain: true })
     world.publish('b', 'x', { retain: true, properties: { messageExpiryIntervalSeconds: 100 } })
@@ -298,7 +298,7 @@ describe('mqtt.max_parked_packets', () => {
     assert.equal(world.view.client('eager')?.receivedMessages, 5)
   })
 
-  test('one that leaves while it is being decided leaves nothing behind', () => {
+  test('a client that disconnects during its authentication leaves no state', () => {
     const world = new World(slowly)
     const client = world.client('gone', { ...durable })
     client.connect()
@@ -324,13 +324,13 @@ describe('mqtt.max_awaiting_rel', () => {
   })
 
   for (const version of [3, 4] as const) {
-    test(`MQTT ${version}: an older client, which can not be told, is served beyond it`, () => {
+    test(`MQTT ${version}: an older client, which gets no reason, is served above it`, () => {
       const world = new World({ settings: { maxAwaitingRelease: 3 } })
       assert.deepEqual(acknowledgements(unreleased(world, version, 5)), [0, 0, 0, 0, 0])
     })
   }
 
-  test('what it sends again is no further one', () => {
+  test('a repeated packet is not counted', () => {
     const world = new World({ settings: { maxAwaitingRelease: 1 } })
     const wire = unreleased(world, 5, 1)
     wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 1, dup: true })
@@ -350,7 +350,7 @@ describe('mqtt.idle_timeout', () => {
     assert.deepEqual(wire.received, [])
   })
 
-  test('closes a client that sent half a CONNECT', () => {
+  test('closes a connection with half a CONNECT', () => {
     const world = new World({ settings: { idleTimeoutMs: 5_000 } })
     const wire = world.wire()
     for (const byte of [0x10, 0x20, 0x00, 0x04]) {
@@ -363,7 +363,7 @@ describe('mqtt.idle_timeout', () => {
 })
 
 describe('mqtt.max_unsent_bytes', () => {
-  test('of a client that does not read, QoS 0 is dropped and counted, QoS 1 waits', () => {
+  test('of a client that does not read: QoS 0 is dropped and counted, QoS 1 waits', () => {
     const world = new World({ settings: { maxUnsentBytes: 50_000 } })
     const client = world.connect('slow')
     client.subscribe('a')

@@ -19,7 +19,7 @@ function wanted(from: WalkPosition): SliceWanted {
   return { from, skip: 0, maxRows: 1, isOver: () => true }
 }
 
-test('a scan in slices finds each session once that exists all the time, whatever other sessions come and go', () => {
+test('a scan in slices finds each session once that exists throughout, whatever other sessions begin and end', () => {
   const change = fc.record({ isComing: fc.boolean(), client: fc.nat(40) })
   const steps = fc.array(fc.array(change, { maxLength: 20 }), { maxLength: 12 })
   fc.assert(
@@ -48,7 +48,7 @@ test('a scan in slices finds each session once that exists all the time, whateve
   )
 })
 
-test('a place that has become free is taken by the next session, and an empty table has none', () => {
+test('a free slot is used by the next session, and an empty table has none', () => {
   const table = new SessionTable(new MemoryAccount())
   const [first, second, third] = ['a', 'b', 'c'].map(session)
   table.add(first)
@@ -66,7 +66,7 @@ test('a place that has become free is taken by the next session, and an empty ta
   assert.deepEqual([table.size, table.places], [0, 0])
 })
 
-test('a walk along sessions that were chosen before finds what a walk along all finds, slice by slice', () => {
+test('a scan of selected sessions finds the same as a scan of all, slice by slice', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(5), { maxLength: 120 }), fc.integer({ min: 1, max: 4 }), (rows, maxRows) => {
       const table = new SessionTable(new MemoryAccount())

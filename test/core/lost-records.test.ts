@@ -1,4 +1,4 @@
-// Queued records that are lost while the broker is stopped: later messages arrive all the same, and none takes the place of a lost one.
+// Queued records that are lost while the broker is stopped: later messages arrive, and none replaces a lost one.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -6,7 +6,7 @@ import type { QoS } from '../../src/protocol/index.ts'
 import { MemoryRecordStore } from '../simulator/record-store.ts'
 import { World, type Client } from '../simulator/world.ts'
 
-/** A subscriber has received `sent` messages and acknowledged none when the broker ends, and its last `lost` records are lost. */
+/** A subscriber has received `sent` messages and acknowledged none when the broker stops, and its last `lost` records are lost. */
 function afterLoss(of: { sent: number; lost: number; qos: QoS; receiveMaximum?: number }): {
   world: World
   subscriber: Client

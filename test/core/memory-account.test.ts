@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { MemoryAccount, memoryUses } from '../../src/core/index.ts'
 
-test('the memory account adds up what each use holds, in cells that another thread can read', () => {
+test('the memory account adds up the bytes of each use, in cells that another thread can read', () => {
   const cells = new Float64Array(new SharedArrayBuffer(memoryUses.length * Float64Array.BYTES_PER_ELEMENT))
   const account = new MemoryAccount(cells)
   account.add('wills', 100)

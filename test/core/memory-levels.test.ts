@@ -1,4 +1,4 @@
-// What the broker drops and which clients it refuses while the memory of the node is short.
+// Dropped messages and refused clients while the memory of the node is short.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -42,7 +42,7 @@ function waitingWorld(options: Parameters<World['connect']>[1], settings: Partia
 const heldBy = (world: World): number => world.view.memory.get('queues')
 
 describe('while the level is hard', () => {
-  test('[MQTT5-3.2.2.2] a further session is refused with 0x97, to older clients with code 3', () => {
+  test('[MQTT5-3.2.2.2] a new session is refused with 0x97, for older clients with code 3', () => {
     const world = new World()
     find(world, 'hard')
     const late = world.client('late')
@@ -63,7 +63,7 @@ describe('while the level is hard', () => {
     assert.equal(known.connect({ cleanStart: true })?.reasonCode, 0)
   })
 
-  test('a new subscription is refused with 0x97; one that is there may change', () => {
+  test('a new subscription is refused with 0x97; an existing one may change', () => {
     const world = new World()
     const client = world.connect('known')
     assert.deepEqual(client.subscribe('a')?.reasonCodes, [2])
@@ -74,7 +74,7 @@ describe('while the level is hard', () => {
     assert.deepEqual(client.subscribe('b')?.reasonCodes, [2])
   })
 
-  test('[MQTT-3.9.3-2] an older client is told 0x80 for it', () => {
+  test('[MQTT-3.9.3-2] an older client gets 0x80 for it', () => {
     const world = new World()
     const client = world.connect('older', { version: 4 })
     find(world, 'hard')
@@ -84,7 +84,7 @@ describe('while the level is hard', () => {
   test('messages queued for clean sessions are dropped, oldest first, and counted; more each time', () => {
     const { world, slow } = waitingWorld({})
     find(world, 'soft')
-    assert.equal(world.view.client('slow')?.waiting, 50, 'nothing is taken at the level soft')
+    assert.equal(world.view.client('slow')?.waiting, 50, 'no message is dropped at the level soft')
     find(world, 'hard')
     const left = world.view.client('slow')?.waiting ?? 0
     assert.ok(left > 0 && left < 10, `${left} are left`)
@@ -97,7 +97,7 @@ describe('while the level is hard', () => {
     assert.equal(heldBy(world), 0)
   })
 
-  test('persistent sessions lose nothing: their queued messages are on disk instead of in memory', () => {
+  test('persistent sessions lose no message: their queued messages are on disk and not in memory', () => {
     const { world, slow, publish } = waitingWorld({ ...durable })
     const before = heldBy(world)
     find(world, 'hard')
@@ -110,7 +110,7 @@ describe('while the level is hard', () => {
     assert.deepEqual([heldBy(world), world.view.counts.dropped['memory-full']], [0, 0])
   })
 
-  test('and they are served while it lasts', () => {
+  test('persistent sessions are served at this level', () => {
     const { world, slow } = waitingWorld({ ...durable })
     find(world, 'hard', 20)
     acknowledgeAll(slow)
@@ -118,7 +118,7 @@ describe('while the level is hard', () => {
     assert.equal(slow.payloads.length, 51)
   })
 
-  test('a client that leaves much unacknowledged for long is disconnected with 0x97, and no other client is', () => {
+  test('a client with many unacknowledged messages for a long time is disconnected with 0x97, and no other client is', () => {
     const world = new World({ settings: { maxInflightBytes: 160_000 } })
     const [greedy, small] = [silent(world, 'greedy'), world.connect('small')]
     small.subscribe('b')
@@ -133,7 +133,7 @@ describe('while the level is hard', () => {
     assert.equal(small.isConnected, true)
   })
 
-  test('one with many aliases is, where aliases are a large part of what is held', () => {
+  test('a client with many aliases is disconnected if aliases are a large part of the memory', () => {
     const world = new World({ settings: { maxTopicAliasBytes: 16_000 } })
     const [many, few] = [world.connect('many'), world.connect('few')]
     for (let alias = 1; alias <= 20; alias++)
@@ -144,7 +144,7 @@ describe('while the level is hard', () => {
     assert.equal(few.isConnected, true)
   })
 
-  test('a client that sends much is not read until the next check, and no message is lost', () => {
+  test('a client that sends many messages is not read until the next check, and no message is lost', () => {
     const world = new World()
     const reader = world.subscriber('a')
     const [loud, quiet] = [world.connect('loud'), world.connect('quiet')]
@@ -162,7 +162,7 @@ describe('while the level is hard', () => {
 })
 
 describe('while the level is soft', () => {
-  test('each client may have a quarter waiting of what it may have else', () => {
+  test('each client may have a quarter of its usual number of queued messages', () => {
     const { world, publish } = waitingWorld({})
     find(world, 'soft')
     publish(200)
@@ -172,7 +172,7 @@ describe('while the level is soft', () => {
     assert.ok((world.view.client('slow')?.waiting ?? 0) > 100)
   })
 
-  test('sessions and subscriptions are still taken', () => {
+  test('sessions and subscriptions are still accepted', () => {
     const world = new World()
     find(world, 'soft')
     assert.deepEqual(world.connect('new').subscribe('a')?.reasonCodes, [2])
@@ -196,9 +196,9 @@ function awayWorld(qos: 1 | 2, clients: number) {
   return { world, all }
 }
 
-describe('what is in flight to clients that are away', () => {
+describe('messages in flight to disconnected clients', () => {
   for (const qos of [1, 2] as const) {
-    test(`[MQTT5-4.4.0-1] is on disk alone at the level soft, and comes in order with its packet ids (QoS ${qos})`, () => {
+    test(`[MQTT5-4.4.0-1] are on disk only at the level soft, and are sent in order with their packet identifiers (QoS ${qos})`, () => {
       const { world, all } = awayWorld(qos, 3)
       const before = all.map(({ messages }) => messages.map(({ packetId }) => packetId))
       find(world, 'soft')
@@ -222,7 +222,7 @@ describe('what is in flight to clients that are away', () => {
     })
   }
 
-  test('goes with the session when that ends', () => {
+  test('are deleted when the session ends', () => {
     const { world, all } = awayWorld(1, 2)
     find(world, 'soft')
     find(world, 'normal')

@@ -40,13 +40,13 @@ describe('mqtt.max_inflight_bytes', () => {
     const { world, publish } = worldWith({ maxInflightBytes: 4_000 })
     const client = silent(world, 'slow')
     publish(kilobyte, 20)
-    assert.equal(client.payloads.length, 3, 'the third was still within it')
+    assert.equal(client.payloads.length, 3, 'the third was still within the limit')
     acknowledgeAll(client)
     world.settle()
     assert.equal(client.payloads.length, 20)
   })
 
-  test('one message alone may be larger', () => {
+  test('a single message may be larger', () => {
     const { world, publish } = worldWith({ maxInflightBytes: 1_024 })
     const client = silent(world, 'slow')
     publish(kilobyte.repeat(10), 3)
@@ -56,7 +56,7 @@ describe('mqtt.max_inflight_bytes', () => {
     assert.equal(client.payloads.length, 3)
   })
 
-  test('a client that comes back and takes fewer at once gets everything all the same', () => {
+  test('a client with a smaller limit after its reconnect gets all messages', () => {
     const { world, publish } = worldWith({ maxInflightBytes: 6_000 })
     const client = silent(world, 'slow', { ...durable })
     publish(kilobyte, 20)
@@ -74,19 +74,19 @@ describe('mqtt.max_inflight_bytes', () => {
 describe('mqtt.max_mqueue_bytes', () => {
   const settings = { maxInflightMessages: 1, maxQueuedBytes: 5_000 }
 
-  test('of a session that nothing is stored for the newest goes, and is counted', () => {
+  test('in a session without stored data, the newest message is dropped and counted', () => {
     const { world, publish } = worldWith(settings)
     const client = silent(world, 'slow')
     publish(kilobyte, 20)
     assert.equal(world.view.client('slow')?.waiting, 3)
     assert.equal(world.view.counts.dropped['queue-full'], 16)
     publish('small')
-    assert.equal(world.view.client('slow')?.waiting, 4, 'there is space for that')
+    assert.equal(world.view.client('slow')?.waiting, 4, 'there is space for these')
     acknowledgeAll(client)
     assert.equal(client.payloads.length, 5)
   })
 
-  test('with drop-oldest as many of the oldest go as a new one needs', () => {
+  test('with drop-oldest, as many of the oldest messages are dropped as a new one needs', () => {
     const { world, publish } = worldWith({ ...settings, queueFullPolicy: 'drop-oldest' })
     const client = silent(world, 'slow')
     publish('small')
@@ -100,7 +100,7 @@ describe('mqtt.max_mqueue_bytes', () => {
     )
   })
 
-  test('a persistent session has what is beyond it on disk, and loses nothing', () => {
+  test('a persistent session has further messages on disk, and loses none', () => {
     const { world, publish } = worldWith(settings)
     const client = silent(world, 'slow', { ...durable })
     publish(kilobyte, 50)
@@ -130,7 +130,7 @@ const longTopic = (number: number): string => `${number}/${'t'.repeat(300)}`
 describe('mqtt.max_topic_alias_bytes', () => {
   const settings = { maxTopicAliasBytes: 1_000 }
 
-  test('disconnects a client with 0x97 if its aliases are for longer topics', () => {
+  test('a client is disconnected with 0x97 if its aliases are for longer topics', () => {
     const world = new World({ settings })
     const client = world.connect('author')
     for (let alias = 1; alias <= 3; alias++)
@@ -152,7 +152,7 @@ describe('mqtt.max_topic_alias_bytes', () => {
     assert.equal(client.isConnected, true)
   })
 
-  test('the broker gives no alias beyond it and writes the topic out', () => {
+  test('above it, the broker sends the topic without an alias', () => {
     const world = new World({ settings })
     const reader = world.connect('reader', { topicAliasMaximum: 100 })
     reader.subscribe('#')
@@ -167,7 +167,7 @@ describe('mqtt.max_topic_alias_bytes', () => {
   })
 })
 
-test('sessions are counted with their client ids until they end', () => {
+test('sessions are counted with their client IDs until they end', () => {
   const world = new World()
   const before = world.view.memory.get('sessions')
   world.connect('a'.repeat(500)).disconnect()

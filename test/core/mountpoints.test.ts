@@ -26,7 +26,7 @@ const topicsOf = (client: Client): string[] => client.messages.map(({ topic }) =
 
 describe('a mount point', () => {
   for (const version of [4, 5] as const) {
-    test(`stands before what its clients publish, and those outside see it (version ${version})`, () => {
+    test(`is added to the topics that its clients publish, and others see it (version ${version})`, () => {
       const world = new World()
       const all = world.subscriber('#', { qos: 2, version })
       const client = through(world, 'site/', 'inside', { version })
@@ -35,7 +35,7 @@ describe('a mount point', () => {
       assert.deepEqual(all.payloads, ['at 0', 'at 1', 'at 2'])
     })
 
-    test(`is taken off again where a client of it gets a message (version ${version})`, () => {
+    test(`is removed from topics of messages to its clients (version ${version})`, () => {
       const world = new World()
       const client = through(world, 'site/', 'inside', { version })
       const other = through(world, 'site/', 'other', { version })
@@ -48,7 +48,7 @@ describe('a mount point', () => {
     })
   }
 
-  test('UNSUBSCRIBE, shared subscriptions and topic aliases lie below it too', () => {
+  test('applies to UNSUBSCRIBE, shared subscriptions and topic aliases, too', () => {
     const { world, client } = inside('site/')
     assert.equal(client.subscribe(['a', '$share/group/b'])?.reasonCodes.length, 2)
     assert.deepEqual([...world.view.subscriptions('inside').keys()], ['site/a', '$share/group/site/b'])
@@ -61,7 +61,7 @@ describe('a mount point', () => {
     assert.deepEqual(topicsOf(aliased), ['x', 'x', 'x'])
   })
 
-  test('retained messages are kept with it', () => {
+  test('is part of the topics of retained messages', () => {
     const { world, client } = inside('site/')
     client.publish('lamp', 'on', { retain: true, qos: 1 })
     const outside = world.subscriber('site/+')
@@ -70,20 +70,20 @@ describe('a mount point', () => {
     assert.deepEqual(topicsOf(client), ['lamp'])
   })
 
-  test('wills lie below it', () => {
+  test('is added to the topics of wills', () => {
     const world = new World()
     const all = world.subscriber('#')
     through(world, 'site/', 'inside', { will: { topic: 'w', payload: 'gone' } }).drop()
     assert.deepEqual(topicsOf(all), ['site/w'])
   })
 
-  test('response topics are the business of the clients: they stay as they are', () => {
+  test('is not added to response topics, which belong to the clients', () => {
     const { client, all } = inside('site/')
     client.publish('request', '?', { properties: { responseTopic: 'responses/1' } })
     assert.equal(all.messages[0]?.properties?.responseTopic, 'responses/1')
   })
 
-  test('a stored session finds its subscriptions and its messages again, also after a restart', () => {
+  test('keeps the subscriptions and messages of a persistent session, also after a restart', () => {
     const world = new World()
     const client = through(world, 'site/', 'inside', { cleanStart: false, sessionExpirySeconds: 3_600 })
     client.subscribe('lamp', { qos: 1 })
@@ -159,7 +159,7 @@ test('after a reconnect with another mount point, permissions are checked for th
 })
 
 describe('a mount point with placeholders', () => {
-  test('has the client id and the user name in it', () => {
+  test('may have the client ID and the user name', () => {
     const world = new World()
     const all = world.subscriber('#')
     through(world, '${username}/${clientid}/', 'device-7', { username: 'plant' }).publish('t', 'x')
@@ -167,7 +167,7 @@ describe('a mount point with placeholders', () => {
   })
 
   for (const id of ['a/b', 'a+', '#', '+']) {
-    test(`a client id ${id} that would get it out of there is not let in`, () => {
+    test(`refuses the client ID ${id}, which would leave it`, () => {
       for (const [version, code] of [
         [5, reasonCodes.clientIdentifierNotValid],
         [4, 2],
@@ -179,12 +179,12 @@ describe('a mount point with placeholders', () => {
     })
   }
 
-  test('nor one without the user name that it needs', () => {
+  test('refuses a client without the user name that it needs', () => {
     const client = through(new World(), '${username}/', 'nameless')
     assert.equal(client.connack?.reasonCode, reasonCodes.badUserNameOrPassword)
   })
 
-  test('a will whose topic is too long with it is refused with its client', () => {
+  test('refuses a client whose will topic is too long with it', () => {
     for (const [version, code] of [
       [5, reasonCodes.topicNameInvalid],
       [4, 3],
@@ -196,7 +196,7 @@ describe('a mount point with placeholders', () => {
     }
   })
 
-  test('a topic or filter that is too long with it is refused, not cut', () => {
+  test('refuses a topic or filter that is too long with it, without cutting it', () => {
     const { client } = inside('m'.repeat(1_000))
     const long = 't'.repeat(65_000)
     assert.equal(client.subscribe(long)?.reasonCodes[0], reasonCodes.topicFilterInvalid)

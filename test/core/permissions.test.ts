@@ -49,7 +49,7 @@ describe('PUBLISH without permission', () => {
     assert.equal(world.view.counts.dropped['not-allowed'], 1)
   })
 
-  test('a retained one leaves the memory of its topic as it is', () => {
+  test('a retained one does not change the retained message of its topic', () => {
     const { world } = worldWith([{ action: 'publish', clientId: 'stranger' }])
     world.connect('author').publish('a', 'kept', { retain: true, qos: 1 })
     world.connect('stranger').publish('a', 'other', { retain: true, qos: 1 })
@@ -155,7 +155,7 @@ describe('PUBLISH without permission', () => {
     })
   }
 
-  test('nothing is denied to a superuser', () => {
+  test('all actions of a superuser are allowed', () => {
     const { world } = worldWith([{ action: 'publish' }, { action: 'subscribe' }, { action: 'receive' }], {
       host: identities({ isSuperuser: true }),
     })
@@ -336,7 +336,7 @@ describe('delivery', () => {
     }
   })
 
-  test('retained messages of a superuser, or of a client with grants of its own, are not checked: that cannot be looked up', () => {
+  test('retained messages of a superuser, or of a client with its own grants, are not checked: those cannot be looked up', () => {
     for (const changes of [{ isSuperuser: true }, { grants: { pub: ['a'] } }]) {
       const { world, rulebook } = worldWith([], { host: identities(changes) })
       world.connect('author').publish('a', 'kept', { retain: true, qos: 1 })
@@ -405,14 +405,14 @@ describe('a client that may not stay connected', () => {
     assert.equal(good.isConnected, true)
   })
 
-  test('is found among many, and after changes that come one behind the other', () => {
+  test('is found among many, and after successive changes', () => {
     const { world, rulebook } = worldWith([])
     for (let count = 0; count < 2_500; count++) world.connect(`c${count}`)
     rulebook.rules = [{ action: 'stay', clientId: 'c2400' }]
     rulebook.epoch++
     world.host.handle({ kind: 'permissions-changed' })
     world.host.handle({ kind: 'tick' })
-    assert.ok(rulebook.requests.stay > 0 && rulebook.requests.stay < 2_500, 'it is amid the first ones')
+    assert.ok(rulebook.requests.stay > 0 && rulebook.requests.stay < 2_500, 'it is one of the first')
     rulebook.rules.push({ action: 'stay', clientId: 'c3' })
     rulebook.epoch++
     world.host.handle({ kind: 'permissions-changed' })
@@ -421,8 +421,8 @@ describe('a client that may not stay connected', () => {
   })
 })
 
-describe('the permissions that a client connected with', () => {
-  test('is disconnected: 5.0 clients with 0xA0, and the will is published', () => {
+describe('the expiry of the permissions of a client', () => {
+  test('disconnects it: 5.0 clients with 0xA0, and the will is published', () => {
     const world = new World({ host: identities({ expiresAtMs: 100_000 }) })
     world.host.traits.decision =
       identities({ expiresAtMs: world.nowMs + 60_000 }).decision ?? world.host.traits.decision

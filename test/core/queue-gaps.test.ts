@@ -42,8 +42,8 @@ const numbers = (except: readonly number[] = [], count = messages): string[] =>
     .filter((number) => !except.includes(number))
     .map(String)
 
-describe('[MQTT5-4.6.0-5] messages that a reading of a queue leaves out are read again, in order', () => {
-  test('at its beginning', () => {
+describe('[MQTT5-4.6.0-5] messages that a read of a queue omits are read again, in order', () => {
+  test('at its start', () => {
     const { world, recordStore, sleeper } = sleeperWithQueue()
     recordStore.skips = (sequence, { part }) => part === 0 && sequence <= 10
     sleeper.connect()
@@ -73,7 +73,7 @@ describe('[MQTT5-4.6.0-5] messages that a reading of a queue leaves out are read
 })
 
 describe('a queue with gaps', () => {
-  test('of which a record is lost is read to its end all the same', () => {
+  test('with a lost record is read to its end', () => {
     const { world, recordStore, sleeper } = sleeperWithQueue()
     recordStore.skips = (sequence) => sequence === 5 || sequence === messages
     sleeper.connect()
@@ -81,7 +81,7 @@ describe('a queue with gaps', () => {
     assert.deepEqual(world.events('queue-records-skipped'), [])
   })
 
-  test('of which a record is lost in a large part is not reported as read incompletely', () => {
+  test('with a lost record in a large part is not reported as an incomplete read', () => {
     const lost = 45
     const { world, recordStore, sleeper } = sleeperWithQueue(60)
     recordStore.skips = (sequence) => sequence === lost
@@ -90,7 +90,7 @@ describe('a queue with gaps', () => {
     assert.deepEqual(world.events('queue-records-skipped'), [])
   })
 
-  test('is read once where its gaps are known from the start of the broker', () => {
+  test('is read once if its gaps are known from the start of the broker', () => {
     const { world, recordStore, sleeper } = sleeperWithQueue()
     sleeper.acknowledges = false
     sleeper.connect()

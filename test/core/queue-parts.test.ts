@@ -1,4 +1,4 @@
-// A queue on disk is read into memory in parts: each part is little work, and little is read ahead.
+// A queue on disk is read into memory in parts: each part is small, and few messages are read ahead.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -33,7 +33,7 @@ function sleeperWith(world: World, count: number): Client {
 
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, index) => `${index + 1}`)
 
-test('a queue is read in parts: the first are small, none is large, and all of it comes in order', () => {
+test('a queue is read in parts: the first are small, none is large, and all messages arrive in order', () => {
   const world = new World()
   const sleeper = sleeperWith(world, 2_000)
   const parts = watchParts(world)

@@ -9,7 +9,7 @@ const limitedWorld = (listener: Partial<ListenerTraits>): World => new World({ h
 
 describe('listeners.*.messages_rate', () => {
   for (const qos of [0, 1, 2] as const) {
-    test(`QoS ${qos}: a burst of one second comes at once, the rest evenly, and all of it in order`, () => {
+    test(`QoS ${qos}: a burst of one second arrives at once, the rest at a constant rate, and all in order`, () => {
       const world = limitedWorld({ messagesPerSecond: 10 })
       const listener = world.subscriber('a', { qos })
       const client = world.connect('author', { version: 4 })
@@ -34,7 +34,7 @@ describe('listeners.*.messages_rate', () => {
     assert.ok(listener.payloads.length <= 12, `${listener.payloads.length} came at once`)
   })
 
-  test('a client below the limit is never stopped', () => {
+  test('a client below the limit is never delayed', () => {
     const world = limitedWorld({ messagesPerSecond: 10 })
     const listener = world.subscriber('a')
     const client = world.connect('author')
@@ -45,7 +45,7 @@ describe('listeners.*.messages_rate', () => {
     }
   })
 
-  test('others are served as ever while one waits', () => {
+  test('other clients are not delayed meanwhile', () => {
     const world = limitedWorld({ messagesPerSecond: 5 })
     const listener = world.subscriber('fast')
     const greedy = world.connect('greedy')
@@ -62,7 +62,7 @@ describe('listeners.*.messages_rate', () => {
     assert.equal(client.isConnected, true)
   })
 
-  test('a client that leaves while it waits leaves nothing behind', () => {
+  test('a client that disconnects while it is delayed leaves no state', () => {
     const world = limitedWorld({ messagesPerSecond: 1 })
     const client = world.connect('author')
     for (let count = 0; count < 5; count++) client.publish('a', 'x')
@@ -74,7 +74,7 @@ describe('listeners.*.messages_rate', () => {
 })
 
 describe('listeners.*.bytes_rate', () => {
-  test('counts whole packets; one that is larger than a second allows is taken, and made up for', () => {
+  test('counts whole packets; one larger than the rate of a second is accepted, and delays the next', () => {
     const world = limitedWorld({ bytesPerSecond: 1_000 })
     const listener = world.subscriber('a')
     const client = world.connect('author')

@@ -1,4 +1,4 @@
-// A session whose record was damaged and created again: its client receives the queue, and CONNACK without session present.
+// A session whose record was damaged and created again: its client gets the queue, and CONNACK without session present.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -33,7 +33,7 @@ function recovered(version: 4 | 5): World {
 
 for (const version of [4, 5] as const) {
   describe(`a recovered session of a client of version ${version}`, () => {
-    test('gives its client every message, and CONNACK says that there is no session: once', () => {
+    test('its client gets every message, and CONNACK has no session present, once', () => {
       const world = recovered(version)
       const sleeper = world.connect('sleeper', { version, cleanStart: false, sessionExpirySeconds: 3_600 })
       assert.equal(sleeper.connack?.sessionPresent, false)
@@ -46,7 +46,7 @@ for (const version of [4, 5] as const) {
       assert.equal(sleeper.connack?.sessionPresent, true)
     })
 
-    test('stays one over restarts, until its client comes or its time is over', () => {
+    test('it stays recovered after restarts, until its client connects or it expires', () => {
       const world = recovered(version)
       for (const how of ['kill', 'graceful', 'power-loss'] as const) world.restart(how)
       const sleeper = world.client('sleeper', { version, cleanStart: false, sessionExpirySeconds: 3_600 })

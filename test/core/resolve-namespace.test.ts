@@ -1,4 +1,4 @@
-// Namespaces: their clients do not affect each other, and no message passes from one to another.
+// Namespaces: their clients do not affect each other, and no message goes from one to another.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -74,7 +74,7 @@ describe('clients of different namespaces', () => {
     assert.deepEqual(topicsOf(one), [])
   })
 
-  test('have retained messages, wills, shared and exclusive subscriptions of their own', () => {
+  test('have their own retained messages, wills, shared and exclusive subscriptions', () => {
     const world = worldOf({}, { settings: { exclusiveSubscriptionAvailable: true } })
     const plant = join(world, 'plant/a')
     const shop = join(world, 'shop/b')
@@ -108,7 +108,7 @@ describe('clients of different namespaces', () => {
 })
 
 describe('no client can get', () => {
-  test('from no namespace into one, neither to publish nor to subscribe', () => {
+  test('from no namespace to the topics of one, neither to publish nor to subscribe', () => {
     const world = worldOf()
     const plant = join(world, 'plant/a')
     plant.subscribe('#', { qos: 1 })
@@ -120,7 +120,7 @@ describe('no client can get', () => {
     assert.deepEqual(topicsOf(plant), [])
   })
 
-  test('from one namespace to the topics of the broker, or into another', () => {
+  test('from one namespace to the topics of the broker, or of another namespace', () => {
     const world = worldOf()
     const plant = join(world, 'plant/a')
     const denied = reasonCodes.notAuthorized
@@ -132,7 +132,7 @@ describe('no client can get', () => {
     assert.deepEqual(topicsOf(shop), [])
   })
 
-  test('into a namespace by a name that becomes a mount point', () => {
+  test('into a namespace with a name that becomes a mount point', () => {
     const world = worldOf()
     world.host.traits.listener = { mountpoint: '${clientid}/' }
     const client = world.client('$ns')
@@ -140,7 +140,7 @@ describe('no client can get', () => {
     assert.equal(client.isConnected, false)
   })
 
-  test('into a namespace with a user name that belongs to another one', () => {
+  test('into a namespace with a user name of another one', () => {
     const identity = plainIdentity('c', 'shop/c', '10.0.0.1')
     const decision: HostTraits['decision'] = () => ({ decision: { allowed: true, identity }, afterMs: 0 })
     const world = worldOf({}, { host: { decision } })
@@ -149,7 +149,7 @@ describe('no client can get', () => {
     assert.equal(join(world, 'shop/c').isConnected, true)
   })
 
-  test('in at all without a namespace, where one is required', () => {
+  test('a connection without a namespace, if one is required', () => {
     const world = worldOf({ isRequired: true })
     assert.equal(join(world, 'plant/a').isConnected, true)
     assert.equal(join(world, 'c').isConnected, false)
@@ -157,7 +157,7 @@ describe('no client can get', () => {
 })
 
 describe('a message of a namespace', () => {
-  test('reaches no client when namespaces are switched off again', () => {
+  test('reaches no client after namespaces are disabled again', () => {
     const denied = reasonCodes.notAuthorized
     for (const permissions of [
       rules(),
@@ -264,7 +264,7 @@ describe('the limits of a namespace', () => {
     for (let count = 0; count < 10; count++) other.publish('x', 'y', { qos: 1 })
     const atOnce = listener.payloads.length
     assert.ok(atOnce >= 10 && atOnce <= 14, `${atOnce} came at once`)
-    assert.equal(heard.payloads.length, 10, 'another namespace has its own')
+    assert.equal(heard.payloads.length, 10, 'another namespace has its own limit')
     world.passSeconds(1)
     assert.ok(listener.payloads.length <= 26, `${listener.payloads.length} came within a second`)
     world.passSeconds(10)
@@ -306,7 +306,7 @@ describe('the namespace of a client', () => {
     )
   })
 
-  test('does not exist for a bridge: it carries what its configuration says', () => {
+  test('does not exist for a bridge, which uses the names of its configuration', () => {
     assert.equal(resolveNamespace(settings, { ...signs, listener: { isBridge: true }, username: 'plant/x' }), undefined)
   })
 

@@ -60,7 +60,7 @@ test('the remaining messages are in the order of the subscriptions, whatever is 
   )
 })
 
-test('one that ends when it is there no more ends nothing else', () => {
+test('ending a replay that is not queued ends no other', () => {
   const queue = new RetainedReplayQueue()
   const [old, anew] = [scanOf('a'), scanOf('a')]
   queue.add(old)
@@ -72,7 +72,7 @@ test('one that ends when it is there no more ends nothing else', () => {
 
 const many = 100_000
 
-test('a client that subscribes to the same filter repeatedly, or to very many filters, fills no queue and blocks no other client', () => {
+test('a client that subscribes to the same filter repeatedly, or to very many filters, does not fill the queue or delay other clients', () => {
   const queue = new RetainedReplayQueue()
   const startMs = threadMs()
   const last = scanOf('other')
@@ -96,6 +96,6 @@ test('a client that subscribes to the same filter repeatedly, or to very many fi
   assert.equal(given, many + 2)
   assert.equal(queue.isEmpty, true)
   const ms = threadMs() - startMs
-  // Ten times of what it takes on a busy machine. What looks at all others for each takes longer.
+  // Ten times the duration on a busy machine. A search through all entries for each one takes longer.
   assert.ok(ms < 5_000, `${ms} ms`)
 })

@@ -13,7 +13,7 @@ const numbers = (count: number): string[] => Array.from({ length: count }, (_, i
 describe('listeners.*.deliveries_rate', () => {
   for (const shards of [1, 3])
     for (const qos of [1, 2] as const) {
-      test(`QoS ${qos}: a burst of one second comes at once, the rest evenly and in order (${shards} shards)`, () => {
+      test(`QoS ${qos}: a burst of one second arrives at once, the rest at a constant rate and in order (${shards} shards)`, () => {
         const world = limitedWorld({ deliveriesPerSecond: 10 }, shards)
         const subscriber = world.subscriber('a', { qos })
         const sent = numbers(45)
@@ -30,7 +30,7 @@ describe('listeners.*.deliveries_rate', () => {
       })
     }
 
-  test('QoS 0 beyond it is dropped and counted, and is sent again when there is capacity', () => {
+  test('QoS 0 above it is dropped and counted, and is sent again when there is capacity', () => {
     const world = limitedWorld({ deliveriesPerSecond: 10 })
     const subscriber = world.subscriber('a')
     for (const payload of numbers(45)) world.publish('a', payload)
@@ -42,7 +42,7 @@ describe('listeners.*.deliveries_rate', () => {
     assert.equal(subscriber.payloads.at(-1), 'later')
   })
 
-  test('other clients are served at once, and shared messages go to a member that may have them', () => {
+  test('other clients are served at once, and shared messages go to a member with capacity', () => {
     const world = limitedWorld({ deliveriesPerSecond: 10 })
     const slow = world.connect('slow')
     slow.subscribe('mine', { qos: 1 })
@@ -55,7 +55,7 @@ describe('listeners.*.deliveries_rate', () => {
     assert.deepEqual([slow.payloads.length, other.payloads], [before, numbers(6)])
   })
 
-  test('retained messages wait as well, also those of QoS 0', () => {
+  test('retained messages wait, too, also with QoS 0', () => {
     const world = limitedWorld({ deliveriesPerSecond: 10 })
     for (const number of numbers(40)) world.publish(`kept/${number}`, number, { retain: true })
     const subscriber = world.subscriber('kept/#')
@@ -65,7 +65,7 @@ describe('listeners.*.deliveries_rate', () => {
     assert.equal(world.view.counts.dropped['rate-limited'], 0)
   })
 
-  test('a stored session goes on where it was after its client has been away, and after a restart', () => {
+  test('a persistent session continues in order after its client reconnects, and after a restart', () => {
     const world = limitedWorld({ deliveriesPerSecond: 10 })
     const client = world.connect('stored', { cleanStart: false, sessionExpirySeconds: 3_600 })
     client.subscribe('a', { qos: 1 })
@@ -81,7 +81,7 @@ describe('listeners.*.deliveries_rate', () => {
     assert.deepEqual([...new Set(client.payloads)], sent)
   })
 
-  test('a client that leaves while messages wait leaves nothing behind', () => {
+  test('a client that disconnects while messages wait leaves no state', () => {
     const world = limitedWorld({ deliveriesPerSecond: 1 })
     const subscriber = world.subscriber('a', { qos: 1 })
     for (const payload of numbers(5)) world.publish('a', payload, { qos: 1 })
@@ -97,7 +97,7 @@ describe('listeners.*.subscriptions_rate', () => {
     [4, 0x80],
     [3, 0x80],
   ] as const) {
-    test(`one filter more is refused with ${refused.toString(16)} by version ${version}, and granted a second later`, () => {
+    test(`one filter above it is refused with ${refused.toString(16)} by version ${version}, and granted a second later`, () => {
       const world = limitedWorld({ subscriptionsPerSecond: 3 })
       const client = world.connect('c', { version })
       const first = client.subscribe(['a', 'b', 'c', 'd'], { qos: 1 })
@@ -110,7 +110,7 @@ describe('listeners.*.subscriptions_rate', () => {
     })
   }
 
-  test('quotas of both rates are told', () => {
+  test('a query returns the quotas of both rates', () => {
     const world = limitedWorld({ subscriptionsPerSecond: 3, deliveriesPerSecond: 10 })
     const client = world.connect('c')
     client.subscribe('a', { qos: 1 })

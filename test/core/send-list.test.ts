@@ -21,7 +21,7 @@ const message = new Message(topic, {
 })
 const head = publishHead(0, { retain: false, dup: false }, 0)
 
-test('what one entry carried is not found again with those that come to its place', () => {
+test('the data of an entry does not stay for later entries at its index', () => {
   const list = new SendList()
   list.publish(connection, message, head, undefined)
   list.publish(connection, message, head, extra)
@@ -31,7 +31,7 @@ test('what one entry carried is not found again with those that come to its plac
   assert.deepEqual(list.extra.slice(0, 3), [undefined, undefined, undefined])
 })
 
-test('an emptied list refers to nothing any more, and has no entries', () => {
+test('an emptied list has no entries and no references', () => {
   const list = new SendList()
   list.publish(connection, message, head, extra)
   list.acknowledge(connection, sendKinds.puback, 1)
@@ -44,7 +44,7 @@ test('an emptied list refers to nothing any more, and has no entries', () => {
   assert.throws(() => list.connectionAt(0), /Assertion failed: there is no sending 0/)
 })
 
-test('what is appended comes behind, with all that it carries', () => {
+test('appended entries come last, with all their data', () => {
   const [list, more] = [new SendList(), new SendList()]
   list.acknowledge(connection, sendKinds.puback, 1)
   more.publish(connection, message, head, extra)

@@ -9,8 +9,8 @@ import { plainConnect } from '../simulator/plain-connect.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 
-describe('a storm of connections with one client ID', () => {
-  test('ends with one connection, one session, and every message once', () => {
+describe('many connections with one client ID at the same time', () => {
+  test('end with one connection, one session, and every message once', () => {
     const world = new World()
     const author = world.connect('author')
     const client = world.connect('storm', { ...durable })
@@ -29,7 +29,7 @@ describe('a storm of connections with one client ID', () => {
     assert.equal(world.events('session-taken-over').length, 300)
   })
 
-  test('while the disk is slow nothing else comes of it', () => {
+  test('while the disk is slow, have the same result', () => {
     const world = new World({ diskStepMs: 50 })
     const wires = Array.from({ length: 50 }, () => world.wire())
     const properties = { sessionExpiryIntervalSeconds: 600 }
@@ -42,7 +42,7 @@ describe('a storm of connections with one client ID', () => {
     for (const wire of wires) assert.equal(wire.of('connack').length, 1)
   })
 
-  test('with a clean start each time, nothing of the old is left', () => {
+  test('with a clean start each time, leave no old state', () => {
     const world = new World()
     const client = world.connect('storm')
     for (let count = 0; count < 100; count++) {
@@ -56,7 +56,7 @@ describe('a storm of connections with one client ID', () => {
   })
 })
 
-test('a message for two stored sessions is there for the second, though the first could not take it', () => {
+test('a message for two persistent sessions is stored for the second, though the first could not accept it', () => {
   const world = new World()
   const narrow = world.connect('narrow', { ...durable, maximumPacketBytes: 60 })
   const away = world.connect('away', durable)
@@ -70,7 +70,7 @@ test('a message for two stored sessions is there for the second, though the firs
 })
 
 describe('MQTT 3.1', () => {
-  test('client ids have 1 to 23 characters where mqtt.strict_clientid_31 is on', () => {
+  test('client IDs have 1 to 23 characters with mqtt.strict_clientid_31', () => {
     const world = new World({ settings: { limitsClientIdsOf31: true } })
     assert.equal(world.client('x'.repeat(23), { version: 3 }).connect()?.reasonCode, 0)
     assert.equal(world.client('ä'.repeat(23), { version: 3 }).connect()?.reasonCode, 0)
@@ -81,7 +81,7 @@ describe('MQTT 3.1', () => {
     }
   })
 
-  test('its CONNACK never speaks of a session', () => {
+  test('its CONNACK never has session present', () => {
     const world = new World()
     const client = world.connect('me', { version: 3, cleanStart: false })
     client.subscribe('a')
@@ -91,7 +91,7 @@ describe('MQTT 3.1', () => {
     assert.deepEqual(client.payloads, ['kept'])
   })
 
-  test('messages go both ways between it and 5.0, at every QoS', () => {
+  test('messages are exchanged between it and 5.0, at every QoS', () => {
     const world = new World()
     const oldest = world.subscriber('#', { version: 3 })
     const newest = world.subscriber('#')
@@ -105,7 +105,7 @@ describe('MQTT 3.1', () => {
 })
 
 describe('mqtt.session_expiry_interval', () => {
-  test('a 3.1.1 session that is not clean lives so long without its client', () => {
+  test('is the lifetime of a 3.1.1 session without clean session after its client disconnects', () => {
     const world = new World({ settings: { sessionExpirySeconds: 100 } })
     const client = world.connect('me', { version: 4, cleanStart: false })
     client.drop()
@@ -116,7 +116,7 @@ describe('mqtt.session_expiry_interval', () => {
     assert.equal(world.records().filter(({ kind }) => kind === 'session').length, 0)
   })
 
-  test('it goes on counting while the broker is down', () => {
+  test('includes the time during which the broker is stopped', () => {
     const world = new World({ settings: { sessionExpirySeconds: 100 } })
     world.connect('me', { version: 4, cleanStart: false }).drop()
     world.crash('power-loss')
@@ -127,9 +127,9 @@ describe('mqtt.session_expiry_interval', () => {
   })
 })
 
-describe('a stored session whose client comes back and gives it no time', () => {
+describe('a persistent session whose client reconnects with expiry 0', () => {
   for (const how of ['kill', 'power-loss', 'graceful'] as const) {
-    test(`ends with that connection, also where the broker ends it (${how}) [MQTT5-3.1.2-23]`, () => {
+    test(`ends with that connection, also if the broker ends it (${how}) [MQTT5-3.1.2-23]`, () => {
       const world = new World()
       const client = world.connect('me', { version: 4, cleanStart: false })
       client.subscribe('a')
@@ -160,7 +160,7 @@ function remembering(count: number): World {
 
 describe('retained messages for a wide filter', () => {
   for (const qos of [0, 1, 2] as const) {
-    test(`all come at QoS ${qos}, though they are more than may wait`, () => {
+    test(`all arrive at QoS ${qos}, though there are more than the queue limit`, () => {
       const world = remembering(3_000)
       const client = world.connect('me')
       client.subscribe('r/#', { qos })
@@ -184,7 +184,7 @@ describe('retained messages for a wide filter', () => {
     assert.equal(slow.messages.length, 2_000)
   })
 
-  test('one that acknowledges slowly still hears what is published meanwhile', () => {
+  test('a client that acknowledges slowly still gets messages that are published meanwhile', () => {
     const world = remembering(500)
     const client = world.connect('slow')
     client.acknowledges = false
@@ -196,7 +196,7 @@ describe('retained messages for a wide filter', () => {
     assert.equal(client.messages.length, 501)
   })
 
-  test('a client that subscribes again meanwhile gets them from the beginning, and none of the earlier ones twice', () => {
+  test('a client that subscribes again meanwhile gets them from the start, and none of the earlier ones twice', () => {
     const world = remembering(500)
     const client = world.connect('slow')
     client.acknowledges = false
@@ -208,7 +208,7 @@ describe('retained messages for a wide filter', () => {
     assert.ok(client.messages.length < 600, `${client.messages.length}`)
   })
 
-  test('one that its topic has forgotten or replaced since it was looked up is not given behind the newer one', () => {
+  test('a message that was deleted or replaced since the lookup is not sent after the newer one', () => {
     const world = remembering(500)
     const order = world.subscriber('r/#').messages.map(({ topic }) => topic)
     const [replaced = '', forgotten = ''] = order.slice(-2)
@@ -243,7 +243,7 @@ describe('retained messages for a wide filter', () => {
 })
 
 describe('response information', () => {
-  test('is a part of the topic tree of the client’s own', () => {
+  test('is a topic prefix of the client', () => {
     const world = new World()
     const responseInformationOf = (id: string): string =>
       world.connect(id, { properties: { requestResponseInformation: true } }).connack?.properties
@@ -254,7 +254,7 @@ describe('response information', () => {
 })
 
 describe('a change of settings', () => {
-  test('holds for the next CONNECT, and for what open connections do next', () => {
+  test('applies to the next CONNECT, and to later packets of open connections', () => {
     const world = new World()
     const before = world.connect('before')
     world.changeSettings({ maxTopicLevels: 2, maxTopicBytes: 65_535, retainAvailable: false, maximumQoS: 1 })
@@ -264,7 +264,7 @@ describe('a change of settings', () => {
     assert.equal(before.disconnected?.reasonCode, reasonCodes.retainNotSupported)
   })
 
-  test('a smaller limit drops nothing that waits already', () => {
+  test('to a smaller limit drops no queued message', () => {
     const world = new World()
     const sleeper = world.connect('sleeper', { ...durable })
     sleeper.subscribe('a')
@@ -276,7 +276,7 @@ describe('a change of settings', () => {
   })
 })
 
-test('a session whose time has passed is over for its client also before the tick that ends it (seed 886683)', () => {
+test('an expired session has ended for its client also before the tick that deletes it (seed 886683)', () => {
   const cores = new SeveralCores({ shards: 1 })
   const sleeper = cores.client(0, 'sleeper', { expirySeconds: 10 })
   const author = cores.client(0, 'author')

@@ -25,7 +25,7 @@ const sorted = (payloads: readonly string[]): string[] => [...payloads].sort((a,
 
 describe('a shared group', () => {
   for (const qos of [0, 1, 2] as const) {
-    test(`deals messages of QoS ${qos} out in turn`, () => {
+    test(`sends messages of QoS ${qos} to its members in turn`, () => {
       const world = new World()
       const members = ['one', 'two', 'three'].map((id) => member(world, id))
       publishMany(world, 30, qos)
@@ -54,7 +54,7 @@ describe('a shared group', () => {
     assert.deepEqual(there.payloads, all)
   })
 
-  test('keeps messages for an offline member if none is connected', () => {
+  test('stores messages for an offline member if none is connected', () => {
     const world = new World()
     const away = member(world, 'away', { ...durable })
     away.disconnect()
@@ -64,7 +64,7 @@ describe('a shared group', () => {
     assert.deepEqual(away.payloads, all)
   })
 
-  test('passes over stored members that are full, and refuses when all are', () => {
+  test('skips full persistent sessions, and refuses a message if all are full', () => {
     const world = new World({ settings: { maxStoredMessages: 2 } })
     for (const id of ['one', 'two']) member(world, id, { ...durable }).disconnect()
     const author = world.connect('author')
@@ -72,7 +72,7 @@ describe('a shared group', () => {
     assert.deepEqual(codes, [0, 0, 0, 0, reasonCodes.quotaExceeded])
   })
 
-  test('moves a message on to a stored member when the others that it was stored for have had it', () => {
+  test('moves a message to another offline member after the other sessions that it was stored for have acknowledged it', () => {
     const world = new World()
     // For two persistent sessions the payload is stored once, and deleted when both have acknowledged.
     for (const id of ['first', 'second']) world.connect(id, durable).subscribe('a')
@@ -87,18 +87,18 @@ describe('a shared group', () => {
     assert.deepEqual(sorted(away.payloads), all)
   })
 
-  for (const how of ['its network breaks', 'it says goodbye', 'it unsubscribes and goes'] as const) {
-    test(`moves what a member has not acknowledged on to another when ${how}`, () => {
+  for (const how of ['its connection breaks', 'it sends DISCONNECT', 'it unsubscribes and disconnects'] as const) {
+    test(`moves unacknowledged messages of a member to another when ${how}`, () => {
       const world = new World()
       const leaving = member(world, 'leaving', { receiveMaximum: 3 })
       leaving.acknowledges = false
       const all = publishMany(world, 10)
       assert.equal(leaving.payloads.length, 3)
       const staying = member(world, 'staying')
-      if (how === 'it unsubscribes and goes') leaving.unsubscribe('$share/g/a')
-      if (how === 'its network breaks') leaving.drop()
+      if (how === 'it unsubscribes and disconnects') leaving.unsubscribe('$share/g/a')
+      if (how === 'its connection breaks') leaving.drop()
       else leaving.disconnect()
-      assert.deepEqual(staying.payloads, all, 'in their order')
+      assert.deepEqual(staying.payloads, all, 'in order')
     })
   }
 
@@ -116,7 +116,7 @@ describe('a shared group', () => {
     assert.equal(world.records().filter(({ kind }) => kind === 'queued').length, 0)
   })
 
-  test('sets DUP if a message returns to a member by way of another, also after a crash', () => {
+  test('sets DUP if a message returns to a member after another had it, also after a crash', () => {
     const world = new World()
     const first = member(world, 'first', { ...durable })
     first.acknowledges = false
@@ -138,7 +138,7 @@ describe('a shared group', () => {
     )
   })
 
-  test('[MQTT-3.3.1-3] [MQTT5-3.3.1-3] and is no repeat for a member that has begun a new session since', () => {
+  test('[MQTT-3.3.1-3] [MQTT5-3.3.1-3] a message that returns to a member has no DUP if that has started a new session since', () => {
     const world = new World()
     const first = member(world, 'first')
     first.acknowledges = false
@@ -154,7 +154,7 @@ describe('a shared group', () => {
     )
   })
 
-  test('[MQTT-3.3.1-3] [MQTT5-3.3.1-3] nor for the member that it goes on to from there (seed 1312699)', () => {
+  test('[MQTT-3.3.1-3] [MQTT5-3.3.1-3] a message has no DUP for the member that gets it after that (seed 1312699)', () => {
     const world = new World()
     const [first, second] = ['first', 'second'].map((id) => {
       const client = member(world, id, { ...durable })
@@ -218,10 +218,10 @@ describe('a shared group', () => {
   })
 })
 
-describe('a message that a shared subscription gave to a session of which only the disk knew', () => {
+describe('a message of a shared subscription in a session that is only on disk', () => {
   for (const shards of [1, 3]) {
     for (const qos of [1, 2] as const) {
-      test(`goes to another member when its client comes and may not have it (QoS ${qos}, shards: ${shards})`, () => {
+      test(`goes to another member if its client connects and is denied it (QoS ${qos}, shards: ${shards})`, () => {
         const { world } = worldWith([{ action: 'receive', clientId: 'denied', topic: 'a' }], { shards })
         const [denied, heir] = ['denied', 'heir'].map((id) => world.connect(id, durable))
         for (const client of [denied, heir]) {
@@ -241,8 +241,11 @@ describe('a message that a shared subscription gave to a session of which only t
   }
 
   for (const [what, isOld] of [
-    ['and what came by another subscription beside it stays away from the group', false],
-    ['stays away from the group where an old record does not say who gave it, and another subscription may have', true],
+    ['and a message of another subscription of the client does not go to the group', false],
+    [
+      'does not go to the group if an old record does not name its subscription, and another subscription may have matched',
+      true,
+    ],
   ] as const) {
     test(what, () => {
       const { world } = worldWith([{ action: 'receive', clientId: 'denied', topic: 'a' }])

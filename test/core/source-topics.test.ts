@@ -45,7 +45,7 @@ test('an administrator cannot publish to it, at once or later', () => {
   assert.deepEqual(ran, [])
 })
 
-test('a client cannot, whether it publishes, delays or leaves a will', () => {
+test('a client cannot, whether with a PUBLISH, a delayed message or a will', () => {
   const { world, ran } = worldWithSourceRule()
   const client = world.connect('c')
   for (const text of [topic, `$delayed/1/${topic}`])

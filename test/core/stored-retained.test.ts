@@ -30,7 +30,7 @@ function world(options: WorldOptions = {}): { told: World; recordStore: Counting
 }
 
 describe('a large retained message', () => {
-  test('leaves memory when its record is durable, comes back whole, and is counted as nothing when it is deleted', () => {
+  test('leaves memory when its record is durable, is restored unchanged, and is not counted after it is deleted', () => {
     const { told, recordStore } = world()
     told.disk.hold()
     const author = told.connect('author')
@@ -54,7 +54,7 @@ describe('a large retained message', () => {
     assert.deepEqual(told.subscriber('a').payloads, [])
   })
 
-  test('stays in memory until its own record is durable, whatever is written before', () => {
+  test('stays in memory until its own record is durable, whatever is committed before', () => {
     const { told, recordStore } = world()
     const author = told.connect('author')
     told.disk.maxStepMs = 10
@@ -150,14 +150,14 @@ describe('a large retained message', () => {
     assert.deepEqual(told.subscriber('a').payloads, [`${large} a`])
   })
 
-  test('of which the record is lost is passed over', () => {
+  test('with a lost record is skipped', () => {
     const { told, recordStore } = world()
     for (const topic of ['a', 'b', 'c']) told.publish(topic, `${large} ${topic}`, retained)
     recordStore.apply([{ change: 'delete', key: { kind: 'retained', topic: 'b' } }])
     assert.deepEqual(told.subscriber('#').payloads.toSorted(), [`${large} a`, `${large} c`])
   })
 
-  test('waits in a queue like any other', () => {
+  test('waits in a queue like other messages', () => {
     const { told } = world()
     for (let number = 0; number < 30; number++) told.publish(`a/${number}`, `${large} ${number}`, retained)
     const reader = told.connect('reader', { ...stored, receiveMaximum: 2 })
@@ -166,7 +166,7 @@ describe('a large retained message', () => {
     assert.equal(reader.payloads.length, 30)
   })
 
-  test('is known again when a backup brings it, and replaced when the backup has another one', () => {
+  test('is restored by a backup, and replaced if the backup has another one', () => {
     const { told, recordStore } = world()
     told.publish('a', large, { ...retained, properties: { contentType: 'text' } })
     const message = recordStore.readMessage({ kind: 'retained', topic: 'a' })
@@ -270,7 +270,7 @@ describe('many large retained messages', () => {
   })
 })
 
-test('what the broker says of itself has no record and stays in memory', () => {
+test('messages of the broker about itself have no record and stay in memory', () => {
   const { told, recordStore } = world()
   const author = told.connect('author')
   author.drop()

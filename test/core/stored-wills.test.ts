@@ -28,7 +28,7 @@ function cutWhileReadsAreHeld(author: Client, told: World): void {
 const willRecords = (told: World): number => told.records().filter(({ kind }) => kind === 'will').length
 
 describe('a large will', () => {
-  test('leaves memory when its record is durable, is restored completely, and then counts as nothing', () => {
+  test('leaves memory when its record is durable, is restored completely, and is then not counted', () => {
     const told = world()
     const mourner = told.subscriber('wills/#')
     told.disk.hold()
@@ -131,7 +131,7 @@ describe('a large will', () => {
     assert.equal(author.isConnected, true)
   })
 
-  test('a client whose will cannot be read is refused after three seconds, and let in when it could be', () => {
+  test('a client whose will cannot be read is refused after three seconds, and accepted after the read succeeds', () => {
     const told = world()
     const mourner = told.subscriber('wills/#')
     const author = told.connect('author', { will: willWith(large), ...stored })
@@ -148,7 +148,7 @@ describe('a large will', () => {
     assert.deepEqual(mourner.payloads, [large, `${large}, again`])
   })
 
-  test('[MQTT5-3.14.4-3] goes with DISCONNECT 0x00, and is published after 0x04', () => {
+  test('[MQTT5-3.14.4-3] is deleted by DISCONNECT 0x00, and is published after 0x04', () => {
     const told = world()
     const mourner = told.subscriber('wills/#')
     const author = told.connect('author', { will: willWith(large), ...stored })
@@ -161,7 +161,7 @@ describe('a large will', () => {
     assert.deepEqual(mourner.payloads, [large])
   })
 
-  test('[MQTT5-3.1.3-9] with a delay is not published if its client is back in time, also after a restart', () => {
+  test('[MQTT5-3.1.3-9] with a delay is not published if its client reconnects in time, also after a restart', () => {
     for (const restarts of [false, true]) {
       const told = world()
       const author = told.connect('author', { will: willWith(large, 30), ...stored })
@@ -190,7 +190,7 @@ describe('a large will', () => {
     assert.deepEqual(mourner.payloads, [large])
   })
 
-  test('[MQTT5-3.1.3.2.2] of a session that ends is published, whatever begins under its client ID', () => {
+  test('[MQTT5-3.1.3.2.2] of a session that ends is published, whatever new session begins with its client ID', () => {
     const told = world()
     const mourner = told.subscriber('wills/#')
     const author = told.connect('author', { will: willWith(large, 3_600), ...stored, sessionExpirySeconds: 10 })
@@ -256,7 +256,7 @@ describe('a large will', () => {
     assert.equal(willRecords(told), 0)
   })
 
-  test('of very many clients that are lost at once is read 128 at a time, as the disk takes what it brings', () => {
+  test('of very many clients that are disconnected at once is read 128 at a time', () => {
     const recordStore = new MemoryRecordStore()
     let reads = 0
     const readMessage = recordStore.readMessage.bind(recordStore)
@@ -281,7 +281,7 @@ describe('a large will', () => {
     assert.equal(willRecords(told), 0)
   })
 
-  test('whose record is lost delays no client', () => {
+  test('with a lost record delays no client', () => {
     const told = world()
     const mourner = told.subscriber('wills/#')
     const author = told.connect('author', { will: willWith(large), ...stored })
@@ -296,7 +296,7 @@ describe('a large will', () => {
   })
 })
 
-test('a small will stays in memory and is published without a reading', () => {
+test('a small will stays in memory and is published without a read', () => {
   const told = world()
   const mourner = told.subscriber('wills/#')
   told.disk.holdReads()

@@ -64,13 +64,13 @@ describe('subscriptions of one session that one topic can match', () => {
     const granted = [...subscribeAll(client, filters)].filter(([, code]) => code === 1).map(([filter]) => filter)
     const [first = '', second = ''] = granted
     const [further = ''] = filters.filter((filter) => !granted.includes(filter))
-    assert.equal(client.subscribe(second, { qos: 0 })?.reasonCodes[0], 0, 'what is there may change')
+    assert.equal(client.subscribe(second, { qos: 0 })?.reasonCodes[0], 0, 'an existing subscription may change')
     assert.equal(client.subscribe(further, { qos: 1 })?.reasonCodes[0], quotaExceeded)
     client.unsubscribe(first)
     assert.equal(client.subscribe(further, { qos: 1 })?.reasonCodes[0], 1)
   })
 
-  test('are never more than the patterns that are counted', () => {
+  test('are never more than the counted patterns', () => {
     const level = fc.constantFrom('a', 'b', '+')
     const filter = fc
       .tuple(
@@ -96,7 +96,7 @@ describe('subscriptions of one session that one topic can match', () => {
   })
 })
 
-test('the filters of one session are limited in bytes, and in number', () => {
+test('the filters of one session are limited in bytes and in number', () => {
   const world = new World({ settings: { maxSubscriptionBytes: 100_000, maxSubscriptions: 30 } })
   const large = Array.from({ length: 50 }, (_, number) => `${number}/${'x'.repeat(10_000)}`)
   assert.equal(grantedOf(subscribeAll(world.connect('large'), large)), 9)

@@ -51,7 +51,7 @@ describe('a client that sends DISCONNECT while its packets are delayed, and reco
         const { world, listener, mourner, author } = heldBack({ version }, { shards })
         author.disconnect()
         author.connect()
-        assert.equal(author.isConnected, false, 'what it said before comes first')
+        assert.equal(author.isConnected, false, 'its earlier packets are processed first')
         author.publish('news', 'three')
 
         world.passMs(authenticationMs)
@@ -74,7 +74,7 @@ describe('a client that sends DISCONNECT while its packets are delayed, and reco
     assert.equal(author.unfinished, 0)
   })
 
-  test('[MQTT-3.1.4-5] may speak on before it has its CONNACK: that comes behind the rest', () => {
+  test('[MQTT-3.1.4-5] may send further packets before CONNACK: they are processed after the delayed ones', () => {
     const { world, listener, author } = heldBack()
     author.disconnect()
     const eager = world.wire({ name: 'author' })
@@ -86,7 +86,7 @@ describe('a client that sends DISCONNECT while its packets are delayed, and reco
     assert.deepEqual(listener.payloads, ['one', 'two', 'three'])
   })
 
-  test('is let in when its older connection breaks', () => {
+  test('is accepted when its older connection breaks', () => {
     const { world, mourner, author } = heldBack()
     const again = world.wire({ name: 'author' })
     again.send(greeting)
@@ -98,8 +98,8 @@ describe('a client that sends DISCONNECT while its packets are delayed, and reco
   })
 })
 
-describe('a client that comes again and leaves its older connection as it is', () => {
-  test('[MQTT-3.1.4-2] [MQTT5-3.1.4-3] takes its place at once where nothing is held back', () => {
+describe('a client that connects again and leaves its older connection open', () => {
+  test('[MQTT-3.1.4-2] [MQTT5-3.1.4-3] takes over at once if no packet is delayed', () => {
     const world = new World()
     const mourner = world.subscriber('wills/#')
     const author = world.connect('author', kept)
@@ -107,12 +107,12 @@ describe('a client that comes again and leaves its older connection as it is', (
     assert.deepEqual(mourner.payloads, ['gone'])
   })
 
-  test('[MQTT-3.1.4-2] [MQTT5-3.1.4-3] takes its place after a while where something is, and may be silent until then', () => {
+  test('[MQTT-3.1.4-2] [MQTT5-3.1.4-3] takes over after a limited time if packets are delayed, and is not considered silent until then', () => {
     const { world, listener, mourner, author } = heldBack()
     world.changeSettings({ idleTimeoutMs: 1_000 })
     author.connect()
     world.passMs(takeoverWaitMs - 1)
-    assert.deepEqual(listener.payloads, ['one', 'two'], 'it has been heard meanwhile')
+    assert.deepEqual(listener.payloads, ['one', 'two'], 'its delayed packets were processed meanwhile')
     assert.equal(author.isConnected, false)
     world.passMs(1)
     assert.equal(author.connack?.sessionPresent, true)
@@ -127,12 +127,12 @@ describe('a client that comes again and leaves its older connection as it is', (
     author.connect()
     world.passMs(takeoverWaitMs)
     assert.equal(author.connack?.sessionPresent, true)
-    assert.deepEqual(listener.payloads, ['three'], 'it sends that again')
+    assert.deepEqual(listener.payloads, ['three'], 'it sends that message again')
   })
 })
 
-describe('several that come with one client id while it is held back', () => {
-  test('are let in one after the other, and the last one stays', () => {
+describe('several connections with one client ID while packets are delayed', () => {
+  test('are accepted one after the other, and the last one stays', () => {
     const { world, listener, author } = heldBack()
     author.disconnect()
     const wires = ['three', 'four', 'five'].map((payload) => {
@@ -171,7 +171,7 @@ describe('several that come with one client id while it is held back', () => {
 })
 
 describe('a client that waits for its older connection', () => {
-  test('is not let in if it has been banned meanwhile', () => {
+  test('is not accepted if it is banned meanwhile', () => {
     const { world, rulebook, author } = heldBack()
     author.disconnect()
     author.connect()
@@ -187,7 +187,7 @@ describe('a client that waits for its older connection', () => {
     assert.equal(author.connack?.reasonCode, reasonCodes.serverUnavailable)
   })
 
-  test('is checked for its will again if the decision is not known any more', () => {
+  test('has its will authorized again if the decision is not cached any more', () => {
     const { world, rulebook, listener, author } = heldBack()
     author.disconnect()
     author.connect({ will: { topic: 'slow', payload: 'gone' } })

@@ -15,7 +15,7 @@ function silent(world: World, id: string, version: 3 | 4 | 5): Client {
 
 describe('mqtt.retry_interval', () => {
   for (const version of [3, 4] as const) {
-    test(`MQTT ${version}: what is unacknowledged is sent again after it, with DUP, until it is acknowledged`, () => {
+    test(`MQTT ${version}: an unacknowledged message is sent again after it, with DUP, until it is acknowledged`, () => {
       const world = new World({ settings: { retryIntervalMs: 10_000 } })
       const client = silent(world, 'slow', version)
       client.subscribe('a')
@@ -35,7 +35,7 @@ describe('mqtt.retry_interval', () => {
       assert.equal(new Set(client.messages.map(({ packetId }) => packetId)).size, 1)
     })
 
-    test(`MQTT ${version}: of QoS 2 it is PUBREL once PUBREC has come`, () => {
+    test(`MQTT ${version}: after PUBREC, PUBREL is sent again`, () => {
       const world = new World({ settings: { retryIntervalMs: 10_000 } })
       const client = silent(world, 'slow', version)
       client.subscribe('a')
@@ -106,7 +106,7 @@ describe('mqtt.retry_interval', () => {
     assert.equal(slow.received('pubrel').length, 1)
   })
 
-  test('a client that does not read what it was sent is slow and not forgetful: it is sent nothing again', () => {
+  test('a client that does not read its messages gets none of them again', () => {
     const world = new World({ settings: { retryIntervalMs: 10_000 } })
     const client = silent(world, 'slow', 4)
     client.subscribe('a')
@@ -121,7 +121,7 @@ describe('mqtt.retry_interval', () => {
     assert.deepEqual(dups(), [false, true])
   })
 
-  test('0: never', () => {
+  test('0 disables it', () => {
     const world = new World({ settings: { retryIntervalMs: 0 } })
     const client = silent(world, 'slow', 4)
     client.subscribe('a')
@@ -130,7 +130,7 @@ describe('mqtt.retry_interval', () => {
     assert.equal(client.messages.length, 1)
   })
 
-  test('5.0 clients are never sent anything again on one connection', () => {
+  test('5.0 clients get no message again on one connection', () => {
     const world = new World({ settings: { retryIntervalMs: 1_000 } })
     const client = silent(world, 'slow', 5)
     client.subscribe('a')
@@ -139,7 +139,7 @@ describe('mqtt.retry_interval', () => {
     assert.equal(client.messages.length, 1)
   })
 
-  test('nor is one that was a 3.1.1 client on its last connection', () => {
+  test('a client that used 3.1.1 on its previous connection gets none again, either', () => {
     const world = new World({ settings: { retryIntervalMs: 10_000 } })
     const client = world.connect('me', { version: 4, cleanStart: false })
     client.acknowledges = false

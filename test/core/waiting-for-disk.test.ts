@@ -1,4 +1,4 @@
-// Packets that leave at once, and packets that wait for the commit.
+// Packets that are sent at once, and packets that wait for the commit.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -44,7 +44,7 @@ test('QoS 0 and 1 are sent to a connected persistent session before they are dur
   assert.equal(publication.isAcknowledged, true)
 })
 
-test('QoS 2 does not: its packet id is stored first, or a crash could give it to another message', () => {
+test('QoS 2 waits: its packet identifier is stored first, or a crash could assign it to another message', () => {
   const world = new World()
   const listener = subscribedTo(world, 'a')
   const author = world.connect('author')
@@ -55,7 +55,7 @@ test('QoS 2 does not: its packet id is stored first, or a crash could give it to
   assert.deepEqual(listener.payloads, ['QoS 2'])
 })
 
-test('to sessions of which nothing is stored all of it goes at once', () => {
+test('to sessions without stored data, every message is sent at once', () => {
   const world = new World()
   const listener = world.subscriber('a')
   const author = world.connect('author')
@@ -110,7 +110,7 @@ for (const shards of [1, 3]) {
     }
   })
 
-  test(`a client that has sent DISCONNECT does not wait for a disk that fails (shards: ${shards})`, () => {
+  test(`a client that has sent DISCONNECT does not wait for a failing disk (shards: ${shards})`, () => {
     const world = new World({ shards })
     const { author } = onDifferentShards(world, 4)
     world.disk.hold()

@@ -1,4 +1,4 @@
-// Whether a client may have its will, and whether it is still published after the client has disconnected.
+// The permission for a will at CONNECT, and when it is published after the client has disconnected.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -9,7 +9,7 @@ const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 describe('wills', () => {
   const will = { topic: 'wills/a', payload: 'gone' }
 
-  test('a client whose will is not allowed is not let in', () => {
+  test('a client whose will is not allowed is refused', () => {
     const { world } = worldWith([{ action: 'publish', topic: 'wills/#' }])
     for (const [version, code] of [
       [5, 0x87],
@@ -22,7 +22,7 @@ describe('wills', () => {
     }
   })
 
-  test('and one whose will is not allowed any more dies in silence', () => {
+  test('a will that is not allowed any more is not published', () => {
     const { world, rulebook } = worldWith([])
     const mourner = world.subscriber('wills/#')
     const client = world.connect('mortal', { will })
@@ -34,7 +34,7 @@ describe('wills', () => {
 
   for (const expires of [false, true]) {
     const properties = expires ? { messageExpiryIntervalSeconds: 60 } : undefined
-    test(`one that its topic remembers stays its client's${expires ? ', also where it expires' : ''}`, () => {
+    test(`a retained will stays a message of its client${expires ? ', also if it expires' : ''}`, () => {
       for (const [isSuperuser, heard] of [
         [false, []],
         [true, ['gone']],
