@@ -73,8 +73,8 @@ async function* membersOf(unpacked: ByteSource, folder: string): AsyncGenerator<
     const read = readHeader(block)
     if (read === undefined) break
     const entry = read.kind === 'extended' ? await extendedEntry(unpacked, read) : read
-    if (++count > archiveLimits.members) {
-      throw new InvalidArchive(`it has more than ${archiveLimits.members} members`)
+    if (++count > archiveLimits.maxMembers) {
+      throw new InvalidArchive(`it has more than ${archiveLimits.maxMembers} members`)
     }
     const name = nameBelow(folder, entry.name)
     if (entry.kind === 'folder') continue
@@ -82,8 +82,8 @@ async function* membersOf(unpacked: ByteSource, folder: string): AsyncGenerator<
       throw new InvalidArchive(`${quoteText(entry.name)} is a file where the folder of the archive has to be`)
     if (names.has(name)) throw new InvalidArchive(`${quoteText(name)} is in it twice`)
     names.add(name)
-    if (unpacked.bytesRead + entry.bytes > archiveLimits.bytes) {
-      throw new InvalidArchive(`it has more than ${archiveLimits.bytes} bytes`)
+    if (unpacked.bytesRead + entry.bytes > archiveLimits.maxBytes) {
+      throw new InvalidArchive(`it has more than ${archiveLimits.maxBytes} bytes`)
     }
     const content = new MemberContent(unpacked, name, entry.bytes)
     yield { name, bytes: entry.bytes, content: () => content.pieces() }
@@ -157,7 +157,7 @@ async function onlyZerosFollow(unpacked: ByteSource): Promise<void> {
     const piece = await unpacked.readSome(blockBytes)
     if (piece === undefined) return
     bytes += piece.length
-    if (!isEmpty(piece) || bytes > archiveLimits.paddingBytes) {
+    if (!isEmpty(piece) || bytes > archiveLimits.maxPaddingBytes) {
       throw new InvalidArchive('something else follows behind its last member')
     }
   }

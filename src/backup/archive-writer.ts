@@ -1,4 +1,4 @@
-// Writes an archive: each member with its size in front, so whatever goes in has been counted before.
+// Writes an archive. The size of a member precedes its content, so it must be known before.
 
 import type { Writable } from 'node:stream'
 import { createGzip, constants } from 'node:zlib'
@@ -14,7 +14,7 @@ export interface MemberToWrite {
   readonly content: () => AsyncIterable<Buffer> | Iterable<Buffer>
 }
 
-/** Resolves when everything has been handed to `target`, and that has ended. */
+/** Resolves when the archive is written and `target` has ended. */
 export async function writeArchive(
   target: Writable,
   archive: {
@@ -23,7 +23,7 @@ export async function writeArchive(
     readonly members: readonly MemberToWrite[]
   },
 ): Promise<void> {
-  // The lines of a table are much alike: the lowest level gets most of what there is to get, in a third of the time.
+  // The lines of a table are similar: the lowest level compresses almost as well as higher ones, in a third of the time.
   const gzip = createGzip({ level: constants.Z_BEST_SPEED, chunkSize: 262_144 })
   await pipeline(Readable.from(blocksOf(archive), { objectMode: false }), gzip, target)
 }
@@ -36,7 +36,7 @@ async function* blocksOf({ folder, createdAtMs, members }: Parameters<typeof wri
       written += piece.length
       yield piece
     }
-    if (written !== bytes) throw new InvalidArchive(`${name} has ${written} bytes and was to have ${bytes}`)
+    if (written !== bytes) throw new InvalidArchive(`${name} has ${written} bytes instead of ${bytes}`)
     const padding = paddingOf(bytes)
     if (padding > 0) yield Buffer.alloc(padding)
   }

@@ -11,12 +11,12 @@ export class ByteSource {
     this.#bytesRead = 0
   }
 
-  /** So far. */
+  /** Number of bytes that were returned so far. */
   get bytesRead(): number {
     return this.#bytesRead
   }
 
-  /** Between 1 and `most` bytes, as they come. undefined: there are no more. */
+  /** Returns between 1 and `maxBytes` bytes, as they arrive; undefined: the stream has ended. */
   async readSome(maxBytes: number): Promise<Buffer | undefined> {
     while (this.#piece.length === 0) {
       const next = await this.#pieces.next()
@@ -29,7 +29,7 @@ export class ByteSource {
     return taken
   }
 
-  /** Just so many. undefined: it ends before. */
+  /** Returns exactly `bytes` bytes; undefined: the stream ends before. */
   async readExactly(bytes: number): Promise<Buffer | undefined> {
     const parts: Buffer[] = []
     for (let missing = bytes; missing > 0;) {

@@ -64,7 +64,7 @@ class ArchiveChecker {
   async checkMember(member: ArchiveMember): Promise<void> {
     const { name, bytes } = member
     if (name === metaMember) {
-      this.#meta = readMeta((await gather(member, archiveLimits.metaBytes)).toString('utf8'))
+      this.#meta = readMeta((await gather(member, archiveLimits.maxMetaBytes)).toString('utf8'))
       return
     }
     const hash = createHash('sha256')
@@ -79,7 +79,7 @@ class ArchiveChecker {
     if (place !== undefined) {
       if (this.#configuration !== undefined) throw new InvalidArchive('it has two configurations')
       this.#configurationNamespace = place.namespace
-      const content = await gather(member, archiveLimits.configurationBytes)
+      const content = await gather(member, archiveLimits.maxConfigurationBytes)
       this.#configuration = content.toString('utf8')
       hash.update(content)
       return
@@ -93,13 +93,13 @@ class ArchiveChecker {
     const name = member.name.slice(filesFolder.length)
     if (name.includes('/')) throw new InvalidArchive(`${quoteText(member.name)} is in a folder where there are none`)
     this.#filesBytes += member.bytes
-    if (this.#files.size >= archiveLimits.files || this.#filesBytes > archiveLimits.filesBytes) {
-      const { files, filesBytes } = archiveLimits
+    if (this.#files.size >= archiveLimits.maxFiles || this.#filesBytes > archiveLimits.maxTotalFileBytes) {
+      const { maxFiles, maxTotalFileBytes } = archiveLimits
       throw new InvalidArchive(
-        `it has more than ${files} certificates and the like, or more than ${filesBytes} bytes of them`,
+        `it has more than ${maxFiles} files such as certificates, or more than ${maxTotalFileBytes} bytes of them`,
       )
     }
-    const content = await gather(member, archiveLimits.fileBytes)
+    const content = await gather(member, archiveLimits.maxFileBytes)
     hash.update(content)
     this.#files.set(name, content)
   }

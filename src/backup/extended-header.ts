@@ -1,7 +1,7 @@
-// The extended header of pax, which tools put in front of a member when its time has fractions or its name is long. What
-// it says of times and owners is nothing here; a name is taken; whatever would make the member something else is refused.
+// Parses an extended header of pax. Tools write one before a member with a fractional time or a long name. Times and owners
+// are ignored, a name is used, and any other key is refused, because it would change the member.
 //
-//   "30 mtime=1767000000.123456789\n" "25 path=a/long/name.json\n" ...     each with its length in front
+//   "30 mtime=1767000000.123456789\n" "25 path=a/long/name.json\n" ...     each starts with its length
 
 import { InvalidArchive, quoteText } from './invalid-archive.ts'
 
@@ -11,7 +11,7 @@ export const maxExtendedBytes = 16_384
 const harmless =
   /^(?:[acm]time|uid|gid|uname|gname|comment|LIBARCHIVE\..*|SCHILY\.(?:dev|ino|nlink|fflags|xattr\..*|acl\..*))$/
 
-/** The name that the next member has; undefined: it says none. Throws InvalidArchive. */
+/** Returns the name of the next member; undefined: the header has no name. Throws InvalidArchive. */
 export function nameInExtendedHeader(content: Buffer): string | undefined {
   let name: string | undefined
   for (let start = 0; start < content.length;) {
@@ -19,14 +19,14 @@ export function nameInExtendedHeader(content: Buffer): string | undefined {
     const length = space === -1 ? Number.NaN : lengthIn(content.toString('latin1', start, space))
     const end = start + length
     if (!(end <= content.length) || space >= end || content[end - 1] !== 0x0a) {
-      throw new InvalidArchive('an extended header is broken')
+      throw new InvalidArchive('an extended header is malformed')
     }
     const record = content.toString('utf8', space + 1, end - 1)
     const equals = record.indexOf('=')
     const key = record.slice(0, Math.max(0, equals))
     if (key === 'path') name = record.slice(equals + 1)
     else if (!harmless.test(key))
-      throw new InvalidArchive(`an extended header says ${quoteText(key)}, which alters what follows`)
+      throw new InvalidArchive(`an extended header has the key ${quoteText(key)}, which is not supported`)
     start = end
   }
   return name

@@ -1,4 +1,4 @@
-/** The archive is not what it should be. The message is a sentence that names the place. */
+/** The archive is malformed or exceeds a limit. The message is a sentence that names the member or the line. */
 export class InvalidArchive extends Error {}
 
 /** Returns text of the archive for an error message: short, on one line, without control characters. */

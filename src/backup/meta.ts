@@ -1,4 +1,4 @@
-// META.hocon: what an archive says of itself.
+// META.hocon: the description of an archive.
 
 import { parseHocon, toPlain } from '../config/index.ts'
 import { InvalidArchive, quoteText } from './invalid-archive.ts'
@@ -13,7 +13,7 @@ export interface MemberDigest {
 }
 
 export interface ArchiveMeta {
-  /** undefined: it does not say. */
+  /** undefined: META.hocon does not contain it. */
   readonly product: string | undefined
   readonly format: number | undefined
   readonly version: string | undefined
@@ -30,7 +30,7 @@ export interface ArchiveMeta {
 
 export const metaMember = 'META.hocon'
 export const ownProduct = 'godwit'
-/** Grows when an archive is made that an older program would read wrongly. */
+/** Version of the archive format. It grows with each change that an older broker would read incorrectly. */
 export const ownFormat = 1
 
 /** Writes HOCON that is also valid JSON. */
@@ -78,12 +78,12 @@ export const noMeta: ArchiveMeta = {
 }
 
 /**
- * Why an archive that says this of itself cannot be carried out by a program of `version`. Archives of ours go by their
- * format, others by their version.
+ * Returns why a broker of `version` cannot import an archive with this META.hocon; undefined: it can. Archives of Godwit are
+ * checked by their format, archives of other products by their version.
  */
 export function problemOfMeta(meta: ArchiveMeta, version: string): string | undefined {
   if (meta.product === ownProduct) {
-    if (meta.format === undefined) return `${metaMember} does not say which format the archive has`
+    if (meta.format === undefined) return `${metaMember} has no format of the archive`
     if (meta.format <= ownFormat) return undefined
     return `the archive has format ${meta.format}, and this program knows formats up to ${ownFormat}: use a newer one`
   }
@@ -93,7 +93,7 @@ export function problemOfMeta(meta: ArchiveMeta, version: string): string | unde
 
 function problemOfOtherProduct({ edition, version: told }: ArchiveMeta, version: string): string | undefined {
   if (edition !== 'ce' && edition !== 'ee') return `${metaMember} has no valid edition`
-  if (edition === 'ee') return 'the archive is of an enterprise edition, and cannot be carried out by this one'
+  if (edition === 'ee') return 'the archive is from an enterprise edition, which cannot be imported'
   const found = /^(\d+)\.(\d+)/.exec(told ?? '')
   if (found === null) return `${metaMember} has no valid version`
   const [major, minor] = [Number(found[1]), Number(found[2])]
@@ -106,27 +106,27 @@ function problemOfOtherProduct({ edition, version: told }: ArchiveMeta, version:
 function textIn(plain: Readonly<Record<string, unknown>>, key: string): string | undefined {
   const value = plain[key]
   if (value === undefined || value === null) return undefined
-  if (typeof value !== 'string') throw new InvalidArchive(`${metaMember}: ${key} is no text`)
+  if (typeof value !== 'string') throw new InvalidArchive(`${metaMember}: ${key} is not a text`)
   return value
 }
 
 function numberIn(plain: Readonly<Record<string, unknown>>, key: string): number | undefined {
   const value = plain[key]
   if (value === undefined || value === null) return undefined
-  if (typeof value !== 'number' || !(value >= 0)) throw new InvalidArchive(`${metaMember}: ${key} is no number`)
+  if (typeof value !== 'number' || !(value >= 0)) throw new InvalidArchive(`${metaMember}: ${key} is not a number`)
   return value
 }
 
 function countsIn(value: unknown): ArchiveMeta['counts'] {
   if (value === undefined) return {}
   const isGood = isObject(value) && Object.values(value).every((count) => Number.isSafeInteger(count))
-  if (!isGood) throw new InvalidArchive(`${metaMember}: counts are no numbers`)
+  if (!isGood) throw new InvalidArchive(`${metaMember}: counts are not integers`)
   return value as ArchiveMeta['counts']
 }
 
 function membersIn(value: unknown): ArchiveMeta['members'] {
   if (value === undefined) return []
-  if (!Array.isArray(value)) throw new InvalidArchive(`${metaMember}: members is no list`)
+  if (!Array.isArray(value)) throw new InvalidArchive(`${metaMember}: members is not a list`)
   return value.map((member: unknown): MemberDigest => {
     const { name, bytes, sha256 } = isObject(member) ? member : {}
     const isGood = typeof name === 'string' && Number.isSafeInteger(bytes) && typeof sha256 === 'string'

@@ -1,13 +1,13 @@
-// How one value of a record is written in a line of a table, and what is taken for it when it is read.
+// Encodes and decodes the fields of a record, which is one line of a table.
 
 import { InvalidArchive } from './invalid-archive.ts'
 
 export type Json = string | number | boolean | readonly Json[] | { readonly [key: string]: Json | undefined }
 
 export interface Field<Value> {
-  /** undefined: it is left out. */
+  /** Returns undefined for a field that is omitted. */
   write(value: Value): Json | undefined
-  /** Throws InvalidArchive with what it should be, to be read behind the name of the field. */
+  /** Throws InvalidArchive, whose message is the end of a sentence that starts with the name of the field. */
   read(written: unknown): Value
 }
 
@@ -18,13 +18,13 @@ export function text({
   return {
     write: (value) => value,
     read: (written) => {
-      if (typeof written !== 'string') throw new InvalidArchive('is no text')
-      // Most are ASCII and far below: then the length says enough.
+      if (typeof written !== 'string') throw new InvalidArchive('is not a text')
+      // A UTF-16 code unit has at most three bytes in UTF-8, so the length of most texts is sufficient.
       if (written.length * 3 > maxBytes && Buffer.byteLength(written) > maxBytes) {
         throw new InvalidArchive(`is longer than ${maxBytes} bytes`)
       }
       if (written.length < minBytes) throw new InvalidArchive('is empty')
-      if (!written.isWellFormed()) throw new InvalidArchive('is no well-formed Unicode')
+      if (!written.isWellFormed()) throw new InvalidArchive('is not well-formed Unicode')
       return written
     },
   }
@@ -44,14 +44,14 @@ export function number({
     read: (written) => {
       const isGood = typeof written === 'number' && written >= min && written <= max
       if (!isGood || (isWhole && !Number.isInteger(written))) {
-        throw new InvalidArchive(`is no ${isWhole ? 'whole ' : ''}number from ${min} to ${max}`)
+        throw new InvalidArchive(`is not a ${isWhole ? 'whole ' : ''}number from ${min} to ${max}`)
       }
       return written
     },
   }
 }
 
-/** Milliseconds since 1970, parts of them too. */
+/** Milliseconds since 1970, which may have a fraction. */
 export const timestamp: Field<number> = number({ min: 0, max: 8.64e15, isWhole: false })
 
 export const boolean: Field<boolean> = {
@@ -89,7 +89,7 @@ export function oneOf<const Value extends string | number>(values: readonly Valu
   }
 }
 
-/** Left out where there is none. */
+/** A field that may be missing: undefined is omitted. */
 export function optional<Value>(field: Field<Value>): Field<Value | undefined> {
   return {
     write: (value) => (value === undefined ? undefined : field.write(value)),
@@ -97,7 +97,7 @@ export function optional<Value>(field: Field<Value>): Field<Value | undefined> {
   }
 }
 
-/** Text that is left out where it is empty. */
+/** A text; an empty one is omitted. */
 export function textOrNone(): Field<string> {
   const field = optional(text())
   return { write: (value) => (value === '' ? undefined : value), read: (written) => field.read(written) ?? '' }
@@ -109,9 +109,11 @@ export function pairs(max: number): Field<readonly (readonly [string, string])[]
   return {
     write: (value) => value,
     read: (written) => {
-      if (!Array.isArray(written) || written.length > max) throw new InvalidArchive(`is no list of up to ${max} pairs`)
+      if (!Array.isArray(written) || written.length > max)
+        throw new InvalidArchive(`is not a list of at most ${max} pairs`)
       return written.map((pair: unknown): readonly [string, string] => {
-        if (!Array.isArray(pair) || pair.length !== 2) throw new InvalidArchive('holds something that is no pair')
+        if (!Array.isArray(pair) || pair.length !== 2)
+          throw new InvalidArchive('contains an element that is not a pair')
         return [word.read(pair[0]), word.read(pair[1])]
       })
     },
@@ -120,7 +122,7 @@ export function pairs(max: number): Field<readonly (readonly [string, string])[]
 
 export type Shape<Value> = { readonly [Name in keyof Value]-?: Field<Value[Name]> }
 
-/** An object with such fields and no others. */
+/** An object with exactly these fields. */
 export function object<Value extends object>(shape: Shape<Value>): Field<Value> {
   const fields = Object.entries(shape) as [string, Field<unknown>][]
   const names = new Set(fields.map(([name]) => name))
@@ -132,7 +134,7 @@ export function object<Value extends object>(shape: Shape<Value>): Field<Value> 
     },
     read: (written) => {
       if (typeof written !== 'object' || written === null || Array.isArray(written))
-        throw new InvalidArchive('is no object')
+        throw new InvalidArchive('is not an object')
       for (const name in written) {
         if (!names.has(name)) throw new InvalidArchive(`has ${JSON.stringify(name.slice(0, 60))}, which is not known`)
       }

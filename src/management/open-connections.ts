@@ -5,9 +5,9 @@ import type { Socket } from 'node:net'
 
 export class OpenConnections {
   readonly #max: number
-  /** Each with its number of requests in progress, in order of arrival. */
+  /** Open connections in order of arrival, each with its number of authenticated requests in progress. */
   readonly #open: Map<Socket, number>
-  /** Requests in progress of a connection, authenticated or not. */
+  /** Number of all requests in progress of a connection, authenticated or not. */
   readonly #pending: WeakMap<Socket, number>
 
   constructor(max: number) {
@@ -43,9 +43,9 @@ export class OpenConnections {
   #closeOne(): void {
     const idle = [...this.#open].find(([, working]) => working === 0)?.[0]
     const oldest = this.#open.keys().next().value
-    const goes = idle ?? oldest
-    if (goes === undefined) return
-    this.#open.delete(goes)
-    goes.destroy()
+    const connection = idle ?? oldest
+    if (connection === undefined) return
+    this.#open.delete(connection)
+    connection.destroy()
   }
 }

@@ -1,12 +1,12 @@
-// Reasons of packets in words, for logs, alarms and states.
+// Converts reason codes to text for logs, alarms and states.
 
 import type { ProtocolVersion } from './packets.ts'
 import { reasonCodes, returnCodes } from './reason-codes.ts'
 
 const maxReasonCharacters = 200
 
-const namesOfReasons: ReadonlyMap<number, string> = namesOf(reasonCodes)
-const namesOfReturns: ReadonlyMap<number, string> = namesOf(returnCodes)
+const namesOfReasonCodes: ReadonlyMap<number, string> = namesOf(reasonCodes)
+const namesOfReturnCodes: ReadonlyMap<number, string> = namesOf(returnCodes)
 
 function namesOf(codes: Readonly<Record<string, number>>): ReadonlyMap<number, string> {
   return new Map(
@@ -14,14 +14,14 @@ function namesOf(codes: Readonly<Record<string, number>>): ReadonlyMap<number, s
   )
 }
 
-/** Name and number of a reason code of 5.0, or of a return code of CONNACK before, and what the other side says about it. */
+/** Returns name and number of a reason code (5.0) or return code (CONNACK of 3.1 and 3.1.1), with the reason string of the peer. */
 export function reasonText(code: number, version: ProtocolVersion, reasonString?: string): string {
-  const name = (version === 5 ? namesOfReasons : namesOfReturns).get(code) ?? 'an unknown reason'
+  const name = (version === 5 ? namesOfReasonCodes : namesOfReturnCodes).get(code) ?? 'an unknown reason'
   const number = version === 5 ? `0x${code.toString(16)}` : String(code)
   return reasonString === undefined ? `${name} (${number})` : `${name} (${number}: ${toLogText(reasonString)})`
 }
 
-/** Text of the other side, so that it can stand in a log. */
+/** Makes text of the peer safe for a log: without control characters, and shortened. */
 function toLogText(text: string): string {
   const shown = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')
   return shown.length > maxReasonCharacters ? `${shown.slice(0, maxReasonCharacters)}…` : shown

@@ -1,4 +1,4 @@
-// Every packet but PUBLISH (see `write-publish.ts`), from a value into a buffer of the caller's.
+// Encodes every packet except PUBLISH (see `write-publish.ts`) into a buffer of the caller.
 
 import { assert } from './assert.ts'
 import { ByteCounter, ByteWriter, variableIntegerBytes, type ByteSink } from './byte-sink.ts'
@@ -32,8 +32,8 @@ export function measurePacket(packet: ControlPacket, version: ProtocolVersion): 
 }
 
 /**
- * Writes the packet at `at`, where the caller reserved `measurePacket` bytes; returns the offset behind it.
- * What `version` has no place for (properties and the reasons of acknowledgements before 5.0) is left out.
+ * Writes the packet at `at`, where the caller has reserved `measurePacket` bytes; returns the offset after it.
+ * Fields that `version` does not have (before 5.0: properties, and reason codes of acknowledgements) are omitted.
  */
 export function writePacket(packet: ControlPacket, version: ProtocolVersion, target: Buffer, at: number): number {
   const writer = new ByteWriter(target, at)
@@ -43,7 +43,7 @@ export function writePacket(packet: ControlPacket, version: ProtocolVersion, tar
   return writer.at
 }
 
-/** Writes the four bytes of an acknowledgement that says success and no more; returns the offset behind it. */
+/** Writes a successful acknowledgement without properties, which has four bytes; returns the offset after it. */
 export function writeAck(kind: AckType, packetId: PacketId, target: Buffer, at: number): number {
   target[at] = firstByteOf(kind)
   target[at + 1] = 2
@@ -139,7 +139,7 @@ function writeAckBody(packet: AckPacket, version: ProtocolVersion, sink: ByteSin
   if (version === 5) writeReason(sink, packet.type, packet)
 }
 
-/** Success without properties is left out; so is an empty property section (sections 3.4.2.1 and 3.14.2.1 of 5.0). */
+/** Omits a successful reason code without properties, and an empty property section (sections 3.4.2.1 and 3.14.2.1 of 5.0). */
 function writeReason<Holder extends PropertyHolder>(
   sink: ByteSink,
   holder: Holder,
@@ -175,7 +175,7 @@ function writeUnsubscribe(packet: UnsubscribePacket, version: ProtocolVersion, s
   for (const filter of packet.filters) sink.text(filter)
 }
 
-/** SUBACK has its codes in every version, UNSUBACK only in 5.0. */
+/** SUBACK has reason codes in every version, UNSUBACK only in 5.0. */
 function writeReasonCodes(packet: SubackPacket | UnsubackPacket, version: ProtocolVersion, sink: ByteSink): void {
   sink.uint16(packet.packetId)
   if (version === 5) writeProperties(sink, packet.type, packet.properties)

@@ -1,5 +1,5 @@
-// QUIC connections as byte streams. The library is optional; if it is missing or cannot be loaded, a text says so and
-// the broker continues.
+// QUIC connections as byte streams. The library is optional: if it is missing or cannot be loaded, the broker starts without
+// QUIC and logs the reason.
 //
 // The library has a thread of its own for the socket and delivers data in batches. It cannot change its certificate: a
 // listener with a new one is opened again. It does not support revocation lists: they are checked after the handshake.
@@ -57,7 +57,7 @@ const maxHeldBytes = 8_388_608
 const maxHeldBytesTotal = 134_217_728
 /** Maximum for the library if connections are not limited. */
 const maxLibraryConnections = 100_000
-/** Maximum number of connections that are told that the limit is reached. */
+/** Maximum number of connections beyond the limit that are closed with a reason. */
 const spareConnections = 64
 const streamCheckMs = 1_000
 
@@ -85,8 +85,8 @@ export async function listenQuic(options: QuicListenOptions): Promise<Listener> 
     disableRetry: !options.checksAddresses,
   })
   const { address, port } = await server.listen(options.port, options.host)
-  const house = new QuicListener(server, options)
-  return { host: address, port, close: () => house.close(), released: () => house.released }
+  const listener = new QuicListener(server, options)
+  return { host: address, port, close: () => listener.close(), released: () => listener.released }
 }
 
 /**
@@ -153,11 +153,14 @@ class QuicListener {
 
   #handleSession(session: QuicServerSession): void {
     session.on('error', ignore)
-    const distrust = this.#certificateProblem(session)
-    const reason = distrust === undefined ? this.#reasonToRefuse(session) : 'invalid-handshake'
+    const certificateProblem = this.#certificateProblem(session)
+    const reason = certificateProblem === undefined ? this.#reasonToRefuse(session) : 'invalid-handshake'
     if (reason === undefined) return this.#accept(session)
     session.close(0, reason)
-    this.#options.onRefused?.(reason, distrust === undefined ? undefined : `${session.remoteAddress}: ${distrust}`)
+    this.#options.onRefused?.(
+      reason,
+      certificateProblem === undefined ? undefined : `${session.remoteAddress}: ${certificateProblem}`,
+    )
   }
 
   /** Returns why a certificate signed by an authority is not accepted. */
@@ -171,8 +174,8 @@ class QuicListener {
     if (!this.#rules.allows(remoteAddress)) return 'address-denied'
     const { maxConnections = Infinity, limits, rates = [] } = this.#options
     if (this.#isClosing || this.#connections.size + this.#closedUnread >= maxConnections) return 'listener-full'
-    const lack = limits?.reasonToRefuse
-    if (lack !== undefined) return lack
+    const limitReason = limits?.reasonToRefuse
+    if (limitReason !== undefined) return limitReason
     const nowMs = performance.now()
     // Connections cannot wait: the handshake, most of the work, is done.
     const waits = rates.map((rate) => rate.waitMsAt(nowMs))

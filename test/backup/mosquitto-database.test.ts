@@ -159,7 +159,7 @@ test('QoS 2: what was received is released only, and what was accepted goes once
     ['new'],
   )
   assert.deepEqual(skipped, [
-    '1 queued messages are of QoS 0, which waits for no client here, such as "plain"',
+    '1 queued messages have QoS 0, which this broker does not store for disconnected clients, such as "plain"',
     '1 queued messages have expired or are missing, such as "plain"',
   ])
 })

@@ -169,5 +169,5 @@ test('a database that is none, of another format, or not whole is refused in a s
   newer[22] = 7
   assert.throws(() => convertDatabase(newer, 0), /format 7/)
   const cut = Buffer.concat([header, Buffer.from([0, 0, 0, 2, 0, 0, 0, 99, 1])])
-  assert.throws(() => convertDatabase(cut, 0), /last chunk is not whole/)
+  assert.throws(() => convertDatabase(cut, 0), /last chunk is truncated/)
 })

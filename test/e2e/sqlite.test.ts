@@ -99,5 +99,5 @@ test('other statements, and files outside of the allowed directories, are refuse
   assert.equal(outside.status, 400)
   assert.match(outside.text, /node\.allowed_directories/)
   const own = await create('connectors', 'own', { path: 'store/readings.db' })
-  assert.match(own.text, /kept by the broker itself/)
+  assert.match(own.text, /reserved for the broker/)
 })

@@ -25,7 +25,7 @@ async function stage(t: Scope, local = ''): Promise<Stage> {
   const text = `node.allowed_directories = ["${join(folder, 'keys')}"]\n${local.replaceAll('FOLDER', folder)}`
   const loaded = loadConfig({ text, overrides: [], readFile: () => ({ text: '' }) })
   assert.ok('config' in loaded, JSON.stringify(loaded))
-  paths.takeLocal(loaded.config, folder)
+  paths.setLocal(loaded.config, folder)
   const isAllowed = (path: string, use = 'psk_file', isWritten = false): boolean =>
     paths.problemOf({ use, path, isWritten }) === undefined
   return { folder, data, paths, isAllowed }

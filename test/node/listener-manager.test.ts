@@ -54,7 +54,7 @@ class Shards {
         warn: () => undefined,
         error: (_, fields) => this.errors.push(fields),
       },
-      tell: async (step, difference, dealt) => {
+      sendStep: async (step, difference, dealt) => {
         this.told.push({ step, difference, dealt: dealt?.map(({ number }) => number) })
         return this.problems.get(step)?.shift()
       },

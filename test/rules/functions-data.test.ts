@@ -198,7 +198,7 @@ describe('E3 encodings', () => {
       ["term_decode('x')", /not an Erlang term/],
       ["term_decode(hexstr2bin('836D000000FF61'))", /ends too early/],
       ["term_decode(hexstr2bin('836CFFFFFFFF'))", /ends too early/],
-      ["term_decode(hexstr2bin('83610161'))", /data behind the term/],
+      ["term_decode(hexstr2bin('83610161'))", /data after the term/],
     ])
     const value = `[1, -1, 300, 12345678901234567890, 1.5, 2.0, 'text', true, null, [], map_put('k', [1], map_new())]`
     assert.equal(valueOf(`term_decode(term_encode(${value}))`), valueOf(value))

@@ -1,5 +1,5 @@
-// Authenticates by the password of the user name or of the client ID. Either is sufficient. If one of them is known and
-// no password matches, the client is refused.
+// Authenticates with the password of the user name or of the client ID. Either is sufficient. If one of the names is known
+// and the password matches neither, the client is refused.
 
 import { reasonCodes } from '../../protocol/index.ts'
 import type { PasswordHash } from '../../records/index.ts'
@@ -19,7 +19,7 @@ export interface CredentialSource {
 
 export class PasswordAuthenticator implements Authenticator {
   readonly #credentials: CredentialSource
-  /** Hash for unknown users: that of most credentials. */
+  /** Hash algorithm that is simulated for unknown users: that of most credentials. */
   readonly #defaultAlgorithm: PasswordHash
 
   constructor(credentials: CredentialSource, defaultAlgorithm: PasswordHash) {
@@ -31,32 +31,32 @@ export class PasswordAuthenticator implements Authenticator {
     const byUsername = this.#compare('username', attempt.username, attempt)
     const byClientId = this.#compare('clientid', attempt.clientId, attempt)
     if (byUsername === undefined && byClientId === undefined) return unknownClient
-    const fitting = byUsername?.isRight === true ? byUsername : byClientId
-    if (fitting?.isRight !== true) {
+    const match = byUsername?.isCorrect === true ? byUsername : byClientId
+    if (match?.isCorrect !== true) {
       return { result: 'refused', reason: reasonCodes.badUserNameOrPassword, why: 'the password is wrong' }
     }
     // A client that knows only the password of the client ID has not proved its user name, which rules may use.
-    const isWhoItSays = byUsername?.isRight !== false || attempt.connection.origin?.username !== undefined
-    const username = isWhoItSays ? attempt.username : undefined
-    const provesClientId = fitting === byClientId
-    return { result: 'accepted', username, isSuperuser: fitting.isSuperuser, provesClientId }
+    const provesUsername = byUsername?.isCorrect !== false || attempt.connection.origin?.username !== undefined
+    const username = provesUsername ? attempt.username : undefined
+    const provesClientId = match === byClientId
+    return { result: 'accepted', username, isSuperuser: match.isSuperuser, provesClientId }
   }
 
   /**
-   * Undefined if the name is unknown. If there are any credentials, this takes the same time; without a name there is
-   * nothing to hide.
+   * Returns undefined if the name is unknown. If there are any credentials, that takes as long as a wrong password, so that
+   * the time does not reveal which names exist.
    */
   #compare(
     kind: CredentialKind,
     id: string | undefined,
     { password, namespace }: Attempt,
-  ): { isRight: boolean; isSuperuser: boolean } | undefined {
+  ): { isCorrect: boolean; isSuperuser: boolean } | undefined {
     if (id === undefined || this.#credentials.isEmpty(kind)) return undefined
     const record = this.#credentials.find(kind, id, namespace)
     if (record === undefined) {
       simulateHashing(password, this.#defaultAlgorithm)
       return undefined
     }
-    return { isRight: isPassword(password, record), isSuperuser: record.isSuperuser }
+    return { isCorrect: isPassword(password, record), isSuperuser: record.isSuperuser }
   }
 }

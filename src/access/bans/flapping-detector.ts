@@ -54,9 +54,9 @@ export class FlappingDetector {
     const { isEnabled, maxCount, windowMs, banMs } = this.#settings
     if (!isEnabled) return undefined
     const known = this.#counts.get(clientId)
-    const watch = known !== undefined && nowMs - known.sinceMs < windowMs ? known : this.#startCount(clientId, nowMs)
-    watch.count++
-    if (watch.count < maxCount) return undefined
+    const entry = known !== undefined && nowMs - known.sinceMs < windowMs ? known : this.#startCount(clientId, nowMs)
+    entry.count++
+    if (entry.count < maxCount) return undefined
     this.#counts.delete(clientId)
     return nowMs + banMs
   }

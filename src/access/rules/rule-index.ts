@@ -79,8 +79,8 @@ export class RuleIndex {
         this.#literals.set(pattern.text, orders)
         lower(orders)
         const { asFilter } = pattern
-        const isWorthSomething = rule.allows && rule.appliesToSubscribe
-        if (isWorthSomething && asFilter !== undefined) this.#addFilter(asFilter, rule, ['receive'])
+        const allowsSubscribe = rule.allows && rule.appliesToSubscribe
+        if (allowsSubscribe && asFilter !== undefined) this.#addFilter(asFilter, rule, ['receive'])
       }
     }
   }

@@ -40,7 +40,7 @@ export function makeScramRecord(user: NewScramUser): ScramRecord {
   return recordOf(user, salt, pbkdf2Sync(password, salt, iterations, hashBytes[algorithm], hashNames[algorithm]))
 }
 
-/** Does the same on another thread. */
+/** Like `makeScramRecord`, on another thread. */
 export async function makeScramRecordAsync(user: NewScramUser): Promise<ScramRecord> {
   const { password, salt } = prepare(user)
   const { algorithm, iterations } = user
@@ -54,14 +54,14 @@ export function scramNameOf(username: string): string {
 
 function prepare(user: NewScramUser): { readonly password: string; readonly salt: Uint8Array } {
   const password = prepareText(user.password)
-  if (password === undefined) throw new Error('a password holds control characters')
+  if (password === undefined) throw new Error('a password contains control characters')
   return { password, salt: user.salt ?? randomBytes(scramSaltBytes) }
 }
 
 function recordOf(user: NewScramUser, salt: Uint8Array, salted: Buffer): ScramRecord {
   const { algorithm, iterations, isSuperuser, createdAtMs } = user
   const username = scramNameOf(user.username)
-  if (username === '') throw new Error('a name is empty or holds control characters')
+  if (username === '') throw new Error('a name is empty or contains control characters')
   const storedKey = hash(hashNames[algorithm], keyed(algorithm, salted, 'Client Key'), 'buffer')
   const serverKey = keyed(algorithm, salted, 'Server Key')
   return { kind: 'scram', username, algorithm, salt, iterations, storedKey, serverKey, isSuperuser, createdAtMs }
@@ -72,7 +72,7 @@ export function keyed(algorithm: ScramAlgorithm, key: Uint8Array, text: string):
 }
 
 /**
- * Returns the salt of an unknown user: always the same for a name, so that repeated requests tell nothing. Configured
+ * Returns the salt of an unknown user: always the same for a name, so that repeated requests do not reveal that the user is unknown. Configured
  * users have it as well. `secret` is unknown outside of the broker and stays the same after restarts.
  */
 export function saltFor(username: string, algorithm: ScramAlgorithm, secret: Uint8Array): Buffer {

@@ -9,7 +9,7 @@ export class ChunkReader {
   readonly #end: number
 
   constructor(bytes: Buffer, from: number, end: number) {
-    if (end > bytes.length) throw new InvalidArchive('its last chunk is not whole: mosquitto was writing it')
+    if (end > bytes.length) throw new InvalidArchive('its last chunk is truncated: mosquitto was writing the file')
     this.#bytes = bytes
     this.#at = from
     this.#end = end
@@ -24,9 +24,9 @@ export class ChunkReader {
     return this.#end - this.#at
   }
 
-  /** A part of the file, not a copy. */
+  /** Returns a part of the file, not a copy. */
   bytes(count: number): Buffer {
-    if (count > this.left) throw new InvalidArchive(`the chunk at byte ${this.#at} is not whole`)
+    if (count > this.left) throw new InvalidArchive(`the chunk at byte ${this.#at} is truncated`)
     this.#at += count
     return this.#bytes.subarray(this.#at - count, this.#at)
   }
@@ -52,7 +52,7 @@ export class ChunkReader {
     return this.bytes(8).readBigUInt64LE(0)
   }
 
-  /** Seconds, as they were in the memory of mosquitto: little-endian, with 4 or 8 bytes. */
+  /** Reads seconds in the form of the memory of mosquitto: little-endian, with 4 or 8 bytes. */
   seconds(size: 4 | 8): number {
     const bytes = this.bytes(size)
     return size === 4 ? bytes.readInt32LE(0) : Number(bytes.readBigInt64LE(0))
@@ -62,7 +62,7 @@ export class ChunkReader {
     return this.bytes(bytes).toString('utf8')
   }
 
-  /** With its length in front. */
+  /** Reads a text that follows its length. */
   sizedText(): string {
     return this.text(this.uint16())
   }

@@ -79,7 +79,7 @@ export type DatabaseChunk =
 export const messageStates = {
   waitsForPuback: 3,
   waitsForPubrec: 5,
-  owesPubrel: 6,
+  resendsPubrel: 6,
   waitsForPubrel: 7,
   waitsForPubcomp: 9,
 }

@@ -1,4 +1,4 @@
-// Properties of a PUBLISH of 5.0, as they stand on the wire. mosquitto keeps them so.
+// Decodes the properties of a PUBLISH of MQTT 5.0. mosquitto stores them in the same form as on the wire.
 
 import type { MessageProperties } from '../../protocol/index.ts'
 import { InvalidArchive } from '../invalid-archive.ts'
@@ -26,7 +26,7 @@ export function publishPropertiesIn(bytes: Buffer): ReadProperties {
   const subscriptionIdentifiers: number[] = []
   let at = 0
   const take = (count: number): Buffer => {
-    if (at + count > bytes.length) throw new InvalidArchive('the properties of a message are not whole')
+    if (at + count > bytes.length) throw new InvalidArchive('the properties of a message are truncated')
     at += count
     return bytes.subarray(at - count, at)
   }
@@ -43,7 +43,7 @@ export function publishPropertiesIn(bytes: Buffer): ReadProperties {
       value += (byte & 0x7f) * 2 ** shift
       if (byte < 128) return value
     }
-    throw new InvalidArchive('a message has a number of more than four bytes in its properties')
+    throw new InvalidArchive('a variable byte integer in the properties of a message has more than four bytes')
   }
   if (bytes.length > 0) takeVariable()
   while (at < bytes.length) {
@@ -57,7 +57,8 @@ export function publishPropertiesIn(bytes: Buffer): ReadProperties {
     else if (identifier === identifiers.subscriptionIdentifier) subscriptionIdentifiers.push(takeVariable())
     else if (identifier === identifiers.topicAlias) take(2)
     else if (identifier === identifiers.userProperty) userProperties.push([takeText(), takeText()])
-    else throw new InvalidArchive(`a message has a property 0x${identifier.toString(16)} that no PUBLISH has`)
+    else
+      throw new InvalidArchive(`a message has the property 0x${identifier.toString(16)}, which PUBLISH does not have`)
   }
   if (userProperties.length > 0) found.userProperties = userProperties
   return { properties: found, subscriptionIdentifiers }

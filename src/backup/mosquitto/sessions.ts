@@ -3,7 +3,7 @@
 //   for the client   not sent                    queued
 //                    sent, QoS 1                 queued, below `sentBelow`: sent again with DUP
 //                    sent, QoS 2                 queued, with the packet identifier that the client knows
-//                    PUBREC came                 only the packet identifier: PUBREL is owed
+//                    PUBREC received             only the packet identifier: PUBREL must be sent
 //   from the client  PUBREC sent, no PUBREL yet  the packet identifier, so that a repeat is not published again; mosquitto publishes
 //                                                at PUBREL, so the message goes to the sessions of the file that match
 //                    any other                   nothing: the client sends it again
@@ -50,7 +50,7 @@ export interface SessionSource {
   readonly mountpoints: ReadonlyMap<number, string>
   /** A user name was proved by a password, a certificate or a key: only this user may have the session. */
   readonly verifiesUsernames: boolean
-  /** Whether the client ID is one of a bridge of mosquitto, which does not come to this broker. */
+  /** Whether the client ID is one of a bridge of mosquitto, which does not connect to this broker. */
   readonly isBridge: (clientId: string) => boolean
 }
 
@@ -107,7 +107,7 @@ export class SessionDrafts {
     const draft = this.#drafts.get(clientId)
     if (draft === undefined) return
     const parsed = parseTopicFilter(filter)
-    // There is no exclusive subscription in mosquitto: it is a topic there.
+    // mosquitto has no exclusive subscriptions: `$exclusive/...` is a plain topic there.
     if (parsed === undefined || splitExclusiveFilter(parsed) !== undefined)
       return this.#skippedItems.add('subscriptions have no valid filter', filter)
     draft.subscriptions.set(parsed, {
@@ -127,10 +127,13 @@ export class SessionDrafts {
     if (draft === undefined) return
     if (!chunk.isForClient) return this.#addIncoming(draft, chunk, message)
     if (chunk.qos === 0)
-      return this.#skippedItems.add('queued messages are of QoS 0, which waits for no client here', chunk.clientId)
+      return this.#skippedItems.add(
+        'queued messages have QoS 0, which this broker does not store for disconnected clients',
+        chunk.clientId,
+      )
     const { state, packetId } = chunk
     const isKnownId = packetId > 0 && !draft.outgoing.has(packetId)
-    if (isKnownId && (state === messageStates.waitsForPubcomp || state === messageStates.owesPubrel)) {
+    if (isKnownId && (state === messageStates.waitsForPubcomp || state === messageStates.resendsPubrel)) {
       const sequence = draft.nextSequence++
       draft.outgoing.set(packetId, outgoing(draft, { packetId, sequence, stage: 'received' }))
       return
@@ -147,8 +150,8 @@ export class SessionDrafts {
   }
 
   /**
-   * Gives the messages that mosquitto had accepted with QoS 2 and not published yet to the sessions that match, and returns
-   * them. Called once, after everything was added.
+   * Queues the QoS 2 messages that mosquitto had accepted but not published for the matching sessions, and returns these
+   * messages. Called once, after everything was added.
    */
   deliverUnreleased(): readonly StoredMessage[] {
     let subscriptions = 0
@@ -212,7 +215,7 @@ export class SessionDrafts {
     this.#unreleased.push({ ...message, publisher: clientId })
   }
 
-  /** `taken`: shared subscriptions that have the message. */
+  /** `taken`: shared subscriptions of which a member already has the message. */
   #deliver(draft: Draft, message: StoredMessage, taken: Set<string>): void {
     const plain: SubscriptionRecord[] = []
     for (const subscription of draft.subscriptions.values()) {

@@ -27,8 +27,8 @@ const ruleResult = Type.Object({
 })
 
 const filter = Type.Optional(Type.String({ description: 'Only entries with exactly this value.' }))
-const some = Type.Optional(Type.String({ description: 'Only entries that contain this text.' }))
-const narrowing = { topic: filter, action: Type.Optional(action), access: Type.Optional(access), ...pageQuery }
+const substring = Type.Optional(Type.String({ description: 'Only entries that contain this text.' }))
+const ruleFilters = { topic: filter, action: Type.Optional(action), access: Type.Optional(access), ...pageQuery }
 
 const newRule = Type.Object({
   clientid: Type.Optional(
@@ -93,7 +93,7 @@ export const clientRuleEndpoints = {
     method: 'GET',
     path: '/acl/clientid',
     summary: 'Lists the stored rules of client IDs, in the order in which they are checked.',
-    query: Type.Object({ clientid: filter, _like_clientid: some, ...narrowing }),
+    query: Type.Object({ clientid: filter, _like_clientid: substring, ...ruleFilters }),
     reply: pageOf(byClientId),
     failures: ['invalidParameter'],
     access: 'read',
@@ -113,7 +113,7 @@ export const clientRuleEndpoints = {
     method: 'GET',
     path: '/acl/username',
     summary: 'Lists the stored rules of user names, in the order in which they are checked.',
-    query: Type.Object({ username: filter, _like_username: some, ...narrowing }),
+    query: Type.Object({ username: filter, _like_username: substring, ...ruleFilters }),
     reply: pageOf(byUsername),
     failures: ['invalidParameter'],
     access: 'read',
@@ -133,7 +133,7 @@ export const clientRuleEndpoints = {
     method: 'GET',
     path: '/acl/$all',
     summary: 'Lists the stored rules for all clients, in the order in which they are checked.',
-    query: Type.Object(narrowing),
+    query: Type.Object(ruleFilters),
     reply: pageOf(forAll),
     failures: ['invalidParameter'],
     access: 'read',

@@ -28,21 +28,21 @@ export function handleRetainedRequest(
 ): void {
   const key = requestKey(peer, requestId)
   if (filter !== undefined) {
-    const giveUpAtMs = state.nowMs + maxWaitMs
+    const deadlineAtMs = state.nowMs + maxWaitMs
     const cursor = state.retained.tree.matching(filter)
     const request = {
       peer: peer.number,
       requestId,
       cursor,
       after,
-      giveUpAtMs,
+      deadlineAtMs,
       found: [],
       isAtEnd: false,
       wanted: limit,
       isReading: false,
     }
     peerTable.receivedRetainedRequests.set(key, request)
-    if (!isReady(state.nowMs, peerTable, request)) state.deadlines.set('retained-wait', key, giveUpAtMs)
+    if (!isReady(state.nowMs, peerTable, request)) state.deadlines.set('retained-wait', key, deadlineAtMs)
     return
   }
   const request = peerTable.receivedRetainedRequests.get(key)
@@ -58,8 +58,8 @@ export function hasReadyRequest(nowMs: number, peerTable: PeerTable): boolean {
   return false
 }
 
-function isReady(nowMs: number, peerTable: PeerTable, { after, giveUpAtMs }: RetainedRequest): boolean {
-  if (nowMs >= giveUpAtMs) return true
+function isReady(nowMs: number, peerTable: PeerTable, { after, deadlineAtMs }: RetainedRequest): boolean {
+  if (nowMs >= deadlineAtMs) return true
   return peerTable.peers.every(({ number, link }) => link === undefined || link.received >= (after[number] ?? 0))
 }
 

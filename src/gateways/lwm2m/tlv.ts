@@ -1,4 +1,4 @@
-// Type, length, value [LwM2M 1.1 Core 7.4.3].
+// Decodes and encodes the TLV format (type, length, value) of LwM2M [LwM2M 1.1 Core 7.4.3].
 //
 //   2 bits kind | 1 bit: id of 2 octets | 2 bits: octets of the length | 3 bits length, where these are 0
 
@@ -47,7 +47,7 @@ function collect(bytes: Buffer, base: ObjectPath, collected: Collected): boolean
   return true
 }
 
-/** An ID may repeat the path of the request. Undefined: it is not allowed there. */
+/** Returns the path of an entry. Its ID may repeat the last part of the request's path. Undefined: the entry is not allowed here. */
 function pathOf(base: ObjectPath, kind: number, id: number): ObjectPath | undefined {
   const depth = kind === kinds.objectInstance ? 1 : kind === kinds.resourceInstance ? 3 : 2
   if (base.length === depth) return [...base, id]

@@ -29,12 +29,12 @@ export function configurationHandlers(
     ...reloadHandlers(configuration),
     ...sectionHandlers(configuration, bridges),
     ...historyHandlers(configuration),
-    update_config: async ({ query: { merge: merges = false, dry_run: isDry = false }, body, caller }) => {
-      if (isDry) return replyOf(await configuration.tryText(body, { merges }))
+    update_config: async ({ query: { merge: merges = false, dry_run: isDryRun = false }, body, caller }) => {
+      if (isDryRun) return replyOf(await configuration.tryText(body, { merges }))
       return replyOf(await (merges ? configuration.mergeText(body, caller) : configuration.replaceText(body, caller)))
     },
-    unset_settings: async ({ query: { dry_run: isDry = false }, body: { keys }, caller }) =>
-      replyOf(await configuration.unset(keys, { by: caller, isDry })),
+    unset_settings: async ({ query: { dry_run: isDryRun = false }, body: { keys }, caller }) =>
+      replyOf(await configuration.unset(keys, { by: caller, isDryRun })),
     get_configuration_schema: ({ query: { new: section }, caller: { namespace } }) => {
       const isKeptToNamespace = namespace !== undefined
       if (isKeptToNamespace && !sectionsOfNamespaces.has(section ?? '')) {

@@ -10,13 +10,13 @@ export interface BackupScope {
   readonly namespace: string | undefined
   /**
    * Whether archives with administrators and API keys may be read and imported. Otherwise exports omit them, and an
-   * archive with them is FORBIDDEN.
+   * archive with them is refused with FORBIDDEN.
    */
   readonly mayManageAccounts: boolean
   readonly by: Caller
 }
 
-/** Why it failed. */
+/** Why an operation was refused or failed. */
 export interface BackupRefusal {
   readonly symbol: 'BAD_REQUEST' | 'NOT_FOUND' | 'FORBIDDEN' | 'CONFLICT' | 'INTERNAL_ERROR'
   /** Complete sentences: what is wrong, with what, and what to do. */
@@ -37,15 +37,15 @@ export interface BackupContent {
   readonly content: Readable
 }
 
-/** Contents of an archive. undefined: all. */
 /** A new archive. */
-export interface MadeBackup extends BackupFile {
+export interface CreatedBackup extends BackupFile {
   /** Names of its tables. */
   readonly tables: readonly string[]
 }
 
+/** The content of a new archive. undefined: all. */
 export interface ExportRequest {
-  /** For example `builtin_authn`; an unknown one is a BAD_REQUEST. */
+  /** For example `builtin_authn`; an unknown one is refused with BAD_REQUEST. */
   readonly tableSets: readonly string[] | undefined
   /** Sections of the configuration. */
   readonly rootKeys: readonly string[] | undefined
@@ -55,7 +55,7 @@ export interface ImportRequest {
   /** A file in the backup directory, or an absolute path if `by` is the control socket. */
   readonly filename: string
   /** Checks everything and changes nothing. */
-  readonly isDry: boolean
+  readonly isDryRun: boolean
   readonly allowsProfileMismatch: boolean
   /** For example `builtin_authn`, and `configuration` and `files`. undefined: all that the archive contains. */
   readonly parts: readonly string[] | undefined
@@ -83,7 +83,7 @@ export interface ConfigurationChange {
 }
 
 export interface ImportOutcome {
-  readonly isDry: boolean
+  readonly isDryRun: boolean
   readonly tables: readonly TableChange[]
   readonly configuration: readonly ConfigurationChange[]
   /** Unexpected effects, a sentence each. */
@@ -123,7 +123,7 @@ export interface BackupProgress {
   readonly total: number | undefined
 }
 
-/** One export, import, verify or diff at a time; a second one is a CONFLICT. */
+/** One export, import, verify or diff runs at a time; a second one is refused with CONFLICT. */
 export interface BackupOperations {
   readonly nodeName: string
   /** Newest first. */
@@ -135,7 +135,7 @@ export interface BackupOperations {
   receive(scope: BackupScope, filename: string, content: Readable): Promise<BackupFile | BackupRefusal>
   remove(scope: BackupScope, filename: string): Promise<BackupRefusal | undefined>
   /** Resolves when the archive is complete and durable. */
-  export(scope: BackupScope, request: ExportRequest): Promise<MadeBackup | BackupRefusal>
+  export(scope: BackupScope, request: ExportRequest): Promise<CreatedBackup | BackupRefusal>
   /** Resolves when everything is applied. */
   import(scope: BackupScope, request: ImportRequest): Promise<ImportOutcome | BackupRefusal>
   verify(scope: BackupScope, filename: string): Promise<ArchiveDescription | BackupRefusal>

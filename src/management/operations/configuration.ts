@@ -38,7 +38,10 @@ export interface ConfigurationOperations {
   /** Returns the effect of either. */
   tryText(text: string, how: { readonly merges: boolean }): Promise<ConfigurationOutcome>
   /** Drops stored changes, so that the file or the default applies again; removes named entries. */
-  unset(keys: readonly string[], how: { readonly by: Caller; readonly isDry: boolean }): Promise<ConfigurationOutcome>
+  unset(
+    keys: readonly string[],
+    how: { readonly by: Caller; readonly isDryRun: boolean },
+  ): Promise<ConfigurationOutcome>
   reload(by: Caller): Promise<ConfigurationOutcome>
   /** Returns the certificates of TLS listeners from their current files. */
   certificates(): readonly CertificateInForce[]

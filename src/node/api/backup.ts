@@ -24,7 +24,7 @@ import type {
   ExportRequest,
   ImportOutcome,
   ImportRequest,
-  MadeBackup,
+  CreatedBackup,
 } from '../../management/index.ts'
 import { type Store, StorageFailure } from '../../storage/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
@@ -155,7 +155,7 @@ class BackupOperator {
       const checked = await checkFile({ handle, filename }, limitsOf(this.#dependencies))
       if ('symbol' in checked) return checked
       // Profile and scope matter only for an import.
-      const request = { filename, isDry: true, allowsProfileMismatch: true, parts: undefined }
+      const request = { filename, isDryRun: true, allowsProfileMismatch: true, parts: undefined }
       const anybody = { ...scope, mayManageAccounts: true, namespace: checked.meta.namespace }
       const refused = refusalOf(this.#dependencies, { scope: anybody, request, tables: tableNames }, checked)
       return refused ?? problemOfConfiguration(this.#dependencies, checked) ?? (await unfinished.publish())
@@ -174,7 +174,7 @@ class BackupOperator {
     for (const { filename } of own.slice(keep)) await this.remove(itself, filename)
   }
 
-  export(scope: BackupScope, request: ExportRequest, prefix = exportPrefix): Promise<MadeBackup | BackupRefusal> {
+  export(scope: BackupScope, request: ExportRequest, prefix = exportPrefix): Promise<CreatedBackup | BackupRefusal> {
     const plan = this.#planOf(scope, request, prefix)
     if ('symbol' in plan) return Promise.resolve(plan)
     return this.#runExclusively('export', async () => {
@@ -230,7 +230,7 @@ class BackupOperator {
       const onProgress = (part: string, done: number, total?: number): void =>
         this.#note('import', { part, done, total })
       const outcome = await importArchive(this.#dependencies, opened, { scope, request, onProgress })
-      if (!request.isDry) this.#logOutcome(scope, request, outcome)
+      if (!request.isDryRun) this.#logOutcome(scope, request, outcome)
       return outcome
     })
   }
@@ -376,7 +376,7 @@ class BackupOperator {
 /** Writes the content up to a maximum size. */
 async function receiveContent(content: Readable, handle: FileHandle): Promise<BackupRefusal | undefined> {
   try {
-    await pipeline(content, writableOf(handle, archiveLimits.packedBytes))
+    await pipeline(content, writableOf(handle, archiveLimits.maxCompressedBytes))
     return undefined
   } catch (error) {
     if (error instanceof TooLarge) return refusal('BAD_REQUEST', `the file is too large: ${error.message}`)

@@ -33,7 +33,7 @@ export function configurationOperations(
     },
     mergeText: async (text, by) => outcomeOf(await live.mergeText(text, by)),
     tryText: async (text, how) => outcomeOf(await live.tryText(text, how)),
-    unset: async (keys, { by, isDry }) => outcomeOf(await live.unset(keys, { author: by, isDry })),
+    unset: async (keys, { by, isDryRun }) => outcomeOf(await live.unset(keys, { author: by, isDryRun })),
     settings: () => describeSettings(live.config).map((setting) => listedSetting(setting, live)),
     settingsOfNew: (section, { isKeptToNamespace }) =>
       describeNewEntries(section.split('.'))

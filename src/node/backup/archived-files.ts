@@ -114,7 +114,7 @@ function fileInside(
       const [first = ''] = way.split(sep)
       if (way === '' || first === '..' || isAbsolute(way) || ownFolders.includes(first)) continue
       const status = statSync(path)
-      if (status.isFile() && status.size <= archiveLimits.fileBytes) return { path, content: readFileSync(path) }
+      if (status.isFile() && status.size <= archiveLimits.maxFileBytes) return { path, content: readFileSync(path) }
     } catch {
       // It is missing or unreadable: then it is not part of the data directory.
     }

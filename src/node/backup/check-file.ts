@@ -53,8 +53,8 @@ export async function checkFile(
 
 /** A payload is in base64. */
 export function maxLineBytes(maxPacketBytes: number): number {
-  const needed = Math.ceil(maxPacketBytes / 3) * 4 + archiveLimits.lineBytesBesidePayload
-  return Math.min(archiveLimits.lineBytes, needed)
+  const needed = Math.ceil(maxPacketBytes / 3) * 4 + archiveLimits.maxLineBytesWithoutPayload
+  return Math.min(archiveLimits.maxLineBytes, needed)
 }
 
 /** The configuration in an archive. undefined: none. */

@@ -77,7 +77,7 @@ export async function importArchive(
   const parts = partsOf(options.request)
   if ('symbol' in parts) return parts
   const plan: Plan = { ...options, ...parts }
-  const previewed = plan.request.isDry ? new ImportPreview(dependencies.accessRecords) : undefined
+  const previewed = plan.request.isDryRun ? new ImportPreview(dependencies.accessRecords) : undefined
   const operators = new AdminCheck()
   const { maxPacketBytes } = limitsOf(dependencies)
   const checked = await checkFile(archive, {
@@ -100,7 +100,7 @@ export async function importArchive(
   if (previewed !== undefined) {
     const tables = await previewed.conclude(takeBrokerSnapshot(dependencies)['retained-messages'])
     warnings.push(...(await wellKnownAccounts(previewed.accounts, dependencies.configuration.config)))
-    return { isDry: true, tables, configuration: prepared.changes, warnings }
+    return { isDryRun: true, tables, configuration: prepared.changes, warnings }
   }
   return carryOut(dependencies, plan, { archive, checked, prepared, warnings })
 }
@@ -384,7 +384,7 @@ async function carryOut(
   Object.assign(failures, tables.failures)
   if (Object.keys(failures).length > 0) return refuseParts(failures, tables.changes)
   const { changes: configuration } = prepared
-  return { isDry: false, tables: tables.changes, configuration, warnings: found.warnings }
+  return { isDryRun: false, tables: tables.changes, configuration, warnings: found.warnings }
 }
 
 async function changeConfiguration(

@@ -42,10 +42,10 @@ export function createListenerManager(
     addresses: [...addresses, ...dashboard.addressesFor(config)],
     shards: shardsOf(config),
     log,
-    tell: (step, difference, dealt) =>
+    sendStep: (step, difference, shardListeners) =>
       supervisor().attempt(
         (change) => ({ kind: 'listeners', change, step, difference }),
-        dealt === undefined ? {} : { listeners: dealt },
+        shardListeners === undefined ? {} : { listeners: shardListeners },
       ),
   })
 }

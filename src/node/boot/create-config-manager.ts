@@ -64,7 +64,7 @@ export async function createConfigManager(dependencies: ConfigManagerDependencie
 /** Returns the sources of a configuration without a file. All paths in it count as local configuration. */
 function sourcesOf(config: GodwitConfig, dataDirectory: string): ConfigurationSources {
   const paths = new AllowedPaths(dataDirectory)
-  paths.takeLocal(config, dataDirectory)
+  paths.setLocal(config, dataDirectory)
   return {
     dependencies: {
       file: join(dataDirectory, 'godwit.conf'),

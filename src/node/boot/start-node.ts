@@ -393,7 +393,7 @@ function supervisorOf({
     log,
     restarts: options.restarts ?? defaultRestartPolicy,
     maxHeapMb,
-    onGivenUp: giveUp,
+    onRestartLimit: giveUp,
     quarantine: async (suspect) => {
       const text = await quarantineText(store.client, directory, suspect)
       alarms.raise(suspect.kind === 'session' ? 'session-set-aside' : 'retained-set-aside', text)

@@ -1,5 +1,5 @@
-// Which files and directories a configuration may name when it comes over the API. A path of the local configuration (file and
-// --set) is not restricted, and stays allowed when it is sent back unchanged. Any other path lies below the data directory
+// Decides which files and directories a configuration from the API may name. A path of the local configuration (file and
+// --set) is not restricted, and stays allowed when the API sends it unchanged. Any other path lies below the data directory
 // or below a directory of `node.allowed_directories`, after links are followed.
 
 import { lstatSync, realpathSync } from 'node:fs'
@@ -55,13 +55,13 @@ export class AllowedPaths {
     this.#dataDirectory = dataDirectory
   }
 
-  /** The local configuration names this path. `path` is absolute. */
+  /** Allows a path, because the local configuration names it. `path` is absolute. */
   allowLocal(use: string, path: string): void {
     this.#local.add(keyOf(use, path))
   }
 
   /** Records all paths of a local configuration, and its allowed directories. */
-  takeLocal(config: GodwitConfig, configurationFolder: string): void {
+  setLocal(config: GodwitConfig, configurationFolder: string): void {
     this.#directories = config.node.allowedDirectories
     const places = { configurationFolder, dataDirectory: this.#dataDirectory }
     for (const { use, path } of pathsOf(config, places)) this.allowLocal(use, path)
@@ -83,11 +83,11 @@ export class AllowedPaths {
     if (path.includes('\0')) return outside
     const real = realOf(path)
     if (real === undefined) return outside
-    const inData = wayBelow(realOf(this.#dataDirectory) ?? this.#dataDirectory, real)
+    const inData = pathBelow(realOf(this.#dataDirectory) ?? this.#dataDirectory, real)
     if (inData !== undefined) return problemInside(path, inData.split(sep)[0] ?? '', isWritten)
     const isAllowed = this.#directories.some((directory) => {
       const realDirectory = realOf(directory)
-      return realDirectory !== undefined && (real === realDirectory || wayBelow(realDirectory, real) !== undefined)
+      return realDirectory !== undefined && (real === realDirectory || pathBelow(realDirectory, real) !== undefined)
     })
     return isAllowed ? undefined : outside
   }
@@ -123,16 +123,18 @@ const nowhere: Position = { file: 'configuration', line: 0, column: 0 }
 
 function problemInside(path: string, entry: string, isWritten: boolean): string | undefined {
   // Including derived names: `godwit.conf.bak`, `store.damaged`.
-  const isKept = ownEntries.some((own) => entry === own || entry.startsWith(`${own}.`) || entry.startsWith(`${own}-`))
-  const isOwn = isKept || entry.startsWith('.') || entry.endsWith('.damaged') || (!isWritten && entry === logEntry)
+  const isReserved = ownEntries.some(
+    (own) => entry === own || entry.startsWith(`${own}.`) || entry.startsWith(`${own}-`),
+  )
+  const isOwn = isReserved || entry.startsWith('.') || entry.endsWith('.damaged') || (!isWritten && entry === logEntry)
   if (isOwn || (isWritten && readOnlyEntries.has(entry))) {
-    return `${path} is kept by the broker itself; name another place in the data directory`
+    return `${path} is reserved for the broker; name another path in the data directory`
   }
   return undefined
 }
 
 /** Returns the path of `path` relative to `directory`; undefined if it is not below it. */
-function wayBelow(directory: string, path: string): string | undefined {
+function pathBelow(directory: string, path: string): string | undefined {
   const way = relative(directory, path)
   return way === '' || way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way) ? undefined : way
 }

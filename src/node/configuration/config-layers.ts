@@ -152,7 +152,7 @@ export function loadLayers(
     },
   })
   if ('faults' in loaded) return loaded
-  if (origin === 'file') paths.takeLocal(loaded.config, folder)
+  if (origin === 'file') paths.setLocal(loaded.config, folder)
   const faults = origin === 'file' || passesOverFiles ? [] : paths.faultsOf(loaded.config, folder)
   return faults.length === 0 ? loaded : { faults }
 }

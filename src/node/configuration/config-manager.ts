@@ -58,7 +58,7 @@ import { isPinned, maskedKeys, maskedPaths, pinnedPaths, settingsIn, storedAt } 
 import { layersOver } from './layers-over.ts'
 import { overruledSettings } from './overruled-settings.ts'
 import { readSentText } from './sent-text.ts'
-import { layersWithout, pathsOfKeys } from './unset-settings.ts'
+import { layersWithout, pathsOfKeys, type UnsetOptions } from './unset-settings.ts'
 import { commitAll, discardAll, type StagedFile, stageFile } from './staged-file.ts'
 
 export type { ConfigAuthor } from './config-history.ts'
@@ -217,8 +217,8 @@ export class ConfigManager {
     })
   }
 
-  /** Drops stored changes of the settings of `keys`: see `layersWithout`. `isDry`: only returns what would change. */
-  unset(keys: readonly string[], { author, isDry }: { author: ConfigAuthor; isDry: boolean }): Promise<ConfigOutcome> {
+  /** Drops stored changes of the settings of `keys`: see `layersWithout`. `isDryRun`: only returns the changes. */
+  unset(keys: readonly string[], { author, isDryRun }: UnsetOptions): Promise<ConfigOutcome> {
     return this.#inTurn(async () => {
       const act: Act = { name: 'config_unset', author, origin: 'api', writesFile: false }
       const paths = pathsOfKeys(keys)
@@ -228,7 +228,7 @@ export class ConfigManager {
       const load = (layers: ConfigLayers): LoadedConfig => this.#load(layers, act)
       const unset = layersWithout(this.#layers, paths, { config: this.#wanted, load })
       if ('isDone' in unset) return unset
-      const outcome = isDry ? this.#toOutcome(this.#preview(unset.layers)) : await this.#carryOut(unset.layers, act)
+      const outcome = isDryRun ? this.#toOutcome(this.#preview(unset.layers)) : await this.#carryOut(unset.layers, act)
       return outcome.isDone ? { ...outcome, warnings: [...outcome.warnings, ...unset.warnings] } : outcome
     })
   }

@@ -20,10 +20,17 @@ import {
   type Warning,
   withoutValue,
 } from '../../config/index.ts'
+import type { ConfigAuthor } from './config-history.ts'
 import { type ConfigLayers, nothingChanged } from './config-layers.ts'
 import { type ConfigRefusal, refuseFaults } from './config-refusals.ts'
 
 type Path = readonly string[]
+
+export interface UnsetOptions {
+  readonly author: ConfigAuthor
+  /** Returns the changes without applying them. */
+  readonly isDryRun: boolean
+}
 
 export interface UnsetLayers {
   readonly layers: ConfigLayers

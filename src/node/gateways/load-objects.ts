@@ -1,4 +1,4 @@
-// Definitions of LwM2M objects from the directory that `gateway.lwm2m.xml_dir` names.
+// Loads definitions of LwM2M objects from the directory in `gateway.lwm2m.xml_dir`.
 
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ export async function loadObjects(
       const { size } = await stat(path)
       if (size > maxFileBytes) return { problem: `${path} is larger than ${maxFileBytes} bytes` }
       const parsed = parseObjectDefinition(await readFile(path, 'utf8'))
-      if (typeof parsed === 'string') return { problem: `${path} is no definition of an object: ${parsed}` }
+      if (typeof parsed === 'string') return { problem: `${path} is not a definition of an object: ${parsed}` }
       objects.push(parsed)
     }
   } catch (error) {

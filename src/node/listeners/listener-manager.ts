@@ -33,31 +33,31 @@ export interface ListenerManagerOptions {
   readonly shards: number
   readonly log: Log
   /** Sends a step to all shards. `listeners`: for shards that start later. Resolves with the first problem. */
-  tell(
+  sendStep(
     step: ListenerStep,
     difference: ListenerDifference,
     listeners?: readonly ShardListener[],
   ): Promise<string | undefined>
 }
 
-interface HeldListener {
+interface ManagedListener {
   readonly configured: ListenerConfig
   /** Hosts that were tried, in order. */
   readonly hosts: readonly string[]
   readonly address: ListenerAddress
-  readonly dealt: ShardListener
+  readonly shardListener: ShardListener
   /** Stopped by an administrator, until it is started or restarted; not stored across a restart of the node. */
   readonly isStopped: boolean
 }
 
 interface Plan {
-  readonly held: readonly HeldListener[]
+  readonly held: readonly ManagedListener[]
   readonly difference: ListenerDifference
 }
 
 export class ListenerManager {
   readonly #options: ListenerManagerOptions
-  #held: readonly HeldListener[]
+  #listeners: readonly ManagedListener[]
   #lastNumber: number
   #work: Promise<unknown>
 
@@ -67,31 +67,33 @@ export class ListenerManager {
     this.#lastNumber = 0
     this.#work = Promise.resolve()
     const byName = new Map(addresses.map((address) => [nameOf(address), address]))
-    this.#held = config.listeners.flatMap((configured) => {
+    this.#listeners = config.listeners.flatMap((configured) => {
       const address = byName.get(nameOf(configured))
-      return address === undefined ? [] : [this.#hold(configured, config, address)]
+      return address === undefined ? [] : [this.#manage(configured, config, address)]
     })
   }
 
   /** Addresses of listeners that have a network address. */
   get addresses(): readonly ListenerAddress[] {
-    return this.#held.map(({ address }) => address).filter(({ host }) => !isSocketPath(host))
+    return this.#listeners.map(({ address }) => address).filter(({ host }) => !isSocketPath(host))
   }
 
   /** Listeners for starting shards. */
   get dealt(): readonly ShardListener[] {
-    return this.#held.filter(({ isStopped }) => !isStopped).map(({ dealt }) => dealt)
+    return this.#listeners.filter(({ isStopped }) => !isStopped).map(({ shardListener: dealt }) => dealt)
   }
 
   /** In the order of the configuration. */
   states(): readonly ListenerState[] {
-    return this.#held.map(({ address: listener, dealt: { connectionSlots, counts, onlyOnShard }, isStopped }) => ({
-      listener,
-      isRunning: !isStopped,
-      shards: onlyOnShard === undefined ? this.#options.shards : 1,
-      connections: connectionSlots === undefined ? 0 : usedSlots(connectionSlots),
-      ...(counts === undefined ? { accepted: 0, refused: 0 } : readListenerTable(counts)),
-    }))
+    return this.#listeners.map(
+      ({ address: listener, shardListener: { connectionSlots, counts, onlyOnShard }, isStopped }) => ({
+        listener,
+        isRunning: !isStopped,
+        shards: onlyOnShard === undefined ? this.#options.shards : 1,
+        connections: connectionSlots === undefined ? 0 : usedSlots(connectionSlots),
+        ...(counts === undefined ? { accepted: 0, refused: 0 } : readListenerTable(counts)),
+      }),
+    )
   }
 
   /** Applies the listeners of `config`. A problem is a sentence for administrators: then nothing has changed. */
@@ -105,84 +107,89 @@ export class ListenerManager {
   }
 
   /**
-   * Disconnects its clients and opens it again, unless its files are unusable now. False: there is none of that kind
-   * and name.
+   * Disconnects the clients of a listener and opens it again, unless its files are unusable now. False: there is none of that
+   * kind and name.
    */
   restart(kind: string, name: string): Promise<Problem | boolean> {
     return this.#next(async () => {
-      const found = this.#held.find(({ address }) => address.kind === kind && address.name === name)
+      const found = this.#listeners.find(({ address }) => address.kind === kind && address.name === name)
       if (found === undefined) return false
       const checked = changedAddress(found.address, found.configured)
       if ('problem' in checked) return checked
-      const anew = { ...found, dealt: this.#deal(found.address), isStopped: false }
-      const held = this.#held.map((one) => (one === found ? anew : one))
-      const difference = { opened: [anew.dealt], changed: [], closed: openNumbersOf([found]) }
+      const restarted = { ...found, dealt: this.#place(found.address), isStopped: false }
+      const held = this.#listeners.map((one) => (one === found ? restarted : one))
+      const difference = { opened: [restarted.dealt], changed: [], closed: openNumbersOf([found]) }
       return (await this.#carryOut({ held, difference })) ?? true
     })
   }
 
-  /** Disconnects its clients and accepts no more until it is started. False: there is none of that kind and name. */
+  /** Closes a listener and disconnects its clients, until it is started. False: there is none of that kind and name. */
   stop(kind: string, name: string): Promise<Problem | boolean> {
     return this.#next(async () => {
-      const found = this.#held.find(({ address }) => address.kind === kind && address.name === name)
+      const found = this.#listeners.find(({ address }) => address.kind === kind && address.name === name)
       if (found === undefined) return false
       if (found.isStopped) return true
-      const held = this.#held.map((one) => (one === found ? { ...found, isStopped: true } : one))
-      const difference = { opened: [], changed: [], closed: [found.dealt.number] }
+      const held = this.#listeners.map((one) => (one === found ? { ...found, isStopped: true } : one))
+      const difference = { opened: [], changed: [], closed: [found.shardListener.number] }
       return (await this.#carryOut({ held, difference })) ?? true
     })
   }
 
-  /** Opens a stopped one; an open one is unchanged. */
+  /** Opens a stopped listener; does not change an open one. */
   async start(kind: string, name: string): Promise<Problem | boolean> {
-    const found = this.#held.find(({ address }) => address.kind === kind && address.name === name)
+    const found = this.#listeners.find(({ address }) => address.kind === kind && address.name === name)
     return found?.isStopped === false ? true : this.restart(kind, name)
   }
 
   async #plan(config: GodwitConfig): Promise<Plan | Problem> {
-    const staying = new Map<ListenerConfig, HeldListener>()
-    const byName = new Map(this.#held.map((one) => [nameOf(one.configured), one]))
+    const kept = new Map<ListenerConfig, ManagedListener>()
+    const byName = new Map(this.#listeners.map((one) => [nameOf(one.configured), one]))
     for (const configured of config.listeners) {
       const old = byName.get(nameOf(configured))
-      if (old !== undefined && mayStay(old, configured, config)) staying.set(configured, old)
+      if (old !== undefined && canStayOpen(old, configured, config)) kept.set(configured, old)
     }
-    const kept = new Set(staying.values())
-    const going = this.#held.filter((one) => !kept.has(one))
-    const held: HeldListener[] = []
+    const keptListeners = new Set(kept.values())
+    const removed = this.#listeners.filter((one) => !keptListeners.has(one))
+    const held: ManagedListener[] = []
     const difference = { opened: [] as ShardListener[], changed: [] as ShardListener[] }
     for (const configured of config.listeners) {
-      const old = staying.get(configured)
-      const now = old === undefined ? await this.#open(configured, config, going) : this.#change(old, configured)
+      const old = kept.get(configured)
+      const now = old === undefined ? await this.#open(configured, config, removed) : this.#change(old, configured)
       if (now === undefined) continue
       if ('problem' in now) return now
       held.push(now)
-      if (old === undefined) difference.opened.push(now.dealt)
-      else if (now !== old && !now.isStopped) difference.changed.push(now.dealt)
+      if (old === undefined) difference.opened.push(now.shardListener)
+      else if (now !== old && !now.isStopped) difference.changed.push(now.shardListener)
     }
-    return { held, difference: { ...difference, closed: openNumbersOf(going) } }
+    return { held, difference: { ...difference, closed: openNumbersOf(removed) } }
   }
 
-  #change(old: HeldListener, configured: ListenerConfig): HeldListener | Problem {
+  #change(old: ManagedListener, configured: ListenerConfig): ManagedListener | Problem {
     if (isDeepStrictEqual(old.configured, configured)) return old
     const changed = changedAddress(old.address, configured)
     if ('problem' in changed) return changed
     const { listener: address } = changed
-    return { ...old, configured, address, dealt: replaceListeners(address, this.#options.shards, old.dealt) }
+    return {
+      ...old,
+      configured,
+      address,
+      shardListener: replaceListeners(address, this.#options.shards, old.shardListener),
+    }
   }
 
-  /** undefined: its library is missing. */
+  /** Returns undefined if the QUIC library is missing. */
   async #open(
     configured: ListenerConfig,
     config: GodwitConfig,
-    going: readonly HeldListener[],
-  ): Promise<HeldListener | Problem | undefined> {
+    going: readonly ManagedListener[],
+  ): Promise<ManagedListener | Problem | undefined> {
     const ports = going
       .filter(({ address }) => usesUdp(address) === usesUdp(configured))
       .map(({ address }) => address.port)
     const resolved = await resolveListener(configured, config, ports)
     if ('problem' in resolved) return resolved
     const [address] = await withoutMissingQuic([resolved.listener], this.#options.log)
-    return address === undefined ? undefined : this.#hold(configured, config, address)
+    return address === undefined ? undefined : this.#manage(configured, config, address)
   }
 
   async #carryOut(plan: Plan): Promise<Problem | undefined> {
@@ -190,42 +197,48 @@ export class ListenerManager {
     const { opened, changed, closed } = difference
     if (opened.length + changed.length + closed.length === 0) return undefined
     const shards = this.#options
-    await shards.tell('learn', difference)
-    const problem = await shards.tell('open', difference)
+    await shards.sendStep('learn', difference)
+    const problem = await shards.sendStep('open', difference)
     if (problem !== undefined) {
-      await shards.tell('abandon', difference)
+      await shards.sendStep('abandon', difference)
       return { problem }
     }
-    const before = this.#held
-    this.#held = held
-    const late = await shards.tell('settle', difference, this.dealt)
-    return late === undefined ? undefined : this.#takeBack(before, difference, late)
+    const before = this.#listeners
+    this.#listeners = held
+    const late = await shards.sendStep('settle', difference, this.dealt)
+    return late === undefined ? undefined : this.#restore(before, difference, late)
   }
 
-  /** A listener replaced another one at its address, and could not be opened there after that was closed. */
-  async #takeBack(before: readonly HeldListener[], done: ListenerDifference, problem: string): Promise<Problem> {
+  /** Opens the earlier listeners again, because a new one could not be opened at the address of a closed one. */
+  async #restore(before: readonly ManagedListener[], done: ListenerDifference, problem: string): Promise<Problem> {
     const wasClosed = new Set(done.closed)
     const wasChanged = new Set(done.changed.map(({ number }) => number))
     const opened: ShardListener[] = []
-    this.#held = before.map((one) => {
-      if (one.isStopped || !wasClosed.has(one.dealt.number)) return one
-      const dealt = this.#deal(one.address)
+    this.#listeners = before.map((one) => {
+      if (one.isStopped || !wasClosed.has(one.shardListener.number)) return one
+      const dealt = this.#place(one.address)
       opened.push(dealt)
-      return { ...one, dealt }
+      return { ...one, shardListener: dealt }
     })
-    const changed = before.map(({ dealt }) => dealt).filter(({ number }) => wasChanged.has(number))
+    const changed = before.map(({ shardListener: dealt }) => dealt).filter(({ number }) => wasChanged.has(number))
     const difference = { opened, changed, closed: done.opened.map(({ number }) => number) }
-    await this.#options.tell('learn', difference)
-    const late = await this.#options.tell('settle', difference, this.dealt)
+    await this.#options.sendStep('learn', difference)
+    const late = await this.#options.sendStep('settle', difference, this.dealt)
     if (late !== undefined) this.#options.log.error('listener not reopened', { why: late })
     return { problem }
   }
 
-  #hold(configured: ListenerConfig, config: GodwitConfig, address: ListenerAddress): HeldListener {
-    return { configured, hosts: hostsFor(configured, config), address, dealt: this.#deal(address), isStopped: false }
+  #manage(configured: ListenerConfig, config: GodwitConfig, address: ListenerAddress): ManagedListener {
+    return {
+      configured,
+      hosts: hostsFor(configured, config),
+      address,
+      shardListener: this.#place(address),
+      isStopped: false,
+    }
   }
 
-  #deal(address: ListenerAddress): ShardListener {
+  #place(address: ListenerAddress): ShardListener {
     this.#lastNumber += 1
     return placeListener(address, this.#options.shards, this.#lastNumber)
   }
@@ -238,8 +251,8 @@ export class ListenerManager {
 }
 
 /** Returns the numbers of the open listeners. */
-function openNumbersOf(held: readonly HeldListener[]): number[] {
-  return held.filter(({ isStopped }) => !isStopped).map(({ dealt }) => dealt.number)
+function openNumbersOf(held: readonly ManagedListener[]): number[] {
+  return held.filter(({ isStopped }) => !isStopped).map(({ shardListener: dealt }) => dealt.number)
 }
 
 type Named = Pick<ListenerConfig, 'kind' | 'name'>
@@ -254,10 +267,10 @@ function usesUdp({ kind }: Named): boolean {
 }
 
 /** True if the address is the same and all differences can be applied to the open listener. */
-function mayStay(old: HeldListener, configured: ListenerConfig, config: GodwitConfig): boolean {
-  const hasItsPlace =
+function canStayOpen(old: ManagedListener, configured: ListenerConfig, config: GodwitConfig): boolean {
+  const hasSameAddress =
     old.configured.port === configured.port && isDeepStrictEqual(old.hosts, hostsFor(configured, config))
-  return hasItsPlace && (configured.kind !== 'quic' || isDeepStrictEqual(old.configured, configured))
+  return hasSameAddress && (configured.kind !== 'quic' || isDeepStrictEqual(old.configured, configured))
 }
 
 /**

@@ -1,7 +1,7 @@
 // The shards of a node: the links between them, start, stop, and messages to all.
 //
-// Each end of a link gets its port with its start, or by message if it is running. The port for a shard that is
-// restarting waits in `#waiting`.
+// A shard gets the ports of its links when it starts, or by message if it is running. A port for a shard that is
+// restarting waits in `#waitingPorts`.
 
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type {
@@ -33,9 +33,9 @@ export interface ShardSupervisorOptions {
   /** Maximum heap of each thread, in MiB. */
   readonly maxHeapMb: number
   /** A shard failed too often: the node cannot continue. */
-  onGivenUp(message: string): void
+  onRestartLimit(message: string): void
   readonly alarms: Alarms
-  /** Reading this has made its shard fail twice: resolves when it is in quarantine. */
+  /** Puts a record into quarantine, because a shard failed twice when it read it. Resolves when that is done. */
   quarantine(suspect: CrashCandidate): Promise<void>
 }
 
@@ -46,7 +46,7 @@ export class ShardSupervisor {
   /** Receives the state of a shard's bridges. */
   onBridges: (shard: number, reports: readonly BridgeReport[]) => void = () => {}
   /** By shard: ports of links that it gets when it starts. */
-  readonly #waiting: readonly Map<number, MessagePort>[]
+  readonly #waitingPorts: readonly Map<number, MessagePort>[]
   /** Values of `kv_store_*`, as JSON. */
   readonly #storedValues = new Map<string, string>()
   #lastChange: number
@@ -56,7 +56,7 @@ export class ShardSupervisor {
     const { starts, entry, storeOwner, log, restarts, maxHeapMb } = options
     this.#lastChange = 0
     this.#lastQuery = 0
-    this.#waiting = starts.map(() => new Map())
+    this.#waitingPorts = starts.map(() => new Map())
     this.#shards = starts.map(
       (start, number) =>
         new SupervisedShard({
@@ -66,7 +66,7 @@ export class ShardSupervisor {
           log,
           restarts,
           maxHeapMb,
-          onRestartLimit: (message) => options.onGivenUp(message),
+          onRestartLimit: (message) => options.onRestartLimit(message),
           quarantine: (suspect) => options.quarantine(suspect),
           alarms: options.alarms,
           noteBridges: (reports) => this.onBridges(number, reports),
@@ -77,7 +77,7 @@ export class ShardSupervisor {
           links: () => this.#linksOf(number),
           onThreadEnd: (ended) => {
             freeConnectionSlots(ended)
-            this.#forgetLinks(number)
+            this.#closeWaitingPorts(number)
           },
         }),
     )
@@ -89,22 +89,22 @@ export class ShardSupervisor {
     return outcomes.find((outcome) => !outcome.ready) ?? { ready: true }
   }
 
-  /** Stops all at once; those without a response within the deadline are terminated. */
+  /** Stops all shards at the same time. A shard that does not stop within `deadlineMs` is terminated. */
   async stop(deadlineMs: number): Promise<void> {
     await Promise.all(this.#shards.map((shard) => shard.stop(deadlineMs)))
   }
 
-  /** To one shard, if it is running. */
+  /** Sends a message to one shard; drops it if the shard is not running. */
   send(shard: number, message: NodeToShard): void {
     this.#shards[shard]?.send(message)
   }
 
-  /** To the first running shard. */
+  /** Sends a message to the first running shard. */
   sendToOne(message: NodeToShard): void {
     this.#shards.find(({ isRunning }) => isRunning)?.send(message)
   }
 
-  /** The response of the shard; undefined if it is not running. */
+  /** Resolves with the response of the shard; undefined if it is not running. */
   query<Name extends QueryName>(shard: number, query: QueryOf<Name>): Promise<QueryResult<Name> | undefined> {
     return this.#shards[shard].query(++this.#lastQuery, query)
   }
@@ -124,21 +124,24 @@ export class ShardSupervisor {
   }
 
   /**
-   * Sends the same to every shard and resolves when each has applied it. `alters`: its change of start parameters, for
-   * a shard that fails meanwhile.
+   * Sends a message to every shard and resolves when each has applied it. `startChanges`: the same change in the start
+   * parameters, for a shard that restarts meanwhile.
    */
-  async change(message: (change: number) => NodeToShard, alters: Partial<ShardStart>): Promise<void> {
-    await this.attempt(message, alters)
+  async change(message: (change: number) => NodeToShard, startChanges: Partial<ShardStart>): Promise<void> {
+    await this.attempt(message, startChanges)
   }
 
   /** Like `change`, for changes that may fail: resolves with the first problem. */
-  async attempt(message: (change: number) => NodeToShard, alters: Partial<ShardStart>): Promise<string | undefined> {
+  async attempt(
+    message: (change: number) => NodeToShard,
+    startChanges: Partial<ShardStart>,
+  ): Promise<string | undefined> {
     const change = ++this.#lastChange
-    const problems = await Promise.all(this.#shards.map((shard) => shard.change(change, message(change), alters)))
+    const problems = await Promise.all(this.#shards.map((shard) => shard.change(change, message(change), startChanges)))
     return problems.find((problem) => problem !== undefined)
   }
 
-  /** Stored for shards that restart. All shards, including the sender, have them in this order. */
+  /** Stores the values for shards that restart. All shards, including the sender, get the changes in the same order. */
   #noteStoredValues(from: number, changes: readonly StoredValueChange[]): void {
     for (const [key, json] of changes) {
       if (json === undefined) this.#storedValues.delete(key)
@@ -154,27 +157,27 @@ export class ShardSupervisor {
     }
   }
 
-  /** For a shard that starts: a port to each other one. */
+  /** Returns a port to each other shard, for a shard that starts. */
   #linksOf(number: number): ShardLink[] {
-    const waiting = this.#waiting[number]
+    const waiting = this.#waitingPorts[number]
     return this.#shards.flatMap((other, peer): ShardLink[] => {
       if (peer === number) return []
       const port = waiting.get(peer)
       waiting.delete(peer)
-      return [{ peer, port: port ?? this.#newLink(number, other, peer) }]
+      return [{ peer, port: port ?? this.#createLink(number, other, peer) }]
     })
   }
 
-  #newLink(number: number, other: SupervisedShard, peer: number): MessagePort {
+  #createLink(number: number, other: SupervisedShard, peer: number): MessagePort {
     const { port1, port2 } = new MessageChannel()
     if (other.hasThread) other.send({ kind: 'link', peer: number, port: port2 }, [port2])
-    else this.#waiting[peer].set(number, port2)
+    else this.#waitingPorts[peer].set(number, port2)
     return port1
   }
 
-  /** The other ends of its links are closed with it. */
-  #forgetLinks(number: number): void {
-    for (const waiting of this.#waiting) {
+  /** Closes the ports that wait for other shards: the opposite ports were closed with the ended thread. */
+  #closeWaitingPorts(number: number): void {
+    for (const waiting of this.#waitingPorts) {
       waiting.get(number)?.close()
       waiting.delete(number)
     }

@@ -163,8 +163,8 @@ export class SupervisedShard {
    * Resolves when the shard has applied the change, or with the problem; also if its thread ends: the next one starts
    * with the change.
    */
-  change(number: number, message: NodeToShard, alters: Partial<ShardStart>): Promise<string | undefined> {
-    this.#start = { ...this.#start, ...alters }
+  change(number: number, message: NodeToShard, startChanges: Partial<ShardStart>): Promise<string | undefined> {
+    this.#start = { ...this.#start, ...startChanges }
     if (this.#worker === undefined) return Promise.resolve(undefined)
     return new Promise((resolve) => {
       this.#changes.set(number, resolve)

@@ -35,7 +35,7 @@ const tags = {
   smallUtf8Atom: 119,
 } as const
 
-/** Bytes that an encoded value counts for, besides its text: each one is a buffer until the end. */
+/** Bytes of the budget that an encoded value uses, besides its text: each value is a buffer until the end. */
 const termCost = 64
 
 /** Returns the term. Texts are binaries, `true`, `false`, `null` and `undefined` atoms, keys of maps binaries. */
@@ -127,7 +127,7 @@ class TermReader {
   document(): RuleValue {
     if (this.#take(1)[0] !== tags.version) throw new RuleError('term_decode: the data is not an Erlang term')
     const value = this.#term(0)
-    if (this.#at < this.#bytes.length) throw new RuleError('term_decode: there is data behind the term')
+    if (this.#at < this.#bytes.length) throw new RuleError('term_decode: there is data after the term')
     return value
   }
 
@@ -169,7 +169,7 @@ class TermReader {
 
   #length(bytes: 1 | 2 | 4): number {
     const length = this.#take(bytes).readUIntBE(0, bytes)
-    // Also bounds the work for a list whose length is a lie.
+    // Also bounds the work for a list with a wrong length.
     if (length > this.#bytes.length) throw new RuleError('term_decode: the data ends too early')
     this.#budget.create(8 * length)
     return length

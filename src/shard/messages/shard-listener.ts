@@ -20,7 +20,7 @@ export interface ShardListener extends ListenerTraits {
   readonly port: number
   /** Maximum connections of this listener; further ones are accepted and closed at once. Undefined: no limit. */
   readonly maxConnections: number | undefined
-  /** From `createSharedPlaces`: all shards count its connections together. */
+  /** From `createConnectionSlots`: all shards count its connections together. */
   readonly connectionSlots?: SharedArrayBuffer | undefined
   /** From `createListenerTable`; the shard writes its own row. Undefined: not collected. */
   readonly counts?: SharedArrayBuffer | undefined

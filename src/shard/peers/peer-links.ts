@@ -36,7 +36,7 @@ export class PeerLinks implements LinkDependencies {
   readonly #shard: PeerLinksDependencies
   readonly #links = new Map<PeerNumber, Link>()
   /** New links of shards that restarted before the end of their old link was reported. */
-  readonly #nextLinks = new Map<PeerNumber, LinkPort>()
+  readonly port = new Map<PeerNumber, LinkPort>()
   #dirty: Link[] = []
   /** Links with more messages than one turn handles. */
   #backlog = new Set<Link>()
@@ -80,8 +80,8 @@ export class PeerLinks implements LinkDependencies {
     if (this.#isClosed) return port.close()
     const old = this.#links.get(peer)
     if (old === undefined) return this.#join(peer, port)
-    this.#nextLinks.get(peer)?.close()
-    this.#nextLinks.set(peer, port)
+    this.port.get(peer)?.close()
+    this.port.set(peer, port)
     old.close()
   }
 
@@ -183,8 +183,8 @@ export class PeerLinks implements LinkDependencies {
     this.#finalNotices.delete(link)
     this.#input({ kind: 'peer-left', peer })
     this.#shard.planTurnEnd()
-    const nextLinks = this.#nextLinks.get(peer)
-    this.#nextLinks.delete(peer)
+    const nextLinks = this.port.get(peer)
+    this.port.delete(peer)
     if (nextLinks !== undefined) this.add(peer, nextLinks)
   }
 

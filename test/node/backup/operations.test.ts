@@ -11,8 +11,8 @@ import { backupPath, fileOf, fillBook, type NodeInTest, operator, startInTest } 
 const everything = { tableSets: undefined, rootKeys: undefined }
 const key = { ...operator, mayManageAccounts: false }
 const crafted = `${folder}.tar.gz`
-const options = (filename: string) => ({ filename, isDry: false, allowsProfileMismatch: false, parts: undefined })
-const dry = (filename: string) => ({ ...options(filename), isDry: true })
+const options = (filename: string) => ({ filename, isDryRun: false, allowsProfileMismatch: false, parts: undefined })
+const dry = (filename: string) => ({ ...options(filename), isDryRun: true })
 
 async function put({ folder: data }: NodeInTest, content: Buffer, name = crafted): Promise<void> {
   await mkdir(join(data, 'backup'), { recursive: true })
@@ -99,7 +99,7 @@ test('one node with all operations on it', async (t) => {
       ['another-password', true],
     ] as const) {
       await put(one, archiveOf({ 'cluster.hocon': `http_server { username = admin, password = "${password}" }` }))
-      const outcome = await backup.import(operator, { ...options(crafted), isDry: true, parts: ['configuration'] })
+      const outcome = await backup.import(operator, { ...options(crafted), isDryRun: true, parts: ['configuration'] })
       assert.ok('warnings' in outcome, JSON.stringify(outcome))
       const isWarned = outcome.warnings.some((warning) => warning.includes('godwit ctl admins reset admin'))
       assert.equal(isWarned, !isRestored, outcome.warnings.join())

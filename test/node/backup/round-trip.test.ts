@@ -7,7 +7,7 @@ import { fromPlain } from '../../../src/config/index.ts'
 import { backupPath, client, contentsOf, fileOf, fillBook, operator, startInTest } from './nodes.ts'
 
 const everything = { tableSets: undefined, rootKeys: undefined }
-const byName = (filename: string) => ({ filename, isDry: false, allowsProfileMismatch: false, parts: undefined })
+const byName = (filename: string) => ({ filename, isDryRun: false, allowsProfileMismatch: false, parts: undefined })
 
 test('what one broker exports while messages come in another one has after the import, and exports the same', async (t) => {
   const first = await startInTest(t)

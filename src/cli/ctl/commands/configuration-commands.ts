@@ -50,10 +50,10 @@ export const configurationCommands: readonly CtlCommand[] = [
     arguments: ['<key...>'],
     options: [dryRunOption],
     run: async ({ client, operands: keys, options }) => {
-      const isDry = options['dryRun'] === true
-      const result = placed(await client.unset_settings({ body: { keys: [...keys] }, query: { dry_run: isDry } }))
+      const isDryRun = options['dryRun'] === true
+      const result = placed(await client.unset_settings({ body: { keys: [...keys] }, query: { dry_run: isDryRun } }))
       if ('failure' in result) return { ...result, hasLines: true }
-      return isDry ? showPreview(result.reply) : showChange(result.reply)
+      return isDryRun ? showPreview(result.reply) : showChange(result.reply)
     },
   },
   {
@@ -124,10 +124,10 @@ async function updateConfiguration(
 }
 
 async function changeSettings(client: ApiClient, text: string, options: CtlCall['options']): Promise<Outcome> {
-  const isDry = options['dryRun'] === true
-  const result = placed(await client.update_config({ body: text, query: { merge: true, dry_run: isDry } }))
+  const isDryRun = options['dryRun'] === true
+  const result = placed(await client.update_config({ body: text, query: { merge: true, dry_run: isDryRun } }))
   if ('failure' in result) return { ...result, hasLines: true }
-  return isDry ? showPreview(result.reply) : showChange(result.reply)
+  return isDryRun ? showPreview(result.reply) : showChange(result.reply)
 }
 
 /** The broker places errors and warnings in the text of the request: that is `file`, or made by this command. */

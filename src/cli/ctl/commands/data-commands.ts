@@ -99,10 +99,10 @@ function withOptionNames({ failure }: { readonly failure: Failure }): Outcome {
 }
 
 async function importData({ client, operands: [file = ''], options, progress, archives }: CtlCall): Promise<Outcome> {
-  const isDry = options['dryRun'] === true
+  const isDryRun = options['dryRun'] === true
   const lines = new ProgressLines(progress, client, importLine)
   const wanted = {
-    dry_run: isDry,
+    dry_run: isDryRun,
     allow_security_profile_mismatch: options['allowSecurityProfileMismatch'] === true,
     parts: namesIn(options['parts']),
   }
@@ -119,7 +119,7 @@ async function importData({ client, operands: [file = ''], options, progress, ar
     if (!isThere) lines.print(`No backup file for ${table} database table...`)
   }
   for (const { key } of data.configuration) {
-    if (!isDry) lines.print(`Config key path "${key}" was present before import and has been overwritten.`)
+    if (!isDryRun) lines.print(`Config key path "${key}" was present before import and has been overwritten.`)
   }
   const tables = data.tables.map(({ conflicts, ...counts }) => ({ ...counts, conflicts: conflicts.join(', ') }))
   const summary = [
@@ -131,7 +131,7 @@ async function importData({ client, operands: [file = ''], options, progress, ar
       return `${key}: ${old ?? 'default'} -> ${now ?? 'default'}${waits ? ' (from the next start on)' : ''}`
     }),
     ...data.warnings.map((warning) => `note: ${warning}`),
-    isDry ? 'Nothing has been changed.' : 'Data has been imported successfully.',
+    isDryRun ? 'Nothing has been changed.' : 'Data has been imported successfully.',
   ]
   return { text: summary.join('\n'), document: data }
 }

@@ -13,8 +13,8 @@ export interface RetainedRequest {
    * live.
    */
   readonly after: readonly number[]
-  /** From this time on it is sent anyway: numbers restart if a shard fails. */
-  readonly giveUpAtMs: number
+  /** After this time the response is sent in any case: the numbers restart when a shard fails. */
+  readonly deadlineAtMs: number
   found: RetainedMessage[]
   isAtEnd: boolean
   /** Number of messages that the peer accepts now; 0: it has not requested more. */

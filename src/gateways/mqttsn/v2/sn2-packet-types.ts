@@ -24,7 +24,7 @@ export const sn2PacketTypes = {
   gwinfo: 0x18,
 } as const
 
-/** Others are those of MQTT 5.0. */
+/** Reason codes that the gateway uses itself. All others have the numbers of MQTT 5.0. */
 export const sn2ReasonCodes = {
   topicAliasExists: 0x1a,
   protocolError: 0x82,

@@ -68,8 +68,8 @@ function jobHandlers(backup: BackupOperations): Handlers<Pick<Known, OfJobs>> {
     import_backup: async ({ body, namespace, caller }) => {
       const refused = refusalOfNode(backup, body.node)
       if (refused !== undefined) return refused
-      const { filename, parts, dry_run: isDry = false, allow_security_profile_mismatch: allows = false } = body
-      const request = { filename, isDry, allowsProfileMismatch: allows, parts }
+      const { filename, parts, dry_run: isDryRun = false, allow_security_profile_mismatch: allows = false } = body
+      const request = { filename, isDryRun, allowsProfileMismatch: allows, parts }
       const outcome = await backup.import(scopeOf(caller, namespace), request)
       return 'symbol' in outcome ? refusalFor(outcome) : { code: 0, data: writtenOutcome(outcome) }
     },
@@ -119,7 +119,7 @@ function written({
 
 function writtenOutcome(outcome: ImportOutcome): ReplyOf<Known['import_backup']>['data'] {
   return {
-    dry_run: outcome.isDry,
+    dry_run: outcome.isDryRun,
     tables: outcome.tables.map((table) => ({ ...table, conflicts: [...table.conflicts] })),
     configuration: outcome.configuration.map(({ needsRestart, old = null, new: wanted = null, key }) => ({
       key,
