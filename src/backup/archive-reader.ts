@@ -1,5 +1,5 @@
-// Reads an archive from its first byte to its last, member by member. Nothing is unpacked onto the disk, and what a
-// member holds is not kept: the caller takes it piece by piece as it is read.
+// Reads an archive from its first byte to its last, member by member. Nothing is written to disk, and the content of a member is not
+// kept: the caller receives it in pieces as it is read.
 
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
@@ -17,14 +17,14 @@ export interface ArchiveMember {
   content(): AsyncIterable<Buffer>
 }
 
-/** The name of the only folder at the top of an archive, from the name of its file. */
+/** Returns the name of the only top-level folder of an archive, from the name of its file. */
 export function folderOfArchive(filename: string): string {
   return filename.replace(/\.tar\.gz$/, '')
 }
 
 /**
- * The plain files in an archive, in order. `folder` is what its first level has to be. When it ends, the whole archive
- * has been read and was well formed. Throws InvalidArchive.
+ * Yields the files of an archive, in order. `folder`: the required top-level folder. When the iteration ends, the whole archive
+ * has been read and is well-formed. Throws InvalidArchive.
  */
 export async function* archiveMembers(packed: AsyncIterable<Buffer>, folder: string): AsyncGenerator<ArchiveMember> {
   const counted = new CountedPieces(packed)
@@ -34,7 +34,7 @@ export async function* archiveMembers(packed: AsyncIterable<Buffer>, folder: str
   const unpacked = new ByteSource(toInvalidArchive(source.pipe(gunzip), counted))
   try {
     yield* membersOf(unpacked, folder)
-    // The library ignores data behind the compressed part. A valid archive has none.
+    // The library ignores data after the compressed part. A valid archive has none.
     if (gunzip.bytesWritten < counted.bytes)
       throw new InvalidArchive('something else follows behind the end of the archive')
   } finally {
@@ -92,7 +92,7 @@ async function* membersOf(unpacked: ByteSource, folder: string): AsyncGenerator<
   await onlyZerosFollow(unpacked)
 }
 
-/** The member that an extended header is about. */
+/** Reads an extended header, and returns the following member with its values. */
 async function extendedEntry(unpacked: ByteSource, { bytes }: TarEntry): Promise<TarEntry> {
   const content = await unpacked.readExactly(bytes + paddingOf(bytes))
   const block = content && (await unpacked.readExactly(blockBytes))

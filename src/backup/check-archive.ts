@@ -1,5 +1,5 @@
-// Reads an archive whole and looks at everything in it, before anything is done with it: names, sizes, sums, counts,
-// each record. What is small is kept (configuration, files); tables are only passed through.
+// Checks a complete archive before it is used: names, sizes, digests, counts and each record. Small members (configuration, files) are
+// kept in memory; tables are only read.
 
 import { createHash, type Hash } from 'node:crypto'
 import { type ArchiveMember, archiveMembers } from './archive-reader.ts'
@@ -13,18 +13,18 @@ export const configurationMember = 'cluster.hocon'
 const filesFolder = 'files/'
 
 export interface CheckedArchive {
-  /** `noMeta` where it has none. */
+  /** `noMeta` if the archive has no META.hocon. */
   readonly meta: ArchiveMeta
-  /** HOCON. undefined: it has none. */
+  /** Configuration as HOCON; undefined: the archive has none. */
   readonly configuration: string | undefined
-  /** The namespace whose configuration it is, by the name of the member. */
+  /** The namespace of the configuration, from the name of the member. */
   readonly configurationNamespace: string | undefined
   /** Contents of files of the data directory, by their names in the configuration. */
   readonly files: ReadonlyMap<string, Buffer>
-  /** Records by table that the archive has. */
+  /** Number of records by table. */
   readonly counts: ReadonlyMap<TableName, number>
   readonly members: readonly MemberDigest[]
-  /** Members that nothing is known of, of another product. */
+  /** Unknown members of an archive of another product. */
   readonly unknown: readonly string[]
 }
 
@@ -35,11 +35,11 @@ export interface CheckOptions {
   readonly maxLineBytes: number
   /** Called with each record of each table, in order. */
   readonly onRecord?: (table: TableName, record: TableRecord) => void
-  /** Called between pieces of a table, so that the caller can pause the check. `total`: as META.hocon says. */
+  /** Called between pieces of a table, so that the caller can pause the check. `total`: the number of records in META.hocon. */
   readonly onPiece?: (table: TableName, recordsSoFar: number, total: number | undefined) => Promise<void> | void
 }
 
-/** Throws InvalidArchive with a sentence about the first thing that is wrong. */
+/** Throws InvalidArchive with a sentence about the first problem. */
 export async function checkArchive(packed: AsyncIterable<Buffer>, options: CheckOptions): Promise<CheckedArchive> {
   const checker = new ArchiveChecker(options)
   for await (const member of archiveMembers(packed, options.folder)) await checker.checkMember(member)
@@ -126,7 +126,7 @@ class ArchiveChecker {
     if (meta.product === ownProduct) this.#compare(meta)
     else if (this.#meta === undefined && this.#members.length === 0) throw new InvalidArchive('it is empty')
     const configurationNamespace = this.#configurationNamespace
-    // META.hocon of another product does not say it.
+    // META.hocon of another product does not contain it.
     const saysNamespace = meta === noMeta || meta.product === ownProduct || configurationNamespace === undefined
     return {
       meta: saysNamespace ? meta : { ...meta, namespace: configurationNamespace },
@@ -139,7 +139,7 @@ class ArchiveChecker {
     }
   }
 
-  /** Whether all is there that it says it has, and nothing else. */
+  /** Checks that the archive contains exactly the members in META.hocon. */
   #compare(meta: ArchiveMeta): void {
     const told = new Map(meta.members.map((member) => [member.name, member]))
     for (const { name, bytes, sha256 } of this.#members) {
@@ -165,7 +165,7 @@ class ArchiveChecker {
   }
 }
 
-/** The record in a line, or the sentence that names the line. */
+/** Returns the record in a line. Throws InvalidArchive with the number of the line. */
 export function recordIn(
   table: TableName,
   line: string,
@@ -179,7 +179,7 @@ export function recordIn(
   }
 }
 
-/** At the top, or of a namespace. */
+/** Returns the namespace of a member with a configuration; undefined: the member is not a configuration. */
 function placeOfConfiguration(name: string): { readonly namespace: string | undefined } | undefined {
   if (name === configurationMember) return { namespace: undefined }
   const [, namespace] = /^ns\/([A-Za-z0-9][A-Za-z0-9._-]{0,127})\/cluster\.hocon$/.exec(name) ?? []

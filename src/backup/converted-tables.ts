@@ -1,4 +1,4 @@
-// Tables of an archive that are made from files of other brokers.
+// Creates tables of an archive from files of other brokers.
 
 import { InvalidArchive } from './invalid-archive.ts'
 import { memberOfTable, readRow, type TableName, type TableRecord, writeRow } from './tables.ts'

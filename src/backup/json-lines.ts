@@ -1,10 +1,10 @@
-// Text in pieces, cut into its lines.
+// Splits a stream of text into lines.
 
 import { InvalidArchive } from './invalid-archive.ts'
 
 const newline = 0x0a
 
-/** Each line without its end. A line that is longer than `maxBytes` is a InvalidArchive, as soon as it is. */
+/** Yields each line without its line end. Throws InvalidArchive as soon as a line is longer than `maxBytes`. */
 export async function* linesOf(
   pieces: AsyncIterable<Buffer>,
   { name, maxBytes }: { readonly name: string; readonly maxBytes: number },

@@ -1,5 +1,5 @@
-// The tables of an archive: one member for each, a record on each line. What a table is called and how its lines look
-// is a promise to archives that exist: a name is never changed, a field never given another meaning.
+// The tables of an archive: one member for each, a record on each line. Existing archives must stay readable, so the name of a table
+// and the meaning of a field never change.
 
 import { parseAddressRange, readAclTopic } from '../config/index.ts'
 import { isNamespaceName } from '../core/index.ts'
@@ -63,7 +63,7 @@ export const tableNames = [
 
 export type TableName = (typeof tableNames)[number]
 
-/** The tables that make up what requests call a table set. */
+/** The tables of each table set in requests. */
 export const tableSets: Readonly<Record<string, readonly TableName[]>> = {
   api_keys: ['api-keys'],
   banned: ['bans'],
@@ -75,7 +75,7 @@ export const tableSets: Readonly<Record<string, readonly TableName[]>> = {
   psk: ['pre-shared-keys'],
 }
 
-/** Tables of people and programs that may use the API. */
+/** Tables with administrators and API keys. */
 export const accountTables: readonly TableName[] = ['accounts', 'api-keys']
 
 export const kindOfTable = {
@@ -104,7 +104,7 @@ const hash = bytes(1_024)
 
 const passwordHash: Field<StoredPassword> = object<StoredPassword>({
   algorithm: oneOf(['sha256', 'argon2id', 'scrypt']),
-  // Each sign-in costs as much as the record says: an archive must not make one that fills the machine.
+  // Each login costs the memory and time in the record, so excessive values in an archive are refused.
   memory: number({ min: 0, max: 1_048_576, isWhole: true }),
   passes: number({ min: 0, max: 64, isWhole: true }),
   lanes: number({ min: 0, max: 16, isWhole: true }),
@@ -112,14 +112,14 @@ const passwordHash: Field<StoredPassword> = object<StoredPassword>({
   hash,
 })
 
-/** Left out: of the whole broker. What it may be called is looked at with the whole record. */
+/** Omitted: the record belongs to no namespace. The name is checked with the complete record. */
 const namespace: Field<string | undefined> = optional(text({ minBytes: 1, maxBytes: 128 }))
 
 /** Maximum bytes of names. The API accepts 256 characters for names and 1,024 for descriptions. */
 const maxNameBytes = 1_024
 const maxDescriptionBytes = 4_096
 
-/** Codes that were used up stay so. */
+/** Used codes stay invalid. */
 const secondFactor: Field<SecondFactor> = object<SecondFactor>({
   secret: hash,
   isConfirmed: boolean,
@@ -236,7 +236,7 @@ const properties = object<MessageProperties>({
   userProperties: optional(pairs(65_535)),
 })
 
-/** The largest payload that MQTT knows. */
+/** The largest payload of MQTT. */
 const maxPayloadBytes = 268_435_455
 
 const retainedMessages = object<Omit<StoredMessage, 'isRepeat' | 'retain'>>({
@@ -267,13 +267,13 @@ const shapes: Readonly<Record<TableName, Field<unknown>>> = {
   'retained-messages': retainedMessages,
 }
 
-/** A line of the table, with its end. */
+/** Returns the line of a record, with its line end. */
 export function writeRow(table: TableName, record: TableRecord): string {
   const value = record.kind === 'retained' ? record.message : record
   return `${JSON.stringify(shapes[table].write(value))}\n`
 }
 
-/** The record in a line. Throws InvalidArchive. */
+/** Returns the record in a line. Throws InvalidArchive. */
 export function readRow(table: TableName, line: string): TableRecord {
   const value = shapes[table].read(parse(line)) as Row
   const record = (
@@ -290,12 +290,12 @@ function parse(line: string): unknown {
   try {
     return JSON.parse(line) as unknown
   } catch {
-    // What V8 says of it quotes the line, and that may hold a secret.
+    // The message of V8 quotes the line, which may contain a secret.
     throw new InvalidArchive('is no JSON')
   }
 }
 
-/** Records that are well formed and still invalid: the API would not create them. */
+/** Refuses well-formed records that the API would not create. */
 function problemOf(record: TableRecord): string | undefined {
   if ('namespace' in record && record.namespace !== undefined && !isNamespaceName(record.namespace)) {
     return 'namespace is none that a namespace can be called'
@@ -306,7 +306,7 @@ function problemOf(record: TableRecord): string | undefined {
 
 const nameFields = ['name', 'chain', 'id', 'username', 'identity', 'who', 'topic'] as const
 
-/** [MQTT-1.5.3-2] [MQTT5-1.5.4-2] What no client can say; within the broker it has a meaning of its own. */
+/** [MQTT-1.5.3-2] [MQTT5-1.5.4-2] U+0000 is not valid in MQTT strings, and separates parts of names inside the broker. */
 function invalidTextIn(record: TableRecord): string | undefined {
   if (record.kind === 'retained') return undefined
   return nameFields.find(

@@ -1,6 +1,6 @@
 // Reads and writes the header blocks of tar archives. An archive may contain files and folders only, and pax headers that
-// only set a name; links and devices are refused. Tar libraries are not used, because they read a pax header into memory
-// whatever size it announces.
+// only set a name; links and devices are refused. Tar libraries are not used, because they read a pax header of
+// any size into memory.
 //
 // Fields by offset, with their sizes in bytes:
 //

@@ -1,4 +1,4 @@
-// What `godwit start` says once it serves.
+// The lines that `godwit start` prints when the node is started.
 
 import type { ListenerAddress, RunningNode } from '../node/index.ts'
 import { trialCommand, type TrialAccess } from './trial-command.ts'
@@ -6,7 +6,7 @@ import { trialCommand, type TrialAccess } from './trial-command.ts'
 export interface BannerFacts {
   readonly version: string
   readonly profile: string
-  /** Undefined: the defaults that are built in. */
+  /** Undefined: the built-in defaults. */
   readonly configFile: string | undefined
   /** Name of the node. */
   readonly name: string

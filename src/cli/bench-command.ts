@@ -29,7 +29,7 @@ export interface BenchArguments extends ProbeArguments {
   readonly json?: true
 }
 
-/** Where a probe goes, or a sentence about what is wrong with it. Passwords come from files, never from the command line. */
+/** Returns the target of a probe, or a sentence about an invalid option. Passwords come from files, never from the command line. */
 export async function targetOf(words: ProbeArguments): Promise<ProbeTarget | { readonly problem: string }> {
   const address = parseTarget(words.url)
   if ('problem' in address) return address
@@ -104,7 +104,7 @@ async function optionsOf(
   }
 }
 
-/** A whole number from 1 on; a text: what is wrong. */
+/** Returns a whole number of at least 1, or a text about the problem. */
 function numberOf(option: string, word: string, max: number): number | string {
   const number = Number(word)
   return Number.isInteger(number) && number >= 1 && number <= max

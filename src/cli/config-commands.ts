@@ -1,4 +1,4 @@
-// `godwit config ...`: a file checked, and three texts that are made from the settings.
+// `godwit config ...`: checks a file, and prints three texts that are generated from the settings.
 
 import {
   formatConfigError,

@@ -1,5 +1,5 @@
-// `godwit import mosquitto`: what another broker has, as files that this one reads, and its sessions, which are written to the
-// data directory. No broker has to run.
+// `godwit import mosquitto`: converts the files of mosquitto to files for Godwit, and writes its sessions to the data directory. No
+// broker has to run.
 
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
@@ -21,9 +21,9 @@ import { exitCodes, type Terminal } from './terminal.ts'
 export interface ImportArguments {
   readonly conf: string
   readonly output: string
-  /** In place of the one that the configuration names. */
+  /** Overrides the file in the configuration. */
   readonly database?: string | undefined
-  /** Which gets the sessions. Undefined: they are not taken over. */
+  /** The data directory to which sessions are written. Undefined: sessions are not imported. */
   readonly data?: string | undefined
 }
 
@@ -61,7 +61,7 @@ export async function importMosquitto(words: ImportArguments, terminal: Terminal
   }
 }
 
-/** Returns what became of the sessions. */
+/** Returns a sentence about the imported sessions. */
 async function takeOver(sessions: readonly ImportedSession[], data: string | undefined): Promise<string[]> {
   if (sessions.length === 0) return []
   if (data === undefined) {

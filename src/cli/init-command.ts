@@ -1,4 +1,4 @@
-// `godwit init`: a configuration file of the user's own, where an upgrade does not touch it.
+// `godwit init`: creates a configuration file that an upgrade does not change.
 
 import { writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'

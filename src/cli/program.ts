@@ -1,5 +1,5 @@
-// The one place that knows commander: which commands there are, and their options. What only some commands need, as the
-// broker itself, is loaded by them: without them, `ctl` takes half the time.
+// Defines the commands and their options. Only this file uses commander. Modules that only some commands need, such as the broker
+// itself, are loaded by them: without them, `ctl` takes half the time.
 
 import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander'
 import { addProbeOptions, benchScenarios } from './probe-options.ts'
@@ -15,7 +15,7 @@ import { type DescribedCommand, manPages } from './man-pages.ts'
 import type { Program, StartOptions } from './start-command.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
-/** Runs one command. `said` are the arguments behind `godwit`. Gives the exit code of the process. */
+/** Runs one command. `said` are the arguments after `godwit`. Returns the exit code of the process. */
 export async function runProgram(said: readonly string[], program: Program, terminal: Terminal): Promise<number> {
   const words = moveOptionsAfterCommand(said)
   let exitCode: number = exitCodes.done
@@ -75,7 +75,7 @@ interface Places {
   readonly data: string | undefined
 }
 
-/** An option counts before the variable. An empty variable says nothing. */
+/** An option has priority over the variable. An empty variable is ignored. */
 function placesOf(
   options: { config?: string; data?: string },
   environment: NonNullable<Program['environment']>,
@@ -302,7 +302,7 @@ function named(value: string): string {
 
 const gather = (value: string, before: string[]): string[] => [...before, value]
 
-/** Errors in one line with our name in front; the exit is the caller's. Commands made from this one inherit it. */
+/** Prints errors on one line after the name of the program; the caller exits. Commands that are created from this one inherit it. */
 function quiet(command: Command, terminal: Terminal, help: () => string): Command {
   return command.exitOverride().configureOutput({
     writeOut: (text) => terminal.output.write(text),

@@ -1,9 +1,9 @@
-// Assertions for pure modules, which import nothing of Node. They stay active in production: a shard in an invalid state
+// Assertions for pure modules, which do not import Node.js modules. They stay active in production: a shard in an invalid state
 // stops before it does harm.
 
 /**
- * Throws a plain `Error` where `condition` does not hold: our own mistake, never the peer's (see `ProtocolError`).
- * A message that has to be put together is so at every call, most of which need none: there `failedAssertion` is thrown.
+ * Throws a plain `Error` if `condition` is false, which is an internal error, not an error of the peer (see `ProtocolError`).
+ * A message is built at every call, even if it is not needed. If that is expensive, throw `failedAssertion` instead.
  */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw failedAssertion(message)

@@ -1,4 +1,4 @@
-// A cursor over the body of one packet. Everything that runs past its end is the peer's fault.
+// A cursor over the body of one packet. Reading beyond its end is an error of the peer.
 
 import { ProtocolError } from './protocol-error.ts'
 import { decodeText } from './text.ts'
@@ -6,7 +6,7 @@ import { decodeText } from './text.ts'
 export class ByteReader {
   readonly bytes: Buffer
   at: number
-  /** Exclusive. Set closer while a property section is read, which nothing in it may cross. */
+  /** Exclusive. While a property section is read, this is the end of the section. */
   end: number
 
   constructor(bytes: Buffer, start: number, end: number) {
@@ -55,7 +55,7 @@ export class ByteReader {
     return decodeText(this.bytes, at, at + length, field)
   }
 
-  /** Two bytes of length, then that many bytes, copied: what is read here outlives the chunk. */
+  /** Reads two bytes of length and that number of bytes. They are copied, because they are used longer than the chunk. */
   binary(field: string): Buffer {
     const length = this.uint16(field)
     const at = this.advance(length, field)

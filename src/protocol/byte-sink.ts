@@ -1,5 +1,5 @@
-// The target of written packets. The same code runs with a counter, to measure a packet, and with a writer, to write it; so
-// the two always agree.
+// The target of encoded packets. The same code measures a packet with a counter and writes it with a writer, so that the two
+// always agree.
 
 import { assert, failedAssertion } from './assert.ts'
 
@@ -11,12 +11,12 @@ export function variableIntegerBytes(value: number): number {
   if (value < 0x80) return 1
   if (value < 0x4000) return 2
   if (value < 0x200000) return 3
-  // What is no number is refused as well.
+  // The condition is also false for NaN.
   if (!(value <= maxVariableInteger)) throw failedAssertion(`${value} is too large for a variable byte integer`)
   return 4
 }
 
-/** Writes `value` as a variable byte integer; returns the offset behind it. */
+/** Writes `value` as a variable byte integer; returns the offset after it. */
 export function writeVariableInteger(value: number, target: Buffer, at: number): number {
   let rest = value
   let next = at
@@ -33,9 +33,9 @@ export interface ByteSink {
   uint16(value: number): void
   uint32(value: number): void
   variableInteger(value: number): void
-  /** Two bytes of length and the text in UTF-8. More than 65,535 bytes is our mistake. */
+  /** Writes two bytes of length and the text in UTF-8. More than 65,535 bytes are an internal error. */
   text(text: string): void
-  /** Two bytes of length and the bytes. More than 65,535 of them is our mistake. */
+  /** Writes two bytes of length and the bytes. More than 65,535 bytes are an internal error. */
   binary(bytes: Uint8Array): void
 }
 

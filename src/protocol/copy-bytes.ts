@@ -1,4 +1,4 @@
-// Bytes that stay: what a topic, a will or a retained message keeps for as long as it is there.
+// Copies bytes that are stored for a long time, for topics, wills and retained messages.
 
 /**
  * Returns a copy of `bytes[start, end)` in memory of its own. `Buffer.from` and `Buffer.allocUnsafe` take small buffers from a

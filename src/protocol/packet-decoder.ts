@@ -1,11 +1,11 @@
-// From chunks of bytes, as they come, to packets.
+// Decodes packets from chunks of bytes as they arrive.
 //
 //   chunk:    | packet | packet | packet | pack          <- read in place, with a cursor
-//   partial:                             [ pack... et ]  <- what straddles chunks is joined alone
-//   waiting:  | et | packet | ... |                      <- chunks behind the one being read
+//   partial:                             [ pack... et ]  <- a packet in several chunks is copied
+//   waiting:  | et | packet | ... |                      <- chunks after the current one
 //
-// Once `next` has returned `undefined`, nothing refers to the chunks but the packets that came from them: what is left
-// of the last one has been copied into `partial`, which grows with what has arrived and never with what was announced.
+// When `next` has returned `undefined`, only the returned packets refer to the chunks: the rest of the last chunk has been copied
+// into `partial`. That grows with the bytes that have arrived, not with the announced length.
 
 import { variableIntegerBytes } from './byte-sink.ts'
 import { ByteReader } from './byte-reader.ts'
@@ -45,7 +45,7 @@ const maxCachedTopicBytes = 1_024
 export class PacketDecoder implements PublishContext {
   /** The version of CONNECT once its level is decoded, so that the response to a later error is in this version. */
   version: ProtocolVersion
-  // Fields of its own, though all decoders of a listener share them: each packet reads them.
+  // Copies of values that all decoders of a listener share, because each packet reads them.
   readonly role: Role
   readonly limits: PacketLimits
   readonly lastProperties: LastProperties | undefined
@@ -70,7 +70,7 @@ export class PacketDecoder implements PublishContext {
     this.awaitsConnect = options.role === 'server'
   }
 
-  /** Bytes that have come and are not part of a packet that was returned. */
+  /** Number of bytes that have arrived and are not part of a returned packet. */
   get bufferedBytes(): number {
     let bytes = this.chunk.length - this.at + (this.partial?.arrivedBytes ?? 0)
     const { waiting } = this
@@ -79,12 +79,12 @@ export class PacketDecoder implements PublishContext {
     return bytes
   }
 
-  /** Bytes that have come of a packet whose end has not, once all that was pushed has been read. */
+  /** Number of bytes of an incomplete packet, after all chunks were read. */
   get partialBytes(): number {
     return this.partial === undefined ? 0 : this.partial.arrivedBytes
   }
 
-  /** The memory that they take. */
+  /** Memory that these bytes use. */
   get partialMemoryBytes(): number {
     return this.partial === undefined ? 0 : this.partial.bytes.length
   }
@@ -95,7 +95,7 @@ export class PacketDecoder implements PublishContext {
     this.forgetBytes()
   }
 
-  /** Hands over the bytes that came next. They must not change until `next` has returned `undefined`. */
+  /** Adds the next bytes. They must not change until `next` has returned `undefined`. */
   push(chunk: Buffer): void {
     if (this.fault !== undefined) return
     if (this.waiting !== undefined) this.waiting.push(chunk)
@@ -131,7 +131,7 @@ export class PacketDecoder implements PublishContext {
     if (last !== undefined && equalsBytes(last.bytes, chunk, start, end)) return last
     const { maxTopicBytes, maxTopicLevels } = this.limits
     if (this.role === 'client') checkTopicBytes(end - start, maxTopicBytes)
-    // A topic that is refused is not put into the table.
+    // A refused topic is not added to the table.
     if (end - start > maxTopicBytes) return readTopic(chunk, start, end)
     const topic = this.topics.intern(chunk, start, end)
     if (this.role === 'client') checkTopicLevels(topic.levels, maxTopicLevels)
@@ -161,7 +161,7 @@ export class PacketDecoder implements PublishContext {
     return true
   }
 
-  /** `undefined`: the chunk is used up, what was left of it is in `partial`. */
+  /** Returns `undefined` at the end of the chunk: its rest is in `partial`. */
   private readInPlace(): Packet | undefined {
     const { chunk, at } = this
     if (at === chunk.length) return undefined
@@ -175,7 +175,7 @@ export class PacketDecoder implements PublishContext {
     return this.readFrame(chunk, at, frameEnd)
   }
 
-  /** `undefined`: the chunk is used up and the frame is not whole yet. */
+  /** Returns `undefined` at the end of the chunk, if the packet is incomplete. */
   private readPartial(partial: PartialFrame): Packet | undefined {
     const { chunk } = this
     while (partial.frameBytes === 0) {
@@ -254,7 +254,7 @@ export class PacketDecoder implements PublishContext {
     }
   }
 
-  /** A second CONNECT changes nothing here: it is for the broker to refuse [MQTT-3.1.0-2] [MQTT5-3.1.0-2]. */
+  /** A second CONNECT does not change the version. The broker rejects it [MQTT-3.1.0-2] [MQTT5-3.1.0-2]. */
   private readConnect(firstByte: number, reader: ByteReader): ConnectPacket {
     const level = readProtocolLevel(reader)
     checkConnectFlags(firstByte, level.version)
@@ -281,14 +281,14 @@ export class PacketDecoder implements PublishContext {
   }
 }
 
-/** A packet of which not everything has come. Its buffer at most doubles what has. */
+/** An incomplete packet. Its buffer is at most twice as large as the bytes that have arrived. */
 class PartialFrame {
-  /** 0 while the fixed header is not whole. */
+  /** 0 while the fixed header is incomplete. */
   frameBytes: number
   bytes: Buffer
   arrivedBytes: number
 
-  /** Takes `chunk` from `start` on. */
+  /** Copies `chunk` from `start` on. */
   constructor(frameBytes: number, chunk: Buffer, start: number) {
     this.frameBytes = frameBytes
     this.arrivedBytes = chunk.length - start
@@ -315,7 +315,7 @@ class PartialFrame {
 
 const minBufferBytes = 16
 
-/** -1 where it is not whole yet. Throws `malformedPacket` for more than four bytes or more than it needs. */
+/** Returns -1 if the length is incomplete. Throws `malformedPacket` if it has more than four bytes, or more than necessary. */
 function readRemainingLength(bytes: Buffer, start: number, end: number): number {
   if (start === end) return -1
   const first = bytes[start]

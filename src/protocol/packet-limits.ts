@@ -1,20 +1,20 @@
-// What a decoder takes of one packet.
+// Limits of the decoder for one packet.
 
-/** Named by the settings that they come from. */
+/** Each limit has the name of its setting. */
 export interface PacketLimits {
-  /** Maximum bytes of a packet with its fixed header. A larger one is `packetTooLarge`, which the header alone shows. */
+  /** Maximum bytes of a packet with its fixed header. A larger one is `packetTooLarge`, which is detected in the header. */
   readonly maxPacketBytes: number
-  /** One property section, in bytes; beyond it `packetTooLarge`. */
+  /** Maximum bytes of one property section; a larger one is `packetTooLarge`. */
   readonly maxPropertyBytes: number
-  /** Levels of a topic name; beyond it `topicNameInvalid`. The core of a server checks PUBLISH and SUBSCRIBE. */
+  /** Maximum levels of a topic name; more are `topicNameInvalid`. The core of a server checks PUBLISH and SUBSCRIBE. */
   readonly maxTopicLevels: number
-  /** The same in bytes of UTF-8. */
+  /** Maximum bytes of a topic name in UTF-8. */
   readonly maxTopicBytes: number
-  /** CONNECT with its fixed header, in bytes, where less than `maxConnectBytes` is accepted. */
+  /** Maximum bytes of a CONNECT with its fixed header, if lower than `maxConnectBytes`. */
   readonly shortConnectBytes?: number
 }
 
-/** A text or bytes behind their length, as long as there can be. */
+/** Maximum size of a text or of binary data, with the two bytes of its length. */
 const maxFieldBytes = 2 + 65_535
 /** Client id, topic and payload of the will, user name, password. */
 const connectFieldCount = 5
@@ -22,7 +22,7 @@ const connectFieldCount = 5
 const connectOverheadBytes = 5 + 12 + 2 * 4
 
 /**
- * A longer CONNECT has data behind its end. Its sender is not authenticated, so it must not use the memory that a message
+ * A longer CONNECT has data after its last field. Its sender is not authenticated, so it must not use the memory that a message
  * may use.
  */
 export function maxConnectBytes({

@@ -1,7 +1,7 @@
-// The packets of MQTT 3.1, 3.1.1 and 5.0 as values. One type serves all three versions: what a version lacks is
-// `undefined` when decoded and left out when written.
+// The packets of MQTT 3.1, 3.1.1 and 5.0 as values. One type is for all three versions: fields that a version
+// does not have are `undefined` after decoding and omitted by encoding.
 //
-// Missing on purpose: the sender of a packet and its effects. The core has them.
+// The sender of a packet and its effects are not part of the types: the core has them.
 
 import type {
   AckProperties,
@@ -45,14 +45,14 @@ export interface ConnectPacket {
   password: Buffer | undefined
   will: Will | undefined
   properties: ConnectProperties | undefined
-  /** The highest bit of the protocol level: a bridge says so to mosquitto, and we hear it from one. */
+  /** The highest bit of the protocol level, with which bridges announce themselves to mosquitto and to this broker. */
   isBridge: boolean
 }
 
 export interface ConnackPacket {
   readonly type: 'connack'
   sessionPresent: boolean
-  /** A reason code of 5.0, or a return code of 3.1.1 (0 to 5): the number that stands on the wire. */
+  /** A reason code of 5.0, or a return code of 3.1.1 (0 to 5): the number on the wire. */
   reasonCode: number
   properties: ConnackProperties | undefined
 }
@@ -67,14 +67,14 @@ export interface ConnackPacket {
  */
 export class PublishPacket {
   readonly type = 'publish'
-  /** Undefined only in 5.0 and only where `properties.topicAlias` stands for it. */
+  /** Undefined only in 5.0 and only if `properties.topicAlias` replaces it. */
   topic: Topic | undefined
   qos: QoS
   retain: boolean
   dup: boolean
-  /** 0 where qos is 0. */
+  /** 0 if the QoS is 0. */
   packetId: PacketId
-  /** Undefined where there are none (always in 3.1 and 3.1.1). */
+  /** Undefined if there are none (always in 3.1 and 3.1.1). */
   properties: PublishProperties | undefined
   chunk: Buffer
   frameStart: number
@@ -151,7 +151,7 @@ export interface UnsubscribePacket {
 export interface UnsubackPacket {
   readonly type: 'unsuback'
   packetId: PacketId
-  /** Empty in 3.1 and 3.1.1, where UNSUBACK says nothing but its packet id. */
+  /** Empty in 3.1 and 3.1.1, where UNSUBACK has a packet identifier only. */
   reasonCodes: number[]
   properties: AckProperties | undefined
 }

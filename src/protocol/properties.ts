@@ -1,6 +1,6 @@
-// The properties of MQTT 5.0 (section 2.2.2), by the packet in which they may stand.
+// The properties of MQTT 5.0 (section 2.2.2), by the packet that may have them.
 
-/** Name and value; the same name may stand several times, and order is kept [MQTT5-3.3.2-17, -18]. */
+/** Name and value. The same name may occur several times, and the order is preserved [MQTT5-3.3.2-17, -18]. */
 export type UserProperties = readonly (readonly [name: string, value: string])[]
 
 interface WithUserProperties {
@@ -34,7 +34,7 @@ export interface WillProperties extends MessageProperties {
 
 export interface PublishProperties extends MessageProperties {
   topicAlias?: number
-  /** From a server: every matching subscription's. From a client: a protocol error [MQTT5-3.3.4-6]. */
+  /** From a server: the identifiers of all matching subscriptions. From a client: a protocol error [MQTT5-3.3.4-6]. */
   subscriptionIdentifiers?: readonly number[]
 }
 

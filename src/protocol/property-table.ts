@@ -1,4 +1,4 @@
-// The properties of MQTT 5.0 (table 2-4), said once: reading and writing both follow this table.
+// The definitions of the properties of MQTT 5.0 (table 2-4), which decoding and encoding both use.
 
 import { failedAssertion } from './assert.ts'
 import type { ReasonName } from './reason-codes.ts'
@@ -38,7 +38,7 @@ export interface PropertyRule {
   readonly name: string
   readonly shape: WireShape
   readonly holders: readonly PropertyHolder[]
-  /** May stand several times: the field is an array, in order. */
+  /** The property may occur several times: the field is an array, in order. */
   readonly repeats: boolean
   /** Numbers outside of `smallest` and `largest` are rejected with `reason`. */
   readonly smallest: number
@@ -140,5 +140,5 @@ export function identifierOf(holder: PropertyHolder, name: string): number {
   return rule.identifier
 }
 
-/** A value of any property, as the fields of `properties.ts` hold it. */
+/** A value of any property, in the form of the fields in `properties.ts`. */
 export type PropertyValue = number | boolean | string | Buffer | readonly [string, string]

@@ -1,4 +1,4 @@
-// CONNECT (section 3.1).
+// Decodes CONNECT (section 3.1).
 
 import type { ByteReader } from './byte-reader.ts'
 import type { PacketLimits } from './packet-limits.ts'
@@ -8,7 +8,7 @@ import { readProperties } from './read-properties.ts'
 import { countLevels } from './topic-names.ts'
 import { checkTopicBytes, checkTopicLevels, checkTopicName } from './topic-table.ts'
 
-/** The highest bit of the level is no part of it: a bridge says so to mosquitto. */
+/** The highest bit of the level is not a part of it: with this bit, mosquitto recognizes bridges. */
 export const bridgeBit = 0x80
 
 export const connectFlagBits = {
@@ -42,7 +42,7 @@ export function readProtocolLevel(reader: ByteReader): ProtocolLevel {
   return { version: level as ProtocolVersion, isBridge: (byte & bridgeBit) !== 0 }
 }
 
-/** The rest of a CONNECT behind its protocol level. Throws `ProtocolError`. */
+/** Reads the rest of a CONNECT after its protocol level. Throws `ProtocolError`. */
 export function readConnect(reader: ByteReader, level: ProtocolLevel, limits: PacketLimits): ConnectPacket {
   const { version } = level
   const flags = readConnectFlags(reader, version)
@@ -90,7 +90,7 @@ function readConnectFlags(reader: ByteReader, version: ProtocolVersion): number 
   return flags
 }
 
-/** MQTT 3.1 disregards what it does not use: the reserved bit, and what is said of a will that is not there (its section 3.1). */
+/** MQTT 3.1 ignores unused flags: the reserved bit, and the flags of a will that is absent (its section 3.1). */
 function usedIn31(flags: number): number {
   const willBits = (3 << connectFlagBits.willQoSShift) | connectFlagBits.willRetain
   const hasWill = (flags & connectFlagBits.will) !== 0
@@ -119,7 +119,7 @@ function readWill(reader: ByteReader, flags: number, version: ProtocolVersion, l
   }
 }
 
-/** MQTT 3.1 lets the packet end before what its flags announce: those who wrote for 3.0 did so (its section 3.1). */
+/** In MQTT 3.1 the packet may end before fields that its flags announce, for clients of the earlier version 3.0 (its section 3.1). */
 function isPresent(reader: ByteReader, flag: number, version: ProtocolVersion): boolean {
   return flag !== 0 && (version !== 3 || reader.hasMore)
 }

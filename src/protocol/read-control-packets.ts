@@ -1,4 +1,4 @@
-// The packets with little to them: CONNACK, the four acknowledgements, DISCONNECT and AUTH
+// Decodes the small packets: CONNACK, the four acknowledgements, DISCONNECT and AUTH
 // (sections 3.2, 3.4 to 3.7, 3.14, 3.15).
 
 import type { ByteReader } from './byte-reader.ts'
@@ -22,10 +22,10 @@ export function readConnack(reader: ByteReader, version: ProtocolVersion, limits
   return { type: 'connack', sessionPresent: flags === 1, reasonCode, properties }
 }
 
-/** The long way, for acknowledgements with more to them than a packet id. Throws `ProtocolError`. */
+/** Reads an acknowledgement that has more fields than the packet identifier. Throws `ProtocolError`. */
 export function readAck(reader: ByteReader, type: AckType, version: ProtocolVersion, limits: PacketLimits): AckPacket {
   const packetId = readPacketId(reader, type)
-  // In 5.0 what is success without properties may be left out; before 5.0 there is nothing else.
+  // In 5.0, a successful reason code without properties may be omitted; before 5.0 there are no further fields.
   if (version !== 5 || !reader.hasMore) {
     reader.expectEnd(type)
     return new AckPacket(type, packetId, reasonCodes.success, undefined)
@@ -48,7 +48,7 @@ export function readDisconnect(reader: ByteReader, version: ProtocolVersion, lim
   return { type: 'disconnect', reasonCode, properties }
 }
 
-/** Throws `ProtocolError`. Whether the method is that of the CONNECT is for the broker to know. */
+/** Throws `ProtocolError`. The broker checks whether the method is that of the CONNECT. */
 export function readAuth(reader: ByteReader, limits: PacketLimits): AuthPacket {
   if (!reader.hasMore) return { type: 'auth', reasonCode: reasonCodes.success, properties: undefined }
   const reasonCode = checkReason('auth', reader.uint8('reason code'), 5)

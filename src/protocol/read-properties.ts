@@ -1,4 +1,4 @@
-// The property section of a 5.0 packet (section 2.2.2), read by the table in `property-table.ts`.
+// Decodes the property section of a 5.0 packet (section 2.2.2), as described by the table in `property-table.ts`.
 
 import type { ByteReader } from './byte-reader.ts'
 import type {
@@ -37,9 +37,9 @@ export interface PropertiesOf {
 type Properties = Record<string, PropertyValue | PropertyValue[] | undefined>
 
 /**
- * Reads a property section, its length in front. `undefined` where it is empty. Throws `packetTooLarge` where it has
- * more than `maxBytes`; `malformedPacket` for an identifier that may not stand in `holder`; `protocolError` for one
- * that stands twice or has a value out of its range.
+ * Reads a property section, which starts with its length. Returns `undefined` if it is empty. Throws `packetTooLarge` if it has
+ * more than `maxBytes`; `malformedPacket` for an identifier that `holder` must not have; `protocolError` for one that occurs
+ * twice or has a value out of its range.
  */
 export function readProperties<Holder extends PropertyHolder>(
   reader: ByteReader,

@@ -73,7 +73,7 @@ function readPublishProperties(context: PublishContext, packet: PublishPacket, a
   return reader.at
 }
 
-/** A property section and what it says. */
+/** An encoded property section and its properties. */
 interface KnownProperties {
   /** The bytes, with their length prefix. */
   readonly bytes: Buffer
@@ -101,7 +101,7 @@ export class LastProperties {
   }
 }
 
-/** [MQTT-4.7.3-1] and section 3.3.2.1 of 5.0: only an alias can stand for the topic name. */
+/** [MQTT-4.7.3-1] and section 3.3.2.1 of 5.0: only an alias can replace the topic name. */
 function expectAlias(packet: PublishPacket): void {
   if (packet.properties?.topicAlias === undefined) {
     throw new ProtocolError('protocolError', 'publish has neither a topic name nor a topic alias')

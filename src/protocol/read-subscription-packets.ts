@@ -1,4 +1,4 @@
-// SUBSCRIBE, SUBACK, UNSUBSCRIBE and UNSUBACK (sections 3.8 to 3.11).
+// Decodes SUBSCRIBE, SUBACK, UNSUBSCRIBE and UNSUBACK (sections 3.8 to 3.11).
 
 import type { ByteReader } from './byte-reader.ts'
 import type { PacketLimits } from './packet-limits.ts'

@@ -11,7 +11,7 @@ export type TopicFilter = string & { readonly made: 'topic-filter' }
 
 const maxTopicBytes = 65_535
 const sharePrefix = '$share/'
-/** Not in the standard: prefix of a subscription that one session has at a time. The filter behind it is not shared. */
+/** Not in the standard: prefix of a subscription that one session has at a time. The filter after it is not shared. */
 const exclusivePrefix = '$exclusive/'
 
 /** Returns undefined if `text` is not a topic name [MQTT-3.3.2-2] [MQTT-4.7.3-1..3] [MQTT5-3.3.2-2] [MQTT5-4.7.3-1..3]. */

@@ -1,4 +1,4 @@
-// Topics are interned: the same bytes give the same object, so that the way of a message needs no string.
+// Interns topics: the same bytes yield the same object, so that no string is created for a message.
 //
 //   bytes --hash--> slot, slot + 1, slot + 1 + 2, ... --compare bytes--> Topic { name, bytes, route }
 //                   \_ at most `maxProbes` of them _/
@@ -49,10 +49,10 @@ export class TopicTable {
   private readonly generationCapacity: number
   private young: TopicSlots
   private old: TopicSlots
-  /** The last topic that `named` returned: results of rules go to few topics. */
+  /** The last topic that `named` returned. Results of rules have few topics. */
   private lastNamed: Topic | undefined = undefined
 
-  /** `capacity` topics are remembered at most, and so many times 256 bytes of names. */
+  /** `capacity`: maximum number of topics. Their names have at most 256 times as many bytes. */
   constructor(capacity: number) {
     this.generationCapacity = Math.max(1, capacity >> 1)
     this.young = new TopicSlots()
@@ -60,15 +60,15 @@ export class TopicTable {
   }
 
   /**
-   * The topic whose name is `bytes[start, end)`. Throws `malformedPacket` for what is no topic name: empty, invalid
-   * UTF-8, U+0000, wildcards. What is known has been checked before.
+   * Returns the topic whose name is `bytes[start, end)`. Throws `malformedPacket` if it is not a topic name: empty, invalid
+   * UTF-8, U+0000, wildcards. Names in the table are not checked again.
    */
   intern(bytes: Buffer, start: number, end: number): Topic {
     const hash = hashBytes(bytes, start, end)
     return this.young.find(hash, bytes, start, end) ?? this.remember(hash, bytes, start, end)
   }
 
-  /** The topic of a name that is known to be one. */
+  /** Returns the topic of a valid name. */
   named(name: TopicName): Topic {
     if (this.lastNamed !== undefined && this.lastNamed.name === name) return this.lastNamed
     const bytes = Buffer.from(name)
@@ -78,7 +78,7 @@ export class TopicTable {
     return this.lastNamed
   }
 
-  /** Topics that are remembered, and the bytes of their names. */
+  /** Number of topics in the table, and of bytes of their names. */
   get size(): { readonly topics: number; readonly nameBytes: number } {
     const { young, old } = this
     return { topics: young.count + old.count, nameBytes: young.nameBytes + old.nameBytes }
@@ -181,26 +181,26 @@ export function equalsBytes(known: Buffer, bytes: Buffer, start: number, end: nu
   return true
 }
 
-/** Not remembered: `TopicTable.intern` does that. Throws as said there. */
+/** Creates a topic without adding it to the table. Throws the errors of `TopicTable.intern`. */
 export function readTopic(bytes: Buffer, start: number, end: number): Topic {
   const name = checkTopicName(decodeText(bytes, start, end, 'topic name'))
   return new Topic(name, copyBytes(bytes, start, end))
 }
 
-/** [MQTT-3.3.2-2] [MQTT5-3.3.2-2] [MQTT-4.7.3-1] Throws `malformedPacket` for what is no topic name. */
+/** [MQTT-3.3.2-2] [MQTT5-3.3.2-2] [MQTT-4.7.3-1] Throws `malformedPacket` if the bytes are not a topic name. */
 export function checkTopicName(text: string): TopicName {
   const name = parseTopicName(text)
   if (name !== undefined) return name
   throw new ProtocolError('malformedPacket', `the topic name ${text === '' ? 'is empty' : 'has wildcards'}`)
 }
 
-/** Throws `topicNameInvalid`: the name is right, but longer than we take. */
+/** Throws `topicNameInvalid` for a valid name that is longer than the limit. */
 export function checkTopicBytes(bytes: number, maxTopicBytes: number): void {
   if (bytes <= maxTopicBytes) return
   throw new ProtocolError('topicNameInvalid', `the topic name has more than ${maxTopicBytes} bytes`)
 }
 
-/** Throws `topicNameInvalid`: the name is right, but larger than we take. */
+/** Throws `topicNameInvalid` for a valid name that is larger than the limit. */
 export function checkTopicLevels(levels: number, maxTopicLevels: number): void {
   if (levels <= maxTopicLevels) return
   throw new ProtocolError('topicNameInvalid', `the topic name has more than ${maxTopicLevels} levels`)

@@ -27,7 +27,7 @@ export function writeProperties<Holder extends PropertyHolder>(
   if (properties !== undefined) writePropertyFields(sink, holder, properties)
 }
 
-/** Writes the properties without the length in front of them. */
+/** Writes the properties without their length. */
 export function writePropertyFields<Holder extends PropertyHolder>(
   sink: ByteSink,
   holder: Holder,

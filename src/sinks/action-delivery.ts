@@ -1,10 +1,10 @@
-// From the spool of an action to its service: in batches, as often as needed. Entries with the same key keep their order.
+// Sends entries from the spool of an action to its service, in batches, with retries. Entries with the same key keep their order.
 //
-//   spool ──► waiting ──► batch ──► Sink.write ──► done: acknowledged, gone from the spool
-//                ▲                        ├─────► retry: all wait, longer each time
-//                └────── delayed ◄────────┴─────► refused: tried again by itself, then a dead letter
+//   spool ──► waiting ──► batch ──► Sink.write ──► done: acknowledged, removed from the spool
+//                ▲                        ├─────► retry: all entries wait, longer after each attempt
+//                └────── delayed ◄────────┴─────► refused: retried alone, then a dead letter
 //
-// Nothing here is stored: after a crash the spool hands out again what was not acknowledged.
+// This module stores nothing: after a crash the spool delivers unacknowledged entries again.
 
 import { Backoff } from './backoff.ts'
 import type { Sink, SpoolEntry, WriteOutcome } from './sink.ts'
@@ -27,7 +27,7 @@ export type ActionState = 'connecting' | 'connected' | 'disconnected' | 'stopped
 
 export interface DeliveryCounters {
   success: number
-  /** Became dead letters. */
+  /** Number of entries that became dead letters. */
   failed: number
   retried: number
 }
@@ -39,13 +39,13 @@ export interface ActionDeliveryDependencies {
   /** Entries with the same key are sent one after the other; undefined: an entry waits for no other. */
   keyOf(entry: SpoolEntry): string | undefined
   readonly spool: Pick<SpoolClientOptions, 'clientId' | 'userProperties' | 'open' | 'later'>
-  /** Stores a dead letter; false: not stored, to be tried again. */
+  /** Stores a dead letter; false: it could not be stored and must be stored later. */
   bury(entry: SpoolEntry, why: string): Promise<boolean>
   /** For the rule that the entry came from. */
   noteOutcome(entry: SpoolEntry, isDone: boolean, why: string): void
   /** The state has changed. */
   noteState(state: ActionState, why: string): void
-  /** The session is there for the first time. */
+  /** The spool was opened for the first time. */
   noteReady(): void
 }
 
@@ -56,13 +56,13 @@ interface Attempted {
   refusals: number
 }
 
-/** The spool hands out so much more than is under way, so that the next batch is complete. */
+/** Number of entries that the spool delivers beyond those that are with the service, so that the next batch is complete. */
 const lookaheadFactor = 2
-/** More only for a batch that is larger by itself. */
+/** Only a larger configured batch size exceeds it. */
 const usualReceiveMaximum = 2_000
 const maxReceiveMaximum = 65_535
 
-/** A service that responds to nothing for so long is not shown as connected. */
+/** A service without a response for this time is not shown as connected. */
 const maxSilenceMs = 2_000
 
 export class ActionDelivery {
@@ -76,14 +76,14 @@ export class ActionDelivery {
   #stateReason = ''
   #lastError = ''
   readonly #waiting = new WaitingEntries<Attempted>()
-  /** Refused, and waiting for their next attempt. */
+  /** Refused entries that wait for their next attempt. */
   readonly #delayed = new Set<Attempted>()
   #inflight = 0
-  /** When the service responded last, or was sent something while no response was pending. */
+  /** Time of the last response, or of the last request that was sent while no response was pending. */
   #lastResponseAtMs = 0
   #silenceTimer: { cancel(): void } | undefined
   #sequence = 0
-  /** Entries of an earlier connection to the spool come again. */
+  /** Number of the connection to the spool. Entries of an earlier connection are delivered again. */
   #epoch = 0
   #pause: { cancel(): void } | undefined
   #batchTimer: { cancel(): void } | undefined
@@ -138,7 +138,7 @@ export class ActionDelivery {
     this.#checkHealth()
   }
 
-  /** Replaces the sink. Messages on their way with the former sink are sent again. `undefined`: there is no sink. */
+  /** Replaces the sink. Entries that are with the former sink are sent again. `undefined`: there is no sink. */
   changeSink(sink: Sink | undefined, why: string): void {
     const before = this.#sink
     this.#sink = sink
@@ -178,7 +178,7 @@ export class ActionDelivery {
     this.#pump()
   }
 
-  /** Sends as long as it may. */
+  /** Sends batches until a limit is reached. */
   #pump(): void {
     while (this.#canSend()) {
       const { batchSize, onePerKey } = this.#settings
@@ -195,7 +195,7 @@ export class ActionDelivery {
   }
 
   /**
-   * A batch is not divided because others are under way: the parts would stay small, as each frees the place of its successor. With
+   * A batch is not divided because other batches are in progress: the parts would stay small, as each makes space for only one. With
    * one entry of each key, batches are small by themselves.
    */
   get #nextBatchSize(): number {
@@ -206,7 +206,7 @@ export class ActionDelivery {
   #canSend(): boolean {
     if (this.#sink === undefined || this.#pause !== undefined || this.#isClosed) return false
     if (!this.#waiting.hasReady || this.#room() < this.#nextBatchSize) return false
-    // After a failure one batch finds out whether the service is there again.
+    // After a failure, one batch at a time is sent until the service works again.
     if (this.#backoff.failures > 0 && this.#inflight > 0) return false
     const { batchSize, batchTimeMs } = this.#settings
     if (this.#waiting.size >= batchSize || batchTimeMs === 0) return true
@@ -237,13 +237,13 @@ export class ActionDelivery {
       this.#inflight -= batch.length
       this.#waiting.release(batch)
       this.#lastResponseAtMs = this.#dependencies.nowMs()
-      // A sink that was exchanged has failed what was under way: that says nothing about the service.
+      // The batch failed because its sink was replaced, not because of the service.
       this.#note(batch, outcomes, sink === this.#sink)
       this.#pump()
     }, this.#rethrow)
   }
 
-  /** Sinks do not reject: this is a mistake in one of them. */
+  /** Sinks do not reject, so this is an internal error. */
   readonly #rethrow = (error: unknown): void => {
     this.#dependencies.after(0, () => {
       throw error
@@ -306,7 +306,7 @@ export class ActionDelivery {
     }, this.#rethrow)
   }
 
-  /** One timer for all that is under way, not one for each batch. */
+  /** One timer for all batches in progress. */
   #noteSilence(): void {
     this.#silenceTimer = undefined
     if (this.#inflight === 0) return
@@ -345,7 +345,7 @@ export class ActionDelivery {
     if (!this.#isIdle()) return planNext()
     sink.check().then((problem) => {
       if (sink !== this.#sink || this.#isClosed) return
-      // What was sent meanwhile knows better.
+      // A batch was sent meanwhile, and its result is more recent.
       if (this.#isIdle()) {
         if (problem === undefined) this.#setState('connected', '')
         else this.#setState('disconnected', problem)
@@ -354,7 +354,7 @@ export class ActionDelivery {
     }, this.#rethrow)
   }
 
-  /** True if no batch is on its way or has failed. Waiting messages then belong to an incomplete batch. */
+  /** True if no batch is in progress or has failed. Waiting messages then belong to an incomplete batch. */
   #isIdle(): boolean {
     const isCollecting = this.#batchTimer !== undefined && this.#backoff.failures === 0
     return this.#inflight === 0 && (this.#waiting.size === 0 || isCollecting)

@@ -1,4 +1,4 @@
-// Rows of comma-separated values (RFC 4180), made of a template: what it inserts is quoted where it must be.
+// Renders rows of comma-separated values (RFC 4180) from a template. Inserted values are quoted if necessary.
 
 import type { CompileTemplate, RuleData } from './sink.ts'
 
@@ -20,7 +20,7 @@ export function csvRenderer(text: string, compile: CompileTemplate): (data: Rule
 
 const emptyField = Buffer.alloc(0)
 
-/** One field. Bytes that are no text stay as they are. */
+/** Encodes one field. Bytes that are not text are unchanged. */
 export function csvField(value: string | Uint8Array): Buffer {
   const encoding = typeof value === 'string' ? 'utf8' : 'latin1'
   const text = typeof value === 'string' ? value : Buffer.from(value).toString('latin1')

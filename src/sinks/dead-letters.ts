@@ -1,9 +1,9 @@
-// Entries that a service has refused for good. They wait in a spool of their own for an administrator.
+// Entries that a service has finally refused. They are stored in a separate spool until an administrator sends or deletes them.
 
 import { SpoolClient, type SpoolClientOptions, type SpooledEntry } from './spool-client.ts'
 import type { SpoolEntry } from './sink.ts'
 
-/** Dead letters that can be seen at a time: the oldest. */
+/** Maximum number of visible dead letters: the oldest ones. */
 const maxVisible = 1_000
 const maxWhyLength = 300
 
@@ -18,7 +18,7 @@ export interface DeadLetter {
   readonly entry: SpoolEntry
 }
 
-/** Returns what is stored for an entry that became a dead letter. */
+/** Returns the stored form of an entry that became a dead letter. */
 export function deadLetterOf({ payload, attributes }: SpoolEntry, why: string, atMs: number): SpoolEntry {
   const text = why
     .slice(0, maxWhyLength)

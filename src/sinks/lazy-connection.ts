@@ -1,4 +1,4 @@
-// A connection to a service that is opened when it is first needed. After a failure, the next request opens it again.
+// Opens a connection to a service when it is first needed. After a failure, the next request opens it again.
 
 export class LazyConnection<Connection> {
   readonly #open: () => Promise<Connection>
@@ -6,7 +6,7 @@ export class LazyConnection<Connection> {
   #connection: Promise<Connection> | undefined
   #isClosed = false
 
-  /** `close` may fail: the connection is not used again. */
+  /** `close` may reject: the connection is not used again. */
   constructor(open: () => Promise<Connection>, close: (connection: Connection) => unknown) {
     this.#open = open
     this.#close = close
@@ -26,7 +26,7 @@ export class LazyConnection<Connection> {
     return await this.#connection
   }
 
-  /** For good. What is under way fails with the connection. */
+  /** Closes the connection permanently. Requests in progress fail. */
   close(): void {
     this.#isClosed = true
     this.#giveUp()

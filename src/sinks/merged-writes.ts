@@ -1,4 +1,4 @@
-// Writes that go one after the other, in the order of the calls. What comes while one is under way goes together in the next.
+// Executes writes one after the other, in the order of the calls. Calls that arrive during a write are merged into the next one.
 
 import type { SpoolEntry, WriteOutcome } from './sink.ts'
 
@@ -13,7 +13,7 @@ export class MergedWrites {
   #calls: Call[] = []
   #isWriting = false
 
-  /** `write` never rejects. One write has more entries than `maxEntries` only if one call has. */
+  /** `write` never rejects. A write has more than `maxEntries` entries only if a single call has more. */
   constructor(maxEntries: number, write: (entries: readonly SpoolEntry[]) => Promise<readonly WriteOutcome[]>) {
     this.#maxEntries = maxEntries
     this.#write = write

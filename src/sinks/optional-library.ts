@@ -1,4 +1,4 @@
-// Libraries of services that most brokers do not use: installed by administrators that configure one, and loaded then.
+// Loads libraries that most brokers do not need. An administrator installs one before configuring its service.
 
 /** `load`: the dynamic import. Rejects with a sentence that says what to do. */
 export async function loadLibrary<Library>(name: string, load: () => Promise<Library>): Promise<Library> {

@@ -1,4 +1,4 @@
-// Addresses of services, and TLS to them, as connectors have them.
+// Addresses and TLS settings of services in connectors.
 
 import { readFileSync } from 'node:fs'
 import { type ConnectorsConfig, verifiesPeer } from '../config/index.ts'

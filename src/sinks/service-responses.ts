@@ -1,4 +1,4 @@
-// Texts of errors of services, and timeouts of their responses.
+// Error texts of services, and timeouts of their responses.
 
 import { serviceErrorText } from '../telemetry/index.ts'
 

@@ -1,4 +1,4 @@
-// What an action of a rule is, seen from the spool: a renderer of entries, and a sink that takes them.
+// The parts of an action: a function that renders results as entries, and a sink that sends entries to the service.
 //
 //   rule output ──render──► SpoolEntry ──► spool (a persistent session) ──► Sink.write(batch) ──► service
 
@@ -33,7 +33,7 @@ export type Render = (data: RuleData) => SpoolEntry
 /** The outcome of one entry. */
 export type WriteOutcome =
   | { readonly outcome: 'done' }
-  /** The service can not be reached, or is not able to take it now. */
+  /** The service cannot be reached, or cannot accept the entry now. */
   | { readonly outcome: 'retry'; readonly why: string }
   /** The service refuses this entry; a retry has the same outcome. */
   | { readonly outcome: 'refused'; readonly why: string }
@@ -92,7 +92,7 @@ export function bytesOfText(text: string | Uint8Array): Buffer {
   return Buffer.from(text.buffer, text.byteOffset, text.byteLength)
 }
 
-/** Bytes of one attribute at most: those of a text of MQTT. */
+/** Maximum bytes of one attribute: those of an MQTT string. */
 const maxAttributeBytes = 65_535
 
 /** A text that becomes an attribute, such as a path. */

@@ -1,5 +1,5 @@
-// Reads a spool: a persistent session of this broker, as an MQTT client over a stream within the process. What it has
-// handed out and not acknowledged comes again with the next connection.
+// Reads a spool, which is a persistent session of this broker, as an MQTT client over a stream within the process. Unacknowledged
+// entries are delivered again on the next connection.
 
 import {
   measurePacket,
@@ -27,22 +27,22 @@ export interface SpooledEntry extends SpoolEntry {
 
 export interface SpoolClientOptions {
   readonly clientId: string
-  /** Entries that are handed out at a time. */
+  /** Maximum number of unacknowledged entries. */
   readonly receiveMaximum: number
-  /** Limits of the session, as the broker reads them. */
+  /** Limits of the session, in the form of user properties. */
   readonly userProperties: UserProperties
   open(): ByteStream
   /** Runs `work` after the current work. */
   later(work: () => void): void
-  /** After that time. */
+  /** Runs `work` after this time. */
   after(delayMs: number, work: () => void): { cancel(): void }
 }
 
 export interface SpoolReader {
-  /** The session is there. What was handed out before comes again. */
+  /** The session is open. Unacknowledged entries are delivered again. */
   noteOpened(): void
   noteEntry(entry: SpooledEntry): void
-  /** The connection is gone; it is opened again. */
+  /** The connection was closed; it will be opened again. */
   noteClosed(why: string): void
 }
 
@@ -52,9 +52,9 @@ const topicsRemembered = 16
 const neverExpires = 0xffff_ffff
 const reopenMs = 500
 const ackBytes = 4
-/** Acknowledgements of results that a service takes one by one go together: each turn of the shard is a commit. */
+/** Acknowledgements are collected for this time, because each turn of the shard costs a commit. */
 const ackDelayMs = 2
-/** So many go at once, or a quarter of what the spool hands out. */
+/** This number of acknowledgements, or a quarter of `receiveMaximum`, is sent without delay. */
 const maxDelayedAcks = 64
 
 export class SpoolClient {
@@ -108,7 +108,7 @@ export class SpoolClient {
     })
   }
 
-  /** The entry is done with. One of an earlier connection has come again. */
+  /** Acknowledges an entry. Entries of an earlier connection are ignored, because they were delivered again. */
   acknowledge({ packetId, connection }: SpooledEntry): void {
     if (connection !== this.#connection || !this.#isOpen) return
     this.#acks.push(packetId)

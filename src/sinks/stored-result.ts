@@ -1,5 +1,5 @@
-// An entry of an action with fallbacks is stored together with the result that it was rendered from: the fallbacks render it
-// another way, and attributes are too short for it.
+// An entry of an action with fallbacks is stored together with the rule's result. The fallbacks render that result differently, and
+// attributes are too short for it.
 //
 //   | payload .......... | result .... |      attributes: ..., ['!result', length of the payload]
 
@@ -22,7 +22,7 @@ export function hasResult(attributes: SpoolEntry['attributes']): boolean {
   return attributes.at(-1)?.[0] === resultAttribute
 }
 
-/** Returns an entry that has a result as it was before `joinResult`. */
+/** Returns the entry as it was before `joinResult`. */
 export function splitResult({ payload, attributes }: SpoolEntry): SpoolEntry {
   const length = Number(attributes.at(-1)?.[1])
   return { payload: payload.subarray(0, length), attributes: attributes.slice(0, -1), result: payload.subarray(length) }

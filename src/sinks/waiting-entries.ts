@@ -2,7 +2,7 @@
 // them is with the service, the others wait, and entries with other keys are sent.
 
 export interface WaitingEntry {
-  /** The order in which the spool handed the entries out. */
+  /** Position in the order in which the spool delivered the entries. */
   readonly sequence: number
   /** undefined: the entry waits for no other. */
   readonly key: string | undefined
@@ -22,18 +22,18 @@ export class WaitingEntries<Entry extends WaitingEntry> {
     return this.#entries.length
   }
 
-  /** Whether `take` has something to give. */
+  /** Whether `take` would return an entry. */
   get hasReady(): boolean {
     return this.#withoutKey > 0 || this.#readyKeys > 0
   }
 
-  /** Adds an entry that comes after all others. */
+  /** Adds an entry after all others. */
   add(entry: Entry): void {
     this.#entries.push(entry)
     this.#count(entry)
   }
 
-  /** Adds entries that were taken before, at their places. */
+  /** Adds entries that were taken before, at their earlier positions. */
   putBack(entries: readonly Entry[]): void {
     if (entries.length === 0) return
     for (const entry of entries) this.#count(entry)
@@ -56,7 +56,7 @@ export class WaitingEntries<Entry extends WaitingEntry> {
       }
       if (key !== undefined) keys.add(key)
       taken.push(entry)
-      // What waits behind this one cannot go: no need to look at it.
+      // No later entry can be taken, so the search ends here.
       if (onePerKey && this.#withoutKey === 0 && keys.size === this.#readyKeys) {
         end++
         break
@@ -71,7 +71,7 @@ export class WaitingEntries<Entry extends WaitingEntry> {
     return taken
   }
 
-  /** The batch is with the service no longer. */
+  /** The service has processed the batch: its keys are no longer busy. */
   release(batch: readonly Entry[]): void {
     for (const { key } of batch) {
       if (key !== undefined && this.#busy.delete(key) && this.#waitingByKey.has(key)) this.#readyKeys++

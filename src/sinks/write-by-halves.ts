@@ -1,8 +1,8 @@
-// Batches of which a service says only that something in them is wrong: halves are sent until what is wrong is alone.
+// Some services refuse a batch without naming the bad entry. This module sends halves of the batch until the bad entry is alone.
 
 import type { WriteOutcome } from './sink.ts'
 
-/** `send`: the outcome of all items together, or one for each. One outcome for each item comes back, in order. */
+/** Returns one outcome for each item, in order. `send` returns one outcome for all items together, or one for each. */
 export async function writeByHalves<Item>(
   items: readonly Item[],
   send: (items: readonly Item[]) => Promise<WriteOutcome | readonly WriteOutcome[]>,
@@ -14,7 +14,7 @@ export async function writeByHalves<Item>(
   const rest = items.slice(middle)
   const first = await writeByHalves(items.slice(0, middle), send)
   const last = first.at(-1)
-  // What is not there now is not there for the rest either.
+  // The service is not available, so the rest is not sent.
   if (last?.outcome === 'retry') return [...first, ...rest.map(() => last)]
   return [...first, ...(await writeByHalves(rest, send))]
 }

@@ -1,5 +1,5 @@
-// The ACL file of mosquitto as rules of ours. There everything is denied that no line allows, a deny wins over an allow, and
-// lines before the first user are about clients without a user name.
+// Converts the ACL file of mosquitto to access rules. mosquitto denies everything that no line allows, deny has priority over allow, and
+// lines before the first user apply to clients without a user name.
 
 import type { Converted } from './converted.ts'
 
@@ -12,7 +12,7 @@ interface Rule {
 
 const actions = { read: 'subscribe', write: 'publish', readwrite: 'pubsub', deny: 'pubsub' } as const
 
-/** The text of an ACL file; the first rule that matches decides, so denials come first. */
+/** Returns the text of an ACL file. The first matching rule decides, so rules that deny come first. */
 export function convertAclFile(text: string): Converted<string> {
   const rules: Rule[] = []
   const skipped: string[] = []
@@ -30,7 +30,7 @@ export function convertAclFile(text: string): Converted<string> {
   return { value: `${[...ordered.map(termOf), '{deny, all}.'].join('\n')}\n`, skipped }
 }
 
-/** A rule, the user of the next lines, or why the line is not taken over. */
+/** A rule, the user of the next lines, or why the line is not converted. */
 function readLine(line: string, user: string | undefined): Rule | { readonly user: string | undefined } | string {
   if (line === '' || line.startsWith('#')) return { user }
   const [, word = '', rest = ''] = /^(\S+)\s*(.*)$/.exec(line) ?? []

@@ -2,7 +2,7 @@
 
 import { InvalidArchive } from '../invalid-archive.ts'
 
-/** Throws InvalidArchive where the bytes end too early. */
+/** Throws InvalidArchive if the bytes end too early. */
 export class ChunkReader {
   readonly #bytes: Buffer
   #at: number

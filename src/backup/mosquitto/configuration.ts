@@ -1,4 +1,4 @@
-// mosquitto.conf as settings of ours: listeners, limits and where the other files are. What has no counterpart is named.
+// Converts mosquitto.conf to settings of Godwit: listeners, limits and paths of other files. Options without a counterpart are reported.
 
 import type { Converted } from './converted.ts'
 import type { SessionSource } from './sessions.ts'
@@ -32,14 +32,14 @@ const listenerOptions: Readonly<Record<string, string>> = {
   mount_point: 'mountpoint',
 }
 
-/** Numbers with the same meaning. A mosquitto without a limit says 0. */
+/** Numbers with the same meaning. In mosquitto, 0 means no limit. */
 const brokerNumbers: Readonly<Record<string, string>> = {
   max_inflight_messages: 'mqtt.max_inflight_window',
   max_queued_messages: 'mqtt.max_mqueue_len',
   max_packet_size: 'mqtt.max_packet_size',
 }
 
-/** Options that are left out without a warning. */
+/** Options that are omitted without a warning. */
 const ignoredOptions: ReadonlySet<string> = new Set([
   'user',
   'pid_file',
@@ -58,7 +58,7 @@ const ignoredOptions: ReadonlySet<string> = new Set([
   'sys_interval',
 ])
 
-/** `aclFile`: how the file with the rules is called that goes with the result. */
+/** `aclFile`: name of the file with the converted access rules. */
 export function convertConfiguration(
   text: string,
   names: { readonly aclFile: string },
@@ -73,12 +73,12 @@ export function convertConfiguration(
 
 class ConfigurationReading {
   readonly #listeners: MosquittoListener[] = []
-  /** Before the first listener: of the one that `port` is about. */
+  /** Options before the first listener apply to the listener of `port`. */
   readonly #defaultOptions = new Map<string, string>()
   readonly #broker = new Map<string, string>()
   readonly #lines: string[] = []
   readonly #skipped: string[] = []
-  /** Client IDs of bridges at this broker; '': they have the ones that mosquitto makes. */
+  /** Local client IDs of bridges; '': the bridge has a client ID that mosquitto generates. */
   readonly #bridgeClientIds = new Set<string>()
   #hasPlugin = false
 

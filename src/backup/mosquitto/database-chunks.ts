@@ -1,12 +1,12 @@
-// The chunks of mosquitto.db as values, of all formats that mosquitto 1.4 to 2.0 wrote.
+// Decodes the chunks of mosquitto.db, in all formats of mosquitto 1.4 to 2.0.
 //
 //   magic (15 bytes) | checksum u32 | format u32 | chunk ...       numbers are big-endian
 //
 //   format 2, 3, 4   type u16 | length u32 | fields                mosquitto 1.0 to 1.5
 //   format 5, 6      type u32 | length u32 | fixed fields | texts  mosquitto 1.6, 2.0
 //
-// Numbers that mosquitto wrote as they were in its memory (message identifiers, times) are read as little-endian. Formats 2 to 4 are
-// read field by field: the length of a message of format 4 leaves out its user name and port.
+// Numbers that mosquitto writes in the form of its memory (message identifiers, times) are read as little-endian. Formats 2 to 4 are
+// read field by field: the length of a message of format 4 does not include its user name and port.
 
 import type { MessageProperties } from '../../protocol/index.ts'
 import { InvalidArchive } from '../invalid-archive.ts'

@@ -88,7 +88,7 @@ function retainedIn(
   return retained
 }
 
-/** [MQTT-3.3.1-10] A retained message without payload ends the one before it. */
+/** [MQTT-3.3.1-10] A retained message without payload deletes the earlier one. */
 function retain(retained: Map<string, StoredMessage>, message: StoredMessage): void {
   if (message.payload.length === 0) retained.delete(message.topic)
   else retained.set(message.topic, message)

@@ -1,4 +1,4 @@
-// Documents for Elasticsearch and OpenSearch, by their bulk API.
+// The sink for Elasticsearch and OpenSearch. It uses the bulk API.
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import type { HttpResult } from '../http/http-exchange.ts'
@@ -22,7 +22,7 @@ const defaultPort = 9_200
 const operationAttribute = 'operation'
 const done: WriteOutcome = { outcome: 'done' }
 const lineBreak = Buffer.from('\n')
-/** What is needed of the response. */
+/** The used part of the response. */
 const bulkPath = '/_bulk?filter_path=errors,items.*.status,items.*.error.type,items.*.error.reason'
 const maxResponseLength = 16_777_216
 const maxIdBytes = 512
@@ -71,7 +71,7 @@ function idOf(text: string): string {
   throw new TypeError(`elasticsearch: the ID of a document has 1 to ${maxIdBytes} bytes, and not ${length}`)
 }
 
-/** JSON of one object on one line: between tokens, line breaks are blanks. */
+/** Returns the JSON of an object on one line. Line breaks between tokens become spaces. */
 function documentOf(text: string | Uint8Array): string {
   if (typeof text === 'string') {
     try {
@@ -159,7 +159,7 @@ const passingStatuses = new Set([403, 408, 429])
 
 function outcomeOfItem(operation: string, { status = 500, error }: BulkItem): WriteOutcome {
   if (status >= 200 && status < 300) return done
-  // It was written, or deleted, by an attempt before that had no response.
+  // An earlier attempt without a response has written or deleted the document.
   if (status === 409 && operation.startsWith('{"create"')) return done
   if (status === 404 && operation.startsWith('{"delete"')) return done
   const why = `status ${status}: ${error?.type ?? 'unknown'}: ${error?.reason ?? ''}`.slice(0, 300)

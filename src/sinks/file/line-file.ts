@@ -1,8 +1,8 @@
-// A file of lines that are on disk when they count as written. It is rotated by size:
+// A file of lines. A line counts as written when it is synced to disk. The file is rotated by size:
 //
-//   readings.jsonl  ->  readings.jsonl.1  ->  readings.jsonl.2  -> ... -> readings.jsonl.<maxFiles - 1>  ->  gone
+//   readings.jsonl  ->  readings.jsonl.1  ->  readings.jsonl.2  -> ... -> readings.jsonl.<maxFiles - 1>  ->  deleted
 //
-// Lines that come while the disk works are written together, with one sync for all of them. After an error the file is
+// Lines that arrive during a write are written together afterwards, with one sync for all of them. After an error the file is
 // opened again; an incomplete line after an error or a crash is removed, as it was not confirmed.
 
 import { constants } from 'node:fs'

@@ -1,4 +1,4 @@
-// Files that actions of one shard write to: actions with the same file share it, so that its lines stay whole.
+// The files to which the actions of one shard write. Actions with the same file share it, so that lines are not interleaved.
 
 import { LineFile } from './line-file.ts'
 
@@ -9,7 +9,7 @@ interface SharedFile {
 
 const files = new Map<string, SharedFile>()
 
-/** Each caller that takes a file releases it. */
+/** Returns a file, which the caller must release. */
 export function takeFile(path: string): LineFile {
   const known = files.get(path)
   if (known !== undefined) {

@@ -9,21 +9,21 @@ import type { HttpClient, SocketOpener, HttpLibrary } from './http-library.ts'
 export interface HttpConnectionSettings {
   /** `http://host:port`; a path in it is not used. */
   readonly origin: URL
-  /** Requests that a connection may have at a time. */
+  /** Maximum number of requests in progress on a connection. */
   readonly pipelining: number
   readonly connectTimeoutMs: number
   readonly tls: ServiceTls | undefined
 }
 
-/** A connection without requests is closed after this time, or earlier if the service says so. */
+/** A connection without requests is closed after this time, or earlier if the service requests that. */
 const idleMs = 30_000
 
 export class HttpConnection {
-  /** Requests that it has at the moment. */
+  /** Number of requests in progress. */
   requests = 0
   readonly #settings: HttpConnectionSettings
   readonly #client: HttpClient
-  /** The last one; it may be closed. */
+  /** The last connection, which may be closed. */
   #socket: Socket | undefined
   #isConnecting = false
   #isCollecting = false
@@ -73,7 +73,7 @@ export class HttpConnection {
     const { connectTimeoutMs } = this.#settings
     return (options, callback) => {
       this.#isConnecting = true
-      // It returns its socket, which the library uses as well.
+      // `connect` returns the socket, which the library uses as well.
       const socket = connect(options, (...result) => {
         clearTimeout(timer)
         this.#isConnecting = false

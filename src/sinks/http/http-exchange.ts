@@ -1,4 +1,4 @@
-// One request and its response, as the HTTP library hands it over in parts.
+// One request and its response, which the HTTP library delivers in parts.
 
 import { StringDecoder } from 'node:string_decoder'
 import { messageOf } from '../service-responses.ts'
@@ -10,11 +10,11 @@ export interface HttpRequest {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer | undefined
-  /** Characters of the response that are read; by default as many as messages show. */
+  /** Maximum characters of the response that are read. Default: as many as error messages show. */
   readonly maxResponseLength?: number
 }
 
-/** The beginning of what the service said, for messages. */
+/** The beginning of the response body, for error messages. */
 export const maxResponseShown = 256
 
 export type HttpResult =
@@ -24,7 +24,7 @@ export type HttpResult =
 export interface HttpExchangeCallbacks {
   /** Called once. */
   settle(exchange: HttpExchange, result: HttpResult): void
-  /** The connection has no part in it any more. Called once, and never without a connection. */
+  /** The exchange no longer uses its connection. Called once, and never without a connection. */
   release(exchange: HttpExchange): void
 }
 
@@ -45,14 +45,14 @@ export class HttpExchange implements ResponseHandler {
     this.#callbacks = callbacks
   }
 
-  /** Ends the exchange, and its connection: what the service may still say belongs to no request. */
+  /** Ends the exchange and its connection, because later data of the service would belong to no request. */
   fail(why: string): void {
     this.#settle({ failure: why })
     this.#controller?.abort(new Error(why))
   }
 
   onRequestStart(controller: RequestController): void {
-    // It failed while the connection was being opened.
+    // The exchange failed while the connection was being opened.
     if (this.#isSettled) controller.abort(new Error('the request has failed already'))
     else this.#controller = controller
   }

@@ -13,7 +13,7 @@ export type HttpClient = Client
 /** Opens sockets. */
 export type SocketOpener = buildConnector.connector
 
-/** Takes the parts of a response. */
+/** Receives the parts of a response. */
 export type ResponseHandler = Dispatcher.DispatchHandler
 
 /** Ends a request and its connection. */

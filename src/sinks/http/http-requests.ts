@@ -1,4 +1,4 @@
-// Requests to one HTTP service over connections that stay open.
+// Sends requests to one HTTP service over persistent connections.
 //
 //   send ──► waiting ──► the connection with the fewest requests, opened when it is needed ──► service
 //     └────► deadlines: one timer, since all requests may take equally long
@@ -19,12 +19,12 @@ export class HttpRequests {
   readonly #settings: HttpRequestsSettings
   /** Credentials of the URL. A header of the request has priority. */
   readonly #authorization: string | undefined
-  /** Loaded by the first request: it is large. */
+  /** Loaded with the first request, because it is large. */
   #library: HttpLibrary | undefined
   #isLoading = false
   readonly #connections: HttpConnection[] = []
   readonly #connectionOf = new Map<HttpExchange, HttpConnection>()
-  /** In the order of their deadlines; those that wait for a connection as well. */
+  /** Requests in the order of their deadlines, including those that wait for a connection. */
   readonly #pending = new Map<HttpExchange, (result: HttpResult) => void>()
   readonly #waiting: HttpExchange[] = []
   #timer: NodeJS.Timeout | undefined
@@ -35,7 +35,7 @@ export class HttpRequests {
     this.#authorization = authorizationOf(settings.origin)
   }
 
-  /** Never rejects. Redirects are responses like others: the configured address is the one that is trusted. */
+  /** Never rejects. Redirects are not followed: only the configured address is trusted. */
   send(request: HttpRequest): Promise<HttpResult> {
     const { origin, requestTimeoutMs } = this.#settings
     if (isForbiddenAddress(origin.hostname))
@@ -52,7 +52,7 @@ export class HttpRequests {
     })
   }
 
-  /** Requests that are under way fail. */
+  /** Requests in progress fail. */
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)
@@ -65,7 +65,7 @@ export class HttpRequests {
     return { ...request, headers: { authorization: this.#authorization, ...request.headers } }
   }
 
-  /** Undefined: each has as many requests as it may have. */
+  /** Returns a connection for a request; undefined: each has the maximum number of requests. */
   #freeConnection(): HttpConnection | undefined {
     const { poolSize, pipelining } = this.#settings
     let best: HttpConnection | undefined
@@ -104,7 +104,7 @@ export class HttpRequests {
     }
   }
 
-  /** The next one that waits and has not failed meanwhile. */
+  /** Returns the next waiting request that has not failed meanwhile. */
   #sendNext(connection: HttpConnection): void {
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift())
       if (this.#pending.has(next)) return this.#sendOn(connection, next)

@@ -1,14 +1,14 @@
-// What keeps settings of services over HTTP from working.
+// Checks the settings of services over HTTP.
 
 import { verifiesPeer } from '../../config/index.ts'
 import type { TlsSettings } from '../service-address.ts'
 import { problemOfDialFiles } from '../../transports/index.ts'
 
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-/** The broker sets what describes the body and the connection. */
+/** Headers that the broker sets itself, because they describe the body and the connection. */
 const ownHeaders = ['content-length', 'transfer-encoding', 'host', 'connection', 'keep-alive', 'upgrade', 'expect']
 
-/** Begins with `setting`. */
+/** Returns a problem, which begins with `setting`. */
 export function problemOfHeaders(headers: ReadonlyMap<string, string>, setting: string): string | undefined {
   for (const name of headers.keys()) {
     if (!headerName.test(name)) return `${setting}: ${JSON.stringify(name)} is not the name of a header`

@@ -1,4 +1,4 @@
-// Actions over HTTP: one request for each entry.
+// The sink for HTTP. It sends one request for each entry.
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { tlsOf } from '../service-address.ts'
@@ -53,10 +53,10 @@ class HttpSink implements Sink {
   readonly #requests: HttpRequests
   readonly #url: URL
   readonly #path: string
-  /** The path of the entry before, and what it stands for. */
+  /** The path of the previous entry, and the path of its request. */
   #lastPath: { readonly text: string; readonly path: string }
   readonly #headers: Readonly<Record<string, string>>
-  /** Why no request can be sent with the headers of the settings. */
+  /** Returns why no request can be sent with the configured headers. */
   readonly #problem: WriteOutcome | undefined
   readonly #method: string
   readonly #hasBody: boolean
@@ -110,7 +110,7 @@ class HttpSink implements Sink {
     return { outcome: status >= 500 || retriedStatuses.has(status) ? 'retry' : 'refused', why }
   }
 
-  /** A path can not lead to another host. */
+  /** Encodes a path so that it cannot lead to another host. */
   #pathFor(text: string): string | undefined {
     if (text === this.#lastPath.text) return this.#lastPath.path
     const base = this.#url.href.replace(/\/$/, '')
@@ -122,7 +122,7 @@ class HttpSink implements Sink {
     return path
   }
 
-  /** Each response means that the service is available, whatever its status is. */
+  /** A response with any status means that the service is available. */
   async check(): Promise<string | undefined> {
     const request = { path: this.#path, method: 'HEAD', headers: this.#headers, body: undefined }
     const result = await this.#requests.send(request)

@@ -1,5 +1,4 @@
-// Databases and other services that are spoken to over HTTP: where they are, how they are authenticated to, and what their
-// responses mean for a batch.
+// Databases and other services with an HTTP interface: their address, authentication, and the meaning of their responses for a batch.
 
 import type { WriteOutcome } from '../sink.ts'
 import { type hostAndPort, type TlsSettings, tlsOf } from '../service-address.ts'
@@ -12,7 +11,7 @@ export interface ServiceSettings {
   readonly headers: Readonly<Record<string, string>>
   readonly ssl: TlsSettings
   readonly poolSize: number
-  /** Requests that a connection may have at a time; 1 if absent. */
+  /** Maximum number of requests in progress on a connection; 1 if absent. */
   readonly pipelining?: number
   readonly connectTimeoutMs: number
   readonly requestTimeoutMs: number
@@ -27,7 +26,7 @@ export interface ServiceRequest {
   readonly maxResponseLength?: number
 }
 
-/** Statuses that tell of the service or of its settings, and not of what is sent: it may be otherwise later. */
+/** Statuses that concern the service or its settings and not the data, so that a retry may succeed. */
 const passingStatuses = new Set([401, 403, 404, 405, 408, 425, 429])
 
 export class ServiceClient {
@@ -72,7 +71,7 @@ export function basicAuthorization(username: string | undefined, password: strin
   return { authorization: `Basic ${Buffer.from(`${username}:${password ?? ''}`).toString('base64')}` }
 }
 
-/** What a response means for everything that was sent with the request. */
+/** The outcome of all entries of a request. */
 export function outcomeOf(result: HttpResult): WriteOutcome {
   if ('failure' in result) return { outcome: 'retry', why: result.failure }
   const { status } = result

@@ -3,7 +3,7 @@
 //   readings,site=${site},client=${clientid} value=${payload.value},count=${payload.count}i,text="is ${payload.state}" ${timestamp}
 //   name     tags                            fields                                                                   time
 //
-// Each part is rendered by itself and quoted or escaped as its position requires: no value ends its position.
+// Each part is rendered by itself and quoted or escaped as its position requires, so that no value can end its part.
 
 import type { CompileTemplate, RuleData, Template } from '../sink.ts'
 
@@ -20,11 +20,11 @@ interface Field {
 }
 
 type FieldValue =
-  /** In quotes, or texts between placeholders. */
+  /** A text in quotes, or placeholders that are mixed with text. */
   | { readonly kind: 'text'; readonly template: Template }
-  /** One placeholder: as its type is. */
+  /** One placeholder: the field has the type of its value. */
   | { readonly kind: 'value'; readonly template: Template }
-  /** One placeholder with `i` or `u` behind it. */
+  /** One placeholder that is followed by `i` or `u`. */
   | { readonly kind: 'integer'; readonly template: Template; readonly suffix: string }
   | { readonly kind: 'literal'; readonly text: string }
 
@@ -35,7 +35,7 @@ export interface LineTemplate {
   readonly time: Template | undefined
 }
 
-/** Lines that one text may have. */
+/** Maximum number of lines of one text. */
 const maxLines = 100
 
 /** Throws LineTemplateError, with the number of the line. */
@@ -131,7 +131,7 @@ function unescaped(text: string): string {
   return text.replaceAll(/\\([,= ])/g, '$1')
 }
 
-/** Renders one line. Throws TypeError for what can not be said in the protocol. */
+/** Renders one line. Throws TypeError for values that the protocol cannot express. */
 export function renderLine({ name, tags, fields, time }: LineTemplate, data: RuleData, nowText: string): string {
   const series = [escaped(textOf(name, data, 'the name'), /[, ]/g)]
   for (const { key, value } of tags) {

@@ -1,5 +1,5 @@
-// What a source of Kafka reads, as it is configured. Offsets are committed when the results of rules are durable: after a crash
-// records may be repeated, and none is skipped.
+// The source for Kafka. Offsets are committed when the results of rules are durable: after a crash, records may be repeated, but none
+// is skipped.
 
 import type { ConnectorsConfig, SourcesConfig } from '../../config/index.ts'
 import type { UserProperties } from '../../protocol/index.ts'
@@ -20,7 +20,7 @@ type KafkaSourceSettings = NamedValue<SourcesConfig['kafka_consumer']>
 /** The same as of producers. */
 type KafkaSourceConnector = NamedValue<ConnectorsConfig['kafka_consumer']>
 
-/** Kafka may delay the response to a fetch for so long, and some more. */
+/** Maximum delay of the response to a fetch. Kafka may exceed it slightly. */
 const requestTimeoutMs = 10_000
 const control = /\p{Cc}/u
 
@@ -57,7 +57,7 @@ export const kafkaSourceType: SourceType<KafkaSourceSettings, KafkaSourceConnect
     } catch (error) {
       return messageOf(error)
     } finally {
-      // One that opens late is closed as well.
+      // A client that opens after the timeout is closed as well.
       opening.then((client) => client.close()).catch(() => {})
     }
   },

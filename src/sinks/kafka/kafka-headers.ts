@@ -21,7 +21,7 @@ export function problemOfHeaders(
   return 'parameters.kafka_headers: write one placeholder for a column with names and values, such as ${user_properties}'
 }
 
-/** Returns what makes the headers of a result. It throws TypeError for values that cannot be headers. */
+/** Returns a function that renders the headers of a result. It throws TypeError for values that cannot be headers. */
 export function headersRenderer(
   { message, kafka_headers: column, kafka_ext_headers: pairs }: KafkaAction['parameters'],
   compile: CompileTemplate,
@@ -70,7 +70,7 @@ function headerOfPair(pair: unknown): KafkaHeader {
   return headerOf(pair.key, pair.value)
 }
 
-/** Values that are no texts are written as JSON. */
+/** Values other than texts are written as JSON. */
 function headerOf(name: string, value: unknown): KafkaHeader {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   return [textOf(name, 'the name of a header'), textOf(text, `the header ${name}`)]

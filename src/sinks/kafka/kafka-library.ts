@@ -1,5 +1,5 @@
-// The library for Kafka behind an interface of two functions. Whatever fails is thrown: the spool tries again, so the library
-// does not. A client is used until its first failure without a response of a broker, and then replaced.
+// A small interface to the Kafka client library. Failures are thrown: the spool retries, so the library must not. A client is
+// replaced after its first failure without a response of a broker.
 
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -40,9 +40,9 @@ export interface KafkaProducerSettings extends KafkaClientSettings {
 }
 
 export interface KafkaProducer {
-  /** In one request for each broker that leads a partition of them. */
+  /** Sends one request to each broker that leads a partition of the records. */
   send(topic: string, records: readonly KafkaRecord[]): Promise<void>
-  /** Rejects where the topic takes no records. Undefined: if no broker responds. */
+  /** Rejects if the topic does not accept records; without a topic: if no broker responds. */
   check(topic: string | undefined): Promise<void>
   /** Closes the connection. Writes in progress fail. */
   close(): void
@@ -118,9 +118,9 @@ export interface ConsumedRecord {
 }
 
 export interface ConsumerCallbacks {
-  /** Resolves when what rules make of the records is stored; then Kafka is told. Rejects: they come again. */
+  /** Resolves when the results of rules are stored; then the offsets are committed. Rejects: Kafka delivers the records again. */
   take(records: readonly ConsumedRecord[]): Promise<void>
-  /** The group has given this member its partitions. */
+  /** The group has assigned partitions to this member. */
   noteJoined(): void
   /** Called when the consumer has failed and reads no more. */
   noteFailed(error: unknown): void
@@ -174,7 +174,7 @@ async function takeBatch(
   sessionTimeoutMs: number,
 ): Promise<void> {
   const { topic, partition, messages } = payload.batch
-  // Rules may wait for a full spool: the group is to know that this member lives.
+  // Rules may wait for a full spool. A heartbeat keeps this member in the group.
   const beats = setInterval(() => void payload.heartbeat().catch(() => {}), sessionTimeoutMs / heartbeatsPerSession)
   try {
     await callbacks.take(messages.map((message) => consumedRecord(topic, partition, message)))
@@ -203,7 +203,7 @@ function consumedRecord(topic: string, partition: number, message: KafkaMessage)
   }
 }
 
-/** The name that Kafka gives the error; undefined: no broker has responded. */
+/** Returns Kafka's name of the error; undefined: no broker has responded. */
 export function kafkaErrorType(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { type } = cause as { readonly type?: unknown }
@@ -246,7 +246,7 @@ function clientOf(
   return { kafka, sockets }
 }
 
-/** The connections of one client. The library leaves those open that do not respond. */
+/** The connections of one client. The library does not close connections without a response. */
 class Sockets {
   readonly #open = new Set<Socket>()
 
@@ -260,7 +260,7 @@ class Sockets {
     socket.on('error', () => {})
     this.#open.add(socket)
     socket.once('close', () => this.#open.delete(socket))
-    // A cluster names its brokers itself.
+    // The cluster announces the addresses of its brokers, which may be denied.
     if (isForbiddenAddress(host)) socket.destroy(new Error(`the address ${host} is denied by node.denied_addresses`))
     return socket
   }
@@ -270,7 +270,7 @@ class Sockets {
   }
 }
 
-/** Records with a key go where every client of Kafka puts them. Those without one go together, so that a batch is one request. */
+/** A record with a key goes to the same partition as with other Kafka clients. Records without a key share one, so that a batch is one request. */
 class BatchPartitioner {
   readonly #byKey: ICustomPartitioner
   #batch = Math.floor(Math.random() * 1_000)

@@ -1,4 +1,4 @@
-// Records for topics of Kafka. A batch is one request; the order of records with one key is kept.
+// The sink for Kafka. A batch is one request. Records with the same key keep their order.
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { isForbiddenAddress } from '../../transports/index.ts'
@@ -36,7 +36,7 @@ const topicAttribute = 'topic'
 const headerAttribute = 'header '
 const defaultPort = 9_092
 
-/** Kafka takes such a record at no time. */
+/** Error codes with which Kafka will never accept a record. */
 const refusals = [
   'MESSAGE_TOO_LARGE',
   'RECORD_LIST_TOO_LARGE',
@@ -142,7 +142,7 @@ function brokersOf(hosts: string | undefined): readonly string[] {
     .filter((host) => host !== '')
 }
 
-/** A placeholder alone that stands for nothing gives no key. */
+/** If the template is one placeholder without a value, the record has no key. */
 function renderKey(key: Template, data: RuleData): string | Uint8Array {
   const isOnePlaceholder = key.parts.length === 1 && typeof key.parts[0] !== 'string'
   if (isOnePlaceholder && (key.values(data)[0] ?? undefined) === undefined) return ''
@@ -157,7 +157,7 @@ export class KafkaProducerSink implements Sink {
   readonly #maxBatchBytes: number
   readonly #requestTimeoutMs: number
   readonly #producer: LazyConnection<KafkaProducer>
-  /** It has not responded once: the next request opens another. */
+  /** The connection failed without a response: the next request opens another one. */
   #broken: KafkaProducer | undefined
 
   constructor(
@@ -188,7 +188,7 @@ export class KafkaProducerSink implements Sink {
     const outcomes: WriteOutcome[] = []
     for (const part of partsOf(entries.map(recordOf), this.#maxBatchBytes)) {
       const last = outcomes.at(-1)
-      // Records that come after others do not overtake them.
+      // Later records must not overtake earlier ones.
       if (last?.outcome === 'retry') outcomes.push(...part.map(() => last))
       else outcomes.push(...(await this.#send(topic, part)))
     }
@@ -208,7 +208,7 @@ export class KafkaProducerSink implements Sink {
     this.#producer.close()
   }
 
-  /** A limit of a batch and one record that is refused look the same: halves tell them apart. */
+  /** The same error concerns a batch beyond a limit, or one refused record. Smaller batches distinguish the two cases. */
   async #send(topic: string, records: readonly KafkaRecord[]): Promise<readonly WriteOutcome[]> {
     const [only] = records
     if (records.length === 1 && bytesOf(only) > this.#maxBatchBytes) {
@@ -264,7 +264,7 @@ function bytesOf({ key, value, headers }: KafkaRecord): number {
   return bytes
 }
 
-/** In order. A record that is larger stands alone. */
+/** Splits records into batches, in order. A record beyond the limit is a batch of its own. */
 function partsOf(records: readonly KafkaRecord[], maxBytes: number): readonly (readonly KafkaRecord[])[] {
   const parts: KafkaRecord[][] = []
   let bytes = maxBytes

@@ -1,4 +1,4 @@
-// The library for MongoDB behind an interface of two functions.
+// A small interface to the MongoDB client library.
 
 import type * as MongodbLibrary from 'mongodb'
 import type { MongoClient, MongoClientOptions } from 'mongodb'
@@ -9,7 +9,7 @@ import { messageOf, withTimeout } from '../service-responses.ts'
 export interface MongodbSettings {
   /** `host:port`, separated by commas. */
   readonly servers: string
-  /** Undefined: one server, whatever its role in a replica set is. */
+  /** Undefined: a single server, with any role in a replica set. */
   readonly replicaSet: string | undefined
   readonly isSingle: boolean
   readonly database: string
@@ -22,7 +22,7 @@ export interface MongodbSettings {
   readonly requestTimeoutMs: number
 }
 
-/** A document as JSON, and what becomes its `_id` where it has none. */
+/** A document as JSON, and the `_id` that it gets if it has none. */
 export interface NewDocument {
   readonly id: string
   readonly json: string
@@ -35,14 +35,14 @@ export interface Failure {
 }
 
 export interface InsertResult {
-  /** Later documents were not tried. */
+  /** Later documents were not sent. */
   readonly tried: number
-  /** All others of those that were tried are there now. */
+  /** All other documents that were sent are stored now. */
   readonly failures: readonly Failure[]
 }
 
 export interface MongodbDatabase {
-  /** `isOrdered`: ends with the first failure. Rejects where nothing is known of the documents. */
+  /** `isOrdered`: stops at the first failure. Rejects if the outcome of the documents is unknown. */
   insert(collection: string, documents: readonly NewDocument[], isOrdered: boolean): Promise<InsertResult>
   /** Rejects if no server responds that can write. */
   check(): Promise<void>
@@ -56,7 +56,7 @@ interface WriteError {
 }
 
 const duplicateKey = 11_000
-/** In the message of a server. */
+/** A pattern in the error message of a server. */
 const idIndexForm = /\bindex: _id_\b/
 const maxDocumentBytes = 16_777_216
 /** The text that the rule function `mongo_date` returns. */
@@ -75,7 +75,7 @@ export async function openMongodb(settings: MongodbSettings): Promise<MongodbDat
 }
 
 function end(client: MongoClient): void {
-  // It is not used any more, so its error has no receiver.
+  // The connection is not used any more, so its error is ignored.
   client.close(true).catch(() => {})
 }
 
@@ -90,9 +90,9 @@ function optionsOf(settings: MongodbSettings): MongoClientOptions {
     serverSelectionTimeoutMS: settings.connectTimeoutMs,
     connectTimeoutMS: settings.connectTimeoutMs,
     socketTimeoutMS: settings.requestTimeoutMs,
-    // A document that counts as delivered outlives the failure of a server.
+    // A delivered document survives the failure of a server.
     writeConcern: { w: 'majority', journal: true },
-    // The spool tries again.
+    // The spool retries.
     retryWrites: false,
     lookup: safeLookup,
     ...(tls === undefined ? {} : { tls: true, ...tls }),
@@ -145,7 +145,7 @@ class Database implements MongodbDatabase {
     end(this.#client)
   }
 
-  /** Text: why it is no document. */
+  /** Returns a document, or a text that says why it is invalid. */
   #documentOf(id: string, json: string): Record<string, unknown> | string {
     const { EJSON, calculateObjectSize } = this.#library.BSON
     try {
@@ -180,14 +180,14 @@ class Database implements MongodbDatabase {
   }
 }
 
-/** None: the error is none of a document. */
+/** Returns no failures if the error does not concern a document. */
 function writeErrorsOf(error: unknown): readonly WriteError[] {
   if (!(error instanceof Error) || error.name !== 'MongoBulkWriteError') return []
   const { writeErrors } = error as Error & { readonly writeErrors: WriteError | readonly WriteError[] }
   return [writeErrors].flat()
 }
 
-/** Throws for a date that is none. */
+/** Throws for an invalid date. */
 function withDates(value: unknown): unknown {
   if (typeof value === 'string') {
     const time = Date.parse(dateForm.exec(value)?.groups?.['time'] ?? '')

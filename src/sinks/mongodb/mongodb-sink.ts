@@ -1,4 +1,4 @@
-// Documents for collections of MongoDB. Each has an `_id` that is stored with the message: what comes again is recognised by it.
+// The sink for MongoDB. Each document has an `_id` that is stored with the entry, so that MongoDB detects a document that is sent again.
 
 import { randomBytes } from 'node:crypto'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
@@ -64,7 +64,7 @@ function serversOf({ parameters: { server = '', servers = '' } }: MongodbConnect
   return [server, servers].flatMap((text) => text.split(',')).flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
 }
 
-/** An ObjectId: the time in seconds, and what makes it unique. */
+/** Returns an ObjectId: the time in seconds, and a unique part. */
 function newId(): string {
   const seconds = Math.floor(Date.now() / 1_000)
   return seconds.toString(16).padStart(8, '0') + randomBytes(randomIdBytes).toString('hex')
@@ -116,7 +116,7 @@ export class MongodbSink implements Sink {
     this.#database = new LazyConnection(open, (database) => database.close())
   }
 
-  /** Documents that stand one behind the other go together where they have the same collection. */
+  /** Inserts consecutive documents of the same collection with one request. */
   async write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
     const outcomes: WriteOutcome[] = []
     try {
@@ -143,8 +143,8 @@ export class MongodbSink implements Sink {
   }
 
   /**
-   * Adds at least one outcome. True: documents are there already, so this is a batch that was sent before, whose order is known: with
-   * `isRepeat` all of them are tried, in place of one request for each.
+   * Adds at least one outcome. Returns true if documents exist already: then the batch was sent before and its order is known. With
+   * `isRepeat`, all documents are sent in one request instead of one request for each.
    */
   async #insert(
     database: MongodbDatabase,

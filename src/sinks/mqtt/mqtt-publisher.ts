@@ -1,4 +1,4 @@
-// A connection to a remote broker over which messages are published, and nothing is received. The session there ends with it.
+// A connection to a remote broker that only publishes. It uses a clean session.
 //
 //   publish ──► waiting ──► window of the remote broker ──► PUBLISH ──► PUBACK | PUBREC, PUBREL, PUBCOMP ──► result
 //                           (Receive Maximum)
@@ -42,13 +42,13 @@ export interface OutgoingMessage {
 }
 
 export type PublishResult =
-  /** QoS 0: written. Else the remote broker has acknowledged it. */
+  /** QoS 0: the message was written. QoS 1 and 2: the remote broker has acknowledged it. */
   { readonly result: 'taken' } | { readonly result: 'rejected'; readonly reasonCode: number; readonly why: string }
 
-/** Reason why messages on their way have no result. */
+/** Reason why messages in flight have no result. */
 export class ConnectionEnded extends Error {
   override readonly name = 'ConnectionEnded'
-  /** `for-packet`: the remote broker ended it and says that a packet is the reason. */
+  /** `for-packet`: the remote broker closed the connection, and its reason code refers to a packet. */
   readonly by: 'this-side' | 'remote' | 'for-packet'
 
   constructor(message: string, by: ConnectionEnded['by']) {
@@ -69,7 +69,7 @@ const maxPacketBytes = 262_144
 const limits = { maxPacketBytes, maxPropertyBytes: maxPacketBytes, maxTopicLevels: 65_535, maxTopicBytes: 65_535 }
 const topicsRemembered = 256
 const maxPacketId = 65_535
-/** Messages that are on their way, if the remote broker allows so many. */
+/** Maximum number of in-flight messages, unless the remote broker has a lower limit. */
 const maxInflight = 1_024
 /** In-flight limit before 5.0, because brokers do not send one. Mosquitto loses QoS 2 messages beyond this number. */
 const inflightBefore5 = 20
@@ -84,7 +84,7 @@ const reasonsOfPackets: ReadonlySet<number> = new Set([
   reasonCodes.qosNotSupported,
 ])
 
-/** Rejects with a sentence where the remote broker cannot be reached or refuses the connection. */
+/** Rejects with a sentence if the remote broker cannot be reached or refuses the connection. */
 export function openPublisher(settings: PublisherSettings): Promise<MqttPublisher> {
   const { promise, resolve, reject } = Promise.withResolvers<MqttPublisher>()
   dial(settings.target, settings.dial, {
@@ -232,7 +232,7 @@ export class MqttPublisher {
         return this.#fail(why, reasonsOfPackets.has(reasonCode) ? 'for-packet' : 'remote')
       }
       default:
-        // Nothing was subscribed to: what a broker sends by itself has no receiver.
+        // There is no subscription, so a PUBLISH of the remote broker is ignored.
         return
     }
   }

@@ -127,7 +127,7 @@ function retainOf(template: Template, data: RuleData): boolean {
 
 function messageOfEntry({ payload, attributes }: SpoolEntry): OutgoingMessage {
   const flags = valueOf(attributes, flagsAttribute)
-  // It was a topic name when it was stored.
+  // The topic name was checked when the entry was stored.
   const topic = valueOf(attributes, topicAttribute) as TopicName
   return { topic, qos: Number(flags[0]) as QoS, retain: flags.endsWith('r'), payload }
 }
@@ -207,7 +207,7 @@ export class MqttSink implements Sink {
     return outcomes
   }
 
-  /** After a failure the rest is not tried. */
+  /** After a failure the remaining entries are not sent. */
   async #sendEach(publisher: MqttConnection, batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
     const outcomes: WriteOutcome[] = []
     for (const entry of batch) {

@@ -1,4 +1,4 @@
-// Samples for Prometheus and for what else takes its remote write protocol (1.0).
+// Sends samples to Prometheus, and to other services with its remote write protocol (1.0).
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { problemOfBase, problemOfHeaders } from '../http/http-settings-check.ts'
@@ -40,7 +40,7 @@ export const prometheusSinkType: SinkType<PrometheusAction, PrometheusConnector>
     return (data) => {
       const found = names.flatMap(({ name, template }) => {
         const text = labelText(template, data, name)
-        // To Prometheus an empty label is none.
+        // Prometheus treats an empty label as a missing one.
         return text === '' ? [] : [[name, text] as const]
       })
       const sample: Sample = {
@@ -89,7 +89,7 @@ function numberOf(template: Template, data: RuleData, subject: string): number {
 
 class PrometheusSink implements Sink {
   readonly #client: ServiceClient
-  /** Samples of a series are taken in the order of their times only. */
+  /** The service accepts samples of a series only in the order of their times. */
   readonly #writes = new MergedWrites(maxSamplesPerRequest, (entries) => this.#writeAll(entries))
 
   constructor(connector: PrometheusConnector, { requestTimeoutMs }: SinkContext) {
@@ -113,7 +113,7 @@ class PrometheusSink implements Sink {
     return writeByHalves(samples, async (some) => outcomeOf(await this.#send(some)))
   }
 
-  /** Sends a request without samples, to check that the service takes them. */
+  /** Sends a request without samples, to check that the service accepts the protocol. */
   async check(): Promise<string | undefined> {
     return problemOfResponse(await this.#send([]))
   }

@@ -1,10 +1,10 @@
-// Snappy's block format: the length, then literals and copies of what came before, each with a tag in front.
+// Compresses in Snappy's block format: the length, then literals and copies of earlier data, each after a tag.
 
 const literalTag = 0
 const copyTag = 2
 const shortestCopy = 4
 const longestCopy = 64
-/** Copies of two bytes reach so far back. */
+/** Maximum distance of a copy with an offset of two bytes. */
 const blockBytes = 65_536
 const hashBits = 14
 const hashFactor = 0x1e35a7bd
@@ -50,7 +50,7 @@ class Writer {
   #at = 0
 
   constructor(inputLength: number) {
-    // The most that a block takes: literals only, with their tags.
+    // Maximum size of a block: literals only, with their tags.
     this.#bytes = Buffer.alloc(32 + inputLength + Math.ceil(inputLength / 6))
   }
 

@@ -1,5 +1,5 @@
-// The library for RabbitMQ behind an interface of three functions. After a failure without a response for single messages, the connection
-// is not used again.
+// A small interface to the RabbitMQ client library. After a failure without a response for single messages, the connection is not used
+// again.
 
 import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage, Options } from 'amqplib'
 import { isForbiddenAddress, safeLookup } from '../../transports/index.ts'
@@ -32,9 +32,9 @@ export interface RabbitmqMessage {
 
 export interface RabbitmqPublisher {
   readonly isOpen: boolean
-  /** One outcome for all messages where the connection ends, else one for each. Never rejects. */
+  /** Returns one outcome for each message, or one for all if the connection ends. Never rejects. */
   publish(messages: readonly RabbitmqMessage[]): Promise<WriteOutcome | readonly WriteOutcome[]>
-  /** Rejects where the exchange does not exist. */
+  /** Rejects if the exchange does not exist. */
   check(): Promise<void>
   /** Closes the connection. Writes in progress fail. */
   close(): void
@@ -47,7 +47,7 @@ export interface RabbitmqTarget {
 
 const done: WriteOutcome = { outcome: 'done' }
 
-/** The channel is closed with it for a message that no server of that configuration takes, such as one that is too large. */
+/** The server closes the channel with this code for a message that it will never accept, such as one that is too large. */
 const preconditionFailed = 406
 
 export async function openRabbitmq(settings: RabbitmqSettings, target: RabbitmqTarget): Promise<RabbitmqPublisher> {
@@ -81,7 +81,7 @@ async function connectTo(settings: RabbitmqSettings): Promise<ChannelModel> {
     connection.on('error', () => {})
     return connection
   } catch (error) {
-    // One that opens late is not used.
+    // A connection that opens after the timeout is not used.
     opening.then(destroy, () => {})
     throw error
   }
@@ -96,13 +96,13 @@ export interface QueueMessage {
 }
 
 export interface QueueCallbacks {
-  /** True: RabbitMQ is told that the message was taken; false: that it never will be. */
+  /** True: the message is acknowledged; false: it is rejected without `requeue`. */
   take(message: QueueMessage): Promise<boolean>
-  /** No more messages come. */
+  /** The connection has ended. */
   noteFailed(error: unknown): void
 }
 
-/** `prefetch`: maximum messages that were not acknowledged. Rejects where the queue does not exist. */
+/** `prefetch`: maximum messages that were not acknowledged. Rejects if the queue does not exist. */
 export async function consumeQueue(
   settings: RabbitmqSettings,
   { queue, prefetch }: { readonly queue: string; readonly prefetch: number },
@@ -139,7 +139,7 @@ export async function consumeQueue(
   return { close }
 }
 
-/** A message that is not acknowledged comes again, with the next connection. */
+/** Unacknowledged messages are delivered again on the next connection. */
 async function takeMessage(channel: Channel, message: ConsumeMessage, callbacks: QueueCallbacks): Promise<void> {
   const isTaken = await callbacks.take(queueMessage(message))
   if (isTaken) channel.ack(message)
@@ -199,7 +199,7 @@ export async function checkQueue(settings: RabbitmqSettings, queue: string | und
   }
 }
 
-/** At once: the other side may not respond any more. */
+/** Closes the connection without waiting, because the server may not respond any more. */
 function destroy(connection: ChannelModel): void {
   const { stream } = connection.connection as unknown as { readonly stream: { destroy(): void } }
   connection.close().catch(() => {})
@@ -215,7 +215,7 @@ interface PublisherParts {
 
 class Publisher implements RabbitmqPublisher {
   readonly #parts: PublisherParts
-  /** Why, by the IDs of messages that came back since they were sent last. */
+  /** By message ID: why the server returned a message since it was sent. */
   readonly #returned = new Map<string, string>()
   #failure: (Error & { readonly code?: unknown }) | undefined
   #isClosed = false
@@ -270,7 +270,7 @@ class Publisher implements RabbitmqPublisher {
     destroy(this.#parts.connection)
   }
 
-  /** Rejects where the channel ends. A message that came back was told of before it is confirmed. */
+  /** Rejects if the channel is closed. The server returns an unroutable message before it confirms it. */
   #send({ routingKey, payload, id, options: own }: RabbitmqMessage): Promise<WriteOutcome> {
     const { channel, target } = this.#parts
     const { promise, resolve, reject } = Promise.withResolvers<WriteOutcome>()
@@ -280,7 +280,7 @@ class Publisher implements RabbitmqPublisher {
       if (returned !== undefined) return resolve({ outcome: 'refused', why: returned })
       if (error === null || error === undefined) return resolve(done)
       if (this.#isClosed || this.#failure !== undefined) return reject(error)
-      // A queue that is full, or a disk that fails.
+      // A queue is full, or a disk of the server fails.
       resolve({ outcome: 'retry', why: `RabbitMQ does not take it now: ${messageOf(error)}` })
     })
     return promise

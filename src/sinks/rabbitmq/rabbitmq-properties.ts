@@ -1,4 +1,4 @@
-// Headers and properties of a message, from templates: `headers_template` and `properties_template`.
+// Renders headers and properties of a message from the settings `headers_template` and `properties_template`.
 
 import type { ActionsConfig } from '../../config/index.ts'
 import { type CompileTemplate, type NamedValue, type RuleData, type SpoolEntry, textOf } from '../sink.ts'
@@ -51,7 +51,7 @@ export function problemOfProperties({ properties_template: properties }: Paramet
   return undefined
 }
 
-/** Returns what makes the attributes of an entry. It throws TypeError for values that cannot be sent. */
+/** Returns a function that renders the attributes of an entry. It throws TypeError for values that cannot be sent. */
 export function propertiesRenderer(
   { headers_template: headers, properties_template: properties }: Parameters,
   compile: CompileTemplate,

@@ -1,4 +1,4 @@
-// Messages of a queue of RabbitMQ. Each is acknowledged when what rules make of it is stored.
+// The source for RabbitMQ: it reads a queue and acknowledges each message when the results of rules are stored.
 
 import type { ConnectorsConfig, SourcesConfig } from '../../config/index.ts'
 import type { NamedValue } from '../sink.ts'

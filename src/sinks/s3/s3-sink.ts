@@ -1,6 +1,6 @@
-// Objects for S3 and services like it: one for each result, or one for a batch of them.
+// The sink for S3 and compatible services. It writes one object for each result, or one for a batch.
 //
-//   direct       each entry is an object; its attributes say where it goes
+//   direct       each entry is an object; its attributes have its key
 //   aggregated   each entry is a line; a batch is an object of lines, when it has max_records or after time_interval
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
@@ -30,7 +30,7 @@ const bucketAttribute = 'bucket'
 const maxKeyBytes = 1_024
 const bucketForm = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
 const lineBreak = Buffer.from('\n')
-/** Lists nothing of what is there. */
+/** A request that lists no objects. */
 const checkQuery = 'list-type=2&max-keys=1&prefix=godwit-check%2F'
 const emptyBody = Buffer.alloc(0)
 
@@ -100,7 +100,7 @@ function keyOf(text: string): string {
   const length = Buffer.byteLength(text)
   if (length === 0 || length > maxKeyBytes)
     throw new TypeError(`s3: a key has 1 to ${maxKeyBytes} bytes, and not ${length}`)
-  // In a URL these parts are ways up.
+  // In a URL, these parts refer to a parent.
   if (text.split('/').some((part) => part === '.' || part === '..'))
     throw new TypeError('s3: a part of the key is . or ..')
   return text
@@ -174,7 +174,7 @@ class S3Sink implements Sink {
     return outcomeOf(await this.#send('PUT', { path, query: '', body, headers: allHeaders, amzHeaders }))
   }
 
-  /** Whether the bucket is there and the key of the user is good. Users that may write may not be allowed to list. */
+  /** Checks whether the bucket exists and the access key is valid. A user that may write may not be allowed to list. */
   async check(): Promise<string | undefined> {
     const { bucket } = this.#parameters
     const path = bucketForm.test(bucket) ? `/${bucket}` : '/'
@@ -213,7 +213,7 @@ class S3Sink implements Sink {
   }
 }
 
-/** The service wants those of its own to be signed. */
+/** Headers of the service, which must be signed. */
 function headersOf({ acl, headers: configured }: S3Action['parameters']) {
   const amzHeaders: Record<string, string> = acl === undefined ? {} : { 'x-amz-acl': acl.replaceAll('_', '-') }
   const headers: Record<string, string> = {}

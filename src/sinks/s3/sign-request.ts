@@ -16,14 +16,14 @@ export interface UnsignedRequest {
   /** Encoded, sorted by name; '': none. */
   readonly query: string
   readonly body: Buffer
-  /** Further headers whose names begin with `x-amz-`, in small letters: the service wants them signed. */
+  /** Further headers with the prefix `x-amz-`, in lower case, which must be signed. */
   readonly amzHeaders?: Readonly<Record<string, string>>
 }
 
 const algorithm = 'AWS4-HMAC-SHA256'
 const service = 's3'
 
-/** Headers to send with the request. `nowMs`: the service refuses requests that are 15 minutes off. */
+/** Returns the headers of the request. `nowMs`: the service refuses requests whose time differs by 15 minutes. */
 export function signRequest(request: UnsignedRequest, credentials: Credentials, nowMs: number): Record<string, string> {
   const time = new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '')
   const date = time.slice(0, 8)
@@ -49,7 +49,7 @@ function sha256(data: Buffer | string): string {
   return createHash('sha256').update(data).digest('hex')
 }
 
-/** A key as the path of a URL has it: everything but letters, digits and -._~/ is encoded. */
+/** Encodes a key for the path of a URL: all characters except letters, digits and -._~/. */
 export function encodeKey(key: string): string {
   return key
     .split('/')

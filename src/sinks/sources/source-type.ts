@@ -1,10 +1,10 @@
-// What a source is, seen from a shard: a connection that brings messages, and takes note of what became of each.
+// The interface of a source: a connection that delivers messages of a service and reports their results to the service.
 
 import type { UserProperties } from '../../protocol/index.ts'
 
 /** A message of a service. */
 export interface ReceivedMessage {
-  /** Last part of the topic under which rules of this broker get it. */
+  /** Last part of the topic under which rules receive the message. */
   readonly topic: string
   readonly payload: Buffer
   /** Values of the service in addition to the payload, which are columns in rules. */
@@ -15,14 +15,14 @@ export interface ReceivedMessage {
 
 export interface SourceCallbacks {
   /**
-   * Resolves when what rules make of the message is stored; then the service is told. False: this broker can never take it.
-   * Rejects: the message is to come again.
+   * Resolves when the results of rules are stored; then the message is acknowledged. False: this broker can never accept the message.
+   * Rejects: the service must deliver the message again.
    */
   take(message: ReceivedMessage): Promise<boolean>
-  /** Counts a message that is not taken. */
+  /** Counts a message that is dropped. */
   noteDropped(why: string): void
   noteConnected(): void
-  /** The connection brings no more messages. */
+  /** The connection has ended. */
   noteFailed(error: unknown): void
 }
 
@@ -40,11 +40,11 @@ export interface SourceType<Source, Connector> {
   serverOf(connector: Connector): string
   /** `id`: `type:name`. Rejects if the service does not respond. */
   open(id: string, source: Source, connector: Connector, callbacks: SourceCallbacks): Promise<SourceConnection>
-  /** Why the service, or what the source reads from it, is not there; undefined: it is. Receives nothing. Never rejects. */
+  /** Returns why the service, or the topic or queue of the source, is not available; undefined: it is. Receives no messages. Never rejects. */
   check(connector: Connector, source: Source | undefined, timeoutMs: number): Promise<string | undefined>
 }
 
-/** User properties for what a service says of a message. Names of headers have the prefix `header`. */
+/** User properties with the metadata of a message. Names of headers have the prefix `header`. */
 export const sourceProperties = {
   key: 'key',
   keyBytes: 'key64',
@@ -59,7 +59,7 @@ export function cleanText(text: string): string {
   return text.toWellFormed().replaceAll(/\p{Cc}/gu, '\u{FFFD}')
 }
 
-/** Without those that are undefined. */
+/** Omits undefined values. */
 export function propertiesOf(
   columns: Readonly<Record<string, string | number | boolean | undefined>>,
   headers: readonly (readonly [name: string, text: string])[],

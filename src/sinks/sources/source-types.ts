@@ -1,4 +1,4 @@
-// All kinds of services that sources receive from, but MQTT brokers: those sources are bridges.
+// All types of services from which sources receive, except MQTT brokers, whose sources are bridges.
 
 import type { ConnectorsConfig, SourcesConfig } from '../../config/index.ts'
 import { kafkaSourceType } from '../kafka/kafka-consumer.ts'

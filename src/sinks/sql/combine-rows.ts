@@ -11,13 +11,13 @@ const maxRows = 1_024
 interface SingleRowInsert {
   /** Text before the row. */
   readonly head: string
-  /** The row with its parentheses: one text more than there are values. */
+  /** The texts around the values of the row, with its parentheses: one more than values. */
   readonly row: readonly string[]
   /** Text after the row. */
   readonly tail: string
 }
 
-/** The texts that were combined last are remembered: the batches of an action have the same ones. */
+/** The last combined texts are cached, because the batches of an action have the same texts. */
 export class RowCombiner {
   #texts: readonly string[] = []
   #insert: SingleRowInsert | undefined
@@ -25,7 +25,7 @@ export class RowCombiner {
   readonly #combined = new Map<number, readonly string[]>()
   readonly #batchSize: number
 
-  /** `batchSize`: most statements that are combined at once. */
+  /** `batchSize`: maximum number of statements that are combined. */
   constructor(batchSize: number) {
     this.#batchSize = batchSize
   }
@@ -102,7 +102,7 @@ function textsOf({ head, row, tail }: SingleRowInsert, rows: number): readonly s
 const notCombined = /--|\/\*|[;\\$]|\b(?:select|table)\b/i
 const headPattern = /^\s*INSERT\b.*?\bVALUES\s*(?=\()/is
 
-/** Undefined: the statement is something else than an INSERT of one row whose values are all in the row. */
+/** Undefined: the statement is not an INSERT of one row whose values are all in the row. */
 export function readInsert(texts: readonly string[]): SingleRowInsert | undefined {
   const [first = ''] = texts
   if (texts.some((text) => notCombined.test(text))) return undefined
@@ -116,7 +116,7 @@ export function readInsert(texts: readonly string[]): SingleRowInsert | undefine
     depth = end.depth
     if (depth > 0) continue
     const tail = text.slice(end.at)
-    // Values behind the row would have to be the same in all rows. A comma begins another row.
+    // Values after the row would have to be the same in all rows. A comma begins another row.
     if (at < inner.length - 1 || tail.trimStart().startsWith(',')) return undefined
     return { head, row: [...inner.slice(0, at), text.slice(0, end.at)], tail }
   }

@@ -1,4 +1,4 @@
-// PostgreSQL, and TimescaleDB, which is one.
+// The sink for PostgreSQL and TimescaleDB.
 
 import type { PoolClient } from 'pg'
 import { loadLibrary } from '../optional-library.ts'
@@ -24,13 +24,13 @@ async function createPool(connector: SqlConnector, requestTimeoutMs: number): Pr
     connectionTimeoutMillis: connectTimeout,
     query_timeout: requestTimeoutMs,
     statement_timeout: requestTimeoutMs,
-    // Of a connection that is cut between BEGIN and COMMIT the server hears nothing: its locks would stop the same rows later.
+    // The server does not detect a connection that is lost between BEGIN and COMMIT: its locks would block the same rows later.
     idle_in_transaction_session_timeout: requestTimeoutMs,
     keepAlive: true,
     application_name: 'godwit',
     ssl: tlsOf(ssl),
   })
-  // A connection that breaks is replaced by the next one that is needed; what it was doing fails by itself.
+  // The pool replaces a broken connection when it needs one. The query on the broken connection rejects.
   pool.on('error', () => {})
   pool.on('connect', (client) => void client.on('error', () => {}))
   const numbered = new NumberedTexts()
@@ -53,13 +53,13 @@ function connectionOf(client: PoolClient, numbered: NumberedTexts): SqlConnectio
   }
 }
 
-/** Errors of the system have names such as ECONNREFUSED there. */
+/** For errors of the system, `code` is a name such as ECONNREFUSED. */
 function stateOf(error: unknown): string {
   const { code } = error as { readonly code?: unknown }
   return typeof code === 'string' && code.length === 5 ? code : ''
 }
 
-/** Statements with the names of their values, `$1` and so on. Those of full batches are the same objects again and again. */
+/** Statements with the names of their values, `$1` and so on. Cached, because full batches have the same statements. */
 class NumberedTexts {
   readonly #known = new WeakMap<readonly string[], string>()
 

@@ -1,17 +1,17 @@
-// A statement with its values, as it is stored: what a template inserts is bound and never becomes SQL.
+// The stored form of a statement and its values. Values from a template are bound, so they never become SQL.
 
 import type { CompileTemplate, RuleData, SpoolEntry, Template } from '../sink.ts'
 
-/** A value that a database takes. */
+/** A value that can be bound. */
 export type SqlValue = string | number | boolean | null | Buffer
 
 export interface SqlStatement {
-  /** The fixed texts: one more than there are values. */
+  /** The texts between the values: one more than values. */
   readonly texts: readonly string[]
   readonly values: readonly SqlValue[]
 }
 
-/** Bytes stand in JSON as an object with this one key. */
+/** In JSON, bytes are an object with this key only. */
 const bytesKey = '$base64'
 
 export function sqlRenderer(sql: string, compile: CompileTemplate): (data: RuleData) => SpoolEntry {
@@ -39,7 +39,7 @@ export class StatementReader {
   }
 
   #statement(values: readonly unknown[]): SqlStatement {
-    // Most values are what they were stored as.
+    // Most values have the same form in the entry and in the statement.
     const isBound = !values.some((value) => typeof value === 'object' && value !== null)
     return { texts: this.#texts, values: isBound ? (values as readonly SqlValue[]) : values.map(boundValue) }
   }
@@ -50,7 +50,7 @@ function headOf(texts: readonly string[]): string {
   return `{"texts":${JSON.stringify(texts)},"values":`
 }
 
-/** Around each placeholder one text. Quotes that stand right around one go: the value is bound, and not text of SQL. */
+/** Returns the texts around the placeholders. Quotes directly around a placeholder are removed, because its value is bound. */
 function textsOf({ parts }: Template): readonly string[] {
   const texts: string[] = ['']
   for (const part of parts) {

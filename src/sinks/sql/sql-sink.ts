@@ -1,4 +1,4 @@
-// Rows for an SQL database, whichever it is: what differs is in its driver.
+// Writes rows to an SQL database. The differences between databases are in their drivers.
 
 import { LazyConnection } from '../lazy-connection.ts'
 import { problemOfServer } from '../service-address.ts'
@@ -9,7 +9,7 @@ import { sqlRenderer, StatementReader } from './sql-entry.ts'
 import { problemOfSql, type SqlAction, type SqlConnector } from './sql-settings.ts'
 import { type SqlConnection, writeBatch } from './write-batch.ts'
 
-/** Classes of SQLSTATE: data that is wrong, and constraints that it breaks. */
+/** Classes of SQLSTATE for invalid data and violated constraints. */
 const refusingClasses = ['22', '23']
 
 /** `cardinality_violation`: ON CONFLICT DO UPDATE would change a row twice in one statement. */
@@ -24,11 +24,11 @@ export interface SqlPool {
 
 export interface SqlDriver {
   readonly defaultPort: number
-  /** Loads the library. Rejects with a sentence where it is missing. */
+  /** Loads the library. Rejects with a sentence if it is missing. */
   createPool(connector: SqlConnector, requestTimeoutMs: number): Promise<SqlPool>
-  /** SQLSTATE; '' where the error is none of the database. */
+  /** SQLSTATE; '' if the error is not from the database. */
   stateOf(error: unknown): string
-  /** Beside the classes 22 and 23: the database takes this row at no time. */
+  /** Returns whether the database will never accept the row, for errors outside of the classes 22 and 23. */
   isRefusal?(error: unknown): boolean
 }
 

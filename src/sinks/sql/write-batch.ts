@@ -21,7 +21,7 @@ export interface SqlDatabase {
   connect(): Promise<SqlConnection>
   /** True: the database will never accept this row; false: it may accept it later. */
   isRefusal(error: unknown): boolean
-  /** Two rows of one statement concern the same row of the table; in statements of their own they do not. */
+  /** Two rows of one statement change the same row of the table. In separate statements that is allowed. */
   isConflictOfRows(error: unknown): boolean
   textOf(error: unknown): string
 }

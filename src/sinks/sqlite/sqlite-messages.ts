@@ -23,7 +23,7 @@ export type SqliteRequest =
 
 export interface SqliteResponse {
   readonly id: number
-  /** One for each statement. */
+  /** One outcome for each statement. */
   readonly outcomes: readonly WriteOutcome[]
   /** Result of a check: why the file cannot be used; undefined: it can. */
   readonly problem: string | undefined

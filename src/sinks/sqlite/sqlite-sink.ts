@@ -1,4 +1,4 @@
-// Rows for an SQLite file, by a thread of its own in each shard.
+// The sink for SQLite files. Each shard writes in a separate thread.
 
 import { isAbsolute, join } from 'node:path'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'

@@ -1,11 +1,11 @@
-// The thread of an SQLite file, as its users see it. Actions of one shard with the same file share it. A thread that fails is replaced by
-// the next request.
+// A client for the thread that writes to an SQLite file. Actions of one shard with the same file share the thread. After a failure, the
+// next request starts a new one.
 
 import { Worker } from 'node:worker_threads'
 import type { SqliteResponse, SqliteRequest, SqliteStart } from './sqlite-messages.ts'
 
 type Wanted = Extract<SqliteRequest, { id: number }>
-/** Without the number that the thread gives it. */
+/** A request without its ID, which `run` adds. */
 export type SqliteWork = Wanted extends infer Request ? (Request extends Wanted ? Omit<Request, 'id'> : never) : never
 
 interface Waiting {
@@ -24,7 +24,7 @@ const maxHeapMb = 64
 
 const threads = new Map<string, Shared>()
 
-/** Each caller that takes a thread releases it. */
+/** Returns a thread, which the caller must release. */
 export function takeThread(start: SqliteStart): SqliteThread {
   const known = threads.get(start.path)
   if (known !== undefined) {
@@ -57,7 +57,7 @@ export class SqliteThread {
     return this.#start.path
   }
 
-  /** Requests are done one after the other. Rejects where the thread fails. */
+  /** Requests are executed one after the other. Rejects if the thread fails. */
   run(work: SqliteWork): Promise<SqliteResponse> {
     const id = ++this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<SqliteResponse>()
@@ -90,7 +90,7 @@ export class SqliteThread {
       for (const waiting of this.#waiting.values()) waiting.reject(new Error(why))
       this.#waiting.clear()
     })
-    // It keeps no process alive.
+    // The thread does not keep the process alive.
     worker.unref()
     this.#worker = worker
     return worker

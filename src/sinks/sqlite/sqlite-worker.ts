@@ -12,7 +12,7 @@ import type { SqliteResponse, SqliteRequest, SqliteStart } from './sqlite-messag
 /** Rows can contain client IDs and payloads, so only the system user of the broker may read the file. */
 const fileMode = 0o600
 const maxStatements = 64
-/** Primary result codes for a row that is refused for good: TOOBIG, CONSTRAINT, MISMATCH and RANGE. */
+/** Primary result codes for a row that will never be accepted: TOOBIG, CONSTRAINT, MISMATCH and RANGE. */
 const rowErrorCodes = new Set([18, 19, 20, 25])
 /** The low byte of an extended result code is the primary one. */
 const primaryCodeMask = 0xff
