@@ -54,7 +54,7 @@ export async function startCommand(options: StartOptions, program: Program, term
   sizeThreadPool(configured.config)
   const signals = new Signals()
   const service = serviceManager(program.environment ?? {}, (problem) => terminal.fail(problem))
-  // No message goes through the main thread, but a collection takes every processor: the shards feel it.
+  // Messages do not pass the main thread, but its garbage collection uses every processor and slows down the shards.
   startIdleGc({ traffic: () => (signals.node === undefined ? 0 : totalTraffic(signals.node)), forget: () => {} })
   const surroundings = { options, program, terminal, signals, service }
   let life: NodeResult = await runNode(configured, surroundings)
@@ -167,7 +167,7 @@ function configure(options: StartOptions, { installation }: Program): Configured
   return read
 }
 
-/** A fault in a file is a failure; where all of them stand on the command line, that was used wrongly. */
+/** Errors in a file are a failure. If all errors are on the command line, it is a usage error. */
 function exitCodeOf(faults: readonly ConfigError[]): number {
   return faults.every((fault) => fault.file === '--set') ? exitCodes.wrongUsage : exitCodes.failed
 }

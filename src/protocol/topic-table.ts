@@ -164,7 +164,7 @@ function emptySlots(length: number): (Topic | undefined)[] {
   return Array.from<Topic | undefined>({ length }).fill(undefined)
 }
 
-/** FNV-1a, with a last stir so that the low bits depend on all of them. */
+/** FNV-1a with a final mix, so that the low bits depend on all bits. */
 function hashBytes(bytes: Buffer, start: number, end: number): number {
   let hash = 0x811c9dc5 | 0
   for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at], 0x01000193)

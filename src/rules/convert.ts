@@ -78,7 +78,7 @@ function publishEdits(
   return found === undefined ? [from] : [from, removal(sql, tokens, conditions, found)]
 }
 
-/** The conditions that AND joins at the top of WHERE. Empty if OR or NOT stands there. */
+/** The conditions that AND joins at the top of WHERE. Empty if it has OR or NOT there. */
 function topConditions(tokens: readonly Token[]): Token[][] {
   const where = tokens.findIndex(({ key }, at) => key === 'WHERE' && tokens[at - 1]?.key !== '.')
   if (where === -1) return []

@@ -42,7 +42,7 @@ export class ForwardingLog implements Log {
     this.#post = post
     this.#nowMs = nowMs
     this.#seconds = new Map()
-    // After a restart of the shard the main thread's count goes on from where it was.
+    // After a restart of the shard, the count of the main thread continues.
     this.#posted = counters.get(counterCells.logLinesTaken)
   }
 

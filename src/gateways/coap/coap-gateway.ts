@@ -432,7 +432,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     return this.#blocks.begin(payload, { peer: peerKey(peer), target: targetOf(parsed), maxBytes, nowMs })
   }
 
-  /** [F8] Of each block of a response: an address that has not shown itself may be forged. */
+  /** [F8] Maximum size of each block of a response: an unverified address may be forged. */
   #maxPayloadBytes({ peer, bytes }: Exchange, parsed: CoapRequest): number {
     if (peer.secure !== undefined || isLoopback(peer.address)) return Infinity
     const client = this.#clients.get(clientIdOf(parsed, peer))

@@ -1,7 +1,7 @@
-// Replies to requests that may come again [RFC 7252 4.5], in a ring: they are forgotten in the order of their requests.
+// Replies to requests that may be repeated [RFC 7252 4.5], in a ring: they are removed in the order of their requests.
 //
 //   oldest -> ... -> newest          each: peer, message ID, time at which it is forgotten, reply
-//   peer, message ID -> its place    a number, as peers are numbered
+//   peer, message ID -> position     a number, as peers are numbered
 //
 // There are as many as a busy gateway handles in a second, so none is an object: one object each, found by a text, took half of the
 // processor time of a publication, most of it in the collection of garbage.

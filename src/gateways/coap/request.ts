@@ -91,7 +91,7 @@ function decodeOnce(text: string): string {
   }
 }
 
-/** A client that does not say its ID is known by its address. */
+/** A client without a client ID is identified by its address. */
 export function clientIdOf({ query }: CoapRequest, { address, port }: PeerAddress): string {
   return query.get('clientid') ?? `coap-${address}-${port}`
 }

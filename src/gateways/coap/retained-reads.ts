@@ -6,7 +6,7 @@ import { type PublishPacket, reasonCodes } from '../../protocol/index.ts'
 /** Maximum time for a retained message. Large ones come from disk, and some from another shard. */
 const retainedWaitMs = 10_000
 
-/** Without a packet the reason code says why: success if there is no message. */
+/** If there is no packet, the reason code is the reason: success means that there is no message. */
 export type RetainedReadDone = (packet: PublishPacket | undefined, reasonCode: number) => void
 
 interface RetainedRead {
@@ -28,7 +28,7 @@ export class RetainedReads {
     this.#reads.set(topic, { atMs: nowMs + retainedWaitMs, pingNumber: Infinity, done })
   }
 
-  /** The broker has subscribed the topic, and is sent this PINGREQ. */
+  /** The broker has acknowledged the subscription, and this PINGREQ is sent. */
   noteSubscribed(topic: string, pingNumber: number): void {
     const read = this.#reads.get(topic)
     if (read !== undefined) read.pingNumber = pingNumber

@@ -1,4 +1,4 @@
-// Times of one MQTT-SN client: when it is lost without another packet, and when the broker must hear of it.
+// Deadlines of one MQTT-SN client: when it is lost without another packet, and when the broker needs a packet for the keep alive.
 
 import { lostAfterMs } from './connect-packet.ts'
 
@@ -19,7 +19,7 @@ export class ClientClock {
     return Math.min(this.lostAtMs, this.nextPingAtMs)
   }
 
-  /** A packet has come. */
+  /** The client has sent a packet. */
   expectWithin(durationSeconds: number, nowMs: number): void {
     this.lostAtMs = nowMs + lostAfterMs(durationSeconds, this.#version)
   }

@@ -73,7 +73,7 @@ export class ClientRequests {
     else if (request.type === 'publish') this.#handlePublish(request)
     else if (request.type === 'subscribe') this.#handleSubscribe(request)
     else if (request.type === 'unsubscribe') this.#handleUnsubscribe(request)
-    // Also of one that is not known here: the session of the client may hold its id.
+    // Also for an unknown message ID, because the session of the client may have it.
     else if (request.type === 'pubrel') this.#client.mqtt?.acknowledge('pubrel', request.messageId)
     else return false
     return true
@@ -98,7 +98,7 @@ export class ClientRequests {
 
   handleAck({ type, packetId, reasonCode }: AckPacket): void {
     const publication = this.#publications?.get(packetId)
-    // PUBREL of a message that was taken by the connection before.
+    // PUBREL of a message that an earlier connection accepted.
     if (type === 'pubcomp' && publication === undefined) return this.#send(this.#codec.ack('pubcomp', packetId))
     if (publication === undefined) return
     const { topicId } = publication
@@ -208,7 +208,7 @@ export class ClientRequests {
   /** Topic ID in SUBACK; 0 if messages will have several, or a short name. */
   #idForSubscriber({ topicKind }: SnFlags, topicId: number, text: string): number | undefined {
     const { version, hasShortNames } = this.#codec
-    // [2.0, 3.8.4-3] There, a predefined one is not told.
+    // [2.0, 3.8.4-3] In 2.0, SUBACK has no predefined topic alias.
     const isPredefined = version === 2 && this.#gateway.settings.predefined.idOf(text) !== undefined
     if (topicKind === topicKinds.predefined) return isPredefined ? 0 : topicId
     if (isPredefined || topicKind === topicKinds.short || hasWildcard(text) || text.startsWith('$share/')) return 0

@@ -1,4 +1,4 @@
-// What an MQTT-SN client has of its gateway: one object for each client, with its present address.
+// The dependencies of an MQTT-SN client on its gateway: one object for each client, with its current address.
 
 import type { TopicTable } from '../../protocol/index.ts'
 import type { GatewayCounters, GatewayDependencies, MqttConnection, PeerAddress } from '../gateway.ts'

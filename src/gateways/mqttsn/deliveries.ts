@@ -182,7 +182,7 @@ export class Deliveries {
     this.#waiting = left
   }
 
-  /** At most until the publication that was the latest when the first message came is acknowledged: others may follow without end. */
+  /** Messages wait for the publication that was the latest when the first message arrived, not for later ones, which may never end. */
   #isHeld(): boolean {
     const messageId = this.#afterPublication
     if (messageId !== undefined && this.#client.publications?.isUnacknowledged(messageId) === true) return true
@@ -213,7 +213,7 @@ export class Deliveries {
 
   #handlePuback({ topicId, messageId, returnCode }: SnRequest & { type: 'puback' }): void {
     const { topicIds } = this.#client
-    // For QoS 0 it has no message ID.
+    // A publication with QoS 0 has no message ID.
     if (returnCode === returnCodes.invalidTopicId) topicIds.setUnknown(topicId)
     const inFlight = this.#inFlight
     if (inFlight === undefined || inFlight.delivery.packetId !== messageId) return

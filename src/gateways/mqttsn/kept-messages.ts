@@ -1,5 +1,5 @@
-// Messages of QoS 0 that wait for a client that sleeps. The broker does not have them any more, so the gateway stores them across
-// restarts, each under its own number.
+// QoS 0 messages for a sleeping client. The broker has sent them, so the gateway stores them across restarts, each with its own
+// number.
 
 export interface KeptMessage {
   readonly topic: string

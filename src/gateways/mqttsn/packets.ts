@@ -59,8 +59,8 @@ export interface SubscriptionOptions {
 }
 
 /**
- * The wireless node behind a forwarder: a character for each byte. A buffer of four bytes takes ten times the memory, and would keep that of
- * the datagram in which it came.
+ * The wireless node behind a forwarder, with a character for each byte. A buffer of four bytes needs ten times the memory, and would keep
+ * the datagram in memory.
  */
 export type WirelessNode = string & { readonly brand: 'wireless-node' }
 
@@ -80,7 +80,7 @@ export interface ConnectOptions {
   readonly problem?: number
 }
 
-/** `topic`: a name, also a short one; `topicId`: if the flags say so. */
+/** `topic`: a name, also a short one; `topicId`: if the flags have that type. */
 export interface SnSubscription {
   readonly flags: SnFlags
   readonly messageId: number
@@ -121,7 +121,7 @@ export type SnRequest =
       readonly topicId: number
       readonly messageId: number
       readonly payload: Buffer
-      /** 2.0: in place of an ID. */
+      /** 2.0: instead of an ID. */
       readonly topic?: string
     }
   | {

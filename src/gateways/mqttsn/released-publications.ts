@@ -1,5 +1,5 @@
-// Messages of QoS 2 that were released a moment ago. Datagrams overtake each other: a copy of PUBLISH that comes after PUBREL is
-// none of a new message, though its message id is free. A new message with this id differs in topic or payload, or comes later.
+// QoS 2 messages that were released recently. Datagrams may arrive out of order: a duplicate of PUBLISH after PUBREL is not a new
+// message, although its message ID is free. A new message with this ID differs in topic or payload, or arrives later.
 
 import { hash } from 'node:crypto'
 
@@ -9,7 +9,7 @@ export interface Publication {
   readonly fingerprint: string
 }
 
-/** Networks do not hold a datagram back for longer. */
+/** Maximum delay of a datagram in a network. */
 const memoryMs = 2_000
 const maxReleased = 8
 

@@ -59,7 +59,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     this.#connect = connect
   }
 
-  /** `asleep`: it was asleep before the restart, and still is. */
+  /** `asleep`: the client was asleep before the restart, and still is. */
   begin(asleep: RestoredSleep | undefined): void {
     if (asleep === undefined) this.#begin()
     else this.#sleepOn(asleep)
@@ -248,7 +248,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
 
   #wakeUp(request: ConnectRequest): void {
     const isSame = request.flags.will === this.#connect.flags.will && !request.flags.cleanSession
-    // [2.0: 4.14-5] There, each CONNECT makes a new connection.
+    // [2.0: 4.14-5] In 2.0, each CONNECT creates a new connection.
     if (request.options !== undefined || !isSame) return this.#startOver(request)
     this.#connect = request
     this.#state = 'active'
@@ -435,7 +435,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     this.#endWakingAndSchedule()
   }
 
-  /** Messages in the session come before the response to a ping of the gateway. */
+  /** The broker sends the messages of the session before its response to a ping of the gateway. */
   #endWakingIfQuiet(): void {
     if (this.#state !== 'awake' || !this.#isDelivered || this.#isAwaitingQueueEnd) return
     this.#isAwaitingQueueEnd = true

@@ -2,7 +2,7 @@
 
 import { packetTypes, type SnQoS, type TopicKind, type WirelessNode } from './packets.ts'
 
-/** Longer ones have a length of three bytes [5.2.1]. */
+/** A longer packet has a length of three bytes [5.2.1]. */
 const maxShortBytes = 255
 /** Maximum UDP datagram over IPv4. */
 export const maxDatagramBytes = 65_507

@@ -1,4 +1,4 @@
-// What stands after FROM: topic filters, events and bridges.
+// The sources of a rule, after FROM: topic filters, events and bridges.
 
 import { matchesFilter, parseTopicFilter, type TopicFilter } from '../../protocol/index.ts'
 import { quoted, RuleCompileError } from '../sql/compile-error.ts'

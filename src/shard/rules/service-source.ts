@@ -1,4 +1,4 @@
-// A source of a service: its messages are passed to rules, and the service is told when the results of the rules are
+// A source of a service: its messages are passed to rules, and acknowledged to the service when the results of the rules are
 // durable. After a crash messages may be repeated, and none is skipped.
 
 import {

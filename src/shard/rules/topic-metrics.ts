@@ -1,5 +1,5 @@
 // Metrics of topics. A registered topic is an entry of the match plan, as a rule is, so that messages of all other topics pay
-// nothing. What goes out is counted where deliveries are recorded for rules.
+// nothing. Outgoing messages are counted where deliveries are recorded for rules.
 
 import {
   CountedTopic,

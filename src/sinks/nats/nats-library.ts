@@ -229,7 +229,7 @@ async function ensureConsumer(
   return { stream, name }
 }
 
-/** Rules may have to wait for a full queue. The server is told that the message is being processed. */
+/** Rules may have to wait for a full queue. The server is informed that the message is being processed. */
 async function takeStored(message: JsMsg, callbacks: NatsCallbacks): Promise<void> {
   const beats = setInterval(() => message.working(), ackWaitMs / 3)
   try {

@@ -1,4 +1,4 @@
-// Where clients come in.
+// Commands for listeners.
 
 import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
 

@@ -1,4 +1,4 @@
-// How the broker does, on one page: what it is, what it holds, what goes through it, and what is wrong with it.
+// Shows the state of the broker on one page: version, sessions, message rates and problems.
 
 import { setTimeout } from 'node:timers/promises'
 import type { ApiClient, Result } from '../../../contract/index.ts'

@@ -1,5 +1,5 @@
-// Packets of MQTT-SN 2.0 to one client [Committee Specification Draft 01]. It remembers the packet identifiers that responses repeat,
-// and which topic aliases its last packets were about.
+// Encodes packets of MQTT-SN 2.0 to one client [Committee Specification Draft 01]. It stores the packet identifiers that responses
+// repeat, and the topic aliases of recent registrations.
 
 import { reasonCodes } from '../../../protocol/index.ts'
 import { returnCodes, type SnRequest, type SnReturnCode } from '../packets.ts'
@@ -11,14 +11,14 @@ import { readSn2Packet } from './sn2-reader.ts'
 const firstFailure = 0x80
 const aliasFlag = 0x04
 const reasonFlag = 0x04
-/** Registrations under way; further ones push the oldest out. */
+/** Maximum number of pending registrations; a further one replaces the oldest. */
 const maxRegistrations = 64
 
 export class Sn2Codec implements SnCodec {
   readonly version = 2
   readonly hasShortNames = false
   readonly #clientId: string
-  /** The broker has chosen the client ID: CONNACK tells it. */
+  /** The broker has chosen the client ID, which CONNACK contains. */
   readonly #isAssigned: boolean
   readonly #maxPacketBytes: number
   #connectId: number

@@ -1,4 +1,4 @@
-// Tells the versions of MQTT-SN apart by the octets of a datagram, before it is known from which client it comes.
+// Detects the version of MQTT-SN from the octets of a datagram, before its client is known.
 
 import { packetTypes } from '../packets.ts'
 import { sn2PacketTypes, sn2TopicTypes } from './sn2-packet-types.ts'
@@ -21,7 +21,7 @@ export function isPublishWithoutSession(datagram: Buffer): boolean {
   return typeOf(datagram) === sn2PacketTypes.pubwos && isNamed && (flags & 0xec) === 0
 }
 
-/** Whether the datagram goes to the shard of the last CONNECT from its address; others name their client. */
+/** Whether the shard of the last CONNECT from the same address handles the datagram; other datagrams name their client. */
 export function staysWithItsShard(datagram: Buffer): boolean {
   const type = typeOf(datagram)
   const isConnect = type === packetTypes.connect && datagram.length >= minConnect1Bytes

@@ -214,7 +214,7 @@ function readSleep(fields: FieldReader): SnRequest | undefined {
 
 /** [3.13] */
 function readDisconnect(fields: FieldReader): SnRequest | undefined {
-  // Paho's clients leave out the flags where none is set.
+  // Paho clients omit the flags if none is set.
   const flags = fields.remaining === 0 ? 0 : fields.uint8()
   if ((flags & 0xf8) !== 0) return undefined
   if ((flags & 0x01) !== 0) fields.uint16()
