@@ -1,4 +1,4 @@
-// Bans where clients meet them: at CONNECT, and while they are connected.
+// Bans in use: at CONNECT, and for connected clients.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -20,11 +20,11 @@ const identity: Identity = {
   grants: undefined,
 }
 
-describe('a client that is banned', () => {
+describe('a banned client', () => {
   const password = 'secret'
 
   for (const record of [ban('clientid', 'client'), ban('username', 'u'), ban('peerhost', '192.0.2.0/24')]) {
-    test(`by ${record.as} is refused before anything that it shows is looked at`, () => {
+    test(`by ${record.as} is refused before its credentials are checked`, () => {
       const stage = new AccessStage({ allowAnonymous: true })
       stage.access.applyRecords({ put: [record, credential('username', 'u', password)], delete: [] })
       for (const shown of [password, 'wrong', undefined]) {
@@ -35,7 +35,7 @@ describe('a client that is banned', () => {
     })
   }
 
-  test('by a user name that only its certificate tells is refused, whatever it calls itself', () => {
+  test('by the user name of its certificate is refused, whatever CONNECT contains', () => {
     const certificate = { commonName: 'u', subject: 'CN=u', serialNumber: '01', fingerprint: '', der: new Uint8Array() }
     const stage = new AccessStage({ chain: ['certificate'] })
     const shown = { username: 'nobody', arrival: { certificate } }
@@ -44,7 +44,7 @@ describe('a client that is banned', () => {
     assert.equal(outcomeOf(stage.decision(shown)), reasonCodes.banned)
   })
 
-  test('comes in again when the ban has run out or is lifted', () => {
+  test('is accepted again when the ban has expired or was removed', () => {
     const stage = new AccessStage({ allowAnonymous: true })
     stage.access.applyRecords({ put: [ban('clientid', 'client', stage.nowMs + 1_000)], delete: [] })
     assert.equal(outcomeOf(stage.decision()), reasonCodes.banned)
@@ -56,7 +56,7 @@ describe('a client that is banned', () => {
     assert.equal(outcomeOf(stage.decision()), 'in')
   })
 
-  test('while it is connected may not stay, and the broker is told to look', () => {
+  test('is disconnected if it is connected, and the broker checks its connections', () => {
     const { access } = new AccessStage()
     const { permissions } = access
     assert.equal(permissions.canStay(identity), true)
@@ -67,14 +67,14 @@ describe('a client that is banned', () => {
     assert.equal(permissions.canStay({ ...identity, username: 'v' }), true)
   })
 
-  test('is told nothing by records of another kind', () => {
+  test('is not affected by records of another kind', () => {
     const { access } = new AccessStage()
     assert.equal(access.applyRecords({ put: [credential('username', 'u', password)], delete: [] }), false)
   })
 })
 
-describe('a client that comes and goes', () => {
-  test('too often is refused for a while and the operator is told', () => {
+describe('a client that reconnects often', () => {
+  test('is refused for a time, and the administrator is notified', () => {
     const stage = new AccessStage({
       allowAnonymous: true,
       flapping: { isEnabled: true, maxCount: 2, windowMs: 1_000, banMs: 5_000 },
@@ -90,7 +90,7 @@ describe('a client that comes and goes', () => {
     assert.equal(outcomeOf(stage.decision()), 'in')
   })
 
-  test('and was refused each time is not counted: a client cannot ban another by using its name', () => {
+  test('and is refused each time is not counted: a client cannot ban another by using its name', () => {
     const stage = new AccessStage({
       allowAnonymous: false,
       flapping: { isEnabled: true, maxCount: 2, windowMs: 1_000, banMs: 5_000 },

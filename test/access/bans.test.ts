@@ -1,4 +1,4 @@
-// Who is kept out, and for how long.
+// Refused clients, and the duration of bans.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -21,7 +21,7 @@ function bansWith(...put: BanRecord[]): Bans {
 const client = { clientId: 'c', username: 'u', peerAddress: '10.0.0.7' }
 
 describe('a ban', () => {
-  test('is by client id, by user name, or by address', () => {
+  test('applies to a client ID, a user name or an address', () => {
     assert.equal(bansWith().find(client, 1), undefined)
     for (const record of [ban('clientid', 'c'), ban('username', 'u'), ban('peerhost', '10.0.0.7')]) {
       assert.equal(bansWith(record).find(client, 1), record)
@@ -30,7 +30,7 @@ describe('a ban', () => {
     assert.equal(bansWith(...others).find(client, 1), undefined)
   })
 
-  test('of an address holds for every spelling of it, and a range for all that is in it', () => {
+  test('of an address applies to every spelling of it, and a range to all its addresses', () => {
     const spelled = { ...client, peerAddress: '::ffff:10.0.0.7' }
     assert.ok(bansWith(ban('peerhost', '10.0.0.7')).find(spelled, 1))
     assert.ok(bansWith(ban('peerhost', '::ffff:a00:7')).find(client, 1))
@@ -39,7 +39,7 @@ describe('a ban', () => {
     assert.equal(bansWith(ban('peerhost', '10.1.0.0/16')).find(client, 1), undefined)
   })
 
-  test('of a namespace keeps out of that one, and one of none out of all', () => {
+  test('of a namespace applies to that one, and one without a namespace to all', () => {
     const ofPlant = { ...ban('username', 'u'), namespace: 'plant' }
     const inside = { ...client, namespace: 'plant' }
     assert.equal(bansWith(ofPlant).find(inside, 1), ofPlant)
@@ -51,7 +51,7 @@ describe('a ban', () => {
     assert.equal(bans.find(inside, 1), undefined)
   })
 
-  test('runs out', () => {
+  test('expires', () => {
     for (const record of [
       ban('clientid', 'c', 100),
       ban('peerhost', '10.0.0.7', 100),
@@ -63,7 +63,7 @@ describe('a ban', () => {
     }
   })
 
-  test('is lifted by its key, whatever the spelling', () => {
+  test('is removed with its key, whatever the spelling', () => {
     const bans = bansWith(ban('clientid', 'c'), ban('peerhost', '10.0.0.7'), ban('peerhost', '10.0.0.0/8'))
     bans.applyRecords({
       put: [],
@@ -107,7 +107,7 @@ function comeAndGo(
 }
 
 describe('a client that reconnects often', () => {
-  test('too often within the window is kept out for a while, and others are not', () => {
+  test('too often within the window is banned for a time, and others are not', () => {
     const bans = new Bans(settings)
     assert.equal(comeAndGo(bans, 'c', 0), undefined)
     assert.equal(comeAndGo(bans, 'c', 500), undefined)
@@ -129,7 +129,7 @@ describe('a client that reconnects often', () => {
     )
     assert.equal(bans.find({ ...client, clientId: 'c' }, 10), undefined)
     assert.equal(bans.find({ ...client, clientId: 'c', username: 'mallory' }, 10), undefined, 'from another address')
-    // An administrator who lifts the ban of a client ID lifts it for all of them.
+    // An administrator who removes the ban of a client ID removes it for all of them.
     bans.applyRecords({ put: [], delete: [{ kind: 'ban', as: 'clientid', who: 'c' }] })
     assert.equal(bans.find({ ...client, clientId: 'c', ...attacker }, 10), undefined)
   })
@@ -144,7 +144,7 @@ describe('a client that reconnects often', () => {
     }
   })
 
-  test('slowly is left alone', () => {
+  test('slowly is not banned', () => {
     const bans = new Bans(settings)
     for (let time = 0; time < 100_000; time += 500) assert.equal(comeAndGo(bans, 'c', time), undefined)
   })
@@ -165,7 +165,7 @@ describe('a client that reconnects often', () => {
     for (let index = 0; index < 100; index++) assert.equal(comeAndGo(bans, 'c', index), undefined)
   })
 
-  test('is watched with many others in bounded memory: the oldest watch gives way', () => {
+  test('is counted with many others in limited memory: the oldest entry is removed first', () => {
     const bans = new Bans(settings)
     comeAndGo(bans, 'first', 0)
     comeAndGo(bans, 'first', 1)
@@ -175,7 +175,7 @@ describe('a client that reconnects often', () => {
     assert.ok(comeAndGo(bans, 'other-9999', 5))
   })
 
-  test('connects again when an administrator deletes its ban, or when flapping detection is turned off', () => {
+  test('is accepted when an administrator deletes its ban, or when flapping detection is turned off', () => {
     for (const lift of [
       (bans: Bans) => bans.applyRecords({ put: [], delete: [{ kind: 'ban', as: 'clientid', who: 'c' }] }),
       (bans: Bans) => bans.changeSettings(defaultFlappingSettings),
@@ -196,7 +196,7 @@ describe('a client that reconnects often', () => {
     assert.ok(bans.find(client, 10))
   })
 
-  test('is told among those that are kept out, of its own namespace and as long as it is', () => {
+  test('is listed with the other bans, in its own namespace and until its ban expires', () => {
     const bans = new Bans({ ...settings, maxCount: 1 })
     const [first, second] = [comeAndGo(bans, 'c', 0), comeAndGo(bans, 'd', 1)]
     const inside = comeAndGo(bans, 'c', 2, 'plant')
@@ -226,14 +226,14 @@ describe('a client that reconnects often', () => {
     assert.ok(comeAndGo(bans, 'c', 7))
   })
 
-  test('is not forgotten when something else is changed', () => {
+  test('stays counted when another setting is changed', () => {
     const bans = new Bans(settings)
     for (let index = 0; index < 2; index++) comeAndGo(bans, 'c', index)
     bans.changeSettings({ ...settings })
     assert.ok(comeAndGo(bans, 'c', 2))
   })
 
-  test('whose window restarts is not the oldest among those that are watched', () => {
+  test('whose window restarts is not the oldest of the counted clients', () => {
     const bans = new Bans(settings)
     comeAndGo(bans, 'first', 0)
     for (let index = 0; index < 9_999; index++) comeAndGo(bans, `other-${index}`, 1)

@@ -25,7 +25,7 @@ test('at most as many requests are in progress as the pool has connections, and 
   assert.equal(service.connections, 3)
 })
 
-test('a request beyond the maximum of waiting requests fails at once', async (context) => {
+test('a request above the maximum of waiting requests fails at once', async (context) => {
   const service = await HttpService.start(context)
   const held = service.holdFirst()
   const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 1, maxWaiting: 2 })
@@ -36,7 +36,7 @@ test('a request beyond the maximum of waiting requests fails at once', async (co
   assert.deepEqual(await Promise.all(first), ['in', 'in', 'in'])
 })
 
-test('a request that takes too long gives its place in the pool back', async (context) => {
+test('a request that takes too long frees its place in the pool', async (context) => {
   const service = await HttpService.start(context)
   void service.holdFirst()
   const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 1, timeoutMs: 1_000 })
@@ -63,7 +63,7 @@ test('after the connection is open, a response may take longer than the connect 
   assert.equal(await slow, 'in')
 })
 
-test('nor is a connection that was kept counted as one that is being made', async (context) => {
+test('a reused connection is not counted as one that is being opened', async (context) => {
   const service = await HttpService.start(context)
   const stage = stageFor(context, { authRequest: requestTo(service.url()), connectTimeoutMs: 800 })
   assert.equal(await outcome(stage), 'in')
@@ -75,7 +75,7 @@ test('nor is a connection that was kept counted as one that is being made', asyn
   assert.deepEqual([await slow, service.connections], ['in', 1])
 })
 
-test('a service over TLS is connected to when TLS stands, and has as long for it as for connecting', async (context) => {
+test('a TLS connection to a service has the same timeout for TCP and TLS together', async (context) => {
   const mute = createServer((socket) => void socket.on('error', () => undefined).resume())
   await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve))
   context.after(() => mute.close())
@@ -112,7 +112,7 @@ test('connections that are kept open are closed with the connection pool', async
   }
 })
 
-test('a connection that the service closed meanwhile loses no response', async (context) => {
+test('if the service closed a connection meanwhile, no response is lost', async (context) => {
   const service = await HttpService.start(context)
   const stage = stageFor(context, { authRequest: requestTo(service.url()) })
   service.respond = (_, response) => {
@@ -127,7 +127,7 @@ test('a connection that the service closed meanwhile loses no response', async (
 
 const breaks: RequestHandler = (_, response) => void response.socket?.resetAndDestroy()
 
-test('a question goes out a second time only where it met a connection that was kept, and not a third time', async (context) => {
+test('a request is sent a second time only if its reused connection was closed, and not a third time', async (context) => {
   const service = await HttpService.start(context)
   service.respond = breaks
   const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 2 })
@@ -144,7 +144,7 @@ test('a question goes out a second time only where it met a connection that was 
   assert.equal(service.requests.length, 2)
 })
 
-test('a service that stays the same keeps its connections when other settings change', async (context) => {
+test('an unchanged service keeps its connections when other settings change', async (context) => {
   const service = await HttpService.start(context)
   const http = settingsFor({ authRequest: requestTo(service.url()) })
   const stage = new AccessStage({ chain: ['http'], http })

@@ -19,35 +19,35 @@ import { AccessStage, connectionFrom, credential, outcomeOf } from './stage.ts'
 const { badUserNameOrPassword, serverUnavailable } = reasonCodes
 
 const cases: readonly [name: string, respond: RequestHandler, outcome: unknown][] = [
-  ['200 is yes', status(200), 'in'],
-  ['200 with any words is yes', status(200, 'fine'), 'in'],
-  ['204 is yes', status(204), 'in'],
-  ['200 with ignore is passed on', status(200, 'ignore'), badUserNameOrPassword],
-  ['JSON that allows is yes', json({ result: 'allow' }), 'in'],
-  ['JSON that says no more is yes', json({ is_superuser: false }), 'in'],
-  ['JSON that denies is no', json({ result: 'deny' }), badUserNameOrPassword],
-  ['JSON that denies without saying that it is JSON is no', status(200, '{"result":"deny"}'), badUserNameOrPassword],
+  ['200 allows', status(200), 'in'],
+  ['200 with any text allows', status(200, 'fine'), 'in'],
+  ['204 allows', status(204), 'in'],
+  ['200 with ignore leaves the decision to the chain', status(200, 'ignore'), badUserNameOrPassword],
+  ['JSON that allows is allowed', json({ result: 'allow' }), 'in'],
+  ['JSON without a result allows', json({ is_superuser: false }), 'in'],
+  ['JSON that denies is denied', json({ result: 'deny' }), badUserNameOrPassword],
+  ['JSON that denies without its content type is denied', status(200, '{"result":"deny"}'), badUserNameOrPassword],
   [
     'JSON that denies and says to be something else is no',
     status(200, ' {"result": "deny"}', { 'content-type': 'text/plain' }),
     badUserNameOrPassword,
   ],
-  ['words that only begin like JSON are yes', status(200, '{fine}'), 'in'],
-  ['JSON that ignores is passed on', json({ result: 'ignore' }), badUserNameOrPassword],
-  ['400 is no', status(400), badUserNameOrPassword],
-  ['401 is no', status(401), badUserNameOrPassword],
-  ['403 is no', status(403), badUserNameOrPassword],
-  ['404 is no', status(404), badUserNameOrPassword],
+  ['text that only starts like JSON allows', status(200, '{fine}'), 'in'],
+  ['JSON that ignores leaves the decision to the chain', json({ result: 'ignore' }), badUserNameOrPassword],
+  ['400 denies', status(400), badUserNameOrPassword],
+  ['401 denies', status(401), badUserNameOrPassword],
+  ['403 denies', status(403), badUserNameOrPassword],
+  ['404 denies', status(404), badUserNameOrPassword],
   ['500 is a failure', status(500), serverUnavailable],
   ['503 is a failure', status(503), serverUnavailable],
-  ['201 is nothing that we know', status(201), serverUnavailable],
+  ['201 is unknown, and a failure', status(201), serverUnavailable],
   [
     'JSON that is none is a failure',
     status(200, '{', { 'content-type': 'application/json; charset=utf-8' }),
     serverUnavailable,
   ],
   ['JSON of another kind is a failure', json(['allow']), serverUnavailable],
-  ['JSON that says something else is a failure', json({ result: 'perhaps' }), serverUnavailable],
+  ['JSON with another result is a failure', json({ result: 'perhaps' }), serverUnavailable],
   [
     'a superuser that is neither yes nor no is a failure',
     json({ result: 'allow', is_superuser: 'yes' }),
@@ -68,7 +68,7 @@ for (const [name, respond, expected] of cases) {
     service.respond = respond
     const stage = stageFor(context, { authRequest: requestTo(service.url()) })
     assert.equal(await outcome(stage), expected)
-    assert.ok(!stage.told.includes('secret'), 'no password is told')
+    assert.ok(!stage.told.includes('secret'), 'the log has no password')
   })
 }
 
@@ -117,7 +117,7 @@ test('a service that is missing, never responds or does not speak HTTP is a fail
     const stage = stageFor(context, { authRequest: requestTo(url), timeoutMs: 200 })
     assert.equal(await outcome(stage), serverUnavailable)
     const legacy = stageFor(context, { authRequest: requestTo(url), timeoutMs: 200 }, { profile: 'legacy' })
-    assert.equal(await outcome(legacy), 'in', 'the legacy profile passes it over')
+    assert.equal(await outcome(legacy), 'in', 'the legacy profile skips it')
     legacy.access.applyRecords({ put: [credential('username', 'alice', 'other')], delete: [] })
     assert.equal(await outcome(legacy), badUserNameOrPassword, 'and the next authenticator decides')
   }
@@ -148,7 +148,7 @@ test('forms, JSON and addresses contain the inserted values, and no value adds a
   assert.equal(service.requests[2].body, '')
 })
 
-test('every placeholder is replaced by its value, one without a value by nothing', async (context) => {
+test('every placeholder is replaced by its value, one without a value by an empty string', async (context) => {
   const service = await HttpService.start(context)
   const params = Array.from('ucarPpCdmtA', (letter) => [letter, `%${letter}`] as const)
   const stage = stageFor(context, {
@@ -182,7 +182,7 @@ test('every placeholder is replaced by its value, one without a value by nothing
   assert.deepEqual(service.requests[2].query, { ...full, C: '', d: '', m: '$ns/plant/', x: '%x ${y}' })
 })
 
-test('headers of the configuration are sent, but those that are not its business', async (context) => {
+test('configured headers are sent, except those that the client sets itself', async (context) => {
   const service = await HttpService.start(context)
   const headers = [
     ['Authorization', 'Bearer abc'],
@@ -226,7 +226,7 @@ test('a response is cached for its time to live, for the same client with the sa
   const service = await HttpService.start(context)
   const stage = stageFor(context, { authRequest: requestTo(service.url()), cacheTtlMs: 1_000 })
   assert.equal(await outcome(stage), 'in')
-  assert.equal(outcomeOf(stage.decision({ username: 'alice', password: 'secret' })), 'in', 'at hand')
+  assert.equal(outcomeOf(stage.decision({ username: 'alice', password: 'secret' })), 'in', 'in the cache')
   assert.equal(service.requests.length, 1)
   service.respond = status(403)
   assert.equal(await outcome(stage, { password: 'other' }), badUserNameOrPassword)
@@ -235,7 +235,7 @@ test('a response is cached for its time to live, for the same client with the sa
   assert.equal(await outcome(stage), badUserNameOrPassword)
 })
 
-test('a failure is not remembered', async (context) => {
+test('a failure is not cached', async (context) => {
   const service = await HttpService.start(context)
   const stage = stageFor(context, { authRequest: requestTo(service.url()), cacheTtlMs: 60_000 })
   service.respond = status(500)
@@ -350,7 +350,7 @@ test('link-local addresses, where clouds have credentials, are not requested, wh
   for (const host of ['127.0.0.1', '10.0.0.1', '[::1]', 'auth.example', '192.0.2.1']) {
     assert.ok(!isForbiddenAddress(new URL(`http://${host}/`).hostname), host)
   }
-  // Written as a number an address is the same.
+  // A number is the same address.
   const stage = stageFor(context, { authRequest: requestTo('http://2852039166/latest') })
   assert.equal(await outcome(stage), serverUnavailable)
   assert.match(stage.told, /has a denied address/)

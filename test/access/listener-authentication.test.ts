@@ -1,4 +1,4 @@
-// Gateways and listeners with an authentication of their own [F1, F2 of the gateway contract].
+// Gateways and listeners with their own authentication [F1, F2 of the gateway contract].
 
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
@@ -23,7 +23,7 @@ function user(chain: string, id: string, password: string, isSuperuser = false):
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-test('[F2] users of a gateway are let in by its listeners only, and those of the broker are not let in there', () => {
+test('[F2] users of a gateway are accepted only by its listeners, and those of the broker are refused there', () => {
   const stage = new AccessStage()
   const put = [user('coap', 'meter', 'of meter', true), credential('username', 'alice', 'of alice')]
   stage.access.applyRecords({ put, delete: [] })
@@ -41,7 +41,7 @@ test('[F2] users of a gateway are let in by its listeners only, and those of the
   assert.equal(outcomeOf(stage.decision({ ...meter, authentication: usersOf('coap:udp:a') })), badUserNameOrPassword)
 })
 
-test('[F1] anonymous clients are refused where there is an authentication, from this machine and in every profile', () => {
+test('[F1] anonymous clients are refused if there is an authentication, on loopback and in every profile', () => {
   for (const settings of [{ profile: 'legacy' as const }, { allowAnonymous: true }, {}]) {
     const stage = new AccessStage(settings)
     const authentication = usersOf('stomp')
@@ -51,7 +51,7 @@ test('[F1] anonymous clients are refused where there is an authentication, from 
   }
 })
 
-test('[F2] user_id_type = clientid: users are client IDs; one that is removed is not let in any more', () => {
+test('[F2] user_id_type = clientid: users are client IDs; a removed one is refused', () => {
   const stage = new AccessStage()
   const authentication = usersOf('coap', 'clientid')
   stage.access.applyRecords({ put: [user('coap', 'lamp', 'of lamp')], delete: [] })
@@ -65,9 +65,9 @@ test('[F2] user_id_type = clientid: users are client IDs; one that is removed is
 test('[F2] an unknown user of a gateway takes as long as one with a wrong password', () => {
   const stage = new AccessStage()
   stage.access.applyRecords({ put: [user('coap', 'lamp', 'of lamp')], delete: [] })
-  // Of a password of 8 MiB the hash takes a hundred times as long as all else.
+  // For a password of 8 MiB, the hash takes a hundred times as long as the rest.
   const password = Buffer.alloc(8_388_608)
-  /** Processor time of this thread: other programs on the machine do not change it. */
+  /** Processor time of this thread: other programs of the machine do not affect it. */
   const userTimeOf = (username: string): number => {
     const before = process.threadCpuUsage()
     stage.decision({ username, password, authentication: usersOf('coap') })
@@ -78,7 +78,7 @@ test('[F2] an unknown user of a gateway takes as long as one with a wrong passwo
   assert.ok(unknown > known / 10, `${unknown} µs for an unknown user, ${known} µs for a known one`)
 })
 
-test('[F2] jwt: tokens for a gateway have a key of their own', async () => {
+test('[F2] jwt: tokens for a gateway have their own key', async () => {
   const stage = new AccessStage()
   const secret = Buffer.from('a secret of 32 bytes and a few more')
   const token = {
@@ -100,7 +100,7 @@ test('[F2] jwt: tokens for a gateway have a key of their own', async () => {
   assert.notEqual(await outcome(Buffer.from('another secret of 32 bytes, and a few')), 'in')
 })
 
-test('[F2] http: with a service of its own, the broker refuses every client while that service is down', async (t) => {
+test('[F2] http: with its own service, the broker refuses every client while that service is unavailable', async (t) => {
   const requests: string[] = []
   const server = createServer((request, response) => {
     let body = ''

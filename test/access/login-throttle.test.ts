@@ -1,4 +1,4 @@
-// How fast passwords can be guessed, and who is not slowed by it.
+// The rate of password guesses, and the clients that are not delayed by it.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -15,7 +15,7 @@ function login(name: string | undefined, secret: string, address = '192.0.2.7'):
   return { address, namespace: undefined, name, secret: Buffer.from(secret) }
 }
 
-/** So many logins one after the other that are looked at when their turn comes, and fail. How long each had to wait. */
+/** Runs successive logins that fail after their delay. Returns the delay of each. */
 function guess(throttle: LoginThrottle, times: number, of: (index: number) => Login): number[] {
   let nowMs = startMs
   return Array.from({ length: times }, (_, index) => {
@@ -27,7 +27,7 @@ function guess(throttle: LoginThrottle, times: number, of: (index: number) => Lo
 }
 
 describe('guesses of one password from one address', () => {
-  test('wait longer and longer', () => {
+  test('have increasing delays', () => {
     const waits = guess(new LoginThrottle(settings), freeAttempts + 8, (index) => login('alice', String(index)))
     assert.deepEqual(
       waits.slice(0, freeAttempts),
@@ -36,7 +36,7 @@ describe('guesses of one password from one address', () => {
     assert.deepEqual(waits.slice(freeAttempts), [200, 400, 800, 1_600, 3_200, 5_000, 5_000, 5_000])
   })
 
-  test('on many connections at one time wait one after the other, and the rest is refused without a look', () => {
+  test('on many connections at once wait in turn, and the rest is refused without a check', () => {
     const throttle = new LoginThrottle(settings)
     guess(throttle, freeAttempts, (index) => login('alice', String(index)))
     const turns = Array.from({ length: 1_000 }, (_, index) => throttle.begin(login('alice', `x${index}`), startMs))
@@ -46,7 +46,7 @@ describe('guesses of one password from one address', () => {
     assert.ok(turns.every(({ isRefused, afterMs }) => !isRefused || afterMs === maxDelayMs))
   })
 
-  test('of a user that does not exist wait as long as those of one that does', () => {
+  test('of an unknown user have the same delays as those of a known one', () => {
     const stage = new AccessStage({ failedLogins: settings, credentials: [credential('username', 'alice', 'secret')] })
     for (const username of ['alice', 'nobody']) {
       for (let time = 0; time < freeAttempts; time++) {
@@ -64,7 +64,7 @@ describe('guesses of one password from one address', () => {
   })
 })
 
-test('one password tried with many user names from one address is bounded by a rate', () => {
+test('one password for many user names from one address is limited by a rate', () => {
   const throttle = new LoginThrottle(settings)
   const passed = (count: number, nowMs: number): number => {
     let looked = 0
@@ -91,17 +91,17 @@ function attacked(): LoginThrottle {
 }
 
 describe('a client that guesses the password of another client does not lock that client out', () => {
-  test('the right password from another address is looked at at once', () => {
+  test('the right password from another address is checked at once', () => {
     const turn = attacked().begin(login('alice', 'secret', '198.51.100.1'), startMs)
     assert.deepEqual(turn, { isRefused: false, afterMs: 0 })
   })
 
-  test('neither is a client refused or delayed that had the right password at the same address before', () => {
+  test('a client that had the right password at the same address before is neither refused nor delayed', () => {
     assert.deepEqual(attacked().begin(login('alice', 'secret'), startMs), { isRefused: false, afterMs: 0 })
     assert.equal(attacked().begin(login('alice', 'guess'), startMs).isRefused, true)
   })
 
-  test('an attacker that logs in as itself gets no new free attempts for others', () => {
+  test('an attacker that logs in with its own password gets no new free attempts for others', () => {
     const throttle = attacked()
     for (let time = 0; time < 100; time++) {
       throttle.noteSucceeded(login('mallory', 'own'), startMs)
@@ -110,7 +110,7 @@ describe('a client that guesses the password of another client does not lock tha
     assert.equal(throttle.begin(login('alice', 'x'), startMs).isRefused, true)
   })
 
-  test('all addresses of one IPv6 network are one', () => {
+  test('all addresses of one IPv6 network count as one', () => {
     const throttle = new LoginThrottle(settings)
     guess(throttle, addressBurst, (index) => login(`user-${index}`, 'x', `2001:db8::${index.toString(16)}`))
     assert.equal(throttle.begin(login('alice', 'x', '2001:db8::ffff'), startMs).isRefused, true)
@@ -118,7 +118,7 @@ describe('a client that guesses the password of another client does not lock tha
   })
 })
 
-test('10,000 clients that come back at once with their passwords are not delayed', () => {
+test('10,000 clients that reconnect at once with their passwords are not delayed', () => {
   const throttle = new LoginThrottle(settings)
   for (let index = 0; index < 10_000; index++) {
     const attempt = login(`user-${index}`, `secret-${index}`)
@@ -127,7 +127,7 @@ test('10,000 clients that come back at once with their passwords are not delayed
   }
 })
 
-test('what is remembered of failed logins is bounded, whatever names and addresses an attacker has', () => {
+test('the records of failed logins are limited, whatever names and addresses an attacker has', () => {
   const throttle = new LoginThrottle(settings)
   for (let index = 0; index < 100_000; index++) {
     const attempt = login(`user-${index}`, 'x', `10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`)
@@ -137,7 +137,7 @@ test('what is remembered of failed logins is bounded, whatever names and address
   assert.equal(throttle.size, 8_192 + 8_192 + 16_384)
 })
 
-describe('a login that has to wait', () => {
+describe('a delayed login', () => {
   interface Waiting {
     readonly ms: number
     resolve(): void
@@ -162,7 +162,7 @@ describe('a login that has to wait', () => {
   const requestWith = (password: string) =>
     stage.request({ username: 'alice', password, connection: connectionFrom(false) })
 
-  test('is looked at when its turn comes: the right password is right then', async () => {
+  test('is checked when its delay ends: the right password is accepted then', async () => {
     const { access, waiting } = stageWithClock()
     for (let time = 0; time < freeAttempts; time++) void access.authenticate(requestWith(String(time)))
     const decision = access.authenticate(requestWith('secret'))
@@ -173,11 +173,15 @@ describe('a login that has to wait', () => {
     )
     waiting[0]?.resolve()
     assert.equal(outcomeOf(await decision), 'in')
-    assert.equal(outcomeOf(await access.authenticate(requestWith('secret'))), 'in', 'and is known from then on')
+    assert.equal(
+      outcomeOf(await access.authenticate(requestWith('secret'))),
+      'in',
+      'and is accepted at once from then on',
+    )
     assert.equal(waiting.length, 1)
   })
 
-  test('of a client that has gone is not looked at', async () => {
+  test('of a disconnected client is not checked', async () => {
     const { access, waiting } = stageWithClock()
     for (let time = 0; time < freeAttempts; time++) void access.authenticate(requestWith(String(time)))
     const request = requestWith('secret')

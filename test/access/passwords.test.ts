@@ -20,7 +20,7 @@ function stageWith(...records: ReturnType<typeof credential>[]): AccessStage {
 
 const outcome = (stage: AccessStage, options: RequestOptions) => outcomeOf(stage.decision(options))
 
-test('a hashed password is known again, and no other one is, in every manner of hashing', () => {
+test('a hashed password is accepted, and no other one, with every hash method', () => {
   fc.assert(
     fc.property(
       fc.string(),
@@ -36,7 +36,7 @@ test('a hashed password is known again, and no other one is, in every manner of 
   )
 })
 
-test('the salt stands before the password or behind it, as the record says', () => {
+test('the salt is before or after the password, as the record says', () => {
   const salt = Buffer.from([1, 2, 3, 4])
   for (const [saltPosition, text] of [
     ['prefix', '\x01\x02\x03\x04secret'],
@@ -56,23 +56,23 @@ test('a damaged hash matches no password', () => {
   assert.equal(isPassword(Buffer.from('secret'), record), false)
 })
 
-test('a client that is known by user name needs the password of that user name', () => {
+test('a client with a stored user name needs the password of that user name', () => {
   const stage = stageWith(credential('username', 'alice', 'secret'))
   assert.equal(outcome(stage, { username: 'alice', password: 'secret' }), 'in')
   assert.equal(outcome(stage, { username: 'alice', password: 'Secret' }), badUserNameOrPassword)
   assert.equal(outcome(stage, { username: 'alice' }), badUserNameOrPassword)
 })
 
-test('a client that is known by client ID needs the password of that client ID, with or without a user name', () => {
+test('a client with a stored client ID needs the password of that client ID, with or without a user name', () => {
   const stage = stageWith(credential('clientid', 'pump-7', 'secret'))
   assert.equal(outcome(stage, { clientId: 'pump-7', password: 'secret' }), 'in')
   assert.equal(outcome(stage, { clientId: 'pump-7', username: 'anyone', password: 'secret' }), 'in')
   assert.equal(outcome(stage, { clientId: 'pump-7', password: 'wrong' }), badUserNameOrPassword)
-  // A client id is not a user name.
+  // A client ID is not a user name.
   assert.equal(outcome(stage, { username: 'pump-7', password: 'secret' }), badUserNameOrPassword)
 })
 
-test('where both are known either password is enough', () => {
+test('if both are stored, either password is accepted', () => {
   const stage = stageWith(credential('clientid', 'pump-7', 'one'), credential('username', 'alice', 'two'))
   const client = { clientId: 'pump-7', username: 'alice' }
   assert.equal(outcome(stage, { ...client, password: 'one' }), 'in')
@@ -80,7 +80,7 @@ test('where both are known either password is enough', () => {
   assert.equal(outcome(stage, { ...client, password: 'three' }), badUserNameOrPassword)
 })
 
-/** Undefined: it is not let in, or has none. */
+/** Undefined: the client is refused, or has no user name. */
 function usernameOf(stage: AccessStage, options: RequestOptions): string | undefined {
   const decision = stage.decision(options)
   return decision.allowed === true ? decision.identity?.username : undefined
@@ -94,7 +94,7 @@ test('the password of a client ID does not authenticate a user that has another 
   assert.equal(usernameOf(stage, { ...client, password: 'two' }), 'alice')
   assert.equal(usernameOf(stage, { ...client, username: 'nobody', password: 'one' }), 'nobody')
   const certified = { ...client, password: 'one', arrival: { username: 'alice' } }
-  assert.equal(usernameOf(stage, certified), 'alice', 'its certificate says so')
+  assert.equal(usernameOf(stage, certified), 'alice', 'from its certificate')
 })
 
 test('a stored password must match even where unauthenticated clients are accepted', () => {
@@ -112,7 +112,7 @@ test('an unknown user name gets the same response as a wrong password', () => {
   assert.deepEqual(known, unknown)
 })
 
-test('a credential that is taken away holds no longer, and a new password holds at once', () => {
+test('a removed credential is refused at once, and a new password is accepted at once', () => {
   const stage = stageWith(credential('username', 'alice', 'old'))
   stage.access.applyRecords({ put: [credential('username', 'alice', 'new')], delete: [] })
   assert.equal(outcome(stage, { username: 'alice', password: 'old' }), badUserNameOrPassword)
@@ -126,7 +126,7 @@ test('a credential that is taken away holds no longer, and a new password holds 
   assert.equal(outcome(stage, { username: 'alice', password: 'new' }), badUserNameOrPassword)
 })
 
-test('a stored password counts instead of the one in the configuration', () => {
+test('a stored password replaces the one in the configuration', () => {
   const stage = new AccessStage({ credentials: [credential('username', 'alice', 'configured')] })
   assert.equal(outcome(stage, { username: 'alice', password: 'configured' }), 'in')
   stage.access.applyRecords({ put: [credential('username', 'alice', 'changed')], delete: [] })
@@ -134,14 +134,14 @@ test('a stored password counts instead of the one in the configuration', () => {
   assert.equal(outcome(stage, { username: 'alice', password: 'changed' }), 'in')
 })
 
-test('new settings hold for the next client, and what is stored stays', () => {
+test('new settings apply to the next client, and stored users stay', () => {
   const stage = stageWith(credential('username', 'alice', 'secret'))
   stage.access.changeSettings(settingsWith({ credentials: [credential('username', 'bob', 'secret')] }))
   assert.equal(outcome(stage, { username: 'alice', password: 'secret' }), 'in')
   assert.equal(outcome(stage, { username: 'bob', password: 'secret' }), 'in')
 })
 
-test('a superuser is told to the core as one, and so is where a client comes from', () => {
+test('the core gets the superuser flag and the address of a client', () => {
   const stage = stageWith(credential('username', 'root', 'secret', { isSuperuser: true }))
   const decision = stage.decision({ username: 'root', password: 'secret' })
   assert.deepEqual(decision.allowed === true && decision.identity, {
@@ -194,7 +194,7 @@ test('[MQTT5-4.12.0-1] an unknown authentication method is refused with that rea
   assert.equal(outcome(stage, { authenticationMethod: 'KERBEROS' }), reasonCodes.badAuthenticationMethod)
 })
 
-test('a credential of a namespace is for clients of that one, and hides what others of its name have', () => {
+test('a credential of a namespace applies to its clients, and hides those with its name elsewhere', () => {
   const ofPlant = { ...credential('username', 'alice', 'of the plant'), namespace: 'plant' }
   const stage = stageWith(
     credential('username', 'alice', 'without namespace'),
@@ -208,7 +208,7 @@ test('a credential of a namespace is for clients of that one, and hides what oth
     assert.equal(by(session, 'alice', 'without namespace'), 'in')
     assert.equal(by(session, 'alice', 'of the plant'), badUserNameOrPassword)
   }
-  // Who is in no list of the namespace is looked for in that of all.
+  // A user that is not in the lists of the namespace is looked up in those of all namespaces.
   assert.equal(by('plant\0c', 'bob', 'b'), 'in')
   stage.access.applyRecords({
     put: [],
@@ -217,7 +217,7 @@ test('a credential of a namespace is for clients of that one, and hides what oth
   assert.equal(by('plant\0c', 'alice', 'without namespace'), 'in')
 })
 
-test('a client of a namespace is known there by its own client ID', () => {
+test('a client of a namespace has its own client ID there', () => {
   const decision = stageWith().decision({ clientId: 'plant\0c', isLoopback: true })
   assert.ok(decision.allowed === true)
   assert.deepEqual([decision.identity?.namespace, decision.identity?.clientId], ['plant', 'c'])

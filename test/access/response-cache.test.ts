@@ -1,4 +1,4 @@
-// What a service has said, remembered for a while and not for too many.
+// The cache of responses of a service: its time to live and its limit.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

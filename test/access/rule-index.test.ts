@@ -1,4 +1,4 @@
-// What is fast agrees with what is plain.
+// Compares the fast implementations with simple ones.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -16,8 +16,8 @@ const letters = ['a', 'b', '', '$x']
 const nobody = principalOf({ clientId: 'a', username: 'b' })
 
 /**
- * Every topic of up to `longest` levels over a few letters; the last stands for all that no filter names. The empty one
- * is none, but `/#` would match it: it counts, and a rule for `+/+/#` does not cover `/#`.
+ * Every topic of up to `longest` levels from a few letters; the last stands for all levels that no filter names. The empty topic
+ * is invalid, but `/#` would match it: it counts, and a rule for `+/+/#` does not cover `/#`.
  */
 function allTopics(longest: number): string[] {
   const levels = [...letters, 'other']
@@ -30,7 +30,7 @@ function allTopics(longest: number): string[] {
   return all
 }
 
-/** Filters of up to three levels; topics one level longer show every difference between two of them. */
+/** Filters of up to three levels; topics with one level more show every difference between two of them. */
 const topics = allTopics(4)
 const level = fc.constantFrom(...letters, '+')
 const filter = fc
@@ -56,7 +56,7 @@ describe('a rule covers a filter', () => {
     )
   })
 
-  test('by what it matches as the protocol does, and with $ in the first level where it denies', () => {
+  test('as MQTT matches topics, and also with $ in the first level if it denies', () => {
     fc.assert(
       fc.property(filter, fc.constantFrom(...topics), (rule, topic) => {
         assert.equal(matchesTopic(pattern(rule), topic.split('/'), nobody, false), matchesFilter(rule, topic))
@@ -116,7 +116,7 @@ function topicOf({ action, levels, wildcards }: { action: Action; levels: string
 }
 
 describe('the index of rules', () => {
-  test('finds the rule that going through them finds', () => {
+  test('finds the rule that a search through all finds', () => {
     fc.assert(
       fc.property(fc.array(rule, { maxLength: 30 }), caller, accessRequest, (rules, from, request) => {
         const compiled = rules.map((each, order) =>
@@ -133,7 +133,7 @@ describe('the index of rules', () => {
     )
   })
 
-  test('and the index by subject decide as the first rule about the client does', () => {
+  test('and the index by subject decide like the first rule for the client', () => {
     fc.assert(
       fc.property(fc.array(rule, { maxLength: 40 }), caller, accessRequest, (rules, from, request) => {
         const compiled = rules.map((each, order) =>
@@ -153,7 +153,7 @@ describe('the index of rules', () => {
     )
   })
 
-  test('does not look at rules that are about other topics and other clients', () => {
+  test('does not check rules for other topics and other clients', () => {
     const manyTopics = Array.from({ length: 20_000 }, (_, index): AclRule => {
       const topic = readAclTopic(`plant/${index}/#`)
       assert.ok('kind' in topic)

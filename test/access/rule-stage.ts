@@ -1,4 +1,4 @@
-// Rules by themselves, and who is held to them.
+// Rules without the rest of the broker, and clients for them.
 
 import assert from 'node:assert/strict'
 import { readAclFile, type AclRule } from '../../src/config/index.ts'

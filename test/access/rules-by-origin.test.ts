@@ -1,4 +1,4 @@
-// What rules are to clients of a namespace, and to the bridges of this broker.
+// Rules for clients of namespaces, and for the bridges of this broker.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -17,7 +17,7 @@ describe('rules of a namespace', () => {
     assert.equal(publishes(world, inside, 'lamp'), 'allow')
   })
 
-  test('hold for what its clients have left behind: publishers are remembered with their namespace', () => {
+  test('apply to publications of its clients after their disconnect: publishers are stored with their namespace', () => {
     const world = stage('', { noMatch: 'allow' }, [deny])
     assert.equal(world.rules.canRetain({ clientId: 'plant\0c1', username: undefined }, topic('lamp')), false)
     const whole = topic('$ns/plant/lamp')
@@ -25,7 +25,7 @@ describe('rules of a namespace', () => {
     assert.equal(world.rules.canRetain({ clientId: 'c1', username: undefined }, topic('lamp')), true)
   })
 
-  test('where there are namespaces, what lies in them is out of reach for those of none, whatever rules say', () => {
+  test('if there are namespaces, their topics are denied to clients without one, whatever the rules are', () => {
     const world = stage('{allow, all}.', { hasNamespaces: true })
     assert.equal(publishes(world, someone, '$ns/plant/lamp'), 'deny')
     assert.equal(subscribes(world, someone, '$ns/#'), 'deny')
@@ -41,7 +41,7 @@ describe('rules of a namespace', () => {
 describe('the bridges of this broker', () => {
   const bridge = client('$bridge/plant')
 
-  test('may publish what their own rules allow, whatever the rules for all clients say', () => {
+  test('may publish as their own rules allow, whatever the rules for all clients are', () => {
     const world = stage('{deny, all}.', {}, [record({ permit: 'deny' })])
     assert.deepEqual([publishes(world, bridge, 'a'), subscribes(world, bridge, 'a/#')], ['allow', 'allow'])
     assert.equal(receives(world, bridge, 'a/b'), true)
@@ -54,7 +54,7 @@ describe('the bridges of this broker', () => {
     assert.equal(publishes(stage('', { usesService: true }), bridge, 'a'), 'allow')
   })
 
-  test('keep their marks, whatever the rules that name them deny', () => {
+  test('may use the filters that store their state, whatever the rules with their names deny', () => {
     const rules = '{allow, {client, "$bridge/plant"}, all, ["out/#"]}. {deny, {client, "$bridge/plant"}, all}.'
     const world = stage(rules, { denyAction: 'disconnect' })
     assert.equal(subscribes(world, bridge, '$bridge/joined/dGhlcmU'), 'allow')
@@ -63,7 +63,7 @@ describe('the bridges of this broker', () => {
     assert.equal(subscribes(world, bridge, 'other/#'), 'deny')
   })
 
-  test('are not disconnected for a message that they may not publish: it would be redelivered for ever', () => {
+  test('are not disconnected for a message that they may not publish: it would be redelivered endlessly', () => {
     const rules =
       '{deny, {client, "$bridge/plant"}, publish, ["secret/#"]}. {deny, {client, "c"}, publish, ["secret/#"]}.'
     const world = stage(rules, { denyAction: 'disconnect' })
@@ -71,7 +71,7 @@ describe('the bridges of this broker', () => {
     assert.equal(publishes(world, client('c'), 'secret/a'), 'disconnect')
   })
 
-  test('are held to the rules that name them', () => {
+  test('are subject to the rules with their names', () => {
     const named = { about: 'clientid', who: bridge.clientId } as const
     const stored = stage('', {}, [record({ ...named, permit: 'deny', topic: 'secret/#' })])
     assert.deepEqual([publishes(stored, bridge, 'secret/a'), publishes(stored, bridge, 'a')], ['deny', 'allow'])

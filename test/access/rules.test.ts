@@ -1,4 +1,4 @@
-// What rules allow and deny.
+// Actions that rules allow and deny.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -27,12 +27,12 @@ describe('rules', () => {
     assert.equal(subscribes(world, someone, 'a/c'), 'deny')
   })
 
-  test('that say nothing leave it to no_match', () => {
+  test('that do not match leave the decision to no_match', () => {
     assert.equal(publishes(stage('{allow, all, publish, ["a"]}.'), someone, 'b'), 'deny')
     assert.equal(publishes(stage('{allow, all, publish, ["a"]}.', { noMatch: 'allow' }), someone, 'b'), 'allow')
   })
 
-  test('[bad-input 27] that are none leave everything to no_match', () => {
+  test('[bad-input 27] if there are none, no_match decides', () => {
     const shut = stage('% {allow, all}.')
     assert.equal(shut.rules.allowsEverything, false)
     assert.equal(publishes(shut, someone, 'a'), 'deny')
@@ -41,20 +41,20 @@ describe('rules', () => {
     assert.equal(stage('', { noMatch: 'allow' }).rules.allowsEverything, true)
   })
 
-  test('end the connection where deny_action says so', () => {
+  test('end the connection if deny_action is set so', () => {
     const world = stage('{allow, all, publish, ["a"]}.', { denyAction: 'disconnect' })
     assert.equal(publishes(world, someone, 'b'), 'disconnect')
     assert.equal(subscribes(world, someone, 'b'), 'disconnect')
     assert.equal(publishes(world, someone, 'a'), 'allow')
   })
 
-  test('deny nothing to a superuser', () => {
+  test('do not apply to a superuser', () => {
     const world = stage('{deny, all}.')
     assert.equal(publishes(world, client('root', { isSuperuser: true }), 'a'), 'allow')
     assert.ok(receives(world, client('root', { isSuperuser: true }), 'a'))
   })
 
-  test('are about user names, client ids and addresses, and about combinations of them', () => {
+  test('apply to user names, client IDs and addresses, and to combinations of them', () => {
     const world = stage(`
       {allow, {user, "u"}, publish, ["user"]}. {allow, {client, "c"}, publish, ["client"]}.
       {allow, {ipaddr, "10.0.0.0/8"}, publish, ["net"]}. {allow, {ipaddrs, ["10.0.0.1", "::1"]}, publish, ["host"]}.
@@ -75,7 +75,7 @@ describe('rules', () => {
     assert.deepEqual(allowedTo(client('x', { peerAddress: '' })), [])
   })
 
-  test('tell which of them decided', () => {
+  test('report which of them decided', () => {
     const world = stage('{allow, all, publish, ["a"]}.\n{deny, {user, "u"}, publish, ["b/#"]}.')
     const why = (who: Identity, name: string): unknown => world.rules.explain(who, 'publish', name)
     const user = client('c', { username: 'u' })
@@ -91,7 +91,7 @@ describe('rules', () => {
 })
 
 describe('a subscription', () => {
-  test('is allowed only by a rule that covers all that it can match', () => {
+  test('is allowed only by a rule that covers all topics that it can match', () => {
     const world = stage('{allow, all, subscribe, ["a/+", "b/#"]}.')
     for (const filter of ['a/x', 'a/+', 'b', 'b/#', 'b/+/c', 'b/c/#'])
       assert.equal(subscribes(world, someone, filter), 'allow', filter)
@@ -119,7 +119,7 @@ describe('a subscription', () => {
     assert.equal(receives(shut, someone, '$internal/x'), false)
   })
 
-  test('to a literal text is compared as it is', () => {
+  test('to a literal filter is compared unchanged', () => {
     const world = stage('{deny, all, subscribe, ["$SYS/#", {eq, "#"}]}. {allow, all}.')
     assert.equal(subscribes(world, someone, '#'), 'deny')
     assert.equal(subscribes(world, someone, '+/#'), 'allow')
@@ -129,7 +129,7 @@ describe('a subscription', () => {
     assert.equal(publishes(placeholder, someone, 'a/${clientid}'), 'allow')
   })
 
-  test('that is allowed literally brings what it matches, and a denial before it holds', () => {
+  test('that is allowed literally gets all its topics, and an earlier denial applies', () => {
     const world = stage('{deny, all, subscribe, ["a/secret"]}. {allow, all, subscribe, ["@a/+"]}.')
     assert.equal(subscribes(world, someone, 'a/+'), 'allow')
     assert.equal(subscribes(world, someone, 'a/x'), 'deny')
@@ -144,7 +144,7 @@ describe('a placeholder', () => {
     '{allow, all, publish, ["early"]}. {allow, all, pubsub, ["clients/${clientid}/#", "users/%u", "x-${clientid}-y"]}. {allow, all}.'
   const good = client('c1', { username: 'u1' })
 
-  test('stands for what the client is called', () => {
+  test('is replaced by the name of the client', () => {
     const world = stage(acl.replace(' {allow, all}.', ''))
     assert.equal(publishes(world, good, 'clients/c1/a'), 'allow')
     assert.equal(publishes(world, good, 'clients/c2/a'), 'deny')
@@ -258,7 +258,7 @@ const bearer = (claim: unknown): Identity => {
 }
 
 describe('the rules of a token', () => {
-  test('are all that its bearer may do, whatever the other rules say', () => {
+  test('allow only the listed actions, whatever the other rules are', () => {
     const world = stage('{allow, all}.', { hasTokens: true })
     const who = bearer({ pub: ['a/${clientid}'], sub: ['b/#', 'eq c/+'], all: ['d/%u'] })
     assert.equal(publishes(world, who, 'a/c1'), 'allow')
@@ -271,7 +271,7 @@ describe('the rules of a token', () => {
     assert.equal(world.rules.explain(who, 'publish', 'z')?.because, 'token')
   })
 
-  test('may deny as well, the first that fits', () => {
+  test('may deny, too: the first that matches decides', () => {
     const world = stage('{deny, all}.', { hasTokens: true })
     const who = bearer([
       { permission: 'deny', action: 'publish', topic: 'a/b' },
@@ -281,7 +281,7 @@ describe('the rules of a token', () => {
     assert.equal(subscribes(world, who, 'a/#'), 'allow')
   })
 
-  test('that cannot be read are no rules: the token is no good', () => {
+  test('that are invalid make the token invalid', () => {
     const claims = [
       undefined,
       null,
@@ -331,7 +331,7 @@ describe('an access service', () => {
     }
   })
 
-  test('is remembered for a limited number of decisions of one client', () => {
+  test('has a limited number of cached decisions per client', () => {
     const world = stage('', { ...withService, maxDecisions: 3 })
     for (let index = 0; index < 10; index++) {
       world.time += 2_000
@@ -379,12 +379,12 @@ describe('a retained message', () => {
     assert.equal(remains(world, 'good', 'a/b'), false)
   })
 
-  test('that a service may have allowed stays where no rule says anything', () => {
+  test('that a service may have allowed stays if no rule matches', () => {
     const world = stage('{deny, {client, "bad"}, publish, ["a/#"]}.', { usesService: true })
     assert.deepEqual([remains(world, 'good', 'a/b'), remains(world, 'bad', 'a/b')], [true, false])
   })
 
-  test('of a publisher that is allowed by its address stays, as long as clients of some address are', () => {
+  test('of a publisher that is allowed by its address stays while clients of some address are allowed', () => {
     const everybodyElse = '{allow, all, subscribe, ["#"]}. {deny, all}.'
     for (const who of [
       '{ipaddr, "10.0.0.0/8"}',
@@ -400,7 +400,7 @@ describe('a retained message', () => {
     assert.equal(remains(named, 'bad', 'a/b'), false)
   })
 
-  test('of a publisher from an address that is denied stays: it may have come from another', () => {
+  test('of a publisher from a denied address stays: it may have come from another address', () => {
     const world = stage('{deny, {ipaddr, "192.0.2.0/24"}, publish, ["a/#"]}. {allow, all}.')
     assert.equal(remains(world, 'good', 'a/b'), true)
   })
@@ -420,7 +420,7 @@ describe('a retained message', () => {
   })
 })
 
-describe('a session whose client is away', () => {
+describe('a session whose client is disconnected', () => {
   test('is not denied in advance: the permission is checked when the message is delivered', () => {
     const world = stage('{deny, all}.')
     assert.equal(receives(world, client('c1', { peerAddress: '' }), 'a'), true)

@@ -1,4 +1,4 @@
-// The client's side of SCRAM, written from the standard and not from our server's side.
+// The client side of SCRAM, written from the standard, independently of the server side.
 
 import { createHash, createHmac, pbkdf2Sync } from 'node:crypto'
 

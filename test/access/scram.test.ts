@@ -1,4 +1,4 @@
-// SCRAM, as an exchange of messages (RFC 5802, RFC 7677) and as MQTT 5.0 carries it (section 4.12).
+// SCRAM, as an exchange of messages (RFC 5802, RFC 7677) and in MQTT 5.0 (section 4.12).
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -33,7 +33,7 @@ function stage(...records: ReturnType<typeof user>[]): AccessStage {
   return made
 }
 
-/** One client on one connection, with the steps of a method in their order. */
+/** One client on one connection, with the steps of a method in order. */
 class Talk {
   readonly connection: Connection = connectionFrom(false)
   readonly #stage: AccessStage
@@ -69,7 +69,7 @@ class Talk {
     return decision
   }
 
-  /** The whole of it: the outcome of the last step, and whether the server showed that it knows the password too. */
+  /** The whole exchange: the result of the last step, and whether the server proved that it knows the password. */
   run(options: ScramClientOptions, isReauthentication = false): { outcome: unknown; isServerRight: boolean } {
     const client = new ScramClient(options)
     const first = isReauthentication ? this.auth(client.first, true) : this.connect(client.first)
@@ -84,7 +84,7 @@ function textOf(decision: AuthenticationResult): string {
   return decision.allowed === false ? '' : (decision.authenticationData?.toString() ?? '')
 }
 
-test('the exchange that RFC 7677 prints comes out as it is printed there, but for the nonce', () => {
+test('the example exchange of RFC 7677 gives the same messages, except for the nonce', () => {
   const salt = Buffer.from('W22ZaJ0SNY7soEsUEjb6gQ==', 'base64')
   const record = user({ username: 'user', password: 'pencil', salt })
   const exchange = new ScramExchange('SCRAM-SHA-256', { find: () => record, secret, iterations })
@@ -102,7 +102,7 @@ test('the exchange that RFC 7677 prints comes out as it is printed there, but fo
   assert.ok(last.step === 'done' && last.data.toString() === verifier)
 })
 
-test('the keys that RFC 7677 comes to are those that are kept', () => {
+test('the stored keys are those of the example of RFC 7677', () => {
   const salt = Buffer.from('W22ZaJ0SNY7soEsUEjb6gQ==', 'base64')
   const { storedKey, serverKey } = user({ username: 'user', password: 'pencil', salt })
   assert.equal(Buffer.from(storedKey).toString('base64'), 'WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=')
@@ -119,7 +119,7 @@ test('a client with the right password is authenticated with either hash, and th
   }
 })
 
-test('names with commas and equals signs, and passwords beyond ASCII, are understood', () => {
+test('names with commas and equals signs, and passwords with non-ASCII characters, are accepted', () => {
   const odd = { username: 'a=b,c', password: 'ﬁ\u00AD\u2003пароль' }
   const talk = new Talk(stage(user(odd)))
   const typed = { ...alice, username: odd.username, password: 'fi пароль' }
@@ -145,32 +145,32 @@ const saltOf = (access: AccessStage, username: string): string =>
   /s=([^,]+),i=4096$/.exec(textOf(new Talk(access).connect(new ScramClient({ ...alice, username }).first)))![1]
 
 test('an unknown user name always gets the same salt, with as many iterations as other users', () => {
-  assert.equal(saltOf(stage(user()), 'bob'), saltOf(stage(user()), 'bob'), 'over restarts as well')
+  assert.equal(saltOf(stage(user()), 'bob'), saltOf(stage(user()), 'bob'), 'also after a restart')
   assert.notEqual(saltOf(stage(user()), 'bob'), saltOf(stage(user()), 'carol'))
   assert.equal(Buffer.from(saltOf(stage(user()), 'bob'), 'base64').length, user().salt.length)
 })
 
-test('a user of the configuration keeps its salt over restarts', () => {
+test('a user of the configuration keeps its salt after a restart', () => {
   assert.deepEqual(saltFor('alice', 'SCRAM-SHA-256', secret), saltFor('alice', 'SCRAM-SHA-256', secret))
   assert.notDeepEqual(saltFor('alice', 'SCRAM-SHA-256', secret), saltFor('alice', 'SCRAM-SHA-256', Buffer.alloc(32, 2)))
 })
 
-test('a nonce that is not the one of this conversation ends it', () => {
+test('a nonce of another exchange ends it', () => {
   const talk = new Talk(stage(user()))
   const client = new ScramClient(alice)
   const { message } = client.final(textOf(talk.connect(client.first)))
   assert.equal(outcomeOf(talk.auth(message.replace(/r=./, 'r=X'))), notAuthorized)
-  assert.equal(outcomeOf(talk.auth(message)), notAuthorized, 'there is no second try')
+  assert.equal(outcomeOf(talk.auth(message)), notAuthorized, 'there is no second attempt')
 })
 
-test("a nonce that is not the broker's is refused, also if everything is signed with it", () => {
+test('a nonce that the broker did not send is refused, also if all messages are signed with it', () => {
   const talk = new Talk(stage(user()))
   const client = new ScramClient(alice)
   const { message } = client.final(textOf(talk.connect(client.first)), { nonce: 'fyko+d2lbbFgONRv9qkxdawL' })
   assert.equal(outcomeOf(talk.auth(message)), notAuthorized)
 })
 
-test('a conversation that is over takes nothing more, and any bytes at all end one', () => {
+test('a completed exchange accepts no more messages, and any invalid bytes end one', () => {
   const known = user()
   const world = { find: () => known, secret, iterations }
   const exchange = new ScramExchange('SCRAM-SHA-256', world)
@@ -220,7 +220,7 @@ test('an authorization identity of another user is refused', () => {
   assert.equal(new Talk(access).run({ ...alice, header: 'n,a=alice,' }).outcome, 'in')
 })
 
-test('messages that are none end the conversation', () => {
+test('invalid messages end the exchange', () => {
   for (const first of [
     '',
     'n,,',
@@ -266,19 +266,19 @@ test('[MQTT5-4.12.1-1] a connected client re-authenticates, and cannot change it
   assert.equal(talk.run({ ...alice, username: 'bob' }, true).outcome, notAuthorized)
 })
 
-test('a step of a conversation that was never begun is refused', () => {
+test('a step without a started exchange is refused', () => {
   assert.equal(outcomeOf(new Talk(stage(user())).auth('c=biws,r=x,p=AAAA')), notAuthorized)
   assert.equal(outcomeOf(new Talk(stage(user())).auth(new ScramClient(alice).first)), notAuthorized)
 })
 
-test('[MQTT5-4.12.0-5] a conversation goes on by the method that it was begun with', () => {
+test('[MQTT5-4.12.0-5] an exchange continues with the method with which it began', () => {
   const talk = new Talk(stage(user()))
   const client = new ScramClient(alice)
   const { message } = client.final(textOf(talk.connect(client.first)))
   assert.equal(outcomeOf(talk.auth(message, false, 'SCRAM-SHA-512')), notAuthorized)
 })
 
-test('a password that is changed or taken away holds no longer', () => {
+test('a changed or removed password is refused', () => {
   const access = stage(user())
   access.access.applyRecords({ put: [user({ password: 'new', algorithm: 'SCRAM-SHA-512' })], delete: [] })
   assert.equal(new Talk(access).run(alice).outcome, notAuthorized)
@@ -290,14 +290,14 @@ test('a password that is changed or taken away holds no longer', () => {
   )
 })
 
-test('a user that the broker knows by the other hash gets the same response as an unknown user', () => {
+test('a user with the other hash gets the same response as an unknown user', () => {
   const salt = Buffer.alloc(16, 7)
   const other = stage(user({ algorithm: 'SCRAM-SHA-512', salt }), user({ username: 'bob' }))
   assert.notEqual(saltOf(other, 'alice'), salt.toString('base64'))
   assert.equal(saltOf(other, 'alice'), saltOf(stage(user({ username: 'bob' })), 'alice'))
 })
 
-test('a stored user counts instead of the one of the configuration, and in its namespace one of that', () => {
+test('a stored user replaces the one of the configuration, and in its namespace one of that', () => {
   const access = new AccessStage({ scram: { users: [user({ password: 'set' })], secret, iterations } })
   const passes = (password: string): boolean => new Talk(access).run({ ...alice, password }).outcome === 'in'
   assert.deepEqual([passes('set'), passes('secret')], [true, false])
@@ -311,7 +311,7 @@ test('a stored user counts instead of the one of the configuration, and in its n
   assert.deepEqual([passes('secret'), passes('inside')], [true, false])
 })
 
-/** All but the last message, which is for the function that this gives. */
+/** All messages but the last, which the returned function sends. */
 function begin(access: AccessStage): () => AuthenticationResult {
   const talk = new Talk(access)
   const client = new ScramClient(alice)
@@ -319,7 +319,7 @@ function begin(access: AccessStage): () => AuthenticationResult {
   return () => talk.auth(message)
 }
 
-test('what changes while a conversation is under way counts at its end', () => {
+test('changes during an exchange apply at its end', () => {
   const access = stage(user(), user({ username: 'bob' }))
   const atDeletion = begin(access)
   access.access.applyRecords({ put: [], delete: [{ kind: 'scram', username: 'alice' }] })
@@ -344,7 +344,7 @@ test('a user name with SCRAM credentials belongs to that user only, also where u
   const { badUserNameOrPassword } = reasonCodes
   assert.equal(outcomeOf(made.decision({ username: 'alice' })), badUserNameOrPassword)
   assert.equal(outcomeOf(made.decision({ username: 'alice', password: 'secret' })), badUserNameOrPassword)
-  assert.equal(outcomeOf(made.decision({ username: '\u00adalice' })), badUserNameOrPassword, 'spelled otherwise')
+  assert.equal(outcomeOf(made.decision({ username: '\u00adalice' })), badUserNameOrPassword, 'with another spelling')
   assert.equal(outcomeOf(made.decision({ username: 'bob' })), 'in')
   assert.equal(outcomeOf(made.decision()), 'in')
 })

@@ -1,4 +1,4 @@
-// What a service has said about single clients: how much of it is kept, and how long.
+// Cached decisions of a service about single clients: their number, and their time to live.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -28,7 +28,7 @@ test('if there are too many decisions, the least recently used one is deleted, a
   )
 })
 
-test('what was said before the settings changed holds no longer', () => {
+test('decisions from before a change of settings are not used', () => {
   const limits = { maxPerClient: 2, ttlMs: 60_000 }
   const decisions = new ServiceDecisions(limits)
   learnt(decisions, ['a'])

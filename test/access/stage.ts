@@ -18,7 +18,7 @@ export interface RequestOptions extends Partial<Omit<AuthenticateRequest, 'kind'
   readonly password?: string | Buffer | undefined
   readonly isLoopback?: boolean
   readonly arrival?: Partial<ConnectionOrigin>
-  /** Of the listener. */
+  /** Settings of the listener. */
   readonly authentication?: ListenerAuthentication
 }
 
@@ -44,7 +44,7 @@ export class AccessStage {
     return result instanceof Promise ? result.then((late) => this.#noteCause(late)) : this.#noteCause(result)
   }
 
-  /** What the log gets, and what is left for the client. */
+  /** Adds the log line, and returns the result for the client. */
   #noteCause(result: AuthenticationResult): AuthenticationResult {
     if (result.allowed !== false) return result
     const { cause, ...refusal } = result
@@ -52,7 +52,7 @@ export class AccessStage {
     return refusal
   }
 
-  /** Returns the result of an authenticator that decides at once. Throws if it must be waited for. */
+  /** Returns the result of an authenticator that decides at once. Throws if the result is late. */
   decision(options: RequestOptions = {}): AuthenticationResult {
     const decision = this.authenticate(options)
     if (decision instanceof Promise) throw new Error('the result is a promise')
@@ -96,7 +96,7 @@ export class AccessStage {
 }
 
 export function settingsWith(settings: Partial<AccessSettings>): AccessSettings {
-  // Tests show wrong passwords as often as they like, unless they are about how that is slowed.
+  // In tests, any number of wrong passwords is allowed, except in those about the limit.
   return { ...defaultAccessSettings, failedLogins: { ...defaultFailedLoginSettings, isEnabled: false }, ...settings }
 }
 

@@ -1,4 +1,4 @@
-// Tokens: which are taken, what they say of a client, and every way in which a false one could look right.
+// Tokens: which are accepted, their claims, and every way to forge one.
 
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, sign as signWith, type KeyObject } from 'node:crypto'
@@ -105,7 +105,7 @@ test('a key verifies only the algorithms of its type', async () => {
   assert.equal(await outcome(stageFor(pem(rsa)), token('RS512', fresh, { signer })), badUserNameOrPassword)
 })
 
-test('a token without expiry, or with an expiry that is no number, is refused', async () => {
+test('a token without an expiry, or with an invalid one, is refused', async () => {
   for (const claims of [{}, { exp: 'never' }, { exp: null }, { exp: String(nowSeconds + 60) }]) {
     assert.equal(await outcome(stageFor(pem(ec)), token('ES256', claims)), badUserNameOrPassword)
   }
@@ -144,7 +144,7 @@ test('a token that contains a key is not verified with that key', async () => {
   assert.equal(await outcome(stageFor(pem(ec)), token('ES256', fresh, { header, signer })), badUserNameOrPassword)
 })
 
-test('a token with an extension that must be understood is refused', async () => {
+test('a token with a critical extension is refused', async () => {
   const header = { crit: ['house'], house: true }
   assert.equal(await outcome(stageFor(pem(ec)), token('ES256', fresh, { header })), badUserNameOrPassword)
 })
@@ -152,14 +152,14 @@ test('a token with an extension that must be understood is refused', async () =>
 test('a huge token is refused before it is decoded', async () => {
   const stage = stageFor(pem(ec))
   const password = `${part({ alg: 'ES256' })}.${'A'.repeat(1_048_576)}.AAAA`
-  // Nor is it a password like any.
+  // Nor is it checked as a password.
   stage.access.applyRecords({ put: [credential('username', 'alice', password)], delete: [] })
   const decision = stage.authenticate({ username: 'alice', password })
-  assert.ok(!(decision instanceof Promise), 'nothing is worked out')
+  assert.ok(!(decision instanceof Promise), 'no hash is computed')
   assert.equal(outcomeOf(decision), badUserNameOrPassword)
 })
 
-test('what does not look like a token is a password for the next in the chain', async () => {
+test('text that is not a token is a password for the next authenticator of the chain', async () => {
   const stage = stageFor(pem(ec))
   for (const password of ['secret', 'a.b.c', 'eyJ', '...', 'x'.repeat(40_000)]) {
     stage.access.applyRecords({ put: [credential('username', 'alice', password)], delete: [] })
@@ -191,7 +191,7 @@ test('any text as token is refused or passed to the next authenticator, without 
   )
 })
 
-test("in a key set the key with the token's key ID is used, or any key of the right type if the token has none", async () => {
+test('in a key set, the key with the key ID of the token is used, or any key of the right type if the token has none', async () => {
   const text = JSON.stringify({
     keys: [jwk(rsa, { kid: 'one' }), jwk(ec, { kid: 'two' }), jwk(ed, { kid: 'three', use: 'sig' })],
   })
@@ -202,7 +202,7 @@ test("in a key set the key with the token's key ID is used, or any key of the ri
   assert.equal(await outcome(stage, token('ES256', fresh, { header: { kid: 'four' } })), badUserNameOrPassword)
 })
 
-test('a token that names no key is tried with each of its kind', async () => {
+test('a token without a key ID is verified with each key of its type', async () => {
   const other = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const text = JSON.stringify({
     keys: [jwk(other, { kid: 'one' }), jwk(rsa, { kid: 'two' }), jwk(ec, { kid: 'three' })],
@@ -213,7 +213,7 @@ test('a token that names no key is tried with each of its kind', async () => {
   assert.equal(await outcome(stage, token('ES256', fresh, { header: { kid: 'one' } })), badUserNameOrPassword)
 })
 
-test('a key of a set that is for something else, or for other algorithms, is none', async () => {
+test('a key of a set for another use, or for other algorithms, is not used', async () => {
   const text = JSON.stringify({
     keys: [jwk(rsa, { alg: 'RS512' }), jwk(ec, { use: 'enc' }), jwk(ed, { use: 'sig', alg: 'EdDSA' })],
   })
@@ -229,7 +229,7 @@ const problemOf = (source: TokenKeySource): string => {
 }
 const set = (...keys: object[]): TokenKeySource => ({ kind: 'jwks', text: JSON.stringify({ keys }) })
 
-test('a file that holds no key that can be used says why', () => {
+test('a file without a usable key is refused with the reason', () => {
   const small = generateKeyPairSync('rsa', { modulusLength: 1_024 })
   const curve = generateKeyPairSync('ec', { namedCurve: 'secp256k1' })
   assert.match(problemOf({ kind: 'public-key', text: 'hello' }), /no public key/)
@@ -285,14 +285,14 @@ test('a token in the user name field is not a user name', async () => {
   assert.equal(decision.identity.username, undefined)
 })
 
-test('the user name is that of the token where a claim is named for it', async () => {
+test('the user name is that of the token if a claim is configured for it', async () => {
   const stage = stageFor(pem(ec), { from: 'username', usernameClaim: 'name' })
   const decision = await stage.authenticate({ username: token('ES256', { ...fresh, name: 'pump' }) })
   assert.equal(decision.allowed === true && decision.identity?.username, 'pump')
   assert.equal(outcomeOf(await stage.authenticate({ username: token('ES256', fresh) })), badUserNameOrPassword)
 })
 
-test('a client may stay until its token ends, unless it is said otherwise', async () => {
+test('a client is disconnected when its token expires, unless it is configured otherwise', async () => {
   const ending = await authenticate(stageFor(pem(ec)), token('ES256', fresh))
   assert.equal(ending.allowed === true && ending.identity?.expiresAtMs, (fresh.exp + 5) * 1_000)
   const staying = await authenticate(stageFor(pem(ec), { endsWithToken: false }), token('ES256', fresh))
@@ -306,7 +306,7 @@ test('the topics in a token are given to the access rules, and a token with inva
   assert.equal(await outcome(stage, token('ES256', { ...fresh, acl: { publish: 'a' } })), badUserNameOrPassword)
 })
 
-test('log and client learn of a refused token only that it is wrong', async () => {
+test('the log and the client learn only that a token was refused', async () => {
   const stage = stageFor(pem(ec))
   const wrong = token('ES256', { exp: nowSeconds - 100, secretClaim: 'hunter2' })
   const decision = await authenticate(stage, wrong)

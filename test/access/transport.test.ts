@@ -1,4 +1,4 @@
-// Clients whose transport has found out who they are: by a certificate, or by a key that both sides know.
+// Clients that the transport has identified: by a certificate, or by a pre-shared key.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -16,7 +16,7 @@ const certificate = {
   der: new Uint8Array(),
 }
 
-/** The user name that a client is let in with, or the code that it is refused with. */
+/** The user name of an accepted client, or the code with which it is refused. */
 function nameOf(settings: Partial<AccessSettings>, options: RequestOptions): unknown {
   const stage = new AccessStage(settings)
   stage.access.applyRecords({ put: [credential('username', 'alice', 'secret')], delete: [] })
@@ -47,7 +47,7 @@ test('a certificate without the required name authenticates no client', () => {
   }
 })
 
-test('what the listener takes for the user name counts before what the chain would take', () => {
+test('the user name field of the listener replaces that of the chain', () => {
   const arrival = { certificate, username: 'by-listener' }
   assert.equal(nameOf({ chain: ['certificate'] }, { arrival, username: 'admin' }), 'by-listener')
 })
@@ -63,7 +63,7 @@ test('without a certificate or key, the next authenticator of the chain decides'
   assert.equal(nameOf({ chain }, { arrival: {}, username: 'alice', password: 'wrong' }), badUserNameOrPassword)
 })
 
-test('a certificate is not enough where the chain does not say so', () => {
+test('a certificate is accepted only if the chain includes it', () => {
   const arrival = { certificate, pskIdentity: 'meter-1' }
   assert.equal(
     nameOf({ chain: ['password'] }, { arrival, username: 'alice', password: 'wrong' }),
@@ -72,7 +72,7 @@ test('a certificate is not enough where the chain does not say so', () => {
   assert.equal(nameOf({ chain: ['password'] }, { arrival }), notAuthorized)
 })
 
-test('a key of a namespace counts there before one of none, which is for those of every namespace', () => {
+test('a key of a namespace applies there before one without a namespace, which applies to all', () => {
   const { access } = new AccessStage()
   const [own, common] = [Buffer.alloc(16, 1), Buffer.alloc(16, 2)]
   const put = [
@@ -85,7 +85,7 @@ test('a key of a namespace counts there before one of none, which is for those o
   assert.deepEqual(access.preSharedKey('meter-1', 'shop'), common)
 })
 
-test('an identity that only starts like one of a namespace is unknown there', () => {
+test('an identity with the same start as one of a namespace is unknown there', () => {
   const { access } = new AccessStage()
   const key = Buffer.alloc(16, 1)
   access.applyRecords({ put: [{ kind: 'psk', namespace: 'plant', identity: 'meter-1', key }], delete: [] })

@@ -32,7 +32,7 @@ describe('[F8] responses to unverified addresses', () => {
     assert.equal(allowed(shards, 3_000, 500), 500)
   })
 
-  test('go on when the time in milliseconds exceeds 31 bits', () => {
+  test('are limited also when the time in milliseconds exceeds 31 bits', () => {
     const limits = new AddressLimits()
     const endMs = 2 ** 31
     for (let count = 0; count < 10; count++) assert.ok(limits.takeResponse('192.0.2.7', endMs - 1))

@@ -33,7 +33,7 @@ class Stage extends GatewayStage {
     )
   }
 
-  /** Every client is let in, and every publication is taken. */
+  /** Accepts every client and every publication. */
   accept(reasonCode: ReasonCode = 0): void {
     for (const connection of this.connections) {
       const { packets, published, callbacks } = connection
@@ -67,7 +67,7 @@ class Stage extends GatewayStage {
     return response.payload.toString()
   }
 
-  /** A message for the last client, by its first subscription. */
+  /** A message for the last client, with its first subscription. */
   deliver(topic: string, text: string, { qos = 0, retain = false }: { qos?: 0 | 1; retain?: boolean } = {}): void {
     const packet = new PublishPacket(topics.named(topic as TopicName), { qos, retain, dup: false }, Buffer.from(text))
     packet.packetId = qos
@@ -136,7 +136,7 @@ describe('[F4] /mqtt/connection', () => {
     [0x8a, '4.03'],
     [0x88, '5.03'],
   ] as const)
-    test(`POST that the broker refuses with ${reasonCode} is ${code}`, () => {
+    test(`POST that the broker refuses with ${reasonCode} gets ${code}`, () => {
       const stage = new Stage()
       const device = stage.device()
       device.request(post, 'mqtt/connection', 'clientid=c&username=u&password=p', '')
@@ -147,7 +147,7 @@ describe('[F4] /mqtt/connection', () => {
       assert.equal(device.heard()?.code, code)
     })
 
-  test('PUT is a heartbeat and DELETE the end, with the token, from any port', () => {
+  test('PUT is a heartbeat and DELETE disconnects, with the token, from any port', () => {
     const stage = new Stage()
     const [device, moved] = [stage.device(), stage.device(5_001)]
     const token = stage.token(device, 'c')
@@ -210,7 +210,7 @@ describe('[F4] /ps', () => {
     )
   })
 
-  test('where a connection is required, a request without client ID and token is 4.01', () => {
+  test('if a connection is required, a request without client ID and token gets 4.01', () => {
     const stage = new Stage({ requiresConnection: true })
     const device = stage.device()
     assert.equal(stage.codeFor(device, put, 'ps/a', { body: 'v' }), '4.01')
@@ -232,13 +232,13 @@ describe('[F4] /ps', () => {
     stage.accept()
     device.request(get, 'ps/b', 'clientid=c', '')
     stage.accept()
-    assert.equal(device.heard(), undefined, 'the message may still come')
+    assert.equal(device.heard(), undefined, 'the message may still arrive')
     stage.accept()
     assert.equal(device.heard()?.code, '4.04')
     assert.equal(stage.codeFor(device, get, 'ps/a/+', { query: 'clientid=c' }), '4.00')
   })
 
-  test('a retained message that the broker does not send in time is 5.03, as when the client is disconnected', () => {
+  test('a retained message that the broker does not send in time gives 5.03, as when the client is disconnected', () => {
     const stage = new Stage({ heartbeatMs: 18_000 })
     const device = stage.device()
     device.request(get, 'ps/a', 'clientid=c', '')
@@ -282,7 +282,7 @@ describe('[F4] /ps', () => {
     assert.equal(device.heard(), undefined)
   })
 
-  test('a notification that is reset ends its observation', () => {
+  test('a notification that gets a reset ends its observation', () => {
     const stage = new Stage()
     const device = stage.device()
     device.get('ps/a', 'clientid=c', { token: 7, observe: 0 })
@@ -297,7 +297,7 @@ describe('[F4] /ps', () => {
     assert.equal(device.heard(), undefined)
   })
 
-  test('a client without a client ID is known by its address', () => {
+  test('a client without a client ID is identified by its address', () => {
     const stage = new Stage()
     stage.codeFor(stage.device(), put, 'ps/a', { body: 'v' })
     stage.codeFor(stage.device(5_001), put, 'ps/a', { body: 'v' })

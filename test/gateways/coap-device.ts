@@ -1,10 +1,10 @@
-// A device that speaks CoAP, by the tables of RFC 7252: written here once more, so that a mistake of the gateway's own codec
-// shows.
+// A device that speaks CoAP, by the tables of RFC 7252: an independent implementation, so that errors of the codec of the gateway
+// are found.
 
 const numbers = { observe: 6, locationPath: 8, uriPath: 11, format: 12, query: 15, accept: 17, block2: 23, block1: 27 }
 const types = ['con', 'non', 'ack', 'rst'] as const
 
-/** Number, whether more follow, and the exponent of the size. */
+/** Number, more flag, and exponent of the size. */
 export type BlockParts = readonly [number: number, hasMore: boolean, exponent: number]
 
 export interface Heard {
@@ -37,7 +37,7 @@ export class CoapDevice {
   readonly #take: () => readonly Buffer[]
   #nextMessageId = 1
 
-  /** `take`: the datagrams that came since the last time. */
+  /** `take` returns the datagrams that arrived since the last call. */
   constructor(send: (bytes: Buffer) => void, take: () => readonly Buffer[]) {
     this.#send = send
     this.#take = take
@@ -51,7 +51,7 @@ export class CoapDevice {
     this.#write(0, method, this.#takeMessageId(), Buffer.of(1), options, Buffer.from(body))
   }
 
-  /** A confirmable GET. Observe comes before the path. */
+  /** A confirmable GET. The option Observe precedes the path. */
   get(
     path: string,
     query: string,
@@ -64,12 +64,12 @@ export class CoapDevice {
     this.#write(0, 1, this.#takeMessageId(), Buffer.of(token), options, Buffer.alloc(0))
   }
 
-  /** In the acknowledgement. */
+  /** Responds in the acknowledgement. */
   respond(request: Heard, code: string, said: Said = {}): void {
     this.#say(2, request.messageId, request, code, said)
   }
 
-  /** In a message of its own. */
+  /** Responds in a separate message. */
   respondLater(request: Heard, code: string, said: Said = {}): void {
     this.#say(0, this.#takeMessageId(), request, code, said)
   }
@@ -82,12 +82,12 @@ export class CoapDevice {
     this.#write(3, 0, messageId, Buffer.alloc(0), [], Buffer.alloc(0))
   }
 
-  /** What came last since the last time. */
+  /** The last message since the last call. */
   heard(): Heard | undefined {
     return this.all().at(-1)
   }
 
-  /** All that came since the last time. */
+  /** All messages since the last call. */
   all(): readonly Heard[] {
     return this.#take().map(read)
   }
@@ -126,7 +126,7 @@ export class CoapDevice {
   }
 }
 
-/** Of lengths below 269. */
+/** For lengths below 269. */
 function optionHead(delta: number, length: number): Buffer {
   const more = [delta, length].filter((value) => value >= 13).map((value) => value - 13)
   return Buffer.of((Math.min(delta, 13) << 4) | Math.min(length, 13), ...more)

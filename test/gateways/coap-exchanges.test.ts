@@ -1,4 +1,4 @@
-// What the CoAP gateway sends by itself, and what it keeps of bodies, in memory. By section F4 of the gateway contract.
+// Messages that the CoAP gateway sends by itself, and partial bodies, in memory. By section F4 of the gateway contract.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -78,7 +78,7 @@ test('[F4] a confirmable message is sent again after 2 to 3 s, doubled, four tim
   assert.deepEqual(stage.device.all(), [])
 })
 
-test('[F4] one confirmable message is under way for each peer: the next waits for its acknowledgement', () => {
+test('[F4] one confirmable message is in flight for each peer: the next waits for its acknowledgement', () => {
   const stage = new Stage().observed()
   stage.deliver('one', 1)
   stage.deliver('two', 1)
@@ -88,7 +88,7 @@ test('[F4] one confirmable message is under way for each peer: the next waits fo
   assert.equal(stage.device.heard()?.payload.toString(), 'two')
 })
 
-test('[F4] notify_type says how notifications are sent, and one each 24 h is confirmable', () => {
+test('[F4] notify_type sets the type of notifications, and one each 24 h is confirmable', () => {
   const con = new Stage({ notifyType: 'con' }).observed()
   con.deliver('QoS 0')
   assert.equal(con.device.heard()?.type, 'con')
@@ -104,7 +104,7 @@ test('[F4] notify_type says how notifications are sent, and one each 24 h is con
   assert.equal(non.device.heard()?.type, 'non')
 })
 
-test('[F2] publish_qos and subscribe_qos are taken where the request says none', () => {
+test('[F2] publish_qos and subscribe_qos apply to requests without a QoS', () => {
   const stage = new Stage({ publishQoS: 2, subscribeQoS: 1 })
   const publish = (query: string): QoS | undefined => {
     stage.device.request(put, 'ps/a', query, 'x')
@@ -121,7 +121,7 @@ test('[F2] publish_qos and subscribe_qos are taken where the request says none',
   )
 })
 
-test('[F4] a peer has four bodies that are not whole; the fifth is refused with 4.08, and the others go on', () => {
+test('[F4] a peer may have four partial bodies; the fifth is refused with 4.08, and the others continue', () => {
   const stage = new Stage({ publishQoS: 0 })
   const give = (path: string, number: number, hasMore: boolean): string | undefined => {
     const head = Buffer.of(0x40, put, 0, ++messages, 0xb2, ...Buffer.from('ps'), path.length, ...Buffer.from(path))
@@ -138,7 +138,7 @@ test('[F4] a peer has four bodies that are not whole; the fifth is refused with 
   assert.equal(give('e', 0, true), '2.31')
 })
 
-test('[F8] tokens have at least 53 random bits, and no two connections the same', () => {
+test('[F8] tokens have at least 53 random bits, and no two connections have the same', () => {
   const stage = new Stage()
   const tokens = Array.from({ length: 64 }, (_, client) => {
     stage.device.request(post, 'mqtt/connection', `clientid=dev-${client}`, '')
@@ -146,7 +146,7 @@ test('[F8] tokens have at least 53 random bits, and no two connections the same'
     return BigInt(stage.device.heard()?.payload.toString() ?? '0')
   })
   assert.equal(new Set(tokens).size, tokens.length)
-  // Each of the 53 bits is 1 in one of them and 0 in another: by chance it is not in one of 10^17 runs.
+  // Each of the 53 bits is 1 in one of them and 0 in another: one of 10^17 runs fails by chance.
   for (let bit = 0n; bit < 53n; bit++)
     assert.equal(new Set(tokens.map((token) => (token >> bit) & 1n)).size, 2, `bit ${bit}`)
 })

@@ -1,4 +1,4 @@
-// What clients of the CoAP gateway observe, in memory. By sections F4 and F8 of the gateway contract.
+// Observations of clients of the CoAP gateway, in memory. By sections F4 and F8 of the gateway contract.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -38,7 +38,7 @@ class Stage extends GatewayStage {
   }
 }
 
-test('[F4] a topic that is observed with two tokens comes with both, and ends with each by itself', () => {
+test('[F4] a topic that is observed with two tokens is sent with both, and each observation ends alone', () => {
   const stage = new Stage()
   const device = stage.device()
   device.get('ps/a', 'c=dev', { token: 1, observe: 0 })
@@ -65,7 +65,7 @@ test('[F4] a topic that is observed with two tokens comes with both, and ends wi
   )
 })
 
-test('[F4] the same token again replaces what it observes', () => {
+test('[F4] the same token again replaces its observation', () => {
   const stage = new Stage()
   const device = stage.device()
   device.get('ps/a', 'c=dev', { token: 1, observe: 0 })
@@ -89,7 +89,7 @@ test('[F4] methods that a resource does not have get 4.05', () => {
   assert.equal(device.heard()?.code, '4.05')
 })
 
-test('[F8] an address that has not shown itself is notified in 64 octets, confirmably, until it confirms', () => {
+test('[F8] an unverified address gets notifications of at most 64 octets, confirmable, until it acknowledges one', () => {
   const stage = new Stage()
   const device = stage.device('192.0.2.9')
   device.get('ps/a', 'c=dev', { token: 1, observe: 0 })
@@ -110,7 +110,7 @@ test('[F8] an address that has not shown itself is notified in 64 octets, confir
   assert.equal(second.payload.length, 500)
 })
 
-test('[F8] an address that has not shown itself and does not confirm is notified no more', () => {
+test('[F8] an unverified address that does not acknowledge gets no more notifications', () => {
   const stage = new Stage()
   const device = stage.device('192.0.2.9')
   device.get('ps/a', 'c=dev', { token: 1, observe: 0 })

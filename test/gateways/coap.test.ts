@@ -1,4 +1,4 @@
-// The CoAP gateway in memory: its state for each peer is bounded, for any peer. By section F4 of the gateway contract.
+// The CoAP gateway in memory: the state for each peer is limited. By section F4 of the gateway contract.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -15,7 +15,7 @@ interface RequestOptions {
   readonly peer?: number
   readonly query?: readonly string[]
   readonly payload?: Buffer
-  /** Of Block1: number, more, and the exponent of its size. */
+  /** Of Block1: number, more flag, and exponent of the size. */
   readonly block?: readonly [number, boolean, number]
 }
 
@@ -57,14 +57,14 @@ class Stage extends GatewayStage {
   }
 }
 
-/** Of lengths below 269. */
+/** For lengths below 269. */
 function optionHead(delta: number, length: number): Buffer {
   const more = [delta, length].filter((value) => value >= 13).map((value) => value - 13)
   return Buffer.of((Math.min(delta, 13) << 4) | Math.min(length, 13), ...more)
 }
 
-describe('[F4] what a peer sends', () => {
-  test('in blocks is kept up to 32 MiB of all peers together; the oldest has to begin again', () => {
+describe('[F4] the requests of a peer', () => {
+  test('in blocks are stored up to 32 MiB of all peers together; the oldest has to start again', () => {
     const stage = new Stage()
     const block = Buffer.alloc(1_024)
     const perBody = 512
@@ -74,10 +74,10 @@ describe('[F4] what a peer sends', () => {
         assert.equal(stage.post('ps/a', { peer, payload: block, block: [number, true, 6] }), '2.31')
     const next = (peer: number) => stage.post('ps/a', { peer, payload: block, block: [perBody, true, 6] })
     assert.equal(next(0), '4.08', 'the oldest was dropped')
-    assert.equal(next(bodies - 1), '2.31', 'the newest goes on')
+    assert.equal(next(bodies - 1), '2.31', 'the newest continues')
   })
 
-  test('is refused while the broker does not read', () => {
+  test('are refused while the broker does not read', () => {
     const stage = new Stage()
     stage.post('ps/a', { payload: Buffer.from('x') })
     stage.acceptAll()
@@ -85,7 +85,7 @@ describe('[F4] what a peer sends', () => {
     assert.equal(stage.post('ps/a', { payload: Buffer.from('x') }), '5.03')
   })
 
-  test('is refused where the broker has as many connections as it may have', () => {
+  test('are refused if the broker has its maximum of connections', () => {
     const stage = new Stage()
     stage.hasSpace = false
     assert.equal(stage.post('ps/a', { payload: Buffer.from('x') }), '5.03')
@@ -94,7 +94,7 @@ describe('[F4] what a peer sends', () => {
 })
 
 describe('[F4] a client', () => {
-  test('is reached by its own token only', () => {
+  test('is identified by its own token only', () => {
     const stage = new Stage()
     stage.post('mqtt/connection', { query: ['clientid=c'] })
     stage.acceptAll()
@@ -106,7 +106,7 @@ describe('[F4] a client', () => {
     assert.equal(stage.connections[0]?.published.length, 1)
   })
 
-  test('without a token is another one where user name or password differ', () => {
+  test('without a token is another one if user name or password differ', () => {
     const stage = new Stage()
     stage.post('ps/a', { query: ['clientid=c', 'username=u', 'password=p'] })
     stage.acceptAll()

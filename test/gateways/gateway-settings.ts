@@ -1,8 +1,8 @@
-// Settings of the gateways for CoAP and MQTT-SN for tests; each names what it needs otherwise.
+// Settings of the CoAP and MQTT-SN gateways for tests, which change what they need.
 
 import { type CoapSettings, type MqttSnSettings, PredefinedTopics } from '../../src/gateways/index.ts'
 
-/** Those of the defaults. */
+/** The defaults. */
 export const coapSettings: CoapSettings = {
   heartbeatMs: 30_000,
   requiresConnection: false,

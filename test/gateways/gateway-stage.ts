@@ -14,7 +14,7 @@ import { Random } from '../protocol/fuzz/random.ts'
 export class GatewayStage {
   readonly place: GatewayDependencies['place']
   nowMs = 1_000_000
-  /** Of every connection: what the broker has not read. */
+  /** Bytes of all connections that the broker has not read. */
   unsentBytes = 0
   hasSpace = true
   readonly sent: { readonly bytes: Buffer; readonly peer: PeerAddress }[] = []
@@ -24,11 +24,11 @@ export class GatewayStage {
     readonly callbacks: MqttConnectionCallbacks
     readonly acknowledged: (readonly [type: string, packetId: number])[]
     isPaused: boolean
-    /** With which the gateway has ended it. */
+    /** The reason with which the gateway has closed it. */
     goodbye: ControlPacket | undefined
   }[] = []
   readonly forwarded: { readonly shard: number; readonly bytes: Buffer; readonly peer: PeerAddress }[] = []
-  /** What survives a restart. */
+  /** The state that survives a restart. */
   readonly kept = new Map<string, string>()
   onAcknowledge: MqttConnection['acknowledge'] = () => {}
   readonly dependencies: GatewayDependencies
@@ -55,7 +55,7 @@ export class GatewayStage {
     }
   }
 
-  /** Accepts the clients that connected since the last time. */
+  /** Accepts the clients that connected since the last call. */
   acceptAll(): void {
     for (const { packets, callbacks } of this.connections) {
       for (const packet of packets.splice(0)) {

@@ -10,7 +10,7 @@ function xml(resources: string, id = '3347'): string {
 }
 
 describe('[F2] xml_dir: a definition of an object', () => {
-  test('says of which types the resources of its object are', () => {
+  test('sets the types of the resources of its object', () => {
     const parsed = parseObjectDefinition(
       xml(`<Item ID="5501"><Name>Counter</Name><Operations>R</Operations><Type>Integer</Type></Item>
            <Item ID="5505"><Name>Reset</Name><Operations>E</Operations><Type></Type></Item>
@@ -21,17 +21,17 @@ describe('[F2] xml_dir: a definition of an object', () => {
     const objects = new ObjectDefinitions([parsed])
     const types = [5_501, 5_505, 5_850].map((resource) => objects.typeOf([3_347, 0, resource]))
     assert.deepEqual(types, ['Integer', undefined, 'Boolean'])
-    assert.equal(objects.typeOf([3, 0, 9]), 'Integer', 'those that are built in stay')
+    assert.equal(objects.typeOf([3, 0, 9]), 'Integer', 'the built-in ones stay')
     assert.equal(new ObjectDefinitions().typeOf([3_347, 0, 5_501]), undefined)
   })
 
-  test('replaces one that is built in', () => {
+  test('replaces a built-in one', () => {
     const parsed = parseObjectDefinition(xml('<Item ID="9"><Type>Opaque</Type></Item>', '3'))
     assert.ok(typeof parsed !== 'string')
     assert.equal(new ObjectDefinitions([parsed]).typeOf([3, 0, 9]), 'Opaque')
   })
 
-  test('that is none is refused with a reason', () => {
+  test('that is invalid is refused with a reason', () => {
     for (const [text, reason] of [
       ['<a/>', /no element Object/],
       [xml('', '70000'), /ObjectID/],

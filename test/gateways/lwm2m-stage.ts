@@ -1,4 +1,4 @@
-// The LwM2M gateway in memory, with a clock that stands still.
+// The LwM2M gateway in memory, with a simulated clock.
 
 import assert from 'node:assert/strict'
 import { Lwm2mGateway, type Lwm2mSettings, ObjectDefinitions } from '../../src/gateways/index.ts'
@@ -45,7 +45,7 @@ export class Lwm2mStage extends GatewayStage {
     )
   }
 
-  /** Its location. */
+  /** Registers the device and returns its location. */
   registered(device: CoapDevice, query = 'ep=dev&lt=300&lwm2m=1.0', body = '</1/0>,</3/0>'): string {
     device.request(post, 'rd', query, body)
     this.acceptAll()
@@ -55,14 +55,14 @@ export class Lwm2mStage extends GatewayStage {
     return response.location[1] ?? ''
   }
 
-  /** What has been published since the last time. */
+  /** The publications since the last call. */
   published(): readonly { readonly topic: string; readonly document: Record<string, unknown> }[] {
     return this.connections.flatMap(({ published }) =>
       published.splice(0).map(({ topic, chunk }) => ({ topic: topic.name, document: JSON.parse(chunk.toString()) })),
     )
   }
 
-  /** `data` of what was published first since the last time. */
+  /** `data` of the first publication since the last call. */
   told(): Readonly<Record<string, unknown>> {
     const [first] = this.published()
     return (first ?? assert.fail('nothing was published')).document['data'] as Readonly<Record<string, unknown>>
@@ -81,7 +81,7 @@ export class Lwm2mStage extends GatewayStage {
     this.connections.at(-1)?.callbacks.handlePacket(packet)
   }
 
-  /** Another broker on the same disk. */
+  /** Another broker with the same data. */
   restarted(): Lwm2mStage {
     this.gateway.close()
     const stage = new Lwm2mStage()

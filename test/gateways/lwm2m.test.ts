@@ -1,4 +1,4 @@
-// The LwM2M gateway in memory, with a clock that stands still. By section F5 of the gateway contract.
+// The LwM2M gateway in memory, with a simulated clock. By section F5 of the gateway contract.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -11,7 +11,7 @@ const topics = new TopicTable(16)
 const post = 2
 const remove = 4
 
-/** A device that is registered, and the request that a command becomes there. */
+/** A registered device, and the request that it gets for a command. */
 function withRequest(command: unknown, more: Partial<Lwm2mSettings> = {}): readonly [Lwm2mStage, CoapDevice, Heard] {
   const stage = new Lwm2mStage(more)
   const device = stage.device()
@@ -24,7 +24,7 @@ function withRequest(command: unknown, more: Partial<Lwm2mSettings> = {}): reado
 }
 
 describe('[F5] registration', () => {
-  test('is told with all that the device says of itself', () => {
+  test('is published with all the parameters of the device', () => {
     const stage = new Lwm2mStage()
     stage.registered(stage.device(), 'ep=dev&lt=300&lwm2m=1.1&b=U', '</lwm2m>;rt="oma.lwm2m",</lwm2m/1/0>,</lwm2m/3>')
     const objectList = ['/1/0', '/3']
@@ -35,7 +35,7 @@ describe('[F5] registration', () => {
     assert.equal(subscribe.subscriptions[0]?.filter, 'lwm2m/dev/dn/#')
   })
 
-  test('connects with the name of the endpoint, imei, password and device_id', () => {
+  test('connects with the endpoint name, imei, password and device_id', () => {
     const stage = new Lwm2mStage()
     stage.device().request(post, 'rd', 'ep=dev&imei=u&password=p&device_id=c&lt=60', '</3/0>')
     const [connect] = stage.connections[0]?.packets ?? []
@@ -80,14 +80,14 @@ describe('[F5] registration', () => {
   }
 
   for (const version of ['1', '1.0', '1.1']) {
-    test(`with the version ${version} is told with it`, () => {
+    test(`with the version ${version} is published with it`, () => {
       const stage = new Lwm2mStage()
       stage.registered(stage.device(), `ep=dev&lt=300&lwm2m=${version}`)
       assert.equal(stage.told()['lwm2m'], version)
     })
   }
 
-  test('that the broker refuses is 4.01, and bootstrap is 4.04', () => {
+  test('that the broker refuses gets 4.01, and bootstrap gets 4.04', () => {
     const stage = new Lwm2mStage()
     const device = stage.device()
     device.request(post, 'rd', 'ep=dev', '</3/0>')
@@ -99,7 +99,7 @@ describe('[F5] registration', () => {
     assert.equal(stage.gateway.clients, 0)
   })
 
-  test('is updated, also from another port, and prolonged; the list of objects is told', () => {
+  test('is updated, also from another port, and extended; the list of objects is published', () => {
     const stage = new Lwm2mStage()
     const location = stage.registered(stage.device())
     stage.published()
@@ -121,7 +121,7 @@ describe('[F5] registration', () => {
     assert.equal(moved.heard()?.code, '4.04')
   })
 
-  test('ends with DELETE; one that comes again replaces the one before', () => {
+  test('ends with DELETE; a new one of the same device replaces it', () => {
     const stage = new Lwm2mStage()
     const device = stage.device()
     const first = stage.registered(device)
@@ -258,7 +258,7 @@ describe('[F5] a command', () => {
     ],
     ['read with a query', { msgType: 'read', data: { path: '/3/0?a=1&b' } }, '0.01 /3/0 a=1&b  '],
   ] as const) {
-    test(`${name} becomes its request`, () => {
+    test(`${name} is converted to its request`, () => {
       const [, , request] = withRequest({ reqID: 1, ...command })
       const accept = request.accept === undefined ? '' : `accept=${request.accept}`
       const format = request.format === undefined ? '' : `format=${request.format}`
@@ -294,7 +294,7 @@ describe('[F5] a command', () => {
     })
   }
 
-  test('that the device refuses is told with its code', () => {
+  test('that the device refuses is published with its code', () => {
     const [stage, device, request] = withRequest({ reqID: 1, msgType: 'read', data: { path: '/3/0/99' } })
     device.respond(request, '4.04')
     const data = { reqPath: '/3/0/99', code: '4.04', codeMsg: 'not_found' }
@@ -329,7 +329,7 @@ describe('[F5] a command', () => {
     assert.deepEqual(stage.acknowledged, [1, 2])
   })
 
-  test('that meets a message ID which the device remembers is sent again under another one', () => {
+  test('with a message ID that the device remembers is sent again with another one', () => {
     const [stage, device, request] = withRequest({ reqID: 1, msgType: 'read', data: { path: '/3/0/9' } })
     device.respond({ ...request, token: 'ffff' }, '2.05', { format: 0, payload: 'of another request' })
     const again = device.heard()
@@ -351,7 +351,7 @@ describe('[F5] a command', () => {
     assert.deepEqual(stage.published()[0]?.document, { ...command, msgType: 'coap_timeout' })
   })
 
-  test('waits until the one before is done', () => {
+  test('waits until the previous one is complete', () => {
     const [stage, device, first] = withRequest({ reqID: 1, msgType: 'read', data: { path: '/3/0/1' } })
     stage.command({ reqID: 2, msgType: 'read', data: { path: '/3/0/2' } }, 2)
     assert.equal(device.heard(), undefined)
@@ -384,7 +384,7 @@ describe('[F5] a command', () => {
 })
 
 describe('[F5] observations', () => {
-  test('are told as they come, and end with the same token', () => {
+  test('are published as they arrive, and end with the same token', () => {
     const command = { reqID: 5, msgType: 'observe', data: { path: '/3/0/9' } }
     const [stage, device, request] = withRequest(command)
     assert.equal(request.observe, 0)
@@ -418,7 +418,7 @@ describe('[F5] observations', () => {
 })
 
 describe('[F5] queue mode', () => {
-  test('holds commands while the device sleeps, sends them in order when it is heard, and drops what is too old', () => {
+  test('holds commands while the device sleeps, sends them in order when it wakes up, and drops expired ones', () => {
     const stage = new Lwm2mStage()
     const device = stage.device()
     const location = stage.registered(device, 'ep=dev&lt=86400&b=UQ')
@@ -434,7 +434,11 @@ describe('[F5] queue mode', () => {
     assert.ok(second !== undefined)
     device.respond(second, '2.05', { format: 0, payload: 'a' })
     assert.equal(device.heard()?.path, '/3/0/3')
-    assert.deepEqual(stage.acknowledged, [1, 2], 'what was never sent is acknowledged only when it is dropped')
+    assert.deepEqual(
+      stage.acknowledged,
+      [1, 2],
+      'a command that was never sent is acknowledged only when it is dropped',
+    )
   })
 
   test('stores a command without a response until the device wakes up', () => {
@@ -451,7 +455,7 @@ describe('[F5] queue mode', () => {
     assert.equal(again?.path, '/3/0/1')
   })
 
-  test('keeps commands of QoS 0 over a restart and for the next registration, in order, until they are carried out', () => {
+  test('stores commands of QoS 0 over a restart and until the next registration, in order, until they are executed', () => {
     const first = new Lwm2mStage()
     const location = first.registered(first.device(), 'ep=dev&lt=86400&b=UQ')
     first.wait(22_000)

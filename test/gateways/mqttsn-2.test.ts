@@ -1,4 +1,4 @@
-// MQTT-SN 2.0 in memory, by the sections of Committee Specification Draft 01. Packets are written here by its tables.
+// MQTT-SN 2.0 in memory, by the sections of Committee Specification Draft 01. The tests encode packets by its tables.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -22,12 +22,12 @@ class Stage extends GatewayStage {
     this.gateway.handleDatagram(Buffer.concat([Buffer.of(body.length + 1), body]), peer)
   }
 
-  /** In hexadecimal, since the last time. */
+  /** The sent packets since the last call, in hexadecimal. */
   taken(): readonly string[] {
     return this.sent.splice(0).map(({ bytes }) => bytes.toString('hex'))
   }
 
-  /** With Clean Start; it lasts for an hour. */
+  /** CONNECT with Clean Start and a session of one hour. */
   connected(flags = 0x09): void {
     this.receive(0x01, flags, 0xab, 0xcd, 2, 0, 60, 0, 0, 0, 0, 0x0e, 0x10, 'dev')
     this.acceptAll()
@@ -52,7 +52,7 @@ class Stage extends GatewayStage {
 }
 
 describe('[2.0: 3.1] CONNECT', () => {
-  test('is taken by its protocol version, on the socket of 1.2', () => {
+  test('is accepted by its protocol version, on the socket of 1.2', () => {
     const stage = new Stage()
     stage.receive(0x01, 0x09, 0xab, 0xcd, 2, 0, 60, 0, 0, 0, 0, 0x0e, 0x10, 'dev')
     const connect = stage.mqtt.packets[0]
@@ -69,7 +69,7 @@ describe('[2.0: 3.1] CONNECT', () => {
     assert.equal(connect.username, undefined)
   })
 
-  test('is dropped where the setting is off', () => {
+  test('is dropped if 2.0 is disabled', () => {
     class Old extends Stage {
       override get speaksVersion2(): boolean {
         return false
@@ -81,7 +81,7 @@ describe('[2.0: 3.1] CONNECT', () => {
     assert.equal(stage.dependencies.counters.dropped.malformed, 1)
   })
 
-  test('has a will, a user name and a password, and ends its session where no expiry is said', () => {
+  test('has a will, a user name and a password, and its session ends with the connection without an expiry', () => {
     const stage = new Stage()
     // Flags: will, authentication. Will flags: retain, QoS 1, topic name.
     const will = [0, 2, 'wt', 0, 3, 'bye'] as const
@@ -97,7 +97,7 @@ describe('[2.0: 3.1] CONNECT', () => {
     assert.equal(connect.properties?.sessionExpiryIntervalSeconds, 0)
   })
 
-  test('without a client ID is told the one that it has, also when it comes again', () => {
+  test('without a client ID gets an assigned one, also when it is repeated', () => {
     const stage = new Stage()
     stage.receive(0x01, 0x01, 0, 1, 2, 0, 60, 0, 0)
     stage.acceptAll()
@@ -158,7 +158,7 @@ describe('[2.0: 3.4, 3.6] topics and publications', () => {
     assert.deepEqual(stage.taken(), ['0504000900', '0505000a00', '0507000a00'])
   })
 
-  test('a publication that is refused is told with the reason of the broker', () => {
+  test('a refused publication is acknowledged with the reason of the broker', () => {
     const stage = new Stage()
     stage.connected()
     stage.receive(0x03, 0x20, 0, 9, 0, 77, 'x')
@@ -178,7 +178,7 @@ describe('[2.0: 3.4, 3.6] topics and publications', () => {
     stage.receive(0x11, 0, 0xff, 0xff)
     assert.deepEqual(stage.taken(), ['0803200007000178'])
     stage.receive(0x04, 0, 7, 0xf0)
-    assert.deepEqual(stage.taken(), ['091001fffe00016162'], 'the client has forgotten the alias')
+    assert.deepEqual(stage.taken(), ['091001fffe00016162'], 'the client does not know the alias any more')
     stage.receive(0x11, 0, 0xff, 0xfe, 0)
     assert.deepEqual(stage.taken(), ['0803a00007000178'])
     stage.receive(0x04, 0, 7)
@@ -214,7 +214,7 @@ describe('[2.0: 3.4, 3.6] topics and publications', () => {
 })
 
 describe('[2.0: 3.7] subscriptions', () => {
-  test('have the options of MQTT 5.0; SUBACK has an alias where there is one', () => {
+  test('have the options of MQTT 5.0; SUBACK has an alias if there is one', () => {
     const stage = new Stage()
     stage.connected()
     // No local, QoS 1, retain as published, retain handling 2, filter.
@@ -239,7 +239,7 @@ describe('[2.0: 3.7] subscriptions', () => {
     assert.deepEqual(stage.taken(), ['0809040014000101', '060901001502', '060901001600', '060901001787'])
   })
 
-  test('end with UNSUBSCRIBE; what is malformed is dropped', () => {
+  test('end with UNSUBSCRIBE; malformed packets are dropped', () => {
     const stage = new Stage()
     stage.connected()
     stage.receive(0x0a, 0x03, 0, 30, 'a/#')
@@ -279,7 +279,7 @@ describe('[2.0: 3.11, 3.13, 3.15] pings, sleep and the end', () => {
     assert.equal(stage.gateway.clients, 0)
   })
 
-  test('a sleeping client gets what has waited when it pings, and sleeps on', () => {
+  test('a sleeping client gets its queued messages when it sends PINGREQ, and stays asleep', () => {
     const stage = new Stage()
     stage.connected()
     stage.receive(0x13, 1, 0, 40, 0, 1, 0, 0)
@@ -298,7 +298,7 @@ describe('[2.0: 3.11, 3.13, 3.15] pings, sleep and the end', () => {
     assert.equal(stage.gateway.clients, 0)
   })
 
-  test('a client that sleeps is known after a restart, in its version', () => {
+  test('a sleeping client is known after a restart, with its version', () => {
     const stage = new Stage()
     stage.connected()
     stage.receive(0x13, 1, 0, 40, 0, 1, 0, 0)
@@ -314,7 +314,7 @@ describe('[2.0: 3.11, 3.13, 3.15] pings, sleep and the end', () => {
     assert.deepEqual(restarted.taken(), ['040d0029'])
   })
 
-  test('[3.15.2.1] aliases that are not to be kept are registered again after a sleep', () => {
+  test('[3.15.2.1] aliases that are not retained are registered again after a sleep', () => {
     const stage = new Stage()
     stage.connected()
     stage.receive(0x10, 0, 0, 1, 'a/b')
@@ -344,7 +344,7 @@ describe('[2.0: 3.11, 3.13, 3.15] pings, sleep and the end', () => {
     assert.deepEqual([stage.taken(), stage.gateway.clients], [[], 0])
   })
 
-  test('DISCONNECT of the broker has its reason; what is not connected is told so', () => {
+  test('DISCONNECT of the broker has its reason, and so has the DISCONNECT for a client without a connection', () => {
     const stage = new Stage()
     stage.connected()
     stage.mqtt.callbacks.handlePacket({ type: 'disconnect', reasonCode: 0x8e, properties: undefined })
@@ -353,7 +353,7 @@ describe('[2.0: 3.11, 3.13, 3.15] pings, sleep and the end', () => {
     assert.deepEqual(stage.taken(), ['040e04f4'])
   })
 
-  test('a client of 1.2 at the address of one of 2.0 takes its place', () => {
+  test('a client of 1.2 at the address of one of 2.0 replaces it', () => {
     const stage = new Stage()
     stage.connected()
     stage.receive(0x04, 0x04, 1, 0, 60, 'old')

@@ -1,5 +1,5 @@
-// The MQTT-SN gateway in memory, with a clock that stands still: what is sent again, when a client is lost, and what becomes of
-// messages that the client cannot take. By section F3 of the gateway contract.
+// The MQTT-SN gateway in memory, with a simulated clock: retries, lost clients, and messages that a client
+// cannot receive. By section F3 of the gateway contract.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -27,7 +27,7 @@ class Stage extends GatewayStage {
     this.gateway.handleDatagram(Buffer.concat([Buffer.of(body.length + 1), body]), { ...peer, port })
   }
 
-  /** In hexadecimal, since the last time. */
+  /** The sent packets since the last call, in hexadecimal. */
   taken(): readonly string[] {
     return this.sent.splice(0).map(({ bytes }) => bytes.toString('hex'))
   }
@@ -62,7 +62,7 @@ class Stage extends GatewayStage {
 }
 
 describe('[F3] a client that has published', () => {
-  test('gets PUBACK before messages, for it may do one thing at a time', () => {
+  test('gets PUBACK before messages, as it may have one exchange at a time', () => {
     const stage = new Stage()
     stage.connected()
     stage.receive(0x0c, 0x21, 0, 5, 0, 1, 'own')
@@ -85,7 +85,7 @@ describe('[F3] a client that has published', () => {
     assert.deepEqual(stage.taken(), ['080c026364000078'])
   })
 
-  test('gets messages between publications that follow without end', () => {
+  test('gets messages between continuous publications', () => {
     const stage = new Stage()
     stage.connected()
     stage.receive(0x0c, 0x21, 0, 5, 0, 1, 'first')
@@ -120,7 +120,7 @@ describe('[F3] a message for a client', () => {
     assert.equal(stage.gateway.clients, 0)
   })
 
-  test('of a topic that it does not know waits for REGISTER; other topics go on', () => {
+  test('of an unknown topic waits for REGACK; other topics continue', () => {
     const stage = new Stage()
     stage.connected()
     stage.deliver('a/long/name', 0, 0)
@@ -133,7 +133,7 @@ describe('[F3] a message for a client', () => {
     assert.deepEqual(stage.taken(), ['080c000001000078', '080c000001000079'])
   })
 
-  test('of a topic that it refuses is dropped and counted', () => {
+  test('of a topic that it rejects is dropped and counted', () => {
     const stage = new Stage()
     stage.connected()
     stage.deliver('a/long/name', 0, 0)
@@ -143,7 +143,7 @@ describe('[F3] a message for a client', () => {
     assert.equal(stage.dependencies.counters.dropped['not-registered'], 1)
   })
 
-  test('whose topic id it has forgotten is registered and sent again', () => {
+  test('with an unknown topic id is registered and sent again', () => {
     const stage = new Stage()
     stage.connected()
     stage.receive(0x0a, 0, 0, 0, 1, 'a/long/name')
@@ -156,7 +156,7 @@ describe('[F3] a message for a client', () => {
     assert.deepEqual(stage.taken(), ['080ca00001000978'])
   })
 
-  test('at QoS 2 is released by PUBREL, and one at a time is under way', () => {
+  test('at QoS 2 is released by PUBREL, and one is in flight at a time', () => {
     const stage = new Stage()
     stage.connected()
     stage.deliver('ab', 2, 3)
@@ -180,7 +180,7 @@ describe('[F3] a client that is silent is lost', () => {
     [60, 90_000],
     [100, 110_000],
   ] as const) {
-    test(`after ${lostMs} ms where its duration is ${seconds} s`, () => {
+    test(`after ${lostMs} ms with a duration of ${seconds} s`, () => {
       const stage = new Stage()
       stage.connected(seconds)
       stage.wait(lostMs - 1)
@@ -190,7 +190,7 @@ describe('[F3] a client that is silent is lost', () => {
     })
   }
 
-  test('never, where its duration is 0, and after idle_timeout where it does not finish to connect', () => {
+  test('never, with a duration of 0, and after idle_timeout if it does not complete CONNECT', () => {
     const stage = new Stage()
     stage.connected(0)
     stage.wait(1_000_000_000)
@@ -221,7 +221,7 @@ describe('[F3] a client', () => {
     assert.equal(stage.gateway.clients, 1)
   })
 
-  test('whose CONNACK was lost gets another one; one that has sent a packet since starts a new session', () => {
+  test('whose CONNACK was lost gets another one; after another packet, CONNECT starts a new session', () => {
     const stage = new Stage()
     stage.connected(60, 0)
     stage.receive(0x04, 0, 1, 0, 60, 'dev')
@@ -236,7 +236,7 @@ describe('[F3] a client', () => {
     assert.equal(stage.connections.length, 2)
   })
 
-  test('is refused what it publishes while the broker does not read', () => {
+  test('gets a refusal for its publications while the broker does not read', () => {
     const stage = new Stage()
     stage.connected()
     const { published } = stage.connections[0] ?? assert.fail()
@@ -251,7 +251,7 @@ describe('[F3] a client', () => {
     assert.equal(published.length, 1)
   })
 
-  test('is told about congestion where the broker has as many connections as it may have', () => {
+  test('gets a refusal for congestion if the broker has its maximum of connections', () => {
     const stage = new Stage()
     stage.hasSpace = false
     stage.receive(0x04, 0x04, 1, 0, 60, 'dev')
@@ -259,7 +259,7 @@ describe('[F3] a client', () => {
     assert.equal(stage.connections.length, 0)
   })
 
-  test('that has another id than the one before at its address ends that one, with its will, and has topic ids of its own', () => {
+  test('with another client ID at the same address disconnects the previous client, with its will, and has its own topic ids', () => {
     const stage = new Stage()
     stage.receive(0x04, 0x08, 1, 0, 60, 'dev')
     stage.receive(0x07, 0x00, 'gone')
@@ -289,7 +289,7 @@ class ResumingStage extends Stage {
 }
 
 describe('[F3] a client with a session', () => {
-  test('is told its topic ids again when it connects, where subs_resume says so: a few at a time', () => {
+  test('gets its topic ids again when it connects, with subs_resume: a few at a time', () => {
     const stage = new ResumingStage()
     stage.connected(60, 0)
     for (let id = 1; id <= 6; id++) {
@@ -315,7 +315,7 @@ describe('[F3] a client with a session', () => {
     )
   })
 
-  test('that sleeps and connects from another port gets what has waited, at QoS 0 too', () => {
+  test('that sleeps and connects from another port gets its queued messages, also at QoS 0', () => {
     const stage = new Stage()
     stage.connected(60, 0)
     stage.receive(0x18, 0, 60)
@@ -357,12 +357,12 @@ describe('[F3] a client with a session', () => {
     register()
     assert.deepEqual(stage.taken(), ['0218'])
     stage.receive(0x04, 0, 1, 0, 60, 'dev')
-    assert.deepEqual(stage.taken(), ['030500', '080c226162000778'], 'its messages have waited')
+    assert.deepEqual(stage.taken(), ['030500', '080c226162000778'], 'its messages are queued')
     register()
     assert.deepEqual(stage.taken(), ['070b0001000100'])
   })
 
-  test('hears of its new will when the broker has it', () => {
+  test('gets the response to a new will when the broker has it', () => {
     const stage = new Stage()
     stage.connected(60, 0)
     stage.receive(0x1a, 0, 'will/topic')
@@ -376,7 +376,7 @@ describe('[F3] a client with a session', () => {
   })
 })
 
-test('[F1] nothing of a clean session is stored: it outlives its connection only while its will changes', () => {
+test('[F1] a clean session is not stored: it survives its connection only while its will changes', () => {
   const stage = new Stage()
   stage.receive(0x04, 0x04, 1, 0, 60, 'dev')
   const [connect] = stage.connections[0]?.packets ?? []

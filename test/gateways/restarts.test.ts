@@ -1,4 +1,4 @@
-// What gateways keep across restarts, in memory: a second gateway is given what the first one has kept. By section F1 of the
+// State of gateways across restarts, in memory: a second gateway gets the state of the first one. By section F1 of the
 // gateway contract.
 
 import assert from 'node:assert/strict'
@@ -23,7 +23,7 @@ class Stage extends GatewayStage {
     return this.sent.splice(0).map(({ bytes }) => bytes.toString('hex'))
   }
 
-  /** CONNECT with a session and a will; then one topic id. */
+  /** CONNECT with a session and a will, and one topic id. */
   connected(): void {
     this.receive(0x04, 0x08, 1, 0, 60, 'dev')
     this.receive(0x07, 0x20, 'will/topic')
@@ -33,7 +33,7 @@ class Stage extends GatewayStage {
     assert.deepEqual(this.taken(), ['0206', '0208', '030500', '070b0001000100'])
   }
 
-  /** After a restart, at this time. */
+  /** A gateway after a restart, at this time. */
   next(nowMs = this.nowMs): Stage {
     const stage = new Stage()
     stage.nowMs = nowMs
@@ -57,7 +57,7 @@ class Stage extends GatewayStage {
 }
 
 describe('[F1] MQTT-SN', () => {
-  test('topic ids of a session are kept until a clean session begins', () => {
+  test('topic ids of a session are stored until a clean session begins', () => {
     const first = new Stage()
     first.connected()
     first.receive(0x18)
@@ -81,7 +81,7 @@ describe('[F1] MQTT-SN', () => {
     assert.deepEqual([...stage.kept.keys()], [])
   })
 
-  test('messages of QoS 0 that wait for a client that sleeps come after the restart, in order, and once', () => {
+  test('messages of QoS 0 for a sleeping client are sent after the restart, in order and once', () => {
     const stage = new Stage()
     stage.connected()
     stage.deliver('aa', 'awake')
@@ -103,7 +103,7 @@ describe('[F1] MQTT-SN', () => {
     )
   })
 
-  test('of messages of QoS 0 nothing is kept when their client starts a clean session, disconnects or is lost', () => {
+  test('messages of QoS 0 are deleted when their client starts a clean session, disconnects or is lost', () => {
     for (const end of [
       (stage: Stage) => stage.receive(0x04, 0x04, 1, 0, 60, 'dev'),
       (stage: Stage) => stage.receive(0x18),
@@ -122,7 +122,7 @@ describe('[F1] MQTT-SN', () => {
     }
   })
 
-  test('of a clean session nothing is kept', () => {
+  test('a clean session is not stored', () => {
     const stage = new Stage()
     stage.receive(0x04, 0x04, 1, 0, 60, 'dev')
     stage.acceptAll()
@@ -131,7 +131,7 @@ describe('[F1] MQTT-SN', () => {
     assert.deepEqual([...stage.kept], [])
   })
 
-  test('a client that sleeps has its connection back, to its session and with its will', () => {
+  test('a sleeping client has its connection again, with its session and its will', () => {
     const first = new Stage()
     first.connected()
     first.receive(0x18, 0, 60)
@@ -143,7 +143,7 @@ describe('[F1] MQTT-SN', () => {
       ['dev', false, 'will/topic', 'gone'],
     )
     second.acceptAll()
-    assert.deepEqual(second.taken(), [], 'the device is not disturbed')
+    assert.deepEqual(second.taken(), [], 'the device gets no packet')
     second.receive(0x16, 'dev')
     assert.deepEqual(
       second.connections[0]?.packets.map(({ type }) => type),
@@ -151,7 +151,7 @@ describe('[F1] MQTT-SN', () => {
     )
   })
 
-  test('a client whose sleep has ended meanwhile is lost: its will is published, once', () => {
+  test('a client whose sleep has ended meanwhile is lost: its will is published once', () => {
     const first = new Stage()
     first.connected()
     first.receive(0x18, 0, 60)
@@ -167,7 +167,7 @@ describe('[F1] MQTT-SN', () => {
     )
   })
 
-  test('a client that has woken, or has gone, does not sleep after a restart', () => {
+  test('a client that woke up or disconnected is not asleep after a restart', () => {
     for (const wake of [
       (stage: Stage) => stage.receive(0x04, 0x08, 1, 0, 60, 'dev'),
       (stage: Stage) => stage.receive(0x18),

@@ -1,4 +1,4 @@
-// Datagrams find the shard that has their client, in memory: two gateways, each of one shard. By section F8 of the gateway
+// Datagrams reach the owner shard of their client, in memory: two gateways, each of one shard. By section F8 of the gateway
 // contract, "Shards".
 
 import assert from 'node:assert/strict'
@@ -20,7 +20,7 @@ const shards = 2
 const post = 2
 const override = { clientId: undefined, username: undefined, password: undefined }
 
-/** Names of which shard 0 has the first and shard 1 the second. */
+/** Names; shard 0 owns the first and shard 1 the second. */
 const [own, other] = [0, 1].map((shard) => {
   for (let number = 0; ; number++)
     if (ownerOfName(`device-${number}`, { own: 0, shards }) === shard) return `device-${number}`
@@ -35,7 +35,7 @@ class Shards {
     this.gateways = this.stages.map(create)
   }
 
-  /** The system has dealt the datagram to shard 0. */
+  /** The system delivers the datagram to shard 0. */
   receive(bytes: Buffer, peer: PeerAddress): void {
     this.gateways[0]?.handleDatagram(bytes, peer)
     for (const { shard, bytes: passed, peer: from } of this.stages[0]?.forwarded.splice(0) ?? [])
@@ -46,7 +46,7 @@ class Shards {
     for (const stage of this.stages) stage.acceptAll()
   }
 
-  /** What each shard has sent since the last time. */
+  /** The datagrams that each shard has sent since the last call. */
   sent(): readonly (readonly string[])[] {
     return this.stages.map((stage) => stage.sent.splice(0).map(({ bytes }) => bytes.toString('hex')))
   }
@@ -103,7 +103,7 @@ const createLwm2m = (stage: GatewayStage) =>
   )
 
 describe('[F8] MQTT-SN: with two shards', () => {
-  test('a client is where its client id belongs, with all that comes from its port', () => {
+  test('the owner shard of a client ID has the client, with all datagrams from its port', () => {
     const both = new Shards(createSn)
     both.receive(sn(0x04, 0x04, 1, 0, 60, own), at(1))
     both.receive(sn(0x04, 0x04, 1, 0, 60, other), at(2))
@@ -116,7 +116,7 @@ describe('[F8] MQTT-SN: with two shards', () => {
     assert.deepEqual(both.sent(), [['030201'], []], 'the shard that receives SEARCHGW responds')
   })
 
-  test('one that sleeps is found by a ping with its id from another port', () => {
+  test('a sleeping client is found by a PINGREQ with its client ID from another port', () => {
     const both = new Shards(createSn)
     both.receive(sn(0x04, 0x00, 1, 0, 60, other), at(2))
     both.acceptAll()
@@ -132,7 +132,7 @@ describe('[F8] MQTT-SN: with two shards', () => {
     assert.deepEqual(both.sent(), [[], ['0217']])
   })
 
-  test('messages of QoS -1 come from one client, whichever shard they reach', () => {
+  test('messages of QoS -1 are published by one client, whichever shard receives them', () => {
     const both = new Shards(createSn)
     const owner = ownerOfName('NegQoS-Client', { own: 0, shards })
     both.receive(sn(0x0c, 0x61, 0, 5, 0, 0, 'x'), at(1))
@@ -144,7 +144,7 @@ describe('[F8] MQTT-SN: with two shards', () => {
 })
 
 describe('[F8] CoAP: with two shards', () => {
-  test('a token counts from every port, and an acknowledgement reaches the shard that has sent the message', async () => {
+  test('a token is valid from every port, and an acknowledgement reaches the shard that has sent the message', async () => {
     const both = new Shards(createCoap)
     const device = both.device(1)
     device.request(post, 'mqtt/connection', `clientid=${other}`, '')

@@ -1,5 +1,5 @@
-// A device that speaks MQTT-SN over a real UDP socket. Packets are written and read here once more, by the tables of the
-// standard, so that a mistake of the gateway's own codec shows.
+// A device that speaks MQTT-SN over a real UDP socket. Packets are encoded and decoded independently, by the tables of the
+// standard, so that errors of the codec of the gateway are found.
 
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
@@ -79,7 +79,7 @@ export class SnDevice {
     return new Promise((resolve) => this.#waiting.push(resolve))
   }
 
-  /** The next packet, which is of this type. */
+  /** Returns the next packet and checks its type. */
   async expect(type: string): Promise<Buffer> {
     const received = await this.next()
     if (received.type !== type)

@@ -1,4 +1,4 @@
-// The STOMP gateway in memory, with a clock that stands still. By section F6 of the gateway contract and the chapters of STOMP 1.2.
+// The STOMP gateway in memory, with a simulated clock. By section F6 of the gateway contract and the chapters of STOMP 1.2.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -41,7 +41,7 @@ class Device {
     this.#callbacks = gateway.accept(stream)
   }
 
-  /** Lines with `^` for NUL. */
+  /** Sends lines with `^` for NUL. */
   send(text: string): void {
     this.sendBytes(Buffer.from(text.replaceAll('^', '\0')))
   }
@@ -58,7 +58,7 @@ class Device {
     this.#callbacks.handleClosed()
   }
 
-  /** What has come since the last time, with `^` for NUL. */
+  /** The sent frames since the last call, with `^` for NUL. */
   taken(): string {
     return Buffer.concat(this.written.splice(0)).toString().replaceAll('\0', '^')
   }
@@ -126,7 +126,7 @@ describe('[F6] CONNECT', () => {
     })
   }
 
-  test('without a version is 1.0, with an unknown one ERROR, and STOMP means the same', () => {
+  test('without a version is 1.0, with an unknown one it gets ERROR, and STOMP is the same', () => {
     const stage = new Stage()
     const device = stage.device()
     device.send('STOMP\nlogin:u\n\n^')
@@ -138,7 +138,7 @@ describe('[F6] CONNECT', () => {
     assert.ok(other.isEnded)
   })
 
-  test('hands user name, password and client ID on', () => {
+  test('passes user name, password and client ID to the broker', () => {
     const stage = new Stage()
     stage.device().send('CONNECT\naccept-version:1.2\nhost:h\nlogin:u\npasscode:p\nclient-id:c\n\n^')
     const [connect] = stage.mqtt.packets
@@ -146,7 +146,7 @@ describe('[F6] CONNECT', () => {
     assert.deepEqual([connect.clientId, connect.username, connect.password?.toString()], ['c', 'u', 'p'])
   })
 
-  test('takes what the configuration says in place of them', () => {
+  test('uses the configured values in place of them', () => {
     const override = { clientId: 'x-${ConnInfo.clientid}', username: '${Packet.headers.login}!', password: undefined }
     const stage = new Stage({ override })
     stage.device().send('CONNECT\naccept-version:1.2\nhost:h\nlogin:u\nclient-id:c\n\n^')
@@ -166,7 +166,7 @@ describe('[F6] CONNECT', () => {
     assert.equal(stage.gateway.clients, 0)
   })
 
-  test('that does not come within idle_timeout, comes twice, or after other frames ends the connection', () => {
+  test('that does not arrive within idle_timeout, twice, or after other frames ends the connection', () => {
     const stage = new Stage()
     const silent = stage.device()
     stage.wait(30_000)
@@ -198,7 +198,7 @@ describe('[F6] heart-beats', () => {
     assert.ok(device.isEnded)
   })
 
-  test('of a shorter time than a second are not promised', () => {
+  test('of less than a second are not offered', () => {
     const stage = new Stage()
     const device = stage.device()
     device.send('CONNECT\naccept-version:1.2\nhost:h\nheart-beat:1,1\n\n^')
@@ -225,7 +225,7 @@ describe('[F6] SEND', () => {
     assert.equal(device.taken(), 'RECEIPT\nreceipt-id:r1\n\n^')
   })
 
-  test('takes qos, retain, expiry, content-type, and hands other headers on', () => {
+  test('uses qos, retain, expiry, content-type, and passes other headers on', () => {
     const stage = new Stage()
     const device = stage.connected()
     device.send('SEND\ndestination:a\nqos:2\nretain:true\nexpiry:60\ncontent-type:text/plain\nfoo:b\\cr\n\nx^')
@@ -236,7 +236,7 @@ describe('[F6] SEND', () => {
     )
   })
 
-  test('has a body with NUL where content-length says so, in chunks of any size', () => {
+  test('has a body with NUL if content-length is set, in chunks of any size', () => {
     const bytes = Buffer.from('SEND\r\ndestination:a\r\ncontent-length:3\r\n\r\n\0\n\0\0\n')
     for (const size of [1, 2, 7, bytes.length]) {
       const stage = new Stage()
@@ -286,7 +286,7 @@ describe('[F6] SEND', () => {
 })
 
 describe('[F6] transactions', () => {
-  test('publish when they are committed, in order, and RECEIPT of COMMIT waits for all', () => {
+  test('are published when they are committed, in order, and RECEIPT of COMMIT waits for all', () => {
     const stage = new Stage()
     const device = stage.connected()
     device.send('BEGIN\ntransaction:t\n\n^SEND\ndestination:a\ntransaction:t\nqos:1\n\n1^')
@@ -303,7 +303,7 @@ describe('[F6] transactions', () => {
     assert.equal(device.taken(), 'RECEIPT\nreceipt-id:r\n\n^')
   })
 
-  test('that are aborted publish nothing; unknown ones are an error', () => {
+  test('that are aborted publish no message; unknown ones are an error', () => {
     const stage = new Stage()
     const device = stage.connected()
     device.send('BEGIN\ntransaction:t\n\n^SEND\ndestination:a\ntransaction:t\n\n1^ABORT\ntransaction:t\n\n^')
@@ -313,7 +313,7 @@ describe('[F6] transactions', () => {
     assert.equal(stage.mqtt.published.length, 0)
   })
 
-  test('hold 4 MiB at most', () => {
+  test('have at most 4 MiB', () => {
     const stage = new Stage()
     const device = stage.connected()
     device.send('BEGIN\ntransaction:t\n\n^')
@@ -345,7 +345,7 @@ describe('[F6] SUBSCRIBE', () => {
     assert.equal(device.taken(), 'RECEIPT\nreceipt-id:r\n\n^')
   })
 
-  test('leads to MESSAGE with escaped headers', () => {
+  test('sends MESSAGE with escaped headers', () => {
     const stage = new Stage()
     const device = stage.connected()
     device.send('SUBSCRIBE\nid:s1\ndestination:#\n\n^')
@@ -354,7 +354,7 @@ describe('[F6] SUBSCRIBE', () => {
     assert.equal(device.taken(), 'MESSAGE\ndestination:a\\cb\nmessage-id:1\nsubscription:s1\ncontent-length:2\n\nhi^')
   })
 
-  test('client: ACK is for all messages up to this one; client-individual: for one', () => {
+  test('client: ACK applies to all messages up to this one; client-individual: to one', () => {
     const stage = new Stage()
     const acknowledged: number[] = []
     const device = stage.connected()
@@ -406,7 +406,7 @@ describe('[F6] SUBSCRIBE', () => {
     })
   }
 
-  test('is ended by UNSUBSCRIBE', () => {
+  test('ends with UNSUBSCRIBE', () => {
     const stage = new Stage()
     const device = stage.connected()
     device.send('SUBSCRIBE\nid:1\ndestination:a\n\n^')
@@ -422,7 +422,7 @@ describe('[F6] SUBSCRIBE', () => {
 })
 
 describe('[F6] a client', () => {
-  test('that says DISCONNECT gets its receipt and is gone', () => {
+  test('that sends DISCONNECT gets its receipt and is disconnected', () => {
     const stage = new Stage()
     const device = stage.connected()
     device.send('DISCONNECT\nreceipt:77\n\n^')
@@ -431,7 +431,7 @@ describe('[F6] a client', () => {
     assert.equal(stage.gateway.clients, 0)
   })
 
-  test('whose id is taken by another is told', () => {
+  test('whose client ID is taken over gets ERROR', () => {
     const stage = new Stage()
     const device = stage.connected()
     stage.mqtt.callbacks.handlePacket({ type: 'disconnect', reasonCode: 0x8e, properties: undefined })

@@ -1,5 +1,5 @@
 // Certificates for tests, made when they are needed: no file expires, and no other program is needed. DER by hand
-// is a dozen lines: a tag, a length, and what is inside.
+// needs a dozen lines: a tag, a length, and the content.
 
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 
@@ -9,7 +9,7 @@ export interface Named {
 }
 
 export interface CertificateWishes {
-  /** In the order of the certificate: the widest first. Default: only CN, the name. */
+  /** The names of the subject, in the order of the certificate: the least specific first. Default: CN only, the name. */
   readonly subject?: readonly (readonly [keyof typeof attributeTypes, string])[]
   readonly hostNames?: readonly string[]
   readonly from?: Date
@@ -19,7 +19,7 @@ export interface CertificateWishes {
 interface ListWishes {
   readonly from?: Date
   readonly until?: Date
-  /** Extensions of the list, and of each of its entries. */
+  /** Extensions of the revocation list, and of each of its entries. */
   readonly ofList?: readonly Buffer[]
   readonly ofEntries?: readonly Buffer[]
 }
@@ -28,13 +28,13 @@ const attributeTypes = { CN: '550403', C: '550406', O: '55040a', OU: '55040b' }
 const ecdsaWithSha256 = '06082a8648ce3d040302'
 const day = 86_400_000
 
-/** A certificate authority that signs for others, and lists the certificates that it revokes. */
+/** A certificate authority that issues certificates, and a list of those that it revokes. */
 export class Authority {
   readonly certificate: string
   readonly #name: Buffer
   readonly #key: KeyObject
 
-  /** `by`: the one that stands for it; its own otherwise. */
+  /** `by` is the issuer; default: self-signed. */
   constructor(name: string, by?: Authority) {
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     this.#key = privateKey
@@ -44,7 +44,7 @@ export class Authority {
     this.certificate = by === undefined ? this.#sign(...wanted) : by.#sign(...wanted)
   }
 
-  /** A certificate and the key to it, both PEM. */
+  /** A certificate and its key, both PEM. */
   issue(name: string, wishes: CertificateWishes = {}): Named {
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const hosts = wishes.hostNames ?? []
@@ -60,17 +60,17 @@ export class Authority {
     return this.#list(certificates, {})
   }
 
-  /** The same, as a list that runs out then. */
+  /** The same list, which expires at this time. */
   revokeUntil(until: Date, ...certificates: readonly string[]): string {
     return this.#list(certificates, { until })
   }
 
-  /** The same, as a list that was made so long ago. */
+  /** The same list, which was issued this time ago. */
   revokedBefore(ageMs: number, ...certificates: readonly string[]): string {
     return this.#list(certificates, { from: new Date(Date.now() - ageMs) })
   }
 
-  /** The same, as a list with an extension that says what it is about, and whether that must be understood. */
+  /** The same list, with an extension of the list or of an entry, which may be critical. */
   revokeOnly(about: 'list' | 'entry', isCritical: boolean, ...certificates: readonly string[]): string {
     const distributionPoint = extension('551d1c', sequence(), isCritical)
     const certificateIssuer = extension('551d1d', sequence(), isCritical)
@@ -156,7 +156,7 @@ function generalName(host: string): Buffer {
   return isAddress ? element(0x87, Buffer.from(host.split('.').map(Number))) : element(0x82, Buffer.from(host))
 }
 
-/** As it stands in the certificate: behind the version, which each of ours has. */
+/** The encoding in the certificate: after the version, which each of them has. */
 function serialNumberOf(certificate: string): Buffer {
   const der = Buffer.from(certificate.replace(/-----[^-]+-----|\s/g, ''), 'base64')
   const at = der.indexOf(Buffer.from('a003020102', 'hex')) + 5

@@ -1,4 +1,4 @@
-// Which clients the acceptor of a listener accepts, and which not.
+// The clients that the acceptor of a listener accepts or refuses.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -16,7 +16,7 @@ import { Happenings } from './event-queue.ts'
 
 interface Arrival {
   readonly stream: ByteStream
-  /** Chunks, from the first on. */
+  /** The chunks, from the first. */
   readonly heard: Happenings<string>
 }
 
@@ -24,7 +24,7 @@ interface Stage {
   readonly arrivals: Happenings<Arrival>
   readonly refusals: Happenings<string>
   client(says?: string): Promise<Socket>
-  /** Who comes from now on meets these, and what of the others is not said here. */
+  /** New clients have these settings; omitted ones stay. */
   change(options: Partial<TcpListenOptions>): void
   close(): Promise<void>
 }
@@ -62,7 +62,7 @@ async function open(t: TestContext, options: Partial<TcpListenOptions>): Promise
   return { arrivals, refusals, client, change, close: () => listener.close() }
 }
 
-/** With an error or without: unread data turns a close into a reset. */
+/** Waits for the close, with or without an error: unread data turns a close into a reset. */
 const closed = (socket: Socket): Promise<void> => new Promise((resolve) => socket.on('close', () => resolve()))
 
 const rule = (text: string): AddressRule => {
@@ -89,7 +89,7 @@ describe('rules for addresses', () => {
     })
   }
 
-  test('turn a client away before it is heard', async (t) => {
+  test('disconnect a client before any of its bytes are read', async (t) => {
     const stage = await open(t, { accessRules: [rule('deny 127.0.0.0/8')] })
     const client = await stage.client('hello')
     await closed(client)
@@ -103,14 +103,14 @@ const waits = (rate: ConnectionRate, nowMs: number, count: number): (number | un
   )
 
 describe('a rate of connections', () => {
-  test('lets a second of them in at once, spreads those behind over the time that follows, and refuses the rest', () => {
+  test('accepts the connections of one second at once, delays later ones, and refuses the rest', () => {
     const rate = new ConnectionRate(4)
     const expected = [0, 0, 0, 0, ...Array.from({ length: 20 }, (_, index) => (index + 1) * 250), undefined, undefined]
     assert.deepEqual(waits(rate, 1_000, 26), expected)
     assert.deepEqual(waits(rate, 1_250, 2), [5_000, undefined], 'a refused client takes no slot of another')
   })
 
-  test('forgets a storm when it is over', () => {
+  test('is not affected by an earlier burst after its end', () => {
     const rate = new ConnectionRate(4)
     waits(rate, 1_000, 100)
     assert.deepEqual(waits(rate, 60_000, 5), [0, 0, 0, 0, 250])
@@ -127,7 +127,7 @@ describe('a rate of connections', () => {
     assert.deepEqual(waits(rate, 1_000, 2), [0, 0])
   })
 
-  test('may be less than one a second', () => {
+  test('may be less than one per second', () => {
     const rate = new ConnectionRate(0.5)
     assert.deepEqual(waits(rate, 1_000, 4), [0, 2_000, 4_000, undefined])
   })
@@ -147,7 +147,7 @@ describe('a rate of connections', () => {
     assert.deepEqual(order, ['a', 'b', 'c'])
   })
 
-  test('refuses a connection that would wait too long, and frees its place in the budget', async (t) => {
+  test('refuses a connection that would wait too long, and frees its slot', async (t) => {
     const rate = new ConnectionRate(1)
     rate.waitMsAt = () => undefined
     const limits = new ConnectionLimit(1)
@@ -158,8 +158,8 @@ describe('a rate of connections', () => {
   })
 
   for (const [what, changed] of [
-    ['its address may not connect any more', { accessRules: [rule('deny all')] }],
-    ['it is no proxy that is believed', { proxyProtocol: { timeoutMs: 60_000, trusted: ['192.0.2.1'] } }],
+    ['its address is denied now', { accessRules: [rule('deny all')] }],
+    ['the proxy is not trusted any more', { proxyProtocol: { timeoutMs: 60_000, trusted: ['192.0.2.1'] } }],
   ] as const) {
     test(`accepts no waiting client when ${what}`, async (t) => {
       const rate = new ConnectionRate(1)
@@ -228,7 +228,7 @@ describe('a listener behind a proxy', () => {
   const header = 'PROXY TCP4 198.51.100.7 10.0.0.1 40120 1883\r\n'
   const proxyProtocol = { timeoutMs: 60_000, trusted: [] }
 
-  test('knows the client by what the header says, and loses no byte behind it', async (t) => {
+  test('uses the address of the client in the header, and loses no byte after it', async (t) => {
     const stage = await open(t, { proxyProtocol })
     const client = await stage.client(`${header}hello`)
     const { stream, heard } = await stage.arrivals.next()
@@ -238,7 +238,7 @@ describe('a listener behind a proxy', () => {
     assert.equal(await heard.next(), ' again')
   })
 
-  test('takes a header that comes byte by byte', async (t) => {
+  test('accepts a header that arrives byte by byte', async (t) => {
     const stage = await open(t, { proxyProtocol })
     const client = await stage.client()
     client.setNoDelay(true)
@@ -248,14 +248,14 @@ describe('a listener behind a proxy', () => {
     assert.equal(stream.remoteAddress, '198.51.100.7')
   })
 
-  test('gives a connection of the proxy itself its own address', async (t) => {
+  test('uses the address of a proxy for its own connection', async (t) => {
     const stage = await open(t, { proxyProtocol })
     const client = await stage.client('PROXY UNKNOWN\r\n')
     const { stream } = await stage.arrivals.next()
     assert.deepEqual([stream.remoteAddress, stream.remotePort], ['127.0.0.1', client.localPort])
   })
 
-  test('refuses a connection that begins with something else, also if more data follows at once', async (t) => {
+  test('refuses a connection without a header, also if more data follows at once', async (t) => {
     const limits = new ConnectionLimit(1)
     const stage = await open(t, { proxyProtocol, limits })
     await closed(await stage.client('\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00'))
@@ -265,7 +265,7 @@ describe('a listener behind a proxy', () => {
     assert.equal(limits.used, 0)
   })
 
-  test('looks at the time of the header only until it is there', async (t) => {
+  test('applies the timeout of the header only until it has arrived', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const stage = await open(t, { proxyProtocol: { timeoutMs: 3_000, trusted: [] } })
     const client = await stage.client(header)
@@ -276,7 +276,7 @@ describe('a listener behind a proxy', () => {
     assert.equal(stage.refusals.left, 0)
   })
 
-  test('refuses a connection that sends nothing for too long', async (t) => {
+  test('refuses a connection that sends nothing within the timeout', async (t) => {
     const stage = await open(t, { proxyProtocol: { ...proxyProtocol, timeoutMs: 1 } })
     await closed(await stage.client('PROXY TCP4 1'))
     assert.match(await stage.refusals.next(), /did not come in time/)

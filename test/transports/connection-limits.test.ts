@@ -9,7 +9,7 @@ import {
   usedSlots,
 } from '../../src/transports/index.ts'
 
-test('threads that share a budget take no more slots than it has, whichever thread takes them', () => {
+test('threads that share slots use at most their number, whichever thread takes them', () => {
   const cells = createSharedSlots(3)
   const budgets = [0, 1, 2].map((own) => new ConnectionLimit(4, { places: { cells, own } }))
   const taken = budgets.flatMap((budget) => [budget.acquire(), budget.acquire()])
@@ -20,7 +20,7 @@ test('threads that share a budget take no more slots than it has, whichever thre
   assert.equal(budgets[0].reasonToRefuse, 'broker-full')
 })
 
-test('what a thread had that died is free again, and nothing of the others', () => {
+test('the slots of a failed thread are free again, and those of others stay', () => {
   const cells = createSharedSlots(2)
   const [one, two] = [0, 1].map((own) => new ConnectionLimit(3, { places: { cells, own } }))
   for (const budget of [one, one, two]) assert.equal(budget.acquire(), undefined)
@@ -29,7 +29,7 @@ test('what a thread had that died is free again, and nothing of the others', () 
   assert.deepEqual([two.acquire(), two.acquire(), two.acquire()], [undefined, undefined, 'broker-full'])
 })
 
-test('a place of a listener is one of the node too, and is given back at both', () => {
+test('a slot of a listener also takes one of the node, and both are freed', () => {
   const node = new ConnectionLimit(2)
   const listener = new ConnectionLimit(1, { parent: node, refusal: 'listener-full' })
   const other = new ConnectionLimit(5, { parent: node, refusal: 'listener-full' })
@@ -44,7 +44,7 @@ test('a place of a listener is one of the node too, and is given back at both', 
   assert.equal(other.acquire(), undefined)
 })
 
-test('a place that the node does not have is not kept at the listener either', () => {
+test('a slot is not taken at the listener if the node has none', () => {
   const cells = createSharedSlots(2)
   const node = new ConnectionLimit(1)
   const listener = new ConnectionLimit(5, { places: { cells, own: 1 }, parent: node, refusal: 'listener-full' })
@@ -66,7 +66,7 @@ test('no client is accepted without a free descriptor, whatever uses it, and one
     [one.reasonToRefuse, listener.reasonToRefuse, one.acquire(), listener.acquire()],
     Array(4).fill('broker-full'),
   )
-  assert.deepEqual([one.used, two.used, listener.used], [1, 2, 2], 'who is in stays in')
+  assert.deepEqual([one.used, two.used, listener.used], [1, 2, 2], 'accepted clients stay')
   listener.release()
   assert.deepEqual([listener.acquire(), one.acquire()], [undefined, 'broker-full'])
   setFreeDescriptors(freeDescriptors, -3)

@@ -1,4 +1,4 @@
-// QUIC that we open: one stream, several streams, and what is not believed.
+// Outgoing QUIC connections: one stream, several streams, and verification of certificates.
 
 import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
@@ -64,7 +64,7 @@ async function listen(t: TestContext, credentials: Partial<QuicCredentials> = {}
   return { port: listener.port, streams, file, caFile: file('ca.pem', authority.certificate) }
 }
 
-test('bytes go both ways over QUIC, and its end is heard', async (t) => {
+test('bytes are sent in both directions over QUIC, and its end is reported', async (t) => {
   const { port, streams, caFile } = await listen(t)
   const { stream, chunks, closed } = await dialled(t, target('quic', port, 'localhost'), { tls: { caFile } })
   void writtenTo(stream, connect)
@@ -76,7 +76,7 @@ test('bytes go both ways over QUIC, and its end is heard', async (t) => {
   await closed
 })
 
-test('a certificate is believed for its name, by the authority that is given, and by no other', async (t) => {
+test('a certificate is accepted for its name, with the configured authority only', async (t) => {
   const { port, caFile, file } = await listen(t)
   await dialled(t, target('quic', port, 'localhost'), { tls: { caFile } })
   const unknownAuthority = file('stranger.pem', new Authority('Unknown authority').certificate)
@@ -87,7 +87,7 @@ test('a certificate is believed for its name, by the authority that is given, an
   await dialled(t, target('quic', port, 'localhost'), { tls: { verifyPeer: false } })
 })
 
-test('a name that is not in the certificate is not believed', async (t) => {
+test('a certificate for another name is refused', async (t) => {
   const other = authority.issue('other', { hostNames: ['other.example'] })
   const { port, caFile } = await listen(t, { certificate: other.certificate, key: other.key })
   for (const host of ['localhost', '127.0.0.1']) {
@@ -96,7 +96,7 @@ test('a name that is not in the certificate is not believed', async (t) => {
   }
 })
 
-test('our own certificate is shown', async (t) => {
+test('the client certificate is sent', async (t) => {
   const wants = { authorities: authority.certificate, requiresCertificate: true }
   const { port, streams, caFile, file } = await listen(t, wants)
   const bridge = authority.issue('bridge-1')
@@ -107,7 +107,7 @@ test('our own certificate is shown', async (t) => {
   assert.equal((await streams.next()).stream.credentials?.certificate?.commonName, 'bridge-1')
 })
 
-test('without a response the attempt ends by timeout', async (t) => {
+test('without a response, the attempt ends with a timeout', async (t) => {
   const socket = createSocket('udp4')
   await new Promise<void>((resolve) => {
     socket.bind(0, '127.0.0.1', resolve)
@@ -149,7 +149,7 @@ test('with several streams, topics keep their order, and acknowledgements arrive
   assert.equal(missing.size, 0)
 })
 
-test('packets are dealt whole over streams, by topic and in order, at any cuts behind their topics', async () => {
+test('whole packets are distributed over streams, by topic and in order, wherever the bytes after their topics are cut', async () => {
   const anyPacket = fc.record({ topic: fc.integer({ min: 0, max: 20 }), size: fc.integer({ min: 0, max: 100 }) })
   await fc.assert(
     fc.asyncProperty(fc.array(anyPacket, { minLength: 1, maxLength: 30 }), fc.nat(), async (shapes, cut) => {

@@ -1,4 +1,4 @@
-// Connections that we open to listeners of our own.
+// Outgoing connections to listeners of the test.
 
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
@@ -39,7 +39,7 @@ export function dialSettings({ tls, quic, ...others }: SettingsWishes = {}): Dia
 export interface DialledStream {
   readonly stream: ByteStream
   readonly chunks: Happenings<string>
-  /** Resolves when it is closed, with what went wrong. */
+  /** Resolves when the stream closes, with the error. */
   readonly closed: Promise<Error | undefined>
 }
 
@@ -47,7 +47,7 @@ export function target(scheme: DialTarget['scheme'], port: number, host = '127.0
   return { scheme, host, port, path }
 }
 
-/** Opens a connection, which goes with the test. */
+/** Opens a connection, which the end of the test closes. */
 export function dialled(t: TestContext, to: DialTarget, wishes: SettingsWishes = {}): Promise<DialledStream> {
   const { promise, resolve, reject } = Promise.withResolvers<DialledStream>()
   dial(to, dialSettings(wishes), {
@@ -64,7 +64,7 @@ export function dialled(t: TestContext, to: DialTarget, wishes: SettingsWishes =
   return promise
 }
 
-/** Why a connection can not be opened. */
+/** The reason why a connection cannot be opened. */
 export function problemOf(to: DialTarget, wishes: SettingsWishes = {}): Promise<DialProblem> {
   const { promise, resolve, reject } = Promise.withResolvers<DialProblem>()
   dial(to, dialSettings(wishes), {
@@ -77,7 +77,7 @@ export function problemOf(to: DialTarget, wishes: SettingsWishes = {}): Promise<
   return promise
 }
 
-/** So many bytes, however they are cut. */
+/** Reads this number of bytes, however they are split. */
 export async function textOf(chunks: Happenings<string>, bytes: number): Promise<string> {
   let text = ''
   while (text.length < bytes) text += await chunks.next()

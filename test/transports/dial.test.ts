@@ -1,4 +1,4 @@
-// Connections that we open, to listeners of our own and to others that do not behave.
+// Outgoing connections, to listeners of the test and to faulty servers.
 
 import assert from 'node:assert/strict'
 import { createPrivateKey } from 'node:crypto'
@@ -24,7 +24,7 @@ async function listen(t: TestContext): Promise<{ port: number; streams: Happenin
 
 const unexpected = (): never => assert.fail('it was aborted')
 
-/** Its port, and all of its sockets go with the test. */
+/** Returns its port. The end of the test closes all its sockets. */
 async function serve(t: TestContext, server: Server): Promise<number> {
   const sockets: Socket[] = []
   server.on('connection', (socket) => {
@@ -48,7 +48,7 @@ async function expectEcho(client: ByteStream, chunks: Happenings<string>, remote
   assert.equal(await textOf(chunks, 8), 'and back')
 }
 
-test('bytes go both ways over TCP, and the end of one side is heard by the other', async (t) => {
+test('bytes are sent in both directions over TCP, and the end of one side is reported to the other', async (t) => {
   const { port, streams } = await listen(t)
   const { stream, chunks, closed } = await dialled(t, target('tcp', port, 'localhost'))
   const remote = await streams.next()
@@ -105,7 +105,7 @@ test('a server that accepts the connection and sends nothing is abandoned after 
   }
 })
 
-test('an aborted attempt reports nothing any more, and its socket is closed', async (t) => {
+test('an aborted attempt reports nothing, and its socket is closed', async (t) => {
   const server = createServer()
   const port = await serve(t, server)
   const arrived = once(server, 'connection') as Promise<[Socket]>
@@ -125,14 +125,14 @@ test('an attempt that is aborted at once never starts', async (t) => {
   await dialled(t, target('tcp', port))
 })
 
-test('an interface that is not there is named', async (t) => {
+test('a missing network interface is named', async (t) => {
   const { port } = await listen(t)
   const problem = await problemOf(target('tcp', port), { networkInterface: 'godwit-none' })
   assert.equal(problem.message, 'the network interface godwit-none has no IPv4 address')
   await dialled(t, target('tcp', port), { networkInterface: 'lo' })
 })
 
-test('a certificate is believed for its name, by the authority that is given, and by no other', async (t) => {
+test('a certificate is accepted for its name, with the configured authority only', async (t) => {
   const stage = await new TlsStage(t).listen()
   const caFile = stage.path('ca.pem')
   const { stream, chunks } = await dialled(t, target('tls', stage.port), { tls: { caFile } })
@@ -163,7 +163,7 @@ test('the TLS handshake names the host (SNI), but not an address', async (t) => 
   assert.equal(await names.next(), false)
 })
 
-test('our own certificate is shown, with a key that has a password, and read again for each connection', async (t) => {
+test('the client certificate is sent, with an encrypted key, and its files are read for each connection', async (t) => {
   const stage = await new TlsStage(t, { verifyPeer: true, failIfNoPeerCertificate: true }).listen()
   const bridge = authority.issue('bridge-1')
   const locked = createPrivateKey(bridge.key).export({
@@ -207,14 +207,14 @@ test('unusable files are reported before a connection is opened', async (t) => {
   }
 })
 
-test('a server that wants a certificate and gets none ends the connection, and it is heard', async (t) => {
+test('a server that requires a certificate and gets none closes the connection, which is reported', async (t) => {
   const stage = await new TlsStage(t, { verifyPeer: true, failIfNoPeerCertificate: true }).listen()
   const { closed } = await dialled(t, target('tls', stage.port), { tls: { caFile: stage.path('ca.pem') } })
   await closed
   assert.match(await stage.refusals.next(), /certificate/)
 })
 
-test('bytes go both ways over WebSocket, and its end is heard', async (t) => {
+test('bytes are sent in both directions over WebSocket, and its end is reported', async (t) => {
   const stage = await openWebSocketStage(t)
   const { stream, chunks, closed } = await dialled(t, target('ws', stage.port, '127.0.0.1', path))
   const remote = await stage.streams.next()
@@ -236,7 +236,7 @@ test('the buffer of a write over WebSocket is not changed by it', async (t) => {
   assert.deepEqual(buffer, Buffer.alloc(20_000, 'x'))
 })
 
-test('what is there and no MQTT over WebSocket is told from what is not there, and leads nowhere else', async (t) => {
+test('a server that responds without WebSocket differs from an unavailable one, and no redirect is followed', async (t) => {
   const { port: elsewhere, streams } = await listen(t)
   const responses: Record<string, (response: ServerResponse) => void> = {
     '/none': (response) => response.writeHead(404).end('x'.repeat(100_000)),
@@ -257,7 +257,7 @@ test('what is there and no MQTT over WebSocket is told from what is not there, a
   assert.equal((await problemOf(target('ws', stage.port, '127.0.0.1', '/other'))).reason, 'upgrade')
 })
 
-test('a server of WebSocket that breaks its rules loses the connection', async (t) => {
+test('a WebSocket server that violates the protocol is disconnected', async (t) => {
   const port = await serve(
     t,
     createServer((socket) => {
@@ -283,10 +283,10 @@ test('pings of the server get masked pongs', async (t) => {
   raw.write(Buffer.concat([Buffer.of(0x89, 2), Buffer.from('hi')]))
   const response = await pong.next()
   assert.equal(response[0], 0x8a)
-  assert.equal(response[1], 0x82, 'it is masked, and of two bytes')
+  assert.equal(response[1], 0x82, 'it is masked, and has two bytes')
 })
 
-test('WebSocket over TLS verifies as TLS does', async (t) => {
+test('WebSocket over TLS verifies certificates like TLS', async (t) => {
   const stage = new TlsStage(t)
   const streams = new Happenings<ByteStream>()
   const listener = await listenWebSocket({
@@ -311,7 +311,7 @@ test('WebSocket over TLS verifies as TLS does', async (t) => {
   assert.equal(problem.reason, 'tls')
 })
 
-test('what the other side calls itself makes no new lines in a message', async (t) => {
+test('the name of the remote side adds no line breaks to a message', async (t) => {
   const stage = new TlsStage(t)
   const odd = authority.issue('odd', { hostNames: [`evil\nname.${'x'.repeat(500)}.example`] })
   const port = await serve(t, createTlsServer({ cert: odd.certificate, key: odd.key }))

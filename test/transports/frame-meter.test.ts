@@ -1,4 +1,4 @@
-// How much of a WebSocket message is held, whatever its frames and wherever they are cut.
+// The bytes of a WebSocket message that are buffered, whatever its frames are and wherever they are cut.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -6,14 +6,14 @@ import { FrameMeter } from '../../src/transports/frame-meter.ts'
 import { frame, opcodes } from './websocket-peer.ts'
 import { fc } from '../properties.ts'
 
-/** Lengths of every size that a length field has. */
+/** Lengths in each size of the length field. */
 const anyPayload = fc
   .oneof(fc.integer({ min: 0, max: 130 }), fc.constantFrom(65_535, 65_536, 70_000))
   .map((length) => Buffer.alloc(length, 7))
 const anyPing = fc.integer({ min: 0, max: 125 }).map((length) => Buffer.alloc(length, 9))
 interface MessageParts {
   readonly parts: readonly Buffer[]
-  /** Behind the first part. */
+  /** After the first part. */
   readonly ping: Buffer | null
   readonly lengthBytes: 8 | undefined
 }
@@ -42,7 +42,7 @@ function framesOf({ parts, ping, lengthBytes }: MessageParts): Frame[] {
   return [...frames.slice(0, 1), between, ...frames.slice(1)]
 }
 
-/** Of the message under way, where so many bytes of all frames have come. */
+/** The buffered bytes of the current message after this number of bytes of all frames. */
 function heldAfter(frames: readonly Frame[], bytes: number): number {
   let left = bytes
   let held = 0
@@ -55,7 +55,7 @@ function heldAfter(frames: readonly Frame[], bytes: number): number {
   return held
 }
 
-test('nothing is held behind the end of a message, and of one under way what has come of it', () => {
+test('nothing is buffered after the end of a message, and of a partial one the received bytes', () => {
   fc.assert(
     fc.property(
       fc.array(anyMessage, { minLength: 1, maxLength: 5 }),
@@ -80,7 +80,7 @@ test('nothing is held behind the end of a message, and of one under way what has
   )
 })
 
-test('many small pieces of a message count for what they cost', () => {
+test('many small parts of a message are counted with their overhead', () => {
   const meter = new FrameMeter()
   const bytes = frame({ opcode: opcodes.binary, payload: Buffer.alloc(10_000) })
   for (let at = 0; at < bytes.length - 1; at++) meter.note(bytes.subarray(at, at + 1))

@@ -1,7 +1,7 @@
 import type { ByteStream } from '../../src/transports/index.ts'
 import { Happenings } from './event-queue.ts'
 
-/** Takes one chunk of a stream and stands still from then on. Tells of that chunk, and `closed`, with what was wrong if anything was. */
+/** Reads one chunk of a stream and pauses then. Reports that chunk, and `closed` with the error, if any. */
 export function standStill(stream: ByteStream): Happenings<string> {
   const heard = new Happenings<string>()
   stream.onData = (chunk) => {

@@ -7,7 +7,7 @@ const signature = '0d0a0d0a000d0a515549540a'
 const tcp4 = 'c63364070a0000019cb8075b'
 const tcp6 = '20010db800000000000000000000000720010db80000000000000000000000019cb8075b'
 
-/** Version and command, family, and what follows, in hexadecimal. */
+/** Version and command, family, and the rest, in hexadecimal. */
 function header2(versionAndCommand: string, family: string, body: string, length = body.length / 2): Buffer {
   return Buffer.from(`${signature}${versionAndCommand}${family}${length.toString(16).padStart(4, '0')}${body}`, 'hex')
 }
@@ -33,7 +33,7 @@ const good: readonly (readonly [string, Buffer, object | undefined])[] = [
     line(`PROXY UNKNOWN ${'f'.repeat(39)} ${'f'.repeat(39)} 65535 65535\r\n`),
     undefined,
   ],
-  // The words of the protocol: ports are 0 to 65535, and what comes with a family that is not told is passed over.
+  // As in the specification: ports are 0 to 65535, and the data of an unspecified family is skipped.
   ['1, a port of 0', line('PROXY TCP4 198.51.100.7 10.0.0.1 0 0\r\n'), { address: '198.51.100.7', port: 0 }],
   ['2, IPv4', header2('21', '11', tcp4), { address: '198.51.100.7', port: 40_120 }],
   ['2, IPv6', header2('21', '21', tcp6), { address: '2001:db8::7', port: 40_120 }],
@@ -52,14 +52,14 @@ const good: readonly (readonly [string, Buffer, object | undefined])[] = [
 
 describe('a PROXY header', () => {
   for (const [name, bytes, client] of good) {
-    test(`${name}: is understood, and no byte behind it is taken`, () => {
+    test(`${name}: is parsed, and no byte after it is consumed`, () => {
       assert.deepEqual(clientOf(bytes), client)
       const followed = parseProxyHeader(Buffer.concat([bytes, Buffer.from('\x10\x0c')]))
       assert.ok(followed.state === 'complete')
       assert.equal(followed.bytes, bytes.length)
     })
 
-    test(`${name}: is waited for at every split`, () => {
+    test(`${name}: is incomplete at every split`, () => {
       for (let length = 0; length < bytes.length; length += 1) {
         assert.equal(parseProxyHeader(bytes.subarray(0, length)).state, 'incomplete', `${length} bytes`)
       }
@@ -100,7 +100,7 @@ describe('a PROXY header', () => {
     })
   }
 
-  test('of any bytes throws nothing and never waits for more than it may', () => {
+  test('parsing any bytes throws no error and never waits for more than the maximum', () => {
     const begun = fc.constantFrom(Buffer.from(`${signature}21`, 'hex'), Buffer.from('PROXY TCP4 '), Buffer.alloc(0))
     fc.assert(
       fc.property(begun, fc.uint8Array({ maxLength: 6_000 }), (beginning, bytes) => {

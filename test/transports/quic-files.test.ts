@@ -48,7 +48,7 @@ test('a revoked client certificate is refused from then on, and a new certificat
     assert.equal((await stage.streams.next()).credentials?.certificate?.commonName, name)
   }
   const isRefused = async ({ certificate, key }: { certificate: string; key: string }): Promise<void> => {
-    // It may hear of it before it is through with its handshake.
+    // The client may get the refusal before its handshake is complete.
     const client = await stage.client({ cert: certificate, key }).catch(() => undefined)
     await client?.ended
     assert.equal(await stage.refusals.next(), '127.0.0.1: its certificate has been revoked')

@@ -1,4 +1,4 @@
-// The end of a QUIC connection whose reader stands still, as the library tells of it: all its streams are destroyed, and it is gone.
+// The end of a QUIC connection with a paused reader, as the library reports it: all its streams are destroyed, and it is closed.
 
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
@@ -10,19 +10,19 @@ const connect = Buffer.of(0x10, 2, 1, 2)
 const publish = Buffer.of(0x30, 3, 0, 1, 0x74)
 const disconnect = Buffer.of(0xe0, 0)
 
-/** What its library has had for it is read, and what was put off is done. */
+/** Runs all pending events of the library and deferred callbacks. */
 const calm = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 
 class Stage {
   readonly connection: QuicConnection
-  /** The end at which we write is the client's. */
+  /** The client end of the stream. */
   readonly control = Object.assign(new PassThrough(), { id: 0 })
   readonly held = { bytes: 0, limit: 10_000 }
   heard = Buffer.alloc(0)
-  /** In order: the connection's closing by us, its place, its reader's knowing. */
+  /** In order: the close of the connection, its slot, the report to its reader. */
   readonly told: string[] = []
 
-  /** `brought`: what is in the first stream when it is there. */
+  /** `brought` is the content of the first stream when it opens. */
   constructor(brought: Buffer = Buffer.alloc(0)) {
     const peer = {
       remoteAddress: '127.0.0.1',
@@ -39,7 +39,7 @@ class Stage {
     })
   }
 
-  /** A reader that stands still, and what it has not looked at. */
+  /** A paused reader, and its unread bytes. */
   static async unread(...packets: readonly Buffer[]): Promise<Stage> {
     const stage = new Stage()
     stage.connection.pause()
@@ -48,14 +48,14 @@ class Stage {
     return stage
   }
 
-  /** As the library tells of it. */
+  /** Reports the end as the library does. */
   isGone(): void {
     this.control.destroy(new Error('session closed'))
     this.connection.noteClosed(() => this.told.push('place given back'))
   }
 }
 
-test('a reader that stands still hears to the end what a connection that is gone has brought, and then of its end', async () => {
+test('a paused reader reads all received bytes of a closed connection, and then its end', async () => {
   const stage = await Stage.unread(connect, publish, disconnect)
   stage.isGone()
   await calm()
@@ -63,13 +63,13 @@ test('a reader that stands still hears to the end what a connection that is gone
   assert.equal(stage.held.bytes, 11)
   stage.connection.resume()
   assert.deepEqual(stage.heard, Buffer.concat([connect, publish, disconnect]))
-  assert.deepEqual(stage.told, [], 'never from within the call that lets it go on')
+  assert.deepEqual(stage.told, [], 'never within the call that resumes it')
   await calm()
   assert.deepEqual(stage.told, ['place given back', 'end'])
   assert.equal(stage.held.bytes, 0)
 })
 
-test('one that stands still again in between hears of the end when it has read the rest', async () => {
+test('a reader that pauses again in between gets the end after the rest', async () => {
   const stage = await Stage.unread(connect)
   stage.control.write(publish)
   await calm()
@@ -86,14 +86,14 @@ test('one that stands still again in between hears of the end when it has read t
   stage.connection.resume()
   await calm()
   assert.deepEqual(stage.heard, Buffer.concat([connect, publish]))
-  assert.deepEqual(stage.told, [], 'it stands still')
+  assert.deepEqual(stage.told, [], 'it is paused')
   stage.connection.resume()
   await calm()
   assert.deepEqual(stage.told, ['place given back', 'end'])
 })
 
 for (const way of ['end', 'destroy'] as const) {
-  test(`one that says ${way} itself hears of it, and of nothing else`, async () => {
+  test(`a reader that calls ${way} itself gets only the end`, async () => {
     const stage = await Stage.unread(connect)
     stage.isGone()
     stage.connection[way]()
@@ -108,7 +108,7 @@ for (const way of ['end', 'destroy'] as const) {
   })
 }
 
-test('a connection that has failed ends at once, whether its reader stands still or not', async () => {
+test('a failed connection ends at once, whether its reader is paused or not', async () => {
   const stage = await Stage.unread(connect)
   stage.connection.noteError(new Error('broken'))
   stage.isGone()
@@ -116,21 +116,21 @@ test('a connection that has failed ends at once, whether its reader stands still
   assert.equal(stage.held.bytes, 0)
 })
 
-test('a first stream that is broken off ends the connection at once', async () => {
+test('a reset of the first stream ends the connection at once', async () => {
   const stage = await Stage.unread(connect)
   stage.control.destroy()
   await calm()
   assert.deepEqual(stage.told, ['closed by us'])
 })
 
-test('a first stream that the client has ended is read to its end before the connection is', async () => {
+test('a first stream that the client has ended is read to its end before the connection ends', async () => {
   const stage = await Stage.unread(connect, disconnect)
   stage.control.push(null)
   await calm()
   assert.ok(!stage.control.writableEnded)
   stage.connection.resume()
   assert.deepEqual(stage.heard, Buffer.concat([connect, disconnect]))
-  assert.ok(stage.control.writableEnded, 'our direction is ended as well')
+  assert.ok(stage.control.writableEnded, 'our direction is ended, too')
   stage.isGone()
   assert.deepEqual(stage.told, ['place given back', 'end'])
 })
@@ -142,7 +142,7 @@ test('the callback of a write to a closed connection is called, although its rea
   assert.deepEqual(stage.told, [])
 })
 
-test('nothing is opened any more for what is written to one that we had opened', async () => {
+test('no stream is opened for writes to a closed outgoing connection', async () => {
   let streams = 0
   const session = {
     openStream: () => {
@@ -156,10 +156,10 @@ test('nothing is opened any more for what is written to one that we had opened',
   connection.pause()
   connection.noteClosed()
   await new Promise<void>((resolve) => connection.write(publish, resolve))
-  assert.equal(streams, 1, 'the first one')
+  assert.equal(streams, 1, 'the first stream')
 })
 
-test('what streams have brought with them is read at once, and not lost with a connection that is gone the same moment', () => {
+test('the first bytes of streams are read at once, and not lost with a connection that closes at the same time', () => {
   const stage = new Stage(connect)
   const more = Object.assign(new PassThrough(), { id: 4 })
   more.write(publish)

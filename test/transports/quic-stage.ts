@@ -1,4 +1,4 @@
-// A QUIC listener on a port of its own, and the library's own client for it.
+// A QUIC listener on its own port, and the client of the library.
 
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
@@ -12,9 +12,9 @@ export interface QuicStage {
   readonly streams: Happenings<ByteStream>
   readonly refusals: Happenings<string>
   client(options?: QuicConnectOptions): Promise<QuicClient>
-  /** The broker's end of the next connection, and what has come on it. */
+  /** The broker end of the next connection, and its received chunks. */
   next(): Promise<{ stream: ByteStream; chunks: Happenings<string> }>
-  /** A client that has sent CONNECT on its first stream, and the broker's end of it. */
+  /** A client that has sent CONNECT on its first stream, and the broker end of it. */
   pair(): Promise<{ client: QuicClient; control: QuicClientStream; stream: ByteStream; chunks: Happenings<string> }>
 }
 
@@ -109,13 +109,13 @@ export class QuicClientStream {
     this.ended = new Promise((resolve) => stream.on('end', () => resolve()))
   }
 
-  /** Each character is a byte. */
+  /** Each character is one byte. */
   send(bytes: string): void {
     this.stream.write(Buffer.from(bytes, 'latin1'))
   }
 }
 
-/** Packets as text in which each character is a byte. */
+/** Packets as text; each character is one byte. */
 export function packet(first: number, body: string): string {
   const { length } = body
   assert.ok(length < 16_384)
@@ -131,7 +131,7 @@ function receivedText(stream: ByteStream): Happenings<string> {
   return chunks
 }
 
-/** Waits until a stream has brought all of this, and nothing else. */
+/** Waits until a stream has received exactly this text. */
 export async function gathered(chunks: Happenings<string>, expected: string): Promise<void> {
   let all = ''
   while (all.length < expected.length) all += await chunks.next()

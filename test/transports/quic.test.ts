@@ -1,4 +1,4 @@
-// MQTT over QUIC with the library's own client: one stream, several streams, and what must stay bounded.
+// MQTT over QUIC with the client of the library: one stream, several streams, and limits.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -25,7 +25,7 @@ const disconnect = packet(0xe0, '')
 
 const writes = (stream: ByteStream, text: string): Promise<void> => written(stream, Buffer.from(text, 'latin1'))
 
-test('one stream is one connection, and bytes go both ways', async (t) => {
+test('one stream is one connection, and bytes are sent in both directions', async (t) => {
   const stage = await openQuicStage(t)
   const { client, control, stream, chunks } = await stage.pair()
   assert.equal(stream.remoteAddress, '127.0.0.1')
@@ -41,18 +41,18 @@ test('one stream is one connection, and bytes go both ways', async (t) => {
   assert.equal(await end, undefined)
 })
 
-test('a client of IPv4 has the address that its owner knows, also where the socket is for both', async (t) => {
+test('an IPv4 client has its usual address, also if the socket is for both versions', async (t) => {
   const { stream } = await (await openQuicStage(t, { host: '::' })).pair()
   assert.equal(stream.remoteAddress, '127.0.0.1')
 })
 
-test('a client that offers another protocol than mqtt does not get in', async (t) => {
+test('a client with another protocol than mqtt is refused', async (t) => {
   const stage = await openQuicStage(t)
   await assert.rejects(stage.client({ alpn: ['h3'] }))
   assert.equal(stage.streams.left, 0)
 })
 
-test('large packets come whole, both ways', async (t) => {
+test('large packets are received and sent completely', async (t) => {
   const stage = await openQuicStage(t)
   const { control, stream } = await stage.pair()
   const payload = Buffer.alloc(1_000_000, 'x')
@@ -71,7 +71,7 @@ test('large packets come whole, both ways', async (t) => {
   await came
 })
 
-test('end sends what was written, and the connection is closed when the client has seen it', async (t) => {
+test('end sends the written bytes, and the connection is closed when the client has read them', async (t) => {
   const stage = await openQuicStage(t)
   const { client, control, stream } = await stage.pair()
   const end = closed(stream)
@@ -97,7 +97,7 @@ test('a client that does not close an ended connection is closed by timeout', as
   await client.ended
 })
 
-test('a client that closes its first stream has gone', async (t) => {
+test('a client that closes its first stream is disconnected', async (t) => {
   const stage = await openQuicStage(t)
   const { client, control, stream } = await stage.pair()
   const end = closed(stream)
@@ -125,7 +125,7 @@ test('the callback of a write to a closed connection is called, so that the buff
   await writes(stream, 'much too late')
 })
 
-test('received data is held while reading is paused, and is there in order when it resumes', async (t) => {
+test('received data is buffered while reading is paused, and is read in order when it resumes', async (t) => {
   const stage = await openQuicStage(t)
   const { client, control, stream, chunks } = await stage.pair()
   stream.pause()
@@ -156,10 +156,10 @@ test('a client that disconnects while reading is paused is read to the end, and 
   const incompleteArrives = new Promise<void>((resolve) => (stream.onBuffered = resolve))
   control.send(publishQos0('a last word') + disconnect)
   client.open().send(publishQos0('is never complete').slice(0, 5))
-  // What was sent before has arrived as well. Closing loses what is under way.
+  // Earlier bytes have arrived, too. A close drops bytes in flight.
   await incompleteArrives
   await client.session.close()
-  // Who goes later has gone, and so has the first.
+  // Later clients have disconnected, and so has the first.
   const otherEnd = closed(other.stream)
   await other.client.session.close()
   await otherEnd
@@ -190,7 +190,7 @@ test('a client that keeps sending while reading is paused is disconnected, and a
   await gathered(otherClient.chunks, publishQos0('still here'))
 })
 
-test('packets of several streams come whole, however they are cut', async (t) => {
+test('packets of several streams are received completely, however they are split', async (t) => {
   const stage = await openQuicStage(t)
   const { client, control, chunks } = await stage.pair()
   const data = client.open()
@@ -238,7 +238,7 @@ test('an acknowledgement whose stream is closed goes on the first stream', async
   await gathered(control.chunks, puback(7))
 })
 
-test('what comes on other streams before CONNECT waits for it', async (t) => {
+test('packets on other streams wait for CONNECT', async (t) => {
   const stage = await openQuicStage(t)
   const client = await stage.client()
   const control = client.open()
@@ -265,14 +265,14 @@ for (const [what, bytes] of [
   })
 }
 
-test('a packet that is too long is not gathered: its first bytes reach the decoder that refuses it', async (t) => {
+test('a packet that is too long is not buffered: its first bytes reach the decoder, which refuses it', async (t) => {
   const stage = await openQuicStage(t, { maxPacketBytes: 1_000 })
   const { control, chunks } = await stage.pair()
   control.send(String.fromCharCode(0x30, 0xff, 0xff, 0xff, 0x7f))
   await gathered(chunks, String.fromCharCode(0x30, 0xff, 0xff, 0xff, 0x7f))
 })
 
-test('nothing is gathered of what does not begin with CONNECT', async (t) => {
+test('bytes that do not start with CONNECT are not buffered', async (t) => {
   const stage = await openQuicStage(t)
   const client = await stage.client()
   client.open().send(publishQos1(1, 'x'.repeat(1_000)).slice(0, 50))
@@ -280,7 +280,7 @@ test('nothing is gathered of what does not begin with CONNECT', async (t) => {
   assert.equal((await chunks.next()).length, 50)
 })
 
-test('beginnings of packets on many streams do not add up to more than one packet', async (t) => {
+test('partial packets on many streams together are limited to the size of one packet', async (t) => {
   const stage = await openQuicStage(t, { maxPacketBytes: 1_000 })
   const { client, stream } = await stage.pair()
   const end = closed(stream)
@@ -290,7 +290,7 @@ test('beginnings of packets on many streams do not add up to more than one packe
 
 test('at most a megabyte of packets of an unauthenticated client is buffered', async (t) => {
   const stage = await openQuicStage(t, { maxPacketBytes: 4_000_000 })
-  // Of a PUBLISH of 3,000,000 bytes.
+  // The start of a PUBLISH of 3,000,000 bytes.
   const half = String.fromCharCode(0x30, 0xc0, 0x8d, 0xb7, 0x01) + 'x'.repeat(1_500_000)
   for (const isFirst of [true, false]) {
     const { client, control, stream } = await stage.pair()
@@ -318,7 +318,7 @@ test('a client that opens no stream is disconnected by timeout', async (t) => {
   await gathered(talking.chunks, publishQos0('still here'))
 })
 
-test('a connection on which nothing is heard is over', async (t) => {
+test('an idle connection is closed', async (t) => {
   const stage = await openQuicStage(t, { idleTimeoutMs: 1_500 })
   const { stream } = await stage.pair()
   await closed(stream)
@@ -339,7 +339,7 @@ test('one connection more than the limit of the listener is closed and reported;
   await stage.pair()
 })
 
-test('a thread that holds all it may, or can open no more, turns further ones away', async (t) => {
+test('a thread with the maximum of connections, or without descriptors, refuses further ones', async (t) => {
   const poor = new ConnectionLimit(10)
   Object.defineProperty(poor, 'reasonToRefuse', { value: 'broker-full' })
   const lacking = await openQuicStage(t, { limits: poor })
@@ -388,7 +388,7 @@ test('a client certificate is verified, and its fields belong to the stream', as
   for (const shown of [{}, { cert: unknownCertificate.certificate, key: unknownCertificate.key }]) {
     const refused = await stage.client(shown).catch(() => undefined)
     if (refused === undefined) continue
-    // Its handshake may complete before it is told; what it sends then reaches no handler.
+    // The handshake may complete before the refusal; later bytes reach no handler.
     refused.open().send(connectPacket)
     await refused.ended
     assert.equal(stage.streams.left, 0)
@@ -421,7 +421,7 @@ test('a closed listener accepts no client and leaves its open connections alone'
   await gathered(chunks, publishQos0('still here'))
 })
 
-test('an address that cannot be had is refused with the error of the system', async (t) => {
+test('an address that cannot be bound is refused with the error of the system', async (t) => {
   const stage = await openQuicStage(t)
   await assert.rejects(openQuicStage(t, { port: stage.listener.port }), { code: 'EADDRINUSE' })
 })

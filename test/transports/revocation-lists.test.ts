@@ -1,4 +1,4 @@
-// Lists of revoked certificates as QUIC reads them. Those of TLS are OpenSSL's: see tls.test.ts.
+// Revocation lists with QUIC. For TLS, OpenSSL reads them: see tls.test.ts.
 
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
@@ -30,7 +30,7 @@ function asPem(der: Buffer): string {
   return `-----BEGIN X509 CRL-----\n${der.toString('base64')}\n-----END X509 CRL-----\n`
 }
 
-test('a certificate that stands in the list of its authority is refused, and others of it are not', () => {
+test('a certificate in the list of its authority is refused, and others are not', () => {
   assert.equal(refusalOf(plant.revoke(seven ?? ''), seven), 'its certificate has been revoked')
   assert.equal(refusalOf(plant.revoke(seven ?? ''), eight), undefined)
   assert.equal(refusalOf(plant.revoke(), seven), undefined)
@@ -44,7 +44,7 @@ test('an authority without a list verifies no certificate, nor does one whose li
   assert.match(refusalOf(list, seven, nowMs + hourMs + 1_000) ?? '', /has run out/)
 })
 
-test('a revocation list counts only if its authority signed it', () => {
+test('a revocation list is valid only if its authority signed it', () => {
   assert.match(
     problemOf(new Authority('elsewhere').revoke()),
     /^list 1: it is of an authority that is not in cacertfile/,
@@ -53,19 +53,19 @@ test('a revocation list counts only if its authority signed it', () => {
   assert.match(problemOf(plant.revoke(), shop.certificate), /not in cacertfile/)
 })
 
-test('a list with any byte of it changed is refused, and so is a truncated one', () => {
+test('a list with any changed byte is refused, and so is a truncated one', () => {
   const der = Buffer.from(plant.revoke(seven ?? '').replace(/-----[^-]+-----/g, ''), 'base64')
   assert.equal(problemOf(asPem(der)), '')
   for (let at = 0; at < der.length; at += 1) {
     const changed = Buffer.from(der)
     changed[at] = (changed[at] ?? 0) ^ 0x41
-    // The number of bits of the signature that do not count is passed over: nothing is gained by another one.
+    // Unused bits of the signature are ignored, which changes nothing.
     if (problemOf(asPem(changed)) === '') assert.equal(der[at], 0, `byte ${at}`)
     assert.notEqual(problemOf(asPem(der.subarray(0, at))), '', `${at} bytes`)
   }
 })
 
-test('of two lists of one authority the newer counts, wherever it stands', () => {
+test('of two lists of one authority, the newer applies, whatever their order is', () => {
   const [older, newer] = [plant.revokedBefore(2 * hourMs), plant.revokedBefore(hourMs, seven ?? '')]
   for (const lists of [older + newer, newer + older])
     assert.equal(refusalOf(lists, seven), 'its certificate has been revoked')
@@ -74,13 +74,13 @@ test('of two lists of one authority the newer counts, wherever it stands', () =>
 })
 
 for (const about of ['list', 'entry'] as const) {
-  test(`a list with an extension of ${about === 'list' ? 'its own' : 'an entry'} that must be understood is refused`, () => {
+  test(`a list with a critical extension of ${about === 'list' ? 'its own' : 'an entry'} is refused`, () => {
     assert.match(problemOf(plant.revokeOnly(about, true, seven)), /^list 1: it has an extension that is not known here/)
     assert.equal(refusalOf(plant.revokeOnly(about, false, seven), seven), 'its certificate has been revoked')
   })
 }
 
-test('every authority on the way counts: the one between, too, needs a list and may stand in one', () => {
+test('every authority of the chain is checked: an intermediate one needs a list and may be revoked, too', () => {
   const branch = new Authority('branch', plant)
   const { certificate } = branch.issue('9')
   const refusal = (lists: string, { sends = [certificate], by = plant.certificate + branch.certificate } = {}) => {

@@ -22,7 +22,7 @@ const anyPacket = fc
   .map(([first, body]) => packet(first, body))
 const anyCuts = fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 40 })
 
-/** `bytes` in pieces, whose sizes come again when they are used up. */
+/** Splits `bytes` into pieces with these sizes, repeatedly. */
 function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
   const pieces: Buffer[] = []
   for (let at = 0; at < bytes.length;) {
@@ -33,7 +33,7 @@ function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
   return pieces
 }
 
-test('packets are gathered whole, in order, at any cuts, and nothing is held in the end', () => {
+test('packets are reassembled completely and in order, however they are cut, and nothing stays buffered', () => {
   fc.assert(
     fc.property(fc.array(anyPacket, { maxLength: 20 }), anyCuts, (packets, sizes) => {
       const ends = new Set<number>([0])
@@ -55,7 +55,7 @@ test('packets are gathered whole, in order, at any cuts, and nothing is held in 
   )
 })
 
-test('a gatherer passes on at once what cannot become a packet', () => {
+test('bytes that cannot become a packet are passed on at once', () => {
   for (const bytes of [Buffer.of(0x30, 0xff, 0xff, 0xff, 0xff, 1), Buffer.of(0x30, 0x80, 0x80, 0x01, 0)]) {
     const gatherer = new PacketReassembler(1_000)
     const passed: Buffer[] = []
@@ -78,7 +78,7 @@ test('each acknowledgement goes once to the stream of its packet, wherever the b
         expected[stream] += puback(identifier).toString('hex')
       }
       const dealt = ['', '', '']
-      // Each write but the last ends within a long message, as they do where a buffer is full.
+      // Each write but the last ends within a long message, as with a full buffer.
       const long = packet(0x30, Buffer.alloc(300))
       for (const identifier of packetIds) {
         const bytes = Buffer.concat([puback(identifier), long])
@@ -114,7 +114,7 @@ function peer(close: () => void = () => {}): QuicPeer {
   }
 }
 
-test('what is held counts for all connections together, and no more of those that are over', async () => {
+test('buffered bytes are counted for all connections together, and not for closed ones', async () => {
   const total = { bytes: 0, limit: 1_500 }
   const ended: number[] = []
   const hold = async (number: number): Promise<QuicConnection> => {
@@ -131,7 +131,7 @@ test('what is held counts for all connections together, and no more of those tha
   const first = await hold(0)
   assert.equal(total.bytes, 800)
   const second = await hold(1)
-  assert.equal(total.bytes, 800, 'the second would have been too much and holds nothing')
+  assert.equal(total.bytes, 800, 'the second would exceed the limit and is not buffered')
   second.noteClosed()
   first.end()
   first.noteClosed()
@@ -142,7 +142,7 @@ test('what is held counts for all connections together, and no more of those tha
   third.noteClosed()
 })
 
-test('a connection that is gone is not closed again: its number may be that of another one by now', async () => {
+test('a closed connection is not closed again: its number may belong to another one', async () => {
   let closes = 0
   const connection = new QuicConnection(
     peer(() => (closes += 1)),
@@ -159,13 +159,13 @@ test('a connection that is gone is not closed again: its number may be that of a
   assert.equal(closes, 0)
 })
 
-/** Resolves when the stream has passed it on. */
+/** Resolves when the stream has passed the bytes on. */
 async function arrive(stream: PassThrough, bytes: Uint8Array): Promise<void> {
   stream.write(bytes)
   await new Promise((resolve) => setImmediate(resolve))
 }
 
-test('what is gathered of packets is told, and none of it is kept when the connection ends', async () => {
+test('the bytes of partial packets are reported, and removed when the connection ends', async () => {
   const connection = new QuicConnection(peer(), { ...limits, maxPacketBytes: 1_000 }, { bytes: 0, limit: 1_000 })
   const told: number[] = []
   connection.onBuffered = () => told.push(connection.bufferedBytes)

@@ -61,7 +61,7 @@ const closed = (stream: ByteStream): Promise<Error | undefined> =>
 const written = (stream: ByteStream, text: string): Promise<void> =>
   new Promise((resolve) => stream.write(Buffer.from(text), resolve))
 
-test('port 0 is resolved and bytes go both ways', async (t) => {
+test('port 0 is resolved, and bytes are sent in both directions', async (t) => {
   const server = await openServer(t)
   assert.ok(server.listener.port > 0)
   const client = await server.client()
@@ -78,7 +78,7 @@ test('port 0 is resolved and bytes go both ways', async (t) => {
   assert.equal(String(chunk), 'to the client')
 })
 
-test('a peer that leaves is reported once, without an error', async (t) => {
+test('a peer that disconnects is reported once, without an error', async (t) => {
   const server = await openServer(t)
   const client = await server.client()
   const stream = await server.streams.next()
@@ -87,7 +87,7 @@ test('a peer that leaves is reported once, without an error', async (t) => {
   assert.equal(await end, undefined)
 })
 
-test('a peer that resets is reported with the error', async (t) => {
+test('a peer that resets the connection is reported with the error', async (t) => {
   const server = await openServer(t)
   const client = await server.client()
   const stream = await server.streams.next()
@@ -96,7 +96,7 @@ test('a peer that resets is reported with the error', async (t) => {
   assert.match(String(await end), /ECONNRESET/)
 })
 
-test('a paused stream passes nothing on until it is resumed', async (t) => {
+test('a paused stream passes on no bytes until it is resumed', async (t) => {
   const server = await openServer(t)
   const client = await server.client()
   const other = await server.client()
@@ -110,14 +110,14 @@ test('a paused stream passes nothing on until it is resumed', async (t) => {
   await new Promise<void>((resolve) => client.write('held back', () => resolve()))
   other.write('marker')
   await others.next()
-  assert.deepEqual(chunks, [], 'the later bytes of another client are here, those of the paused one are not')
+  assert.deepEqual(chunks, [], 'later bytes of another client have arrived, and those of the paused one have not')
 
   const passed = received(paused)
   paused.resume()
   assert.equal(await passed.next(), 'held back')
 })
 
-test('a reader that stands still hears of the end when it goes on, or ends the stream itself', async (t) => {
+test('a paused reader gets the end when it resumes, or ends the stream itself', async (t) => {
   const server = await openServer(t)
   for (const goOn of ['resume', 'end', 'destroy'] as const) {
     const client = await server.client()
@@ -131,12 +131,12 @@ test('a reader that stands still hears of the end when it goes on, or ends the s
     await written(stream, 'too late')
     assert.equal(heard.left, 0)
     stream[goOn]()
-    assert.equal(heard.left, 0, 'not from within the call')
+    assert.equal(heard.left, 0, 'not within the call')
     assert.equal(await heard.next(), 'closed')
   }
 })
 
-test('a reader that stands still for ever hears of the end after a while', async (t) => {
+test('a reader that stays paused gets the end after a timeout', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const server = await openServer(t)
   const client = await server.client()
@@ -155,7 +155,7 @@ test('a reader that stands still for ever hears of the end after a while', async
   assert.equal(await heard.next(), 'closed')
 })
 
-test('end sends what was written before it closes, even while the peer goes on sending', async (t) => {
+test('end sends the written bytes before it closes, even while the peer goes on sending', async (t) => {
   const server = await openServer(t)
   const client = await server.client()
   const stream = await server.streams.next()
@@ -242,7 +242,7 @@ test('one connection more than the limit of the listener is accepted, closed and
   await server.streams.next()
 })
 
-test('listeners share what their thread may hold', async (t) => {
+test('listeners share the limits of their thread', async (t) => {
   const limits = new ConnectionLimit(2)
   const one = await openServer(t, { limits })
   const two = await openServer(t, { limits })
@@ -274,7 +274,7 @@ test('two listeners that agree to share a port both start', async (t) => {
   assert.equal(twin.listener.port, server.listener.port)
 })
 
-test('of a shared port every client is accepted, on whichever thread the kernel puts it, and none once it is closed', async (t) => {
+test('every client of a shared port is accepted, on whichever thread the kernel puts it, and none after it is closed', async (t) => {
   const server = await openServer(t, { reusePort: true, limits: new ConnectionLimit(40, { refusal: 'listener-full' }) })
   await Promise.all(Array.from({ length: 40 }, () => server.client()))
   for (let i = 0; i < 40; i++) await server.streams.next()

@@ -1,4 +1,4 @@
-// What OpenSSL says about a handshake, in words for administrators.
+// Errors of OpenSSL in handshakes, as text for administrators.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -19,13 +19,13 @@ test('a known error is a sentence that says what to do', () => {
   )
 })
 
-test('an unknown error is the reason alone, without numbers and lines of the source of OpenSSL', () => {
+test('an unknown error has the reason only, without numbers and lines of the source of OpenSSL', () => {
   assert.equal(handshakeErrorText(withCode(raw, { code: 'ERR_SSL_NEW' })), 'TLS handshake failed: wrong version number')
   assert.equal(openSslReason(withCode(raw, { reason: 'bad record' })), 'bad record')
   assert.equal(openSslReason(new Error('plain words')), 'plain words')
 })
 
-test('a certificate that does not hold is told in words', () => {
+test('an invalid certificate has a reason in words', () => {
   assert.equal(certificateErrorText('CERT_HAS_EXPIRED'), 'it has expired')
   assert.equal(certificateErrorText('SOMETHING_NEW'), 'something new')
 })

@@ -1,5 +1,5 @@
-// Whose time is counted in a TLS upgrade, and which client loses its slot. The clients are real; the upgrade is started by hand, so that it
-// is known which client is in its handshake, which waits, and what has come of it.
+// The time that counts for the timeout of a TLS handshake, and the client that loses its slot. The clients are real; the test starts each
+// upgrade, so that it knows which client is in its handshake, which waits, and the result.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -13,15 +13,15 @@ const loopback = '127.0.0.1'
 
 interface TestClient {
   readonly client: Socket
-  /** The broker's end. */
+  /** The broker end. */
   readonly raw: AcceptedSocket
-  /** Through its handshake, and believed. */
+  /** Through its handshake, and verified. */
   readonly isIn: Promise<void>
 }
 
 interface TestAcceptorOptions {
   readonly handshakeTimeoutMs: number
-  /** At one time; one, unless it is said. */
+  /** Concurrent handshakes; default: one. */
   readonly maxHandshakes?: number
 }
 
@@ -49,13 +49,13 @@ class TestAcceptor {
     return new TestAcceptor(t, options, server)
   }
 
-  /** It has said nothing. */
+  /** A client that has sent nothing. */
   async silent(): Promise<TestClient> {
     const { client, raw } = await this.#connection()
     return this.#welcome(client, raw)
   }
 
-  /** The beginning of what it says is here, and nothing follows. */
+  /** A client that has sent the first byte of ClientHello, and nothing more. */
   async dripping(): Promise<TestClient> {
     const { client, raw } = await this.#connection()
     client.write('\x16')
@@ -71,7 +71,7 @@ class TestAcceptor {
     return this.#welcome(secure, raw)
   }
 
-  /** So many come through, each after so many sweeps. */
+  /** Completes this number of handshakes, each after this number of sweeps. */
   async serve(count: number, sweeps = 0): Promise<void> {
     for (let served = 0; served < count; served += 1) {
       const { client, isIn } = await this.silent()
@@ -82,7 +82,7 @@ class TestAcceptor {
     }
   }
 
-  /** A client that has disconnected before it was accepted: the system does not know its address any more. */
+  /** A client that disconnected before it was accepted: the system does not know its address any more. */
   gone(): TestClient {
     return this.#welcome(new Socket(), new Socket())
   }
@@ -128,7 +128,7 @@ function speakTls(socket: Socket): TLSSocket {
 }
 
 describe('the time of a handshake', () => {
-  test('is not that in which the broker was late', async (t) => {
+  test('does not include delays of the broker', async (t) => {
     const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 1_000 })
     const { client, isIn } = await acceptor.silent()
     const nowMs = performance.now()
@@ -138,17 +138,17 @@ describe('the time of a handshake', () => {
     await isIn
   })
 
-  test('is not over before all that has come meanwhile was read', async (t) => {
+  test('does not end before all received bytes were read', async (t) => {
     const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 1_000 })
     const { raw } = await acceptor.silent()
     await acceptor.sweep()
     t.mock.timers.tick(1_000)
-    assert.ok(!raw.destroyed, 'the loop has not looked at its sockets since')
+    assert.ok(!raw.destroyed, 'the event loop has not read its sockets since')
     await new Promise(setImmediate)
     assert.ok(raw.destroyed)
   })
 
-  test('ends, however long it is', async (t) => {
+  test('is limited, however long the limit is', async (t) => {
     const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 15_000 })
     const { raw } = await acceptor.silent()
     await acceptor.sweep(15)
@@ -193,7 +193,7 @@ describe('the time of a handshake', () => {
   })
 })
 
-describe('a place at the gate', () => {
+describe('a slot for a handshake', () => {
   test('is lost by a slow client while another waits, and by no other client', async (t) => {
     const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 10_000 })
     await acceptor.serve(20)
@@ -206,7 +206,7 @@ describe('a place at the gate', () => {
     await honest.isIn
   })
 
-  test('is not lost before it is known how long others take', async (t) => {
+  test('is not lost before the duration of other handshakes is known', async (t) => {
     const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 10_000 })
     const { raw } = await acceptor.silent()
     await acceptor.honest()
@@ -216,7 +216,7 @@ describe('a place at the gate', () => {
     assert.ok(raw.destroyed)
   })
 
-  test('is lost after three sweeps at the earliest, where all the others are quick', async (t) => {
+  test('is lost after three sweeps at the earliest, if all other handshakes are fast', async (t) => {
     const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 10_000 })
     await acceptor.serve(60)
     const { raw } = await acceptor.silent()
@@ -227,7 +227,7 @@ describe('a place at the gate', () => {
     assert.ok(raw.destroyed)
   })
 
-  test('times out the later, the longer successful handshakes take', async (t) => {
+  test('has a longer timeout, the longer successful handshakes take', async (t) => {
     const acceptor = await TestAcceptor.open(t, { handshakeTimeoutMs: 10_000 })
     await acceptor.serve(20)
     await acceptor.serve(40, 2)

@@ -7,7 +7,7 @@ import { authority, TlsStage, type TlsStageOptions } from './tls-stage.ts'
 const hex = '00112233445566778899aabbccddeeff'
 const psk = `plant-7:${hex}\n`
 
-/** What a client with a key, and nothing else, brings. */
+/** The credentials of a client with a key only. */
 function withKey(version: 'TLSv1.2' | 'TLSv1.3', identity = 'plant-7', key = hex): ConnectionOptions {
   return {
     minVersion: version,
@@ -23,7 +23,7 @@ const keyOnly: TlsStageOptions = { identity: undefined, psk }
 
 for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
   describe(`a pre-shared key over ${version}`, () => {
-    test('opens a listener without a certificate, and gives the identity of the client', async (t) => {
+    test('is accepted by a listener without a certificate, and gives the identity of the client', async (t) => {
       const stage = await new TlsStage(t, keyOnly).listen()
       const { client, stream } = await stage.pairUp(withKey(version))
       assert.deepEqual(stream.credentials, { certificate: undefined, pskIdentity: 'plant-7' })
@@ -32,7 +32,7 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
       assert.equal(String(chunk), 'hello')
     })
 
-    test('opens a listener beside certificates, and counts as one where one must be shown', async (t) => {
+    test('is accepted in addition to certificates, and instead of a required one', async (t) => {
       const settings = { psk, verifyPeer: true, failIfNoPeerCertificate: true }
       const stage = await new TlsStage(t, settings).listen()
       const { stream } = await stage.pairUp(withKey(version))
@@ -44,7 +44,7 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
       assert.equal(other.stream.credentials?.pskIdentity, undefined)
     })
 
-    test('that is stored counts, and not the one of the same name in the file', async (t) => {
+    test('that is stored replaces the one of the same name in the file', async (t) => {
       const stored = hex.replaceAll('0', '1')
       const storedKeys = new Map([['plant-7', Buffer.from(stored, 'hex')]])
       const stage = await new TlsStage(t, { ...keyOnly, storedKeys }).listen()
@@ -60,7 +60,7 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
       assert.notEqual(await stage.refusalOf({ maxVersion: version }), '')
     })
 
-    test('that is taken out of the file is refused from then on', async (t) => {
+    test('that is removed from the file is refused from then on', async (t) => {
       const stage = await new TlsStage(t, keyOnly).listen()
       await stage.pairUp(withKey(version))
       stage.write('psk.txt', `plant-8:${hex}\n`)
@@ -85,7 +85,7 @@ test('a session that began with a key is not resumed without it', async (t) => {
 })
 
 test('an identity whose key was looked up and not used authenticates no client', async (t) => {
-  // A suite of another hash than that of the key: TLS 1.3 then goes on with the certificate.
+  // A cipher suite with another hash than that of the key: TLS 1.3 then continues with the certificate.
   const ciphers = 'TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256'
   const stage = await new TlsStage(t, { psk, ciphers }).listen()
   const thief = withKey('TLSv1.3', 'plant-7', hex.replace('00', '01'))
@@ -95,7 +95,7 @@ test('an identity whose key was looked up and not used authenticates no client',
   assert.equal(owner.stream.credentials?.pskIdentity, 'plant-7')
 })
 
-test('an unknown identity is refused like a wrong key, also beside a certificate', async (t) => {
+test('an unknown identity is refused like a wrong key, also if there is a certificate', async (t) => {
   const stage = await new TlsStage(t, { psk }).listen()
   for (const unknownIdentity of [withKey('TLSv1.3', 'plant-8'), withKey('TLSv1.3', 'plant-7', hex.replace('00', '01'))])
     assert.match(await stage.refusalOf({ ...unknownIdentity, ca: authority.certificate }), /binder does not verify/)
@@ -113,7 +113,7 @@ test('a session ticket of an earlier handshake does not replace an identity: the
   assert.equal(again.stream.credentials?.pskIdentity, undefined)
 })
 
-/** What a refused client gets: the alert, as its OpenSSL reports it. */
+/** The alert that a refused client gets, as OpenSSL reports it. */
 async function alertTo(stage: TlsStage, options: ConnectionOptions): Promise<string> {
   const client = stage.client(options)
   const heard = once(client, 'error')

@@ -1,4 +1,4 @@
-// A TLS listener on a port of its own, with certificates in a folder that goes with the test, and clients for it.
+// A TLS listener on its own port, with certificates in a temporary folder, and clients for it.
 
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -22,7 +22,7 @@ export const authority = new Authority('The test authority')
 export const serverName = 'broker.example.org'
 export const server = authority.issue(serverName, { hostNames: [serverName, '127.0.0.1'] })
 
-/** What a listener has where nothing is said: any client that trusts its certificate, TLS 1.2 and 1.3. */
+/** Default settings: any client that trusts the certificate, TLS 1.2 and 1.3. */
 export const plainTls: Omit<TlsSettings, 'certificate'> = {
   byServerName: [],
   caFile: undefined,
@@ -40,13 +40,13 @@ export const plainTls: Omit<TlsSettings, 'certificate'> = {
 export interface TlsStageOptions extends Partial<TlsSettings> {
   /** Undefined: only clients with a pre-shared key. */
   readonly identity?: Named | undefined
-  /** Contents, not names. */
+  /** Contents of files, not their names. */
   readonly crl?: string
   readonly psk?: string
   readonly name?: string
   readonly ticketSecret?: Uint8Array
   readonly maxHandshakes?: number
-  /** Beside those of `psk`. */
+  /** In addition to those of `psk`. */
   readonly storedKeys?: ReadonlyMap<string, Buffer>
 }
 
@@ -107,7 +107,7 @@ export class TlsStage {
     return this
   }
 
-  /** Who comes from now on meets this gate. */
+  /** New clients use these settings. */
   change(upgrade: TlsUpgrade): void {
     if (this.#options !== undefined) this.#listener?.change({ ...this.#options, upgrade })
   }
@@ -139,7 +139,7 @@ export class TlsStage {
     this.write('key.pem', key)
   }
 
-  /** A client that has not said anything. */
+  /** A client that has sent nothing. */
   async knock(): Promise<Socket> {
     const socket = connectTcp(this.port, '127.0.0.1')
     socket.on('error', () => {})
@@ -148,7 +148,7 @@ export class TlsStage {
     return socket
   }
 
-  /** A client under way. */
+  /** A client that has started its handshake. */
   client(options: ConnectionOptions = {}): TLSSocket {
     const ways = { port: this.port, host: '127.0.0.1', servername: serverName, ca: authority.certificate }
     const socket = connect({ ...ways, ...options })
@@ -157,13 +157,13 @@ export class TlsStage {
     return socket
   }
 
-  /** A client that is through, and the broker's end of it. */
+  /** A connected client, and the broker end of it. */
   async pairUp(options: ConnectionOptions = {}): Promise<{ client: TLSSocket; stream: ByteStream }> {
     const client = this.client(options)
     return { client, stream: await this.streams.next() }
   }
 
-  /** What the gate says of a client that it turns away. */
+  /** The reason with which a client is refused. */
   async refusalOf(options: ConnectionOptions = {}): Promise<string> {
     const client = this.client(options)
     client.resume()

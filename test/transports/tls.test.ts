@@ -37,7 +37,7 @@ const namesOf = (client: TLSSocket): unknown => client.getPeerCertificate().subj
 
 describe('a TLS listener', () => {
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-    test(`speaks ${version}, and bytes go both ways`, async (t) => {
+    test(`supports ${version}, and bytes are sent in both directions`, async (t) => {
       const stage = await new TlsStage(t).listen()
       const { client, stream } = await stage.pairUp({ minVersion: version, maxVersion: version })
       await echoes(client, stream)
@@ -46,7 +46,7 @@ describe('a TLS listener', () => {
     })
   }
 
-  test('refuses a version that is not among its own', async (t) => {
+  test('refuses a version that is not configured', async (t) => {
     const stage = await new TlsStage(t, { minVersion: 'TLSv1.3' }).listen()
     assert.match(
       await stage.refusalOf({ maxVersion: 'TLSv1.2' }),
@@ -55,7 +55,7 @@ describe('a TLS listener', () => {
   })
 
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-    test(`tells a reader that stands still of the end when it goes on (${version})`, async (t) => {
+    test(`reports the end to a paused reader when it resumes (${version})`, async (t) => {
       const stage = await new TlsStage(t).listen()
       const { client, stream } = await stage.pairUp({ minVersion: version, maxVersion: version })
       const heard = standStill(stream)
@@ -71,7 +71,7 @@ describe('a TLS listener', () => {
     })
   }
 
-  test('refuses one that is newer than its own', async (t) => {
+  test('refuses a version newer than the configured ones', async (t) => {
     const stage = await new TlsStage(t, { maxVersion: 'TLSv1.2' }).listen()
     assert.match(
       await stage.refusalOf({ minVersion: 'TLSv1.3' }),
@@ -79,14 +79,14 @@ describe('a TLS listener', () => {
     )
   })
 
-  test('chooses the cipher that stands first in its own list, and not in that of the client', async (t) => {
+  test('uses the first cipher of its own list, not of that of the client', async (t) => {
     const ciphers = ['ECDHE-ECDSA-AES256-GCM-SHA384', 'ECDHE-ECDSA-AES128-GCM-SHA256']
     const stage = await new TlsStage(t, { ciphers: ciphers.join(':'), maxVersion: 'TLSv1.2' }).listen()
     const { client } = await stage.pairUp({ ciphers: ciphers.toReversed().join(':') })
     assert.equal(client.getCipher().name, ciphers[0])
   })
 
-  test('ends a stream after its last bytes, even while the peer goes on sending', async (t) => {
+  test('ends a stream after the written bytes, even while the peer goes on sending', async (t) => {
     const stage = await new TlsStage(t).listen()
     const { client, stream } = await stage.pairUp()
     const closed = new Promise<Error | undefined>((resolve) => {
@@ -102,7 +102,7 @@ describe('a TLS listener', () => {
     assert.equal(await closed, undefined)
   })
 
-  test('tells of a stream whose peer vanishes', async (t) => {
+  test('reports a stream whose peer vanishes', async (t) => {
     const stage = await new TlsStage(t).listen()
     const { client, stream } = await stage.pairUp()
     const closed = new Promise<Error | undefined>((resolve) => {
@@ -123,12 +123,12 @@ describe('a TLS listener', () => {
 
   test('[bad-input 20] closes a handshake whose bytes arrive slowly, however often one arrives', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] })
-    // Whatever the time between arrival and sweep is, it is too long.
+    // Any time between arrival and sweep is too long.
     const stage = await new TlsStage(t, { handshakeTimeoutMs: 0 }).listen()
     const slow = await stage.knock()
     slow.resume()
     slow.write('\x16')
-    // The gate has it once another client, who came later, is through or refused.
+    // It has been added when a later client is accepted or refused.
     const other = await stage.knock()
     other.write('not TLS at all')
     await stage.refusals.next()
@@ -157,7 +157,7 @@ describe('a TLS listener', () => {
     await echoes(client, stream)
   })
 
-  test('that is closed has no client left in its handshake, nor waiting for one', async (t) => {
+  test('closes handshakes in progress and waiting clients when it is closed', async (t) => {
     const rate = new ConnectionRate(undefined)
     const arrived = new Happenings<string>()
     rate.waitMsAt = () => {
@@ -175,7 +175,7 @@ describe('a TLS listener', () => {
     await gone
   })
 
-  test('loses nothing of a handshake that comes in one piece with a PROXY header', async (t) => {
+  test('loses no byte of a handshake that arrives in one piece with a PROXY header', async (t) => {
     const stage = await new TlsStage(t).listen({ proxyProtocol: { timeoutMs: 60_000, trusted: [] } })
     const socket = await stage.knock()
     socket.write('PROXY TCP4 198.51.100.7 10.0.0.1 40120 1883\r\n')
@@ -184,7 +184,7 @@ describe('a TLS listener', () => {
     await echoes(client, stream)
   })
 
-  test('loses nothing of a handshake that had to wait because it came too fast', async (t) => {
+  test('loses no byte of a handshake that waited because of the rate limit', async (t) => {
     const rate = new ConnectionRate(1)
     rate.waitMsAt = () => 20
     const stage = await new TlsStage(t).listen({ rates: [rate] })
@@ -215,7 +215,7 @@ describe('a client certificate', () => {
     assert.deepEqual(Buffer.from(certificate.der), raw)
   })
 
-  test('that is missing is refused where one must be shown, and missed nowhere else', async (t) => {
+  test('that is missing is refused if one is required, and not otherwise', async (t) => {
     const strict = await new TlsStage(t, verifying).listen()
     assert.match(await strict.refusalOf(), /no certificate/)
     const lenient = await new TlsStage(t, { verifyPeer: true }).listen()
@@ -229,7 +229,7 @@ describe('a client certificate', () => {
   const forged = new Authority('The test authority')
   const unbelieved: readonly (readonly [string, { certificate: string; key: string }, RegExp])[] = [
     ['of an unknown authority', unknownIssuer.issue('device-7'), /no authority in cacertfile has issued it/],
-    ['of an authority that has taken the name of ours', forged.issue('device-7'), /signature|no authority/],
+    ['of an authority with the name of ours', forged.issue('device-7'), /signature|no authority/],
     ['that has expired', authority.issue('device-7', { until: past }), /it has expired/],
     ['that is not valid yet', authority.issue('device-7', { from: future }), /it is not valid yet/],
   ]
@@ -242,7 +242,7 @@ describe('a client certificate', () => {
     }
   }
 
-  test('that was revoked is refused, and others of the same authority are not', async (t) => {
+  test('that was revoked is refused, and others of the same authority are accepted', async (t) => {
     const stage = await new TlsStage(t, { ...verifying, crl: authority.revoke(device.certificate) }).listen()
     assert.match(await stage.refusalOf(withCertificate(device)), /it is revoked by crlfile/)
     await stage.pairUp(withCertificate(authority.issue('device-8')))
@@ -259,7 +259,7 @@ describe('a client certificate', () => {
   })
 })
 
-test('a client of an authority that is believed no more is refused, also with a session from before', async (t) => {
+test('a client of an authority that was removed is refused, also with an earlier session', async (t) => {
   const stage = await new TlsStage(t, verifying).listen()
   const session = await sessionOf(stage, withCertificate(device))
   stage.write('ca.pem', new Authority('Another authority').certificate)
@@ -270,7 +270,7 @@ test('a client of an authority that is believed no more is refused, also with a 
 async function sessionOf(stage: TlsStage, options: ConnectionOptions = {}): Promise<Buffer> {
   const { client, stream } = await stage.pairUp(options)
   const session = once(client, 'session')
-  // The client takes tickets in when it reads.
+  // The client processes tickets when it reads.
   stream.write(Buffer.from('hello'), () => {})
   client.resume()
   const [ticket] = await session
@@ -278,7 +278,7 @@ async function sessionOf(stage: TlsStage, options: ConnectionOptions = {}): Prom
 }
 
 describe('a session', () => {
-  test('is resumed at another shard of the same listener', async (t) => {
+  test('is resumed on another shard of the same listener', async (t) => {
     const one = await new TlsStage(t, verifying).listen()
     const other = await new TlsStage(t, verifying).listen()
     const session = await sessionOf(one, withCertificate(device))
@@ -289,8 +289,8 @@ describe('a session', () => {
 
   const others: readonly (readonly [string, TlsStageOptions, TlsStageOptions])[] = [
     ['another listener', verifying, { ...verifying, name: 'other' }],
-    ['a node that was started again', verifying, { ...verifying, ticketSecret: new Uint8Array(32).fill(1) }],
-    ['a listener that verifies, when it began at one that does not', {}, { verifyPeer: true }],
+    ['a restarted node', verifying, { ...verifying, ticketSecret: new Uint8Array(32).fill(1) }],
+    ['a listener that verifies clients, if it began at one that does not', {}, { verifyPeer: true }],
   ]
   for (const [name, beginning, settings] of others) {
     test(`is not resumed at ${name}`, async (t) => {
@@ -307,7 +307,7 @@ describe('a host name', () => {
   const shop = authority.issue('shop', { hostNames: ['shop.example.org'] })
   const any = authority.issue('any', { hostNames: ['*.example.net'] })
 
-  test('gets its certificate, and any other the one of the listener', async (t) => {
+  test('gets its certificate, and any other name gets that of the listener', async (t) => {
     const stage = await stageWithNames(t, {}, { shop, any })
     const seen: unknown[] = []
     const names = ['shop.example.org', 'SHOP.example.org', 'a.example.net', 'own.example.net', 'a.b.example.net']
@@ -318,7 +318,7 @@ describe('a host name', () => {
     assert.deepEqual(seen, ['shop', 'shop', 'any', 'shop', serverName, serverName])
   })
 
-  test('gets the certificate that takes the place of its own', async (t) => {
+  test('gets the certificate that replaces its own', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'godwit-sni-'))
     t.after(() => rmSync(folder, { recursive: true }))
     const files = namedFiles(folder, 'shop', 'shop.example.org', shop)

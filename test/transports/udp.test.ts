@@ -1,4 +1,4 @@
-// Datagrams over a UDP socket of this machine.
+// Datagrams over a local UDP socket.
 
 import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'

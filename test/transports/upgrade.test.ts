@@ -1,4 +1,4 @@
-// Who may become a WebSocket connection of ours, and what the others are told.
+// Requests that become WebSocket connections, and the responses to others.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -29,7 +29,7 @@ function statusOf(request: Request, changed: Partial<UpgradeRules> = {}): number
   return decision.allowed ? 101 : decision.status
 }
 
-test('connections are taken under one path and no other; what follows a question mark does not count', () => {
+test('connections are accepted under one path only; a query string is ignored', () => {
   assert.equal(statusOf({ url: '/mqtt' }), 101)
   assert.equal(statusOf({ url: '/mqtt?token=abc' }), 101)
   assert.equal(statusOf({ url: 'http://broker.example/mqtt?token=abc' }), 101)
@@ -39,7 +39,7 @@ test('connections are taken under one path and no other; what follows a question
   }
 })
 
-test('mqtt is selected, mqttv3.1 where nothing better is offered, and others are refused', async (t) => {
+test('mqtt is selected, or mqttv3.1 if that is not offered, and other subprotocols are refused', async (t) => {
   const stage = await openWebSocketStage(t)
   for (const [offers, selected] of [
     ['mqtt', 'mqtt'],
@@ -68,12 +68,12 @@ test('a client without a subprotocol is refused unless the listener allows it, a
   assert.equal(statusOf({ offers: 'chat' }, { failsWithoutSubprotocol: false }), 400)
 })
 
-test('clients that name no origin may come everywhere: they are no pages', () => {
+test('clients without an origin are accepted everywhere: they are not web pages', () => {
   assert.equal(statusOf({}, { isLoopback: true }), 101)
   assert.equal(statusOf({}, { allowedOrigins: ['https://app.example'] }), 101)
 })
 
-test('a page from elsewhere does not reach a broker that only this machine reaches', () => {
+test('a page of another site does not reach a broker on loopback', () => {
   for (const origin of [
     'https://evil.example',
     'null',
@@ -89,7 +89,7 @@ test('a page from elsewhere does not reach a broker that only this machine reach
   }
 })
 
-test('a list of origins lets in these and no others, whole and not in part', () => {
+test('a list of origins accepts exactly these', () => {
   const allowedOrigins = ['https://app.example.org', 'http://Intranet:8080/']
   for (const origin of ['https://app.example.org', 'http://intranet:8080']) {
     assert.equal(statusOf({ origin }, { allowedOrigins }), 101, origin)
@@ -104,7 +104,7 @@ test('a list of origins lets in these and no others, whole and not in part', () 
   }
 })
 
-test('a proxy is believed only where a header of it is named, and then its own entry, which is the last', () => {
+test('a proxy is trusted only if its header is configured, and then its own entry, which is the last', () => {
   const headers = { 'x-forwarded-for': '198.51.100.7, 203.0.113.9' }
   const request = { url: path, httpVersion: '1.1', headers: { ...headers, 'sec-websocket-protocol': 'mqtt' } }
   assert.deepEqual(checkUpgrade(request, rules), { allowed: true, clientAddress: undefined })
@@ -120,7 +120,7 @@ test('a proxy is believed only where a header of it is named, and then its own e
   assert.equal(statusOf({}, believing), 101)
 })
 
-test('the address that a trusted proxy names is the one of the stream', async (t) => {
+test('the stream has the address from a trusted proxy', async (t) => {
   const stage = await openWebSocketStage(t, { addressHeader: 'x-forwarded-for' })
   const { stream } = await stage.pair({ 'X-Forwarded-For': '203.0.113.9' })
   assert.equal(stream.remoteAddress, '203.0.113.9')
@@ -140,14 +140,14 @@ const requests: [what: string, text: string, status: number][] = [
   ['an upgrade without a key', upgradeRequest(path, { 'Sec-WebSocket-Key': undefined }), 400],
   ['an upgrade with a short key', upgradeRequest(path, { 'Sec-WebSocket-Key': 'c2hvcnQ=' }), 400],
   ['an upgrade of another version', upgradeRequest(path, { 'Sec-WebSocket-Version': '8' }), 426],
-  ['an upgrade with a crooked list', upgradeRequest(path, { 'Sec-WebSocket-Protocol': 'mqtt,,' }), 400],
+  ['an upgrade with an invalid list', upgradeRequest(path, { 'Sec-WebSocket-Protocol': 'mqtt,,' }), 400],
   ['something that is not HTTP', '\u0010\u0025\u0000\u0004MQTT\u0004\u0002\r\n\r\n', 400],
-  ['headers beyond every measure', upgradeRequest(path, { Cookie: 'x'.repeat(20_000) }), 431],
+  ['headers above the maximum', upgradeRequest(path, { Cookie: 'x'.repeat(20_000) }), 431],
   ['two lengths', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n', 400],
 ]
 for (const [what, text, status] of requests) {
   test(`${what} gets ${status}, and the connection closes`, async (t) => {
-    // The timeout for a request that is not complete is never reached.
+    // The timeout for an incomplete request is never reached.
     t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
     const stage = await openWebSocketStage(t)
     const peer = await stage.peer()
@@ -159,7 +159,7 @@ for (const [what, text, status] of requests) {
   })
 }
 
-test('a second request behind a refused one is not heard', async (t) => {
+test('a second request after a refused one is not processed', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
   const stage = await openWebSocketStage(t)
   const peer = await stage.peer()

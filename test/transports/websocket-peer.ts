@@ -1,4 +1,4 @@
-// A WebSocket client by hand: it sends the frames that a test wants, right or wrong, and shows those that come back.
+// A WebSocket client on frame level: it sends frames, valid or not, and returns those that arrive.
 
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -10,14 +10,14 @@ export const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9,
 export interface FrameParts {
   readonly opcode: number
   readonly payload?: Buffer | string
-  /** Default: yes, the last part of its message. */
+  /** Default: true, the last part of its message. */
   readonly isFinal?: boolean
   readonly reservedBits?: number
-  /** Default: yes, as a client must. */
+  /** Default: true, as required of clients. */
   readonly isMasked?: boolean
-  /** What the frame says of its length, where that is not true. */
+  /** The length in the frame, if it is false. */
   readonly claimedBytes?: number
-  /** Writes the length in 2 or in 8 bytes, however short it is. */
+  /** Writes the length in 2 or 8 bytes, also if it is short. */
   readonly lengthBytes?: 2 | 8
 }
 
@@ -58,7 +58,7 @@ export const key = 'dGhlIHNhbXBsZSBub25jZQ=='
 /** RFC 6455 4.2.2. */
 export const acceptance = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
 
-/** An upgrade as it should be; headers that are given take the place of its own, and undefined takes one away. */
+/** A valid upgrade request; given headers replace its own, and undefined removes one. */
 export function upgradeRequest(path: string, headers: Record<string, string | undefined> = {}): string {
   const all: Record<string, string | undefined> = {
     Host: 'broker.example:8083',
@@ -76,7 +76,7 @@ export function upgradeRequest(path: string, headers: Record<string, string | un
 export class WebSocketPeer {
   readonly socket: Socket
   readonly frames = new Happenings<ReceivedFrame>()
-  /** The server has closed its side, or broken off. */
+  /** The server has closed its side, or reset the connection. */
   readonly ended: Promise<void>
   #head: ((head: string) => void) | undefined
   #received = Buffer.alloc(0)
@@ -116,7 +116,7 @@ export class WebSocketPeer {
     return this.frames.next()
   }
 
-  /** The code of the close frame that comes next. */
+  /** The code of the next close frame. */
   async closeCode(): Promise<number> {
     for (;;) {
       const { opcode, payload } = await this.nextFrame()

@@ -1,4 +1,4 @@
-// A WebSocket gate on a port of its own.
+// A WebSocket listener on its own port.
 
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
@@ -11,10 +11,10 @@ export interface WebSocketStage {
   readonly port: number
   readonly streams: Happenings<ByteStream>
   readonly refusals: Happenings<string>
-  /** The broker's ends of all connections, upgraded or not. */
+  /** The broker ends of all connections, upgraded or not. */
   readonly sockets: Happenings<Socket>
   peer(): Promise<WebSocketPeer>
-  /** A client that has been let in, and the broker's end of it. */
+  /** A connected client, and the broker end of it. */
   pair(headers?: Record<string, string | undefined>): Promise<{ peer: WebSocketPeer; stream: ByteStream }>
 }
 
@@ -73,7 +73,7 @@ export function received(stream: ByteStream): Happenings<string> {
   return chunks
 }
 
-/** Resolves when so many bytes have come, with all of them. */
+/** Resolves with all bytes when this number has arrived. */
 export function receivedBytes(stream: ByteStream, count: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   return new Promise((resolve) => {

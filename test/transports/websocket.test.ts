@@ -1,4 +1,4 @@
-// RFC 6455 as MQTT uses it: frames right and wrong, at every split, and what must stay bounded.
+// RFC 6455 for MQTT: valid and invalid frames, at every split, and limits.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ import { closed, openWebSocketStage, path, received, receivedBytes, written } fr
 const { continuation, text, close, ping, pong } = opcodes
 const normalClose = frame({ opcode: close, payload: Buffer.of(0x03, 0xe8) })
 
-test('an upgrade is accepted as RFC 6455 says, and bytes go both ways', async (t) => {
+test('an upgrade is accepted as RFC 6455 requires, and bytes are sent in both directions', async (t) => {
   const stage = await openWebSocketStage(t)
   const peer = await stage.peer()
   const head = await peer.request(upgradeRequest(path))
@@ -38,7 +38,7 @@ test('an upgrade is accepted as RFC 6455 says, and bytes go both ways', async (t
   })
 })
 
-test('frames behind the request in the same packet are not lost', async (t) => {
+test('frames after the request in the same packet are not lost', async (t) => {
   const { promise: came, resolve } = Promise.withResolvers<string>()
   const onStream = (stream: ByteStream): void => {
     stream.onData = (chunk) => resolve(chunk.toString())
@@ -49,7 +49,7 @@ test('frames behind the request in the same packet are not lost', async (t) => {
   assert.equal(await came, 'early')
 })
 
-test('a message is the same however its bytes and fragments are divided', async (t) => {
+test('a message is the same however its bytes and fragments are split', async (t) => {
   const stage = await openWebSocketStage(t)
   const payload = Buffer.from(Array.from({ length: 200 }, (_, index) => index))
   const parts = [
@@ -105,7 +105,7 @@ const malformed: [what: string, bytes: Buffer, code: number][] = [
   ['that claims 2^53 bytes', frame({ opcode: opcodes.binary, claimedBytes: 2 ** 53 }), 1009],
 ]
 for (const [what, bytes, code] of malformed) {
-  test(`a frame ${what} ends the connection with ${code}, and another client notices nothing`, async (t) => {
+  test(`a frame ${what} ends the connection with ${code}, and another client is not affected`, async (t) => {
     const stage = await openWebSocketStage(t)
     const otherClient = await stage.pair()
     const { peer, stream } = await stage.pair()
@@ -134,7 +134,7 @@ test('[MQTT-6.0.0-1] [MQTT5-6.0.0-1] a client that sends text and does not retur
   await peer.ended
 })
 
-test('parts of a message that are too long together end the connection with 1009', async (t) => {
+test('parts of a message that exceed the limit together end the connection with 1009', async (t) => {
   const stage = await openWebSocketStage(t, { maxMessageBytes: 1_000 })
   const { peer, stream } = await stage.pair()
   const end = closed(stream)
@@ -162,7 +162,7 @@ test('at most a megabyte of a message of an unauthenticated client is buffered',
     client.peer.send(binary(message))
     assert.equal(await chunks.next(), message)
   }
-  // AUTH is not the last word yet.
+  // AUTH does not authenticate the client yet.
   await written(client.stream, Buffer.of(0xf0, 0x00))
   await written(client.stream, Buffer.of(0x20, 0x02, 0x00, 0x00))
   const all = receivedBytes(client.stream, 2_000_000)
@@ -170,7 +170,7 @@ test('at most a megabyte of a message of an unauthenticated client is buffered',
   assert.equal((await all).length, 2_000_000)
 })
 
-test('what is gathered of a message is told, and no more when it is passed on', async (t) => {
+test('the buffered bytes of a message are reported until it is passed on', async (t) => {
   const stage = await openWebSocketStage(t)
   const { peer, stream } = await stage.pair()
   const told = new Happenings<number>()
@@ -207,7 +207,7 @@ test('a client that is disconnected within a large message gets DISCONNECT and i
   await end
 })
 
-test('a message of endless parts without a byte in them is ended', async (t) => {
+test('a message of endless empty parts ends the connection', async (t) => {
   const stage = await openWebSocketStage(t)
   const { peer, stream } = await stage.pair()
   const end = closed(stream)
@@ -277,7 +277,7 @@ test('a close frame gets a close frame, and is not an error', async (t) => {
   assert.equal(await end, undefined)
 })
 
-test('a reader that stands still hears of a close when it goes on, or ends the stream itself', async (t) => {
+test('a paused reader gets a close when it resumes, or ends the stream itself', async (t) => {
   const stage = await openWebSocketStage(t)
   for (const goOn of ['resume', 'end', 'destroy'] as const) {
     const { peer, stream } = await stage.pair()
@@ -293,7 +293,7 @@ test('a reader that stands still hears of a close when it goes on, or ends the s
   }
 })
 
-test('a peer that breaks off in the middle of a frame is reported once', async (t) => {
+test('a peer that resets within a frame is reported once', async (t) => {
   const stage = await openWebSocketStage(t)
   const { peer, stream } = await stage.pair()
   const end = closed(stream)
@@ -302,7 +302,7 @@ test('a peer that breaks off in the middle of a frame is reported once', async (
   await end
 })
 
-test('end sends what was written, then the close frame, even while the peer goes on sending', async (t) => {
+test('end sends the written bytes, then the close frame, even while the peer goes on sending', async (t) => {
   const stage = await openWebSocketStage(t)
   const { peer, stream } = await stage.pair()
   const end = closed(stream)
@@ -358,7 +358,7 @@ test('a paused stream is not read, so that the sender has to wait', async (t) =>
     if (passed === chunk.length) stream.pause()
     firstCame()
   }
-  // Far more than the buffers of both ends together hold.
+  // Much more than the buffers of both ends together.
   const sent = 64 * 1_024 * 1_024
   const piece = binary(Buffer.alloc(1_000_000))
   let isDrained = true
@@ -370,7 +370,7 @@ test('a paused stream is not read, so that the sender has to wait', async (t) =>
   other.peer.send(binary('later than all that'))
   await chunks.next()
   assert.ok(passed < 3_000_000, `${passed} bytes came through while it was paused`)
-  assert.ok(peer.socket.writableLength > 0, 'the sender still holds what is not read')
+  assert.ok(peer.socket.writableLength > 0, 'the sender still has unread bytes')
   stream.resume()
   await once(peer.socket, 'drain')
 })
@@ -394,7 +394,7 @@ test('the callback of a write is called if the peer vanishes', async (t) => {
   await isWritten
 })
 
-test('a request that is not complete in time is closed, however slowly it trickles', async (t) => {
+test('a request that is not complete within the timeout is closed, however slowly it arrives', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const stage = await openWebSocketStage(t, { upgradeTimeoutMs: 3_000 })
   const peers = [await stage.peer(), await stage.peer()]

@@ -1,4 +1,4 @@
-// WebSocket behind TLS: certificates are verified here as well.
+// WebSocket over TLS: certificates are verified here, too.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -94,7 +94,7 @@ async function openSecureStage(t: TestContext, wishes: Partial<TlsSettings> = {}
   return { listener, options, openGate, files, authority, budget: limits, streams, refusals, problems, peer }
 }
 
-test('bytes go both ways, and a client needs no certificate if none is required', async (t) => {
+test('bytes are sent in both directions, and a client needs no certificate if none is required', async (t) => {
   const stage = await openSecureStage(t)
   const peer = stage.peer()
   assert.match(await peer.request(upgradeRequest(path)), /^HTTP\/1\.1 101/)
@@ -117,7 +117,7 @@ test('bytes go both ways, and a client needs no certificate if none is required'
 
 const strict = { verifyPeer: true, failIfNoPeerCertificate: true }
 
-test('a client certificate is verified as over plain TLS, and its fields are those of the stream', async (t) => {
+test('a client certificate is verified as over plain TLS, and its fields belong to the stream', async (t) => {
   const stage = await openSecureStage(t, strict)
   const { certificate, key } = stage.authority.issue('device-7', {
     subject: [
@@ -152,23 +152,23 @@ test('files are read again when an administrator reloads them, for the settings 
   await stage.peer().request(upgradeRequest(path))
   await writeFile(stage.files.certFile, 'damaged')
   await first?.reload()
-  assert.equal(stage.problems.left, 0, 'the first one has retired')
+  assert.equal(stage.problems.left, 0, 'the first one is not used any more')
   await stage.listener.reload?.()
-  assert.equal(stage.problems.left, 1, 'at once, and not when they are looked at by themselves')
+  assert.equal(stage.problems.left, 1, 'at once, and not at the next check')
   assert.match(await stage.problems.next(), /no whole PEM block/)
 })
 
-test('a client at its handshake goes with its listener', async (t) => {
+test('a client in its handshake is disconnected with its listener', async (t) => {
   const stage = await openSecureStage(t)
   stage.listener.change({ ...stage.options, tls: stage.openGate() })
-  // Who is through was taken by the gate after who says nothing.
+  // A later client completes its handshake, so the silent one has been accepted.
   const silent = await WebSocketPeer.connect(stage.listener.port)
   await stage.peer().request(upgradeRequest(path))
   await stage.listener.close()
   await silent.ended
 })
 
-test('HTTP in the clear is not heard', async (t) => {
+test('HTTP without TLS is refused', async (t) => {
   const stage = await openSecureStage(t)
   const peer = await WebSocketPeer.connect(stage.listener.port)
   peer.socket.write(upgradeRequest(path))

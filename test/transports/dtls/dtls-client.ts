@@ -1,4 +1,4 @@
-// A DTLS client in memory, for what other people's clients cannot be made to do: lose, repeat and cut datagrams, move, and use
+// A DTLS client in memory, for behavior that other clients do not have: it loses, repeats and cuts datagrams, moves, and uses
 // connection IDs. It speaks the suites with pre-shared keys.
 
 import assert from 'node:assert/strict'
@@ -28,9 +28,9 @@ export interface ClientWishes {
   readonly suite: number
   readonly group?: number
   readonly hasExtendedMasterSecret?: boolean
-  /** What the server is to write into its records; undefined: no connection IDs. */
+  /** The connection ID that the server writes into its records; undefined: none. */
   readonly connectionId?: Buffer
-  /** Of each fragment of a handshake message, but of ClientHello. */
+  /** The size of fragments of handshake messages other than ClientHello. */
   readonly fragmentBytes?: number
   readonly session?: { readonly id: Buffer; readonly master: Buffer }
   readonly random?: string
@@ -39,7 +39,7 @@ export interface ClientWishes {
 const none: Buffer = Buffer.alloc(0)
 
 export class DtlsClient {
-  /** Datagrams that it wants to send. */
+  /** Datagrams to send. */
   readonly outbox: Buffer[] = []
   readonly received: string[] = []
   readonly alerts: (readonly [number | undefined, number | undefined])[] = []
@@ -94,7 +94,7 @@ export class DtlsClient {
     if (finished !== undefined) this.outbox.push(this.#records.seal(22, 1, finished))
   }
 
-  /** A new handshake within the association. */
+  /** Starts a new handshake within the association. */
   renegotiate(): void {
     const body = this.#hello(none)
     this.outbox.push(this.#records.seal(22, 1, writeWholeMessage({ type: 1, messageSequence: 9, body })))

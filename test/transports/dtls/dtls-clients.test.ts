@@ -34,7 +34,7 @@ for (const cipher of ['PSK-AES128-CCM8', 'PSK-AES128-CCM', 'PSK-AES128-GCM-SHA25
   })
 }
 
-test('[F7] a small path makes OpenSSL fragment its messages, and reads ours', async (t) => {
+test('[F7] with a small path MTU, OpenSSL fragments its messages, and reads fragments of the server', async (t) => {
   const authority = new Authority('Plant')
   const server = await startEcho(t, {
     ...keyCredentials,
@@ -98,7 +98,7 @@ for (const [cipher, group] of certificateSuites) {
     }
     const server = await startEcho(t, credentials)
     const files = await certificateFiles(t, authority, 'device-7')
-    // It offers the group of our certificate as well: it would not believe one of another group.
+    // It offers the group of the server certificate, too: otherwise it would refuse it.
     const groups = group === 'P-256' ? group : `${group}:P-256`
     const words = ['-cipher', `${cipher}:@SECLEVEL=0`, '-groups', groups, '-verify_return_error', ...files]
     const client = openssl(t, server.port, ...words)
@@ -110,7 +110,7 @@ for (const [cipher, group] of certificateSuites) {
   })
 }
 
-test('[F7] certificates of clients: none where one is required, and one of a strange authority, are refused', async (t) => {
+test('[F7] client certificates: a missing required one and one of an unknown authority are refused', async (t) => {
   const authority = new Authority('Plant')
   const server = await startEcho(t, {
     suites: cipherSuites,
@@ -129,7 +129,7 @@ test('[F7] certificates of clients: none where one is required, and one of a str
   ])
 })
 
-test('[F7] a session is resumed by its ID, and not one whose key has gone', async (t) => {
+test('[F7] a session is resumed by its ID, and not after its key was removed', async (t) => {
   let known: Buffer | undefined = key
   const server = await startEcho(t, { ...keyCredentials, findKey: () => known }, 300)
   const file = join(await temporaryFolder(t), 'session.pem')

@@ -10,7 +10,7 @@ import { identity, keyCredentials } from './dtls-socket-stage.ts'
 
 const peer = { address: '192.0.2.1', port: 1_000 }
 
-test('[F7] an unauthenticated client gets a cookie, no larger than three times what it sent, and takes no memory', () => {
+test('[F7] an unauthenticated client gets a cookie of at most three times what it sent, and uses no memory', () => {
   const world = new DtlsWorld()
   const client = world.client()
   client.start()
@@ -21,7 +21,7 @@ test('[F7] an unauthenticated client gets a cookie, no larger than three times w
   assert.deepEqual([world.server.handshakes, world.wakesAtMs], [0, Infinity])
 })
 
-test('[F7] the cookie comes in a record of the version that the client used: tinydtls reads no other', () => {
+test('[F7] the cookie is sent in a record of the version of the client: tinydtls reads no other', () => {
   for (const version of [0xfefd, 0xfeff]) {
     const world = new DtlsWorld()
     const client = world.client()
@@ -33,7 +33,7 @@ test('[F7] the cookie comes in a record of the version that the client used: tin
   }
 })
 
-test('[F7] a cookie counts at the address that it was sent to, and for two minutes at most', () => {
+test('[F7] a cookie is valid for its address, and for two minutes at most', () => {
   const world = new DtlsWorld()
   const client = world.client()
   client.start()
@@ -90,13 +90,13 @@ test('[F7] a client of DTLS 1.0 gets no response, and leaves no state', () => {
   const client = world.client()
   client.start()
   const [hello] = client.outbox.splice(0)
-  // The version of ClientHello, behind the headers of the record and of the handshake message.
+  // The version of ClientHello, after the headers of the record and of the handshake message.
   hello.writeUInt16BE(0xfeff, 25)
   world.server.handleDatagram(hello, peer)
   assert.deepEqual([world.sent.length, world.server.handshakes], [0, 0])
 })
 
-test('[F7] no common suite: handshake_failure, and nothing stays', () => {
+test('[F7] without a common suite, the client gets handshake_failure, and no state is left', () => {
   const world = new DtlsWorld()
   const client = world.client({ suite: 0xc02b, group: 23 })
   world.connect(client)
@@ -139,7 +139,7 @@ test('[F7] if the last flight of the server is lost, a repeated Finished gets it
   assert.ok(client.isOpen)
 })
 
-test('[F7] messages come in fragments of 5 bytes, backwards, and each twice', () => {
+test('[F7] messages may arrive in fragments of 5 bytes, in reverse order, and each twice', () => {
   const world = new DtlsWorld()
   const client = world.client({ fragmentBytes: 5, suite: 0xd003, group: 23 })
   client.start()
@@ -191,7 +191,7 @@ test('[F7] close_notify gets close_notify', () => {
   assert.deepEqual([world.closed.length, world.server.sessions], [1, 0])
 })
 
-test('[F7] nothing is renegotiated', () => {
+test('[F7] renegotiation is refused', () => {
   const world = new DtlsWorld()
   const client = world.client()
   world.connect(client)
@@ -202,7 +202,7 @@ test('[F7] nothing is renegotiated', () => {
   assert.deepEqual(client.received, ['still here'])
 })
 
-test('[F7] a new hello of a known address counts when its handshake is complete', () => {
+test('[F7] a new ClientHello of a known address replaces the association when its handshake is complete', () => {
   const world = new DtlsWorld()
   const before = world.client()
   world.connect(before)
@@ -252,14 +252,14 @@ for (const connectionId of ['', 'abc']) {
     world.run(client, 2_000)
     assert.deepEqual(client.received, ['one', 'three'])
     assert.deepEqual(world.opened[0]?.peer, { address: '192.0.2.1', port: 2_000 })
-    // An older record says nothing of where the client is.
+    // An older record does not change the address of the client.
     world.server.handleDatagram(late, { address: '192.0.2.1', port: 3_000 })
     assert.equal(world.sent[0]?.port, 2_000)
     assert.deepEqual(world.heard, ['1000 one', '1000 three', '2000 two'])
   })
 }
 
-test('[F8] an address has 1,024 associations at most, and a full server ends the quietest', () => {
+test('[F8] an address has at most 1,024 associations, and a full server ends the one that was idle longest', () => {
   const world = new DtlsWorld({ maxSessions: 2 })
   for (let port = 1; port <= 1_100; port += 1) {
     const client = world.client({ random: String(port) })
@@ -279,7 +279,7 @@ test('[F8] an address has 1,024 associations at most, and a full server ends the
   assert.deepEqual([world.server.sessions, world.closed[0]?.peer.port], [2, 1])
 })
 
-test('[F8] a secret keeps no memory but its own: sessions that can be resumed would keep 8 KiB each', () => {
+test('[F8] a secret uses only its own memory: sessions that can be resumed would use 8 KiB each', () => {
   for (const length of [12, 40, 48, 96]) {
     const secret = expandSecret(Buffer.from('secret'), 'label', Buffer.from('seed'), length)
     assert.deepEqual([secret.length, secret.buffer.byteLength], [length, length])

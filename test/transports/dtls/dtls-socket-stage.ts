@@ -1,4 +1,4 @@
-// A DTLS server on a real socket that gives back what it is sent, and other people's clients against it.
+// A DTLS echo server on a real socket, and other DTLS clients for it.
 
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
 import { createSocket } from 'node:dgram'
@@ -28,7 +28,7 @@ export interface EchoServer {
   readonly opened: DtlsSession[]
   readonly refused: string[]
   readonly closed: DtlsSession[]
-  /** Resolves when so many handshakes have failed. */
+  /** Resolves when this number of handshakes has failed. */
   untilRefused(count: number): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-// A DTLS server and its clients in memory, with a clock and a network that do what a test says.
+// A DTLS server and its clients in memory, with a simulated clock and network.
 
 import { createHash } from 'node:crypto'
 import type { DtlsCredentials } from '../../../src/transports/dtls/dtls-credentials.ts'
@@ -14,13 +14,13 @@ export interface Sent {
 
 export class DtlsWorld {
   nowMs = 1_000_000
-  /** From the server, until a test delivers it. */
+  /** Datagrams of the server, until a test delivers them. */
   readonly sent: Sent[] = []
   readonly opened: DtlsSession[] = []
   readonly closed: DtlsSession[] = []
   readonly refused: string[] = []
   readonly heard: string[] = []
-  /** Responses that unauthenticated clients may have. */
+  /** Maximum responses to unauthenticated clients. */
   responsesLeft = Infinity
   wakesAtMs = Infinity
   readonly server: DtlsServer
@@ -57,7 +57,7 @@ export class DtlsWorld {
     }
   }
 
-  /** The client is in. */
+  /** Whether the client is connected. */
   connect(client: DtlsClient, port = 1_000): void {
     client.start()
     this.run(client, port)
