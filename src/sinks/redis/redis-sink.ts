@@ -2,6 +2,7 @@
 
 import type { RedisClientType } from 'redis'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
+import { safeLookup } from '../../transports/index.ts'
 import { LazyConnection } from '../lazy-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
 import { messageOf, withTimeout } from '../service-responses.ts'
@@ -124,6 +125,7 @@ async function connect(connector: RedisConnector): Promise<RedisClientType> {
   const client = library.createClient({
     socket: {
       ...place,
+      lookup: safeLookup,
       connectTimeout,
       // The action queue tries again by itself, and reports meanwhile that the service is not available.
       reconnectStrategy: false,

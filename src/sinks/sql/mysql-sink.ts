@@ -3,6 +3,7 @@
 import type { PoolConnection } from 'mysql2/promise'
 import { loadLibrary } from '../optional-library.ts'
 import { hostAndPort, tlsOf } from '../service-address.ts'
+import { connectGuarded } from './guarded-socket.ts'
 import { sqlSinkType, type SqlPool } from './sql-sink.ts'
 import type { SqlConnector } from './sql-settings.ts'
 import type { SqlConnection } from './write-batch.ts'
@@ -30,8 +31,10 @@ async function createPool(connector: SqlConnector, requestTimeoutMs: number): Pr
   const library = await loadLibrary('mysql2', () => import('mysql2/promise'))
   const { server, username, password, database, pool_size: max, connect_timeout: connectTimeout } = connector
   const ssl = tlsOf(connector.ssl)
+  const place = hostAndPort(server ?? '', defaultPort)
   const pool = library.createPool({
-    ...hostAndPort(server ?? '', defaultPort),
+    ...place,
+    stream: () => connectGuarded(place),
     connectionLimit: max,
     connectTimeout,
     charset: 'utf8mb4',

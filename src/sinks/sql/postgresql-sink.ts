@@ -3,6 +3,7 @@
 import type { PoolClient } from 'pg'
 import { loadLibrary } from '../optional-library.ts'
 import { hostAndPort, tlsOf } from '../service-address.ts'
+import { guardedSocket } from './guarded-socket.ts'
 import { sqlSinkType, type SqlPool } from './sql-sink.ts'
 import type { SqlConnector } from './sql-settings.ts'
 import type { SqlValue } from './sql-entry.ts'
@@ -27,6 +28,7 @@ async function createPool(connector: SqlConnector, requestTimeoutMs: number): Pr
     // The server does not detect a connection that is lost between BEGIN and COMMIT: its locks would block the same rows later.
     idle_in_transaction_session_timeout: requestTimeoutMs,
     keepAlive: true,
+    stream: guardedSocket,
     application_name: 'godwit',
     ssl: tlsOf(ssl),
   })

@@ -1,0 +1,18 @@
+// TCP connections for database libraries that have no option for the lookup of a host name.
+
+import { connect, Socket } from 'node:net'
+import { safeLookup } from '../../transports/index.ts'
+
+/** A socket that the library connects itself, to a port and a host. It does not connect to denied addresses. */
+export function guardedSocket(): Socket {
+  const socket = new Socket()
+  const connectSocket = socket.connect.bind(socket)
+  socket.connect = ((port: number, host: string) =>
+    connectSocket({ port, host, lookup: safeLookup })) as Socket['connect']
+  return socket
+}
+
+/** A socket that connects, but not to denied addresses. */
+export function connectGuarded(place: { readonly host: string; readonly port: number }): Socket {
+  return connect({ ...place, lookup: safeLookup, keepAlive: true, noDelay: true })
+}
