@@ -65,7 +65,7 @@ for (const [type, [connector, parameters]] of Object.entries(settings) as [Netwo
       sinkTypes[type].open(
         connectors[type].named.get('x') as ConnectorSettings,
         actions[type].named.get('x') as ActionSettings,
-        context as never,
+        context,
       )
     denyAddresses(['loopback'])
     t.after(() => denyAddresses([]))

@@ -59,8 +59,7 @@ export const node = section('The node: its name, its data directory, its memory 
   denied_addresses: setting(listOf(deniedAddresses, 256), [], {
     description:
       'Addresses to which bridges, connectors and HTTP clients of the broker must not connect, also if a host name resolves to them: loopback, ' +
-      'private (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7), or networks. Link-local addresses are never used. Connectors for ' +
-      'PostgreSQL, TimescaleDB, MySQL and Redis check addresses only, not host names.',
+      'private (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7), or networks. Link-local addresses are never used.',
   }),
 })
 
