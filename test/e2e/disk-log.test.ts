@@ -25,10 +25,17 @@ function until(look: () => Promise<boolean>): Promise<void> {
   return eventually(async () => assert.ok(await look()))
 }
 
-/** The lines of all files of a folder. */
+/** The lines of all files of a folder. A file that was renamed meanwhile is an assertion error: `until` reads the folder again. */
 async function linesIn(folder: string): Promise<readonly string[]> {
   const names = await readdir(folder).catch(() => [])
-  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
+  const texts = await Promise.all(
+    names.map((name) =>
+      readFile(join(folder, name), 'utf8').catch((error: NodeJS.ErrnoException) => {
+        assert.notEqual(error.code, 'ENOENT', `${name} was renamed`)
+        throw error
+      }),
+    ),
+  )
   return texts.flatMap((text) => text.split('\n').slice(0, -1))
 }
 
