@@ -71,6 +71,10 @@ export const replacedInNames: Readonly<Record<string, string>> = {
   questions: 'requests, queries, confirmations',
   story: 'scenario',
   stories: 'scenarios',
+  ask: 'request, query, call',
+  asks: 'requests, queries, calls',
+  asked: 'request, query, requested',
+  asking: 'request, pending',
   twist: 'feature',
   twists: 'features',
 }
