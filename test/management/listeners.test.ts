@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
 import { endpoints, shapeOf } from '../../src/contract/index.ts'
+import { eventually } from '../e2e/eventually.ts'
 import { portOf } from '../e2e/godwit-process.ts'
 import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
@@ -26,11 +27,12 @@ async function listed(broker: BrokerWithApi, identifier: string): Promise<Listed
 }
 
 /** Requests repeatedly: the broker notices a closed socket, and counts a refused one, a moment later. */
-async function until(broker: BrokerWithApi, identifier: string, isSo: (one: Listed) => boolean): Promise<Listed> {
-  let found: Listed
-  do found = await listed(broker, identifier)
-  while (!isSo(found))
-  return found
+function until(broker: BrokerWithApi, identifier: string, isSo: (one: Listed) => boolean): Promise<Listed> {
+  return eventually(async () => {
+    const found = await listed(broker, identifier)
+    assert.ok(isSo(found), JSON.stringify(found))
+    return found
+  })
 }
 
 async function untilConnections(broker: BrokerWithApi, identifier: string, connections: number): Promise<void> {

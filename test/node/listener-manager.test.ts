@@ -20,7 +20,7 @@ interface Told {
   readonly step: ListenerStep
   readonly difference: ListenerDifference
   /** With what shards start from then on. */
-  readonly dealt: readonly number[] | undefined
+  readonly assignments: readonly number[] | undefined
 }
 
 function configOf(text: string): GodwitConfig {
@@ -54,15 +54,15 @@ class Shards {
         warn: () => undefined,
         error: (_, fields) => this.errors.push(fields),
       },
-      sendStep: async (step, difference, dealt) => {
-        this.told.push({ step, difference, dealt: dealt?.map(({ number }) => number) })
+      sendStep: async (step, difference, listeners) => {
+        this.told.push({ step, difference, assignments: listeners?.map(({ number }) => number) })
         return this.problems.get(step)?.shift()
       },
     })
   }
 
   get numbers(): Record<string, number> {
-    return Object.fromEntries(this.listeners.dealt.map(({ name, number }) => [name, number]))
+    return Object.fromEntries(this.listeners.placed.map(({ name, number }) => [name, number]))
   }
 
   get steps(): ListenerStep[] {
@@ -77,11 +77,23 @@ test('what all shards have taken is what they start with from then on', async ()
   const { staying, changing, going } = shards.numbers
   assert.equal(await shards.listeners.change(configOf(after)), undefined)
   assert.deepEqual(shards.steps, ['learn', 'open', 'settle'])
-  const { difference, dealt } = shards.told[2]
+  const { difference, assignments } = shards.told[2]
   assert.deepEqual([namesOf(difference.opened), namesOf(difference.changed)], [['coming'], ['changing']])
   assert.deepEqual(difference.closed, [going])
-  assert.deepEqual(dealt, Object.values(shards.numbers))
+  assert.deepEqual(assignments, Object.values(shards.numbers))
   assert.deepEqual([shards.numbers['staying'], shards.numbers['changing']], [staying, changing])
+})
+
+test('a restarted listener is a new one: shards open it, close the old one, and start with the new one from then on', async () => {
+  const shards = await Shards.start()
+  const { numbers: old } = shards
+  assert.equal(await shards.listeners.restart('tcp', 'staying'), true)
+  const { difference, assignments } = shards.told[2]
+  assert.deepEqual(difference.closed, [old['staying']])
+  const number = difference.opened[0]?.number
+  assert.ok(number !== undefined && !Object.values(old).includes(number))
+  assert.deepEqual(shards.numbers, { ...old, staying: number })
+  assert.deepEqual(assignments, Object.values(shards.numbers))
 })
 
 test('where a listener cannot be opened the change is abandoned, and nothing has been', async () => {
@@ -116,7 +128,7 @@ test('where that is seen when others are closed already, those are opened again 
   assert.notEqual(opened[0]?.number, old['going'], 'who came by the one that was closed is not who comes by it now')
   const now = { ...old, going: opened[0]?.number }
   assert.deepEqual([shards.numbers, shards.listeners.addresses], [now, addresses])
-  assert.deepEqual(shards.told[4]?.dealt, Object.values(now))
+  assert.deepEqual(shards.told[4]?.assignments, Object.values(now))
   assert.deepEqual(shards.errors, [])
 })
 

@@ -79,8 +79,8 @@ export class ListenerManager {
   }
 
   /** Listeners for starting shards. */
-  get dealt(): readonly ShardListener[] {
-    return this.#listeners.filter(({ isStopped }) => !isStopped).map(({ shardListener: dealt }) => dealt)
+  get placed(): readonly ShardListener[] {
+    return this.#listeners.filter(({ isStopped }) => !isStopped).map(({ shardListener }) => shardListener)
   }
 
   /** In the order of the configuration. */
@@ -116,9 +116,9 @@ export class ListenerManager {
       if (found === undefined) return false
       const checked = changedAddress(found.address, found.configured)
       if ('problem' in checked) return checked
-      const restarted = { ...found, dealt: this.#place(found.address), isStopped: false }
+      const restarted: ManagedListener = { ...found, shardListener: this.#place(found.address), isStopped: false }
       const held = this.#listeners.map((one) => (one === found ? restarted : one))
-      const difference = { opened: [restarted.dealt], changed: [], closed: openNumbersOf([found]) }
+      const difference = { opened: [restarted.shardListener], changed: [], closed: openNumbersOf([found]) }
       return (await this.#carryOut({ held, difference })) ?? true
     })
   }
@@ -205,7 +205,7 @@ export class ListenerManager {
     }
     const before = this.#listeners
     this.#listeners = held
-    const late = await shards.sendStep('settle', difference, this.dealt)
+    const late = await shards.sendStep('settle', difference, this.placed)
     return late === undefined ? undefined : this.#restore(before, difference, late)
   }
 
@@ -216,14 +216,14 @@ export class ListenerManager {
     const opened: ShardListener[] = []
     this.#listeners = before.map((one) => {
       if (one.isStopped || !wasClosed.has(one.shardListener.number)) return one
-      const dealt = this.#place(one.address)
-      opened.push(dealt)
-      return { ...one, shardListener: dealt }
+      const shardListener = this.#place(one.address)
+      opened.push(shardListener)
+      return { ...one, shardListener }
     })
-    const changed = before.map(({ shardListener: dealt }) => dealt).filter(({ number }) => wasChanged.has(number))
+    const changed = before.map(({ shardListener }) => shardListener).filter(({ number }) => wasChanged.has(number))
     const difference = { opened, changed, closed: done.opened.map(({ number }) => number) }
     await this.#options.sendStep('learn', difference)
-    const late = await this.#options.sendStep('settle', difference, this.dealt)
+    const late = await this.#options.sendStep('settle', difference, this.placed)
     if (late !== undefined) this.#options.log.error('listener not reopened', { why: late })
     return { problem }
   }
@@ -252,7 +252,7 @@ export class ListenerManager {
 
 /** Returns the numbers of the open listeners. */
 function openNumbersOf(held: readonly ManagedListener[]): number[] {
-  return held.filter(({ isStopped }) => !isStopped).map(({ shardListener: dealt }) => dealt.number)
+  return held.filter(({ isStopped }) => !isStopped).map(({ shardListener }) => shardListener.number)
 }
 
 type Named = Pick<ListenerConfig, 'kind' | 'name'>
