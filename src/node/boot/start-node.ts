@@ -221,12 +221,7 @@ async function startShards(options: NodeOptions, foundation: PreparedParts, stor
   const { log, alarms, directory, name } = foundation
   const clock = clockBaseMs(await readClock(store.client))
   const live = createListenerManager(config, foundation, () => supervisor)
-  const plan = await planShards({
-    ...partsOfShards(foundation),
-    listeners: live.placed,
-    clockBaseMs: clock,
-    config,
-  })
+  const plan = await planShards({ ...partsOfShards(foundation), listeners: live.placed, clockBaseMs: clock, config })
   const { starts, counters, histograms, memory, freeDescriptors, maxFileConnections } = plan
   const namespaceLimits = new NamespaceLimitsInForce(config, plan.namespaceTable, starts.length)
   const { promise: broken, resolve: giveUp } = Promise.withResolvers<string>()
