@@ -61,7 +61,7 @@ test('config_update with log.dir writes no file outside of the allowed directori
     const inSection = await post(broker, '/configuration/log', { data: { log: { to: ['file'], dir: path } } })
     for (const { status, json } of [inText, inSection]) {
       assert.deepEqual([status, json.code], [400, 108], path)
-      assert.match(json.message, /log\.dir: .* (node\.allowed_directories|name another place)/)
+      assert.match(json.message, /log\.dir: .* (node\.allowed_directories|name another path)/)
     }
   }
   assert.deepEqual(await readdir(outside), ['acl.conf', 'psk.txt', 'users.conf'])
